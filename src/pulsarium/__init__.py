@@ -1,0 +1,1 @@
+"""Pulsarium: an emulator of the Apache Pulsar broker."""

@@ -1,0 +1,1 @@
+"""The rules of the layout, read from the files themselves."""

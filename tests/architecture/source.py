@@ -1,0 +1,82 @@
+"""The production code as modules with their imports."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+# Top-level folder -> import name; those that come with later issues are left out until they exist.
+FOLDERS = {name: f"pulsarium.{name}" for name in ("proto", "broker", "client", "pipeline", "cli")}
+GENERATED = ROOT / "proto" / "generated"
+
+
+@dataclass(frozen=True)
+class Module:
+    """A module of the project; `name` is the full import name, `__init__` left out."""
+
+    name: str
+    path: Path
+    is_package: bool
+
+    @cached_property
+    def tree(self) -> ast.Module:
+        return ast.parse(self.path.read_text(), str(self.path))
+
+    @cached_property
+    def imports(self) -> frozenset[str]:
+        """Full names of all that is imported, anywhere in the file; `from a import b` names both `a` and `a.b`."""
+        return frozenset(self._imports(self.tree, types_too=True))
+
+    @cached_property
+    def imports_when_run(self) -> frozenset[str]:
+        """The same without what is imported under `if TYPE_CHECKING:`, only to name types."""
+        return frozenset(self._imports(self.tree, types_too=False))
+
+    def _imports(self, node: ast.AST, *, types_too: bool) -> Iterator[str]:
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = self._absolute(node)
+            yield base
+            yield from (f"{base}.{alias.name}" for alias in node.names)
+        elif types_too or not _is_type_checking(node):
+            for child in ast.iter_child_nodes(node):
+                yield from self._imports(child, types_too=types_too)
+
+    def _absolute(self, node: ast.ImportFrom) -> str:
+        if not node.level:
+            return node.module or ""
+        package = self.name.split(".") if self.is_package else self.name.split(".")[:-1]
+        parents = package[: len(package) - node.level + 1]
+        return ".".join([*parents, node.module] if node.module else parents)
+
+
+def _is_type_checking(node: ast.AST) -> bool:
+    return isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
+
+
+def modules(folder: str, name: str | None = None) -> list[Module]:
+    """The modules of a top-level folder, generated ones left out; `name` is its import name where FOLDERS has none."""
+    base = ROOT / folder
+    found = []
+    for path in sorted(base.rglob("*.py")):
+        if GENERATED in path.parents:
+            continue
+        parts = path.relative_to(base).with_suffix("").parts
+        is_package = parts[-1] == "__init__"
+        full = ".".join([name or FOLDERS[folder], *(parts[:-1] if is_package else parts)])
+        found.append(Module(full, path, is_package))
+    return found
+
+
+def production() -> list[Module]:
+    return [module for folder in FOLDERS for module in modules(folder)]
+
+
+def within(name: str, package: str) -> bool:
+    """Whether a module's name is `package` or lies below it."""
+    return name == package or name.startswith(f"{package}.")

@@ -1,0 +1,69 @@
+"""Files of one thought, a map of all folders, and the two commands that the README opens with."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.architecture.source import ROOT, production
+
+MOST_LINES = 400
+# How deep the map names folders; those of the broker are named at any depth.
+MAP_DEPTH = 1
+
+
+def project_folders() -> set[Path]:
+    """Folders with files that are committed or would be, relative to the root."""
+    if shutil.which("git") is None or not (ROOT / ".git").exists():
+        pytest.skip("not a git checkout")
+    listing = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
+    files = [Path(name) for name in listing.split("\0") if name]
+    return {folder for file in files if (ROOT / file).is_file() for folder in file.parents if folder != Path()}
+
+
+def test_no_production_file_is_long() -> None:
+    lengths = {str(module.path.relative_to(ROOT)): len(module.path.read_text().splitlines()) for module in production()}
+    assert {path: lines for path, lines in lengths.items() if lines > MOST_LINES} == {}
+
+
+def test_the_map_names_every_folder() -> None:
+    """docs/architecture.md writes each folder from the root, with a slash behind: `broker/model/cursor/`."""
+    named = set(re.findall(r"[\w./-]+(?=/)", (ROOT / "docs" / "architecture.md").read_text()))
+    named |= {parent.as_posix() for name in named for parent in Path(name).parents}
+    mapped = (folder for folder in project_folders() if len(folder.parts) <= MAP_DEPTH or folder.parts[0] == "broker")
+    assert sorted({folder.as_posix() for folder in mapped} - named) == []
+
+
+def test_the_readme_opens_with_the_two_commands() -> None:
+    blocks = re.findall(r"^```(?:sh|bash|shell|console)\n(.*?)^```", (ROOT / "README.md").read_text(), re.M | re.S)
+    commands = [line.removeprefix("$ ") for block in blocks for line in block.splitlines() if line.strip()]
+    commands = [line.split("#")[0].strip() for line in commands if not line.startswith("#")]
+    assert commands[:2] == ["scripts/serve", "scripts/test"]
+
+
+@pytest.mark.parametrize("script", ["check", "setup", "test"])
+def test_scripts_explain_themselves_without_work(script: str, tmp_path: Path) -> None:
+    copy = tmp_path / "scripts" / script
+    copy.parent.mkdir()
+    shutil.copy(ROOT / "scripts" / script, copy)
+    run = subprocess.run([copy, "--help"], check=True, capture_output=True, text=True)
+    assert run.stdout.startswith(f"usage: scripts/{script}")
+    assert [path.name for path in tmp_path.iterdir()] == ["scripts"]
+
+
+@pytest.mark.parametrize("script", sorted(path.name for path in (ROOT / "scripts").iterdir() if path.is_file()))
+def test_scripts_stop_at_the_first_error(script: str) -> None:
+    path = ROOT / "scripts" / script
+    assert path.stat().st_mode & 0o111
+    assert path.read_text().startswith("#!/usr/bin/env bash\n")
+    assert "\nset -euo pipefail\n" in path.read_text()

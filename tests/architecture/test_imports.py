@@ -1,0 +1,120 @@
+"""The arrows: who may import whom."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+
+import pytest
+
+from tests.architecture.source import FOLDERS, Module, modules, production, within
+
+# broker -> proto <- client <- pipeline -> proto; cli may import all.
+MAY_IMPORT = {
+    "proto": {"proto"},
+    "broker": {"broker", "proto"},
+    "client": {"client", "proto"},
+    "pipeline": {"pipeline", "client", "proto"},
+    "cli": set(FOLDERS),
+}
+
+# session -> commands -> model -> storage, admin -> model: what each part of the broker must not reach for.
+UPPER = {"broker", "server", "session", "commands", "admin", "lab"}
+MUST_NOT_IMPORT = {
+    "session": {"admin", "broker", "server"},
+    "commands": {"session", "admin", "broker", "server"},
+    "admin": {"session", "commands"},
+    "model": UPPER,
+    "cluster": UPPER,
+    "config": UPPER | {"model", "storage", "cluster"},
+    "clock": UPPER | {"model", "storage", "cluster"},
+    "logs": UPPER | {"model", "storage", "cluster"},
+}
+# A handler is given a session, and a session its broker: these two may name the types.
+MAY_NAME_TYPES = {"session", "commands"}
+STORAGE_MAY_IMPORT = {"storage", "config", "clock", "logs"}
+
+# proto is sans-IO: bytes in, bytes out.
+NO_IO = {"trio", "anyio", "asyncio", "socket", "select", "selectors", "ssl", "time", "threading", "subprocess"}
+
+WALL_CLOCK = {("time", "time"), ("time", "time_ns"), ("datetime", "now"), ("datetime", "utcnow"), ("date", "today")}
+
+
+def wrong(imported: Iterable[tuple[Module, str]]) -> list[str]:
+    return sorted({f"{module.name} imports {name}" for module, name in imported})
+
+
+def part(name: str, package: str) -> str:
+    """`part("pulsarium.broker.model.cursor", "pulsarium.broker")` is "model"."""
+    return name.removeprefix(package).strip(".").partition(".")[0]
+
+
+def test_there_is_something_to_check() -> None:
+    assert {part(module.name, "pulsarium") for module in production()} >= {"proto", "broker", "cli"}
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_arrows_between_folders(folder: str) -> None:
+    assert not wrong(
+        (module, name)
+        for module in modules(folder)
+        for name in module.imports
+        if within(name, "pulsarium") and part(name, "pulsarium") in FOLDERS.keys() - MAY_IMPORT[folder]
+    )
+
+
+@pytest.mark.parametrize("lower", MUST_NOT_IMPORT)
+def test_arrows_inside_the_broker(lower: str) -> None:
+    assert not wrong(
+        (module, name)
+        for module in modules("broker")
+        if part(module.name, FOLDERS["broker"]) == lower
+        for name in (module.imports_when_run if lower in MAY_NAME_TYPES else module.imports)
+        if any(within(name, f"{FOLDERS['broker']}.{upper}") for upper in MUST_NOT_IMPORT[lower])
+    )
+
+
+def test_storage_knows_nothing_of_the_broker() -> None:
+    assert not wrong(
+        (module, name)
+        for module in modules("broker")
+        if part(module.name, FOLDERS["broker"]) == "storage"
+        for name in module.imports
+        if within(name, FOLDERS["broker"]) and part(name, FOLDERS["broker"]) not in STORAGE_MAY_IMPORT | {""}
+    )
+
+
+def test_proto_does_no_io() -> None:
+    assert not wrong(
+        (module, name) for module in modules("proto") for name in module.imports if name.partition(".")[0] in NO_IO
+    )
+
+
+def test_nothing_imports_the_folders_by_their_bare_names() -> None:
+    everything = [*production(), *modules("tests", "tests"), *modules("src/pulsarium", "pulsarium")]
+    assert not wrong(
+        (module, name) for module in everything for name in module.imports if name.partition(".")[0] in FOLDERS
+    )
+
+
+def test_state_has_owners() -> None:
+    """No module-level state: several brokers live in one process."""
+    assert not [
+        f"{module.path}:{node.lineno}: global {', '.join(node.names)}"
+        for module in production()
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.Global)
+    ]
+
+
+def test_the_broker_has_one_clock() -> None:
+    """Publish times and timers can be frozen and advanced: only broker/clock.py reads the wall clock."""
+    assert not [
+        f"{module.path}:{node.lineno}: {node.value.id}.{node.attr}"
+        for module in modules("broker")
+        if not within(module.name, "pulsarium.broker.clock")
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.Attribute)
+        and isinstance(node.value, ast.Name)
+        and (node.value.id, node.attr) in WALL_CLOCK
+    ]

@@ -1,0 +1,37 @@
+"""The test run as a whole: requirement rows, skips, time limits, hypothesis."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import hypothesis
+import pytest
+
+from tests.foreign.toolchains import missing_toolchains
+from tests.house.nothing_skipped import NothingSkipped
+from tests.house.requirements import RequirementRows, read_rows
+
+HEAVY_TIMEOUT = 900.0
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    in_ci = os.environ.get("CI") == "true"
+    rows = read_rows(Path(__file__).parent / "requirements.tsv")
+    report = config.rootpath / "build" / "requirements-without-test.txt"
+    config.pluginmanager.register(RequirementRows(rows, report, list_missing=in_ci))
+    if in_ci:
+        config.pluginmanager.register(NothingSkipped())
+    # A machine under load is slow now and then; the time limit of a whole test catches what hangs.
+    hypothesis.settings.register_profile("pulsarium", deadline=None, print_blob=True, derandomize=in_ci)
+    hypothesis.settings.load_profile("pulsarium")
+
+
+def pytest_report_header() -> list[str]:
+    return [f"missing here: {reason}" for reason in missing_toolchains()]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.get_closest_marker("heavy") and not item.get_closest_marker("timeout"):
+            item.add_marker(pytest.mark.timeout(HEAVY_TIMEOUT))

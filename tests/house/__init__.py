@@ -1,0 +1,1 @@
+"""Plugins of the test run itself, registered by tests/conftest.py."""

@@ -1,0 +1,84 @@
+"""Which requirement rows have a test: `@pytest.mark.req("W-05")` counts when that test ran and passed."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+
+def read_rows(table: Path) -> dict[str, str]:
+    """ID -> text of each row of a table with lines `ID<TAB>text`, and comments from `#`."""
+    lines = (line for line in table.read_text().splitlines() if line and not line.startswith("#"))
+    return dict(line.split("\t", 1) for line in lines)
+
+
+class RequirementRows:
+    """Collects the rows that passed tests carry; a row that any failed test carries does not count.
+
+    A run of a whole suite writes the rows without a test to `report`, one `ID<TAB>text` a line; a run of a part of it
+    would take most tests for missing, and writes nothing.
+    """
+
+    def __init__(self, rows: dict[str, str], report: Path, *, list_missing: bool) -> None:
+        self.rows = rows
+        self.report = report
+        self.list_missing = list_missing
+        self.ids: dict[str, tuple[str, ...]] = {}
+        self.passed: set[str] = set()
+        self.failed: set[str] = set()
+
+    @pytest.hookimpl(tryfirst=True)  # before -m and -k take items away: each ID is checked in every run
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        for item in items:
+            ids = tuple(_ids_of(item))
+            unknown = sorted(set(ids) - self.rows.keys())
+            if unknown:
+                raise pytest.UsageError(f"{item.nodeid}: no row {', '.join(unknown)} in tests/requirements.tsv")
+            self.ids[item.nodeid] = ids
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        ids = self.ids.get(report.nodeid, ())
+        if report.failed:
+            self.failed.update(ids)
+        elif report.passed and report.when == "call":
+            self.passed.update(ids)
+
+    def missing(self) -> list[str]:
+        """IDs without a passed test, in the table's order."""
+        return [row for row in self.rows if row not in self.passed or row in self.failed]
+
+    def pytest_terminal_summary(
+        self, terminalreporter: pytest.TerminalReporter, exitstatus: int, config: pytest.Config
+    ) -> None:
+        finished = exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED)
+        if not finished or not _is_whole_suite(config):
+            return
+        missing = self.missing()
+        self.report.parent.mkdir(parents=True, exist_ok=True)
+        self.report.write_text("".join(f"{row}\t{self.rows[row]}\n" for row in missing))
+        place = self.report.relative_to(config.rootpath)
+        terminalreporter.section("requirement rows")
+        terminalreporter.line(
+            f"with a passed test: {len(self.rows) - len(missing)} of {len(self.rows)}; without: {place}"
+        )
+        if self.list_missing:
+            terminalreporter.line(textwrap.fill(" ".join(missing), 120, break_on_hyphens=False))
+
+
+def _ids_of(item: pytest.Item) -> Iterator[str]:
+    for mark in item.iter_markers("req"):
+        if not mark.args or not all(isinstance(argument, str) for argument in mark.args):
+            raise pytest.UsageError(f"{item.nodeid}: the mark req takes IDs of rows")
+        yield from mark.args
+
+
+def _is_whole_suite(config: pytest.Config) -> bool:
+    narrowed = ("keyword", "deselect", "ignore", "ignore_glob", "lf", "maxfail", "collectonly", "stepwise")
+    return (
+        config.args_source is pytest.Config.ArgsSource.TESTPATHS
+        and config.getoption("markexpr") in ("", "not heavy")
+        and not any(config.getoption(option, default=None) for option in narrowed)
+    )
