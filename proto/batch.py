@@ -1,0 +1,56 @@
+"""A batch: the payload of an entry whose metadata has num_messages_in_batch.
+
+A row of `[u32 size][SingleMessageMetadata][message: its payload_size bytes]`, big-endian. It is compressed and
+encrypted as one, so both have to be undone first.
+"""
+
+from collections.abc import Iterable
+from struct import Struct
+
+from google.protobuf.message import DecodeError, EncodeError
+
+from pulsarium.proto.errors import BatchError
+from pulsarium.proto.generated.PulsarApi_pb2 import SingleMessageMetadata
+
+_U32 = Struct(">I")
+
+
+def pack(messages: Iterable[tuple[SingleMessageMetadata, bytes]]) -> bytes:
+    """The payload of these messages; sets payload_size in their metadata."""
+    parts: list[bytes] = []
+    for metadata, message in messages:
+        metadata.payload_size = len(message)
+        encoded = metadata.SerializeToString()
+        parts += (_U32.pack(len(encoded)), encoded, message)
+    return b"".join(parts)
+
+
+def unpack(payload: bytes, count: int) -> list[tuple[SingleMessageMetadata, bytes]]:
+    """The first `count` messages of a batch; BatchError if there are fewer. Further bytes are not looked at."""
+    messages: list[tuple[SingleMessageMetadata, bytes]] = []
+    start = 0
+    for index in range(count):
+        metadata, start = _single(payload, start, index)
+        stop = start + metadata.payload_size
+        if not start <= stop <= len(payload):
+            raise BatchError(f"message {index} of {metadata.payload_size} bytes is beyond its batch of {len(payload)}")
+        messages.append((metadata, payload[start:stop]))
+        start = stop
+    return messages
+
+
+def _single(payload: bytes, start: int, index: int) -> tuple[SingleMessageMetadata, int]:
+    """The metadata at `start`, and where its message begins."""
+    start += 4
+    if start > len(payload):
+        raise BatchError(f"batch of {len(payload)} bytes ends before message {index}")
+    stop = start + _U32.unpack_from(payload, start - 4)[0]
+    if stop > len(payload):
+        raise BatchError(f"metadata of message {index} is beyond its batch of {len(payload)}")
+    metadata = SingleMessageMetadata()
+    try:
+        metadata.ParseFromString(payload[start:stop])
+        metadata.SerializeToString()  # fails where a required field is absent
+    except (DecodeError, EncodeError) as error:
+        raise BatchError(f"metadata of message {index}: {error}") from None
+    return metadata, stop

@@ -1,0 +1,108 @@
+"""Payload compression, in the forms Pulsar's clients write: raw LZ4 blocks, zlib streams, zstd frames, raw Snappy.
+
+The libraries are loaded with the first use of their format. The size a stranger claims is believed only as far as the
+compressed bytes can possibly grow, and nothing is written beyond it.
+"""
+
+import zlib
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+from pulsarium.proto.errors import CompressionError
+from pulsarium.proto.generated.PulsarApi_pb2 import LZ4, NONE, SNAPPY, ZLIB, ZSTD, CompressionType
+
+#: Bytes a payload may decompress to where the caller sets no other limit.
+DEFAULT_LIMIT = 128 * 1024 * 1024
+
+_ZSTD_LEVEL = 3  # Pulsar's
+_ZSTD_BLOCK = 128 * 1024  # the most one block of at least four bytes can hold
+
+
+def compress(kind: CompressionType, data: bytes) -> bytes:
+    """Compresses a payload; the metadata has to carry `kind` and len(data) as uncompressed_size."""
+    if kind == NONE:
+        return data
+    if kind == ZLIB:
+        return zlib.compress(data)
+    if kind == LZ4:
+        import lz4.block
+
+        return bytes(lz4.block.compress(data, store_size=False))
+    import cramjam
+
+    if kind == ZSTD:
+        return bytes(cramjam.zstd.compress(data, level=_ZSTD_LEVEL))
+    if kind == SNAPPY:
+        return bytes(cramjam.snappy.compress_raw(data))
+    raise CompressionError(f"unknown compression type {kind}")
+
+
+def decompress(kind: CompressionType, data: bytes, uncompressed_size: int, *, limit: int = DEFAULT_LIMIT) -> bytes:
+    """The payload as it was before `compress`.
+
+    CompressionError if `data` is broken, if it does not give exactly `uncompressed_size` bytes, or if that is more than
+    `limit`. With NONE the data itself, whatever its size, as Pulsar does.
+    """
+    if kind == NONE:
+        return data
+    method = _METHODS.get(kind)
+    if method is None:
+        raise CompressionError(f"unknown compression type {kind}")
+    name, decoder, most = method
+    if uncompressed_size > limit:
+        raise CompressionError(f"{uncompressed_size} bytes are over the limit of {limit}")
+    if not 0 <= uncompressed_size <= most(len(data)):
+        raise CompressionError(f"{len(data)} bytes of {name} cannot become {uncompressed_size}")
+    result = decoder(data, uncompressed_size)
+    if len(result) != uncompressed_size:
+        raise CompressionError(f"{name} data does not give the {uncompressed_size} bytes its metadata claims")
+    return result
+
+
+def _zlib(data: bytes, size: int) -> bytes:
+    try:
+        return zlib.decompressobj().decompress(data, size + 1)  # one more: 0 would mean no bound
+    except zlib.error as error:
+        raise CompressionError(f"zlib: {error}") from None
+
+
+def _lz4(data: bytes, size: int) -> bytes:
+    import lz4.block
+
+    try:
+        return bytes(lz4.block.decompress(data, uncompressed_size=size))
+    except lz4.block.LZ4BlockError as error:
+        raise CompressionError(f"LZ4: {error}") from None
+
+
+def _zstd(data: bytes, size: int) -> bytes:
+    import cramjam
+
+    result = bytearray(size)
+    try:
+        del result[cramjam.zstd.decompress_into(data, result) :]
+    except cramjam.DecompressionError as error:
+        raise CompressionError(f"zstd: {error}") from None
+    return bytes(result)
+
+
+def _snappy(data: bytes, size: int) -> bytes:
+    import cramjam
+
+    result = bytearray(size)
+    try:
+        del result[cramjam.snappy.decompress_raw_into(data, result) :]
+    except cramjam.DecompressionError as error:
+        raise CompressionError(f"Snappy: {error}") from None
+    return bytes(result)
+
+
+# name, decoder(data, size), the most bytes a number of compressed ones can become
+_METHODS: Mapping[int, tuple[str, Callable[[bytes, int], bytes], Callable[[int], int]]] = MappingProxyType(
+    {
+        LZ4: ("LZ4", _lz4, lambda size: 255 * size),
+        ZLIB: ("zlib", _zlib, lambda size: 1032 * size),
+        ZSTD: ("zstd", _zstd, lambda size: (size // 4 + 1) * _ZSTD_BLOCK),
+        SNAPPY: ("Snappy", _snappy, lambda size: 32 * size),
+    }
+)

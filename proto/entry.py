@@ -1,0 +1,137 @@
+"""An entry: what follows the command of a SEND, what is stored, and what follows a MESSAGE.
+
+    [u16 0x0e02][u32 size][BrokerEntryMetadata]   only where a broker wrote it (PIP-70)
+    [u16 0x0e01][u32 CRC32C of all that follows]  absent from clients that do not check
+    [u32 size][MessageMetadata][payload]
+
+All numbers are big-endian. An entry is kept as it came: nothing here encodes metadata again.
+"""
+
+from struct import Struct
+from typing import NamedTuple
+
+from google.protobuf.message import DecodeError, EncodeError
+
+from pulsarium.proto.checksum import crc32c
+from pulsarium.proto.errors import EntryError
+from pulsarium.proto.generated.PulsarApi_pb2 import BrokerEntryMetadata, MessageMetadata
+
+_CHECKSUM = b"\x0e\x01"
+_BROKER = b"\x0e\x02"
+_MAGIC_AND_WORD = 6  # bytes of a magic number and the u32 behind it
+
+_U32 = Struct(">I")
+_HEAD = Struct(">2sI")
+
+
+class EntryParts(NamedTuple):
+    """An entry taken apart; `metadata_bytes` is a serialized MessageMetadata."""
+
+    broker_metadata: BrokerEntryMetadata | None
+    has_checksum: bool
+    metadata_bytes: bytes
+    payload: bytes
+
+
+def checksum_matches(entry: bytes) -> bool | None:
+    """Whether the entry of a SEND fits its checksum; None if it has none.
+
+    EntryError if it is too short to tell, where Pulsar closes the connection. As there, an entry that claims to begin
+    with broker metadata has no checksum.
+    """
+    magic = entry[:2]
+    if magic == _CHECKSUM:
+        if len(entry) < _MAGIC_AND_WORD:
+            raise EntryError(f"entry of {len(entry)} bytes ends inside its checksum")
+        claimed: int = _U32.unpack_from(entry, 2)[0]
+        return crc32c(memoryview(entry)[_MAGIC_AND_WORD:]) == claimed
+    if len(magic) < 2:
+        raise EntryError(f"entry of {len(entry)} bytes")
+    return None
+
+
+def parse_metadata(entry: bytes) -> MessageMetadata:
+    """The metadata of any entry; EntryError if it cannot be read or lacks a required field."""
+    start, end = _metadata_span(entry)
+    try:
+        metadata = MessageMetadata.FromString(entry[start:end])
+        metadata.SerializeToString()  # fails where a required field is absent; cheaper than IsInitialized
+    except (DecodeError, EncodeError) as error:
+        raise EntryError(f"message metadata: {error}") from None
+    return metadata
+
+
+def payload_of(entry: bytes) -> bytes:
+    """What follows the metadata: the message, or the batch, as the producer compressed and encrypted it."""
+    return entry[_metadata_span(entry)[1] :]
+
+
+def split(entry: bytes) -> EntryParts:
+    """Takes an entry apart; EntryError if its sizes do not fit."""
+    start, end = _metadata_span(entry)
+    has_checksum = entry.startswith(_CHECKSUM, _after_broker_metadata(entry))
+    return EntryParts(parse_broker_metadata(entry), has_checksum, entry[start:end], entry[end:])
+
+
+def parse_broker_metadata(entry: bytes) -> BrokerEntryMetadata | None:
+    """What the broker wrote in front; None if nothing, EntryError if it cannot be read."""
+    end = _after_broker_metadata(entry)
+    if not end:
+        return None
+    metadata = BrokerEntryMetadata()
+    try:
+        metadata.ParseFromString(entry[_MAGIC_AND_WORD:end])
+    except DecodeError as error:
+        raise EntryError(f"broker entry metadata: {error}") from None
+    return metadata
+
+
+def strip_broker_metadata(entry: bytes) -> bytes:
+    """The entry as the producer sent it."""
+    return entry[_after_broker_metadata(entry) :]
+
+
+def strip_checksum(entry: bytes) -> bytes:
+    """The entry without its checksum, for consumers older than v11; broker metadata stays."""
+    start = _after_broker_metadata(entry)
+    if not entry.startswith(_CHECKSUM, start):
+        return entry
+    return entry[:start] + entry[start + _MAGIC_AND_WORD :]
+
+
+def with_broker_metadata(entry: bytes, metadata: BrokerEntryMetadata) -> bytes:
+    """The entry with `metadata` in front."""
+    head = metadata.SerializeToString()
+    return b"".join((_HEAD.pack(_BROKER, len(head)), head, entry))
+
+
+def build(metadata: MessageMetadata, payload: bytes, *, checksum: bool = True) -> bytes:
+    """A new entry, as a producer makes it."""
+    encoded = metadata.SerializeToString()
+    head = _U32.pack(len(encoded)) + encoded
+    if not checksum:
+        return head + payload
+    return b"".join((_HEAD.pack(_CHECKSUM, crc32c(payload, crc32c(head))), head, payload))
+
+
+def _after_broker_metadata(entry: bytes) -> int:
+    """Where the producer's part begins; 0 if the broker wrote nothing, or nothing whole."""
+    if not entry.startswith(_BROKER) or len(entry) < _MAGIC_AND_WORD:
+        return 0
+    (size,) = _U32.unpack_from(entry, 2)
+    end: int = _MAGIC_AND_WORD + size
+    return end if end <= len(entry) else 0
+
+
+def _metadata_span(entry: bytes) -> tuple[int, int]:
+    start = _after_broker_metadata(entry)
+    if entry.startswith(_CHECKSUM, start):
+        start += _MAGIC_AND_WORD
+    start += 4
+    if start > len(entry):
+        raise EntryError(f"entry of {len(entry)} bytes has no metadata size")
+    (size,) = _U32.unpack_from(entry, start - 4)
+    end: int = start + size
+    if end > len(entry):
+        raise EntryError(f"metadata of {size} bytes is beyond its entry of {len(entry)}")
+    return start, end

@@ -1,0 +1,1 @@
+# Written by scripts/generate from ../PulsarApi.proto and ../MLDataFormats.proto: change those, not these.

@@ -1,0 +1,100 @@
+"""What names a message, in the forms that leave the wire: a text for people, bytes for applications to keep."""
+
+import re
+from dataclasses import dataclass
+from typing import ClassVar
+
+from google.protobuf.message import DecodeError, EncodeError
+
+from pulsarium.proto.errors import InvalidMessageId
+from pulsarium.proto.generated.PulsarApi_pb2 import MessageIdData
+
+_TEXT = re.compile(r"(-?\d{1,19}):(-?\d{1,19})(?::(-?\d{1,10})(?::(-?\d{1,10}))?)?", re.ASCII)
+
+_U64 = 2**64
+_I64_MAX = 2**63 - 1
+_I32_MAX = 2**31 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class MessageId:
+    """An entry, and in it a message if `batch_index` is not -1.
+
+    Ids are signed, -1 where the wire has 2^64 - 1. `batch_size` 0 is unknown and says nothing of a batch. Of a chunked
+    message the id is its last chunk's, and `first_chunk` that of its first.
+    """
+
+    ledger_id: int
+    entry_id: int
+    partition: int = -1
+    batch_index: int = -1
+    batch_size: int = 0
+    first_chunk: "MessageId | None" = None
+
+    EARLIEST: ClassVar["MessageId"]
+    LATEST: ClassVar["MessageId"]
+
+    @staticmethod
+    def parse(text: str) -> "MessageId":
+        """Reads `ledger:entry[:partition[:batch index]]`, and of a chunked message `first;last`."""
+        first, chunked, last = text.rpartition(";")
+        match = _TEXT.fullmatch(last)
+        if match is None or (chunked and ";" in first):
+            raise InvalidMessageId(f"not a message id: {text!r}")
+        ledger_id, entry_id, partition, batch_index = (-1 if part is None else int(part) for part in match.groups())
+        if max(abs(ledger_id), abs(entry_id)) > _I64_MAX or max(abs(partition), abs(batch_index)) > _I32_MAX:
+            raise InvalidMessageId(f"out of range: {text!r}")
+        first_chunk = MessageId.parse(first) if chunked else None
+        return MessageId(ledger_id, entry_id, partition, batch_index, first_chunk=first_chunk)
+
+    def __str__(self) -> str:
+        text = f"{self.ledger_id}:{self.entry_id}:{self.partition}"
+        if self.batch_index != -1:
+            text += f":{self.batch_index}"
+        return f"{self.first_chunk};{text}" if self.first_chunk else text
+
+    @staticmethod
+    def from_bytes(data: bytes) -> "MessageId":
+        """Reads what any client's serialization wrote; InvalidMessageId if it is none."""
+        message = MessageIdData()
+        try:
+            message.ParseFromString(data)
+            message.SerializeToString()  # fails where a required field is absent
+        except (DecodeError, EncodeError) as error:
+            raise InvalidMessageId(f"not a serialized message id: {error}") from None
+        return MessageId.from_data(message)
+
+    def to_bytes(self) -> bytes:
+        """What the Java client writes: no partition and no batch index if they are -1, but always a batch size."""
+        return self.to_data().SerializeToString()
+
+    @staticmethod
+    def from_data(data: MessageIdData) -> "MessageId":
+        """Of a message from the wire; its ack_set is left behind."""
+        return MessageId(
+            _signed(data.ledgerId),
+            _signed(data.entryId),
+            data.partition,
+            data.batch_index,
+            data.batch_size,
+            MessageId.from_data(data.first_chunk_message_id) if data.HasField("first_chunk_message_id") else None,
+        )
+
+    def to_data(self) -> MessageIdData:
+        """The message of `to_bytes`."""
+        data = MessageIdData(ledgerId=self.ledger_id % _U64, entryId=self.entry_id % _U64, batch_size=self.batch_size)
+        if self.partition != -1:
+            data.partition = self.partition
+        if self.batch_index != -1:
+            data.batch_index = self.batch_index
+        if self.first_chunk is not None:
+            data.first_chunk_message_id.CopyFrom(self.first_chunk.to_data())
+        return data
+
+
+MessageId.EARLIEST = MessageId(-1, -1)
+MessageId.LATEST = MessageId(_I64_MAX, _I64_MAX)
+
+
+def _signed(value: int) -> int:
+    return value - _U64 if value > _I64_MAX else value

@@ -1,0 +1,150 @@
+"""The registry of commands against the descriptor, and what the parser lets through."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from pulsarium.proto.commands import COMMANDS, CommandSpec, Direction, parse
+from pulsarium.proto.errors import CommandError
+from pulsarium.proto.framing import FrameDecoder, frame
+from pulsarium.proto.generated.PulsarApi_pb2 import BaseCommand, FeatureFlags, ProtocolVersion
+from tests.proto.golden import golden_frames
+
+TRANSCRIPTS = Path(__file__).parents[1] / "transcripts"
+
+specs = pytest.mark.parametrize("spec", COMMANDS.values(), ids=lambda spec: spec.name)
+
+
+def test_every_type_is_registered() -> None:
+    assert {spec.name: number for number, spec in COMMANDS.items()} == dict(BaseCommand.Type.items())
+    assert list(COMMANDS) == sorted(COMMANDS)
+
+
+def test_every_body_belongs_to_a_type() -> None:
+    fields = [field.name for field in BaseCommand.DESCRIPTOR.fields if field.name != "type"]
+    assert sorted(spec.field for spec in COMMANDS.values()) == sorted(fields)
+
+
+@specs
+def test_spec(spec: CommandSpec) -> None:
+    field = BaseCommand.DESCRIPTOR.fields_by_name[spec.field]
+    assert field.number == spec.type
+    # SEND_RECEIPT: send_receipt; WATCH_TOPIC_LIST: watchTopicList; three have a longer field than type
+    longer = {"lookup": "lookuptopic", "lookupresponse": "lookuptopicresponse"}
+    squeezed = spec.name.replace("_", "").lower().replace("partitionedmetadata", "partitionmetadata")
+    assert spec.field.replace("_", "").lower() == longer.get(squeezed, squeezed)
+    assert spec.since in ProtocolVersion.values()
+    assert spec.feature_flag is None or spec.feature_flag in FeatureFlags.DESCRIPTOR.fields_by_name
+    if spec.reply is not None:
+        reply = COMMANDS[spec.reply]
+        assert {spec.direction, reply.direction} == {Direction.CLIENT, Direction.BROKER} or Direction.BOTH in (
+            spec.direction,
+            reply.direction,
+        )
+    if spec.field.endswith("Response"):
+        assert [asked for asked in COMMANDS.values() if asked.reply == spec.type], "nobody asks for it"
+
+
+def test_what_others_rely_on() -> None:
+    send = COMMANDS[BaseCommand.SEND]
+    assert send == CommandSpec(6, "SEND", "send", Direction.CLIENT, 0, None, BaseCommand.SEND_RECEIPT, "producer")
+    both = [spec.name for spec in COMMANDS.values() if spec.direction is Direction.BOTH]
+    assert both == ["CLOSE_PRODUCER", "CLOSE_CONSUMER", "PING", "PONG"]
+    assert COMMANDS[BaseCommand.AUTH_RESPONSE].direction is Direction.CLIENT
+    assert COMMANDS[BaseCommand.END_TXN_ON_SUBSCRIPTION].direction is Direction.CLIENT
+    assert COMMANDS[BaseCommand.SCALABLE_TOPIC_LOOKUP].feature_flag == "supports_scalable_topics"
+    assert COMMANDS[BaseCommand.WATCH_TOPIC_UPDATE].feature_flag == "supports_topic_watchers"
+    assert COMMANDS[BaseCommand.WATCH_TC_ASSIGNMENTS].feature_flag == "supports_tc_metadata_discovery"
+    assert {spec.family for spec in COMMANDS.values()} == {
+        "connection", "lookup", "producer", "consumer", "schema", "transaction", "watch", "scalable",
+    }  # fmt: skip
+
+
+def test_protocol_version_22() -> None:
+    """PIP-429 draft."""
+    assert max(ProtocolVersion.values()) == ProtocolVersion.Value("v22") == 22
+    assert ProtocolVersion.values() == list(range(23))
+
+
+@specs
+def test_a_command_without_its_body_is_refused(spec: CommandSpec) -> None:
+    raw = b"\x08" + bytes([spec.type])
+    with pytest.raises(CommandError, match=f"^{spec.name} without its body$"):
+        parse(raw, BaseCommand())
+
+
+@specs
+def test_each_required_field_is_required(spec: CommandSpec) -> None:
+    command = BaseCommand.FromString(b"\x08" + bytes([spec.type]))
+    body = getattr(command, spec.field)
+    body.SetInParent()
+    raw = command.SerializePartialToString()
+    required = [field.name for field in body.DESCRIPTOR.fields if field.is_required]
+    if required:
+        with pytest.raises(CommandError, match=f"missing required fields: .*{spec.field}.{required[0]}"):
+            parse(raw, BaseCommand())
+    else:
+        assert parse(raw, BaseCommand()) is spec
+
+
+# Transcripts 009, 010 and 014: a released broker closed the connection.
+@pytest.mark.parametrize(
+    "data",
+    [
+        "08c801", "0800", "0801", "0845", "0831", "0846b20400", "084ce20400",
+        "0badf00d", "0817ba01030a0174", "0817ba01021001", "0817", "0812", "ba01050a01741001",
+        "08042209120173180020002801", "080a52020801", "", "0804220b0a017412017318092000",
+        "052a2c0a2870657273697374656e743a2f2f74722f6d697373696e672d7265",
+        # and, asked for this test: a body that is not its type's
+        "0812920100ba0100", "0812920100ba01030a0174", "0802", "0812ba01050a01741001",
+    ],
+)  # fmt: skip
+def test_refused(data: str) -> None:
+    with pytest.raises(CommandError):
+        parse(bytes.fromhex(data), BaseCommand())
+
+
+@pytest.mark.parametrize(
+    "data",
+    ["0812920100", "9201000812", "08120812920100", "08170812920100", "0812920103980601", "0812920100ba3e0178"],
+)
+def test_odd_pings_are_pings(data: str) -> None:
+    """Any order, a repeated type, unknown fields: a released broker answered each with PONG."""
+    assert parse(bytes.fromhex(data), BaseCommand()).name == "PING"
+
+
+def test_a_field_may_run_into_what_trails() -> None:
+    """Transcript 010: the command's size was one short, and PONG came."""
+    [(command, trailing)] = FrameDecoder().feed(bytes.fromhex("0000000b000000040812920100616263"[:30]))
+    assert (command.hex(), trailing.hex()) == ("08129201", "006162")
+    assert parse(command, BaseCommand(), trailing).name == "PING"
+    for behind in (b"", b"\xff" * 1000):
+        with pytest.raises(CommandError, match=r"^not a command$"):
+            parse(command, BaseCommand(), behind)
+
+
+def test_reused_message_forgets() -> None:
+    command = BaseCommand()
+    for golden in (*golden_frames(), *reversed(golden_frames())):
+        [(raw, _)] = FrameDecoder().feed(golden.frame)
+        spec = parse(raw, command)
+        assert [field.name for field, _ in command.ListFields()] == ["type", spec.field]
+        assert command.SerializeToString() == raw
+
+
+def test_every_recorded_frame() -> None:
+    """What brokers and clients sent each other in all transcripts comes out as it went in."""
+    command, count = BaseCommand(), 0
+    for path in sorted(TRANSCRIPTS.glob("*.jsonl")):
+        for record in map(json.loads, path.read_text().splitlines()):
+            if record.get("dir") != "b2c" or "raw" not in record:
+                continue
+            data = bytes.fromhex(record["raw"])
+            [(raw, trailing)] = FrameDecoder().feed(data)
+            assert parse(raw, command).name == record["type"]
+            assert frame(command.SerializeToString(), trailing) == data
+            count += 1
+    assert count > 3000

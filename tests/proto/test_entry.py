@@ -1,0 +1,168 @@
+"""Entries: taken apart, checked, and given or relieved of what stands in front of the metadata."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pulsarium.proto import entry as entries
+from pulsarium.proto.errors import EntryError
+from pulsarium.proto.generated.PulsarApi_pb2 import BrokerEntryMetadata, MessageMetadata
+from tests.proto.golden import Golden, golden_entries
+
+METADATA = MessageMetadata(producer_name="p1", sequence_id=0, publish_time=1795265151694)
+ENTRY = bytes.fromhex("0e01d4dd09700000000d0a027031100018ce8591f19f346d30")  # of transcript 012
+BARE = ENTRY[6:]
+IN_FRONT = BrokerEntryMetadata(broker_timestamp=1795265151700, index=41)
+
+golden = pytest.mark.parametrize("golden", golden_entries(), ids=lambda golden: golden.kind)
+
+
+@golden
+def test_golden_entries(golden: Golden) -> None:
+    checked = {"nocrc": None, "badcrc": False}
+    expected = next((checked[trait] for trait in golden.traits if trait in checked), True)
+    plain = entries.strip_broker_metadata(golden.frame)
+    assert entries.checksum_matches(plain) is expected
+    metadata = entries.parse_metadata(golden.frame)
+    assert metadata.producer_name.startswith("p")
+    assert metadata.HasField("num_messages_in_batch") == ("batch" in golden.traits)
+    assert (entries.parse_broker_metadata(golden.frame) is not None) == ("broker" in golden.traits)
+    parts = entries.split(golden.frame)
+    assert parts.has_checksum == ("nocrc" not in golden.traits)
+    assert parts.metadata_bytes == metadata.SerializeToString()
+    assert parts.payload == entries.payload_of(golden.frame)
+    if expected:
+        assert entries.build(metadata, parts.payload) == plain
+    assert entries.build(metadata, parts.payload, checksum=False) == entries.strip_checksum(plain)
+
+
+@pytest.mark.req("W-02")
+def test_an_entry_with_its_checksum() -> None:
+    assert entries.build(METADATA, b"m0") == ENTRY
+    assert entries.build(METADATA, b"m0", checksum=False) == BARE
+    assert entries.checksum_matches(ENTRY) is True
+    assert entries.checksum_matches(BARE) is None
+    assert entries.split(ENTRY) == (None, True, METADATA.SerializeToString(), b"m0")
+    assert entries.split(BARE) == (None, False, METADATA.SerializeToString(), b"m0")
+
+
+@given(st.integers(0, len(ENTRY) * 8 - 1))
+def test_one_wrong_bit_is_found(bit: int) -> None:
+    wrong = bytearray(ENTRY)
+    wrong[bit // 8] ^= 1 << (bit % 8)
+    assert entries.checksum_matches(bytes(wrong)) is (None if bit < 16 else False)
+
+
+# What a released broker did with a SEND that carried no more than this: a receipt, ChecksumError, or the end.
+@pytest.mark.parametrize(
+    ("data", "matches"),
+    [
+        ("0e0100000000", True),
+        ("0e0100000001", False),
+        ("0001", None),
+        ("abcd", None),
+        ("0e02", None),
+        ("0e02ffffffff", None),
+        ("0e0200000000", None),
+        ("0e02000000000e0100000001", None),
+        ("0e01b39c991c000003e86162", True),
+        ("0e01c6525ad9000000006d32", True),
+    ],
+)
+def test_checksums_of_odd_entries(data: str, matches: bool | None) -> None:
+    assert entries.checksum_matches(bytes.fromhex(data)) is matches
+
+
+@pytest.mark.parametrize("data", ["", "00", "0e", "ab", "0e01", "0e0100", "0e01000000"])
+def test_entries_too_short_for_a_checksum(data: str) -> None:
+    with pytest.raises(EntryError):
+        entries.checksum_matches(bytes.fromhex(data))
+
+
+@pytest.mark.parametrize(
+    ("data", "error"),
+    [
+        ("", "no metadata size"),
+        ("000000", "no metadata size"),
+        ("0e0100000000", "no metadata size"),
+        ("0e0200000000", "no metadata size"),
+        ("0e01b39c991c000003e86162", "metadata of 1000 bytes is beyond its entry of 12"),
+        ("ffffffff", "metadata of 4294967295 bytes is beyond its entry of 4"),
+        ("0e02ffffffff0000", "beyond its entry"),
+        ("00000000", "missing required fields: producer_name,sequence_id,publish_time"),
+        ("00000003ffffff6d33", "Error parsing"),
+        ("000000040a0270316d", "missing required fields: sequence_id,publish_time"),
+    ],
+)
+def test_unreadable_metadata(data: str, error: str) -> None:
+    with pytest.raises(EntryError, match=error):
+        entries.parse_metadata(bytes.fromhex(data))
+
+
+@pytest.mark.parametrize("entry", [ENTRY, BARE])
+def test_broker_metadata(entry: bytes) -> None:
+    """PIP-70."""
+    stored = entries.with_broker_metadata(entry, IN_FRONT)
+    head = IN_FRONT.SerializeToString()
+    assert stored == b"\x0e\x02" + len(head).to_bytes(4, "big") + head + entry
+    assert entries.parse_broker_metadata(stored) == IN_FRONT
+    assert entries.parse_broker_metadata(entry) is None
+    assert entries.strip_broker_metadata(stored) == entry
+    assert entries.strip_broker_metadata(entry) == entry
+    assert entries.parse_metadata(stored) == METADATA
+    assert entries.payload_of(stored) == b"m0"
+    assert entries.split(stored) == (IN_FRONT, entry is ENTRY, METADATA.SerializeToString(), b"m0")
+    assert entries.strip_checksum(stored) == entries.with_broker_metadata(BARE, IN_FRONT)
+
+
+def test_empty_broker_metadata() -> None:
+    stored = entries.with_broker_metadata(ENTRY, BrokerEntryMetadata())
+    assert entries.parse_broker_metadata(stored) == BrokerEntryMetadata()
+    assert entries.strip_broker_metadata(stored) == ENTRY
+
+
+def test_unreadable_broker_metadata() -> None:
+    with pytest.raises(EntryError, match="broker entry metadata"):
+        entries.parse_broker_metadata(bytes.fromhex("0e0200000001ff") + ENTRY)
+
+
+def test_checksum_is_stripped_for_old_consumers() -> None:
+    assert entries.strip_checksum(ENTRY) == BARE
+    assert entries.strip_checksum(BARE) == BARE
+    assert entries.strip_checksum(b"") == b""
+
+
+@given(
+    st.builds(
+        MessageMetadata,
+        producer_name=st.text(max_size=20),
+        sequence_id=st.integers(0, 2**64 - 1),
+        publish_time=st.integers(0, 2**64 - 1),
+        partition_key=st.text(max_size=9),
+        num_messages_in_batch=st.integers(-(2**31), 2**31 - 1),
+    ),
+    st.binary(max_size=300),
+    st.booleans(),
+    st.none() | st.builds(BrokerEntryMetadata, index=st.integers(0, 2**64 - 1)),
+)
+def test_round_trip(
+    metadata: MessageMetadata, payload: bytes, checksum: bool, in_front: BrokerEntryMetadata | None
+) -> None:
+    entry = entries.build(metadata, payload, checksum=checksum)
+    assert entries.checksum_matches(entry) is (True if checksum else None)
+    stored = entry if in_front is None else entries.with_broker_metadata(entry, in_front)
+    assert entries.split(stored) == (in_front, checksum, metadata.SerializeToString(), payload)
+    assert entries.parse_metadata(stored) == metadata
+
+
+@given(st.binary(max_size=60))
+def test_garbage_raises_nothing_else(data: bytes) -> None:
+    for read in (entries.parse_metadata, entries.split, entries.payload_of, entries.parse_broker_metadata):
+        try:
+            read(data)
+        except EntryError:
+            continue
+    assert data.endswith(entries.strip_broker_metadata(data))
+    assert data.endswith(entries.strip_checksum(entries.strip_broker_metadata(data)))
