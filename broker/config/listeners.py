@@ -1,0 +1,31 @@
+"""advertisedListeners: the URLs that a client is given when it asks for them by a listener's name."""
+
+from typing import Final, NamedTuple
+
+_SCHEMES: Final = ("pulsar", "pulsar+ssl", "http", "https")
+
+
+class Listener(NamedTuple):
+    """The URLs of one listener, each as written, "" where the setting has none."""
+
+    pulsar: str = ""
+    pulsar_ssl: str = ""
+    http: str = ""
+    https: str = ""
+
+
+def parse_listeners(text: str) -> dict[str, Listener]:
+    """Listeners by name, in the order of the text. Raises ValueError, whose text names the wrong part."""
+    found: dict[str, dict[str, str]] = {}
+    owners: dict[str, str] = {}  # host:port -> the listener that has it
+    for part in filter(None, (part.strip() for part in text.split(","))):
+        name, colon, url = (piece.strip() for piece in part.partition(":"))
+        scheme, slashes, address = url.partition("://")
+        if not (colon and name and slashes and address and scheme in _SCHEMES):
+            raise ValueError(f"{part!r} is not name:pulsar://host:port (or pulsar+ssl, http, https)")
+        if scheme in found.setdefault(name, {}):
+            raise ValueError(f"{part!r} is the second {scheme} URL of the listener {name!r}")
+        if owners.setdefault(address, name) != name:
+            raise ValueError(f"{part!r} has the address of the listener {owners[address]!r}")
+        found[name][scheme] = url
+    return {name: Listener(*(urls.get(scheme, "") for scheme in _SCHEMES)) for name, urls in found.items()}

@@ -1,0 +1,42 @@
+"""All that one run of the broker was asked for."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from .keys import Config
+from .profile import PIP, Profile
+
+Durability = Literal["none", "os", "fsync"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServeOptions:
+    """What `pulsarium serve` passes to the broker; ServeOptions() is a run with nothing asked for.
+
+    data: the directory that everything is kept in; None: in memory, and nothing is left on disk.
+    durability: what a receipt promises of `data`: nothing, to outlive the process, to outlive the machine.
+    profile: with max_protocol_version as the command line lowered it.
+    """
+
+    config: Config = field(default_factory=Config)
+    profile: Profile = PIP
+    data: Path | None = None
+    durability: Durability = "os"
+    brokers: int = 1
+    ready_file: Path | None = None
+
+    @property
+    def host(self) -> str:
+        """The address to bind. Host and ports live in the Config alone, so that there are never two of them."""
+        return self.config.bindAddress
+
+    @property
+    def port(self) -> int:
+        """The port of the binary protocol; 0: any free one."""
+        return self.config.brokerServicePort
+
+    @property
+    def http_port(self) -> int:
+        """The port of HTTP; 0: any free one."""
+        return self.config.webServicePort

@@ -1,0 +1,66 @@
+"""The text of a value -> the value, or what would have been accepted."""
+
+import math
+import re
+
+from .keys import JAVA_INT, Key
+
+# Java's Integer.valueOf takes no underscores, no blanks inside and no digits of other scripts; int() does.
+_WHOLE = re.compile(r"[+-]?[0-9]+")
+
+
+def read_value(key: Key, text: str) -> object:
+    """The value of a text that is not blank. Raises ValueError, whose text says what is accepted."""
+    text = text.strip()
+    kind = key.type
+    if kind is bool:
+        return _truth(text)
+    if kind is int:
+        return _whole_number(key, text)
+    if kind == float | None:
+        return _number(key, text)
+    if kind == frozenset[str]:
+        return frozenset(_items(key, text))
+    if kind == tuple[str, ...]:
+        return tuple(dict.fromkeys(_items(key, text)))
+    if key.meaning.one_of and text not in key.meaning.one_of:
+        raise ValueError(f"{text!r} is not one of {', '.join(key.meaning.one_of)}")
+    return text
+
+
+def _truth(text: str) -> bool:
+    # Java reads whatever is not "true" as false; a yes or a 1 is no false, so it is refused.
+    if text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    raise ValueError(f"{text!r} is neither true nor false")
+
+
+def _whole_number(key: Key, text: str) -> int:
+    low = JAVA_INT[0] if key.meaning.low is None else key.meaning.low
+    high = JAVA_INT[1] if key.meaning.high is None else key.meaning.high
+    if _WHOLE.fullmatch(text) and len(text) <= 20 and low <= int(text) <= high:
+        return int(text)
+    raise ValueError(f"{_shown(text)} is not a whole number from {low} to {high}")
+
+
+def _number(key: Key, text: str) -> float:
+    low = -math.inf if key.meaning.low is None else key.meaning.low
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if "_" in text or not math.isfinite(number) or number < low:
+        raise ValueError(f"{_shown(text)} is not a number from {low:g} on")
+    return number
+
+
+def _items(key: Key, text: str) -> list[str]:
+    items = [item.strip() for item in text.split(",")]
+    for item in items:
+        if item and key.meaning.one_of and item not in key.meaning.one_of:
+            raise ValueError(f"{_shown(item)} is not among {', '.join(key.meaning.one_of)}")
+    return [item for item in items if item]
+
+
+def _shown(text: str) -> str:
+    return repr(text if len(text) <= 60 else text[:60] + "...")

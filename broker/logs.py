@@ -1,0 +1,83 @@
+"""Logging of the broker: one line an event, with its facts as key=value. Never called per message.
+
+    log = Log("session")
+    log.info("connection opened", peer=peer, client=client_version, protocol=21)
+
+Where a line would be built for nothing on a busy path, ask `if log.debug_enabled:` first.
+"""
+
+import json
+import logging
+from typing import Final
+
+_SECRET_WORDS: Final = ("password", "secret", "token", "credential", "auth_data", "authorization", "private_key")
+_LONGEST_VALUE: Final = 300  # clients choose names and versions; none of them fills the log
+
+
+class Event:
+    """A message with its facts; str() is the text line, so that any handler of logging prints it whole."""
+
+    __slots__ = ("facts", "message")
+
+    def __init__(self, message: str, facts: dict[str, object]) -> None:
+        self.message = message
+        self.facts = facts
+
+    def __str__(self) -> str:
+        known = self.plain_facts().items()
+        return " ".join([self.message, *(f"{name}={_quoted(value)}" for name, value in known if value is not None)])
+
+    def plain_facts(self) -> dict[str, str | int | float | bool | None]:
+        """The facts as JSON can hold them: secrets and bytes hidden, long texts cut."""
+        return {name: _plain(name, value) for name, value in self.facts.items()}
+
+
+class Log:
+    """The log of one part of the broker: a thin face of `logging.getLogger("pulsarium.<name>")`."""
+
+    __slots__ = ("_logger",)
+
+    def __init__(self, name: str) -> None:
+        self._logger = logging.getLogger(f"pulsarium.{name}")
+
+    @property
+    def debug_enabled(self) -> bool:
+        return self._logger.isEnabledFor(logging.DEBUG)
+
+    def debug(self, message: str, /, **facts: object) -> None:
+        self._write(logging.DEBUG, message, facts)
+
+    def info(self, message: str, /, **facts: object) -> None:
+        self._write(logging.INFO, message, facts)
+
+    def warning(self, message: str, /, **facts: object) -> None:
+        self._write(logging.WARNING, message, facts)
+
+    def error(self, message: str, /, exception: BaseException | None = None, **facts: object) -> None:
+        """`exception` adds its traceback."""
+        self._write(logging.ERROR, message, facts, exception)
+
+    def _write(
+        self, level: int, message: str, facts: dict[str, object], exception: BaseException | None = None
+    ) -> None:
+        if self._logger.isEnabledFor(level):
+            self._logger.log(level, Event(message, facts), exc_info=exception)
+
+
+def _plain(name: str, value: object) -> str | int | float | bool | None:
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    if any(word in name.lower() for word in _SECRET_WORDS):
+        return "***"
+    if isinstance(value, bytes | bytearray | memoryview):
+        return f"<{len(value)} bytes>"
+    text = str(value)
+    return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}...({len(text)} characters)"
+
+
+def _quoted(value: str | float | bool) -> str:
+    """As it is when it is one plain word; else in quotes, so that no client's name can forge a line or a fact."""
+    text = str(value).lower() if isinstance(value, bool) else str(value)
+    if text and all(letter.isprintable() and letter not in ' "=' for letter in text):
+        return text
+    return json.dumps(text)

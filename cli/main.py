@@ -1,0 +1,48 @@
+"""The `pulsarium` command. Imports as little as it can: the broker's start-up time begins here."""
+
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Final
+
+import click
+
+from pulsarium.broker.config.version import VERSION
+
+_COMMANDS: Final[Mapping[str, str]] = {"serve": "pulsarium.cli.serve:serve"}
+
+
+class LazyGroup(click.Group):
+    """Loads a command's module when the command is run or its help is shown."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _COMMANDS:
+            return None
+        module, _, name = _COMMANDS[cmd_name].partition(":")
+        command = getattr(import_module(module), name)
+        assert isinstance(command, click.Command)
+        return command
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(VERSION, message="pulsarium %(version)s")
+def cli() -> None:
+    """An Apache Pulsar broker for your machine and your tests: no JVM, no container, ready at once.
+
+    \b
+    Start it, and point any Pulsar client at pulsar://localhost:6650:
+      pulsarium serve
+    \b
+    In a test, on free ports, which the ready line and the ready file name:
+      pulsarium serve --port 0 --http-port 0 --ready-file broker.json
+    \b
+    What each command takes:
+      pulsarium serve --help
+    """
+
+
+def main() -> None:
+    """The entry point of `pulsarium` and of `python -m pulsarium`."""
+    cli.main(prog_name="pulsarium")

@@ -1,0 +1,103 @@
+"""The pages of docs/ that are generated from the code. Run by scripts/generate-docs."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from pulsarium.broker.commands import MODULES
+from pulsarium.broker.commands.registry import declared
+from pulsarium.broker.config.keys import documented_keys
+from pulsarium.proto.commands import COMMANDS, CommandSpec, Direction
+
+SENDERS = {Direction.CLIENT: "client", Direction.BROKER: "broker", Direction.BOTH: "both"}
+
+
+def commands_page() -> str:
+    """docs/commands.md: every command of the protocol and what the broker does with it."""
+    return "\n".join(
+        (
+            "# Commands",
+            "",
+            "Generated from `proto/commands.py` and the handlers in `broker/commands`; do not edit.",
+            "A command without a handler that a client sends closes its connection, as Pulsar does.",
+            "",
+            "| # | command | family | sent by | since | flag | answer | here |",
+            "|---|---|---|---|---|---|---|---|",
+            *_command_rows(),
+            "",
+        )
+    )
+
+
+def _command_rows() -> Iterator[str]:
+    handled = {handles.command: (handles, function) for handles, function in declared(MODULES)}
+    for spec in COMMANDS.values():
+        reply = COMMANDS[spec.reply].name if spec.reply is not None else ""
+        flag = f"`{spec.feature_flag}`" if spec.feature_flag else ""
+        handler = handled.get(spec.type)
+        if handler is None:
+            here = _sent_here(spec)
+        elif handler[0].absent:
+            here = f"absent: {handler[0].absent}"
+        else:
+            here = f"`{handler[1].__module__.rpartition('.')[2]}.{handler[1].__name__}`"
+        sender = SENDERS[spec.direction]
+        yield f"| {spec.type} | {spec.name} | {spec.family} | {sender} | v{spec.since} | {flag} | {reply} | {here} |"
+
+
+def _sent_here(spec: CommandSpec) -> str:
+    return "" if spec.direction is Direction.BROKER else "not taken: the connection is closed"
+
+
+def configuration_page() -> str:
+    """docs/configuration.md: every broker.conf key that is honoured."""
+    rows = []
+    for each in documented_keys().values():
+        default = "unset" if each.default is None else f"`{_shown(each.default)}`"
+        rows.append(f"| `{each.name}` | {default} | {each.meaning.doc} | {each.meaning.unit} |")
+    return "\n".join(
+        (
+            "# Configuration",
+            "",
+            "The broker.conf keys that Pulsarium honours, for `--config FILE` and `--set key=value`; others in a file",
+            "are named once in the log as having no effect. Generated from `broker/config/keys.py`; do not edit.",
+            "",
+            "| key | default | meaning | unit |",
+            "|---|---|---|---|",
+            *rows,
+            "",
+        )
+    )
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return ",".join(sorted(value)) if isinstance(value, (tuple, frozenset)) else str(value)
+
+
+PAGES = {"commands.md": commands_page, "configuration.md": configuration_page}
+
+
+def main() -> None:
+    """Write the pages, or with --check say which are stale."""
+    parser = argparse.ArgumentParser(description="Write the pages of docs/ that come from the code.")
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--check", action="store_true", help="change nothing; exit 1 and name the stale pages")
+    options = parser.parse_args()
+    stale = []
+    for name, page in PAGES.items():
+        path, text = options.folder / name, page()
+        if not path.exists() or path.read_text() != text:
+            stale.append(name)
+            if not options.check:
+                path.write_text(text)
+    if options.check and stale:
+        sys.exit(f"stale: {', '.join(stale)}; run scripts/generate-docs")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,134 @@
+"""Runs a broker from its options to its signal."""
+
+import errno
+import os
+import signal
+import socket
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, contextmanager
+from typing import Final, Protocol
+
+import trio
+
+from pulsarium.broker.config import LoadedConfig, ServeOptions
+from pulsarium.broker.logs import Log
+
+from .ready import ready_content, remove_ready_file, remove_stale_ready_file, write_ready_file
+from .refusal import Refusal, RunRefused
+
+log = Log("serve")
+
+GRACE_SECONDS: Final = 0.7  # for an orderly close; then what still waits is cancelled, to stop within a second
+_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
+_CANNOT_BIND: Final = (errno.EACCES, errno.EPERM, errno.EADDRNOTAVAIL)
+
+
+class Running(Protocol):
+    """A broker that can serve."""
+
+    @property
+    def service_url(self) -> str: ...
+    @property
+    def admin_url(self) -> str: ...
+
+
+Opener = Callable[[ServeOptions], AbstractAsyncContextManager[Running]]
+
+
+def run(options: ServeOptions, loaded: LoadedConfig) -> None:
+    """Serves until SIGINT or SIGTERM. Raises Refusal when a port, the data directory or the disk says no."""
+    from pulsarium.broker.server import open_broker
+
+    note_config(loaded)
+    try:
+        trio.run(serve_until_signal, options, open_broker, print_ready)
+    except BaseException as error:
+        refusal = refusal_of(error, options)
+        if refusal is None:
+            raise
+        raise refusal from None
+
+
+def note_config(loaded: LoadedConfig) -> None:
+    """Says once what of a broker.conf has no effect."""
+    if loaded.ignored:
+        line = f"these keys have no effect here: {', '.join(loaded.ignored)}"
+        log.info(line)
+    for sentence in loaded.missed:
+        log.warning(sentence)
+
+
+def print_ready(line: str) -> None:
+    print(line, flush=True)
+
+
+async def serve_until_signal(options: ServeOptions, opener: Opener, announce: Callable[[str], None]) -> None:
+    """Opens the broker, announces it, and closes it at the first signal; a second one ends the process at once."""
+    if options.ready_file is not None:
+        remove_stale_ready_file(options.ready_file)
+    stopping = trio.Event()
+    with trio.open_signal_receiver(*_SIGNALS) as signals:
+        async with trio.open_nursery() as nursery:
+            serving = trio.CancelScope()
+            nursery.start_soon(_stop_on_signal, signals, stopping, serving)
+            with serving:
+                async with opener(options) as running:
+                    # From here on a signal is no cancellation: the broker closes in its own order, within the grace.
+                    if not stopping.is_set():
+                        with ready(running, options, announce):
+                            await stopping.wait()
+            nursery.cancel_scope.cancel()
+
+
+@contextmanager
+def ready(running: Running, options: ServeOptions, announce: Callable[[str], None]) -> Iterator[None]:
+    """Announces the broker: the ready file while the block runs, then the ready line."""
+    line = f"pulsarium ready {running.service_url} {running.admin_url}"
+    path = options.ready_file
+    if path is None:
+        announce(line)
+        yield
+        return
+    content = ready_content(running.service_url, running.admin_url, os.getpid())
+    try:
+        write_ready_file(path, content)
+    except OSError as error:
+        raise RunRefused(f"--ready-file {path}: {error.strerror}") from None
+    try:
+        announce(line)
+        yield
+    finally:
+        remove_ready_file(path, content)
+
+
+async def _stop_on_signal(signals: AsyncIterator[int], stopping: trio.Event, serving: trio.CancelScope) -> None:
+    async for number in signals:
+        name = signal.Signals(number).name
+        if stopping.is_set():
+            log.warning("stopped by a second signal", signal=name)
+            os._exit(128 + number)
+        log.info("stopping", signal=name)
+        stopping.set()
+        serving.deadline = trio.current_time() + GRACE_SECONDS
+
+
+def refusal_of(error: BaseException, options: ServeOptions) -> Refusal | None:
+    """What to tell the user of an expected failure; None when `error` holds anything else, which is a bug of ours."""
+    from pulsarium.broker.errors import PortInUse
+    from pulsarium.broker.storage.errors import StorageError
+
+    match error:
+        case BaseExceptionGroup(exceptions=errors):
+            refusals = [refusal_of(each, options) for each in errors]
+            return None if None in refusals else refusals[0]
+        case Refusal():
+            return error
+        case PortInUse(port=port, option=option):
+            return RunRefused(f"port {port} is in use; choose another with {option} N, or {option} 0 for a free one")
+        case StorageError():
+            return RunRefused(str(error))
+        case OSError() if isinstance(error, socket.gaierror) or error.errno in _CANNOT_BIND:
+            asked = f"--host {options.host} --port {options.port} --http-port {options.http_port}"
+            return RunRefused(f"cannot listen with {asked}: {error.strerror}")
+        case _:
+            return None

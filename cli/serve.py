@@ -1,0 +1,145 @@
+"""`pulsarium serve`: the options, and what they mean together."""
+
+import signal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from .grouped import GroupedCommand, options_of
+from .logs import FORMATS, LEVELS
+from .refusal import RequestRefused
+
+if TYPE_CHECKING:
+    from pulsarium.broker.config import Config, LoadedConfig, Profile, ServeOptions
+
+network = options_of("Network")
+storage = options_of("Storage")
+behaviour = options_of("Behaviour")
+tls = options_of("TLS")
+output = options_of("Output")
+
+PORT = click.IntRange(0, 65535)
+FILE = click.Path(dir_okay=False, path_type=Path)
+DIRECTORY = click.Path(file_okay=False, path_type=Path)
+
+
+@click.command(cls=GroupedCommand)
+@network("--host", metavar="ADDRESS", help="Address to bind.  [default: 127.0.0.1]")
+@network("--port", type=PORT, metavar="N", help="Port for Pulsar clients; 0 takes a free one.  [default: 6650]")
+@network("--http-port", type=PORT, metavar="N", help="Port for the admin API; 0 takes a free one.  [default: 8080]")
+@storage("--data", type=DIRECTORY, metavar="DIR", help="Keep everything in DIR; without it nothing is left on disk.")
+@storage(
+    "--durability",
+    type=click.Choice(["none", "os", "fsync"]),
+    help="What a receipt promises with --data: nothing, to outlive this process, or the machine.  [default: os]",
+)
+@behaviour("--config", type=FILE, metavar="FILE", help="A broker.conf or standalone.conf, as it is.")
+@behaviour("--set", "overrides", multiple=True, metavar="KEY=VALUE", help="One broker.conf key; may be repeated.")
+@behaviour(
+    "--profile",
+    type=click.Choice(["pip", "pulsar-4.2"]),
+    default="pip",
+    show_default=True,
+    help="Behave as the PIPs say, or as the released broker does.",
+)
+@behaviour(
+    "--max-protocol-version",
+    type=click.IntRange(0, 22),
+    metavar="N",
+    help="Highest protocol version to speak.  [default: 22, and 21 with pulsar-4.2]",
+)
+@behaviour("--brokers", type=click.IntRange(min=1), default=1, metavar="N", hidden=True)
+@tls("--tls-port", type=PORT, metavar="N", hidden=True)
+@tls("--https-port", type=PORT, metavar="N", hidden=True)
+@tls("--tls-cert", type=FILE, metavar="FILE", hidden=True)
+@tls("--tls-key", type=FILE, metavar="FILE", hidden=True)
+@tls("--tls-ca", type=FILE, metavar="FILE", hidden=True)
+@output("--ready-file", type=FILE, metavar="FILE", help="Write URLs and pid there as JSON, once it can serve.")
+@output("--log-level", type=click.Choice(LEVELS), default="info", show_default=True, help="Least level to log.")
+@output("--log-format", type=click.Choice(FORMATS), default="text", show_default=True, help="Log lines on stderr.")
+@output("--capture", type=FILE, metavar="FILE", hidden=True)
+def serve(log_level: str, log_format: str, **asked: Any) -> None:
+    """Run a broker until Ctrl-C or SIGTERM.
+
+    It prints "pulsarium ready pulsar://... http://..." when it can serve. Options win over --set, and --set over
+    --config.
+
+    \b
+    In memory, on Pulsar's own ports:
+      pulsarium serve
+    Kept in ./data, also over a crash:
+      pulsarium serve --data ./data
+    In a test, on free ports:
+      pulsarium serve --port 0 --http-port 0 --ready-file broker.json
+    With the settings of a cluster:
+      pulsarium serve --config broker.conf --set allowAutoTopicCreation=false
+    As the released Pulsar 4.2 behaves:
+      pulsarium serve --profile pulsar-4.2
+    """
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        # Until the broker listens for signals, Ctrl-C just ends the process, in place of a traceback from an import.
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    _refuse_what_is_not_built(asked)
+    options, loaded = gather(asked)
+
+    from .logs import configure
+    from .run import run
+
+    configure(log_level, log_format)
+    run(options, loaded)
+
+
+def gather(asked: dict[str, Any]) -> "tuple[ServeOptions, LoadedConfig]":
+    """The options of a run, from what click read. Raises Refusal."""
+    from pulsarium.broker.config import ConfigError, ServeOptions, load
+
+    if asked["durability"] not in (None, "none") and asked["data"] is None:
+        raise RequestRefused(f"--durability {asked['durability']} needs --data DIR: without it nothing is on disk")
+    if asked["ready_file"] is not None and not asked["ready_file"].absolute().parent.is_dir():
+        raise RequestRefused(f"--ready-file: {asked['ready_file'].parent} is not a directory")
+    try:
+        loaded = load(asked["config"], asked["overrides"])
+    except ConfigError as error:
+        raise RequestRefused(str(error)) from None
+    options = ServeOptions(
+        config=_with_command_line(loaded.config, asked),
+        profile=_profile(asked["profile"], asked["max_protocol_version"]),
+        data=asked["data"],
+        durability=asked["durability"] or "os",
+        brokers=asked["brokers"],
+        ready_file=asked["ready_file"],
+    )
+    return options, loaded
+
+
+def _with_command_line(config: "Config", asked: dict[str, Any]) -> "Config":
+    from dataclasses import replace
+
+    keys = {"host": "bindAddress", "port": "brokerServicePort", "http_port": "webServicePort"}
+    return replace(config, **{key: asked[option] for option, key in keys.items() if asked[option] is not None})
+
+
+def _profile(name: str, max_protocol_version: int | None) -> "Profile":
+    from dataclasses import replace
+
+    from pulsarium.broker.config import PROFILES
+
+    profile = PROFILES[name]
+    if max_protocol_version is None:
+        return profile
+    if max_protocol_version > profile.max_protocol_version:
+        highest = profile.max_protocol_version
+        raise RequestRefused(f"--max-protocol-version {max_protocol_version}: --profile {name} ends at {highest}")
+    return replace(profile, max_protocol_version=max_protocol_version)
+
+
+def _refuse_what_is_not_built(asked: dict[str, Any]) -> None:
+    for name in ("tls_port", "https_port", "tls_cert", "tls_key", "tls_ca"):
+        if asked.pop(name) is not None:
+            option = name.replace("_", "-")
+            raise RequestRefused(f"--{option}: TLS is not built yet; clients connect in plain text to --port")
+    if asked.pop("capture") is not None:
+        raise RequestRefused("--capture: frames are not captured yet; --log-level debug shows connections")
+    if asked["brokers"] > 1:
+        raise RequestRefused(f"--brokers {asked['brokers']}: a cluster of several is not built yet; start one")

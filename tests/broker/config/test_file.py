@@ -1,0 +1,219 @@
+"""broker.conf files and --set."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pulsarium.broker.config import Config, ConfigError, LoadedConfig, load
+from pulsarium.broker.config.keys import APPEND_BROKER_TIMESTAMP, APPEND_INDEX, documented_keys
+
+# The settings that the transcripts were recorded with, as they stand in that broker's file.
+RECORDED = f"""\
+# To give this file to another broker, drop the two port lines or render them.
+bindAddress=127.0.0.1
+advertisedAddress=localhost
+clusterName=standalone
+brokerEntryMetadataInterceptors={APPEND_BROKER_TIMESTAMP},{APPEND_INDEX}
+exposingBrokerEntryMetadataToClientEnabled=true
+acknowledgmentAtBatchIndexLevelEnabled=true
+transactionCoordinatorEnabled=true
+forceDeleteTenantAllowed=true
+forceDeleteNamespaceAllowed=true
+brokerDeleteInactiveTopicsEnabled=false
+systemTopicEnabled=true
+topicLevelPoliciesEnabled=true
+delayedDeliveryEnabled=true
+allowAutoTopicCreation=true
+allowAutoTopicCreationType=non-partitioned
+allowAutoSubscriptionCreation=true
+defaultNumberOfNamespaceBundles=4
+managedLedgerDefaultEnsembleSize=1
+managedLedgerDefaultMarkDeleteRateLimit=0.1
+loadManagerClassName=org.apache.pulsar.broker.loadbalance.NoopLoadManager
+nettyMaxFrameSizeBytes=5253120
+"""
+
+
+def loaded(tmp_path: Path, text: str, *overrides: str) -> LoadedConfig:
+    path = tmp_path / "broker.conf"
+    path.write_bytes(text.encode("latin-1"))
+    return load(path, overrides)
+
+
+def refused(tmp_path: Path, text: str, *overrides: str) -> str:
+    with pytest.raises(ConfigError) as caught:
+        loaded(tmp_path, text, *overrides)
+    return str(caught.value).replace(str(tmp_path), "TMP")
+
+
+def test_nothing_asked_for_is_the_stock_broker() -> None:
+    assert load(None) == LoadedConfig(Config())
+
+
+def test_the_recorded_settings(tmp_path: Path) -> None:
+    config, ignored, missed = loaded(tmp_path, RECORDED)
+    assert config == Config(
+        advertisedAddress="localhost",
+        brokerEntryMetadataInterceptors=(APPEND_BROKER_TIMESTAMP, APPEND_INDEX),
+        exposingBrokerEntryMetadataToClientEnabled=True,
+        forceDeleteTenantAllowed=True,
+        forceDeleteNamespaceAllowed=True,
+        managedLedgerDefaultMarkDeleteRateLimit=0.1,
+    )
+    assert config.appends_index
+    assert config.appends_broker_timestamp
+    assert {"managedLedgerDefaultEnsembleSize", "loadManagerClassName", "nettyMaxFrameSizeBytes"} <= set(ignored)
+    assert not set(ignored) & set(documented_keys())
+    assert missed == ()
+
+
+def test_every_ignored_key_is_named_once_in_the_order_of_the_file(tmp_path: Path) -> None:
+    text = "zooKeeper=1\nbookieId=\nclusterName=c\nzooKeeper=2\n"
+    assert loaded(tmp_path, text).ignored == ("zooKeeper", "bookieId")
+
+
+def test_blank_is_unset(tmp_path: Path) -> None:
+    text = (
+        "advertisedAddress=\nbrokerServicePort=  \nsubscriptionTypesEnabled=\nallowAutoTopicCreation\nclusterName=\t\n"
+    )
+    assert loaded(tmp_path, text).config == Config()
+
+
+def test_the_last_of_two_wins_even_when_it_is_blank(tmp_path: Path) -> None:
+    assert loaded(tmp_path, "clusterName=a\nclusterName=b\n").config.clusterName == "b"
+    assert loaded(tmp_path, "clusterName=a\nclusterName=\n").config.clusterName == "standalone"
+
+
+def test_set_wins_over_the_file_and_the_last_set_over_the_first(tmp_path: Path) -> None:
+    config = loaded(tmp_path, "maxProducersPerTopic=1\n", "maxProducersPerTopic=2", " maxProducersPerTopic = 3 ").config
+    assert config.maxProducersPerTopic == 3
+    assert loaded(tmp_path, "maxProducersPerTopic=1\n", "maxProducersPerTopic=").config.maxProducersPerTopic == 0
+
+
+def test_a_value_of_set_may_hold_an_equals_sign() -> None:
+    assert load(None, ["clusterName=a=b"]).config.clusterName == "a=b"
+
+
+def test_every_kind_of_value(tmp_path: Path) -> None:
+    text = """
+        allowAutoTopicCreation : FALSE
+        brokerServicePort +1234
+        managedLedgerDefaultMarkDeleteRateLimit = 1e1
+        subscriptionTypesEnabled = Shared , Exclusive,,Shared
+        allowAutoTopicCreationType = partitioned
+        connectionLivenessCheckTimeoutMillis = 9000000000
+        keepAliveIntervalSeconds = -1
+    """
+    assert loaded(tmp_path, text).config == Config(
+        allowAutoTopicCreation=False,
+        brokerServicePort=1234,
+        managedLedgerDefaultMarkDeleteRateLimit=10.0,
+        subscriptionTypesEnabled=frozenset({"Shared", "Exclusive"}),
+        allowAutoTopicCreationType="partitioned",
+        connectionLivenessCheckTimeoutMillis=9_000_000_000,
+        keepAliveIntervalSeconds=-1,
+    )
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("allowAutoTopicCreation=yes", "'yes' is neither true nor false"),
+        ("brokerServicePort=abc", "'abc' is not a whole number from 0 to 65535"),
+        ("brokerServicePort=65536", "'65536' is not a whole number from 0 to 65535"),
+        ("brokerServicePort=6_650", "'6_650' is not a whole number from 0 to 65535"),
+        ("brokerServicePort=٦٦٥٠", None),
+        ("maxProducersPerTopic=7.0", "'7.0' is not a whole number from -2147483648 to 2147483647"),
+        ("maxProducersPerTopic=2147483648", "'2147483648' is not a whole number from -2147483648 to 2147483647"),
+        ("maxMessageSize=0", "'0' is not a whole number from 1 to 2147473407"),
+        ("managedLedgerDefaultMarkDeleteRateLimit=-0.1", "'-0.1' is not a number from 0 on"),
+        ("managedLedgerDefaultMarkDeleteRateLimit=NaN", "'NaN' is not a number from 0 on"),
+        ("managedLedgerDefaultMarkDeleteRateLimit=inf", "'inf' is not a number from 0 on"),
+        ("managedLedgerDefaultMarkDeleteRateLimit=1_0", "'1_0' is not a number from 0 on"),
+        ("managedLedgerDefaultMarkDeleteRateLimit=fast", "'fast' is not a number from 0 on"),
+        ("allowAutoTopicCreationType=Partitioned", "'Partitioned' is not one of partitioned, non-partitioned"),
+        ("subscriptionTypesEnabled=Shared,shared", "'shared' is not among Exclusive, Shared, Failover, Key_Shared"),
+        ("brokerEntryMetadataInterceptors=Index", f"'Index' is not among {APPEND_BROKER_TIMESTAMP}, {APPEND_INDEX}"),
+        ("advertisedListeners=a:b", "'a:b' is not name:pulsar://host:port (or pulsar+ssl, http, https)"),
+    ],
+)
+def test_an_invalid_value_names_key_line_and_what_is_accepted(line: str, reason: str | None, tmp_path: Path) -> None:
+    key, _, value = line.partition("=")
+    if reason is None:  # digits of another script, which int() would take; in a file only as escapes
+        value = "".join(f"\\u{ord(digit):04x}" for digit in value)
+        reason = "'٦٦٥٠' is not a whole number from 0 to 65535"
+    assert refused(tmp_path, f"# comment\n\n{key} = {value}\n") == f"TMP/broker.conf:3: {key}: {reason}"
+
+
+def test_a_long_value_is_shown_in_part(tmp_path: Path) -> None:
+    assert len(refused(tmp_path, f"brokerServicePort={'9' * 10_000}")) < 200
+
+
+def test_an_invalid_set(tmp_path: Path) -> None:
+    message = refused(tmp_path, "brokerServicePort=1\n", "brokerServicePort=x")
+    assert message == "--set: brokerServicePort: 'x' is not a whole number from 0 to 65535"
+
+
+@pytest.mark.parametrize("override", ["clusterName", "", "=x", "  = "])
+def test_set_wants_key_and_value(override: str) -> None:
+    with pytest.raises(ConfigError, match="is not key=value"):
+        load(None, [override])
+
+
+@pytest.mark.parametrize(
+    ("override", "hint"),
+    [
+        ("brokerServicPort=1", "did you mean brokerServicePort"),
+        ("CLUSTERNAME=x", "did you mean clusterName?"),
+        ("zookeeperServers=x", "among those that have an effect here"),
+    ],
+)
+def test_set_of_an_unknown_key(override: str, hint: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load(None, [override])
+    assert str(caught.value).startswith(f"--set: {override.partition('=')[0]}: no such key")
+    assert hint in str(caught.value)
+
+
+def test_a_broken_escape_names_the_line(tmp_path: Path) -> None:
+    assert refused(tmp_path, "a=1\nb=\\u12\n") == "TMP/broker.conf:2: a \\u wants four hexadecimal digits after it"
+
+
+def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"nowhere\.conf: cannot be read: No such file"):
+        load(tmp_path / "nowhere.conf")
+
+
+def test_bytes_of_any_encoding_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "broker.conf"
+    path.write_bytes("# 4m，default\nclusterName=c\n".encode())
+    assert load(path).config.clusterName == "c"
+
+
+@pytest.mark.parametrize(
+    ("listeners", "internal", "message"),
+    [
+        ("a:pulsar://h:1,b:pulsar://g:2", "b", None),
+        ("a:pulsar://h:1", "", None),
+        ("", "internal", None),
+        ("a:pulsar://h:1", "c", "'c' is not a listener of advertisedListeners (a)"),
+    ],
+)
+def test_the_internal_listener_is_one_of_the_listeners(
+    listeners: str, internal: str, message: str | None, tmp_path: Path
+) -> None:
+    text = f"advertisedListeners={listeners}\ninternalListenerName={internal}\n"
+    if message is None:
+        assert loaded(tmp_path, text).config.internalListenerName == internal
+    else:
+        assert refused(tmp_path, text) == f"TMP/broker.conf:2: internalListenerName: {message}"
+
+
+def test_what_a_user_would_miss_is_said_in_a_sentence_of_its_own(tmp_path: Path) -> None:
+    text = "authenticationEnabled=true\nauthorizationEnabled=false\nbrokerServicePortTls=6651\nwebServicePortTls=\n"
+    assert loaded(tmp_path, text).missed == (
+        "authenticationEnabled=true has no effect here: every client is let in",
+        "brokerServicePortTls=6651 has no effect here: no TLS port is opened",
+    )

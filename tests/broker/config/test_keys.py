@@ -1,0 +1,51 @@
+"""What Config says of itself."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from pulsarium.broker.config import Config, load
+from pulsarium.broker.config.keys import APPEND_INDEX, Key, documented_keys
+
+KEYS = list(documented_keys().values())
+
+
+@pytest.mark.parametrize("key", KEYS, ids=lambda key: key.name)
+def test_every_key_has_a_meaning_in_one_line(key: Key) -> None:
+    assert key.meaning.doc
+    assert "\n" not in key.meaning.doc
+    assert not key.meaning.doc.endswith(".")
+
+
+@pytest.mark.parametrize("key", KEYS, ids=lambda key: key.name)
+def test_every_default_can_be_written_in_a_file(key: Key) -> None:
+    if key.default is None or key.default == "":
+        return
+    text = ",".join(sorted(key.default)) if isinstance(key.default, frozenset | tuple) else str(key.default)
+    config = load(None, [f"{key.name}={text}"]).config
+    assert getattr(config, key.name) == key.default
+    assert type(getattr(config, key.name)) is type(key.default)
+
+
+@pytest.mark.parametrize("key", KEYS, ids=lambda key: key.name)
+def test_every_type_can_be_read(key: Key) -> None:
+    assert key.type in (bool, int, str, str | None, float | None, frozenset[str], tuple[str, ...])
+
+
+def test_the_frame_limit_follows_the_message_limit() -> None:
+    assert Config().max_frame_size == 5_253_120
+    assert Config(maxMessageSize=1_000).max_frame_size == 11_240
+
+
+def test_interceptors_are_off_unless_named() -> None:
+    assert not Config().appends_index
+    config = Config(brokerEntryMetadataInterceptors=(APPEND_INDEX,))
+    assert config.appends_index
+    assert not config.appends_broker_timestamp
+
+
+def test_a_config_does_not_change() -> None:
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        Config().clusterName = "other"  # type: ignore[misc]

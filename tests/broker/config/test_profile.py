@@ -1,0 +1,45 @@
+"""Profiles, and the version that one of them tells clients."""
+
+from __future__ import annotations
+
+import importlib.metadata
+
+import pytest
+
+from pulsarium.broker.config import PIP, PROFILES, PULSAR_4_2, ServeOptions
+from pulsarium.broker.config.version import VERSION
+
+
+def test_profiles_by_name() -> None:
+    assert dict(PROFILES) == {"pip": PIP, "pulsar-4.2": PULSAR_4_2}
+    assert {name: profile.max_protocol_version for name, profile in PROFILES.items()} == {"pip": 22, "pulsar-4.2": 21}
+
+
+def test_the_released_broker_calls_itself_so() -> None:
+    assert PULSAR_4_2.server_version == "Pulsar Server4.2.4"
+
+
+@pytest.mark.parametrize("profile", PROFILES.values(), ids=list(PROFILES))
+def test_a_server_version_is_there(profile: object) -> None:
+    # The C++ client closes the connection when CONNECTED has none.
+    assert getattr(profile, "server_version", "")
+
+
+@pytest.mark.parametrize(
+    ("client_version", "told"),
+    [("Pulsar-CPP-v4.2.0", False), ("Pulsar Go 0.16.0", False), ("Pulsar-Java-v4.2.4", True), ("", True)],
+)
+def test_end_of_topic_spares_clients_that_it_would_close(client_version: str, told: bool) -> None:
+    assert PIP.tells_end_of_topic(client_version) is told
+    assert PULSAR_4_2.tells_end_of_topic(client_version)
+
+
+def test_the_version_is_that_of_the_package() -> None:
+    assert importlib.metadata.version("pulsarium") == VERSION
+
+
+def test_a_run_with_nothing_asked_for() -> None:
+    options = ServeOptions()
+    assert (options.host, options.port, options.http_port) == ("127.0.0.1", 6650, 8080)
+    assert options.profile is PIP
+    assert options.data is None

@@ -1,0 +1,70 @@
+"""The ready file."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pulsarium.cli.ready import ready_content, remove_ready_file, remove_stale_ready_file, write_ready_file
+
+CONTENT = ready_content("pulsar://127.0.0.1:1", "http://127.0.0.1:2", 3)
+
+
+def test_content() -> None:
+    assert json.loads(CONTENT) == {
+        "service_url": "pulsar://127.0.0.1:1",
+        "admin_url": "http://127.0.0.1:2",
+        "brokers": [{"service_url": "pulsar://127.0.0.1:1", "admin_url": "http://127.0.0.1:2"}],
+        "pid": 3,
+    }
+
+
+def test_it_is_written_whole_and_alone(tmp_path: Path) -> None:
+    path = tmp_path / "ready.json"
+    path.write_text("what was there before")
+    write_ready_file(path, CONTENT)
+    assert path.read_text() == CONTENT
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_failed_write_leaves_nothing(tmp_path: Path) -> None:
+    (tmp_path / "ready.json").mkdir()
+    with pytest.raises(OSError, match=r".+"):
+        write_ready_file(tmp_path / "ready.json", CONTENT)
+    assert [path.name for path in tmp_path.iterdir()] == ["ready.json"]
+
+
+def test_only_the_own_file_is_removed(tmp_path: Path) -> None:
+    path = tmp_path / "ready.json"
+    remove_ready_file(path, CONTENT)
+    path.write_text("another broker's")
+    remove_ready_file(path, CONTENT)
+    assert path.exists()
+    path.write_text(CONTENT)
+    remove_ready_file(path, CONTENT)
+    assert not path.exists()
+
+
+def test_the_file_of_a_dead_broker_is_removed(tmp_path: Path) -> None:
+    process = subprocess.Popen([sys.executable, "-c", ""])
+    process.wait()
+    path = tmp_path / "ready.json"
+    path.write_text(ready_content("pulsar://h:1", "http://h:2", process.pid))
+    remove_stale_ready_file(path)
+    assert not path.exists()
+
+
+@pytest.mark.parametrize(
+    "content", [ready_content("pulsar://h:1", "http://h:2", os.getpid()), "", "[]", "{}", "x", '{"pid": "x"}']
+)
+def test_any_other_file_stays(content: str, tmp_path: Path) -> None:
+    path = tmp_path / "ready.json"
+    remove_stale_ready_file(path)
+    path.write_text(content)
+    remove_stale_ready_file(path)
+    assert path.read_text() == content

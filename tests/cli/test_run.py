@@ -1,0 +1,182 @@
+"""From options to signal, with a broker that is none."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import signal
+import socket
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import trio
+import trio.testing
+
+from pulsarium.broker.config import Config, LoadedConfig, ServeOptions
+from pulsarium.broker.errors import PortInUse
+from pulsarium.broker.storage.errors import StorageError
+from pulsarium.cli.refusal import Refusal, RunRefused
+from pulsarium.cli.run import GRACE_SECONDS, note_config, refusal_of, serve_until_signal
+
+READY = "pulsarium ready pulsar://127.0.0.1:1 http://127.0.0.1:2"
+
+
+@dataclass
+class Stub:
+    """A broker that notes what happens to it."""
+
+    service_url: str = "pulsar://127.0.0.1:1"
+    admin_url: str = "http://127.0.0.1:2"
+    slow_to_open: bool = False
+    slow_to_close: bool = False
+    error: Exception | None = None
+    events: str = ""
+
+    @asynccontextmanager
+    async def open(self, options: ServeOptions) -> AsyncIterator[Stub]:
+        self.events += "opening "
+        if self.slow_to_open:
+            await trio.sleep_forever()
+        if self.error:
+            raise self.error
+        try:
+            yield self
+            self.events += "orderly "
+            await trio.sleep(0.1)  # as a broker that closes its connections and its storage
+            if self.slow_to_close:
+                await trio.sleep_forever()
+        finally:
+            self.events += "closed"
+
+    def announce_and_stop(self, number: signal.Signals = signal.SIGTERM) -> Callable[[str], None]:
+        """Takes the ready line, and sends the signal that a user would."""
+
+        def announce(line: str) -> None:
+            self.events += f"[{line}] "
+            signal.raise_signal(number)
+
+        return announce
+
+
+def never(line: str) -> None:
+    raise AssertionError(line)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+async def test_a_signal_closes_it_in_order(number: signal.Signals, autojump_clock: trio.testing.MockClock) -> None:
+    stub = Stub()
+    await serve_until_signal(ServeOptions(), stub.open, stub.announce_and_stop(number))
+    assert stub.events == f"opening [{READY}] orderly closed"
+    assert autojump_clock.current_time() == pytest.approx(0.1)
+
+
+async def test_a_close_that_hangs_is_cut_short(autojump_clock: trio.testing.MockClock) -> None:
+    stub = Stub(slow_to_close=True)
+    await serve_until_signal(ServeOptions(), stub.open, stub.announce_and_stop())
+    assert stub.events == f"opening [{READY}] orderly closed"
+    assert autojump_clock.current_time() == pytest.approx(GRACE_SECONDS)
+
+
+async def test_a_signal_while_it_opens(autojump_clock: trio.testing.MockClock) -> None:
+    stub = Stub(slow_to_open=True)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(serve_until_signal, ServeOptions(), stub.open, never)
+        await trio.testing.wait_all_tasks_blocked()
+        signal.raise_signal(signal.SIGTERM)
+    assert stub.events == "opening "
+    assert autojump_clock.current_time() == pytest.approx(GRACE_SECONDS)
+
+
+async def test_a_second_signal_ends_the_process(
+    autojump_clock: trio.testing.MockClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    codes: list[int] = []
+    monkeypatch.setattr(os, "_exit", codes.append)
+    stub = Stub(slow_to_close=True)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(serve_until_signal, ServeOptions(), stub.open, stub.announce_and_stop())
+        await trio.testing.wait_all_tasks_blocked(cushion=0.2)
+        assert codes == []
+        signal.raise_signal(signal.SIGINT)
+        await trio.testing.wait_all_tasks_blocked()
+        assert codes == [130]
+
+
+async def test_the_ready_file_is_there_while_it_serves(tmp_path: Path, autojump_clock: trio.testing.MockClock) -> None:
+    path = tmp_path / "ready.json"
+    stub = Stub()
+    stop = stub.announce_and_stop()
+
+    def announce(line: str) -> None:
+        written = json.loads(path.read_text())
+        assert (written["service_url"], written["pid"]) == (stub.service_url, os.getpid())
+        stop(line)
+
+    await serve_until_signal(ServeOptions(ready_file=path), stub.open, announce)
+    assert os.listdir(tmp_path) == []
+
+
+async def test_a_ready_file_that_cannot_be_written(tmp_path: Path, autojump_clock: trio.testing.MockClock) -> None:
+    stub = Stub()
+    options = ServeOptions(ready_file=tmp_path)
+    with pytest.raises(BaseExceptionGroup) as caught:
+        await serve_until_signal(options, stub.open, never)
+    refusal = refusal_of(caught.value, options)
+    assert refusal is not None
+    assert refusal.message.startswith(f"--ready-file {tmp_path}: ")
+    assert stub.events == "opening closed"
+
+
+@pytest.mark.parametrize("option", ["--port", "--http-port"])
+async def test_a_busy_port(option: str, autojump_clock: trio.testing.MockClock) -> None:
+    with pytest.raises(BaseExceptionGroup) as caught:
+        await serve_until_signal(ServeOptions(), Stub(error=PortInUse(6650, option)).open, never)
+    refusal = refusal_of(caught.value, ServeOptions())
+    assert refusal is not None
+    assert (refusal.message, refusal.exit_code) == (
+        f"port 6650 is in use; choose another with {option} N, or {option} 0 for a free one",
+        1,
+    )
+
+
+def test_expected_failures_are_one_line() -> None:
+    options = ServeOptions(config=Config(bindAddress="10.9.9.9", brokerServicePort=80))
+    for error, message in [
+        (StorageError("d is in use by another pulsarium (pid 7)"), "d is in use by another pulsarium (pid 7)"),
+        (
+            PermissionError(13, "Permission denied"),
+            "cannot listen with --host 10.9.9.9 --port 80 --http-port 8080: Permission",
+        ),
+        (OSError(99, "Cannot assign requested address"), "cannot listen with --host 10.9.9.9"),
+        (socket.gaierror(-2, "Name or service not known"), "cannot listen with --host 10.9.9.9"),
+        (ExceptionGroup("", [ExceptionGroup("", [StorageError("full")]), StorageError("full")]), "full"),
+        (RunRefused("said"), "said"),
+    ]:
+        refusal = refusal_of(error, options)
+        assert isinstance(refusal, Refusal)
+        assert refusal.exit_code == 1
+        assert refusal.message.startswith(message)
+
+
+def test_a_bug_keeps_its_traceback() -> None:
+    for error in (KeyError("x"), OSError(5, "I/O"), ExceptionGroup("", [StorageError("full"), KeyError("x")])):
+        assert refusal_of(error, ServeOptions()) is None
+
+
+def test_keys_without_effect_are_named_in_one_line(caplog: pytest.LogCaptureFixture) -> None:
+    ignored = tuple(f"someLongKeyOfTheFile{number}" for number in range(300))
+    with caplog.at_level(logging.INFO, "pulsarium"):
+        note_config(LoadedConfig(Config(), ignored, ("a=1 has no effect here: b",)))
+    first, second = caplog.records
+    assert first.getMessage() == f"these keys have no effect here: {', '.join(ignored)}"
+    assert (second.levelname, second.getMessage()) == ("WARNING", "a=1 has no effect here: b")
+
+
+def test_nothing_is_said_of_a_config_without_such_keys(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.DEBUG, "pulsarium"):
+        note_config(LoadedConfig(Config()))
+    assert caplog.records == []

@@ -1,0 +1,168 @@
+"""`pulsarium serve`: what its options mean together, and how it says no."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from pulsarium.broker.config import PIP, PULSAR_4_2, Config, LoadedConfig, ServeOptions
+from pulsarium.cli import logs, run
+from pulsarium.cli.main import cli
+
+
+class Runs:
+    """What would have been run, in place of a broker."""
+
+    def __init__(self) -> None:
+        self.options: list[ServeOptions] = []
+        self.loaded: list[LoadedConfig] = []
+        self.logging: list[tuple[str, str]] = []
+
+    def run(self, options: ServeOptions, loaded: LoadedConfig) -> None:
+        self.options.append(options)
+        self.loaded.append(loaded)
+
+
+@pytest.fixture
+def runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Runs]:
+    runs = Runs()
+    on_interrupt = signal.getsignal(signal.SIGINT)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(run, "run", runs.run)
+    monkeypatch.setattr(logs, "configure", lambda level, style: runs.logging.append((level, style)))
+    yield runs
+    signal.signal(signal.SIGINT, on_interrupt)
+
+
+def served(runs: Runs, *arguments: str) -> ServeOptions:
+    result = CliRunner().invoke(cli, ["serve", *arguments], prog_name="pulsarium", catch_exceptions=False)
+    assert (result.exit_code, result.output) == (0, "")
+    (options,) = runs.options
+    return options
+
+
+def refused(runs: Runs, *arguments: str) -> str:
+    """The one line on stderr of a request that cannot be."""
+    result = CliRunner().invoke(cli, ["serve", *arguments], prog_name="pulsarium", catch_exceptions=False)
+    assert (result.exit_code, result.stdout, runs.options) == (2, "", [])
+    assert result.stderr.startswith("pulsarium: ")
+    assert result.stderr.count("\n") == 1
+    return result.stderr.removeprefix("pulsarium: ").rstrip("\n")
+
+
+def test_nothing_asked_for(runs: Runs) -> None:
+    assert served(runs) == ServeOptions()
+    assert runs.loaded == [LoadedConfig(Config())]
+    assert runs.logging == [("info", "text")]
+
+
+@pytest.mark.parametrize(
+    ("before", "then"), [(signal.default_int_handler, signal.SIG_DFL), (signal.SIG_IGN, signal.SIG_IGN)]
+)
+def test_ctrl_c_before_it_serves_raises_nothing(before: signal.Handlers, then: signal.Handlers, runs: Runs) -> None:
+    signal.signal(signal.SIGINT, before)
+    served(runs)
+    assert signal.getsignal(signal.SIGINT) == then
+
+
+def test_everything_asked_for(runs: Runs, tmp_path: Path) -> None:
+    (tmp_path / "broker.conf").write_text("clusterName=c\nzookeeperServers=z\n")
+    options = served(
+        runs,
+        *("--host", "0.0.0.0", "--port", "0", "--http-port", "1", "--data", "d", "--durability", "fsync"),
+        *("--profile", "pulsar-4.2", "--max-protocol-version", "19", "--brokers", "1", "--config", "broker.conf"),
+        *("--set", "maxProducersPerTopic=1", "--set", "maxConsumersPerTopic=2", "--ready-file", "r.json"),
+        *("--log-level", "debug", "--log-format", "json"),
+    )
+    assert options.config == Config(
+        bindAddress="0.0.0.0",
+        brokerServicePort=0,
+        webServicePort=1,
+        clusterName="c",
+        maxProducersPerTopic=1,
+        maxConsumersPerTopic=2,
+    )
+    assert (options.host, options.port, options.http_port) == ("0.0.0.0", 0, 1)
+    assert options.profile.name == "pulsar-4.2"
+    assert options.profile.max_protocol_version == 19
+    assert options.profile.tells_end_of_topic("Pulsar-CPP")
+    assert (options.data, options.durability) == (Path("d"), "fsync")
+    assert options.ready_file == Path("r.json")
+    assert runs.loaded[0].ignored == ("zookeeperServers",)
+    assert runs.logging == [("debug", "json")]
+
+
+def test_options_win_over_set_and_set_over_config(runs: Runs, tmp_path: Path) -> None:
+    (tmp_path / "c").write_text("brokerServicePort=1\nwebServicePort=1\nbindAddress=0.0.0.0\nclusterName=file\n")
+    overrides = ("--set", "brokerServicePort=2", "--set", "webServicePort=2")
+    options = served(runs, "--config", "c", *overrides, "--port", "3")
+    assert (options.port, options.http_port, options.host) == (3, 2, "0.0.0.0")
+    assert options.config.clusterName == "file"
+
+
+def test_port_zero_on_the_command_line_is_no_missing_option(runs: Runs) -> None:
+    assert served(runs, "--set", "brokerServicePort=2", "--port", "0").port == 0
+
+
+def test_the_profile_decides_the_protocol_version(runs: Runs) -> None:
+    assert served(runs, "--profile", "pulsar-4.2").profile is PULSAR_4_2
+
+
+def test_the_protocol_version_can_be_lowered(runs: Runs) -> None:
+    profile = served(runs, "--max-protocol-version", "21").profile
+    assert profile.max_protocol_version == 21
+    assert profile.name == PIP.name
+
+
+def test_data_is_kept_by_the_system_unless_told(runs: Runs) -> None:
+    assert served(runs, "--data", "d").durability == "os"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("--tls-port 6651", "--tls-port: TLS is not built yet; clients connect in plain text to --port"),
+        ("--https-port 8443", "--https-port: TLS is not built yet; clients connect in plain text to --port"),
+        ("--tls-cert c", "--tls-cert: TLS is not built yet; clients connect in plain text to --port"),
+        ("--tls-key k", "--tls-key: TLS is not built yet; clients connect in plain text to --port"),
+        ("--tls-ca a", "--tls-ca: TLS is not built yet; clients connect in plain text to --port"),
+        ("--capture f", "--capture: frames are not captured yet; --log-level debug shows connections"),
+        ("--brokers 3", "--brokers 3: a cluster of several is not built yet; start one"),
+        ("--durability fsync", "--durability fsync needs --data DIR: without it nothing is on disk"),
+        (
+            "--profile pulsar-4.2 --max-protocol-version 22",
+            "--max-protocol-version 22: --profile pulsar-4.2 ends at 21",
+        ),
+        ("--set maxProducersPerTopic=x", None),
+        ("--set maxProducerPerTopic=1", None),
+        ("--config nowhere.conf", "nowhere.conf: cannot be read: No such file or directory"),
+        ("--ready-file no/where/r.json", "--ready-file: no/where is not a directory"),
+    ],
+)
+def test_what_cannot_be_is_refused_in_one_line(arguments: str, message: str | None, runs: Runs) -> None:
+    said = refused(runs, *arguments.split())
+    if message is None:
+        assert said.startswith(f"--set: {arguments.split()[1].partition('=')[0]}: ")
+    else:
+        assert said == message
+
+
+def test_a_wrong_line_of_the_file_is_named(runs: Runs, tmp_path: Path) -> None:
+    (tmp_path / "broker.conf").write_text("\nbrokerServicePort=port\n")
+    said = refused(runs, "--config", "broker.conf")
+    assert said == "broker.conf:2: brokerServicePort: 'port' is not a whole number from 0 to 65535"
+
+
+@pytest.mark.parametrize(
+    "arguments", ["--port 65536", "--durability maybe", "--profile 3.0", "--data broker.conf", "-x"]
+)
+def test_what_click_refuses(arguments: str, runs: Runs, tmp_path: Path) -> None:
+    (tmp_path / "broker.conf").touch()
+    result = CliRunner().invoke(cli, ["serve", *arguments.split()], prog_name="pulsarium")
+    assert result.exit_code == 2
+    assert "pulsarium serve --help" in result.stderr
+    assert runs.options == []
