@@ -1,0 +1,148 @@
+"""The commit thread: the only one that writes, checkpoints and deletes.
+
+One after the other, for as long as there is something to do:
+
+1. take every batch that waits (up to GROUP_BYTES) and write all of them in one transaction;
+2. hand all their `done` calls to the event loop with one wake-up;
+3. checkpoint, if the log has become long: nobody who waits for a commit of this round waits for that;
+4. delete a slice of a deleted ledger.
+
+That no second connection ever writes or checkpoints also keeps clear of SQLite's WAL-reset bug (before 3.51.3), where
+two that do so at the same moment can damage the file.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from functools import partial
+from typing import NamedTuple
+
+from pulsarium.broker.storage import segments
+from pulsarium.broker.storage.database import BUSY_MS, PAGE_SIZE
+from pulsarium.broker.storage.deletions import Deletions, transaction
+from pulsarium.broker.storage.errors import StorageError
+from pulsarium.broker.storage.interface import Batch, Done, Run
+from pulsarium.broker.storage.persist import Hook, PersistPoint
+from pulsarium.broker.storage.worker import Worker
+
+GROUP_BYTES = 8 << 20  # of entries in one transaction
+CHECKPOINT_BYTES = 8 << 20  # of log. Longer: longer stalls, and a longer log to recover; shorter: more of them.
+LONG_LOG_BYTES = 32 << 20  # readers have kept the log from being started afresh: wait for a moment without one
+RESTART_WAIT_MS = 50  # but not for somebody who keeps a transaction open from outside
+
+
+class Commit(NamedTuple):
+    """A batch, and who waits for it."""
+
+    batch: Batch
+    done: Done
+
+
+class Group:
+    """What goes into one transaction: batches in order, merged."""
+
+    def __init__(self) -> None:
+        self.waiting: list[Done] = []
+        self.runs: dict[int, list[Run]] = {}
+        self.metadata: dict[str, bytes | None] = {}
+        self.deleted_ledgers: list[int] = []
+        self.bytes = 0
+
+    def add(self, commit: Commit) -> None:
+        self.waiting.append(commit.done)
+        for ledger_id, runs in commit.batch.entries.items():
+            self.runs.setdefault(ledger_id, []).extend(runs)
+            for run in runs:
+                self.bytes += sum(map(len, run.entries))
+        self.metadata.update(commit.batch.metadata)
+        self.deleted_ledgers += commit.batch.deleted_ledgers
+
+    def is_empty(self) -> bool:
+        return not (self.runs or self.metadata or self.deleted_ledgers)
+
+    def write(self, connection: sqlite3.Connection) -> int:
+        """Put everything into the open transaction. Returns about how many bytes of log that makes."""
+        # Packed one by one as they go in, so that a large group is not in memory twice.
+        rows = (row for ledger_id, runs in self.runs.items() for row in segments.rows_of(ledger_id, runs))
+        row_count = segments.insert(connection, rows) if self.runs else 0
+        kept = [(path, value) for path, value in self.metadata.items() if value is not None]
+        if kept:
+            connection.executemany("INSERT OR REPLACE INTO metadata VALUES (?, ?)", kept)
+        if len(kept) < len(self.metadata):
+            gone = [(path,) for path, value in self.metadata.items() if value is None]
+            connection.executemany("DELETE FROM metadata WHERE path = ?", gone)
+        if self.deleted_ledgers:
+            segments.mark_deleted(connection, self.deleted_ledgers)
+        # Whole pages are logged, at least one a row and one a path.
+        return self.bytes + PAGE_SIZE * (row_count + len(self.metadata))
+
+
+class Committer(Worker[Commit]):
+    """Owns `connection`, closes it in the end."""
+
+    def __init__(self, connection: sqlite3.Connection, at: Hook) -> None:
+        super().__init__("storage commit")
+        self._connection = connection
+        self._at = at
+        self._deletions = Deletions(connection, at)
+        self._log_bytes = 0  # since the last checkpoint
+        self._log_is_long = False
+
+    def serve(self, request: Commit) -> None:
+        group = self._group(request)
+        error = None if group.is_empty() else self._commit(group)
+        self.hand_back([partial(done, error) for done in group.waiting])
+        self._at(PersistPoint.ACKNOWLEDGED)
+        self._checkpoint()
+        self.background()  # also when the next request waits already: deleting must keep up with appending
+
+    def _group(self, request: Commit) -> Group:
+        group = Group()
+        next_request: Commit | None = request
+        while next_request is not None:
+            group.add(next_request)
+            next_request = self.poll() if group.bytes < GROUP_BYTES else None
+        return group
+
+    def _commit(self, group: Group) -> StorageError | None:
+        try:
+            with transaction(self._connection):
+                log_bytes = group.write(self._connection)
+                self._at(PersistPoint.WRITTEN)
+        except Exception as error:  # also what is no database error, an id too large: the thread must live on
+            failure = StorageError(f"commit failed: {error}")
+            failure.__cause__ = error
+            self.report(failure)
+            return failure
+        self._at(PersistPoint.COMMITTED)
+        self.report(None)
+        self._log_bytes += log_bytes
+        self._deletions.add(group.deleted_ledgers)
+        self._deletions.resume()
+        return None
+
+    def _checkpoint(self) -> None:
+        if self._log_bytes < CHECKPOINT_BYTES:
+            return
+        self._at(PersistPoint.CHECKPOINT)
+        execute = self._connection.execute
+        mode, wait = ("RESTART", RESTART_WAIT_MS) if self._log_is_long else ("PASSIVE", BUSY_MS)
+        try:
+            execute(f"PRAGMA busy_timeout={wait}")
+            _, pages, copied = execute(f"PRAGMA wal_checkpoint({mode})").fetchone()
+            execute(f"PRAGMA busy_timeout={BUSY_MS}")
+        except sqlite3.Error as error:  # everything committed stays in the log
+            self.report(StorageError(f"checkpoint failed: {error}"))
+            pages = copied = 0
+        # What a reader still looks at is not copied: try again before long.
+        self._log_bytes = 0 if pages == copied else CHECKPOINT_BYTES // 2
+        self._log_is_long = pages * PAGE_SIZE >= LONG_LOG_BYTES
+
+    def background(self) -> bool:
+        deleted = self._deletions.step()
+        if deleted:
+            self._log_bytes += 64 * PAGE_SIZE
+        return deleted
+
+    def close(self) -> None:
+        self._connection.close()

@@ -1,0 +1,67 @@
+"""Deleting ledgers a slice at a time, so that no commit waits for more than one slice.
+
+A ledger is marked deleted by the commit that deletes it, which hides it at once and for good. Its rows go afterwards;
+a process that ends before that goes on when the store is opened again. Freed pages are used again; the file does not
+shrink.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import deque
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+
+from pulsarium.broker.logs import Log
+from pulsarium.broker.storage import segments
+from pulsarium.broker.storage.persist import Hook, PersistPoint, pass_by
+
+log = Log("storage")
+
+
+class Deletions:
+    """The ledgers marked deleted in a database, which still have rows."""
+
+    def __init__(self, connection: sqlite3.Connection, at: Hook = pass_by) -> None:
+        self._connection = connection
+        self._at = at
+        self._left = deque(segments.marked_deleted(connection))
+        self._paused = False
+
+    def add(self, ledger_ids: Iterable[int]) -> None:
+        """Ledgers were marked."""
+        self._left.extend(ledger_ids)
+
+    def resume(self) -> None:
+        """A transaction went well: one of ours may, too."""
+        self._paused = False
+
+    def step(self) -> bool:
+        """Delete one slice. False: there was none to delete, or it failed and waits for `resume`."""
+        if self._paused or not self._left:
+            return False
+        try:
+            with transaction(self._connection):
+                finished = segments.delete_slice(self._connection, self._left[0])
+                self._at(PersistPoint.DELETION)
+        except sqlite3.Error as error:
+            log.warning("deleting has to wait", ledger=self._left[0], reason=error)
+            self._paused = True
+            return False
+        if finished:
+            self._left.popleft()
+        return True
+
+
+@contextmanager
+def transaction(connection: sqlite3.Connection) -> Iterator[None]:
+    """All that is done inside is committed, or nothing of it."""
+    connection.execute("BEGIN")
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:  # SQLite has rolled back some errors by itself
+            with suppress(sqlite3.Error):
+                connection.execute("ROLLBACK")
+        raise

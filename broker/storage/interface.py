@@ -1,0 +1,75 @@
+"""What the broker asks of a store.
+
+Everything here is called on the event loop, and every callback comes back on it. Nothing is durable before the
+`done(None)` of its commit; what "durable" means is the store's `Durability` (see `persist.py` for the points between).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple, Protocol
+
+import trio
+
+Done = Callable[[Exception | None], None]
+"""Told once how a request ended: None, or why it did not happen."""
+
+ReadDone = Callable[[list[bytes] | Exception], None]
+"""Told once: the entries asked for, in order, or why they cannot be read."""
+
+StoredRun = tuple[int, int, int]
+"""(first entry id, number of entries, bytes of the entries)."""
+
+Durability = Literal["none", "os", "fsync"]
+"""What commits of a data directory survive: nothing is promised, the end of the process, the end of the machine."""
+
+
+class Run(NamedTuple):
+    """Consecutive entries of one ledger. Belongs to the store once handed over: do not change it any more."""
+
+    first_entry_id: int
+    entries: list[bytes]
+
+
+@dataclass(slots=True)
+class Batch:
+    """What one turn of the broker wants kept: all of it or nothing.
+
+    Ledger ids are below 2**31, entry ids below 2**32. A deleted ledger's id is never used again.
+    """
+
+    entries: dict[int, list[Run]] = field(default_factory=dict)  # ledger id -> runs to append
+    metadata: dict[str, bytes | None] = field(default_factory=dict)  # path -> value; None deletes
+    deleted_ledgers: list[int] = field(default_factory=list)
+
+    def is_empty(self) -> bool:
+        return not (self.entries or self.metadata or self.deleted_ledgers)
+
+
+class Storage(Protocol):
+    """One store, of one broker process. Failures are `StorageError`s."""
+
+    keeps_entries: bool
+    """True: `commit` stores entries, so the entry cache may drop what is committed. False: it has to `spill` it."""
+
+    def load_metadata(self) -> dict[str, bytes]:
+        """All metadata, for the start of the broker. Blocks."""
+
+    def stored_runs(self, ledger_id: int) -> list[StoredRun]:
+        """What the store has of a ledger, in order, cut as the store likes. Blocks; for the recovery of a topic."""
+
+    def commit(self, batch: Batch, done: Done) -> None:
+        """Keep a batch. In order: `done` of an earlier batch comes first. `done` may be called before this returns."""
+
+    def spill(self, ledger_id: int, run: Run, done: Done) -> None:
+        """Move a run out of memory. Only for a store with `keeps_entries` False."""
+
+    def read(self, ledger_id: int, first: int, last: int, done: ReadDone) -> None:
+        """Read the entries `first` to `last`, both included. Sees everything whose commit or spill is done."""
+
+    def read_now(self, ledger_id: int, first: int, last: int) -> list[bytes]:
+        """The same, blocking: for admin peeks of up to 64 entries."""
+
+    async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Serve until cancelled; then finish what was handed over, for at most about a second, and close."""

@@ -1,0 +1,43 @@
+"""One process a data directory."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from pathlib import Path
+
+from pulsarium.broker.storage.errors import StorageError
+
+LOCK_NAME = "pulsarium.lock"
+
+
+class DirectoryLock:
+    """Held from creation to `release`, or to the end of the process however it comes.
+
+    The file stays behind on purpose: removing it would let two processes lock two different files of that name.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        """Make the directory and lock it. Raises StorageError when it cannot, naming the process that holds it."""
+        path = directory / LOCK_NAME
+        try:
+            directory.mkdir(parents=True, exist_ok=True)
+            self._file: int | None = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        except OSError as error:
+            raise StorageError(f"cannot use {directory} for data: {error.strerror}") from error
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            holder = os.read(self._file, 20).decode(errors="replace").strip()
+            self.release()
+            if not isinstance(error, BlockingIOError):
+                raise StorageError(f"cannot lock {path}: {error.strerror}") from error
+            raise StorageError(f"{directory} is in use by another pulsarium (pid {holder or 'unknown'})") from None
+        os.ftruncate(self._file, 0)
+        os.write(self._file, f"{os.getpid()}\n".encode())
+
+    def release(self) -> None:
+        """Let others have the directory. May be called again."""
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None

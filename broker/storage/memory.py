@@ -1,0 +1,73 @@
+"""The store of a broker without a data directory: nothing survives the process, nothing is left on disk."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import trio
+
+from pulsarium.broker.storage.errors import StorageError
+from pulsarium.broker.storage.interface import Batch, Done, ReadDone, Run, StoredRun
+
+if TYPE_CHECKING:
+    from pulsarium.broker.storage.spill import Spill
+
+
+class MemoryStorage:
+    """A `Storage` that promises nothing: a commit is done at once, and entries stay in the entry cache.
+
+    What the cache has no room for is spilled to a temporary file, opened by the first spill with a thread of its own.
+    """
+
+    keeps_entries = False
+
+    def __init__(self) -> None:
+        self._spill: Spill | None = None
+        self._spilled: set[int] = set()
+        self._running = False
+
+    def load_metadata(self) -> dict[str, bytes]:
+        return {}
+
+    def stored_runs(self, ledger_id: int) -> list[StoredRun]:
+        """What was spilled of a ledger."""
+        return [] if self._spill is None else self._spill.stored_runs(ledger_id)
+
+    def commit(self, batch: Batch, done: Done) -> None:
+        if forgotten := self._spilled.intersection(batch.deleted_ledgers):
+            self._spilled -= forgotten
+            assert self._spill is not None
+            self._spill.forget(forgotten)
+        done(None)
+
+    def spill(self, ledger_id: int, run: Run, done: Done) -> None:
+        if self._spill is None:
+            from pulsarium.broker.storage.spill import Spill  # SQLite, which many a broker never needs
+
+            self._spill = Spill()
+            if self._running:
+                self._spill.start()
+        self._spilled.add(ledger_id)
+        self._spill.put(ledger_id, run, done)
+
+    def read(self, ledger_id: int, first: int, last: int, done: ReadDone) -> None:
+        if self._spill is None:
+            done(StorageError(f"ledger {ledger_id}: nothing was spilled"))
+        else:
+            self._spill.read(ledger_id, first, last, done)
+
+    def read_now(self, ledger_id: int, first: int, last: int) -> list[bytes]:
+        if self._spill is None:
+            raise StorageError(f"ledger {ledger_id}: nothing was spilled")
+        return self._spill.read_now(ledger_id, first, last)
+
+    async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        self._running = True
+        if self._spill is not None:
+            self._spill.start()
+        task_status.started()
+        try:
+            await trio.sleep_forever()
+        finally:
+            if self._spill is not None:
+                await self._spill.stop(0)  # what is not spilled yet is gone with the rest

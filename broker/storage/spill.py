@@ -1,0 +1,73 @@
+"""Where entries go that have no room in memory, when there is no data directory.
+
+A SQLite database with an empty name: a temporary file which SQLite removes from its directory as soon as it is open,
+so that the system frees it with the process, however that ends. SQLITE_TMPDIR or TMPDIR, as they were when the process
+started, choose the directory; otherwise it is /var/tmp, which unlike /tmp is seldom memory in disguise.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable
+from functools import partial
+
+from pulsarium.broker.storage import segments
+from pulsarium.broker.storage.database import PAGE_SIZE
+from pulsarium.broker.storage.deletions import Deletions, transaction
+from pulsarium.broker.storage.interface import Done, Run, StoredRun
+from pulsarium.broker.storage.jobs import Job, JobWorker
+
+CACHE_KIB = 2048  # written to the file when more is dirty
+
+
+class Spill(JobWorker):
+    """The temporary store and its thread."""
+
+    def __init__(self) -> None:
+        connection = sqlite3.connect("", isolation_level=None, check_same_thread=False)
+        connection.execute(f"PRAGMA page_size={PAGE_SIZE}")
+        connection.execute(f"PRAGMA cache_size=-{CACHE_KIB}")
+        connection.execute("PRAGMA journal_mode=MEMORY")  # of the pages changed, none of the pages added
+        connection.execute("PRAGMA secure_delete=OFF")
+        connection.executescript(segments.SCHEMA)
+        super().__init__("storage spill", connection)
+        self._deletions = Deletions(connection)
+
+    def put(self, ledger_id: int, run: Run, done: Done) -> None:
+        """Keep a run."""
+
+        def insert(connection: sqlite3.Connection) -> None:
+            with transaction(connection):
+                segments.insert(connection, segments.rows_of(ledger_id, [run]))
+            self._deletions.resume()
+
+        self.submit(Job(insert, done))
+
+    def forget(self, ledger_ids: Iterable[int]) -> None:
+        """Delete ledgers; what is put later takes their place in the file."""
+
+        def mark(connection: sqlite3.Connection) -> None:
+            segments.mark_deleted(connection, ledger_ids)
+            self._deletions.add(ledger_ids)
+
+        self.submit(Job(mark, _ignore))
+
+    def stored_runs(self, ledger_id: int) -> list[StoredRun]:
+        """What was put and is done, on the calling thread."""
+        return self.now(partial(segments.stored_runs, ledger_id=ledger_id))
+
+    def read_now(self, ledger_id: int, first: int, last: int) -> list[bytes]:
+        """What `read` reads, on the calling thread."""
+        return self.now(partial(segments.read, ledger_id=ledger_id, first=first, last=last))
+
+    def serve(self, request: Job) -> None:
+        super().serve(request)
+        self.background()
+
+    def background(self) -> bool:
+        with self._using:
+            return self._deletions.step()
+
+
+def _ignore(result: object) -> None:
+    """Nobody waits for a deletion; the worker has logged what went wrong."""

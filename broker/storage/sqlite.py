@@ -1,0 +1,87 @@
+"""The store of a data directory: one SQLite file, `pulsarium.db`.
+
+Three connections, each of one thread: the committer's writes; the reader's serves `read`, so that a consumer catching
+up waits for no sync; the event loop's own serves what is synchronous. In WAL mode none of them waits for another.
+
+Durable is what `commit` reported done; how much that takes to lose is the durability (`database.py`).
+"""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+
+import trio
+
+from pulsarium.broker.storage import segments
+from pulsarium.broker.storage.committer import Commit, Committer
+from pulsarium.broker.storage.database import DATABASE_NAME, metadata, open_database, open_reader
+from pulsarium.broker.storage.errors import StorageError
+from pulsarium.broker.storage.interface import Batch, Done, Durability, ReadDone, Run, StoredRun
+from pulsarium.broker.storage.jobs import JobWorker, attempt
+from pulsarium.broker.storage.lock import DirectoryLock
+from pulsarium.broker.storage.persist import Hook, pass_by
+from pulsarium.broker.storage.worker import GRACE_SECONDS
+
+
+class SqliteStorage:
+    """A `Storage` on disk. Usable for what is synchronous from the start, for the rest while `run` runs."""
+
+    keeps_entries = True
+
+    def __init__(
+        self, directory: Path, durability: Durability = "os", *, at: Hook = pass_by, grace: float = GRACE_SECONDS
+    ) -> None:
+        """Open or make the store in `directory` and lock it.
+
+        Raises StorageError: the directory cannot be used, is in use, or holds something else. `at` is called at each
+        persist point, on the commit thread; `grace` is in seconds.
+        """
+        path = directory / DATABASE_NAME
+        self._grace = grace
+        with ExitStack() as stack:
+            stack.callback(DirectoryLock(directory).release)
+            # Closed in the reverse order: the writer is the last, since the last one to close copies the log.
+            self._committer = Committer(open_database(path, durability), at)
+            stack.callback(self._committer.abandon)
+            self._connection = open_reader(path)
+            stack.callback(self._connection.close)
+            self._reader = JobWorker("storage read", open_reader(path))
+            stack.callback(self._reader.abandon)
+            self._opened = stack.pop_all()
+
+    def load_metadata(self) -> dict[str, bytes]:
+        return attempt(metadata, self._connection)
+
+    def stored_runs(self, ledger_id: int) -> list[StoredRun]:
+        return attempt(partial(segments.stored_runs, ledger_id=ledger_id), self._connection)
+
+    def commit(self, batch: Batch, done: Done) -> None:
+        self._committer.submit(Commit(batch, done))
+
+    def spill(self, ledger_id: int, run: Run, done: Done) -> None:
+        raise NotImplementedError("committed entries are on disk already")
+
+    def read(self, ledger_id: int, first: int, last: int, done: ReadDone) -> None:
+        self._reader.read(ledger_id, first, last, done)
+
+    def read_now(self, ledger_id: int, first: int, last: int) -> list[bytes]:
+        return attempt(partial(segments.read, ledger_id=ledger_id, first=first, last=last), self._connection)
+
+    async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        try:
+            self._committer.start()
+            self._reader.start()
+            task_status.started()
+            await self._committer.finished.wait()
+            raise StorageError("the commit thread has died")
+        finally:
+            await self._reader.stop(0)  # nobody is left to be sent what it reads
+            self._connection.close()
+            await self._committer.stop(self._grace)
+            self.close()
+
+    def close(self) -> None:
+        """Close a store that was never run. `run` closes its own."""
+        self._opened.close()

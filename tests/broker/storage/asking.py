@@ -1,0 +1,44 @@
+"""Ask a store from a test, wait for its answer, and fill its disk."""
+
+from __future__ import annotations
+
+import resource
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import trio
+
+from pulsarium.broker.storage.interface import Batch, Run
+
+
+async def ask(call: Callable[..., None], *arguments: object) -> Any:
+    """Make `call(*arguments, done)`; return what `done` gets, or raise it."""
+    answers: list[Any] = []
+    answered = trio.Event()
+
+    def done(answer: Any) -> None:
+        answers.append(answer)
+        answered.set()
+
+    call(*arguments, done)
+    await answered.wait()
+    if isinstance(answers[0], Exception):
+        raise answers[0]
+    return answers[0]
+
+
+def batch_of(ledger_id: int, first: int, *entries: bytes, **metadata: bytes | None) -> Batch:
+    """A batch with one run, and metadata by name."""
+    return Batch({ledger_id: [Run(first, list(entries))]} if entries else {}, dict(metadata))
+
+
+@contextmanager
+def no_file_grows_beyond(size: int) -> Iterator[None]:
+    """The nearest a test without privileges comes to a full disk."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))

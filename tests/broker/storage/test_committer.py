@@ -1,0 +1,217 @@
+from __future__ import annotations
+
+import sqlite3
+import threading
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+import trio
+
+from pulsarium.broker.storage import committer
+from pulsarium.broker.storage.database import DATABASE_NAME
+from pulsarium.broker.storage.errors import StorageError
+from pulsarium.broker.storage.interface import Batch, Durability
+from pulsarium.broker.storage.persist import PersistPoint
+from pulsarium.broker.storage.sqlite import SqliteStorage
+from tests.broker.storage.asking import ask, batch_of, no_file_grows_beyond
+
+
+class Hook:
+    """Notes the persist points; can hold the commit thread at one, or make one fail."""
+
+    def __init__(self) -> None:
+        self.seen: list[PersistPoint] = []
+        self.hold_at: PersistPoint | None = None
+        self.released = threading.Event()
+        self.failures: dict[PersistPoint, Exception] = {}
+
+    def __call__(self, point: PersistPoint) -> None:
+        self.seen.append(point)
+        if point is self.hold_at:
+            assert self.released.wait(30)
+        if point in self.failures:
+            raise self.failures[point]
+
+    def transactions(self) -> int:
+        return self.seen.count(PersistPoint.WRITTEN)
+
+
+@pytest.fixture
+def hook() -> Hook:
+    return Hook()
+
+
+@pytest.fixture
+async def store(tmp_path: Path, nursery: trio.Nursery, hook: Hook) -> SqliteStorage:
+    store = SqliteStorage(tmp_path, at=hook)
+    await nursery.start(store.run)
+    return store
+
+
+def log_size(directory: Path) -> int:
+    return (directory / f"{DATABASE_NAME}-wal").stat().st_size
+
+
+async def test_the_persist_points_of_a_commit(store: SqliteStorage, hook: Hook) -> None:
+    await ask(store.commit, batch_of(1, 0, b"a"))
+    await ask(store.commit, batch_of(1, 0, path=b"value"))
+    one = [PersistPoint.WRITTEN, PersistPoint.COMMITTED, PersistPoint.ACKNOWLEDGED]
+    assert hook.seen[:5] == [*one, *one][:5]
+
+
+async def test_batches_that_wait_share_a_transaction_and_are_answered_in_order(
+    store: SqliteStorage, hook: Hook
+) -> None:
+    hook.hold_at = PersistPoint.WRITTEN
+    answered: list[int] = []
+    for number in range(10):
+        batch = batch_of(1, number, b"%d" % number, last=b"%d" % number)
+        store.commit(batch, lambda error, number=number: answered.append(number))  # type: ignore[misc]
+    hook.released.set()
+    await ask(store.commit, batch_of(1, 10, b"10", own=b""))
+    assert answered == list(range(10))
+    assert hook.transactions() <= 3  # the first alone, the rest when it is released, the last if it came too late
+    assert store.load_metadata() == {"last": b"9", "own": b""}
+    assert len(store.stored_runs(1)) == hook.transactions()  # joined, too
+
+
+async def test_a_transaction_is_bounded(store: SqliteStorage, hook: Hook, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(committer, "GROUP_BYTES", 10)
+    hook.hold_at = PersistPoint.WRITTEN
+    for number in range(9):
+        store.commit(batch_of(1, number, b"12345"), lambda error: None)
+    hook.released.set()
+    await ask(store.commit, batch_of(1, 9, b"12345"))
+    assert hook.transactions() >= 5
+
+
+async def test_an_empty_batch_waits_its_turn_and_writes_nothing(store: SqliteStorage, hook: Hook) -> None:
+    answers: list[str] = []
+    store.commit(batch_of(1, 0, b"a"), lambda error: answers.append("first"))
+    await ask(store.commit, Batch())
+    assert answers == ["first"]
+    await ask(store.commit, Batch())
+    assert hook.transactions() == 1
+
+
+async def test_a_failed_transaction_fails_each_of_its_batches_and_nothing_else(
+    store: SqliteStorage, hook: Hook, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    await ask(store.commit, batch_of(1, 0, b"a", path=b"old"))
+    hook.failures[PersistPoint.WRITTEN] = sqlite3.OperationalError("database or disk is full")
+    answers: list[Exception | None] = []
+    for number in range(1, 6):
+        store.commit(batch_of(1, number, b"lost", path=b"new"), answers.append)
+    with pytest.raises(StorageError, match="commit failed: database or disk is full"):
+        await ask(store.commit, Batch({}, {"another": b"lost"}, [1]))
+    assert len(answers) == 5
+    assert all(isinstance(answer, StorageError) for answer in answers)
+    assert caplog.text.count("disk is full") == 1
+    assert store.load_metadata() == {"path": b"old"}
+    assert store.stored_runs(1) == [(0, 1, 1)]
+    assert await ask(store.read, 1, 0, 0) == [b"a"]
+
+    hook.failures.clear()
+    await ask(store.commit, batch_of(1, 1, b"b", path=b"new"))
+    assert "works again" in caplog.text or caplog.records  # at INFO, if anybody listens
+    assert await ask(store.read, 1, 0, 1) == [b"a", b"b"]
+
+
+@pytest.mark.parametrize(
+    "batch",
+    [batch_of(1, 0, b"there already"), batch_of(1 << 31, 0, b"no room in the key")],
+    ids=["stored twice", "id too large"],
+)
+async def test_a_batch_that_cannot_be_stored_is_refused(store: SqliteStorage, batch: Batch) -> None:
+    await ask(store.commit, batch_of(1, 0, b"a"))
+    with pytest.raises(StorageError, match="commit failed"):
+        await ask(store.commit, batch)
+    await ask(store.commit, batch_of(1, 1, b"b"))
+    assert store.read_now(1, 0, 1) == [b"a", b"b"]
+
+
+@pytest.mark.parametrize("durability", ["none", "os", "fsync"])
+async def test_a_disk_without_room(tmp_path: Path, nursery: trio.Nursery, durability: Durability) -> None:
+    store = SqliteStorage(tmp_path, durability)
+    await nursery.start(store.run)
+    kept: list[bytes] = []
+
+    async def fill() -> None:
+        for number in range(len(kept), 40):
+            entry = bytes([number]) * 100_000
+            await ask(store.commit, batch_of(1, number, entry, last=b"%d" % number))
+            kept.append(entry)
+
+    with no_file_grows_beyond(1 << 20):
+        for _ in range(3):
+            with pytest.raises(StorageError, match="commit failed"):
+                await fill()
+        assert 0 < len(kept) < 11
+        assert await ask(store.read, 1, 0, len(kept) - 1) == kept
+    await fill()
+    assert await ask(store.read, 1, 0, 39) == kept
+    assert store.load_metadata() == {"last": b"39"}
+
+
+async def test_a_checkpoint_that_fails_loses_nothing(
+    store: SqliteStorage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(committer, "CHECKPOINT_BYTES", 200_000)
+    await ask(store.commit, batch_of(1, 0, bytes(600_000)))
+    with no_file_grows_beyond(2 << 20):  # the log starts afresh each time; the database cannot hold all of it
+        for number in range(1, 6):
+            try:
+                await ask(store.commit, batch_of(1, number, bytes(600_000)))
+            except StorageError:
+                break
+    assert "storage fails" in caplog.text
+    stored = [first for first, _, _ in store.stored_runs(1)]
+    assert len(await ask(store.read, 1, 0, stored[-1])) == len(stored) >= 3
+    await ask(store.commit, batch_of(1, len(stored), b"goes on"))
+
+
+async def test_the_log_does_not_grow_under_steady_writing_and_reading(
+    store: SqliteStorage, hook: Hook, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(committer, "CHECKPOINT_BYTES", 300_000)
+    monkeypatch.setattr(committer, "LONG_LOG_BYTES", 900_000)
+    reads = 0
+
+    def read_on(result: list[bytes] | Exception) -> None:
+        nonlocal reads
+        assert result == [bytes(50_000)]
+        reads += 1
+        if reads < 400:
+            store.read(1, reads % 8, reads % 8, read_on)
+
+    largest = 0
+    for number in range(200):
+        await ask(store.commit, batch_of(1, number, bytes(50_000)))
+        if number == 10:
+            for entry in range(4):
+                store.read(1, entry, entry, read_on)
+        largest = max(largest, log_size(tmp_path))
+    assert largest < 2_000_000  # of 10 MB written
+    assert hook.seen.count(PersistPoint.CHECKPOINT) > 10
+
+
+async def test_somebody_who_keeps_looking_at_the_file_holds_up_nothing(
+    store: SqliteStorage, hook: Hook, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(committer, "CHECKPOINT_BYTES", 100_000)
+    monkeypatch.setattr(committer, "LONG_LOG_BYTES", 200_000)
+    monkeypatch.setattr(committer, "RESTART_WAIT_MS", 1)
+    await ask(store.commit, batch_of(1, 0, b"a"))
+    with closing(sqlite3.connect(tmp_path / DATABASE_NAME, isolation_level=None)) as outsider:
+        outsider.execute("BEGIN")
+        outsider.execute("SELECT * FROM segment").fetchall()
+        for number in range(1, 30):
+            await ask(store.commit, batch_of(1, number, bytes(50_000)))
+        grown = log_size(tmp_path)
+        assert grown > 1_000_000
+        outsider.execute("COMMIT")
+    for number in range(30, 60):
+        await ask(store.commit, batch_of(1, number, bytes(50_000)))
+    assert log_size(tmp_path) < 2 * grown  # used again from its start
+    assert PersistPoint.CHECKPOINT in hook.seen

@@ -1,0 +1,75 @@
+"""kill -9 loses nothing that was acknowledged, and leaves no half of a batch."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pulsarium.broker.storage.interface import Durability
+from pulsarium.broker.storage.sqlite import SqliteStorage
+from tests.broker.storage import crash_child
+
+
+def start(*arguments: object) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-P", crash_child.__file__, *map(str, arguments)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, bufsize=0)
+
+
+def acknowledged(child: subprocess.Popen[bytes], kill_after: int | None = None) -> list[int]:
+    """The numbers that the child said it has, up to its end, which comes after `kill_after` of them."""
+    assert child.stdout is not None
+    output = b""
+    with child:
+        while data := child.stdout.read(65536):
+            output += data
+            if kill_after is not None and output.count(b"\n") >= kill_after:
+                child.kill()
+    assert child.returncode == -9
+    return [int(line) for line in output[: output.rfind(b"\n") + 1].splitlines()]
+
+
+def check(directory: Path, durability: Durability) -> int:
+    """All of batches 0 to the last, nothing more. Returns the number of the last."""
+    store = SqliteStorage(directory, durability)
+    last = int(store.load_metadata()[crash_child.LAST])
+    end = crash_child.first_entry(last + 1)
+    assert sum(count for _, count, _ in store.stored_runs(crash_child.LEDGER)) == end
+    expected = [entry for number in range(last + 1) for entry in crash_child.entries(number)]
+    assert store.read_now(crash_child.LEDGER, 0, end - 1) == expected
+    for number in range(last + 2):
+        there = last - crash_child.LIFETIME < number <= last
+        assert len(store.stored_runs(crash_child.own_ledger(number))) == (4 if there else 0)
+    store.close()
+    return last
+
+
+@pytest.mark.parametrize("durability", ["os", "fsync"])
+def test_nothing_acknowledged_is_lost_to_kill(tmp_path: Path, durability: Durability) -> None:
+    chance = random.Random(durability)
+    last = -1
+    for window in (1, 20, 100):
+        numbers = acknowledged(start(tmp_path, durability, window), kill_after=chance.randrange(1, 150))
+        assert numbers == list(range(last + 1, last + 1 + len(numbers)))
+        last = check(tmp_path, durability)
+        assert last >= numbers[-1]
+
+
+@pytest.mark.parametrize(
+    ("point", "occurrence", "last"),
+    [
+        ("WRITTEN", 10, 8),  # nothing of the tenth is there
+        ("COMMITTED", 10, 9),  # all of it is, though nobody was told
+        ("ACKNOWLEDGED", 10, 9),
+        ("CHECKPOINT", 2, None),
+        ("DELETION", 4, None),
+    ],
+)
+def test_a_crash_at_each_persist_point(tmp_path: Path, point: str, occurrence: int, last: int | None) -> None:
+    numbers = acknowledged(start(tmp_path, "os", 1, point, occurrence))
+    stored = check(tmp_path, "os")
+    assert stored >= max(numbers, default=-1)
+    assert last is None or stored == last

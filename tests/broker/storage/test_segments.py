@@ -1,0 +1,121 @@
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+
+import pytest
+
+from pulsarium.broker.storage import segments
+from pulsarium.broker.storage.errors import StorageError
+from pulsarium.broker.storage.interface import Run
+from pulsarium.broker.storage.packing import unpack
+
+
+@pytest.fixture
+def connection() -> Iterator[sqlite3.Connection]:
+    connection = sqlite3.connect(":memory:", isolation_level=None)
+    connection.executescript(segments.SCHEMA)
+    yield connection
+    connection.close()
+
+
+def put(connection: sqlite3.Connection, ledger_id: int, *runs: Run) -> None:
+    segments.insert(connection, segments.rows_of(ledger_id, runs))
+
+
+def numbered(first: int, count: int) -> Run:
+    return Run(first, [b"%d" % number for number in range(first, first + count)])
+
+
+def test_adjacent_runs_become_one_row() -> None:
+    rows = list(segments.rows_of(3, [numbered(0, 2), numbered(2, 3), numbered(9, 1)]))
+    assert [(key, count) for key, count, _ in rows] == [(3 << 32, 5), (3 << 32 | 9, 1)]
+    assert unpack(rows[0][2]) == [b"0", b"1", b"2", b"3", b"4"]
+
+
+def test_rows_are_cut_and_joined_to_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(segments, "ROW_BYTES", 10)
+    runs = [Run(0, [b"aaaa", b"bbbb", b"cccc"]), Run(3, [b"d" * 25]), Run(4, [b"e", b"f"]), Run(6, [b"g" * 8])]
+    rows = list(segments.rows_of(1, runs))
+    assert [(key & 0xFFFFFFFF, unpack(data)) for key, _, data in rows] == [
+        (0, [b"aaaa", b"bbbb"]),
+        (2, [b"cccc"]),
+        (3, [b"d" * 25]),
+        (4, [b"e", b"f", b"g" * 8]),
+    ]
+
+
+def test_reads_cross_rows_and_begin_and_end_inside_them(connection: sqlite3.Connection) -> None:
+    for first in (0, 4, 8):
+        put(connection, 1, numbered(first, 4))
+    put(connection, 2, numbered(0, 1))
+    for first in range(12):
+        for last in range(first, 12):
+            expected = [b"%d" % number for number in range(first, last + 1)]
+            assert segments.read(connection, 1, first, last) == expected
+    assert segments.read(connection, 1, 5, 4) == []
+
+
+@pytest.mark.parametrize(("first", "last"), [(0, 2), (3, 3), (6, 9), (8, 12), (12, 12), (2, 10)])
+def test_a_missing_entry_is_an_error(connection: sqlite3.Connection, first: int, last: int) -> None:
+    put(connection, 1, numbered(1, 2), numbered(4, 3), numbered(9, 3))
+    put(connection, 2, numbered(0, 20))
+    with pytest.raises(StorageError, match=r"ledger 1: entry \d+ of .* is not stored"):
+        segments.read(connection, 1, first, last)
+
+
+def test_a_damaged_row_is_an_error_and_leaves_no_snapshot_open(connection: sqlite3.Connection) -> None:
+    put(connection, 1, numbered(0, 3))
+    put(connection, 1, numbered(3, 3))
+    connection.execute("UPDATE segment SET data = x'01' WHERE key = ?", (1 << 32,))
+    with pytest.raises(StorageError, match="damaged"):
+        segments.read(connection, 1, 0, 5)
+    connection.execute("PRAGMA journal_mode=OFF")  # refused while a statement is open
+    assert connection.execute("PRAGMA journal_mode").fetchone() == ("off",)
+
+
+def test_stored_runs_count_entries_and_their_bytes(connection: sqlite3.Connection) -> None:
+    put(connection, 1, Run(0, [b"ab", b"c"]), Run(7, [b""]))
+    put(connection, 2, Run(0, [b"x"]))
+    assert segments.stored_runs(connection, 1) == [(0, 2, 3), (7, 1, 0)]
+    assert segments.stored_runs(connection, 9) == []
+
+
+@pytest.mark.parametrize(("ledger_id", "entry_id"), [(1 << 31, 0), (0, 1 << 32), (-1, 0), (0, -1)])
+def test_ids_beyond_the_key_are_an_error(ledger_id: int, entry_id: int) -> None:
+    with pytest.raises(StorageError, match="beyond"):
+        list(segments.rows_of(ledger_id, [Run(entry_id, [b""])]))
+
+
+def test_the_largest_ids_fit(connection: sqlite3.Connection) -> None:
+    put(connection, (1 << 31) - 1, Run((1 << 32) - 1, [b"last"]))
+    assert segments.read(connection, (1 << 31) - 1, (1 << 32) - 1, (1 << 32) - 1) == [b"last"]
+
+
+def test_a_ledger_marked_deleted_is_hidden_at_once(connection: sqlite3.Connection) -> None:
+    put(connection, 1, numbered(0, 3))
+    put(connection, 2, numbered(0, 3))
+    segments.mark_deleted(connection, [1, 5])
+    assert segments.marked_deleted(connection) == [1, 5]
+    assert segments.stored_runs(connection, 1) == []
+    with pytest.raises(StorageError, match="not stored"):
+        segments.read(connection, 1, 0, 0)
+    assert len(segments.read(connection, 2, 0, 2)) == 3
+
+
+@pytest.mark.parametrize(("slice_rows", "slice_bytes", "slices"), [(2, 1 << 20, 3), (100, 1 << 20, 1), (100, 20, 3)])
+def test_rows_are_deleted_in_slices(
+    connection: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch, slice_rows: int, slice_bytes: int, slices: int
+) -> None:
+    monkeypatch.setattr(segments, "SLICE_ROWS", slice_rows)
+    monkeypatch.setattr(segments, "SLICE_BYTES", slice_bytes)
+    for ledger_id in (1, 2, 3):
+        put(connection, ledger_id, *(Run(2 * number, [b"123"]) for number in range(5)))  # rows of 11 bytes
+    segments.mark_deleted(connection, [2])
+    steps = 1
+    while not segments.delete_slice(connection, 2):
+        steps += 1
+    assert steps == slices
+    assert connection.execute("SELECT count(*) FROM segment").fetchone() == (10,)
+    assert segments.marked_deleted(connection) == []
+    assert len(segments.stored_runs(connection, 1)) == len(segments.stored_runs(connection, 3)) == 5
