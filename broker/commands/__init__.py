@@ -1,0 +1,25 @@
+"""The verbs: what each command of a client does. Plain functions, each command atomic."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pulsarium.broker.commands import (
+    connection,
+    consumer,
+    lookup,
+    producer,
+    schema,
+    seek,
+    subscribe,
+    transaction,
+    watch,
+)
+from pulsarium.broker.commands.registry import Handler, collect
+
+MODULES = (connection, consumer, lookup, producer, schema, seek, subscribe, transaction, watch)
+
+
+def handlers(*, connected: bool) -> Mapping[int, Handler]:
+    """What a connection takes, before and after its CONNECT."""
+    return collect(MODULES, connected=connected)

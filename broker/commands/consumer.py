@@ -1,0 +1,107 @@
+"""FLOW, ACK, REDELIVER_UNACKNOWLEDGED_MESSAGES, CONSUMER_STATS: a consumer at work."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pulsarium.broker.clock import instant_text
+from pulsarium.broker.commands.errors import CloseConnection
+from pulsarium.broker.commands.registry import handles
+from pulsarium.broker.model.ledger.position import Position, signed
+from pulsarium.broker.model.subscription.persistent import PersistentSubscription
+from pulsarium.proto.generated import PulsarApi_pb2 as pb
+
+if TYPE_CHECKING:
+    from pulsarium.broker.session.session import Session
+
+Individual = pb.CommandAck.Individual
+
+
+@handles(pb.BaseCommand.FLOW)
+def flow(session: Session, cmd: pb.CommandFlow, trailing: bytes) -> None:
+    """Permits for more messages; for an unknown consumer they are lost."""
+    permits = cmd.messagePermits
+    if permits == 0 or permits >= 2**31:
+        raise CloseConnection(f"FLOW of {permits} permits")
+    consumer = session.consumers.get(cmd.consumer_id)
+    if consumer is not None:
+        consumer.subscription.flow(consumer, permits)
+
+
+@handles(pb.BaseCommand.ACK)
+def ack(session: Session, cmd: pb.CommandAck, trailing: bytes) -> None:
+    """Acknowledge. Ids that make no sense change nothing and are answered as success (cmd 10)."""
+    consumer = session.consumers.get(cmd.consumer_id)
+    if consumer is None:
+        return  # no reply either, as in Pulsar
+    reply = _reply_to(cmd)
+    if cmd.HasField("txnid_most_bits") and cmd.HasField("txnid_least_bits"):
+        if reply is not None:
+            reply.error = pb.NotAllowedError
+            reply.message = "Server don't support transaction ack!"
+            session.command(pb.BaseCommand(type=pb.BaseCommand.ACK_RESPONSE, ackResponse=reply))
+        return
+    subscription = consumer.subscription
+    if isinstance(subscription, PersistentSubscription):
+        batch_acks = session.broker.config.acknowledgmentAtBatchIndexLevelEnabled
+        properties = {pair.key: pair.value for pair in cmd.properties}
+        if cmd.ack_type == Individual:
+            for message_id in cmd.message_id:
+                if message_id.ack_set and not batch_acks:
+                    continue  # acknowledgmentAtBatchIndexLevelEnabled=false: a partial ack acknowledges nothing
+                position = Position(message_id.ledgerId, message_id.entryId)
+                subscription.acknowledge(consumer, position, message_id.ack_set)
+            properties = {}
+        elif len(cmd.message_id) == 1 and not subscription.shares_messages:
+            message_id = cmd.message_id[0]
+            if batch_acks or not message_id.ack_set:
+                position = Position(signed(message_id.ledgerId), signed(message_id.entryId))
+                subscription.acknowledge_through(position, message_id.ack_set)
+        consumer.acked_ms = session.broker.clock.now_ms()
+        subscription.acknowledged(properties, save_now=reply is not None)
+    if reply is not None:
+        session.reply_later(pb.BaseCommand(type=pb.BaseCommand.ACK_RESPONSE, ackResponse=reply))
+
+
+def _reply_to(cmd: pb.CommandAck) -> pb.CommandAckResponse | None:
+    """The reply that is owed, only where the request has an id."""
+    if not cmd.HasField("request_id"):
+        return None
+    return pb.CommandAckResponse(consumer_id=cmd.consumer_id, request_id=cmd.request_id)
+
+
+@handles(pb.BaseCommand.REDELIVER_UNACKNOWLEDGED_MESSAGES)
+def redeliver(session: Session, cmd: pb.CommandRedeliverUnacknowledgedMessages, trailing: bytes) -> None:
+    """Deliver again what was not acknowledged: the named messages, or all (cmd 20)."""
+    consumer = session.consumers.get(cmd.consumer_id)
+    if consumer is None or not isinstance(consumer.subscription, PersistentSubscription):
+        return
+    positions = [Position(signed(i.ledgerId), signed(i.entryId)) for i in cmd.message_ids] or None
+    epoch = cmd.consumer_epoch if cmd.HasField("consumer_epoch") else None
+    consumer.subscription.redeliver(consumer, positions, epoch)
+
+
+@handles(pb.BaseCommand.CONSUMER_STATS)
+def consumer_stats(session: Session, cmd: pb.CommandConsumerStats, trailing: bytes) -> None:
+    """Figures of one consumer; rates are zero, as in Pulsar before their first minute."""
+    reply = pb.CommandConsumerStatsResponse(request_id=cmd.request_id)
+    consumer = session.consumers.get(cmd.consumer_id)
+    if consumer is None:
+        if session.broker.profile.consumer_stats_of_unknown_closes:
+            raise CloseConnection("CONSUMER_STATS for an unknown consumer")
+        reply.error_code = pb.ConsumerNotFound
+        reply.error_message = f"Consumer {cmd.consumer_id} not found"
+    else:
+        subscription = consumer.subscription
+        reply.msgRateOut = reply.msgThroughputOut = reply.msgRateRedeliver = 0.0
+        reply.msgRateExpired = reply.messageAckRate = 0.0
+        reply.consumerName = consumer.name
+        reply.availablePermits = max(consumer.permits, 0)
+        reply.unackedMessages = consumer.unacked
+        reply.blockedConsumerOnUnackedMsgs = False
+        reply.address = session.address
+        reply.connectedSince = instant_text(consumer.connected_ms)
+        reply.type = subscription.type_name
+        backlog = subscription.cursor.backlog() if isinstance(subscription, PersistentSubscription) else 0
+        reply.msgBacklog = backlog
+    session.command(pb.BaseCommand(type=pb.BaseCommand.CONSUMER_STATS_RESPONSE, consumerStatsResponse=reply))

@@ -1,0 +1,115 @@
+"""LOOKUP, PARTITIONED_METADATA, GET_TOPICS_OF_NAMESPACE: where topics are and which there are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pulsarium.broker.commands.errors import CloseConnection
+from pulsarium.broker.commands.registry import handles
+from pulsarium.broker.model.topic.pattern import PatternError, TopicPattern
+from pulsarium.broker.model.topic.watchers import hash_of_names
+from pulsarium.proto.errors import InvalidTopicName
+from pulsarium.proto.generated import PulsarApi_pb2 as pb
+from pulsarium.proto.topic_name import NamespaceName, TopicName
+
+if TYPE_CHECKING:
+    from pulsarium.broker.session.session import Session
+
+Lookup = pb.CommandLookupTopicResponse
+Metadata = pb.CommandPartitionedTopicMetadataResponse
+
+
+@handles(pb.BaseCommand.LOOKUP)
+def lookup(session: Session, cmd: pb.CommandLookupTopic, trailing: bytes) -> None:
+    """Which broker serves a topic. Nothing is created; topics that do not exist are looked up all the same."""
+    broker = session.broker
+    reply = Lookup(request_id=cmd.request_id)
+    try:
+        name = TopicName.parse(cmd.topic)
+        url = broker.listener_url(cmd.advertised_listener_name)
+        if str(name.namespace_name) not in broker.metadata.namespaces:
+            _lookup_failed(reply, pb.TopicNotFound, "Namespace not found")
+        elif url is None:
+            text = f"the broker do not have {cmd.advertised_listener_name} listener"
+            _lookup_failed(reply, pb.ServiceNotReady, text)
+        else:
+            reply.response = Lookup.Connect
+            reply.brokerServiceUrl = url
+            reply.authoritative = True
+            # the client then goes through the URL that it knows, so that port maps, tunnels and TLS names work
+            reply.proxy_through_service_url = True
+    except InvalidTopicName as error:
+        _lookup_failed(reply, pb.InvalidTopicName, f"Invalid topic name: {error}")
+    session.reply_later(pb.BaseCommand(type=pb.BaseCommand.LOOKUP_RESPONSE, lookupTopicResponse=reply))
+
+
+def _lookup_failed(reply: Lookup, code: pb.ServerError, text: str) -> None:
+    reply.response = Lookup.Failed
+    reply.error = code
+    reply.message = text
+
+
+@handles(pb.BaseCommand.PARTITIONED_METADATA)
+def partitioned_metadata(session: Session, cmd: pb.CommandPartitionedTopicMetadata, trailing: bytes) -> None:
+    """How many partitions a topic has; 0 for one that has none, or that may be created without."""
+    reply = Metadata(request_id=cmd.request_id)
+    try:
+        name = TopicName.parse(cmd.topic)
+    except InvalidTopicName as error:
+        _metadata_failed(reply, pb.InvalidTopicName, f"Invalid topic name: {error}")
+    else:
+        create = cmd.metadata_auto_creation_enabled
+        known = str(name.namespace_name) in session.broker.metadata.namespaces
+        partitions = session.broker.topics.partitions_for_client(name, create=create) if known else None
+        if partitions is None:
+            _metadata_failed(reply, pb.TopicNotFound, "Namespace not found" if create and not known else "")
+        else:
+            reply.response = Metadata.Success
+            reply.partitions = partitions
+    answer = pb.BaseCommand(type=pb.BaseCommand.PARTITIONED_METADATA_RESPONSE, partitionMetadataResponse=reply)
+    session.reply_later(answer)
+
+
+def _metadata_failed(reply: Metadata, code: pb.ServerError, text: str) -> None:
+    reply.response = Metadata.Failed
+    reply.error = code
+    reply.message = text
+
+
+@handles(pb.BaseCommand.GET_TOPICS_OF_NAMESPACE)
+def get_topics_of_namespace(session: Session, cmd: pb.CommandGetTopicsOfNamespace, trailing: bytes) -> None:
+    """The topics of a namespace, all or those that match a pattern, unless the client's hash says it knows them."""
+    broker = session.broker
+    try:
+        namespace = NamespaceName.parse(cmd.namespace)
+    except InvalidTopicName as error:
+        raise CloseConnection(str(error)) from None
+    mode = cmd.mode
+    names = broker.topics.names(
+        str(namespace),
+        persistent=mode != pb.CommandGetTopicsOfNamespace.NON_PERSISTENT,
+        non_persistent=mode != pb.CommandGetTopicsOfNamespace.PERSISTENT,
+    )
+    filtered = bool(
+        cmd.topics_pattern
+        and broker.config.enableBrokerSideSubscriptionPatternEvaluation
+        and len(cmd.topics_pattern) <= broker.config.subscriptionPatternMaxLength
+    )
+    if filtered:
+        try:
+            pattern = TopicPattern(cmd.topics_pattern)
+        except PatternError as error:
+            session.error(cmd.request_id, pb.MetadataError, str(error))
+            return
+        names = [name for name in names if pattern.matches(name)]
+    topics_hash = hash_of_names(names)
+    changed = cmd.topics_hash != topics_hash
+    reply = pb.CommandGetTopicsOfNamespaceResponse(
+        request_id=cmd.request_id,
+        topics=names if changed else (),
+        filtered=filtered,
+        topics_hash=topics_hash,
+        changed=changed,
+    )
+    answer = pb.BaseCommand(type=pb.BaseCommand.GET_TOPICS_OF_NAMESPACE_RESPONSE, getTopicsOfNamespaceResponse=reply)
+    session.reply_later(answer)

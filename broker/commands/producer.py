@@ -1,0 +1,154 @@
+"""PRODUCER, SEND, CLOSE_PRODUCER."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pulsarium.broker.commands.errors import CloseConnection
+from pulsarium.broker.commands.naming import check_metadata, parse_name
+from pulsarium.broker.commands.registry import handles
+from pulsarium.broker.logs import Log
+from pulsarium.broker.model.errors import BrokerServiceError, NotAllowedError, OwnerMustAnswerError
+from pulsarium.broker.model.topic.base import Topic
+from pulsarium.broker.model.topic.persistent import PersistentTopic
+from pulsarium.broker.model.topic.producer import ProducerOptions
+from pulsarium.proto.generated import PulsarApi_pb2 as pb
+
+if TYPE_CHECKING:
+    from pulsarium.broker.session.session import Session
+
+log = Log("producer")
+
+
+@handles(pb.BaseCommand.PRODUCER)
+def producer(session: Session, cmd: pb.CommandProducer, trailing: bytes) -> None:
+    """Create a producer (P-01 to P-09). The id is taken from here on; the reply comes when everything is kept."""
+    request_id, producer_id = cmd.request_id, cmd.producer_id
+    present = session.producers.get(producer_id)
+    if present is not None:  # the answer to a repeated request, whatever it says this time
+        session.producer_success(
+            request_id, present.name, topic_epoch=None, ready=True, schema_version=present.schema_version
+        )
+        return
+    if producer_id in session.pending_producers:
+        session.error(request_id, pb.ServiceNotReady, "Producer is already present on the connection")
+        return
+    try:
+        check_metadata(cmd.metadata, session.broker.config.maxConsumerMetadataSize)
+        topic = _topic(session, cmd)
+    except BrokerServiceError as error:
+        session.error(request_id, error.code, error.text)
+        return
+    options = ProducerOptions(
+        producer_id=producer_id,
+        request_id=request_id,
+        name=cmd.producer_name or session.broker.next_producer_name(),
+        generated_name=not cmd.user_provided_producer_name,
+        encrypted=cmd.encrypted,
+        access_mode=cmd.producer_access_mode,
+        epoch=cmd.epoch,
+        topic_epoch=cmd.topic_epoch if cmd.HasField("topic_epoch") else None,
+        metadata={pair.key: pair.value for pair in cmd.metadata},
+    )
+    if cmd.HasField("schema"):
+        options.schema_version = session.broker.schemas.get_or_create(topic.name, cmd.schema, topic.now_ms())
+    session.pending_producers.add(producer_id)
+    _add(session, topic, options)
+
+
+def _topic(session: Session, cmd: pb.CommandProducer) -> Topic:
+    name = parse_name(cmd.topic)
+    topic = session.broker.topics.find_or_create(name, create=True, absent=f"Topic not found {name}")
+    if cmd.initial_subscription_name and isinstance(topic, PersistentTopic):
+        if not session.broker.config.allowAutoSubscriptionCreation:
+            raise NotAllowedError(
+                "Could not create the initial subscription due to the auto subscription creation is not allowed."
+            )
+        topic.subscribe(cmd.initial_subscription_name, earliest=True)
+    return topic
+
+
+def _add(session: Session, topic: Topic, options: ProducerOptions) -> None:
+    try:
+        added, ready = topic.add_producer(session, options)
+    except OwnerMustAnswerError as owned:
+        refusal = owned.refusal
+        owned.owner.check_liveness(
+            lambda alive: _refused(session, options, refusal) if alive else _add(session, topic, options)
+        )
+        return
+    except BrokerServiceError as error:
+        _refused(session, options, error)
+        return
+
+    def kept(error: Exception | None) -> None:
+        session.pending_producers.discard(options.producer_id)
+        if session.closed:
+            topic.producers.remove(added)
+            return
+        if added.closed:  # unloaded or fenced meanwhile
+            session.error(options.request_id, pb.ServiceNotReady, "Topic is temporarily unavailable")
+            return
+        if ready:
+            session.producers[options.producer_id] = added
+        else:
+            session.waiting_producers[options.producer_id] = added
+        log.info("producer opened", peer=session, producer=added.name, topic=topic.name)
+        session.producer_success(
+            options.request_id,
+            added.name,
+            topic_epoch=added.topic_epoch if ready and added.access_mode != pb.Shared else None,
+            ready=ready,
+            schema_version=added.schema_version,
+        )
+
+    session.broker.turn.after_commit(kept)
+
+
+def _refused(session: Session, options: ProducerOptions, error: BrokerServiceError) -> None:
+    session.pending_producers.discard(options.producer_id)
+    if not session.closed:
+        session.error(options.request_id, error.code, error.java_text)
+
+
+@handles(pb.BaseCommand.SEND)
+def send(session: Session, cmd: pb.CommandSend, entry: bytes) -> None:
+    """Publish. The only broker-side look at an entry is its checksum (rule 5)."""
+    publisher = session.producers.get(cmd.producer_id)
+    if publisher is None:
+        if cmd.producer_id in session.closed_by_broker:
+            return  # the client has not read our CLOSE_PRODUCER yet; it will send again (cmd 6)
+        raise CloseConnection(f"SEND for unknown producer {cmd.producer_id}")
+    sequence_id, highest = cmd.sequence_id, cmd.highest_sequence_id
+    if highest < sequence_id:
+        highest = NO_SEQUENCE
+    session.publish_started()
+    if cmd.HasField("txnid_most_bits") and cmd.HasField("txnid_least_bits"):
+        publisher.refuse(pb.NotAllowedError, "Transaction buffer disable!", sequence_id, 0)
+    elif cmd.HasField("message_id"):
+        publisher.refuse(
+            pb.NotAllowedError, "Only shadow topic supports sending messages with messageId", sequence_id, 0
+        )
+    else:
+        publisher.publish(sequence_id, highest, cmd.num_messages, entry)
+
+
+NO_SEQUENCE = 2**64 - 1
+
+
+@handles(pb.BaseCommand.CLOSE_PRODUCER)
+def close_producer(session: Session, cmd: pb.CommandCloseProducer, trailing: bytes) -> None:
+    """Close a producer once its messages are answered; an unknown one is closed already."""
+    request_id = cmd.request_id
+    closed = session.producers.pop(cmd.producer_id, None) or session.waiting_producers.pop(cmd.producer_id, None)
+    if closed is None:
+        session.success(request_id)
+        return
+    topic = closed.topic
+
+    def answered(error: Exception | None) -> None:
+        log.info("producer closed", peer=session, producer=closed.name, topic=topic.name)
+        session.success(request_id)
+
+    topic.producers.remove(closed)
+    session.broker.turn.after_commit(answered)

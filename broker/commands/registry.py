@@ -1,0 +1,51 @@
+"""How handlers are declared and found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType, ModuleType
+from typing import Any
+
+Handler = Callable[[Any, Any, bytes], None]  # session, the command's body, what follows it in the frame
+MARK = "__handles__"
+
+
+@dataclass(frozen=True, slots=True)
+class Handles:
+    """What a handler declares: the command, and whether it is taken before CONNECT, or not yet built."""
+
+    command: int
+    before_connect: bool = False
+    absent: str = ""  # why the command is refused, where it is
+
+
+def handles(command: int, *, before_connect: bool = False, absent: str = "") -> Callable[[Handler], Handler]:
+    """Make a function the handler of a command. It may handle several."""
+
+    def mark(handler: Handler) -> Handler:
+        declared: list[Handles] = [*getattr(handler, MARK, ()), Handles(command, before_connect, absent)]
+        setattr(handler, MARK, tuple(declared))
+        return handler
+
+    return mark
+
+
+def declared(modules: Iterable[ModuleType]) -> Iterable[tuple[Handles, Handler]]:
+    """Every declaration in `modules`."""
+    for module in modules:
+        for value in vars(module).values():
+            if getattr(value, "__module__", None) == module.__name__:
+                for handled in getattr(value, MARK, ()):
+                    yield handled, value
+
+
+def collect(modules: Iterable[ModuleType], *, connected: bool) -> Mapping[int, Handler]:
+    """The handlers of a connection's state, by command type."""
+    found: dict[int, Handler] = {}
+    for handled, handler in declared(modules):
+        if connected or handled.before_connect:
+            if handled.command in found:
+                raise TypeError(f"command {handled.command} has two handlers")
+            found[handled.command] = handler
+    return MappingProxyType(found)

@@ -1,0 +1,65 @@
+"""GET_SCHEMA and GET_OR_CREATE_SCHEMA: kept and returned; compatibility is not judged yet."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pulsarium.broker.commands.errors import CloseConnection
+from pulsarium.broker.commands.registry import handles
+from pulsarium.proto.errors import InvalidTopicName
+from pulsarium.proto.generated import PulsarApi_pb2 as pb
+from pulsarium.proto.topic_name import TopicName
+
+if TYPE_CHECKING:
+    from pulsarium.broker.session.session import Session
+
+
+@handles(pb.BaseCommand.GET_SCHEMA)
+def get_schema(session: Session, cmd: pb.CommandGetSchema, trailing: bytes) -> None:
+    """The latest schema of a topic, or the version asked for: 8 bytes, big-endian."""
+    reply = pb.CommandGetSchemaResponse(request_id=cmd.request_id)
+    try:
+        name = TopicName.parse(cmd.topic)
+        if cmd.HasField("schema_version") and not cmd.schema_version:
+            reply.error_code = pb.IncompatibleSchema
+            reply.error_message = "Empty schema version"
+        else:
+            _find(session, cmd, name, reply)
+    except InvalidTopicName as error:
+        reply.error_code = pb.InvalidTopicName
+        reply.error_message = str(error)
+    session.reply_later(pb.BaseCommand(type=pb.BaseCommand.GET_SCHEMA_RESPONSE, getSchemaResponse=reply))
+
+
+def _find(session: Session, cmd: pb.CommandGetSchema, name: TopicName, reply: pb.CommandGetSchemaResponse) -> None:
+    schemas = session.broker.schemas
+    if cmd.HasField("schema_version"):
+        if len(cmd.schema_version) < 8:
+            raise CloseConnection(f"schema version of {len(cmd.schema_version)} bytes")
+        found = schemas.get(name, int.from_bytes(cmd.schema_version[:8], "big", signed=True))
+    else:
+        found = schemas.latest(name)
+    if found is None:
+        reply.error_code = pb.TopicNotFound
+        reply.error_message = f"Topic not found or no-schema {name}"
+    else:
+        reply.schema.CopyFrom(found.to_proto(name))
+        reply.schema_version = found.version_bytes
+
+
+@handles(pb.BaseCommand.GET_OR_CREATE_SCHEMA)
+def get_or_create_schema(session: Session, cmd: pb.CommandGetOrCreateSchema, trailing: bytes) -> None:
+    """The version of a schema, which is added when it is new. The topic must exist."""
+    try:
+        name = TopicName.parse(cmd.topic)
+    except InvalidTopicName as error:
+        raise CloseConnection(str(error)) from None
+    broker = session.broker
+    reply = pb.CommandGetOrCreateSchemaResponse(request_id=cmd.request_id)
+    if not broker.topics.exists(name):
+        reply.error_code = pb.TopicNotFound
+        reply.error_message = f"Topic not found {name}"
+    else:
+        reply.schema_version = broker.schemas.get_or_create(name, cmd.schema, broker.clock.now_ms())
+    answer = pb.BaseCommand(type=pb.BaseCommand.GET_OR_CREATE_SCHEMA_RESPONSE, getOrCreateSchemaResponse=reply)
+    session.reply_later(answer)

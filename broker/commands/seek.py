@@ -1,0 +1,69 @@
+"""SEEK and GET_LAST_MESSAGE_ID: moving about in a topic."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pulsarium.broker.commands.registry import handles
+from pulsarium.broker.model.errors import BrokerServiceError
+from pulsarium.broker.model.ledger.position import Position, signed, unsigned
+from pulsarium.broker.model.subscription.persistent import PersistentSubscription
+from pulsarium.proto.generated import PulsarApi_pb2 as pb
+
+if TYPE_CHECKING:
+    from pulsarium.broker.session.session import Session
+
+
+@handles(pb.BaseCommand.SEEK)
+def seek(session: Session, cmd: pb.CommandSeek, trailing: bytes) -> None:
+    """Move a subscription, inclusive; its consumers are closed first, then the request is answered (cmd 28)."""
+    request_id = cmd.request_id
+    consumer = session.consumers.get(cmd.consumer_id)
+    if consumer is None or not (cmd.HasField("message_id") or cmd.HasField("message_publish_time")):
+        text = "Consumer not found" if consumer is None else "Message id and message publish time were not present"
+        session.error(request_id, pb.MetadataError, text)
+        return
+    subscription = consumer.subscription
+    if not isinstance(subscription, PersistentSubscription):
+        session.success(request_id)  # nothing to move
+        return
+    topic, cursor = subscription.topic, subscription.cursor
+    ack_set: list[int] = []
+    if cmd.HasField("message_id"):
+        target = Position(signed(cmd.message_id.ledgerId), signed(cmd.message_id.entryId))
+        if session.broker.config.acknowledgmentAtBatchIndexLevelEnabled:
+            ack_set = list(cmd.message_id.ack_set)
+    else:
+        target = topic.position_at(cmd.message_publish_time)
+
+    def done(error: BrokerServiceError | None) -> None:
+        if error is None:
+            session.success(request_id)
+        else:
+            session.error(request_id, error.code, error.text)
+
+    subscription.reset(lambda: cursor.reset(target, ack_set), done)
+
+
+@handles(pb.BaseCommand.GET_LAST_MESSAGE_ID)
+def get_last_message_id(session: Session, cmd: pb.CommandGetLastMessageId, trailing: bytes) -> None:
+    """The last message that can be delivered, and how far the subscription has come."""
+    consumer = session.consumers.get(cmd.consumer_id)
+    if consumer is None:
+        session.error(cmd.request_id, pb.MetadataError, "Consumer not found")
+        return
+    subscription = consumer.subscription
+    if not isinstance(subscription, PersistentSubscription):
+        session.error(cmd.request_id, pb.UnknownError, "Failed to recover Transaction Buffer.")
+        return
+    (ledger_id, entry_id), batch_index = subscription.topic.last_message()
+    mark = subscription.cursor.mark_delete
+    reply = pb.CommandGetLastMessageIdResponse(request_id=cmd.request_id)
+    reply.last_message_id.ledgerId = unsigned(ledger_id)
+    reply.last_message_id.entryId = unsigned(entry_id)
+    reply.last_message_id.partition = consumer.partition
+    reply.last_message_id.batch_index = batch_index
+    reply.consumer_mark_delete_position.ledgerId = unsigned(mark.ledger_id)
+    reply.consumer_mark_delete_position.entryId = unsigned(mark.entry_id)
+    answer = pb.BaseCommand(type=pb.BaseCommand.GET_LAST_MESSAGE_ID_RESPONSE, getLastMessageIdResponse=reply)
+    session.reply_later(answer)

@@ -1,0 +1,1 @@
+"""The nouns: ledgers, cursors, subscriptions, topics. No sockets, no frames."""

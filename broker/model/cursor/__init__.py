@@ -1,0 +1,1 @@
+"""Cursors: what a subscription has consumed of a managed ledger."""

@@ -1,0 +1,130 @@
+"""Exclusive and Failover: one active consumer gets everything, in order."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import mmh3
+
+from pulsarium.broker.clock import Clock, Timer
+from pulsarium.broker.model.dispatch.dispatcher import HIDDEN, Dispatcher, messages_in
+from pulsarium.broker.model.dispatch.reason import Reason
+from pulsarium.broker.model.errors import ConsumerBusyError, OwnerMustAnswerError
+from pulsarium.broker.model.ledger.position import Position
+from pulsarium.broker.model.subscription.consumer import Consumer
+from pulsarium.proto.generated import PulsarApi_pb2 as pb
+
+if TYPE_CHECKING:
+    from pulsarium.broker.model.subscription.persistent import PersistentSubscription
+
+RING_POINTS = 100  # of each consumer name, on the ring that chooses for a topic without partitions
+
+
+def hash_of(text: str) -> int:
+    """Murmur3 32, seed 0, without the sign: the hash of every ring in Pulsar."""
+    return mmh3.hash(text.encode(), 0, signed=False) & 0x7FFFFFFF
+
+
+class SingleActiveDispatcher(Dispatcher):
+    """Delivers to the active consumer only.
+
+    `on_activated` is called when reading may begin from the mark-delete position: at once for Exclusive, after
+    activeConsumerFailoverDelayTimeMillis for Failover (B-03).
+    """
+
+    def __init__(
+        self, type: int, topic: str, partition: int, clock: Clock, delay_ms: int, on_activated: Callable[[], None]
+    ) -> None:
+        super().__init__()
+        self.type = type
+        self.active: Consumer | None = None
+        self._topic = topic
+        self._partition = partition
+        self._clock = clock
+        self._delay = delay_ms / 1000 if type == pb.CommandSubscribe.Failover else 0.0
+        self._on_activated = on_activated
+        self._waiting: Timer | None = None
+
+    def add_consumer(self, consumer: Consumer) -> None:
+        if self.type == pb.CommandSubscribe.Exclusive and self.consumers:
+            busy = ConsumerBusyError("Exclusive consumer is already connected")
+            raise OwnerMustAnswerError(self.consumers[0].client, busy)
+        self.consumers.append(consumer)
+        if not self._choose() and self.type == pb.CommandSubscribe.Failover:
+            consumer.client.active_consumer_change(consumer.consumer_id, False)
+
+    def remove_consumer(self, consumer: Consumer) -> None:
+        self.consumers.remove(consumer)
+        if self.active is consumer:
+            self.active = None
+        if self.consumers:
+            self._choose()
+        elif self._waiting is not None:
+            self._waiting.cancel()
+            self._waiting = None
+
+    def _choose(self) -> bool:
+        """Make the right consumer active (B-02); whether that is another one than before."""
+        self.consumers.sort(key=lambda c: (c.priority_level, c.name))
+        first = self.consumers[0].priority_level
+        group = [c for c in self.consumers if c.priority_level == first]
+        if self._partition >= 0:
+            chosen = group[self._partition % len(group)]
+        elif len(group) == 1:
+            chosen = group[0]
+        else:
+            chosen = group[self._on_ring(group)]
+        if chosen is self.active:
+            return False
+        self.active = chosen
+        if self._delay <= 0:
+            self._on_activated()
+        elif self._waiting is None:
+            self._waiting = self._clock.call_later(self._delay, self._activate)
+        return True
+
+    def _on_ring(self, group: list[Consumer]) -> int:
+        ring = {hash_of(f"{c.name}{j}"): i for i, c in enumerate(group) for j in range(RING_POINTS)}
+        points = sorted(ring)
+        return ring[points[bisect_left(points, hash_of(self._topic)) % len(points)]]
+
+    def _activate(self) -> None:
+        self._waiting = None
+        for consumer in self.consumers:
+            consumer.client.active_consumer_change(consumer.consumer_id, consumer is self.active)
+        self._on_activated()
+
+    def pick(self) -> Consumer | None:
+        active = self.active
+        return active if active is not None and self._waiting is None and active.can_receive else None
+
+    def blocked_reason(self) -> Reason:
+        return Reason.FAILOVER_DELAY if self._waiting is not None else super().blocked_reason()
+
+    def dispatch(self, subscription: PersistentSubscription) -> Reason:
+        cursor = subscription.cursor
+        while (consumer := self.pick()) is not None:
+            batch = cursor.read(min(consumer.permits, subscription.max_read), subscription.dispatch_soon)
+            if batch is None:
+                return Reason.LOADING
+            if not batch:
+                return Reason.CAUGHT_UP
+            for position, entry in batch:
+                if not consumer.can_receive:
+                    cursor.read_position = position
+                    break
+                messages = messages_in(entry)
+                if messages == HIDDEN:
+                    cursor.ack(position)
+                    continue
+                ack_set = cursor.batch_acks.words(position) if cursor.batch_acks else ()
+                consumer.deliver(position, entry, messages, ack_set=ack_set)
+        return self.blocked_reason()
+
+    def redeliver(
+        self, subscription: PersistentSubscription, consumer: Consumer, positions: Sequence[Position] | None
+    ) -> None:
+        if consumer is self.active:  # ids are ignored: the order must hold (cmd 20)
+            subscription.cursor.rewind()

@@ -1,0 +1,105 @@
+"""What the model refuses, with the ServerError a client is told."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pulsarium.proto.generated import PulsarApi_pb2 as pb
+
+if TYPE_CHECKING:
+    from pulsarium.broker.model.client import Client
+
+
+class BrokerServiceError(Exception):
+    """A request that cannot be served. `code` is a ServerError, `text` the words of the reply."""
+
+    code: pb.ServerError = pb.UnknownError
+    java_name = "BrokerServiceException"
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.text = text
+
+    @property
+    def java_text(self) -> str:
+        """The text as replies to PRODUCER carry it: behind the name of the exception's class."""
+        return f"org.apache.pulsar.broker.service.BrokerServiceException${self.java_name}: {self.text}"
+
+
+class ConsumerBusyError(BrokerServiceError):
+    code = pb.ConsumerBusy
+    java_name = "ConsumerBusyException"
+
+
+class SubscriptionBusyError(BrokerServiceError):
+    code = pb.ConsumerBusy
+    java_name = "SubscriptionBusyException"
+
+
+class SubscriptionNotFoundError(BrokerServiceError):
+    code = pb.SubscriptionNotFound
+    java_name = "SubscriptionNotFoundException"
+
+
+class NamingError(BrokerServiceError):
+    code = pb.ProducerBusy
+    java_name = "NamingException"
+
+
+class ProducerBusyError(BrokerServiceError):
+    code = pb.ProducerBusy
+    java_name = "ProducerBusyException"
+
+
+class ProducerFencedError(BrokerServiceError):
+    code = pb.ProducerFenced
+    java_name = "ProducerFencedException"
+
+
+class NotAllowedError(BrokerServiceError):
+    code = pb.NotAllowedError
+    java_name = "NotAllowedException"
+
+
+class TopicNotFoundError(BrokerServiceError):
+    code = pb.TopicNotFound
+    java_name = "TopicNotFoundException"
+
+
+class TopicTerminatedError(BrokerServiceError):
+    code = pb.TopicTerminatedError
+    java_name = "TopicTerminatedException"
+
+
+class ServiceNotReadyError(BrokerServiceError):
+    code = pb.ServiceNotReady
+    java_name = "ServiceUnitNotReadyException"
+
+
+class PersistenceError(BrokerServiceError):
+    code = pb.PersistenceError
+    java_name = "PersistenceException"
+
+
+class IncompatibleSchemaError(BrokerServiceError):
+    code = pb.IncompatibleSchema
+    java_name = "IncompatibleSchemaException"
+
+
+class TopicHasClientsError(BrokerServiceError):
+    """A topic, subscription or namespace that is in use and was not forced."""
+
+    code = pb.NotAllowedError
+    java_name = "TopicBusyException"
+
+
+class OwnerMustAnswerError(BrokerServiceError):
+    """The name or subscription has an owner. Ask `owner` for a sign of life; only a dead one is evicted (P-02, C-04).
+
+    `refusal` is what the newcomer is told when the owner lives.
+    """
+
+    def __init__(self, owner: Client, refusal: BrokerServiceError) -> None:
+        super().__init__(refusal.text)
+        self.owner = owner
+        self.refusal = refusal

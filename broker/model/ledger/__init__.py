@@ -1,0 +1,1 @@
+"""Managed ledgers: the append-only entries of a topic, in runs called ledgers."""

@@ -1,0 +1,122 @@
+"""How much of all ledgers stays in memory (managedLedgerCacheSizeMB)."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from pulsarium.broker.storage.interface import Run, Storage
+
+if TYPE_CHECKING:
+    from pulsarium.broker.model.ledger.ledger import Ledger
+
+BLOCK_BYTES = 1 << 20
+BLOCK_ENTRIES = 1024
+ENTRY_OVERHEAD = 64  # what Python adds to an entry's bytes, about
+TRIM_STEP = 4096  # blocks looked at in one go
+
+
+class Block:
+    """A run of entries of one ledger: the unit that leaves memory and comes back."""
+
+    __slots__ = ("count", "entries", "first", "ledger", "moving", "sealed", "size", "stored", "waiting")
+
+    def __init__(self, ledger: Ledger, first: int) -> None:
+        self.ledger = ledger
+        self.first = first
+        self.entries: list[bytes] | None = []
+        self.count = 0
+        self.size = 0
+        self.sealed = False  # no more appends
+        self.stored = False  # a store has all of it (set by a spill; a committing store is asked through the ledger)
+        self.moving = False
+        self.waiting: list[Callable[[], None]] = []
+
+
+class EntryCache:
+    """Keeps the newest blocks of all ledgers in memory, within `limit` bytes; the oldest go first.
+
+    Where the store keeps entries (a data directory), a block is dropped; elsewhere it is spilled to a temporary store.
+    """
+
+    def __init__(self, storage: Storage, limit: int) -> None:
+        self.size = 0
+        self.limit = limit
+        self.loads = 0
+        self._storage = storage
+        self._resident: deque[Block] = deque()
+
+    def track(self, block: Block) -> None:
+        """A block came into memory."""
+        self._resident.append(block)
+
+    def forget(self, block: Block) -> None:
+        """A block's ledger was deleted."""
+        self._drop(block)
+
+    def trim(self) -> None:
+        """Bring the cache back under its limit. Cheap when it is."""
+        excess = self.size - self.limit
+        kept: list[Block] = []
+        while excess > 0 and self._resident and len(kept) < TRIM_STEP:
+            block = self._resident.popleft()
+            if block.entries is None:
+                continue
+            block.sealed = True
+            excess -= block.size
+            if self._has(block):
+                self._drop(block)
+                continue
+            kept.append(block)
+            if not block.moving and not self._storage.keeps_entries:
+                self._spill(block)
+        self._resident.extendleft(reversed(kept))
+
+    def _has(self, block: Block) -> bool:
+        """Whether a store has all of a block."""
+        if self._storage.keeps_entries:
+            return block.first + block.count <= block.ledger.confirmed
+        return block.stored
+
+    def _drop(self, block: Block) -> None:
+        if block.entries is not None:
+            block.entries = None
+            self.size -= block.size
+
+    def _spill(self, block: Block) -> None:
+        assert block.entries is not None
+        block.moving = True
+
+        def spilled(error: Exception | None) -> None:
+            block.moving = False
+            if error is None:
+                block.stored = True
+                self._drop(block)
+
+        self._storage.spill(block.ledger.id, Run(block.first, block.entries), spilled)
+
+    def load(self, block: Block, ready: Callable[[], None]) -> None:
+        """Bring a block back; `ready()` on the event loop once its entries can be read.
+
+        When the store cannot, `ready` is not called: the reader waits where it is, and the store has logged why. When
+        the ledger was deleted meanwhile, it is: the reader goes on after it.
+        """
+        block.waiting.append(ready)
+        if len(block.waiting) > 1:
+            return
+        self.loads += 1
+
+        def loaded(result: list[bytes] | Exception) -> None:
+            waiting, block.waiting = block.waiting, []
+            if isinstance(result, Exception):
+                if block.ledger.blocks:
+                    return
+            elif block.entries is None:
+                block.entries = result
+                self.size += block.size
+                self.track(block)
+            for callback in waiting:
+                callback()
+
+        self._storage.read(block.ledger.id, block.first, block.first + block.count - 1, loaded)

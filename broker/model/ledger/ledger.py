@@ -1,0 +1,93 @@
+"""One ledger: a run of entries 0, 1, 2, ... held in blocks."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+
+from pulsarium.broker.model.ledger.cache import BLOCK_BYTES, BLOCK_ENTRIES, ENTRY_OVERHEAD, Block, EntryCache
+
+
+class Ledger:
+    """The entries of one ledger and its place in the cache."""
+
+    __slots__ = ("_cache", "_firsts", "blocks", "closed", "confirmed", "count", "created_ms", "id", "rolled_ms", "size")
+
+    def __init__(self, ledger_id: int, cache: EntryCache, created_ms: int) -> None:
+        self.id = ledger_id
+        self.count = 0
+        self.confirmed = 0  # entries that are committed, and so visible
+        self.size = 0
+        self.created_ms = created_ms
+        self.rolled_ms = 0  # when it was closed, as LedgerInfo.timestamp keeps it
+        self.closed = False
+        self.blocks: list[Block] = []
+        self._firsts: list[int] = []
+        self._cache = cache
+
+    def append(self, entry: bytes) -> int:
+        """Add an entry; its id."""
+        block = self.blocks[-1] if self.blocks else None
+        if block is None or block.sealed or block.entries is None:
+            block = self._new_block()
+        assert block.entries is not None
+        block.entries.append(entry)
+        entry_id = self.count
+        self.count = entry_id + 1
+        block.count += 1
+        weight = len(entry) + ENTRY_OVERHEAD
+        block.size += weight
+        self.size += weight - ENTRY_OVERHEAD
+        self._cache.size += weight
+        if block.size >= BLOCK_BYTES or block.count >= BLOCK_ENTRIES:
+            block.sealed = True
+        return entry_id
+
+    def _new_block(self) -> Block:
+        block = Block(self, self.count)
+        self.blocks.append(block)
+        self._firsts.append(block.first)
+        self._cache.track(block)
+        return block
+
+    def adopt(self, runs: list[tuple[int, int, int]]) -> None:
+        """Take over what the store holds of this ledger after a restart: (first entry, count, bytes) of each run."""
+        for first, count, size in runs:
+            block = self.blocks[-1] if self.blocks else None
+            if block is None or block.size + size > BLOCK_BYTES or block.count + count > BLOCK_ENTRIES:
+                block = Block(self, first)
+                block.sealed = block.stored = True
+                block.entries = None
+                self.blocks.append(block)
+                self._firsts.append(first)
+            block.count += count
+            block.size += size + count * ENTRY_OVERHEAD
+            self.count += count
+            self.size += size
+        self.confirmed = self.count
+
+    def drop_unconfirmed(self) -> None:
+        """The commit of the last entries failed: they never were."""
+        while self.count > self.confirmed:
+            block = self.blocks[-1]
+            entries = block.entries or []
+            while block.count and self.count > self.confirmed:
+                size = len(entries.pop())
+                block.count -= 1
+                self.count -= 1
+                self.size -= size
+                block.size -= size + ENTRY_OVERHEAD
+                self._cache.size -= size + ENTRY_OVERHEAD
+            if not block.count:
+                self.blocks.pop()
+                self._firsts.pop()
+
+    def block_of(self, entry_id: int) -> Block:
+        """The block that holds an entry."""
+        return self.blocks[bisect_right(self._firsts, entry_id) - 1]
+
+    def drop(self) -> None:
+        """The ledger is deleted."""
+        for block in self.blocks:
+            self._cache.forget(block)
+        self.blocks.clear()
+        self._firsts.clear()

@@ -1,0 +1,1 @@
+"""Clusters, tenants, namespaces and which topics there are: the metadata of Pulsar's configuration store."""

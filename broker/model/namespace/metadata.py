@@ -1,0 +1,118 @@
+"""Tenants, namespaces, partitioned topics: what exists besides messages."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Protocol
+
+from pulsarium.proto.topic_name import TopicName
+
+Json = dict[str, Any]
+
+CLUSTERS = "/admin/clusters"
+TENANTS = "/admin/policies"
+PARTITIONED = "/admin/partitioned-topics"
+STANDALONE_NAMESPACES = (("public", "default"), ("pulsar", "system"))
+
+
+class Keeps(Protocol):
+    """The store behind the metadata."""
+
+    def store(self, path: str, value: bytes | None) -> None: ...
+
+
+class Metadata:
+    """Kept in memory, and at Pulsar's own metadata paths in the store. All changes go through these methods."""
+
+    def __init__(self, keeps: Keeps, cluster: str) -> None:
+        self.cluster = cluster
+        self.clusters: dict[str, Json] = {}  # what was said of clusters over REST
+        self.tenants: dict[str, Json] = {}
+        self.namespaces: dict[str, Json] = {}  # "tenant/namespace" -> policies, as REST shows them
+        self.partitioned: dict[str, Json] = {}  # topic name -> {"partitions": n, ...}
+        self._keeps = keeps
+
+    # start
+
+    def recover(self, kept: dict[str, bytes]) -> None:
+        """Take over what the store has; a store that is new gets the namespaces of a standalone."""
+        for path, value in kept.items():
+            root, _, rest = path.lstrip("/").partition("/")
+            if root != "admin":
+                continue
+            kind, _, name = rest.partition("/")
+            if kind == "policies":
+                (self.namespaces if "/" in name else self.tenants)[name] = json.loads(value)
+            elif kind == "clusters":
+                self.clusters[name] = json.loads(value)
+            elif kind == "partitioned-topics":
+                tenant, namespace, domain, local = name.split("/", 3)
+                self.partitioned[f"{domain}://{tenant}/{namespace}/{local}"] = json.loads(value)
+        if not self.tenants:
+            for tenant, namespace in STANDALONE_NAMESPACES:
+                self.put_tenant(tenant, {"adminRoles": [], "allowedClusters": [self.cluster]})
+                self.put_namespace(f"{tenant}/{namespace}", {"replication_clusters": [self.cluster]})
+
+    # clusters
+
+    def put_cluster(self, name: str, data: Json) -> None:
+        self.clusters[name] = data
+        self._keep(f"{CLUSTERS}/{name}", data)
+
+    def delete_cluster(self, name: str) -> None:
+        if self.clusters.pop(name, None) is not None:
+            self._keep(f"{CLUSTERS}/{name}", None)
+
+    # tenants
+
+    def put_tenant(self, name: str, info: Json) -> None:
+        self.tenants[name] = info
+        self._keep(f"{TENANTS}/{name}", info)
+
+    def delete_tenant(self, name: str) -> None:
+        del self.tenants[name]
+        self._keep(f"{TENANTS}/{name}", None)
+
+    def namespaces_of(self, tenant: str) -> list[str]:
+        return [name for name in self.namespaces if name.partition("/")[0] == tenant]
+
+    # namespaces
+
+    def put_namespace(self, name: str, policies: Json) -> None:
+        self.namespaces[name] = policies
+        self._keep(f"{TENANTS}/{name}", policies)
+
+    def delete_namespace(self, name: str) -> None:
+        del self.namespaces[name]
+        self._keep(f"{TENANTS}/{name}", None)
+
+    def bundle_of(self, namespace: str) -> str:
+        """The range that is named in "not served by this instance"; an emulator has one bundle for everything."""
+        return f"{namespace}/0x00000000_0xffffffff"
+
+    # partitioned topics
+
+    def partitions_of(self, topic: TopicName) -> int:
+        """How many partitions a topic has; 0 when it is not partitioned."""
+        info = self.partitioned.get(str(topic))
+        return int(info["partitions"]) if info is not None else 0
+
+    def put_partitioned(self, topic: TopicName, partitions: int, properties: dict[str, str] | None = None) -> None:
+        info: Json = {"partitions": partitions, "deleted": False, "properties": properties or {}}
+        self.partitioned[str(topic)] = info
+        self._keep(self._partitioned_path(topic), info)
+
+    def delete_partitioned(self, topic: TopicName) -> None:
+        self.partitioned.pop(str(topic), None)
+        self._keep(self._partitioned_path(topic), None)
+
+    def partitioned_of(self, namespace: str, domain: str) -> list[str]:
+        prefix = f"{domain}://{namespace}/"
+        return [name for name in self.partitioned if name.startswith(prefix)]
+
+    @staticmethod
+    def _partitioned_path(topic: TopicName) -> str:
+        return f"{PARTITIONED}/{topic.tenant}/{topic.namespace}/{topic.domain}/{topic.local_name}"
+
+    def _keep(self, path: str, value: Json | None) -> None:
+        self._keeps.store(path, None if value is None else json.dumps(value).encode())

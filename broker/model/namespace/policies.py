@@ -1,0 +1,101 @@
+"""The policies of a namespace as one JSON object, as Pulsar shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pulsarium.broker.config.keys import Config
+from pulsarium.broker.model.namespace.bundles import LAST, boundary_text, even_boundaries
+
+Json = dict[str, Any]
+
+ABSENT = object()
+
+# In Pulsar's order; ABSENT is shown only when it is set.
+DEFAULTS: Mapping[str, Any] = {
+    "auth_policies": {"namespace_auth": {}, "destination_auth": {}, "subscription_auth_roles": {}},
+    "replication_clusters": [],
+    "allowed_clusters": [],
+    "bundles": ABSENT,
+    "backlog_quota_map": {},
+    "clusterDispatchRate": {},
+    "topicDispatchRate": {},
+    "subscriptionDispatchRate": {},
+    "replicatorDispatchRate": {},
+    "clusterSubscribeRate": {},
+    "persistence": ABSENT,
+    "deduplicationEnabled": ABSENT,
+    "autoTopicCreationOverride": ABSENT,
+    "autoSubscriptionCreationOverride": ABSENT,
+    "publishMaxMessageRate": {},
+    "latency_stats_sample_rate": {},
+    "message_ttl_in_seconds": ABSENT,
+    "subscription_expiration_time_minutes": ABSENT,
+    "retention_policies": ABSENT,
+    "deleted": False,
+    "encryption_required": False,
+    "delayed_delivery_policies": ABSENT,
+    "inactive_topic_policies": ABSENT,
+    "subscription_auth_mode": "None",
+    "max_producers_per_topic": ABSENT,
+    "max_consumers_per_topic": ABSENT,
+    "max_consumers_per_subscription": ABSENT,
+    "max_unacked_messages_per_consumer": ABSENT,
+    "max_unacked_messages_per_subscription": ABSENT,
+    "max_subscriptions_per_topic": ABSENT,
+    "compaction_threshold": ABSENT,
+    "offload_threshold": -1,
+    "offload_threshold_in_seconds": -1,
+    "offload_deletion_lag_ms": ABSENT,
+    "max_topics_per_namespace": ABSENT,
+    "schema_auto_update_compatibility_strategy": ABSENT,
+    "schema_compatibility_strategy": "UNDEFINED",
+    "is_allow_auto_update_schema": True,
+    "schema_validation_enforced": False,
+    "offload_policies": ABSENT,
+    "deduplicationSnapshotIntervalSeconds": ABSENT,
+    "subscription_types_enabled": [],
+    "properties": {},
+    "resource_group_name": ABSENT,
+    "migrated": False,
+    "dispatcherPauseOnAckStatePersistentEnabled": ABSENT,
+    "entryFilters": ABSENT,
+}
+
+
+def whole_policies(kept: Mapping[str, Any], config: Config) -> Json:
+    """What is kept of a namespace's policies, with the defaults of what is not."""
+    shown = {
+        name: kept.get(name, default)
+        for name, default in DEFAULTS.items()
+        if kept.get(name) is not None or default is not ABSENT
+    }
+    if "bundles" not in shown:
+        shown = {**shown, "bundles": bundles_data(even_boundaries(config.defaultNumberOfNamespaceBundles))}
+        shown = {name: shown[name] for name in DEFAULTS if name in shown}
+    return shown
+
+
+def read_policies(policies: Mapping[str, Any]) -> Json:
+    """What is kept of policies that somebody sent: fields that Pulsar knows."""
+    return {name: policies[name] for name in DEFAULTS if policies.get(name) is not None}
+
+
+def bundles_data(boundaries: list[str]) -> Json:
+    return {"boundaries": boundaries, "numBundles": len(boundaries) - 1}
+
+
+def read_bundles(sent: Any, default: int) -> Json:
+    """The bundles of a new namespace; ValueError for boundaries that do not cover the hash space."""
+    if not isinstance(sent, dict):
+        return bundles_data(even_boundaries(default))
+    boundaries = sent.get("boundaries")
+    if not boundaries:
+        count = sent.get("numBundles")
+        return bundles_data(even_boundaries(count if isinstance(count, int) and count > 0 else default))
+    numbers = sorted({int(str(boundary), 16) for boundary in boundaries})
+    if numbers[0] != 0 or numbers[-1] != LAST:
+        first, last = boundary_text(numbers[0]), boundary_text(numbers[-1])
+        raise ValueError(f"Input bundles do not cover the whole hash range. first:{first}, last:{last}")
+    return bundles_data([boundary_text(number) for number in numbers])

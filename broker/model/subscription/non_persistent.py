@@ -1,0 +1,40 @@
+"""Subscriptions of non-persistent topics: whoever has permits gets the message, or nobody does (B-37)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pulsarium.broker.model.dispatch.dispatcher import HIDDEN, messages_in
+from pulsarium.broker.model.ledger.position import Position
+from pulsarium.broker.model.subscription.base import Subscription
+
+if TYPE_CHECKING:
+    from pulsarium.broker.model.topic.non_persistent import NonPersistentTopic
+
+NOWHERE = Position(0, 0)  # the id that every message of a non-persistent topic has
+
+
+class NonPersistentSubscription(Subscription):
+    """Has consumers but no cursor."""
+
+    topic: NonPersistentTopic
+
+    def __init__(self, topic: NonPersistentTopic, name: str) -> None:
+        super().__init__(topic, name)
+        self.dropped = 0
+
+    def publish(self, entry: bytes) -> None:
+        """Deliver an entry now, or drop it."""
+        consumer = self.dispatcher.pick() if self.dispatcher is not None else None
+        messages = messages_in(entry)
+        if consumer is None or messages == HIDDEN:
+            self.dropped += 1
+        else:
+            consumer.deliver(NOWHERE, entry, messages)
+
+    def _last_consumer_left(self) -> None:
+        self.topic.forget_subscription(self)
+
+    def delete(self) -> None:
+        """Let every consumer go."""
+        self.disconnect_consumers()

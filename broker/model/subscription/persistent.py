@@ -1,0 +1,162 @@
+"""Subscriptions of persistent topics: a cursor and a dispatcher."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from pulsarium.broker.model.client import Client
+from pulsarium.broker.model.cursor.managed_cursor import ManagedCursor
+from pulsarium.broker.model.dispatch.dispatcher import Dispatcher
+from pulsarium.broker.model.dispatch.reason import Reason
+from pulsarium.broker.model.errors import BrokerServiceError, ServiceNotReadyError
+from pulsarium.broker.model.ledger.position import Position
+from pulsarium.broker.model.subscription.base import Subscription
+from pulsarium.broker.model.subscription.consumer import INT_MAX, Consumer, ConsumerOptions
+
+if TYPE_CHECKING:
+    from pulsarium.broker.model.topic.persistent import PersistentTopic
+
+
+class PersistentSubscription(Subscription):
+    """Delivers a topic's entries to consumers and keeps what they acknowledged."""
+
+    topic: PersistentTopic
+
+    def __init__(self, topic: PersistentTopic, cursor: ManagedCursor) -> None:
+        super().__init__(topic, cursor.name)
+        self.cursor = cursor
+        self.max_read = topic.stores.config.dispatcherMaxReadBatchSize
+        self.reason = Reason.NO_CONSUMER  # why nothing more was delivered, the last time it was tried
+        self.resetting = False
+
+    @property
+    def durable(self) -> bool:  # type: ignore[override]
+        return self.cursor.durable
+
+    # consumers
+
+    def add_consumer(self, client: Client, options: ConsumerOptions) -> Consumer:
+        if self.resetting:
+            raise ServiceNotReadyError("Subscription is fenced")
+        return super().add_consumer(client, options)
+
+    def _before_adding(self, dispatcher: Dispatcher) -> None:
+        super()._before_adding(dispatcher)
+        if not dispatcher.consumers:
+            dispatcher.reset()
+            self.cursor.rewind()
+
+    def _activated(self) -> None:
+        self.cursor.rewind()
+        self.dispatch_soon()
+
+    def remove_consumer(self, consumer: Consumer) -> None:
+        super().remove_consumer(consumer)
+        self.dispatch_soon()
+
+    def _last_consumer_left(self) -> None:
+        self.cursor.save_soon()
+        if not self.durable:
+            self.topic.forget_reader(self)
+
+    def flow(self, consumer: Consumer, permits: int) -> None:
+        if consumer.permits + permits > INT_MAX:
+            self.dispatch()  # what there are permits for, before they wrap
+        super().flow(consumer, permits)
+        self.dispatch_soon()
+
+    # delivering
+
+    def dispatch_soon(self) -> None:
+        """Deliver at the end of this turn."""
+        self.topic.stores.turn.dispatch(self)
+
+    def dispatch(self) -> None:
+        """Deliver what can be delivered now."""
+        if self.dispatcher is None:
+            self.reason = Reason.NO_CONSUMER
+        elif self.resetting:
+            self.reason = Reason.FENCED
+        else:
+            self.reason = self.dispatcher.dispatch(self)
+
+    def redeliver(self, consumer: Consumer, positions: Sequence[Position] | None, epoch: int | None) -> None:
+        """Deliver again; None: all that the consumer owes. A greater epoch is stamped from now on (C-09)."""
+        assert self.dispatcher is not None
+        if epoch is not None and not self.dispatcher.counts_redeliveries and epoch > (consumer.epoch or 0):
+            consumer.epoch = epoch
+        self.dispatcher.redeliver(self, consumer, positions)
+        self.dispatch_soon()
+
+    # acknowledging
+
+    def acknowledge(self, consumer: Consumer, position: Position, ack_set: Sequence[int]) -> None:
+        """Acknowledge one entry, or with an ack set the messages of a batch that it no longer holds (PIP-54)."""
+        assert self.dispatcher is not None
+        cursor = self.cursor
+        if ack_set and not cursor.ack_batch(position, ack_set):
+            if not cursor.is_acked(position):
+                self.dispatcher.acknowledged_partly(consumer, position, cursor.batch_acks.remaining(position))
+            return
+        if not ack_set:
+            cursor.ack(position)
+        self.dispatcher.acknowledged(consumer, position)
+
+    def acknowledge_through(self, position: Position, ack_set: Sequence[int]) -> None:
+        """Acknowledge everything up to an entry; with an ack set, up to a message inside it."""
+        if ack_set:
+            self.cursor.ack_cumulative(self.cursor.ledger.previous(position))
+            if any(ack_set):
+                self.cursor.ack_batch(position, ack_set)
+        else:
+            self.cursor.ack_cumulative(position)
+
+    @property
+    def shares_messages(self) -> bool:
+        """Whether several consumers get messages, so that "everything up to here" means nothing (B-16)."""
+        return self.dispatcher is not None and self.dispatcher.counts_redeliveries
+
+    def acknowledged(self, properties: dict[str, int], *, save_now: bool) -> None:
+        """An ACK was applied: keep it, at once when its client waits for that, and let go of unneeded ledgers."""
+        if properties:
+            self.cursor.properties = properties
+        if save_now:
+            self.cursor.save()
+        else:
+            self.cursor.save_soon()
+        self.topic.trim_soon()
+
+    # moving
+
+    def reset(self, move: Callable[[], None], done: Callable[[BrokerServiceError | None], None]) -> None:
+        """SEEK: disconnect everybody, move the cursor, and call `done` when that is kept.
+
+        The subscription is fenced from now on; the rest happens at the end of the turn, so that a second SEEK right
+        behind this one is refused, as Pulsar does.
+        """
+        turn = self.topic.stores.turn
+        if self.resetting:
+            text = "Error when resetting subscription: Failed to fence subscription"
+            turn.after_commit(lambda error: done(BrokerServiceError(text)))
+            return
+        self.resetting = True
+
+        def reset(error: Exception | None) -> None:
+            self.disconnect_consumers()
+            move()
+            if self.dispatcher is not None:
+                self.dispatcher.reset()
+            turn.after_commit(kept)
+
+        def kept(error: Exception | None) -> None:
+            self.resetting = False
+            done(None if error is None else BrokerServiceError(f"Error when resetting subscription: {error}"))
+            self.dispatch_soon()
+
+        turn.after_commit(reset)
+
+    def delete(self) -> None:
+        """Forget the subscription and everything it acknowledged."""
+        self.disconnect_consumers()
+        self.cursor.delete()

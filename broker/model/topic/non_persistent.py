@@ -1,0 +1,47 @@
+"""Non-persistent topics: nothing is stored (B-37)."""
+
+from __future__ import annotations
+
+from pulsarium.broker.model.ledger.managed_ledger import Stores
+from pulsarium.broker.model.subscription.non_persistent import NOWHERE, NonPersistentSubscription
+from pulsarium.broker.model.topic.base import Topic
+from pulsarium.broker.model.topic.producer import Producer
+from pulsarium.proto.topic_name import TopicName
+
+
+class NonPersistentTopic(Topic):
+    """Hands each entry to the subscriptions that are there, and answers at once."""
+
+    def __init__(self, name: TopicName, stores: Stores) -> None:
+        super().__init__(name, stores)
+        self._subscriptions: dict[str, NonPersistentSubscription] = {}
+
+    @property
+    def subscriptions(self) -> dict[str, NonPersistentSubscription]:
+        return self._subscriptions
+
+    def publish(
+        self, producer: Producer, sequence_id: int, highest_sequence_id: int, messages: int, entry: bytes
+    ) -> None:
+        self.messages_in += messages
+        self.bytes_in += len(entry)
+        for subscription in self._subscriptions.values():
+            subscription.publish(entry)
+        producer.persisted(NOWHERE.ledger_id, NOWHERE.entry_id, sequence_id, highest_sequence_id)
+
+    def subscribe(self, name: str) -> NonPersistentSubscription:
+        """The subscription of this name, made when there is none."""
+        found = self._subscriptions.get(name)
+        if found is None:
+            found = self._subscriptions[name] = NonPersistentSubscription(self, name)
+        return found
+
+    def unsubscribe(self, name: str) -> None:
+        subscription = self._subscriptions.pop(name, None)
+        if subscription is not None:  # it is gone with its last consumer
+            subscription.delete()
+
+    def forget_subscription(self, subscription: NonPersistentSubscription) -> None:
+        """It lost its last consumer."""
+        if self._subscriptions.get(subscription.name) is subscription:
+            del self._subscriptions[subscription.name]

@@ -1,0 +1,101 @@
+"""A producer: one client's way into a topic."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from pulsarium.broker.model.client import Client
+from pulsarium.broker.model.errors import BrokerServiceError
+from pulsarium.proto.entry import checksum_matches
+from pulsarium.proto.generated import PulsarApi_pb2 as pb
+
+if TYPE_CHECKING:
+    from pulsarium.broker.model.topic.base import Topic
+
+
+@dataclass(slots=True)
+class ProducerOptions:
+    """What PRODUCER says of a producer."""
+
+    producer_id: int
+    request_id: int
+    name: str
+    generated_name: bool = False
+    encrypted: bool = False
+    access_mode: int = pb.Shared
+    epoch: int = 0
+    topic_epoch: int | None = None
+    schema_version: bytes = b""
+    metadata: dict[str, str] = field(default_factory=dict)
+
+
+class Producer:
+    """Takes SEND, answers with receipts when entries are committed."""
+
+    __slots__ = (
+        "access_mode",
+        "bytes_in",
+        "client",
+        "closed",
+        "connected_ms",
+        "encrypted",
+        "epoch",
+        "generated_name",
+        "messages_in",
+        "metadata",
+        "name",
+        "producer_id",
+        "request_id",
+        "schema_version",
+        "topic",
+        "topic_epoch",
+    )
+
+    def __init__(self, client: Client, topic: Topic, options: ProducerOptions, now_ms: int) -> None:
+        self.client = client
+        self.topic = topic
+        self.producer_id = options.producer_id
+        self.request_id = options.request_id
+        self.name = options.name
+        self.generated_name = options.generated_name
+        self.encrypted = options.encrypted
+        self.access_mode = options.access_mode
+        self.epoch = options.epoch
+        self.topic_epoch = options.topic_epoch
+        self.schema_version = options.schema_version
+        self.metadata = options.metadata
+        self.connected_ms = now_ms
+        self.messages_in = 0
+        self.bytes_in = 0
+        self.closed = False
+
+    def publish(self, sequence_id: int, highest_sequence_id: int, messages: int, entry: bytes) -> None:
+        """SEND: check the entry and hand it to the topic."""
+        if checksum_matches(entry) is False:
+            self.refuse(pb.ChecksumError, "Checksum failed on the broker", sequence_id, highest_sequence_id)
+            return
+        self.messages_in += messages
+        self.bytes_in += len(entry)
+        try:
+            self.topic.publish(self, sequence_id, highest_sequence_id, messages, entry)
+        except BrokerServiceError as error:
+            self.refuse(error.code, error.text, sequence_id, highest_sequence_id)
+
+    def refuse(self, code: int, text: str, sequence_id: int, highest_sequence_id: int) -> None:
+        """Answer a SEND with SEND_ERROR."""
+        self.client.send_error(self.producer_id, max(sequence_id, highest_sequence_id), code, text)
+        self.client.publish_finished()
+
+    def persisted(self, ledger_id: int, entry_id: int, sequence_id: int, highest_sequence_id: int) -> None:
+        """The entry is committed."""
+        self.client.send_receipt(self.producer_id, sequence_id, highest_sequence_id, ledger_id, entry_id)
+        self.client.publish_finished()
+
+    def forgotten(self) -> None:
+        """The topic was deleted meanwhile."""
+        self.client.publish_finished()
+
+    def failed(self, error: Exception, sequence_id: int, highest_sequence_id: int) -> None:
+        """The entry could not be committed: clients re-create their producer on this (cmd 8)."""
+        self.refuse(pb.PersistenceError, str(error), sequence_id, highest_sequence_id)

@@ -1,0 +1,125 @@
+"""The producers of a topic: unique names and access modes (P-02 to P-05)."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+
+from pulsarium.broker.model.errors import (
+    BrokerServiceError,
+    NamingError,
+    OwnerMustAnswerError,
+    ProducerBusyError,
+    ProducerFencedError,
+)
+from pulsarium.broker.model.topic.producer import Producer
+from pulsarium.proto.generated import PulsarApi_pb2 as pb
+
+
+class Producers:
+    """Lets producers in one by one, all together, or makes them wait.
+
+    `keep_epoch` stores the topic epoch, which counts the exclusive owners that there were.
+    """
+
+    def __init__(self, topic: str, limit: int, epoch: int | None, keep_epoch: Callable[[int], None]) -> None:
+        self.by_name: dict[str, Producer] = {}
+        self.waiting: deque[Producer] = deque()
+        self.epoch = epoch
+        self._exclusive: str | None = None
+        self._topic = topic
+        self._limit = limit  # maxProducersPerTopic; 0: none
+        self._keep_epoch = keep_epoch
+
+    def add(self, producer: Producer) -> bool:
+        """Let a producer in; False when it has to wait for its turn. Raises what it is told when it may not come in."""
+        if 0 < self._limit <= len(self.by_name):
+            raise ProducerBusyError(f"Topic '{self._topic}' reached max producers limit")
+        if producer.access_mode == pb.Shared:
+            if self._exclusive is not None or self.waiting:
+                raise ProducerBusyError(f"Topic has an existing exclusive producer: {self._exclusive or 'null'}")
+        elif producer.access_mode == pb.WaitForExclusive and self.by_name:
+            self.waiting.append(producer)
+            return False
+        else:
+            self._make_exclusive(producer)
+        self._take_name(producer)
+        return True
+
+    def _make_exclusive(self, producer: Producer) -> None:
+        if producer.access_mode == pb.ExclusiveWithFencing:
+            self._throw_out()
+        elif self._exclusive is not None or self.waiting:
+            raise ProducerFencedError(f"Topic has an existing exclusive producer: {self._exclusive or 'null'}")
+        elif self.by_name:
+            raise ProducerFencedError("Topic has existing shared producers")
+        self._own(producer)
+
+    def _throw_out(self) -> None:
+        """Fence everybody: waiters are told, producers are not (their next SEND closes their connection)."""
+        waiting, self.waiting = self.waiting, deque()
+        for waiter in waiting:
+            fenced = ProducerFencedError("Fenced out")
+            waiter.client.error(waiter.request_id, fenced.code, fenced.java_text)
+            waiter.closed = True
+            waiter.client.forget_producer(waiter.producer_id)
+        for producer in self.by_name.values():
+            producer.closed = True
+            producer.client.forget_producer(producer.producer_id)
+        self.by_name.clear()
+        self._exclusive = None
+
+    def _own(self, producer: Producer) -> None:
+        wanted, current = producer.topic_epoch, self.epoch
+        if wanted is not None and current is not None and wanted < current:
+            raise ProducerFencedError(
+                f"Topic epoch has already moved. Current epoch: {current}, Producer epoch: {wanted}"
+            )
+        self.epoch = wanted if wanted is not None else (-1 if current is None else current) + 1
+        self._keep_epoch(self.epoch)
+        self._exclusive = producer.name
+        producer.topic_epoch = self.epoch
+
+    def _take_name(self, producer: Producer) -> None:
+        owner = self.by_name.get(producer.name)
+        if owner is not None:
+            taken = NamingError(f"Producer with name '{producer.name}' is already connected to topic '{self._topic}'")
+            if owner.client is producer.client:
+                raise taken
+            raise OwnerMustAnswerError(owner.client, taken)
+        self.by_name[producer.name] = producer
+
+    def remove(self, producer: Producer) -> None:
+        """A producer closed, or its connection did; the next one that waits takes over."""
+        producer.closed = True
+        if self.by_name.get(producer.name) is not producer:
+            return  # a waiter keeps its place in the queue until it would be its turn, as in Pulsar
+        del self.by_name[producer.name]
+        if self.by_name:
+            return
+        self._exclusive = None
+        while self.waiting:
+            following = self.waiting.popleft()
+            try:
+                self._own(following)
+            except BrokerServiceError as error:
+                following.client.error(following.request_id, error.code, error.java_text)
+                continue
+            if following.closed:
+                self._exclusive = None
+                continue
+            self.by_name[following.name] = following
+            following.client.producer_ready(following)
+            return
+
+    def disconnect(self) -> None:
+        """Tell everybody that the broker closed them (CLOSE_PRODUCER)."""
+        for producer in [*self.waiting, *self.by_name.values()]:
+            producer.closed = True
+            producer.client.close_producer(producer.producer_id)
+        self.waiting.clear()
+        self.by_name.clear()
+        self._exclusive = None
+
+    def __len__(self) -> int:
+        return len(self.by_name)

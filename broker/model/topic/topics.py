@@ -1,0 +1,181 @@
+"""Which topics there are, and how one is found, made, loaded, unloaded and deleted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from pulsarium.broker.model.errors import NotAllowedError, ServiceNotReadyError, TopicNotFoundError
+from pulsarium.broker.model.ledger.managed_ledger import Stores
+from pulsarium.broker.model.namespace.metadata import Metadata
+from pulsarium.broker.model.schema.registry import SchemaRegistry
+from pulsarium.broker.model.topic.base import Topic
+from pulsarium.broker.model.topic.log import TopicLog
+from pulsarium.broker.model.topic.non_persistent import NonPersistentTopic
+from pulsarium.broker.model.topic.persistent import PersistentTopic
+from pulsarium.broker.model.topic.watchers import Watchers
+from pulsarium.proto.topic_name import TopicName
+
+MANAGED_LEDGERS = "/managed-ledgers/"
+
+
+class Topics:
+    """The topics of a broker. Persistent ones exist with their managed ledger, others while somebody uses them."""
+
+    def __init__(self, stores: Stores, metadata: Metadata, schemas: SchemaRegistry) -> None:
+        self.loaded: dict[str, Topic] = {}
+        self.watchers = Watchers()
+        self.web_address = ""  # as errors name this broker
+        self._stores = stores
+        self._metadata = metadata
+        self._schemas = schemas
+        self._logs: dict[str, TopicLog | None] = {}  # persistent topics; None: not opened since the start
+
+    def recover(self, paths: Iterable[str]) -> None:
+        """Learn from the store's paths which persistent topics there are."""
+        for path in paths:
+            if path.startswith(MANAGED_LEDGERS) and path.count("/") == 5:
+                self._logs.setdefault(str(TopicName.from_managed_ledger(path[len(MANAGED_LEDGERS) :])), None)
+
+    # finding
+
+    def exists(self, name: TopicName) -> bool:
+        """Whether there is a topic of this name that is not a partitioned parent."""
+        return str(name) in (self._logs if name.is_persistent else self.loaded)
+
+    def names(self, namespace: str, *, persistent: bool = True, non_persistent: bool = False) -> list[str]:
+        """The topics of a namespace, partitions one by one; persistent ones first."""
+        found: list[str] = []
+        if persistent:
+            found += sorted(name for name in self._logs if name.startswith(f"persistent://{namespace}/"))
+        if non_persistent:
+            found += sorted(name for name in self.loaded if name.startswith(f"non-persistent://{namespace}/"))
+        return found
+
+    def find(self, name: TopicName) -> Topic:
+        """A topic that exists, loaded if need be."""
+        topic = self.loaded.get(str(name))
+        if topic is not None:
+            return topic
+        if not self.exists(name):
+            raise TopicNotFoundError(f"Topic {name} not found")
+        return self._load(name)
+
+    def find_or_create(self, name: TopicName, *, create: bool, absent: str) -> Topic:
+        """A topic for a producer or consumer; `absent` is what it is told when there is none and none is made."""
+        topic = self.loaded.get(str(name))
+        if topic is not None:
+            return topic
+        config = self._stores.config
+        namespace = str(name.namespace_name)
+        if namespace not in self._metadata.namespaces:
+            raise ServiceNotReadyError(
+                f"Namespace bundle ({self._metadata.bundle_of(namespace)}) for topic ({name}) not served by this "
+                f"instance:{self.web_address}. Please redo the lookup."
+            )
+        enabled = config.enablePersistentTopics if name.is_persistent else config.enableNonPersistentTopics
+        if not enabled:
+            raise NotAllowedError(f"Broker is unable to load {name.domain} topic")
+        parent = name.partitioned_name if name.partition_index >= 0 else name
+        partitions = self._metadata.partitions_of(parent)
+        if partitions and name.partition_index < 0:
+            raise NotAllowedError(f"Found partitioned metadata for non-partitioned topic: {name}")
+        if name.partition_index >= partitions > 0:
+            raise TopicNotFoundError(absent)
+        if not self.exists(name) and not partitions:
+            if not (create and self.may_auto_create(name)):
+                raise TopicNotFoundError(absent)
+            if name.partition_index >= 0:
+                raise NotAllowedError(f"Partition metadata not found for the partitioned topic: {name}")
+        return self._load(name)
+
+    def may_auto_create(self, name: TopicName) -> bool:
+        """Whether a client may bring a topic into being (allowAutoTopicCreation, or the namespace's own word)."""
+        override = self._metadata.namespaces[str(name.namespace_name)].get("autoTopicCreationOverride")
+        if override is not None:
+            return bool(override["allowAutoTopicCreation"])
+        return self._stores.config.allowAutoTopicCreation
+
+    def partitions_for_client(self, name: TopicName, *, create: bool) -> int | None:
+        """What PARTITIONED_METADATA answers: 0 for a topic without partitions, or one that a client may make so.
+
+        None when there is no such topic. Where topics are made partitioned, the first request makes one.
+        """
+        partitions = self._metadata.partitions_of(name)
+        if partitions or self.exists(name):
+            return partitions
+        if not create or not self.may_auto_create(name):
+            return None
+        config = self._stores.config
+        if name.partition_index < 0 and config.allowAutoTopicCreationType == "partitioned":
+            self._metadata.put_partitioned(name, config.defaultNumPartitions)
+            return config.defaultNumPartitions
+        return 0
+
+    # life
+
+    def create(self, name: TopicName) -> Topic:
+        """Make a topic, or load it when there is one."""
+        return self.loaded.get(str(name)) or self._load(name)
+
+    def _load(self, name: TopicName) -> Topic:
+        topic: Topic
+        if name.is_persistent:
+            log = self._logs.get(str(name))
+            if log is None:
+                is_new = str(name) not in self._logs
+                log = self._logs[str(name)] = TopicLog(name.managed_ledger_path, self._stores)
+                if is_new:
+                    self.watchers.created(str(name))
+            else:
+                log.ledger.reopen()
+            log.ledger.on_fenced = lambda: self.unload(name)  # clients come back to a topic that is loaded anew
+            topic = PersistentTopic(name, self._stores, log)
+        else:
+            topic = NonPersistentTopic(name, self._stores)
+        self.loaded[str(name)] = topic
+        return topic
+
+    def unload(self, name: TopicName) -> None:
+        """Disconnect a topic's clients; it is loaded again when the first comes back."""
+        if not self.exists(name):
+            raise TopicNotFoundError(f"Topic {name} not found")
+        topic = self.loaded.pop(str(name), None)
+        if topic is not None:
+            topic.close()
+
+    def delete(self, name: TopicName, *, force: bool) -> None:
+        """Delete a topic with its subscriptions, messages and schema; connected clients forbid it unless forced."""
+        topic = self.find(name)
+        if not force:
+            topic.check_unused()
+        topic.close()
+        del self.loaded[str(name)]
+        log = self._logs.pop(str(name), None)
+        if log is not None:
+            log.delete()
+            self.watchers.deleted(str(name))
+        if name.partition_index < 0:
+            self._schemas.delete(name)
+
+    def create_partitions(self, name: TopicName, partitions: int, properties: dict[str, str] | None = None) -> None:
+        """Make a partitioned topic, or give one more partitions, with the subscriptions that the first one has."""
+        before = self._metadata.partitions_of(name)
+        self._metadata.put_partitioned(name, partitions, properties)
+        if name.is_persistent:
+            subscriptions = self._durable_names(name.partition(0)) if before else []
+            for index in range(before, partitions):
+                added = self.create(name.partition(index))
+                assert isinstance(added, PersistentTopic)
+                for subscription in subscriptions:
+                    added.subscribe(subscription, earliest=True)
+
+    def _durable_names(self, name: TopicName) -> list[str]:
+        topic = self.find(name) if self.exists(name) else None
+        return [each.name for each in topic.subscriptions.values() if each.durable] if topic is not None else []
+
+    def save(self) -> None:
+        """Keep every cursor's position now."""
+        for log in self._logs.values():
+            if log is not None:
+                for cursor in log.cursors.values():
+                    cursor.save_if_due()

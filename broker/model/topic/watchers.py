@@ -1,0 +1,64 @@
+"""Who wants to hear of topics that come and go (PIP-145)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import crc32c
+
+from pulsarium.broker.model.topic.pattern import TopicPattern
+
+Tell = Callable[[list[str], list[str], str], None]  # new topics, deleted topics, hash of all that match now
+
+
+def hash_of_names(names: Iterable[str]) -> str:
+    """CRC32C over the sorted names, in hexadecimal, lowest byte first (cmd 33)."""
+    return int(crc32c.crc32c(",".join(sorted(names)).encode())).to_bytes(4, "little").hex()
+
+
+class TopicListWatcher:
+    """The persistent topics of one namespace that match a pattern, and whom to tell when they change."""
+
+    def __init__(self, namespace: str, pattern: TopicPattern, names: Iterable[str], tell: Tell) -> None:
+        self.names = {name for name in names if pattern.matches(name)}
+        self._prefix = f"persistent://{namespace}/"
+        self._pattern = pattern
+        self._tell = tell
+
+    @property
+    def hash(self) -> str:
+        return hash_of_names(self.names)
+
+    def _concerns(self, name: str) -> bool:
+        return name.startswith(self._prefix) and self._pattern.matches(name)
+
+    def created(self, name: str) -> None:
+        if self._concerns(name) and name not in self.names:
+            self.names.add(name)
+            self._tell([name], [], self.hash)
+
+    def deleted(self, name: str) -> None:
+        if name in self.names:
+            self.names.discard(name)
+            self._tell([], [name], self.hash)
+
+
+class Watchers:
+    """All watchers of a broker."""
+
+    def __init__(self) -> None:
+        self._watchers: dict[TopicListWatcher, None] = {}
+
+    def add(self, watcher: TopicListWatcher) -> None:
+        self._watchers[watcher] = None
+
+    def remove(self, watcher: TopicListWatcher) -> None:
+        self._watchers.pop(watcher, None)
+
+    def created(self, name: str) -> None:
+        for watcher in self._watchers:
+            watcher.created(name)
+
+    def deleted(self, name: str) -> None:
+        for watcher in self._watchers:
+            watcher.deleted(name)

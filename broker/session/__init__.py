@@ -1,0 +1,1 @@
+"""One client connection: bytes in, commands handled, bytes out."""

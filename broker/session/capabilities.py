@@ -1,0 +1,48 @@
+"""What one connection may be sent."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pulsarium.proto.commands import COMMANDS
+from pulsarium.proto.generated import PulsarApi_pb2 as pb
+
+DELIVERED_CHECKSUM_SINCE = 11
+BATCH_SINCE = 4
+BROKER_METADATA_SINCE = 18
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """Protocol version and feature flags of a client, as CONNECT gave them. Consulted by every send.
+
+    `version` is the client's own number, not the negotiated one, as Pulsar's gates use it (W-07).
+    """
+
+    version: int = 0
+    flags: frozenset[str] = frozenset()
+    exposes_broker_metadata: bool = False
+
+    @classmethod
+    def of(cls, connect: pb.CommandConnect, *, exposing_broker_metadata: bool) -> Capabilities:
+        flags = frozenset(field.name for field, value in connect.feature_flags.ListFields() if value)
+        version = connect.protocol_version
+        exposes = (
+            exposing_broker_metadata and version >= BROKER_METADATA_SINCE and "supports_broker_entry_metadata" in flags
+        )
+        return cls(version, flags, exposes)
+
+    def takes(self, command: int) -> bool:
+        """Whether a command may be sent unasked; clients close the connection on those they do not know (W-10)."""
+        spec = COMMANDS[command]
+        if spec.feature_flag is not None and spec.feature_flag not in self.flags:
+            return False
+        return self.version >= spec.since
+
+    @property
+    def takes_checksums(self) -> bool:
+        return self.version >= DELIVERED_CHECKSUM_SINCE
+
+    @property
+    def takes_batches(self) -> bool:
+        return self.version >= BATCH_SINCE

@@ -1,0 +1,80 @@
+"""Whether the other side still answers: keep-alive (W-12) and the check before an owner is evicted (B-01)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from pulsarium.broker.clock import Clock, Timer
+
+
+class Watched(Protocol):
+    """The connection that is watched."""
+
+    def ping(self, *, unasked: bool) -> bool:
+        """Send PING if the client takes it; whether it was sent."""
+        ...
+
+    def close(self, reason: str) -> None: ...
+
+
+class Liveness:
+    """Pings a silent connection and closes a dead one.
+
+    A connection that shows no life for two intervals is closed; until CONNECT, for one.
+    """
+
+    def __init__(self, watched: Watched, clock: Clock, interval: float, check_timeout_ms: int) -> None:
+        self.connected = False
+        self._watched = watched
+        self._clock = clock
+        self._interval = interval
+        self._check_timeout = check_timeout_ms / 1000
+        self._heard = False  # anything since the last PING
+        self._waits_for_pong = False
+        self._timer: Timer | None = clock.call_later(interval, self._tick) if interval > 0 else None
+        self._checks: list[Callable[[bool], None]] = []
+        self._check_timer: Timer | None = None
+
+    def heard(self) -> None:
+        """Bytes came in."""
+        self._waits_for_pong = False
+        if self._checks:
+            self._answer(True)
+
+    def _tick(self) -> None:
+        if not self.connected:
+            self._watched.close("no CONNECT within keepAliveIntervalSeconds")
+        elif self._waits_for_pong:
+            self._watched.close("no answer to PING within keepAliveIntervalSeconds")
+        else:
+            self._waits_for_pong = self._watched.ping(unasked=True)
+            self._timer = self._clock.call_later(self._interval, self._tick)
+
+    def check(self, answered: Callable[[bool], None]) -> None:
+        """Ask for a sign of life: True at the next bytes, False after the connection was closed for its silence."""
+        if self._check_timeout <= 0:
+            answered(True)
+            return
+        self._checks.append(answered)
+        if self._check_timer is None:
+            self._watched.ping(unasked=False)
+            self._check_timer = self._clock.call_later(self._check_timeout, self._give_up)
+
+    def _give_up(self) -> None:
+        self._check_timer = None
+        self._watched.close("no answer to PING within connectionLivenessCheckTimeoutMillis")
+
+    def _answer(self, alive: bool) -> None:
+        if self._check_timer is not None:
+            self._check_timer.cancel()
+            self._check_timer = None
+        checks, self._checks = self._checks, []
+        for answered in checks:
+            answered(alive)
+
+    def stop(self) -> None:
+        """The connection is closed."""
+        if self._timer is not None:
+            self._timer.cancel()
+        self._answer(False)

@@ -1,0 +1,139 @@
+"""Commands to a client, as frames in a buffer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pulsarium.broker.model.ledger.position import unsigned
+from pulsarium.proto.framing import frame, frame_head
+from pulsarium.proto.generated import PulsarApi_pb2 as pb
+
+UNASKED = 2**64 - 1  # request id of what the broker sends on its own (W-11)
+HIGH_WATER = 1 << 20  # bytes waiting for the socket from which on no more messages are added
+MOST_WAITING = 8 << 20  # bytes waiting from which on no more commands are read
+
+
+class Outgoing:
+    """Frames that wait for the socket, and templates to build the frequent ones from."""
+
+    def __init__(self) -> None:
+        self.parts: list[bytes] = []
+        self.size = 0
+        self._receipt = pb.BaseCommand(type=pb.BaseCommand.SEND_RECEIPT)
+        self._message = pb.BaseCommand(type=pb.BaseCommand.MESSAGE)
+        self._pong = frame(_command(pb.BaseCommand.PONG, pong=pb.CommandPong()))
+        self._ping = frame(_command(pb.BaseCommand.PING, ping=pb.CommandPing()))
+
+    def add(self, data: bytes) -> None:
+        self.parts.append(data)
+        self.size += len(data)
+
+    def take(self) -> bytes:
+        """Everything that waits, once."""
+        data = self.parts[0] if len(self.parts) == 1 else b"".join(self.parts)
+        self.parts.clear()
+        self.size = 0
+        return data
+
+    def put_back(self, data: bytes) -> None:
+        """The socket did not take this part of what was taken."""
+        self.parts.insert(0, data)
+        self.size += len(data)
+
+    def command(self, command: pb.BaseCommand) -> None:
+        self.add(frame(command.SerializeToString()))
+
+    def ping(self) -> None:
+        self.add(self._ping)
+
+    def pong(self) -> None:
+        self.add(self._pong)
+
+    def receipt(self, producer_id: int, sequence_id: int, highest: int, ledger_id: int, entry_id: int) -> None:
+        receipt = self._receipt.send_receipt
+        receipt.producer_id = producer_id
+        receipt.sequence_id = sequence_id
+        receipt.highest_sequence_id = highest
+        receipt.message_id.ledgerId = ledger_id
+        receipt.message_id.entryId = entry_id
+        self.add(frame(self._receipt.SerializeToString()))
+
+    def message(
+        self,
+        consumer_id: int,
+        ledger_id: int,
+        entry_id: int,
+        partition: int,
+        redelivery_count: int,
+        ack_set: Sequence[int],
+        consumer_epoch: int | None,
+        entry: bytes,
+    ) -> None:
+        base = self._message
+        message = base.message
+        message.consumer_id = consumer_id
+        message_id = message.message_id
+        message_id.ledgerId = ledger_id
+        message_id.entryId = entry_id
+        message_id.partition = partition
+        if redelivery_count or ack_set or consumer_epoch is not None:
+            base = pb.BaseCommand()
+            base.CopyFrom(self._message)
+            if redelivery_count:
+                base.message.redelivery_count = redelivery_count
+            base.message.ack_set.extend(ack_set)
+            if consumer_epoch is not None:
+                base.message.consumer_epoch = consumer_epoch
+        head = frame_head(base.SerializeToString(), len(entry))
+        self.parts.append(head)
+        self.parts.append(entry)
+        self.size += len(head) + len(entry)
+
+    def send_error(self, producer_id: int, sequence_id: int, code: int, text: str) -> None:
+        error = pb.CommandSendError(producer_id=producer_id, sequence_id=sequence_id, error=code, message=text)  # type: ignore[arg-type]
+        self.command(pb.BaseCommand(type=pb.BaseCommand.SEND_ERROR, send_error=error))
+
+    def success(self, request_id: int) -> None:
+        done = pb.CommandSuccess(request_id=request_id)
+        self.command(pb.BaseCommand(type=pb.BaseCommand.SUCCESS, success=done))
+
+    def error(self, request_id: int, code: int, text: str) -> None:
+        error = pb.CommandError(request_id=request_id, error=code, message=text)  # type: ignore[arg-type]
+        self.command(pb.BaseCommand(type=pb.BaseCommand.ERROR, error=error))
+
+    def producer_success(
+        self, request_id: int, name: str, topic_epoch: int | None, ready: bool, schema_version: bytes
+    ) -> None:
+        success = pb.CommandProducerSuccess(
+            request_id=request_id,
+            producer_name=name,
+            last_sequence_id=-1,
+            schema_version=schema_version,
+            producer_ready=ready,
+        )
+        if topic_epoch is not None:
+            success.topic_epoch = topic_epoch
+        self.command(pb.BaseCommand(type=pb.BaseCommand.PRODUCER_SUCCESS, producer_success=success))
+
+    def close_producer(self, producer_id: int) -> None:
+        close = pb.CommandCloseProducer(producer_id=producer_id, request_id=UNASKED)
+        self.command(pb.BaseCommand(type=pb.BaseCommand.CLOSE_PRODUCER, close_producer=close))
+
+    def close_consumer(self, consumer_id: int) -> None:
+        close = pb.CommandCloseConsumer(consumer_id=consumer_id, request_id=UNASKED)
+        self.command(pb.BaseCommand(type=pb.BaseCommand.CLOSE_CONSUMER, close_consumer=close))
+
+    def active_consumer_change(self, consumer_id: int, is_active: bool) -> None:
+        change = pb.CommandActiveConsumerChange(consumer_id=consumer_id, is_active=is_active)
+        self.command(pb.BaseCommand(type=pb.BaseCommand.ACTIVE_CONSUMER_CHANGE, active_consumer_change=change))
+
+
+def message_id(ledger_id: int, entry_id: int, partition: int, batch_index: int) -> pb.MessageIdData:
+    """A message id for the wire."""
+    return pb.MessageIdData(
+        ledgerId=unsigned(ledger_id), entryId=unsigned(entry_id), partition=partition, batch_index=batch_index
+    )
+
+
+def _command(type: int, **body: object) -> bytes:
+    return pb.BaseCommand(type=type, **body).SerializeToString()  # type: ignore[arg-type]

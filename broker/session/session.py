@@ -1,0 +1,285 @@
+"""The session: everything the broker knows of one connection. Sans-IO: bytes go in, bytes wait to go out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Protocol
+
+from pulsarium.broker.commands.errors import CloseConnection
+from pulsarium.broker.commands.registry import Handler
+from pulsarium.broker.logs import Log
+from pulsarium.broker.model.client import Client
+from pulsarium.broker.session.capabilities import Capabilities
+from pulsarium.broker.session.liveness import Liveness
+from pulsarium.broker.session.outgoing import HIGH_WATER, MOST_WAITING, Outgoing
+from pulsarium.proto.commands import parse
+from pulsarium.proto.entry import strip_broker_metadata, strip_checksum
+from pulsarium.proto.errors import CommandError, EntryError
+from pulsarium.proto.framing import FrameDecoder
+from pulsarium.proto.generated import PulsarApi_pb2 as pb
+
+if TYPE_CHECKING:
+    from pulsarium.broker.broker import Broker
+    from pulsarium.broker.model.subscription.consumer import Consumer
+    from pulsarium.broker.model.topic.producer import Producer
+    from pulsarium.broker.model.topic.watchers import TopicListWatcher
+
+log = Log("session")
+
+EVICTED_CLOSE = 5  # clients since v5 can be told that a single producer or consumer was closed (cmd 15)
+RECENT = 1_000  # producers closed by the broker whose late SENDs are remembered
+
+
+class Transport(Protocol):
+    """Takes the bytes of a session."""
+
+    def wake(self) -> None:
+        """There is something to write, or the session was closed. Called at the end of a turn; must not block."""
+        ...
+
+
+class Session(Client):
+    """Handles one connection's commands and sends what the model has for it."""
+
+    def __init__(self, broker: Broker, address: str, transport: Transport) -> None:
+        config = broker.config
+        self.broker = broker
+        self.address = address
+        self.client_version = ""
+        self.capabilities = Capabilities()
+        self.connected = False
+        self.closed = False
+        self.producers: dict[int, Producer] = {}
+        self.consumers: dict[int, Consumer] = {}
+        self.waiting_producers: dict[int, Producer] = {}  # for their turn (WaitForExclusive)
+        self.watchers: dict[int, TopicListWatcher] = {}
+        self.pending_producers: set[int] = set()
+        self.pending_consumers: set[int] = set()
+        self.closed_by_broker: dict[int, None] = {}  # producer ids whose late SENDs are dropped
+        self.outgoing = Outgoing()
+        self.unanswered = 0  # SENDs without a receipt (maxPendingPublishRequestsPerConnection)
+        self._max_unanswered = config.maxPendingPublishRequestsPerConnection
+        self._was_full = False
+        self._transport = transport
+        self._handlers: Mapping[int, Handler] = broker.handlers_before_connect
+        self._decoder = FrameDecoder(broker.max_frame_size)
+        self._liveness = Liveness(
+            self, broker.clock, config.keepAliveIntervalSeconds, config.connectionLivenessCheckTimeoutMillis
+        )
+
+    def __str__(self) -> str:
+        return self.address
+
+    # in
+
+    def receive(self, data: bytes) -> None:
+        """Handle every whole frame in `data` and in what came before."""
+        self._liveness.heard()
+        command = pb.BaseCommand()
+        try:
+            for head, trailing in self._decoder.feed(data):
+                spec = parse(head, command, trailing)
+                handler = self._handlers.get(spec.type)
+                if handler is None:
+                    raise CloseConnection(f"{spec.name} is not taken" + ("" if self.connected else " before CONNECT"))
+                handler(self, getattr(command, spec.field), trailing)
+                if self.closed:
+                    return
+            if self._decoder.error is not None:
+                raise CloseConnection(str(self._decoder.error))
+        except (CloseConnection, CommandError, EntryError) as error:
+            self.close(str(error))
+        except Exception as error:
+            log.error("a command failed", exception=error, peer=self.address)
+            self.close("a command failed in the broker")
+
+    @property
+    def may_read(self) -> bool:
+        """Whether more commands are taken: not while too many SENDs wait for their commit, nor too many replies for a
+        client that does not read them."""
+        return self.unanswered < self._max_unanswered and self.outgoing.size < MOST_WAITING
+
+    def publish_started(self) -> None:
+        self.unanswered += 1
+
+    def publish_finished(self) -> None:
+        self.unanswered -= 1
+        if self.unanswered == self._max_unanswered - 1:
+            self._transport.wake()
+
+    # out
+
+    @property
+    def is_writable(self) -> bool:
+        if self.closed:
+            return False
+        if self.outgoing.size < HIGH_WATER:
+            return True
+        self._was_full = True
+        return False
+
+    def flush(self) -> None:
+        """The turn ended."""
+        self._transport.wake()
+
+    def drained(self) -> None:
+        """The socket took what waited: consumers that were held back go on."""
+        if self._was_full and self.outgoing.size < HIGH_WATER:
+            self._was_full = False
+            for consumer in self.consumers.values():
+                dispatch_soon = getattr(consumer.subscription, "dispatch_soon", None)
+                if dispatch_soon is not None:
+                    dispatch_soon()
+
+    def _sent(self) -> None:
+        self.broker.turn.flush(self)
+
+    def success(self, request_id: int) -> None:
+        self.outgoing.success(request_id)
+        self._sent()
+
+    def error(self, request_id: int, code: int, text: str) -> None:
+        log.info("request refused", peer=self.address, error=pb.ServerError.Name(code), reason=text)
+        self.outgoing.error(request_id, code, text)
+        self._sent()
+
+    def command(self, command: pb.BaseCommand) -> None:
+        """Send a reply."""
+        self.outgoing.command(command)
+        self._sent()
+
+    def reply_later(self, command: pb.BaseCommand) -> None:
+        """Send a reply once everything that happened so far is kept; later requests may be answered before it."""
+        self.broker.turn.after_commit(lambda error: self.command(command))
+
+    def pong(self) -> None:
+        self.outgoing.pong()
+        self._sent()
+
+    def ping(self, *, unasked: bool) -> bool:
+        if unasked and not self.capabilities.takes(pb.BaseCommand.PING):
+            return False
+        self.outgoing.ping()
+        self._sent()
+        return True
+
+    def send_receipt(
+        self, producer_id: int, sequence_id: int, highest_sequence_id: int, ledger_id: int, entry_id: int
+    ) -> None:
+        self.outgoing.receipt(producer_id, sequence_id, highest_sequence_id, ledger_id, entry_id)
+        self._sent()
+
+    def send_error(self, producer_id: int, sequence_id: int, code: int, text: str) -> None:
+        log.info("message refused", peer=self.address, error=pb.ServerError.Name(code), reason=text)
+        self.outgoing.send_error(producer_id, sequence_id, code, text)
+        self._sent()
+
+    def message(
+        self,
+        consumer_id: int,
+        ledger_id: int,
+        entry_id: int,
+        partition: int,
+        entry: bytes,
+        *,
+        messages: int,
+        redelivery_count: int,
+        ack_set: Sequence[int],
+        consumer_epoch: int | None,
+    ) -> None:
+        capabilities = self.capabilities
+        if messages > 1 and not capabilities.takes_batches:
+            self.close("a batch for a client that cannot take one (W-04)")
+            return
+        if not capabilities.exposes_broker_metadata:
+            entry = strip_broker_metadata(entry)
+        if not capabilities.takes_checksums:
+            entry = strip_checksum(entry)
+        self.outgoing.message(
+            consumer_id, ledger_id, entry_id, partition, redelivery_count, ack_set, consumer_epoch, entry
+        )
+        self._sent()
+
+    def producer_success(
+        self, request_id: int, producer_name: str, *, topic_epoch: int | None, ready: bool, schema_version: bytes
+    ) -> None:
+        self.outgoing.producer_success(request_id, producer_name, topic_epoch, ready, schema_version)
+        self._sent()
+
+    def producer_ready(self, producer: Producer) -> None:
+        self.waiting_producers.pop(producer.producer_id, None)
+        self.producers[producer.producer_id] = producer
+        self.producer_success(
+            producer.request_id,
+            producer.name,
+            topic_epoch=producer.topic_epoch,
+            ready=True,
+            schema_version=producer.schema_version,
+        )
+
+    def active_consumer_change(self, consumer_id: int, is_active: bool) -> None:
+        if self.capabilities.takes(pb.BaseCommand.ACTIVE_CONSUMER_CHANGE):
+            self.outgoing.active_consumer_change(consumer_id, is_active)
+            self._sent()
+
+    def close_producer(self, producer_id: int) -> None:
+        self.forget_producer(producer_id)
+        if len(self.closed_by_broker) >= RECENT:
+            self.closed_by_broker.pop(next(iter(self.closed_by_broker)))
+        self.closed_by_broker[producer_id] = None
+        if self.capabilities.version < EVICTED_CLOSE:
+            self.close("a producer was closed, and this client can only be told by disconnecting it")
+            return
+        self.outgoing.close_producer(producer_id)
+        self._sent()
+
+    def close_consumer(self, consumer_id: int) -> None:
+        self.consumers.pop(consumer_id, None)
+        if self.capabilities.version < EVICTED_CLOSE:
+            self.close("a consumer was closed, and this client can only be told by disconnecting it")
+            return
+        self.outgoing.close_consumer(consumer_id)
+        self._sent()
+
+    def forget_producer(self, producer_id: int) -> None:
+        self.producers.pop(producer_id, None)
+        self.waiting_producers.pop(producer_id, None)
+
+    # life
+
+    def connect(self, connect: pb.CommandConnect) -> None:
+        """CONNECT was accepted."""
+        self.connected = self._liveness.connected = True
+        self.client_version = connect.client_version
+        self.capabilities = Capabilities.of(
+            connect, exposing_broker_metadata=self.broker.config.exposingBrokerEntryMetadataToClientEnabled
+        )
+        self._handlers = self.broker.handlers
+
+    @property
+    def supports_partial_producer(self) -> bool:
+        return "supports_partial_producer" in self.capabilities.flags
+
+    def check_liveness(self, answered: Callable[[bool], None]) -> None:
+        self._liveness.check(answered)
+
+    def close(self, reason: str = "") -> None:
+        """End the connection: what waits is still written, the model lets go of everything it had here."""
+        if self.closed:
+            return
+        self.closed = True
+        if reason:
+            log.warning("closing connection", peer=self.address, reason=reason)
+        elif self.connected:
+            log.info("connection closed", peer=self.address)
+        consumers, self.consumers = list(self.consumers.values()), {}
+        producers = [*self.producers.values(), *self.waiting_producers.values()]
+        self.producers, self.waiting_producers = {}, {}
+        for consumer in consumers:
+            consumer.subscription.remove_consumer(consumer)
+        for producer in producers:
+            producer.topic.producers.remove(producer)
+        for watcher in self.watchers.values():
+            self.broker.topics.watchers.remove(watcher)
+        self._liveness.stop()
+        self.broker.turn.flush(self)

@@ -1,0 +1,171 @@
+"""The edges: sockets, and streams in their place, carrying the bytes of a session."""
+
+from __future__ import annotations
+
+import socket
+from typing import TYPE_CHECKING
+
+import trio
+
+from pulsarium.broker.logs import Log
+
+if TYPE_CHECKING:
+    from pulsarium.broker.broker import Broker
+
+log = Log("session")
+
+SMALLEST_READ = 16 << 10
+LARGEST_READ = 256 << 10
+
+
+class SocketTransport:
+    """A non-blocking socket: one read a wake-up, one write a turn, a second task only to wait for room."""
+
+    def __init__(self, broker: Broker, sock: socket.socket, address: str) -> None:
+        self._broker = broker
+        self._sock = sock
+        self._blocked = False  # the socket is full; the writer waits for room
+        self._writer_wakes = trio.Event()  # the socket is full, or the session was closed
+        self._reader_wakes = trio.Event()  # more may be read, or the session was closed
+        self._session = broker.open_session(address, self)
+
+    def wake(self) -> None:
+        if self._session.outgoing.size and not self._blocked:
+            self._write()
+            if not self._blocked:
+                self._session.drained()
+        if self._blocked or self._session.closed:
+            self._writer_wakes.set()
+        if self._session.closed or self._session.may_read:
+            self._reader_wakes.set()
+
+    def _write(self) -> None:
+        data = self._session.outgoing.take()
+        try:
+            sent = self._sock.send(data)
+        except (BlockingIOError, InterruptedError):
+            sent = 0
+        except OSError:
+            self._session.close()
+            return
+        if sent < len(data):
+            self._session.outgoing.put_back(data[sent:])
+            self._blocked = True
+
+    async def serve(self) -> None:
+        """Carry bytes until either side closes."""
+        try:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(self._read_all, nursery.cancel_scope)
+                nursery.start_soon(self._write_when_possible, nursery.cancel_scope)
+        finally:
+            trio.lowlevel.notify_closing(self._sock)
+            self._sock.close()
+            self._broker.close_session(self._session)
+
+    async def _read_all(self, scope: trio.CancelScope) -> None:
+        session, sock, turn = self._session, self._sock, self._broker.turn
+        size = SMALLEST_READ
+        while not session.closed:
+            await trio.lowlevel.wait_readable(sock)
+            try:
+                data = sock.recv(size)
+            except (BlockingIOError, InterruptedError):
+                continue
+            except OSError:
+                break
+            if not data:
+                break
+            if len(data) == size:
+                size = min(size * 2, LARGEST_READ)
+            session.receive(data)
+            turn.finish()
+            while not (session.may_read or session.closed):
+                self._reader_wakes = trio.Event()
+                await self._reader_wakes.wait()
+        scope.cancel()
+
+    async def _write_when_possible(self, scope: trio.CancelScope) -> None:
+        session = self._session
+        while not session.closed:
+            if not self._blocked:
+                self._writer_wakes = trio.Event()
+                await self._writer_wakes.wait()
+                continue
+            await trio.lowlevel.wait_writable(self._sock)
+            self._blocked = False
+            self.wake()
+            self._broker.turn.finish()
+        scope.cancel()
+
+
+class StreamTransport:
+    """Any trio stream, for tests without ports and for TLS."""
+
+    def __init__(self, broker: Broker, stream: trio.abc.Stream, address: str) -> None:
+        self._broker = broker
+        self._stream = stream
+        self._wakes = trio.Event()
+        self._session = broker.open_session(address, self)
+
+    def wake(self) -> None:
+        self._wakes.set()
+
+    async def serve(self) -> None:
+        """Carry bytes until either side closes."""
+        try:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(self._read_all, nursery.cancel_scope)
+                nursery.start_soon(self._write_all, nursery.cancel_scope)
+        finally:
+            self._broker.close_session(self._session)
+            with trio.CancelScope(shield=True, deadline=trio.current_time() + 1):
+                await trio.aclose_forcefully(self._stream)
+
+    async def _read_all(self, scope: trio.CancelScope) -> None:
+        try:
+            while not self._session.closed:
+                data = await self._stream.receive_some(LARGEST_READ)
+                if not data:
+                    break
+                self._session.receive(bytes(data))
+                self._broker.turn.finish()
+        except (trio.BrokenResourceError, trio.ClosedResourceError):
+            pass
+        scope.cancel()
+
+    async def _write_all(self, scope: trio.CancelScope) -> None:
+        session = self._session
+        try:
+            while True:
+                if session.outgoing.size:
+                    await self._stream.send_all(session.outgoing.take())
+                    session.drained()
+                    self._broker.turn.finish()
+                elif session.closed:
+                    break
+                else:
+                    self._wakes = trio.Event()
+                    await self._wakes.wait()
+        except (trio.BrokenResourceError, trio.ClosedResourceError):
+            pass
+        scope.cancel()
+
+
+async def accept(broker: Broker, listener: socket.socket) -> None:
+    """Serve every connection to a listening socket, until cancelled."""
+    async with trio.open_nursery() as nursery:
+        while True:
+            await trio.lowlevel.wait_readable(listener)
+            try:
+                sock, (host, port, *_) = listener.accept()
+            except (BlockingIOError, InterruptedError, ConnectionError):
+                continue
+            except OSError as error:  # out of file descriptors: wait until some are closed
+                log.warning("cannot accept connections", reason=error)
+                await trio.sleep(0.1)
+                continue
+            sock.setblocking(False)
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            transport = SocketTransport(broker, sock, f"/{host}:{port}")
+            nursery.start_soon(transport.serve)

@@ -1,0 +1,138 @@
+"""What happens at the end of a turn: one commit, one dispatch a subscription, one flush a connection.
+
+A turn is everything the event loop does for one reason: a read full of frames, a timer, an admin call, a commit that
+came back. Handlers only note here what became due; `finish` does it once, however many messages the turn held.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+import trio
+
+from pulsarium.broker.logs import Log
+from pulsarium.broker.storage.interface import Batch, Done, Run, Storage
+
+log = Log("turn")
+
+
+class Dispatchable(Protocol):
+    def dispatch(self) -> object: ...
+
+
+class Flushable(Protocol):
+    def flush(self) -> None: ...
+
+
+class Turn:
+    """The work noted for the end of the current turn."""
+
+    def __init__(self, storage: Storage) -> None:
+        self.number = 0
+        self._in_flight = 0
+        self._storage = storage
+        self._batch = Batch()
+        self._after_commit: list[Done] = []
+        self._dispatch: dict[Dispatchable, None] = {}
+        self._flush: dict[Flushable, None] = {}
+        self._housekeeping: list[Callable[[], None]] = []
+        self._scheduled = False
+        self._finishing = False
+        self._token = trio.lowlevel.current_trio_token()
+
+    # what a turn can note
+
+    def store_entry(self, ledger_id: int, entry_id: int, entry: bytes) -> None:
+        """Keep an entry with this turn's commit. Persist point: the entry."""
+        runs = self._batch.entries.setdefault(ledger_id, [])
+        if runs:
+            runs[0].entries.append(entry)
+        else:
+            runs.append(Run(entry_id, [entry]))
+            self._due()
+
+    def store(self, path: str, value: bytes | None) -> None:
+        """Keep a piece of metadata with this turn's commit; None deletes it. Persist point: the path."""
+        self._batch.metadata[path] = value
+        self._due()
+
+    def delete_ledger(self, ledger_id: int) -> None:
+        """Drop a ledger's entries with this turn's commit."""
+        self._batch.deleted_ledgers.append(ledger_id)
+        self._due()
+
+    def after_commit(self, done: Done) -> None:
+        """Call `done(error | None)` when everything noted so far is committed. In order."""
+        self._after_commit.append(done)
+        self._due()
+
+    def dispatch(self, subscription: Dispatchable) -> None:
+        """Let a subscription deliver what it can."""
+        self._dispatch[subscription] = None
+        self._due()
+
+    def flush(self, session: Flushable) -> None:
+        """Hand a connection's outgoing bytes to its socket."""
+        self._flush[session] = None
+        self._due()
+
+    def every_turn(self, housekeeping: Callable[[], None]) -> None:
+        """Run something cheap at the end of each turn."""
+        self._housekeeping.append(housekeeping)
+
+    # the end of it
+
+    def _due(self) -> None:
+        if not self._scheduled and not self._finishing:
+            self._scheduled = True
+            self._token.run_sync_soon(self._finish_scheduled)
+
+    def _finish_scheduled(self) -> None:
+        if self._scheduled:
+            self.finish()
+
+    def finish(self) -> None:
+        """Do what is due. Call it at the end of a turn; a turn that nobody ends is ended by the event loop."""
+        if self._finishing:
+            return
+        self._finishing = True
+        self._scheduled = False
+        try:
+            while self._after_commit or self._dispatch or not self._batch.is_empty():
+                self._commit()
+                self._run_dispatch()
+            for housekeeping in self._housekeeping:
+                housekeeping()
+        finally:
+            self._finishing = False
+        flush, self._flush = self._flush, {}
+        for session in flush:
+            session.flush()
+
+    def _run_dispatch(self) -> None:
+        dispatch, self._dispatch = self._dispatch, {}
+        for subscription in dispatch:
+            try:
+                subscription.dispatch()
+            except Exception as error:  # one subscription's fault must not stop the others
+                log.error("dispatch failed", exception=error)
+
+    def _commit(self) -> None:
+        waiting = self._after_commit
+        if not waiting and self._batch.is_empty():
+            return
+        batch, self._batch, self._after_commit = self._batch, Batch(), []
+        self.number += 1
+        self._in_flight += 1
+
+        def committed(error: Exception | None) -> None:
+            self._in_flight -= 1
+            for done in waiting:
+                done(error)
+            self.finish()  # does nothing when the commit came back within this turn
+
+        if batch.is_empty() and self._in_flight == 1:
+            committed(None)  # nothing to keep, nothing to wait for
+        else:
+            self._storage.commit(batch, committed)
