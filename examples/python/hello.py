@@ -1,0 +1,10 @@
+import pulsar
+
+client = pulsar.Client("pulsar://localhost:6650")
+consumer = client.subscribe("hello", "readme")
+producer = client.create_producer("hello")
+producer.send(b"Hello from Python")
+message = consumer.receive(timeout_millis=5000)
+print(message.data().decode())
+consumer.acknowledge(message)
+client.close()
