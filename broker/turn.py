@@ -37,9 +37,13 @@ class Turn:
         self._dispatch: dict[Dispatchable, None] = {}
         self._flush: dict[Flushable, None] = {}
         self._housekeeping: list[Callable[[], None]] = []
-        self._scheduled = False
+        self._scheduled = False  # somebody will call `finish`: who began the turn, or the event loop
         self._finishing = False
         self._token = trio.lowlevel.current_trio_token()
+
+    def begin(self) -> None:
+        """A turn begins whose end is sure: the caller calls `finish`. Saves the event loop a wake-up."""
+        self._scheduled = True
 
     # what a turn can note
 

@@ -20,6 +20,11 @@ _CHECKSUM = b"\x0e\x01"
 _BROKER = b"\x0e\x02"
 _MAGIC_AND_WORD = 6  # bytes of a magic number and the u32 behind it
 
+_NAME_TAG = b"\x0a"  # producer_name, field 1: the first in every client's metadata
+_SEQUENCE_TAG = b"\x10"  # sequence_id, field 2: the next
+_BATCH_TAG = b"\x58"  # num_messages_in_batch, field 11
+_MARKER_TAG = b"\xa0\x01"  # marker_type, field 20
+
 _U32 = Struct(">I")
 _HEAD = Struct(">2sI")
 
@@ -61,6 +66,26 @@ def parse_metadata(entry: bytes) -> MessageMetadata:
     return metadata
 
 
+def messages_in(entry: bytes) -> int | None:
+    """How many messages an entry counts for; None for a marker, which no client may see. EntryError as above.
+
+    The fields that matter are looked for by their tags first: where the bytes of a tag are nowhere, the field is not
+    there, and metadata that begins as every client writes it need not be parsed to know that it holds one message.
+    """
+    if entry[:2] == _CHECKSUM and len(entry) > 12:
+        metadata = entry[10 : 10 + int.from_bytes(entry[6:10], "big")]
+        if (
+            _BATCH_TAG not in metadata
+            and _MARKER_TAG not in metadata
+            and metadata[:1] == _NAME_TAG
+            and len(metadata) > 2
+            and metadata[2 + metadata[1] : 3 + metadata[1]] == _SEQUENCE_TAG
+        ):
+            return 1
+    parsed = parse_metadata(entry)
+    return None if parsed.HasField("marker_type") else parsed.num_messages_in_batch
+
+
 def payload_of(entry: bytes) -> bytes:
     """What follows the metadata: the message, or the batch, as the producer compressed and encrypted it."""
     return entry[_metadata_span(entry)[1] :]
@@ -88,6 +113,8 @@ def parse_broker_metadata(entry: bytes) -> BrokerEntryMetadata | None:
 
 def strip_broker_metadata(entry: bytes) -> bytes:
     """The entry as the producer sent it."""
+    if not entry.startswith(_BROKER):  # nearly always: worth the line on the way of every message
+        return entry
     return entry[_after_broker_metadata(entry) :]
 
 

@@ -3,10 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from pulsarium.broker.model.ledger.position import Position
 
 if TYPE_CHECKING:
+    from pulsarium.broker.model.ledger.managed_ledger import Pending
     from pulsarium.broker.model.topic.producer import Producer
+
+
+class Delivery(NamedTuple):
+    """A stored entry on its way to a consumer."""
+
+    position: Position
+    entry: bytes
+    messages: int  # that the consumer does not have yet: what it costs in permits
+    redelivery_count: int
+    ack_set: Sequence[int]  # what of a batch remains; empty: all of it
 
 
 class Client(Protocol):
@@ -19,29 +32,20 @@ class Client(Protocol):
     def supports_partial_producer(self) -> bool: ...
 
     @property
-    def is_writable(self) -> bool:
-        """Whether the connection takes more messages now. When it becomes so again, its consumers are dispatched to."""
+    def room(self) -> int:
+        """Bytes of messages that the connection takes now; none when 0 or less. When there is room again, its
+        consumers are dispatched to."""
         ...
 
-    def message(
-        self,
-        consumer_id: int,
-        ledger_id: int,
-        entry_id: int,
-        partition: int,
-        entry: bytes,
-        *,
-        messages: int,
-        redelivery_count: int,
-        ack_set: Sequence[int],
-        consumer_epoch: int | None,
+    def messages(
+        self, consumer_id: int, partition: int, consumer_epoch: int | None, deliveries: Sequence[Delivery]
     ) -> None:
-        """Send MESSAGE with a stored entry of `messages` messages."""
+        """Send MESSAGE for each of `deliveries`."""
         ...
 
-    def send_receipt(
-        self, producer_id: int, sequence_id: int, highest_sequence_id: int, ledger_id: int, entry_id: int
-    ) -> None: ...
+    def send_receipts(self, producer_id: int, entries: Sequence[Pending]) -> None:
+        """Send SEND_RECEIPT for each of `entries`."""
+        ...
 
     def send_error(self, producer_id: int, sequence_id: int, code: int, text: str) -> None: ...
 
@@ -70,8 +74,8 @@ class Client(Protocol):
         (connectionLivenessCheckTimeoutMillis)."""
         ...
 
-    def publish_finished(self) -> None:
-        """A publish of this connection was answered (maxPendingPublishRequestsPerConnection)."""
+    def publish_finished(self, count: int) -> None:
+        """Publishes of this connection were answered (maxPendingPublishRequestsPerConnection)."""
         ...
 
     def close(self, reason: str) -> None: ...

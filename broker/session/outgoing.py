@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 
+from pulsarium.broker.model.client import Delivery
+from pulsarium.broker.model.ledger.managed_ledger import Pending
 from pulsarium.broker.model.ledger.position import unsigned
 from pulsarium.proto.framing import frame, frame_head
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
@@ -49,45 +51,61 @@ class Outgoing:
     def pong(self) -> None:
         self.add(self._pong)
 
-    def receipt(self, producer_id: int, sequence_id: int, highest: int, ledger_id: int, entry_id: int) -> None:
-        receipt = self._receipt.send_receipt
+    def receipts(self, producer_id: int, entries: Iterable[Pending]) -> None:
+        """SEND_RECEIPT for each entry."""
+        base, add, size = self._receipt, self.parts.append, self.size
+        receipt = base.send_receipt
         receipt.producer_id = producer_id
-        receipt.sequence_id = sequence_id
-        receipt.highest_sequence_id = highest
-        receipt.message_id.ledgerId = ledger_id
-        receipt.message_id.entryId = entry_id
-        self.add(frame(self._receipt.SerializeToString()))
+        message_id = receipt.message_id
+        for _, position, sequence_id, highest_sequence_id in entries:
+            receipt.sequence_id = sequence_id
+            receipt.highest_sequence_id = highest_sequence_id
+            message_id.ledgerId, message_id.entryId = position
+            data = frame(base.SerializeToString())
+            add(data)
+            size += len(data)
+        self.size = size
 
-    def message(
+    def messages(
         self,
         consumer_id: int,
-        ledger_id: int,
-        entry_id: int,
         partition: int,
-        redelivery_count: int,
-        ack_set: Sequence[int],
         consumer_epoch: int | None,
-        entry: bytes,
+        deliveries: Iterable[Delivery],
+        bare: Callable[[bytes], bytes] | None,
     ) -> None:
-        base = self._message
+        """MESSAGE for each delivery; `bare` takes away what the client cannot have of an entry."""
+        base, add, size = self._message, self.parts.append, self.size
         message = base.message
         message.consumer_id = consumer_id
+        message.message_id.partition = partition
+        if consumer_epoch is not None:
+            message.consumer_epoch = consumer_epoch
         message_id = message.message_id
-        message_id.ledgerId = ledger_id
-        message_id.entryId = entry_id
-        message_id.partition = partition
-        if redelivery_count or ack_set or consumer_epoch is not None:
-            base = pb.BaseCommand()
-            base.CopyFrom(self._message)
+        was_redelivered = True
+        for position, entry, _, redelivery_count, ack_set in deliveries:
+            message_id.ledgerId, message_id.entryId = position
             if redelivery_count:
-                base.message.redelivery_count = redelivery_count
-            base.message.ack_set.extend(ack_set)
-            if consumer_epoch is not None:
-                base.message.consumer_epoch = consumer_epoch
-        head = frame_head(base.SerializeToString(), len(entry))
-        self.parts.append(head)
-        self.parts.append(entry)
-        self.size += len(head) + len(entry)
+                message.redelivery_count = redelivery_count
+            elif was_redelivered:
+                message.ClearField("redelivery_count")
+            was_redelivered = redelivery_count > 0
+            if bare is not None:
+                entry = bare(entry)
+            command = base.SerializeToString() if not ack_set else self._with_ack_set(base, ack_set)
+            head = frame_head(command, len(entry))
+            add(head)
+            add(entry)
+            size += len(head) + len(entry)
+        self.size = size
+        message.ClearField("consumer_epoch")
+
+    @staticmethod
+    def _with_ack_set(base: pb.BaseCommand, ack_set: Sequence[int]) -> bytes:
+        command = pb.BaseCommand()  # a template never frees what was put in its lists
+        command.CopyFrom(base)
+        command.message.ack_set.extend(ack_set)
+        return command.SerializeToString()
 
     def send_error(self, producer_id: int, sequence_id: int, code: int, text: str) -> None:
         error = pb.CommandSendError(producer_id=producer_id, sequence_id=sequence_id, error=code, message=text)  # type: ignore[arg-type]

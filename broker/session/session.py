@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 from pulsarium.broker.commands.errors import CloseConnection
 from pulsarium.broker.commands.registry import Handler
 from pulsarium.broker.logs import Log
-from pulsarium.broker.model.client import Client
+from pulsarium.broker.model.client import Client, Delivery
 from pulsarium.broker.session.capabilities import Capabilities
 from pulsarium.broker.session.liveness import Liveness
 from pulsarium.broker.session.outgoing import HIGH_WATER, MOST_WAITING, Outgoing
@@ -20,6 +20,7 @@ from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
 if TYPE_CHECKING:
     from pulsarium.broker.broker import Broker
+    from pulsarium.broker.model.ledger.managed_ledger import Pending
     from pulsarium.broker.model.subscription.consumer import Consumer
     from pulsarium.broker.model.topic.producer import Producer
     from pulsarium.broker.model.topic.watchers import TopicListWatcher
@@ -102,21 +103,20 @@ class Session(Client):
     def publish_started(self) -> None:
         self.unanswered += 1
 
-    def publish_finished(self) -> None:
-        self.unanswered -= 1
-        if self.unanswered == self._max_unanswered - 1:
-            self._transport.wake()
+    def publish_finished(self, count: int) -> None:
+        was_full = self.unanswered >= self._max_unanswered
+        self.unanswered -= count
+        if was_full:
+            self.broker.turn.flush(self)
 
     # out
 
     @property
-    def is_writable(self) -> bool:
-        if self.closed:
-            return False
-        if self.outgoing.size < HIGH_WATER:
-            return True
-        self._was_full = True
-        return False
+    def room(self) -> int:
+        room = 0 if self.closed else HIGH_WATER - self.outgoing.size
+        if room <= 0:
+            self._was_full = True
+        return room
 
     def flush(self) -> None:
         """The turn ended."""
@@ -163,10 +163,8 @@ class Session(Client):
         self._sent()
         return True
 
-    def send_receipt(
-        self, producer_id: int, sequence_id: int, highest_sequence_id: int, ledger_id: int, entry_id: int
-    ) -> None:
-        self.outgoing.receipt(producer_id, sequence_id, highest_sequence_id, ledger_id, entry_id)
+    def send_receipts(self, producer_id: int, entries: Sequence[Pending]) -> None:
+        self.outgoing.receipts(producer_id, entries)
         self._sent()
 
     def send_error(self, producer_id: int, sequence_id: int, code: int, text: str) -> None:
@@ -174,30 +172,19 @@ class Session(Client):
         self.outgoing.send_error(producer_id, sequence_id, code, text)
         self._sent()
 
-    def message(
-        self,
-        consumer_id: int,
-        ledger_id: int,
-        entry_id: int,
-        partition: int,
-        entry: bytes,
-        *,
-        messages: int,
-        redelivery_count: int,
-        ack_set: Sequence[int],
-        consumer_epoch: int | None,
+    def messages(
+        self, consumer_id: int, partition: int, consumer_epoch: int | None, deliveries: Sequence[Delivery]
     ) -> None:
         capabilities = self.capabilities
-        if messages > 1 and not capabilities.takes_batches:
+        if not capabilities.takes_batches and any(delivery.messages > 1 for delivery in deliveries):
             self.close("a batch for a client that cannot take one (W-04)")
             return
-        if not capabilities.exposes_broker_metadata:
-            entry = strip_broker_metadata(entry)
+        bare: Callable[[bytes], bytes] | None = None
         if not capabilities.takes_checksums:
-            entry = strip_checksum(entry)
-        self.outgoing.message(
-            consumer_id, ledger_id, entry_id, partition, redelivery_count, ack_set, consumer_epoch, entry
-        )
+            bare = _without_headers
+        elif not capabilities.exposes_broker_metadata:
+            bare = strip_broker_metadata
+        self.outgoing.messages(consumer_id, partition, consumer_epoch, deliveries, bare)
         self._sent()
 
     def producer_success(
@@ -263,6 +250,11 @@ class Session(Client):
     def check_liveness(self, answered: Callable[[bool], None]) -> None:
         self._liveness.check(answered)
 
+    def ended(self) -> None:
+        """The client sends nothing more."""
+        if self._decoder.pending:
+            self.close(f"the client left inside a frame, of which it sent {self._decoder.pending} bytes")
+
     def close(self, reason: str = "") -> None:
         """End the connection: what waits is still written, the model lets go of everything it had here."""
         if self.closed:
@@ -283,3 +275,8 @@ class Session(Client):
             self.broker.topics.watchers.remove(watcher)
         self._liveness.stop()
         self.broker.turn.flush(self)
+
+
+def _without_headers(entry: bytes) -> bytes:
+    """An entry for clients that know neither the broker's metadata nor checksums (W-04)."""
+    return strip_checksum(strip_broker_metadata(entry))

@@ -16,6 +16,7 @@ log = Log("session")
 
 SMALLEST_READ = 16 << 10
 LARGEST_READ = 256 << 10
+LAST_WORDS_SECONDS = 1.0
 
 
 class SocketTransport:
@@ -25,8 +26,9 @@ class SocketTransport:
         self._broker = broker
         self._sock = sock
         self._blocked = False  # the socket is full; the writer waits for room
-        self._writer_wakes = trio.Event()  # the socket is full, or the session was closed
-        self._reader_wakes = trio.Event()  # more may be read, or the session was closed
+        self._writer_wakes = trio.Event()  # the socket is full
+        self._reader_wakes = trio.Event()  # more may be read
+        self._scope = trio.CancelScope()
         self._session = broker.open_session(address, self)
 
     def wake(self) -> None:
@@ -34,9 +36,11 @@ class SocketTransport:
             self._write()
             if not self._blocked:
                 self._session.drained()
-        if self._blocked or self._session.closed:
+        if self._session.closed:
+            self._scope.cancel()  # whatever its tasks wait for: a client that is dead takes and sends nothing
+        if self._blocked:
             self._writer_wakes.set()
-        if self._session.closed or self._session.may_read:
+        if self._session.may_read:
             self._reader_wakes.set()
 
     def _write(self) -> None:
@@ -55,15 +59,16 @@ class SocketTransport:
     async def serve(self) -> None:
         """Carry bytes until either side closes."""
         try:
-            async with trio.open_nursery() as nursery:
-                nursery.start_soon(self._read_all, nursery.cancel_scope)
-                nursery.start_soon(self._write_when_possible, nursery.cancel_scope)
+            with self._scope:
+                async with trio.open_nursery() as nursery:
+                    nursery.start_soon(self._read_all)
+                    nursery.start_soon(self._write_when_possible)
         finally:
             trio.lowlevel.notify_closing(self._sock)
             self._sock.close()
             self._broker.close_session(self._session)
 
-    async def _read_all(self, scope: trio.CancelScope) -> None:
+    async def _read_all(self) -> None:
         session, sock, turn = self._session, self._sock, self._broker.turn
         size = SMALLEST_READ
         while not session.closed:
@@ -75,19 +80,20 @@ class SocketTransport:
             except OSError:
                 break
             if not data:
+                session.ended()
                 break
             if len(data) == size:
                 size = min(size * 2, LARGEST_READ)
+            turn.begin()
             session.receive(data)
             turn.finish()
             while not (session.may_read or session.closed):
                 self._reader_wakes = trio.Event()
                 await self._reader_wakes.wait()
-        scope.cancel()
+        self._scope.cancel()
 
-    async def _write_when_possible(self, scope: trio.CancelScope) -> None:
-        session = self._session
-        while not session.closed:
+    async def _write_when_possible(self) -> None:
+        while not self._session.closed:
             if not self._blocked:
                 self._writer_wakes = trio.Event()
                 await self._writer_wakes.wait()
@@ -96,7 +102,6 @@ class SocketTransport:
             self._blocked = False
             self.wake()
             self._broker.turn.finish()
-        scope.cancel()
 
 
 class StreamTransport:
@@ -106,35 +111,41 @@ class StreamTransport:
         self._broker = broker
         self._stream = stream
         self._wakes = trio.Event()
+        self._scope = trio.CancelScope()
         self._session = broker.open_session(address, self)
 
     def wake(self) -> None:
         self._wakes.set()
+        if self._session.closed:  # what waits is still written, if the other side takes it
+            self._scope.deadline = min(self._scope.deadline, trio.current_time() + LAST_WORDS_SECONDS)
 
     async def serve(self) -> None:
         """Carry bytes until either side closes."""
         try:
-            async with trio.open_nursery() as nursery:
-                nursery.start_soon(self._read_all, nursery.cancel_scope)
-                nursery.start_soon(self._write_all, nursery.cancel_scope)
+            with self._scope:
+                async with trio.open_nursery() as nursery:
+                    nursery.start_soon(self._read_all)
+                    nursery.start_soon(self._write_all)
         finally:
             self._broker.close_session(self._session)
             with trio.CancelScope(shield=True, deadline=trio.current_time() + 1):
                 await trio.aclose_forcefully(self._stream)
 
-    async def _read_all(self, scope: trio.CancelScope) -> None:
+    async def _read_all(self) -> None:
         try:
             while not self._session.closed:
                 data = await self._stream.receive_some(LARGEST_READ)
                 if not data:
+                    self._session.ended()
                     break
+                self._broker.turn.begin()
                 self._session.receive(bytes(data))
                 self._broker.turn.finish()
         except (trio.BrokenResourceError, trio.ClosedResourceError):
             pass
-        scope.cancel()
+        self._broker.close_session(self._session)
 
-    async def _write_all(self, scope: trio.CancelScope) -> None:
+    async def _write_all(self) -> None:
         session = self._session
         try:
             while True:
@@ -149,7 +160,7 @@ class StreamTransport:
                     await self._wakes.wait()
         except (trio.BrokenResourceError, trio.ClosedResourceError):
             pass
-        scope.cancel()
+        self._scope.cancel()
 
 
 async def accept(broker: Broker, listener: socket.socket) -> None:

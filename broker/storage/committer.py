@@ -4,8 +4,10 @@ One after the other, for as long as there is something to do:
 
 1. take every batch that waits (up to GROUP_BYTES) and write all of them in one transaction;
 2. hand all their `done` calls to the event loop with one wake-up;
-3. checkpoint, if the log has become long: nobody who waits for a commit of this round waits for that;
-4. delete a slice of a deleted ledger.
+3. delete a slice of a deleted ledger;
+4. checkpoint, if the log has become long: nobody who waits for a commit of this round waits for that.
+
+`persist.py` names the points between.
 
 That no second connection ever writes or checkpoints also keeps clear of SQLite's WAL-reset bug (before 3.51.3), where
 two that do so at the same moment can damage the file.
@@ -18,8 +20,8 @@ from functools import partial
 from typing import NamedTuple
 
 from pulsarium.broker.storage import segments
-from pulsarium.broker.storage.database import BUSY_MS, PAGE_SIZE
-from pulsarium.broker.storage.deletions import Deletions, transaction
+from pulsarium.broker.storage.database import BUSY_MS, PAGE_SIZE, transaction
+from pulsarium.broker.storage.deletions import Deletions
 from pulsarium.broker.storage.errors import StorageError
 from pulsarium.broker.storage.interface import Batch, Done, Run
 from pulsarium.broker.storage.persist import Hook, PersistPoint
@@ -93,8 +95,7 @@ class Committer(Worker[Commit]):
         error = None if group.is_empty() else self._commit(group)
         self.hand_back([partial(done, error) for done in group.waiting])
         self._at(PersistPoint.ACKNOWLEDGED)
-        self._checkpoint()
-        self.background()  # also when the next request waits already: deleting must keep up with appending
+        self.background()  # also when the next request waits already: it has to keep up with appending
 
     def _group(self, request: Commit) -> Group:
         group = Group()
@@ -142,6 +143,7 @@ class Committer(Worker[Commit]):
         deleted = self._deletions.step()
         if deleted:
             self._log_bytes += 64 * PAGE_SIZE
+        self._checkpoint()
         return deleted
 
     def close(self) -> None:

@@ -11,6 +11,8 @@ Durability, in WAL mode (a commit appends to the log; a checkpoint copies the lo
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from pulsarium.broker.storage import segments
@@ -58,6 +60,22 @@ def open_reader(path: Path) -> sqlite3.Connection:
 def metadata(connection: sqlite3.Connection) -> dict[str, bytes]:
     """All of it, by path."""
     return dict(connection.execute("SELECT path, value FROM metadata"))
+
+
+@contextmanager
+def transaction(connection: sqlite3.Connection) -> Iterator[None]:
+    """All that is done inside is committed, or nothing of it."""
+    if connection.in_transaction:  # the last one could not even be rolled back
+        connection.execute("ROLLBACK")
+    connection.execute("BEGIN")
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:  # SQLite has rolled back some errors by itself
+            with suppress(sqlite3.Error):
+                connection.execute("ROLLBACK")
+        raise
 
 
 def _connect(path: Path) -> sqlite3.Connection:

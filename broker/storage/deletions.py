@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import sqlite3
 from collections import deque
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable
 
 from pulsarium.broker.logs import Log
 from pulsarium.broker.storage import segments
+from pulsarium.broker.storage.database import transaction
 from pulsarium.broker.storage.persist import Hook, PersistPoint, pass_by
 
 log = Log("storage")
@@ -51,17 +51,3 @@ class Deletions:
         if finished:
             self._left.popleft()
         return True
-
-
-@contextmanager
-def transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    """All that is done inside is committed, or nothing of it."""
-    connection.execute("BEGIN")
-    try:
-        yield
-        connection.execute("COMMIT")
-    except BaseException:
-        if connection.in_transaction:  # SQLite has rolled back some errors by itself
-            with suppress(sqlite3.Error):
-                connection.execute("ROLLBACK")
-        raise

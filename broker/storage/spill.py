@@ -12,8 +12,8 @@ from collections.abc import Iterable
 from functools import partial
 
 from pulsarium.broker.storage import segments
-from pulsarium.broker.storage.database import PAGE_SIZE
-from pulsarium.broker.storage.deletions import Deletions, transaction
+from pulsarium.broker.storage.database import PAGE_SIZE, transaction
+from pulsarium.broker.storage.deletions import Deletions
 from pulsarium.broker.storage.interface import Done, Run, StoredRun
 from pulsarium.broker.storage.jobs import Job, JobWorker
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from functools import partial
 from queue import SimpleQueue
 from typing import Generic, Protocol, TypeVar
@@ -51,6 +51,7 @@ class Worker(Generic[T]):
             self._inbox.put(request)
 
     def start(self) -> None:
+        """Start the thread. `finished` is set, on the event loop, when it has ended."""
         self._token = trio.lowlevel.current_trio_token()
         self.finished = trio.Event()
         self._thread.start()
@@ -94,7 +95,7 @@ class Worker(Generic[T]):
             self._stopping = True
         return None
 
-    def hand_back(self, calls: Iterable[Callable[[], None]]) -> None:
+    def hand_back(self, calls: Sequence[Callable[[], None]]) -> None:
         """Make the event loop do `calls`, in order, after those handed back before. One wake-up."""
         try:
             self._token.run_sync_soon(_call_all, calls)
@@ -147,7 +148,7 @@ class Worker(Generic[T]):
                 self._stopping = True
 
 
-def _call_all(calls: Iterable[Callable[[], None]]) -> None:
+def _call_all(calls: Sequence[Callable[[], None]]) -> None:
     for call in calls:
         try:
             call()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -166,3 +168,27 @@ def test_garbage_raises_nothing_else(data: bytes) -> None:
             continue
     assert data.endswith(entries.strip_broker_metadata(data))
     assert data.endswith(entries.strip_checksum(entries.strip_broker_metadata(data)))
+
+
+@given(
+    count=st.none() | st.integers(-(2**31), 2**31 - 1),
+    marker=st.none() | st.integers(0, 40),
+    name=st.text(max_size=200),
+    key=st.text(max_size=8),
+)
+def test_messages_in_is_what_the_metadata_says(count: int | None, marker: int | None, name: str, key: str) -> None:
+    metadata = MessageMetadata(producer_name=name, sequence_id=1, publish_time=2, partition_key=key)
+    if count is not None:
+        metadata.num_messages_in_batch = count
+    if marker is not None:
+        metadata.marker_type = marker
+    expected = None if marker is not None else 1 if count is None else count
+    for checksum in (True, False):
+        assert entries.messages_in(entries.build(metadata, b"payload", checksum=checksum)) == expected
+
+
+@given(st.binary(max_size=40))
+def test_messages_in_takes_any_bytes(data: bytes) -> None:
+    for candidate in (data, b"\x0e\x01" + data, b"\x0e\x01....\x00\x00\x00" + bytes([len(data)]) + data):
+        with contextlib.suppress(EntryError):
+            entries.messages_in(candidate)

@@ -121,17 +121,20 @@ class ManagedCursor:
 
     def ack(self, position: Position) -> bool:
         """Acknowledge one entry; whether that changed anything."""
-        if self.is_acked(position) or not self.ledger.is_valid(position):
-            return False
-        self.consumed += 1
-        if self.batch_acks:
-            self.batch_acks.forget(position)
         mark = self.mark_delete
-        if position.entry_id == mark.entry_id + 1 and position.ledger_id == mark.ledger_id and not self.holes:
+        in_order = position.entry_id == mark.entry_id + 1 and position.ledger_id == mark.ledger_id
+        if in_order and not self.holes and position <= self.ledger.last_confirmed:
             self.mark_delete = position
+            if self.read_position <= position:
+                self.read_position = self.ledger.next(position)
+        elif self.is_acked(position) or not self.ledger.is_valid(position):
+            return False
         else:
             self.holes.add(position)
             self._advance()
+        self.consumed += 1
+        if self.batch_acks:
+            self.batch_acks.forget(position)
         return True
 
     def ack_batch(self, position: Position, words: Sequence[int]) -> bool:

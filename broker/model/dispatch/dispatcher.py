@@ -6,25 +6,24 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from pulsarium.broker.model.client import Delivery
+from pulsarium.broker.model.cursor.managed_cursor import ManagedCursor
 from pulsarium.broker.model.dispatch.reason import Reason
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.subscription.consumer import Consumer
-from pulsarium.proto.entry import parse_metadata
+from pulsarium.proto.entry import messages_in
 from pulsarium.proto.errors import EntryError
 
 if TYPE_CHECKING:
     from pulsarium.broker.model.subscription.persistent import PersistentSubscription
 
-HIDDEN = -1
 
-
-def messages_in(entry: bytes) -> int:
-    """How many messages an entry counts for; HIDDEN when no client may see it: a marker, or unreadable metadata."""
+def deliverable_messages(entry: bytes) -> int | None:
+    """How many messages an entry counts for; None when no client may see it: a marker, or unreadable metadata."""
     try:
-        metadata = parse_metadata(entry)
+        return messages_in(entry)
     except EntryError:
-        return HIDDEN
-    return HIDDEN if metadata.HasField("marker_type") else metadata.num_messages_in_batch
+        return None
 
 
 class Dispatcher(ABC):
@@ -35,6 +34,7 @@ class Dispatcher(ABC):
 
     def __init__(self) -> None:
         self.consumers: list[Consumer] = []
+        self.redeliveries: dict[Position, int] = {}  # in memory, until all consumers are gone (B-19)
 
     @abstractmethod
     def add_consumer(self, consumer: Consumer) -> None:
@@ -57,6 +57,36 @@ class Dispatcher(ABC):
         self, subscription: PersistentSubscription, consumer: Consumer, positions: Sequence[Position] | None
     ) -> None:
         """REDELIVER_UNACKNOWLEDGED_MESSAGES: the named entries, or all that the consumer owes."""
+
+    def _hand_over(self, cursor: ManagedCursor, consumer: Consumer, entries: Sequence[tuple[Position, bytes]]) -> int:
+        """Deliver entries while the consumer has permits and its connection has room; how many were taken."""
+        permits, room = consumer.permits, consumer.client.room
+        batch_acks, redeliveries = cursor.batch_acks, self.redeliveries
+        deliveries: list[Delivery] = []
+        taken = 0
+        for position, entry in entries:
+            if permits <= 0 or room <= 0:
+                break
+            taken += 1
+            messages = deliverable_messages(entry)
+            if messages is None:
+                cursor.ack(position)
+                continue
+            ack_set: Sequence[int] = ()
+            if batch_acks and (ack_set := batch_acks.words(position)):
+                messages = batch_acks.remaining(position)
+            permits -= messages
+            room -= len(entry)
+            count = redeliveries.get(position, 0) if redeliveries else 0
+            deliveries.append(Delivery(position, entry, messages, count, ack_set))
+        if deliveries:
+            consumer.deliver(deliveries)
+            self._delivered(consumer, deliveries)
+        return taken
+
+    def _delivered(self, consumer: Consumer, deliveries: Sequence[Delivery]) -> None:
+        """Remember what a consumer owes, where that is counted."""
+        return
 
     def acknowledged(self, consumer: Consumer, position: Position) -> None:
         """A whole entry was acknowledged through `consumer`."""

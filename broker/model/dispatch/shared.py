@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from pulsarium.broker.model.dispatch.dispatcher import HIDDEN, Dispatcher, messages_in
+from pulsarium.broker.model.client import Delivery
+from pulsarium.broker.model.dispatch.dispatcher import Dispatcher
 from pulsarium.broker.model.dispatch.reason import Reason
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.ledger.position_set import PositionSet
@@ -29,7 +30,6 @@ class SharedDispatcher(Dispatcher):
     def __init__(self, in_a_row: int) -> None:
         super().__init__()
         self.replay = PositionSet()
-        self.redeliveries: dict[Position, int] = {}  # in memory, until all consumers are gone (B-19)
         self._in_a_row = in_a_row
         self._turn_of: dict[int, int] = {}  # priority level -> index of the consumer whose turn it is
 
@@ -77,18 +77,17 @@ class SharedDispatcher(Dispatcher):
             consumer = self.pick()
             if consumer is None:
                 return self.blocked_reason()
-            limit = min(consumer.permits, self._in_a_row)
+            limit = min(consumer.permits, self._in_a_row if len(self.consumers) > 1 else subscription.max_read)
             replayed = bool(self.replay)
             batch = self._next_replays(subscription, limit) if replayed else self._next_new(subscription, limit)
             if batch is None:
                 return Reason.LOADING
-            for position, entry in batch:
-                if not consumer.can_receive:
-                    if not replayed:
-                        cursor.read_position = position
-                    break
-                self.replay.discard(position)
-                self._deliver(subscription, consumer, position, entry)
+            taken = self._hand_over(cursor, consumer, batch)
+            if replayed:
+                for position, _ in batch[:taken]:
+                    self.replay.discard(position)
+            elif taken < len(batch):
+                cursor.read_position = batch[taken][0]
         return Reason.CAUGHT_UP if self.consumers else Reason.NO_CONSUMER
 
     def _next_new(self, subscription: PersistentSubscription, limit: int) -> list[tuple[Position, bytes]] | None:
@@ -114,22 +113,11 @@ class SharedDispatcher(Dispatcher):
             self.replay.discard(position)
         return found
 
-    def _deliver(
-        self, subscription: PersistentSubscription, consumer: Consumer, position: Position, entry: bytes
-    ) -> None:
-        messages = messages_in(entry)
-        cursor = subscription.cursor
-        if messages == HIDDEN:
-            cursor.ack(position)
-            return
-        ack_set: Sequence[int] = ()
-        unacked = messages
-        if cursor.batch_acks and (ack_set := cursor.batch_acks.words(position)):
-            unacked = cursor.batch_acks.remaining(position)
-        consumer.pending[position] = unacked
-        consumer.unacked += unacked
-        count = self.redeliveries.get(position, 0) if self.redeliveries else 0
-        consumer.deliver(position, entry, unacked, redelivery_count=count, ack_set=ack_set)
+    def _delivered(self, consumer: Consumer, deliveries: Sequence[Delivery]) -> None:
+        pending = consumer.pending
+        for position, _, messages, _, _ in deliveries:
+            pending[position] = messages
+            consumer.unacked += messages
 
     def redeliver(
         self, subscription: PersistentSubscription, consumer: Consumer, positions: Sequence[Position] | None

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import mmh3
 
 from pulsarium.broker.clock import Clock, Timer
-from pulsarium.broker.model.dispatch.dispatcher import HIDDEN, Dispatcher, messages_in
+from pulsarium.broker.model.dispatch.dispatcher import Dispatcher
 from pulsarium.broker.model.dispatch.reason import Reason
 from pulsarium.broker.model.errors import ConsumerBusyError, OwnerMustAnswerError
 from pulsarium.broker.model.ledger.position import Position
@@ -111,16 +111,9 @@ class SingleActiveDispatcher(Dispatcher):
                 return Reason.LOADING
             if not batch:
                 return Reason.CAUGHT_UP
-            for position, entry in batch:
-                if not consumer.can_receive:
-                    cursor.read_position = position
-                    break
-                messages = messages_in(entry)
-                if messages == HIDDEN:
-                    cursor.ack(position)
-                    continue
-                ack_set = cursor.batch_acks.words(position) if cursor.batch_acks else ()
-                consumer.deliver(position, entry, messages, ack_set=ack_set)
+            taken = self._hand_over(cursor, consumer, batch)
+            if taken < len(batch):
+                cursor.read_position = batch[taken][0]
         return self.blocked_reason()
 
     def redeliver(

@@ -31,6 +31,7 @@ class Subscription:
         self.replicated: bool | None = None
         self.bytes_out = 0  # of consumers that are gone
         self.messages_out = 0
+        self.flow_ms = self.consumed_ms = self.acked_ms = 0  # the last time, of consumers that are gone
 
     @property
     def consumers(self) -> Sequence[Consumer]:
@@ -93,6 +94,9 @@ class Subscription:
         self.dispatcher.remove_consumer(consumer)
         self.bytes_out += consumer.bytes_out
         self.messages_out += consumer.messages_out
+        self.flow_ms = max(self.flow_ms, consumer.flow_ms)
+        self.consumed_ms = max(self.consumed_ms, consumer.consumed_ms)
+        self.acked_ms = max(self.acked_ms, consumer.acked_ms)
         if not self.consumers:
             self._last_consumer_left()
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from pulsarium.broker.model.client import Client
+from pulsarium.broker.model.client import Client, Delivery
 from pulsarium.broker.model.ledger.position import Position
 
 if TYPE_CHECKING:
@@ -84,38 +84,24 @@ class Consumer:
 
     @property
     def can_receive(self) -> bool:
-        return self.permits > 0 and self.client.is_writable
+        return self.permits > 0 and self.client.room > 0
 
     def add_permits(self, permits: int) -> None:
         """FLOW: permits add up as int32 and wrap, as they do in Pulsar (row cmd 11)."""
         total = self.permits + permits
         self.permits = total if total <= INT_MAX else total - 2**32
 
-    def deliver(
-        self,
-        position: Position,
-        entry: bytes,
-        messages: int,
-        *,
-        redelivery_count: int = 0,
-        ack_set: Sequence[int] = (),
-    ) -> None:
-        """Send an entry of `messages` messages; a batch may drive the permits below zero (B-05)."""
+    def deliver(self, deliveries: Sequence[Delivery]) -> None:
+        """Send entries; a batch may drive the permits below zero (B-05)."""
+        messages = sum(delivery.messages for delivery in deliveries)
         self.permits -= messages
         self.messages_out += messages
-        self.entries_out += 1
-        self.bytes_out += len(entry)
-        self.client.message(
-            self.consumer_id,
-            position.ledger_id,
-            position.entry_id,
-            self.partition,
-            entry,
-            messages=messages,
-            redelivery_count=redelivery_count,
-            ack_set=ack_set,
-            consumer_epoch=self.epoch,
-        )
+        self.entries_out += len(deliveries)
+        self.bytes_out += sum(len(delivery.entry) for delivery in deliveries)
+        self.consumed_ms = self.subscription.topic.now_ms()
+        if not self.first_sent_ms:
+            self.first_sent_ms = self.consumed_ms
+        self.client.messages(self.consumer_id, self.partition, self.epoch, deliveries)
 
     @property
     def messages_per_entry(self) -> int:

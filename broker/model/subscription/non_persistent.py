@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pulsarium.broker.model.dispatch.dispatcher import HIDDEN, messages_in
+from pulsarium.broker.model.client import Delivery
+from pulsarium.broker.model.dispatch.dispatcher import deliverable_messages
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.subscription.base import Subscription
 
@@ -26,11 +27,11 @@ class NonPersistentSubscription(Subscription):
     def publish(self, entry: bytes) -> None:
         """Deliver an entry now, or drop it."""
         consumer = self.dispatcher.pick() if self.dispatcher is not None else None
-        messages = messages_in(entry)
-        if consumer is None or messages == HIDDEN:
+        messages = deliverable_messages(entry)
+        if consumer is None or messages is None:
             self.dropped += 1
         else:
-            consumer.deliver(NOWHERE, entry, messages)
+            consumer.deliver([Delivery(NOWHERE, entry, messages, 0, ())])
 
     def _last_consumer_left(self) -> None:
         self.topic.forget_subscription(self)

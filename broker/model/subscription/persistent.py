@@ -29,6 +29,8 @@ class PersistentSubscription(Subscription):
         self.max_read = topic.stores.config.dispatcherMaxReadBatchSize
         self.reason = Reason.NO_CONSUMER  # why nothing more was delivered, the last time it was tried
         self.resetting = False
+        self.mark_delete_advanced_ms = 0
+        self._mark_seen = cursor.mark_delete
 
     @property
     def durable(self) -> bool:  # type: ignore[override]
@@ -121,6 +123,9 @@ class PersistentSubscription(Subscription):
         """An ACK was applied: keep it, at once when its client waits for that, and let go of unneeded ledgers."""
         if properties:
             self.cursor.properties = properties
+        if self.cursor.mark_delete != self._mark_seen:
+            self._mark_seen = self.cursor.mark_delete
+            self.mark_delete_advanced_ms = self.topic.now_ms()
         if save_now:
             self.cursor.save()
         else:

@@ -59,10 +59,14 @@ class Topic(ABC):
         producers = len(self.producers)
         consumers = sum(len(subscription.consumers) for subscription in self.subscriptions.values())
         if producers or consumers:
-            raise TopicHasClientsError(
-                f"Topic has {producers + consumers} clients connected Including {consumers} consumers, "
-                f"{producers} producers, and 0 replicators."
-            )
+            raise TopicHasClientsError(self._in_use(producers, consumers))
+
+    def _in_use(self, producers: int, consumers: int) -> str:
+        clients = producers + consumers
+        return (
+            f"Topic has {clients} client{'s' if clients > 1 else ''} connected Including {consumers} consumers, "
+            f"{producers} producers, and 0 replicators."
+        )
 
     def close(self) -> None:
         """Disconnect everybody (unload, delete): clients look the topic up again (B-50)."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pulsarium.broker.model.ledger.managed_ledger import Stores
+from pulsarium.broker.model.ledger.managed_ledger import Pending, Stores
 from pulsarium.broker.model.subscription.non_persistent import NOWHERE, NonPersistentSubscription
 from pulsarium.broker.model.topic.base import Topic
 from pulsarium.broker.model.topic.producer import Producer
@@ -20,6 +20,9 @@ class NonPersistentTopic(Topic):
     def subscriptions(self) -> dict[str, NonPersistentSubscription]:
         return self._subscriptions
 
+    def _in_use(self, producers: int, consumers: int) -> str:
+        return f"Topic has {producers + consumers} connected producers/consumers"
+
     def publish(
         self, producer: Producer, sequence_id: int, highest_sequence_id: int, messages: int, entry: bytes
     ) -> None:
@@ -27,7 +30,7 @@ class NonPersistentTopic(Topic):
         self.bytes_in += len(entry)
         for subscription in self._subscriptions.values():
             subscription.publish(entry)
-        producer.persisted(NOWHERE.ledger_id, NOWHERE.entry_id, sequence_id, highest_sequence_id)
+        producer.persisted([Pending(producer, NOWHERE, sequence_id, highest_sequence_id)])
 
     def subscribe(self, name: str) -> NonPersistentSubscription:
         """The subscription of this name, made when there is none."""

@@ -24,7 +24,8 @@ class PersistentTopic(Topic):
     """Entries go to the managed ledger; when they are committed, subscriptions deliver them."""
 
     def __init__(self, name: TopicName, stores: Stores, log: TopicLog) -> None:
-        super().__init__(name, stores, log.ledger.properties.get(EPOCH_PROPERTY))
+        epoch = log.ledger.properties.get(EPOCH_PROPERTY)
+        super().__init__(name, stores, int(epoch) if epoch is not None else None)
         self.log = log
         self.ledger = log.ledger
         self.ledger.on_confirmed = self._confirmed
@@ -42,7 +43,7 @@ class PersistentTopic(Topic):
         return self._subscriptions
 
     def _keep_epoch(self, epoch: int) -> None:
-        self.ledger.set_property(EPOCH_PROPERTY, epoch)
+        self.ledger.set_properties({EPOCH_PROPERTY: str(epoch)})
 
     # publishing
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from pulsarium.broker.model.client import Client
 from pulsarium.broker.model.errors import BrokerServiceError
+from pulsarium.broker.model.ledger.managed_ledger import Pending
 from pulsarium.proto.entry import checksum_matches
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
@@ -85,17 +87,18 @@ class Producer:
     def refuse(self, code: int, text: str, sequence_id: int, highest_sequence_id: int) -> None:
         """Answer a SEND with SEND_ERROR."""
         self.client.send_error(self.producer_id, max(sequence_id, highest_sequence_id), code, text)
-        self.client.publish_finished()
+        self.client.publish_finished(1)
 
-    def persisted(self, ledger_id: int, entry_id: int, sequence_id: int, highest_sequence_id: int) -> None:
-        """The entry is committed."""
-        self.client.send_receipt(self.producer_id, sequence_id, highest_sequence_id, ledger_id, entry_id)
-        self.client.publish_finished()
+    def persisted(self, entries: Sequence[Pending]) -> None:
+        """The entries are committed."""
+        self.client.send_receipts(self.producer_id, entries)
+        self.client.publish_finished(len(entries))
 
-    def forgotten(self) -> None:
+    def forgotten(self, entries: Sequence[Pending]) -> None:
         """The topic was deleted meanwhile."""
-        self.client.publish_finished()
+        self.client.publish_finished(len(entries))
 
-    def failed(self, error: Exception, sequence_id: int, highest_sequence_id: int) -> None:
-        """The entry could not be committed: clients re-create their producer on this (cmd 8)."""
-        self.refuse(pb.PersistenceError, str(error), sequence_id, highest_sequence_id)
+    def failed(self, entries: Sequence[Pending], error: Exception) -> None:
+        """The entries could not be committed: clients re-create their producer on this (cmd 8)."""
+        for entry in entries:
+            self.refuse(pb.PersistenceError, str(error), entry.sequence_id, entry.highest_sequence_id)

@@ -2,10 +2,12 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from pulsarium.broker.storage import segments
+from pulsarium.broker.storage.database import open_database, open_reader
 from pulsarium.broker.storage.errors import StorageError
 from pulsarium.broker.storage.interface import Run
 from pulsarium.broker.storage.packing import unpack
@@ -64,14 +66,20 @@ def test_a_missing_entry_is_an_error(connection: sqlite3.Connection, first: int,
         segments.read(connection, 1, first, last)
 
 
-def test_a_damaged_row_is_an_error_and_leaves_no_snapshot_open(connection: sqlite3.Connection) -> None:
-    put(connection, 1, numbered(0, 3))
-    put(connection, 1, numbered(3, 3))
-    connection.execute("UPDATE segment SET data = x'01' WHERE key = ?", (1 << 32,))
-    with pytest.raises(StorageError, match="damaged"):
-        segments.read(connection, 1, 0, 5)
-    connection.execute("PRAGMA journal_mode=OFF")  # refused while a statement is open
-    assert connection.execute("PRAGMA journal_mode").fetchone() == ("off",)
+def test_a_damaged_row_is_an_error_and_leaves_no_snapshot_open(tmp_path: Path) -> None:
+    writer = open_database(tmp_path / "db", "none")
+    put(writer, 1, numbered(0, 3))
+    put(writer, 1, numbered(3, 3))
+    writer.execute("UPDATE segment SET data = x'01' WHERE key = ?", (1 << 32,))
+    reader = open_reader(tmp_path / "db")
+    with pytest.raises(StorageError, match="damaged") as kept:
+        segments.read(reader, 1, 0, 5)
+    put(writer, 1, numbered(6, 3))
+    writer.execute("PRAGMA busy_timeout=0")
+    busy, _, _ = writer.execute("PRAGMA wal_checkpoint(RESTART)").fetchone()
+    assert not busy, f"{kept.value} holds its cursor"
+    reader.close()
+    writer.close()
 
 
 def test_stored_runs_count_entries_and_their_bytes(connection: sqlite3.Connection) -> None:

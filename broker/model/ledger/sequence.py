@@ -1,0 +1,140 @@
+"""The ledgers of a managed ledger in order: positions among them, and reading."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from pulsarium.broker.model.ledger.cache import EntryCache
+from pulsarium.broker.model.ledger.ledger import Ledger
+from pulsarium.broker.model.ledger.position import Position
+from pulsarium.broker.storage.interface import Storage
+
+
+class LedgerSequence:
+    """Entries at positions over all ledgers, up to the last confirmed one. Knows nothing of appending."""
+
+    def __init__(self, cache: EntryCache, storage: Storage) -> None:
+        self.ledgers: dict[int, Ledger] = {}
+        self.last_confirmed = Position(-1, -1)
+        self._current: Ledger  # the one that is appended to
+        self._cache = cache
+        self._storage = storage
+
+    # positions
+
+    @property
+    def size(self) -> int:
+        """Bytes of all entries."""
+        return sum(ledger.size for ledger in self.ledgers.values())
+
+    @property
+    def count(self) -> int:
+        """Number of visible entries."""
+        return sum(ledger.confirmed for ledger in self.ledgers.values())
+
+    def first_position(self) -> Position:
+        """The place before the first entry."""
+        for ledger in self.ledgers.values():
+            if ledger.confirmed or ledger is self._current:
+                return Position(ledger.id, -1)
+        return Position(self._current.id, -1)
+
+    def next(self, position: Position) -> Position:
+        """The position after `position`: in the next ledger when its own has no more. May not be filled yet."""
+        ledger = self.ledgers.get(position.ledger_id)
+        entry_id = max(position.entry_id, -1) + 1
+        if ledger is not None and (entry_id < ledger.confirmed or not self._has_later_entries(ledger)):
+            return Position(ledger.id, entry_id)
+        for later in self.ledgers.values():
+            if later.id > position.ledger_id and (later.confirmed or later is self._current):
+                return Position(later.id, 0)
+        return Position(self._current.id, self._current.confirmed)
+
+    def _has_later_entries(self, ledger: Ledger) -> bool:
+        return ledger is not self._current and self.last_confirmed.ledger_id > ledger.id
+
+    def previous(self, position: Position) -> Position:
+        """The position before `position`: entry -1 at the start of everything."""
+        if position.entry_id > 0:
+            return Position(position.ledger_id, position.entry_id - 1)
+        before: Ledger | None = None
+        for ledger in self.ledgers.values():
+            if ledger.id >= position.ledger_id:
+                break
+            if ledger.confirmed:
+                before = ledger
+        if before is not None:
+            return Position(before.id, before.confirmed - 1)
+        return Position(position.ledger_id, -1)
+
+    def is_valid(self, position: Position) -> bool:
+        """Whether an entry stands there."""
+        ledger = self.ledgers.get(position.ledger_id)
+        return ledger is not None and 0 <= position.entry_id < ledger.confirmed
+
+    def clamp(self, position: Position) -> Position:
+        """The nearest place to read from that exists: from the first entry to just after the last."""
+        if position > self.last_confirmed:
+            return self.next(self.last_confirmed)
+        if position.entry_id < 0 or not self.is_valid(position):
+            return self.next(max(position, self.first_position()))
+        return position
+
+    def count_after(self, position: Position, until: Position | None = None) -> int:
+        """How many entries stand after `position`, up to and with `until` (the last confirmed)."""
+        last = until or self.last_confirmed
+        if last <= position:
+            return 0
+        if last.ledger_id == position.ledger_id:
+            return last.entry_id - position.entry_id
+        total = 0
+        for ledger in self.ledgers.values():
+            if ledger.id == position.ledger_id:
+                total += ledger.confirmed - position.entry_id - 1
+            elif position.ledger_id < ledger.id < last.ledger_id:
+                total += ledger.confirmed
+            elif ledger.id == last.ledger_id:
+                total += last.entry_id + 1
+        return total
+
+    # reading
+
+    def read(self, start: Position, limit: int, ready: Callable[[], None]) -> list[bytes] | None:
+        """Up to `limit` visible entries of one ledger, from `start` on; [] when there are none.
+
+        None: they are not in memory; `ready()` is called when they are.
+        """
+        ledger = self.ledgers.get(start.ledger_id)
+        if ledger is None or start.entry_id >= ledger.confirmed:
+            return []
+        block = ledger.block_of(start.entry_id)
+        if block.entries is None:
+            self._cache.load(block, ready)
+            return None
+        offset = start.entry_id - block.first
+        return block.entries[offset : offset + min(limit, ledger.confirmed - start.entry_id)]
+
+    def read_now(self, position: Position) -> bytes:
+        """One entry, from disk if need be. For single looks: the last message id, a search by time, a peek."""
+        ledger = self.ledgers[position.ledger_id]
+        block = ledger.block_of(position.entry_id)
+        if block.entries is not None:
+            return block.entries[position.entry_id - block.first]
+        return self._storage.read_now(ledger.id, position.entry_id, position.entry_id)[0]
+
+    def find_last(self, matches: Callable[[bytes], bool]) -> Position | None:
+        """The last entry for which `matches` holds, where it holds for a first part of the entries and not after."""
+        found: Position | None = None
+        for ledger in self.ledgers.values():
+            low, high = 0, ledger.confirmed
+            while low < high:
+                middle = (low + high) // 2
+                if matches(self.read_now(Position(ledger.id, middle))):
+                    low = middle + 1
+                else:
+                    high = middle
+            if low:
+                found = Position(ledger.id, low - 1)
+            if low < ledger.confirmed:
+                break
+        return found

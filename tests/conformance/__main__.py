@@ -1,0 +1,116 @@
+"""scripts/conformance: replays the recorded scenarios of a real broker and compares the answers."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+import time
+from functools import partial
+from pathlib import Path
+
+from . import report
+from .brokers import CONFIGS, BrokerError, as_is, foreign, pulsarium
+from .catalogue import DIFFERENCES, Catalogue, CatalogueError, Scenario, load, undocumented
+from .replay import PROTO, NewBroker, Replay, Verdict
+
+ABOUT = """\
+Replays the scenarios that were recorded on a real broker (tests/transcripts) against fresh `pulsarium serve`
+processes that have the recorded broker's settings, and compares what was said, frame by frame. Times, ledger ids,
+ports, generated names and the wording of errors are masked. What differs is played a second time, alone, and that
+counts: a busy machine may not grant a broker the time that a scenario gives it.
+
+  scripts/conformance                   the scenarios that must be equal now (tests/transcripts/scenarios.toml)
+  scripts/conformance 37 057-059 seek   by number, range or a part of the name; -v shows the differences
+  scripts/conformance --all             every scenario of the profile; only the required ones decide the exit code
+  scripts/conformance --against pulsar://HOST:PORT,http://HOST:PORT 17    a broker that runs already
+  scripts/conformance --profile stock   the scenarios recorded with a broker's stock switches and 3 s of keep-alive
+
+Exit code 0: every scenario that was named or is required is equal, or differs no more than scenarios.toml and
+docs/differences.md say. 1: one does not. 2: the request or the list is wrong.
+"""
+
+
+def arguments() -> argparse.Namespace:
+    layout = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser("conformance", description=ABOUT, formatter_class=layout)
+    parser.add_argument("scenarios", nargs="*", metavar="SCENARIO", help="number, range (025-033) or part of a name")
+    parser.add_argument("--issue", type=int, metavar="N", help="the scenarios required from issue N on")
+    parser.add_argument("--all", action="store_true", help="every scenario of the profile")
+    parser.add_argument("--profile", choices=CONFIGS, default="lab", help="which recorded broker (default: lab)")
+    parser.add_argument("--against", metavar="PULSAR_URL,HTTP_URL", help="a broker that runs already")
+    parser.add_argument("-j", "--jobs", type=int, metavar="N", help="brokers at a time (default: 4, with --against 1)")
+    parser.add_argument("-v", "--verbose", action="store_true", help="show each difference")
+    parser.add_argument("--texts", action="store_true", help="compare the wording of errors too")
+    parser.add_argument("--strict", action="store_true", help="let every scenario played decide the exit code")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="keep the recordings and the brokers' logs here")
+    parser.add_argument("--proto", type=Path, default=PROTO, metavar="DIR", help="folder of PulsarApi_pb2.py")
+    parser.add_argument("--list", action="store_true", help="name the scenarios and play none")
+    return parser.parse_args()
+
+
+def chosen(catalogue: Catalogue, options: argparse.Namespace) -> tuple[list[Scenario], frozenset[int]]:
+    """What to play, and the numbers that decide the exit code."""
+    profile = catalogue.of_profile(options.profile)
+    everything = frozenset(s.number for s in profile)
+    required = catalogue.all_required()
+    if options.issue is not None:
+        if options.issue not in catalogue.required:
+            raise CatalogueError(f"no scenarios are listed for issue {options.issue}")
+        required = catalogue.required[options.issue]
+    if options.scenarios:
+        named = catalogue.named(options.scenarios, options.profile)
+        return named, frozenset(s.number for s in named)
+    if options.all or not required & everything:
+        return profile, everything if options.strict else required
+    return [s for s in profile if s.number in required], required
+
+
+def play(catalogue: Catalogue, options: argparse.Namespace, out: Path) -> int:
+    scenarios, counting = chosen(catalogue, options)
+    if options.list:
+        for scenario in scenarios:
+            print(f"{scenario.name:40} {scenario.seconds:5.1f} s  {scenario.purpose}")
+        return 0
+    new_broker: NewBroker
+    if options.against:
+        running = foreign(options.against)
+        new_broker, jobs = (lambda _: as_is(running)), options.jobs or 1
+    else:
+        new_broker, jobs = partial(pulsarium, options.profile, out), options.jobs or 4
+
+    def tell(verdict: Verdict) -> None:
+        print(report.line(verdict, catalogue.known), flush=True)
+        # A recorder or a broker in trouble explains itself unasked; differences are long.
+        if said := report.details(verdict) if options.verbose else verdict.trouble:
+            print("    " + said.replace("\n", "\n    "), flush=True)
+
+    def good(verdict: Verdict) -> bool:
+        # One that decides nothing is not worth a second play.
+        return verdict.scenario.number not in counting or report.good(verdict, catalogue.known)
+
+    begin = time.monotonic()
+    verdicts = Replay(out, options.proto, options.texts).run(scenarios, new_broker, jobs, tell, good)
+    failed = report.failures(verdicts, catalogue.known, counting)
+    print(report.summary(verdicts, failed, time.monotonic() - begin))
+    return 1 if failed else 0
+
+
+def main() -> int:
+    options = arguments()
+    try:
+        catalogue = load()
+        if silent := undocumented(catalogue.known, DIFFERENCES.read_text() if DIFFERENCES.exists() else ""):
+            raise CatalogueError(f"docs/differences.md does not give scenarios.toml's reason for: {', '.join(silent)}")
+        if options.out:
+            options.out.mkdir(parents=True, exist_ok=True)
+            return play(catalogue, options, options.out)
+        with tempfile.TemporaryDirectory(prefix="pulsarium-conformance-") as folder:
+            return play(catalogue, options, Path(folder))
+    except (CatalogueError, BrokerError) as error:
+        print(f"conformance: {error}", file=sys.stderr)
+        return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,66 @@
+"""The brokers to replay against: one that runs somewhere, or fresh `pulsarium serve` processes of our own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.foreign.broker_process import Address, BrokerProcess
+
+from .catalogue import TRANSCRIPTS
+
+CONFIGS = {"lab": "standalone.conf", "stock": "stock.conf", "auth": "auth.conf"}
+
+
+class BrokerError(RuntimeError):
+    """There is no broker to replay against; the text says why."""
+
+
+@dataclass(frozen=True)
+class Broker:
+    """`process` is None for a broker that is not ours."""
+
+    address: Address
+    process: BrokerProcess | None = None
+
+    @property
+    def binary(self) -> str:
+        """host:port of the binary protocol."""
+        return self.address.service_url.removeprefix("pulsar://")
+
+    def obituary(self) -> str | None:
+        """The last words of a broker that is gone, None while it lives."""
+        if self.process is None or self.process.running:
+            return None
+        return f"the broker is gone; its log ends:\n{self.process.tail()}"
+
+
+def foreign(urls: str) -> Broker:
+    """The broker at `pulsar://host:port,http://host:port`; raises BrokerError for another form."""
+    service_url, comma, admin_url = (part.strip().rstrip("/") for part in urls.partition(","))
+    if not service_url.startswith("pulsar://") or not comma or not admin_url.startswith("http"):
+        raise BrokerError(f"{urls!r} is not of the form pulsar://HOST:PORT,http://HOST:PORT")
+    return Broker(Address(service_url, admin_url))
+
+
+@contextmanager
+def pulsarium(profile: str, folder: Path, name: str) -> Iterator[Broker]:
+    """A fresh broker with the settings of the recorded one; its log and ready file go to `folder`/`name`."""
+    options = ["--profile", "pulsar-4.2", "--config", str(TRANSCRIPTS / CONFIGS[profile])]
+    try:
+        process = BrokerProcess(folder / name, options)
+    except AssertionError as error:
+        raise BrokerError(str(error)) from None
+    try:
+        yield Broker(process.address, process)
+    finally:
+        if process.running:
+            process.kill()
+
+
+@contextmanager
+def as_is(broker: Broker) -> Iterator[Broker]:
+    """A broker that somebody else runs, in the place of one of our own."""
+    yield broker

@@ -1,0 +1,116 @@
+"""What there is to replay: the recordings, and the list of scenarios that must be equal or are known to differ."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+TRANSCRIPTS = Path(__file__).resolve().parent.parent / "transcripts"
+DIFFERENCES = TRANSCRIPTS.parent.parent / "docs" / "differences.md"
+
+
+class CatalogueError(ValueError):
+    """The list or a request names what is not there; the text is for the user."""
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """One recording. `seconds` is how long the recorded broker took, preparations left out."""
+
+    number: int
+    name: str
+    profile: str
+    purpose: str
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Known:
+    """A scenario that is known to differ: at most `unequal` answers, for `reason`."""
+
+    name: str
+    unequal: int
+    reason: str
+
+
+@dataclass(frozen=True)
+class Catalogue:
+    """`required` maps an issue to its scenario numbers; `known` is by scenario name."""
+
+    scenarios: tuple[Scenario, ...]
+    required: Mapping[int, frozenset[int]]
+    quick: frozenset[int]
+    known: Mapping[str, Known]
+
+    def all_required(self) -> frozenset[int]:
+        return frozenset().union(*self.required.values())
+
+    def of_profile(self, profile: str) -> list[Scenario]:
+        return [s for s in self.scenarios if s.profile == profile]
+
+    def named(self, words: Iterable[str], profile: str) -> list[Scenario]:
+        """The scenarios that a user means by `37`, `025-033` or a part of a name.
+
+        Raises CatalogueError for a word that fits none.
+        """
+        chosen: dict[int, Scenario] = {}
+        for word in words:
+            found = [s for s in self.of_profile(profile) if _fits(word, s)]
+            if not found:
+                raise CatalogueError(f"no scenario of profile {profile!r} fits {word!r} (--list shows them all)")
+            chosen.update((s.number, s) for s in found)
+        return [chosen[n] for n in sorted(chosen)]
+
+
+def _fits(word: str, scenario: Scenario) -> bool:
+    if re.fullmatch(r"\d+(-\d+)?", word):
+        return scenario.number in numbers([word])
+    return word in scenario.name
+
+
+def numbers(ranges: Iterable[str]) -> frozenset[int]:
+    """`["001-003", "7"]` -> {1, 2, 3, 7}. Raises CatalogueError for anything else."""
+    out: set[int] = set()
+    for text in ranges:
+        match = re.fullmatch(r"(\d+)(?:-(\d+))?", text)
+        if match is None:
+            raise CatalogueError(f"{text!r} is neither a number nor a range like 025-033")
+        out.update(range(int(match[1]), int(match[2] or match[1]) + 1))
+    return frozenset(out)
+
+
+def load(folder: Path = TRANSCRIPTS) -> Catalogue:
+    """Reads the recordings and scenarios.toml; raises CatalogueError when they do not fit together."""
+    scenarios = tuple(_recording(path) for path in sorted(folder.glob("[0-9]*.jsonl")))
+    table = tomllib.loads((folder / "scenarios.toml").read_text())
+    required = {int(issue): numbers(ranges) for issue, ranges in table["required"].items()}
+    known = {d["scenario"]: Known(d["scenario"], d["unequal"], d["reason"]) for d in table.get("differs", ())}
+    catalogue = Catalogue(scenarios, required, numbers(table["quick"]["scenarios"]), known)
+    recorded = {s.number for s in scenarios}
+    if absent := (catalogue.all_required() | catalogue.quick) - recorded:
+        raise CatalogueError(f"scenarios.toml asks for what was never recorded: {sorted(absent)}")
+    if strangers := set(known) - {s.name for s in scenarios}:
+        raise CatalogueError(f"scenarios.toml excuses what was never recorded: {sorted(strangers)}")
+    return catalogue
+
+
+def _recording(path: Path) -> Scenario:
+    lines = path.read_text().splitlines()
+    head = json.loads(lines[0])
+    return Scenario(
+        number=int(path.name[:3]),
+        name=path.stem,
+        profile=head["config"]["profile"],
+        purpose=head["purpose"],
+        seconds=json.loads(lines[-1])["t"] / 1000,
+    )
+
+
+def undocumented(known: Mapping[str, Known], page: str) -> list[str]:
+    """The excused scenarios that `page` (docs/differences.md) does not name, or not with the words of their reason."""
+    text = " ".join(page.split())
+    return [k.name for k in known.values() if k.name not in text or " ".join(k.reason.split()) not in text]

@@ -1,0 +1,168 @@
+"""Plays scenarios against brokers, several at a time, and compares what each said with the recordings."""
+
+from __future__ import annotations
+
+import base64
+import queue
+import re
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from .brokers import CONFIGS, Broker, BrokerError
+from .catalogue import TRANSCRIPTS, Scenario
+
+PROTO = TRANSCRIPTS.parent.parent / "proto" / "generated"
+NewBroker = Callable[[str], AbstractContextManager[Broker]]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """How one scenario went: `same` of `total` answers are equal; `trouble` says why there is no recording to speak of,
+    `plays` how often it was played."""
+
+    scenario: Scenario
+    same: int
+    total: int
+    differences: str = ""
+    trouble: str = ""
+    plays: int = 1
+
+    @property
+    def equal(self) -> bool:
+        return not self.trouble and self.same == self.total
+
+    @property
+    def unequal(self) -> int:
+        return self.total - self.same
+
+
+@dataclass(frozen=True)
+class Replay:
+    """One run: recordings go to `out`; `proto` holds PulsarApi_pb2.py; `texts` compares the wording of errors too."""
+
+    out: Path
+    proto: Path = PROTO
+    texts: bool = False
+
+    def run(
+        self,
+        scenarios: Sequence[Scenario],
+        new_broker: NewBroker,
+        jobs: int,
+        tell: Callable[[Verdict], None],
+        good: Callable[[Verdict], bool] = lambda verdict: verdict.equal,
+    ) -> list[Verdict]:
+        """Plays all of them on `jobs` brokers; `tell` hears of each as it is done. The result is in order of number.
+
+        The recorder gives a broker some hundred milliseconds here and there, which a busy machine may not grant: what
+        is not `good` is played once more, alone, and that verdict counts. Raises BrokerError when no broker starts.
+        """
+        verdicts = self._play_all(scenarios, new_broker, jobs, tell)
+        if failed := [v.scenario for v in verdicts if not good(v)]:
+            second = self._play_all(failed, new_broker, 1, lambda verdict: tell(replace(verdict, plays=2)))
+            verdicts = [v for v in verdicts if v.scenario not in failed] + [replace(v, plays=2) for v in second]
+        return sorted(verdicts, key=lambda v: v.scenario.number)
+
+    def _play_all(
+        self, scenarios: Sequence[Scenario], new_broker: NewBroker, jobs: int, tell: Callable[[Verdict], None]
+    ) -> list[Verdict]:
+        """The longest go first, which keeps the brokers evenly busy.
+
+        Any order will do: scenarios live in namespaces of their own and share only counters that the comparison masks.
+        """
+        waiting: queue.SimpleQueue[Scenario] = queue.SimpleQueue()
+        for scenario in sorted(scenarios, key=lambda s: -s.seconds):
+            waiting.put(scenario)
+        verdicts: list[Verdict] = []
+        telling = threading.Lock()
+
+        failures: list[BrokerError] = []
+
+        def heard(verdict: Verdict) -> None:
+            with telling:
+                verdicts.append(verdict)
+                tell(verdict)
+
+        def work(name: str) -> None:
+            try:
+                self._work(name, waiting, new_broker, heard)
+            except BrokerError as error:
+                failures.append(error)
+
+        names = [f"broker-{n}" for n in range(min(jobs, len(scenarios)))]
+        workers = [threading.Thread(target=work, args=(name,)) for name in names]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
+        if failures:
+            raise failures[0]
+        return verdicts
+
+    def _work(
+        self,
+        name: str,
+        waiting: queue.SimpleQueue[Scenario],
+        new_broker: NewBroker,
+        heard: Callable[[Verdict], None],
+    ) -> None:
+        """Plays what is waiting. A broker that dies costs its scenario; a new one plays the next."""
+        scenarios = _drain(waiting)
+        for scenario in scenarios:
+            following: Scenario | None = scenario
+            with new_broker(name) as broker:
+                while following is not None:
+                    heard(self.play(following, broker))
+                    following = next(scenarios, None) if broker.obituary() is None else None
+
+    def play(self, scenario: Scenario, broker: Broker) -> Verdict:
+        """Records one scenario and compares it."""
+        command = [sys.executable, str(TRANSCRIPTS / "record.py"), "--proto", str(self.proto), "--out", str(self.out)]
+        command += ["--broker", broker.binary, "--admin", broker.address.admin_url, "--profile", scenario.profile]
+        if scenario.profile == "auth":
+            command += ["--secret", _token_secret()]
+        limit = 60 + 4 * scenario.seconds
+        try:
+            recording = subprocess.run(
+                [*command, scenario.name], check=False, capture_output=True, text=True, timeout=limit
+            )
+        except subprocess.TimeoutExpired:
+            return Verdict(scenario, 0, 0, trouble=f"no end after {limit:.0f} s")
+        verdict = self.compare(scenario)
+        if gone := broker.obituary():
+            return replace(verdict, trouble=gone)
+        said = (recording.stdout + recording.stderr).strip()
+        if f"{scenario.name} ok " not in said:
+            return replace(verdict, trouble=f"the recorder stumbled:\n{said}")
+        return verdict
+
+    def compare(self, scenario: Scenario) -> Verdict:
+        """Sets what was recorded in `out` against the golden recordings."""
+        command = [sys.executable, str(TRANSCRIPTS / "compare.py"), "-v", *(["--texts"] if self.texts else [])]
+        command += [str(TRANSCRIPTS), str(self.out), scenario.name]
+        said = subprocess.run(command, check=False, capture_output=True, text=True)
+        found = re.search(rf"^(equal|DIFFER) +(\d+) of +(\d+)  {re.escape(scenario.name)}", said.stdout, re.MULTILINE)
+        if found is None:
+            return Verdict(scenario, 0, 0, trouble=f"compare.py failed:\n{said.stdout}{said.stderr}")
+        return Verdict(scenario, int(found[2]), int(found[3]), said.stdout[: found.start()].rstrip())
+
+
+def _drain(waiting: queue.SimpleQueue[Scenario]) -> Iterator[Scenario]:
+    while True:
+        try:
+            yield waiting.get_nowait()
+        except queue.Empty:
+            return
+
+
+def _token_secret() -> str:
+    """The (test) key that signs the tokens of the auth profile, which the broker's configuration holds in base64."""
+    found = re.search(r"^tokenSecretKey=data:;base64,(.+)$", (TRANSCRIPTS / CONFIGS["auth"]).read_text(), re.MULTILINE)
+    if found is None:
+        raise BrokerError("auth.conf holds no tokenSecretKey")
+    return base64.b64decode(found[1]).decode()

@@ -1,0 +1,43 @@
+"""What a replay found, in words: a line a scenario, the differences on request, and whether it all counts as passed."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+from .catalogue import Known
+from .replay import Verdict
+
+
+def line(verdict: Verdict, known: Mapping[str, Known]) -> str:
+    """`equal    12 of 12  001-connect-versions`, with a remark where the list of known differences has one."""
+    word = "TROUBLE" if verdict.trouble else "equal" if verdict.equal else "DIFFER"
+    text = f"{word:7} {verdict.same:4} of {verdict.total:4}  {verdict.scenario.name}"
+    if excuse := known.get(verdict.scenario.name):
+        text += "  (equal now: take it off the list)" if verdict.equal else f"  (known: {excuse.reason})"
+        if verdict.unequal > excuse.unequal:
+            text += f"  WORSE than the {excuse.unequal} unequal answers it may have"
+    return text + ("  (played again, alone)" if verdict.plays > 1 else "")
+
+
+def details(verdict: Verdict) -> str:
+    """The trouble and the differences, for whoever asked to see them."""
+    return "\n".join(text for text in (verdict.trouble, verdict.differences) if text)
+
+
+def good(verdict: Verdict, known: Mapping[str, Known]) -> bool:
+    """Equal, or different as listed and no more than listed."""
+    excuse = known.get(verdict.scenario.name)
+    return verdict.equal or (excuse is not None and not verdict.trouble and verdict.unequal <= excuse.unequal)
+
+
+def failures(verdicts: Sequence[Verdict], known: Mapping[str, Known], counting: Collection[int]) -> list[Verdict]:
+    """Those of the scenarios in `counting` (numbers) that are not good."""
+    return [v for v in verdicts if v.scenario.number in counting and not good(v, known)]
+
+
+def summary(verdicts: Sequence[Verdict], failed: Sequence[Verdict], seconds: float) -> str:
+    equal = sum(v.equal for v in verdicts)
+    same, total = sum(v.same for v in verdicts), sum(v.total for v in verdicts)
+    share = 100 * same / total if total else 0.0
+    text = f"{equal} of {len(verdicts)} scenarios equal, {same} of {total} answers ({share:.1f}%), {seconds:.0f} s"
+    return text + (f"; NOT AS REQUIRED: {', '.join(v.scenario.name for v in failed)}" if failed else "")

@@ -1,0 +1,66 @@
+"""The replay itself, with a recorder that hands out golden recordings in the place of a broker."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.foreign.broker_process import Address
+
+from .brokers import Broker, BrokerError, foreign
+from .catalogue import TRANSCRIPTS, Scenario, load
+from .replay import Replay, Verdict
+
+NOWHERE = Broker(Address("pulsar://127.0.0.1:1", "http://127.0.0.1:1"))
+
+
+@contextmanager
+def nowhere(name: str) -> Iterator[Broker]:
+    yield NOWHERE
+
+
+class Copying(Replay):
+    """Plays a scenario by copying its recording; `wrong` names those that come out wrong the first time."""
+
+    def play(self, scenario: Scenario, broker: Broker) -> Verdict:
+        recording = self.out / f"{scenario.name}.jsonl"
+        lines = (TRANSCRIPTS / recording.name).read_text().splitlines(keepends=True)
+        if scenario.number == 2 and not recording.exists():
+            lines = [line for line in lines if "b2c" not in line]
+        recording.write_text("".join(lines))
+        return self.compare(scenario)
+
+
+def test_a_recording_equals_itself_and_differs_without_the_brokers_words(tmp_path: Path) -> None:
+    told: list[Verdict] = []
+    scenarios = load().named(["001-003"], "lab")
+    verdicts = Copying(tmp_path).run(scenarios, nowhere, 2, told.append)
+    assert [(v.scenario.number, v.equal, v.plays) for v in verdicts] == [(1, True, 1), (2, True, 2), (3, True, 1)]
+    first = next(v for v in told if v.scenario.number == 2)
+    assert (first.equal, first.same, first.plays) == (False, 0, 1)
+    assert "CONNECTED" in first.differences
+
+
+def test_a_broker_that_does_not_start_ends_the_run(tmp_path: Path) -> None:
+    def broken(name: str) -> AbstractContextManager[Broker]:
+        raise BrokerError("port in use")
+
+    with pytest.raises(BrokerError, match="port in use"):
+        Replay(tmp_path).run(load().named(["001-003"], "lab"), broken, 2, lambda verdict: None)
+
+
+def test_a_scenario_that_was_not_recorded_is_not_equal(tmp_path: Path) -> None:
+    [scenario] = load().named(["1"], "lab")
+    verdict = Replay(tmp_path).compare(scenario)
+    assert (verdict.equal, verdict.same) == (False, 0)
+
+
+def test_urls_of_a_running_broker() -> None:
+    broker = foreign("pulsar://localhost:6650, http://localhost:8080/")
+    assert (broker.binary, broker.address.admin_url) == ("localhost:6650", "http://localhost:8080")
+    for text in ("", "pulsar://localhost:6650", "localhost:6650,http://localhost:8080"):
+        with pytest.raises(BrokerError):
+            foreign(text)
