@@ -7,6 +7,7 @@ import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from importlib import import_module
 
 import trio
 
@@ -16,6 +17,9 @@ from pulsarium.broker.config.options import ServeOptions
 from pulsarium.broker.errors import PortInUse
 from pulsarium.broker.session.transport import accept
 from pulsarium.broker.storage.interface import Storage
+
+ADMIN = "pulsarium.broker.admin.server"
+STORAGE_GRACE = 0.5  # seconds to write what was handed over; SIGTERM is to end a broker within one
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +39,7 @@ def open_storage(options: ServeOptions) -> Storage:
         return MemoryStorage()
     from pulsarium.broker.storage.sqlite import SqliteStorage
 
-    return SqliteStorage(options.data, options.durability)
+    return SqliteStorage(options.data, options.durability, grace=STORAGE_GRACE)
 
 
 def bind(host: str, port: int, option: str) -> socket.socket:
@@ -72,9 +76,9 @@ async def open_broker(options: ServeOptions) -> AsyncIterator[RunningBroker]:
             broker.listening(service_url, admin_url)
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(accept, broker, binary)
-                from pulsarium.broker.admin.server import serve_http  # after the binary port listens: it costs 0.2 s
-
-                await nursery.start(serve_http, broker, web)
+                # HTTP costs 0.2 s to import: clients of the binary port need not wait for it
+                await trio.to_thread.run_sync(import_module, ADMIN)
+                await nursery.start(import_module(ADMIN).serve_http, broker, web)
                 yield RunningBroker(broker, service_url, admin_url)
                 nursery.cancel_scope.cancel()
 

@@ -107,7 +107,10 @@ class Turn:
                 self._commit()
                 self._run_dispatch()
             for housekeeping in self._housekeeping:
-                housekeeping()
+                try:
+                    housekeeping()
+                except Exception as fault:  # this turn's replies must still go out
+                    log.error("housekeeping failed", exception=fault)
         finally:
             self._finishing = False
         flush, self._flush = self._flush, {}
@@ -133,7 +136,10 @@ class Turn:
         def committed(error: Exception | None) -> None:
             self._in_flight -= 1
             for done in waiting:
-                done(error)
+                try:
+                    done(error)
+                except Exception as fault:  # the others must be answered
+                    log.error("a callback of a commit failed", exception=fault)
             self.finish()  # does nothing when the commit came back within this turn
 
         if batch.is_empty() and self._in_flight == 1:

@@ -4,6 +4,7 @@ import errno
 import os
 import signal
 import socket
+import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, contextmanager
 from typing import Final, Protocol
@@ -19,6 +20,8 @@ from .refusal import Refusal, RunRefused
 log = Log("serve")
 
 GRACE_SECONDS: Final = 0.7  # for an orderly close; then what still waits is cancelled, to stop within a second
+# The commit thread needs the interpreter a few times a transaction; a busy loop is to lend it within a millisecond.
+SWITCH_INTERVAL: Final = 0.001
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 _CANNOT_BIND: Final = (errno.EACCES, errno.EPERM, errno.EADDRNOTAVAIL)
 
@@ -41,6 +44,7 @@ def run(options: ServeOptions, loaded: LoadedConfig) -> None:
 
     note_config(loaded)
     try:
+        sys.setswitchinterval(SWITCH_INTERVAL)
         trio.run(serve_until_signal, options, open_broker, print_ready)
     except BaseException as error:
         refusal = refusal_of(error, options)

@@ -12,6 +12,8 @@ from pulsarium.proto.generated import PulsarApi_pb2 as pb
 if TYPE_CHECKING:
     from pulsarium.broker.session.session import Session
 
+NO_REQUEST = 2**64 - 1  # the id of an ERROR that is about the connection (W-11)
+
 log = Log("session")
 
 
@@ -50,5 +52,6 @@ def pong(session: Session, cmd: pb.CommandPong, trailing: bytes) -> None:
 @handles(pb.BaseCommand.AUTH_RESPONSE, before_connect=True)
 def auth_response(session: Session, cmd: pb.CommandAuthResponse, trailing: bytes) -> None:
     """Nobody was challenged: authentication is off."""
-    if not cmd.HasField("response"):
-        raise CloseConnection("AUTH_RESPONSE without content")
+    if cmd.HasField("response"):
+        session.error(NO_REQUEST, pb.AuthenticationError, "Failed to authenticate")
+    raise CloseConnection("AUTH_RESPONSE to no AUTH_CHALLENGE")

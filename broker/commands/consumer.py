@@ -60,7 +60,14 @@ def ack(session: Session, cmd: pb.CommandAck, trailing: bytes) -> None:
         consumer.acked_ms = session.broker.clock.now_ms()
         subscription.acknowledged(properties, save_now=reply is not None)
     if reply is not None:
-        session.reply_later(pb.BaseCommand(type=pb.BaseCommand.ACK_RESPONSE, ackResponse=reply))
+        session.broker.turn.after_commit(lambda error: _answer(session, reply, error))
+
+
+def _answer(session: Session, reply: pb.CommandAckResponse, error: Exception | None) -> None:
+    if error is not None:
+        reply.error = pb.PersistenceError
+        reply.message = str(error)
+    session.command(pb.BaseCommand(type=pb.BaseCommand.ACK_RESPONSE, ackResponse=reply))
 
 
 def _reply_to(cmd: pb.CommandAck) -> pb.CommandAckResponse | None:

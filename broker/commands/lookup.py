@@ -67,7 +67,7 @@ def partitioned_metadata(session: Session, cmd: pb.CommandPartitionedTopicMetada
             reply.response = Metadata.Success
             reply.partitions = partitions
     answer = pb.BaseCommand(type=pb.BaseCommand.PARTITIONED_METADATA_RESPONSE, partitionMetadataResponse=reply)
-    session.reply_later(answer)
+    session.reply_when_kept(cmd.request_id, answer)
 
 
 def _metadata_failed(reply: Metadata, code: pb.ServerError, text: str) -> None:

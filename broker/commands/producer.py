@@ -86,6 +86,10 @@ def _add(session: Session, topic: Topic, options: ProducerOptions) -> None:
         if session.closed:
             topic.producers.remove(added)
             return
+        if error is not None:
+            topic.producers.remove(added)
+            session.error(options.request_id, pb.PersistenceError, str(error))
+            return
         if added.closed:  # unloaded or fenced meanwhile
             session.error(options.request_id, pb.ServiceNotReady, "Topic is temporarily unavailable")
             return
@@ -116,8 +120,8 @@ def send(session: Session, cmd: pb.CommandSend, entry: bytes) -> None:
     """Publish. The only broker-side look at an entry is its checksum (rule 5)."""
     publisher = session.producers.get(cmd.producer_id)
     if publisher is None:
-        if cmd.producer_id in session.closed_by_broker:
-            return  # the client has not read our CLOSE_PRODUCER yet; it will send again (cmd 6)
+        if session.drops_sends_of(cmd.producer_id):
+            return
         raise CloseConnection(f"SEND for unknown producer {cmd.producer_id}")
     sequence_id, highest = cmd.sequence_id, cmd.highest_sequence_id
     if highest < sequence_id:

@@ -62,4 +62,4 @@ def get_or_create_schema(session: Session, cmd: pb.CommandGetOrCreateSchema, tra
     else:
         reply.schema_version = broker.schemas.get_or_create(name, cmd.schema, broker.clock.now_ms())
     answer = pb.BaseCommand(type=pb.BaseCommand.GET_OR_CREATE_SCHEMA_RESPONSE, getOrCreateSchemaResponse=reply)
-    session.reply_later(answer)
+    session.reply_when_kept(cmd.request_id, answer)

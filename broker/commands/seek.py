@@ -8,6 +8,7 @@ from pulsarium.broker.commands.registry import handles
 from pulsarium.broker.model.errors import BrokerServiceError
 from pulsarium.broker.model.ledger.position import Position, signed, unsigned
 from pulsarium.broker.model.subscription.persistent import PersistentSubscription
+from pulsarium.proto.errors import EntryError
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
 if TYPE_CHECKING:
@@ -56,7 +57,11 @@ def get_last_message_id(session: Session, cmd: pb.CommandGetLastMessageId, trail
     if not isinstance(subscription, PersistentSubscription):
         session.error(cmd.request_id, pb.UnknownError, "Failed to recover Transaction Buffer.")
         return
-    (ledger_id, entry_id), batch_index = subscription.topic.last_message()
+    try:
+        (ledger_id, entry_id), batch_index = subscription.topic.last_message()
+    except EntryError as error:
+        session.error(cmd.request_id, pb.MetadataError, f"Failed to get batch size for entry {error}")
+        return
     mark = subscription.cursor.mark_delete
     reply = pb.CommandGetLastMessageIdResponse(request_id=cmd.request_id)
     reply.last_message_id.ledgerId = unsigned(ledger_id)

@@ -57,7 +57,7 @@ def subscribe(session: Session, cmd: pb.CommandSubscribe, trailing: bytes) -> No
         metadata={pair.key: pair.value for pair in cmd.metadata},
     )
     session.pending_consumers.add(consumer_id)
-    _add(session, subscription, options, request_id)
+    _add(session, cmd, subscription, options)
 
 
 def _keeps_order(type: int) -> bool:
@@ -108,17 +108,21 @@ def _check_type(session: Session, cmd: pb.CommandSubscribe, *, persistent: bool)
         raise NotAllowedError("Key-Shared subscription is disabled by broker.")
 
 
-def _add(session: Session, subscription: Subscription, options: ConsumerOptions, request_id: int) -> None:
+def _add(session: Session, cmd: pb.CommandSubscribe, subscription: Subscription, options: ConsumerOptions) -> None:
+    request_id = cmd.request_id
     try:
         consumer = subscription.add_consumer(session, options)
     except OwnerMustAnswerError as owned:
         refusal = owned.refusal
+        request = pb.CommandSubscribe()
+        request.CopyFrom(cmd)  # the next command is parsed into the same message
 
         def answered(alive: bool) -> None:
             if alive:
                 _refused(session, options, request_id, refusal)
-            else:
-                _add(session, subscription, options, request_id)
+            elif not session.closed:  # from the start: a reader's subscription went with its owner
+                session.pending_consumers.discard(options.consumer_id)
+                subscribe(session, request, b"")
 
         owned.owner.check_liveness(answered)
         return
@@ -131,6 +135,11 @@ def _add(session: Session, subscription: Subscription, options: ConsumerOptions,
         if session.closed:
             if consumer in subscription.consumers:
                 subscription.remove_consumer(consumer)
+            return
+        if error is not None:
+            if consumer in subscription.consumers:
+                subscription.remove_consumer(consumer)
+            session.error(request_id, pb.PersistenceError, str(error))
             return
         if consumer not in subscription.consumers:  # unloaded or reset meanwhile
             session.error(request_id, pb.ServiceNotReady, "Topic is temporarily unavailable")
@@ -173,7 +182,7 @@ def unsubscribe(session: Session, cmd: pb.CommandUnsubscribe, trailing: bytes) -
     if subscription.name in subscription.topic.subscriptions:  # a reader's is gone with its consumer
         subscription.topic.unsubscribe(subscription.name)
     log.info("subscription deleted", peer=session, topic=subscription.topic.name, subscription=subscription.name)
-    session.broker.turn.after_commit(lambda error: session.success(request_id))
+    session.success_when_kept(request_id)
 
 
 @handles(pb.BaseCommand.CLOSE_CONSUMER)

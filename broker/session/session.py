@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
@@ -56,7 +57,7 @@ class Session(Client):
         self.watchers: dict[int, TopicListWatcher] = {}
         self.pending_producers: set[int] = set()
         self.pending_consumers: set[int] = set()
-        self.closed_by_broker: dict[int, None] = {}  # producer ids whose late SENDs are dropped
+        self._closed_producers: dict[int, float] = {}  # closed by the broker, and until when late SENDs are dropped
         self.outgoing = Outgoing()
         self.unanswered = 0  # SENDs without a receipt (maxPendingPublishRequestsPerConnection)
         self._max_unanswered = config.maxPendingPublishRequestsPerConnection
@@ -152,6 +153,21 @@ class Session(Client):
         """Send a reply once everything that happened so far is kept; later requests may be answered before it."""
         self.broker.turn.after_commit(lambda error: self.command(command))
 
+    def reply_when_kept(self, request_id: int, command: pb.BaseCommand) -> None:
+        """Send a reply once what it promises is kept, or say that it could not be."""
+        self.broker.turn.after_commit(
+            lambda error: self.command(command) if error is None else self._not_kept(request_id, error)
+        )
+
+    def success_when_kept(self, request_id: int) -> None:
+        """SUCCESS, as `reply_when_kept`."""
+        self.broker.turn.after_commit(
+            lambda error: self.success(request_id) if error is None else self._not_kept(request_id, error)
+        )
+
+    def _not_kept(self, request_id: int, error: Exception) -> None:
+        self.error(request_id, pb.PersistenceError, str(error))
+
     def pong(self) -> None:
         self.outgoing.pong()
         self._sent()
@@ -211,14 +227,19 @@ class Session(Client):
 
     def close_producer(self, producer_id: int) -> None:
         self.forget_producer(producer_id)
-        if len(self.closed_by_broker) >= RECENT:
-            self.closed_by_broker.pop(next(iter(self.closed_by_broker)))
-        self.closed_by_broker[producer_id] = None
+        if len(self._closed_producers) >= RECENT:
+            self._closed_producers.pop(next(iter(self._closed_producers)))
+        patience = self.broker.config.keepAliveIntervalSeconds
+        self._closed_producers[producer_id] = self.broker.clock.monotonic() + (patience if patience > 0 else math.inf)
         if self.capabilities.version < EVICTED_CLOSE:
             self.close("a producer was closed, and this client can only be told by disconnecting it")
             return
         self.outgoing.close_producer(producer_id)
         self._sent()
+
+    def drops_sends_of(self, producer_id: int) -> bool:
+        """Whether the client may not have read our CLOSE_PRODUCER yet; it will send again (cmd 6)."""
+        return self.broker.clock.monotonic() < self._closed_producers.get(producer_id, -math.inf)
 
     def close_consumer(self, consumer_id: int) -> None:
         self.consumers.pop(consumer_id, None)

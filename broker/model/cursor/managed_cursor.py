@@ -123,7 +123,7 @@ class ManagedCursor:
         """Acknowledge one entry; whether that changed anything."""
         mark = self.mark_delete
         in_order = position.entry_id == mark.entry_id + 1 and position.ledger_id == mark.ledger_id
-        if in_order and not self.holes and position <= self.ledger.last_confirmed:
+        if in_order and not self.holes and self.ledger.is_valid(position):
             self.mark_delete = position
             if self.read_position <= position:
                 self.read_position = self.ledger.next(position)
@@ -147,6 +147,11 @@ class ManagedCursor:
         """Acknowledge everything up to `position`; whether that changed anything."""
         if position <= self.mark_delete or position > self.ledger.last_confirmed:
             return False
+        ledger = self.ledger.ledgers.get(position.ledger_id)
+        if ledger is not None and position.entry_id >= ledger.confirmed:  # beyond the end of an earlier ledger
+            position = Position(ledger.id, ledger.confirmed - 1)
+            if position <= self.mark_delete:
+                return False
         self.consumed += self.ledger.count_after(self.mark_delete, position) - self.holes.count_through(position)
         self._move_mark(position)
         self._advance()

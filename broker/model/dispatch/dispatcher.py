@@ -80,12 +80,12 @@ class Dispatcher(ABC):
             count = redeliveries.get(position, 0) if redeliveries else 0
             deliveries.append(Delivery(position, entry, messages, count, ack_set))
         if deliveries:
+            self._delivering(consumer, deliveries)
             consumer.deliver(deliveries)
-            self._delivered(consumer, deliveries)
         return taken
 
-    def _delivered(self, consumer: Consumer, deliveries: Sequence[Delivery]) -> None:
-        """Remember what a consumer owes, where that is counted."""
+    def _delivering(self, consumer: Consumer, deliveries: Sequence[Delivery]) -> None:
+        """Remember what a consumer owes, where that is counted; before it is sent, for that may end the connection."""
         return
 
     def acknowledged(self, consumer: Consumer, position: Position) -> None:

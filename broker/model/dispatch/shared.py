@@ -83,10 +83,7 @@ class SharedDispatcher(Dispatcher):
             if batch is None:
                 return Reason.LOADING
             taken = self._hand_over(cursor, consumer, batch)
-            if replayed:
-                for position, _ in batch[:taken]:
-                    self.replay.discard(position)
-            elif taken < len(batch):
+            if not replayed and taken < len(batch):
                 cursor.read_position = batch[taken][0]
         return Reason.CAUGHT_UP if self.consumers else Reason.NO_CONSUMER
 
@@ -113,11 +110,14 @@ class SharedDispatcher(Dispatcher):
             self.replay.discard(position)
         return found
 
-    def _delivered(self, consumer: Consumer, deliveries: Sequence[Delivery]) -> None:
+    def _delivering(self, consumer: Consumer, deliveries: Sequence[Delivery]) -> None:
         pending = consumer.pending
         for position, _, messages, _, _ in deliveries:
             pending[position] = messages
             consumer.unacked += messages
+        if self.replay:
+            for delivery in deliveries:
+                self.replay.discard(delivery.position)
 
     def redeliver(
         self, subscription: PersistentSubscription, consumer: Consumer, positions: Sequence[Position] | None

@@ -31,11 +31,17 @@ class SingleActiveDispatcher(Dispatcher):
     """Delivers to the active consumer only.
 
     `on_activated` is called when reading may begin from the mark-delete position: at once for Exclusive, after
-    activeConsumerFailoverDelayTimeMillis for Failover (B-03).
+    activeConsumerFailoverDelayTimeMillis for Failover (B-03). Without a delay, None, nobody is told either.
     """
 
     def __init__(
-        self, type: int, topic: str, partition: int, clock: Clock, delay_ms: int, on_activated: Callable[[], None]
+        self,
+        type: int,
+        topic: str,
+        partition: int,
+        clock: Clock,
+        delay_ms: int | None,
+        on_activated: Callable[[], None],
     ) -> None:
         super().__init__()
         self.type = type
@@ -43,7 +49,8 @@ class SingleActiveDispatcher(Dispatcher):
         self._topic = topic
         self._partition = partition
         self._clock = clock
-        self._delay = delay_ms / 1000 if type == pb.CommandSubscribe.Failover else 0.0
+        self._tells = type == pb.CommandSubscribe.Failover and delay_ms is not None
+        self._delay = (delay_ms or 0) / 1000 if self._tells else 0.0
         self._on_activated = on_activated
         self._waiting: Timer | None = None
 
@@ -80,7 +87,7 @@ class SingleActiveDispatcher(Dispatcher):
             return False
         self.active = chosen
         if self._delay <= 0:
-            self._on_activated()
+            self._activate()
         elif self._waiting is None:
             self._waiting = self._clock.call_later(self._delay, self._activate)
         return True
@@ -92,8 +99,9 @@ class SingleActiveDispatcher(Dispatcher):
 
     def _activate(self) -> None:
         self._waiting = None
-        for consumer in self.consumers:
-            consumer.client.active_consumer_change(consumer.consumer_id, consumer is self.active)
+        if self._tells:
+            for consumer in self.consumers:
+                consumer.client.active_consumer_change(consumer.consumer_id, consumer is self.active)
         self._on_activated()
 
     def pick(self) -> Consumer | None:
@@ -112,7 +120,7 @@ class SingleActiveDispatcher(Dispatcher):
             if not batch:
                 return Reason.CAUGHT_UP
             taken = self._hand_over(cursor, consumer, batch)
-            if taken < len(batch):
+            if taken < len(batch) and consumer is self.active:
                 cursor.read_position = batch[taken][0]
         return self.blocked_reason()
 

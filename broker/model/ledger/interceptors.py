@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pulsarium.broker.clock import Clock
 from pulsarium.broker.config.keys import Config
-from pulsarium.proto.entry import split
+from pulsarium.proto.entry import parse_broker_metadata
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
 
@@ -32,6 +32,6 @@ class EntryStamps:
 
     def go_on_after(self, entry: bytes) -> None:
         """The last entry of a topic that is loaded again."""
-        stamp = split(entry).broker_metadata
+        stamp = parse_broker_metadata(entry)  # what the producer sent may be anything
         if stamp is not None and stamp.HasField("index"):
             self.index = stamp.index

@@ -52,6 +52,8 @@ class Ledger:
     def adopt(self, runs: list[tuple[int, int, int]]) -> None:
         """Take over what the store holds of this ledger after a restart: (first entry, count, bytes) of each run."""
         for first, count, size in runs:
+            if first != self.count:
+                break  # behind a commit that failed: nobody was told that they are kept
             block = self.blocks[-1] if self.blocks else None
             if block is None or block.size + size > BLOCK_BYTES or block.count + count > BLOCK_ENTRIES:
                 block = Block(self, first)

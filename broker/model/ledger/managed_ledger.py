@@ -111,8 +111,8 @@ class ManagedLedger(LedgerSequence):
 
     def reopen(self) -> None:
         """The topic was unloaded and is loaded again: new entries go to a new ledger, as after a change of owner."""
-        self.fenced = False
-        if self._current.count:
+        fenced, self.fenced = self.fenced, False
+        if self._current.count or fenced:  # what was on its way when a commit failed may have been kept in this one
             self._close_ledger()
             self._open_ledger()
 

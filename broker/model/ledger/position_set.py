@@ -8,6 +8,8 @@ from pyroaring import BitMap
 
 from pulsarium.broker.model.ledger.position import Position
 
+LAST_ID = 2**32 - 1  # that a bitmap can hold, and a store; clients may name others
+
 
 class PositionSet:
     """Positions in order, one roaring bitmap of entry ids for each ledger."""
@@ -23,7 +25,7 @@ class PositionSet:
 
     def __contains__(self, position: Position) -> bool:
         entries = self._ledgers.get(position.ledger_id)
-        return entries is not None and position.entry_id in entries
+        return entries is not None and 0 <= position.entry_id <= LAST_ID and position.entry_id in entries
 
     def __iter__(self) -> Iterator[Position]:
         for ledger_id in sorted(self._ledgers):
@@ -43,7 +45,7 @@ class PositionSet:
 
     def discard(self, position: Position) -> None:
         entries = self._ledgers.get(position.ledger_id)
-        if entries is not None:
+        if entries is not None and 0 <= position.entry_id <= LAST_ID:
             entries.discard(position.entry_id)
             if not entries:
                 del self._ledgers[position.ledger_id]

@@ -11,6 +11,7 @@ from pulsarium.broker.model.namespace.bundles import LAST, boundary_text, even_b
 Json = dict[str, Any]
 
 ABSENT = object()
+MOST_BUNDLES = 1 << 16  # nothing is sized by what somebody claims
 
 # In Pulsar's order; ABSENT is shown only when it is set.
 DEFAULTS: Mapping[str, Any] = {
@@ -62,6 +63,14 @@ DEFAULTS: Mapping[str, Any] = {
     "dispatcherPauseOnAckStatePersistentEnabled": ABSENT,
     "entryFilters": ABSENT,
 }
+NUMBERS = frozenset(
+    name
+    for name in DEFAULTS
+    if name.startswith(("max_", "offload_threshold", "offload_deletion"))
+    or name.endswith(("_in_seconds", "_minutes", "_threshold", "IntervalSeconds"))
+)
+FLAGS = frozenset({"deduplicationEnabled", "dispatcherPauseOnAckStatePersistentEnabled"})
+TEXTS = frozenset({"schema_auto_update_compatibility_strategy", "resource_group_name"})
 
 
 def whole_policies(kept: Mapping[str, Any], config: Config) -> Json:
@@ -82,6 +91,22 @@ def read_policies(policies: Mapping[str, Any]) -> Json:
     return {name: policies[name] for name in DEFAULTS if policies.get(name) is not None}
 
 
+def is_readable(name: str, value: Any) -> bool:
+    """Whether a policy that somebody sent is of its kind; those that Pulsar does not know may be anything."""
+    if value is None or name not in DEFAULTS:
+        return True
+    default = DEFAULTS[name]
+    if name in NUMBERS:
+        return isinstance(value, (int, float))
+    if name in FLAGS:
+        return isinstance(value, bool)
+    if default is ABSENT:
+        return isinstance(value, str if name in TEXTS else dict)
+    if isinstance(default, list):
+        return isinstance(value, list) and all(isinstance(item, str) for item in value)
+    return isinstance(value, type(default))
+
+
 def bundles_data(boundaries: list[str]) -> Json:
     return {"boundaries": boundaries, "numBundles": len(boundaries) - 1}
 
@@ -93,8 +118,17 @@ def read_bundles(sent: Any, default: int) -> Json:
     boundaries = sent.get("boundaries")
     if not boundaries:
         count = sent.get("numBundles")
-        return bundles_data(even_boundaries(count if isinstance(count, int) and count > 0 else default))
-    numbers = sorted({int(str(boundary), 16) for boundary in boundaries})
+        if not isinstance(count, int) or count <= 0:
+            count = default
+        if count > MOST_BUNDLES:
+            raise ValueError(f"{count} bundles are too many for this broker: at most {MOST_BUNDLES}")
+        return bundles_data(even_boundaries(count))
+    if not isinstance(boundaries, list):
+        raise ValueError("The boundaries of bundles are a list of texts")
+    try:
+        numbers = sorted({int(str(boundary), 16) for boundary in boundaries})
+    except ValueError:
+        raise ValueError("The boundaries of bundles are hexadecimal numbers") from None
     if numbers[0] != 0 or numbers[-1] != LAST:
         first, last = boundary_text(numbers[0]), boundary_text(numbers[-1])
         raise ValueError(f"Input bundles do not cover the whole hash range. first:{first}, last:{last}")

@@ -9,7 +9,12 @@ from pulsarium.broker.model.client import Client
 from pulsarium.broker.model.dispatch.dispatcher import Dispatcher
 from pulsarium.broker.model.dispatch.shared import SharedDispatcher
 from pulsarium.broker.model.dispatch.single_active import SingleActiveDispatcher
-from pulsarium.broker.model.errors import ConsumerBusyError, NotAllowedError, SubscriptionBusyError
+from pulsarium.broker.model.errors import (
+    ConsumerBusyError,
+    NotAllowedError,
+    ServiceNotReadyError,
+    SubscriptionBusyError,
+)
 from pulsarium.broker.model.subscription.consumer import Consumer, ConsumerOptions
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
@@ -44,6 +49,8 @@ class Subscription:
 
     def add_consumer(self, client: Client, options: ConsumerOptions) -> Consumer:
         """Attach a consumer; raises what it is told when it may not."""
+        if self.topic.closed:
+            raise ServiceNotReadyError("Topic is temporarily unavailable")
         dispatcher = self.dispatcher
         if dispatcher is None or (dispatcher.type != options.type and not dispatcher.consumers):
             dispatcher = self._dispatcher_for(options.type)
@@ -80,10 +87,14 @@ class Subscription:
                 str(self.topic.name),
                 self.topic.name.partition_index,
                 self.topic.stores.clock,
-                config.activeConsumerFailoverDelayTimeMillis,
+                self._failover_delay_ms(),
                 self._activated,
             )
         raise NotAllowedError(f"{SubType.Name(type)} subscription is disabled by broker.")
+
+    def _failover_delay_ms(self) -> int | None:
+        """How long a newly active Failover consumer waits; None: it is active without a word."""
+        return self.topic.stores.config.activeConsumerFailoverDelayTimeMillis
 
     def _activated(self) -> None:
         """The active consumer changed and may now be served."""

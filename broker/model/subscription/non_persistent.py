@@ -24,6 +24,9 @@ class NonPersistentSubscription(Subscription):
         super().__init__(topic, name)
         self.dropped = 0
 
+    def _failover_delay_ms(self) -> int | None:
+        return None  # there is nothing to read again, so nothing to wait for
+
     def publish(self, entry: bytes) -> None:
         """Deliver an entry now, or drop it."""
         consumer = self.dispatcher.pick() if self.dispatcher is not None else None

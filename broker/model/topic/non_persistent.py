@@ -28,7 +28,7 @@ class NonPersistentTopic(Topic):
     ) -> None:
         self.messages_in += messages
         self.bytes_in += len(entry)
-        for subscription in self._subscriptions.values():
+        for subscription in list(self._subscriptions.values()):  # a delivery may end a connection, and with it one
             subscription.publish(entry)
         producer.persisted([Pending(producer, NOWHERE, sequence_id, highest_sequence_id)])
 

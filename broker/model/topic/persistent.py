@@ -12,7 +12,8 @@ from pulsarium.broker.model.ledger.position import EARLIEST, LATEST, Position
 from pulsarium.broker.model.subscription.persistent import PersistentSubscription
 from pulsarium.broker.model.topic.base import Topic
 from pulsarium.broker.model.topic.producer import Producer
-from pulsarium.proto.entry import parse_metadata, split, with_broker_metadata
+from pulsarium.proto.entry import parse_broker_metadata, parse_metadata, with_broker_metadata
+from pulsarium.proto.errors import EntryError
 from pulsarium.proto.topic_name import TopicName
 
 if TYPE_CHECKING:
@@ -169,9 +170,11 @@ class PersistentTopic(Topic):
             self.stores.turn.after_commit(lambda error: self._trim())
 
     def _trim(self) -> None:
+        """Ledgers that somebody may still read stay: those of readers too, and all where there is no subscription."""
         self._trimming = False
-        marks = [each.cursor.mark_delete for each in self._subscriptions.values() if each.durable]  # B-14
-        self.ledger.trim(min([*marks, self.ledger.last_confirmed]))
+        cursors = [each.cursor for each in self._subscriptions.values()]
+        if any(cursor.durable for cursor in cursors):
+            self.ledger.trim(min(cursor.mark_delete for cursor in cursors))
 
 
 EPOCH_PROPERTY = "pulsar.topic.epoch"
@@ -181,9 +184,12 @@ def published_before(time_ms: int) -> Callable[[bytes], bool]:
     """Whether an entry is older than that."""
 
     def matches(entry: bytes) -> bool:
-        stamp = split(entry).broker_metadata
+        stamp = parse_broker_metadata(entry)
         if stamp is not None and stamp.HasField("broker_timestamp"):
             return stamp.broker_timestamp < time_ms
-        return parse_metadata(entry).publish_time < time_ms
+        try:
+            return parse_metadata(entry).publish_time < time_ms
+        except EntryError:  # as in Pulsar
+            return False
 
     return matches

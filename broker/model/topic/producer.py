@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from pulsarium.broker.model.client import Client
 from pulsarium.broker.model.errors import BrokerServiceError
 from pulsarium.broker.model.ledger.managed_ledger import Pending
+from pulsarium.broker.model.ledger.position import signed, unsigned
 from pulsarium.proto.entry import checksum_matches
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
@@ -86,7 +87,8 @@ class Producer:
 
     def refuse(self, code: int, text: str, sequence_id: int, highest_sequence_id: int) -> None:
         """Answer a SEND with SEND_ERROR."""
-        self.client.send_error(self.producer_id, max(sequence_id, highest_sequence_id), code, text)
+        answered = max(signed(sequence_id), signed(highest_sequence_id))  # no highest one is -1
+        self.client.send_error(self.producer_id, unsigned(answered), code, text)
         self.client.publish_finished(1)
 
     def persisted(self, entries: Sequence[Pending]) -> None:

@@ -1,0 +1,139 @@
+"""/admin/v2/persistent and non-persistent: ledgers and cursors of topics."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pulsarium.broker.admin.call import Call
+from pulsarium.broker.admin.errors import AdminError
+from pulsarium.broker.admin.partitions import shown
+from pulsarium.broker.admin.properties import ledger_properties
+from pulsarium.broker.admin.registry import of_topic, route
+from pulsarium.broker.admin.reply import Reply, json_reply
+from pulsarium.broker.admin.stats_json import time_text
+from pulsarium.broker.admin.topics import find, parts
+from pulsarium.broker.model.cursor.managed_cursor import ManagedCursor
+from pulsarium.broker.model.dispatch.reason import Reason
+from pulsarium.broker.model.ledger.position import Position
+from pulsarium.broker.model.subscription.persistent import PersistentSubscription
+from pulsarium.broker.model.topic.base import Topic
+from pulsarium.broker.model.topic.persistent import PersistentTopic
+
+Json = dict[str, Any]
+
+NOTHING_STORED = {
+    "numberOfEntries": 0,
+    "totalSize": 0,
+    "currentLedgerEntries": 0,
+    "currentLedgerSize": 0,
+    "waitingCursorsCount": 0,
+    "pendingAddEntriesCount": 0,
+}
+NO_CURSOR = {
+    "waitingReadOp": False,
+    "pendingReadOps": 0,
+    "messagesConsumedCounter": 0,
+    "cursorLedger": 0,
+    "cursorLedgerLastEntry": 0,
+    "active": False,
+    "numberOfEntriesSinceFirstNotAckedMessage": 0,
+    "totalNonContiguousDeletedMessagesRange": 0,
+    "subscriptionHavePendingRead": False,
+    "subscriptionHavePendingReplayRead": False,
+}
+
+
+@route("GET", *of_topic("/internalStats"))
+def get_internal_stats(call: Call) -> Reply:
+    """The ledgers of a topic, and where its cursors stand."""
+    if call.domain != "persistent" and not call.broker.topics.exists(call.topic):
+        raise AdminError(404, "Topic not found")
+    return json_reply(internal_stats(find(call)))
+
+
+@route("GET", *of_topic("/partitioned-internalStats"))
+def get_partitioned_internal_stats(call: Call) -> Reply:
+    """The same of each partition."""
+    name, broker = call.topic, call.broker
+    info = broker.metadata.partitioned.get(str(name))
+    if info is None:
+        raise AdminError(404, f"Partitioned Topic {name} not found")
+    each = {str(part): internal_stats(broker.topics.find(part)) for part in parts(broker, name)}
+    return json_reply({"metadata": shown(info), "partitions": each})
+
+
+def internal_stats(topic: Topic) -> Json:
+    """A topic's internalStats."""
+    if not isinstance(topic, PersistentTopic):
+        return {
+            "entriesAddedCounter": topic.messages_in,
+            **NOTHING_STORED,
+            "cursors": {name: dict(NO_CURSOR) for name in topic.subscriptions},
+        }
+    ledger = topic.ledger
+    current = list(ledger.ledgers.values())[-1]
+    cursors = {name: cursor_stats(each) for name, each in topic.subscriptions.items()}
+    return {
+        "entriesAddedCounter": ledger.entries_added,
+        "numberOfEntries": ledger.count,
+        "totalSize": ledger.size,
+        "currentLedgerEntries": current.confirmed,
+        "currentLedgerSize": current.size,
+        "lastLedgerCreatedTimestamp": time_text(current.created_ms),
+        "waitingCursorsCount": sum(each["waitingReadOp"] for each in cursors.values()),
+        "pendingAddEntriesCount": current.count - current.confirmed,
+        "lastConfirmedEntry": str(ledger.last_confirmed),
+        "state": "Fenced" if ledger.fenced else "LedgerOpened",
+        "ledgers": [
+            {
+                "ledgerId": each.id,
+                "entries": each.confirmed if each.closed else 0,
+                "size": each.size if each.closed else 0,
+                "offloaded": False,
+                "underReplicated": False,
+            }
+            for each in ledger.ledgers.values()
+        ],
+        "cursors": cursors,
+        "properties": ledger_properties(topic),
+        "schemaLedgers": [],
+        "compactedLedger": {
+            "ledgerId": -1,
+            "entries": -1,
+            "size": -1,
+            "offloaded": False,
+            "underReplicated": False,
+        },
+    }
+
+
+def cursor_stats(subscription: PersistentSubscription) -> Json:
+    """One cursor."""
+    cursor = subscription.cursor
+    waiting = bool(subscription.consumers) and subscription.reason is Reason.CAUGHT_UP
+    stored = cursor.saves > 1  # Pulsar opens a cursor's ledger for its first acknowledgement, not when it is made
+    ranges = list(cursor.holes.ranges())
+    return {
+        "markDeletePosition": str(cursor.mark_delete),
+        "readPosition": str(cursor.read_position),
+        "waitingReadOp": waiting,
+        "pendingReadOps": 0,
+        "messagesConsumedCounter": cursor.consumed,
+        "cursorLedger": cursor.ledger_id if stored else -1,
+        "cursorLedgerLastEntry": cursor.saves - 1 if stored else -1,
+        "individuallyDeletedMessages": f"[{','.join(f'({before}..{last}]' for before, last in ranges)}]",
+        "lastLedgerSwitchTimestamp": time_text(cursor.last_switch_ms),
+        "state": "Open" if stored else "NoLedger",
+        "active": bool(subscription.consumers),
+        "numberOfEntriesSinceFirstNotAckedMessage": entries_to_read_position(cursor),
+        "totalNonContiguousDeletedMessagesRange": len(ranges),
+        "subscriptionHavePendingRead": waiting,
+        "subscriptionHavePendingReplayRead": False,
+        "properties": cursor.properties,
+    }
+
+
+def entries_to_read_position(cursor: ManagedCursor) -> int:
+    """How far reading is ahead of the mark-delete position, the place it will read next included."""
+    before = Position(cursor.read_position.ledger_id, cursor.read_position.entry_id - 1)
+    return cursor.ledger.count_after(cursor.mark_delete, before) + 1

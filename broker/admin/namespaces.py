@@ -1,0 +1,123 @@
+"""/admin/v2/namespaces: what namespaces there are, and their policies as one object."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pulsarium.broker.admin.call import Call, wrong_type
+from pulsarium.broker.admin.errors import AdminError, ContainerError
+from pulsarium.broker.admin.registry import route
+from pulsarium.broker.admin.reply import Reply, done, json_reply
+from pulsarium.broker.broker import Broker
+from pulsarium.broker.model.namespace.policies import is_readable, read_bundles, read_policies, whole_policies
+from pulsarium.proto.topic_name import TopicName
+
+POLICIES_TYPE = "org.apache.pulsar.common.policies.data.Policies"
+NAMESPACE = "/admin/v2/namespaces/{tenant}/{namespace}"
+
+
+@route("GET", "/admin/v2/namespaces/{tenant}")
+def get_namespaces(call: Call) -> Reply:
+    """The namespaces of a tenant."""
+    tenant = call.parameter("tenant")
+    if tenant not in call.broker.metadata.tenants:
+        raise AdminError(404, "Tenant not found")
+    return json_reply(sorted(call.broker.metadata.namespaces_of(tenant)))
+
+
+@route("GET", NAMESPACE)
+def get_policies(call: Call) -> Reply:
+    """Everything that is set for a namespace, defaults included."""
+    return json_reply(policies_of(call))
+
+
+def policies_of(call: Call) -> dict[str, Any]:
+    """The whole policies of the namespace in the path."""
+    return whole_policies(call.broker.metadata.namespaces[call.existing_namespace], call.broker.config)
+
+
+@route("PUT", NAMESPACE)
+def create_namespace(call: Call) -> Reply:
+    """Make a namespace, with policies if the body has any."""
+    metadata = call.broker.metadata
+    policies = call.json_object(POLICIES_TYPE) or {}
+    for field in policies:
+        if not is_readable(field, policies[field]):
+            raise wrong_type(POLICIES_TYPE, policies[field])
+    name = call.namespace
+    tenant = metadata.tenants.get(call.parameter("tenant"))
+    if tenant is None:
+        raise AdminError(404, "Tenant does not exist")
+    clusters = policies.get("replication_clusters") or [metadata.cluster]
+    for cluster in clusters:
+        if cluster not in tenant.get("allowedClusters", ()):
+            text = f"Cluster [{cluster}] is not in the list of allowed clusters list for tenant [{name.split('/')[0]}]"
+            raise AdminError(403, text)
+    try:
+        bundles = read_bundles(policies.get("bundles"), call.broker.config.defaultNumberOfNamespaceBundles)
+    except ValueError as error:
+        raise AdminError(400, str(error)) from None
+    if name in metadata.namespaces:
+        raise AdminError(409, "Namespace already exists")
+    metadata.put_namespace(name, read_policies({**policies, "replication_clusters": clusters, "bundles": bundles}))
+    return done()
+
+
+@route("DELETE", NAMESPACE)
+def delete_namespace(call: Call) -> Reply:
+    """Delete a namespace; one with topics only with force=true, where the broker allows that."""
+    force = call.flag("force")
+    if force and not call.broker.config.forceDeleteNamespaceAllowed:
+        raise AdminError(405, "Broker doesn't allow forced deletion of namespaces")
+    name = call.namespace
+    if name not in call.broker.metadata.namespaces:
+        raise AdminError(404, f"Namespace {name} does not exist.")
+    remove_namespace(call.broker, name, force=force)
+    return done()
+
+
+def remove_namespace(broker: Broker, namespace: str, *, force: bool) -> None:
+    """Delete a namespace with its topics, which must be none unless `force`."""
+    topics, metadata = broker.topics, broker.metadata
+    names = topics.names(namespace, non_persistent=True)
+    partitioned = [
+        name for domain in ("persistent", "non-persistent") for name in metadata.partitioned_of(namespace, domain)
+    ]
+    if (names or partitioned) and not force:
+        raise AdminError(409, "Cannot delete non empty namespace")
+    for name in names:
+        topics.delete(TopicName.parse(name), force=True)
+    for name in partitioned:
+        metadata.delete_partitioned(TopicName.parse(name))
+    metadata.delete_namespace(namespace)
+
+
+@route("PUT", f"{NAMESPACE}/unload")
+def unload_namespace(call: Call) -> Reply:
+    """Disconnect the clients of all topics; they come back by looking them up."""
+    topics = call.broker.topics
+    if call.namespace not in call.broker.metadata.namespaces:
+        raise AdminError(404, "Namespace not found")
+    for name in topics.names(call.namespace, non_persistent=True):
+        topics.unload(TopicName.parse(name))
+    return done()
+
+
+@route("GET", f"{NAMESPACE}/topics")
+def get_topics(call: Call) -> Reply:
+    """The topics of a namespace, partitions one by one."""
+    mode = call.query.get("mode", "PERSISTENT")
+    if mode not in ("PERSISTENT", "NON_PERSISTENT", "ALL"):
+        raise ContainerError(404, "Not Found")
+    found = call.broker.topics.names(
+        call.existing_namespace,
+        persistent=mode != "NON_PERSISTENT",
+        non_persistent=mode != "PERSISTENT",
+    )
+    return json_reply(found)
+
+
+@route("GET", f"{NAMESPACE}/bundles")
+def get_bundles(call: Call) -> Reply:
+    """How the namespace's hash space is divided."""
+    return json_reply(policies_of(call)["bundles"])

@@ -1,0 +1,103 @@
+"""What a browser or a probe asks for: the page at / and what it shows, /status.html."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pulsarium.broker.admin.call import Call
+from pulsarium.broker.admin.page import PAGE
+from pulsarium.broker.admin.registry import route
+from pulsarium.broker.admin.reply import Reply, json_reply, text_reply
+from pulsarium.broker.config.version import VERSION
+from pulsarium.broker.model.subscription.base import Subscription
+from pulsarium.broker.model.subscription.persistent import PersistentSubscription
+from pulsarium.broker.model.topic.base import Topic
+from pulsarium.broker.model.topic.persistent import PersistentTopic
+
+SHOWN = 500  # topics at once; more would be too long a page to read
+NOTHING_FROM_ELSEWHERE = (
+    "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'; img-src data:"
+)
+
+
+@route("GET", "/status.html")
+def status(call: Call) -> Reply:
+    """OK, for load balancers (statusFilePath in Pulsar)."""
+    return text_reply("OK", content_type="text/html")
+
+
+@route("GET", "/")
+def page(call: Call) -> Reply:
+    """What happens on this broker, for a person."""
+    headers = {"Content-Security-Policy": NOTHING_FROM_ELSEWHERE, "Cache-Control": "no-cache"}
+    return Reply(200, PAGE.encode(), "text/html; charset=utf-8", headers)
+
+
+@route("GET", "/pulsarium/topics")
+def overview(call: Call) -> Reply:
+    """Topics and subscriptions in short, as the page at / shows them; ?filter= is a part of their names."""
+    broker = call.broker
+    wanted = call.query.get("filter", "")
+    names = {
+        name: None
+        for namespace in sorted(broker.metadata.namespaces)
+        for name in broker.topics.names(namespace, non_persistent=True)
+        if wanted in name
+    }
+    loaded = broker.topics.loaded
+    value = {
+        "version": VERSION,
+        "profile": broker.profile.name,
+        "cluster": broker.config.clusterName,
+        "serviceUrl": broker.listener_url(""),
+        "uptimeSeconds": (broker.clock.now_ms() - broker.started_ms) // 1000,
+        "connections": len(broker.sessions),
+        "topicCount": len(names),
+        "topics": [_topic(name, loaded.get(name)) for name in list(names)[:SHOWN]],
+    }
+    return json_reply(value)
+
+
+def _topic(name: str, topic: Topic | None) -> dict[str, Any]:
+    """One topic. One that is not loaded has nobody connected, and is not loaded for this."""
+    if topic is None:
+        return {"name": name, "loaded": False, "producers": [], "subscriptions": []}
+    return {
+        "name": name,
+        "loaded": True,
+        "messagesIn": topic.messages_in,
+        "storageSize": topic.ledger.size if isinstance(topic, PersistentTopic) else None,
+        "entries": topic.ledger.count if isinstance(topic, PersistentTopic) else None,
+        "producers": [
+            {"name": each.name, "address": each.client.address, "client": each.client.client_version}
+            for each in topic.producers.by_name.values()
+        ],
+        "subscriptions": [_subscription(each) for each in topic.subscriptions.values()],
+    }
+
+
+def _subscription(subscription: Subscription) -> dict[str, Any]:
+    """One subscription; `reason` says why nothing more is delivered."""
+    backlog = reason = None
+    if isinstance(subscription, PersistentSubscription):
+        backlog, reason = subscription.cursor.backlog(), subscription.reason.value
+    consumers = list(subscription.consumers)
+    return {
+        "name": subscription.name,
+        "type": subscription.type_name,
+        "durable": subscription.durable,
+        "backlog": backlog,
+        "unacked": sum(each.unacked for each in consumers),
+        "messagesOut": subscription.messages_out + sum(each.messages_out for each in consumers),
+        "reason": reason,
+        "consumers": [
+            {
+                "name": each.name,
+                "address": each.client.address,
+                "client": each.client.client_version,
+                "permits": each.permits,
+                "unacked": each.unacked,
+            }
+            for each in consumers
+        ],
+    }

@@ -1,0 +1,62 @@
+"""Rates over the last interval (statsUpdateFrequencyInSecs), from counters that only grow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from pulsarium.broker.broker import Broker
+
+
+class Rate(NamedTuple):
+    """Per second, over the last whole interval; zeros before there was one."""
+
+    messages: float = 0.0
+    bytes: float = 0.0
+
+    @property
+    def average_size(self) -> float:
+        """Bytes of a message."""
+        return self.bytes / self.messages if self.messages else 0.0
+
+    def __add__(self, other: object) -> Rate:
+        assert isinstance(other, Rate)
+        return Rate(self.messages + other.messages, self.bytes + other.bytes)
+
+
+NONE = Rate()
+
+
+class Rates:
+    """Looks at the counters of every producer and consumer once an interval; costs nothing in between."""
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+        self._seconds = broker.config.statsUpdateFrequencyInSecs
+        self._counts: dict[object, tuple[int, int]] = {}
+        self._rates: dict[object, Rate] = {}
+        broker.clock.call_later(self._seconds, self._update)
+
+    def of(self, counted: object) -> Rate:
+        """The rate of a producer or consumer."""
+        return self._rates.get(counted, NONE)
+
+    def total(self, counted: Iterable[object]) -> Rate:
+        return sum((self.of(each) for each in counted), NONE)
+
+    def _update(self) -> None:
+        counts: dict[object, tuple[int, int]] = {}
+        for topic in self._broker.topics.loaded.values():
+            for producer in topic.producers.by_name.values():
+                counts[producer] = (producer.messages_in, producer.bytes_in)
+            for subscription in topic.subscriptions.values():
+                for consumer in subscription.consumers:
+                    counts[consumer] = (consumer.messages_out, consumer.bytes_out)
+        before, seconds = self._counts, self._seconds
+        self._rates = {}
+        for counted, (messages, size) in counts.items():
+            old_messages, old_size = before.get(counted, (0, 0))
+            if messages != old_messages:
+                self._rates[counted] = Rate((messages - old_messages) / seconds, (size - old_size) / seconds)
+        self._counts = counts
+        self._broker.clock.call_later(seconds, self._update)

@@ -1,0 +1,53 @@
+"""How routes are declared and found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from types import ModuleType
+
+from pulsarium.broker.admin.call import Call
+from pulsarium.broker.admin.reply import Reply
+
+Handler = Callable[[Call], Reply]
+MARK = "__routes__"
+
+DOMAINS = ("persistent", "non-persistent")
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """One method on one path, as Pulsar's documentation writes it."""
+
+    method: str
+    path: str
+
+
+def route(method: str, *paths: str) -> Callable[[Handler], Handler]:
+    """Make a function the handler of `method` on each of `paths`. It may be given several routes."""
+
+    def mark(handler: Handler) -> Handler:
+        declared: list[Route] = [*getattr(handler, MARK, ()), *(Route(method, path) for path in paths)]
+        setattr(handler, MARK, tuple(declared))
+        return handler
+
+    return mark
+
+
+def of_topic(rest: str = "") -> tuple[str, ...]:
+    """The paths of something that persistent and non-persistent topics both have."""
+    return tuple(f"/admin/v2/{domain}/{{tenant}}/{{namespace}}/{{topic}}{rest}" for domain in DOMAINS)
+
+
+def of_domain(rest: str = "") -> tuple[str, ...]:
+    """The paths of something that a namespace has for both kinds of topics."""
+    return tuple(f"/admin/v2/{domain}/{{tenant}}/{{namespace}}{rest}" for domain in DOMAINS)
+
+
+def declared(modules: Iterable[ModuleType]) -> Iterator[tuple[Route, Handler]]:
+    """Every route in `modules`."""
+    for module in modules:
+        for value in vars(module).values():
+            if getattr(value, "__module__", None) == module.__name__:
+                for found in getattr(value, MARK, ()):
+                    yield found, value

@@ -1,0 +1,147 @@
+"""What can be done at one path: request in, handler, commit, answer out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import aclosing
+from typing import TYPE_CHECKING
+
+import trio
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+
+from pulsarium.broker.admin.absent import AbsentRoutes
+from pulsarium.broker.admin.call import Call
+from pulsarium.broker.admin.errors import AdminError, ContainerError, UnreadableBody, WrongMediaType, from_model
+from pulsarium.broker.admin.rates import Rates
+from pulsarium.broker.admin.registry import Handler
+from pulsarium.broker.admin.reply import JSON, NAMES, Reply, page, reason, text_reply, unexpected
+from pulsarium.broker.logs import Log
+from pulsarium.broker.model.errors import BrokerServiceError
+
+if TYPE_CHECKING:
+    from starlette.types import Receive, Scope, Send
+
+    from pulsarium.broker.broker import Broker
+
+log = Log("admin")
+
+METHODS_IN_PULSARS_ORDER = ("HEAD", "DELETE", "POST", "GET", "OPTIONS", "PUT")
+
+
+class BodyTooLarge(Exception):
+    """More than maxMessageSize and its padding."""
+
+
+class Resource:
+    """An ASGI application for one path. Handlers are plain functions, so each call is atomic."""
+
+    def __init__(self, broker: Broker, rates: Rates, absent: AbsentRoutes, handlers: Mapping[str, Handler]) -> None:
+        self._broker = broker
+        self._rates = rates
+        self._absent = absent
+        self._handlers = handlers
+        methods = {*handlers, "OPTIONS", *(("HEAD",) if "GET" in handlers else ())}
+        self._methods = [method for method in METHODS_IN_PULSARS_ORDER if method in methods]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = Request(scope, receive)
+        try:
+            reply = await self._answer(request)
+        except ClientDisconnect:
+            return
+        await response_of(reply)(scope, receive, send)
+
+    async def _answer(self, request: Request) -> Reply:
+        accept = request.headers.get("accept", "")
+        url = request.scope["path"]
+        handler = self._handlers.get("GET" if request.method == "HEAD" else request.method)
+        try:
+            if handler is None:
+                return self._without_handler(request.method, url, accept)
+            return await self._handle(request, handler)
+        except AdminError as error:
+            return reason(error.status, error.reason)
+        except BrokerServiceError as error:
+            refused = from_model(error)
+            return reason(refused.status, refused.reason)
+        except UnreadableBody as error:
+            return text_reply(error.text, 400, "text/plain")
+        except WrongMediaType:
+            return Reply(415)
+        except ContainerError as error:
+            return page(error.status, error.message, url, accept)
+        except BodyTooLarge:
+            return page(413, NAMES[413], url, accept, {"Connection": "close"})
+        except ClientDisconnect:
+            raise
+        except Exception as error:
+            log.error("a request failed", exception=error, method=request.method, path=url)
+            return unexpected(error)
+
+    async def _handle(self, request: Request, handler: Handler) -> Reply:
+        call = Call(
+            broker=self._broker,
+            rates=self._rates,
+            method=request.method,
+            path=request.scope["path"],
+            parameters=request.path_params,
+            query=request.query_params,
+            headers=request.headers,
+            body=await read_body(request, self._broker.max_frame_size),
+        )
+        reply = handler(call)
+        await committed(self._broker)
+        return reply
+
+    def _without_handler(self, method: str, url: str, accept: str) -> Reply:
+        self._absent.check(method, url)
+        if not self._handlers:
+            return page(404, NAMES[404], url, accept)
+        if method == "OPTIONS":
+            return Reply(200, content_type=JSON, headers={"Allow": ",".join(self._methods)})
+        allow = {"Allow": ",".join(method for method in self._methods if method != "HEAD")}
+        if method in ("GET", "POST"):
+            return page(405, NAMES[405], url, accept, allow)
+        return Reply(405, headers=allow)
+
+
+def response_of(reply: Reply) -> Response:
+    """A reply as Starlette sends it."""
+    response = Response(reply.body, reply.status, dict(reply.headers))
+    if reply.content_type is not None:
+        response.headers["content-type"] = reply.content_type
+    return response
+
+
+async def read_body(request: Request, limit: int) -> bytes:
+    """The whole body, unless it is too large: nothing is kept on a claimed length."""
+    length = request.headers.get("content-length", "")
+    if length.isdecimal() and int(length) > limit:
+        raise BodyTooLarge
+    chunks: list[bytes] = []
+    size = 0
+    async with aclosing(request.stream()) as stream:
+        async for chunk in stream:
+            size += len(chunk)
+            if size > limit:
+                raise BodyTooLarge
+            chunks.append(chunk)
+    return b"".join(chunks)
+
+
+async def committed(broker: Broker) -> None:
+    """Wait until everything that happened so far is kept; raises why it is not."""
+    finished = trio.Event()
+    failure: Exception | None = None
+
+    def done(error: Exception | None) -> None:
+        nonlocal failure
+        failure = error
+        finished.set()
+
+    broker.turn.after_commit(done)
+    broker.turn.finish()
+    await finished.wait()
+    if failure is not None:
+        raise failure

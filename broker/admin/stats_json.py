@@ -1,0 +1,299 @@
+"""Stats of topics as JSON: Pulsar's fields, in Pulsar's order."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pulsarium.broker.admin.rates import Rates
+from pulsarium.broker.clock import instant_text
+from pulsarium.broker.model.dispatch.shared import SharedDispatcher
+from pulsarium.broker.model.dispatch.single_active import SingleActiveDispatcher
+from pulsarium.broker.model.errors import BrokerServiceError
+from pulsarium.broker.model.ledger.position import Position
+from pulsarium.broker.model.subscription.base import Subscription
+from pulsarium.broker.model.subscription.consumer import Consumer
+from pulsarium.broker.model.subscription.persistent import PersistentSubscription
+from pulsarium.broker.model.topic.base import Topic
+from pulsarium.broker.model.topic.persistent import PersistentTopic
+from pulsarium.broker.model.topic.producer import Producer
+from pulsarium.proto.entry import parse_metadata
+from pulsarium.proto.errors import EntryError
+from pulsarium.proto.generated import PulsarApi_pb2 as pb
+
+Json = dict[str, Any]
+
+NO_DRAINING = {"drainingHashesCount": 0, "drainingHashesClearedTotal": 0, "drainingHashesUnackedMessages": 0}
+NO_HOLES = {
+    "nonContiguousDeletedMessagesRanges": 0,
+    "nonContiguousDeletedMessagesRangesSerializedSize": 0,
+    "delayedMessageIndexSizeInBytes": 0,
+}
+NO_COMPACTION = {
+    "lastCompactionRemovedEventCount": 0,
+    "lastCompactionSucceedTimestamp": 0,
+    "lastCompactionFailedTimestamp": 0,
+    "lastCompactionDurationTimeInMills": 0,
+}
+NO_THROTTLING = {
+    f"dispatchThrottled{unit}EventsBy{whose}Limit": 0
+    for whose in ("Subscription", "Topic", "Broker")
+    for unit in ("Msg", "Bytes")
+}
+SUBSCRIPTION_TIMES = (
+    "lastConsumedFlowTimestamp",
+    "lastConsumedTimestamp",
+    "lastAckedTimestamp",
+    "lastMarkDeleteAdvancedTimestamp",
+)
+NO_FILTERS = {f"filter{what}MsgCount": 0 for what in ("Processed", "Accepted", "Rejected", "Rescheduled")}
+
+
+def time_text(ms: int) -> str:
+    """An instant as Jackson writes it: no zeros at the end."""
+    seconds, dot, fraction = instant_text(ms).removesuffix("Z").partition(".")
+    fraction = fraction.rstrip("0")
+    return f"{seconds}{dot if fraction else ''}{fraction}Z"
+
+
+class StatsWriter:
+    """Writes one topic's stats. The options are the query of GET .../stats."""
+
+    def __init__(
+        self,
+        rates: Rates,
+        owner: str,
+        *,
+        exclude_publishers: bool = False,
+        exclude_consumers: bool = False,
+        earliest_time: bool = False,
+        backlog_size: bool = True,
+    ) -> None:
+        self._rates = rates
+        self._owner = owner
+        self._exclude_publishers = exclude_publishers
+        self._exclude_consumers = exclude_consumers
+        self._earliest_time = earliest_time
+        self._backlog_size = backlog_size
+
+    def topic(self, topic: Topic) -> Json:
+        """All of a topic's stats."""
+        persistent = isinstance(topic, PersistentTopic)
+        subscriptions = {name: self.subscription(each) for name, each in topic.subscriptions.items()}
+        publishers = [] if self._exclude_publishers else [self.publisher(p) for p in topic.producers.by_name.values()]
+        stats = self._numbers(topic, subscriptions)
+        unlimited = -1 if persistent else 0
+        stats |= {
+            "backlogQuotaLimitSize": unlimited,
+            "backlogQuotaLimitTime": unlimited,
+            "oldestBacklogMessageAgeSeconds": unlimited,
+            "publishRateLimitedTimes": 0,
+            "earliestMsgPublishTimeInBacklogs": earliest(subscriptions),
+            "offloadedStorageSize": 0,
+            "lastOffloadLedgerId": 0,
+            "lastOffloadSuccessTimeStamp": 0,
+            "lastOffloadFailureTimeStamp": 0,
+            "ongoingTxnCount": 0,
+            "abortedTxnCount": 0,
+            "committedTxnCount": 0,
+        }
+        waiting = {"waitingPublishers": len(topic.producers.waiting)}
+        compaction = {
+            "compaction": dict(NO_COMPACTION),
+            "ownerBroker": self._owner,
+            "topicCreationTimeStamp": topic.ledger.created_ms if isinstance(topic, PersistentTopic) else 0,
+            "lastPublishTimeStamp": last_publish_ms(topic) if isinstance(topic, PersistentTopic) else 0,
+        }
+        if not persistent:
+            clients = {"publishers": publishers, "subscriptions": subscriptions, "replication": {}}
+            return stats | waiting | NO_HOLES | compaction | {"msgDropRate": 0.0} | clients
+        stats |= {"publishers": publishers, **waiting, "subscriptions": subscriptions, "replication": {}}
+        return stats | {"deduplicationStatus": "Disabled", **NO_HOLES, **holes(subscriptions), **compaction}
+
+    def _numbers(self, topic: Topic, subscriptions: dict[str, Json]) -> Json:
+        rate_in = self._rates.total(topic.producers.by_name.values())
+        size = backlog_size = 0
+        if isinstance(topic, PersistentTopic):
+            size = topic.ledger.size
+            marks = [each.cursor.mark_delete for each in topic.subscriptions.values()]
+            backlog_size = estimated_backlog(topic, min(marks)) if marks else 0
+        return {
+            "msgRateIn": rate_in.messages,
+            "msgThroughputIn": rate_in.bytes,
+            "msgRateOut": sum(each["msgRateOut"] for each in subscriptions.values()) or 0.0,
+            "msgThroughputOut": sum(each["msgThroughputOut"] for each in subscriptions.values()) or 0.0,
+            "bytesInCounter": topic.bytes_in,
+            "msgInCounter": topic.messages_in,
+            "systemTopicBytesInCounter": 0,
+            "bytesOutCounter": sum(each["bytesOutCounter"] for each in subscriptions.values()),
+            "msgOutCounter": sum(each["msgOutCounter"] for each in subscriptions.values()),
+            "bytesOutInternalCounter": 0,
+            "averageMsgSize": rate_in.average_size,
+            "msgChunkPublished": False,
+            "storageSize": size,
+            "backlogSize": backlog_size,
+        }
+
+    def publisher(self, producer: Producer) -> Json:
+        """One producer."""
+        rate = self._rates.of(producer)
+        stats = {
+            "accessMode": pb.ProducerAccessMode.Name(producer.access_mode),
+            "msgRateIn": rate.messages,
+            "msgThroughputIn": rate.bytes,
+            "averageMsgSize": rate.average_size,
+            "chunkedMessageRate": 0.0,
+            "producerId": producer.producer_id,
+            "supportsPartialProducer": producer.client.supports_partial_producer,
+            "producerName": producer.name,
+            "address": producer.client.address,
+            "connectedSince": time_text(producer.connected_ms),
+            "clientVersion": producer.client.client_version,
+            "metadata": producer.metadata,
+        }
+        return stats if isinstance(producer.topic, PersistentTopic) else stats | {"msgDropRate": 0.0}
+
+    def subscription(self, subscription: Subscription) -> Json:
+        """One subscription with its consumers."""
+        consumers = list(subscription.consumers)
+        rate = self._rates.total(consumers)
+        dispatcher = subscription.dispatcher
+        active = dispatcher.active if isinstance(dispatcher, SingleActiveDispatcher) else None
+        durable = isinstance(subscription, PersistentSubscription)
+        replicated = bool(subscription.replicated)
+        return {
+            "msgRateOut": rate.messages,
+            "msgThroughputOut": rate.bytes,
+            "bytesOutCounter": subscription.bytes_out + sum(each.bytes_out for each in consumers),
+            "msgOutCounter": subscription.messages_out + sum(each.messages_out for each in consumers),
+            "msgRateRedeliver": 0.0,
+            "messageAckRate": 0.0,
+            "chunkedMessageRate": 0.0,
+            **self._backlog(subscription),
+            "blockedSubscriptionOnUnackedMsgs": False,
+            "msgDelayed": 0,
+            "msgInReplay": len(dispatcher.replay) if isinstance(dispatcher, SharedDispatcher) else 0,
+            "unackedMessages": sum(each.unacked for each in consumers),
+            "type": subscription.type_name,
+            **({"activeConsumerName": active.name} if active is not None and durable else {}),
+            "msgRateExpired": 0.0,
+            "msgExpired": 0,
+            "totalMsgExpired": 0,
+            "lastExpireTimestamp": 0,
+            **self._times(subscription),
+            "consumers": [] if self._exclude_consumers else [self.consumer(each) for each in consumers],
+            "isDurable": subscription.durable,
+            "isReplicated": replicated,
+            "allowOutOfOrderDelivery": False,
+            "consumersAfterMarkDeletePosition": {},
+            **NO_DRAINING,
+            **NO_HOLES,
+            **self._kept(subscription),
+            **NO_FILTERS,
+            **NO_THROTTLING,
+            **({} if durable else {"msgDropRate": 0.0}),
+            "durable": subscription.durable,
+            "replicated": replicated,
+        }
+
+    def _backlog(self, subscription: Subscription) -> Json:
+        backlog = size = since = 0
+        if isinstance(subscription, PersistentSubscription):
+            cursor = subscription.cursor
+            backlog = cursor.backlog()
+            size = estimated_backlog(subscription.topic, cursor.mark_delete) if self._backlog_size else -1
+            if self._earliest_time:
+                since = publish_time(subscription.topic, cursor.ledger.next(cursor.mark_delete)) if backlog else -1
+        return {
+            "msgBacklog": backlog,
+            "backlogSize": size,
+            "earliestMsgPublishTimeInBacklog": since,
+            "msgBacklogNoDelayed": backlog,
+        }
+
+    def _times(self, subscription: Subscription) -> Json:
+        if not isinstance(subscription, PersistentSubscription):
+            return dict.fromkeys(SUBSCRIPTION_TIMES, 0)
+        ends: list[PersistentSubscription | Consumer] = [subscription, *subscription.consumers]
+        times = (
+            max(end.flow_ms for end in ends),
+            max(end.consumed_ms for end in ends),
+            max(end.acked_ms for end in ends),
+            subscription.mark_delete_advanced_ms,
+        )
+        return dict(zip(SUBSCRIPTION_TIMES, times, strict=True))
+
+    def _kept(self, subscription: Subscription) -> Json:
+        if not isinstance(subscription, PersistentSubscription):
+            return {"subscriptionProperties": {}}
+        ranges = sum(1 for _ in subscription.cursor.holes.ranges())
+        return {
+            "nonContiguousDeletedMessagesRanges": ranges,
+            "subscriptionProperties": subscription.cursor.cursor_properties,
+        }
+
+    def consumer(self, consumer: Consumer) -> Json:
+        """One consumer."""
+        rate = self._rates.of(consumer)
+        return {
+            "msgRateOut": rate.messages,
+            "msgThroughputOut": rate.bytes,
+            "bytesOutCounter": consumer.bytes_out,
+            "msgOutCounter": consumer.messages_out,
+            "msgRateRedeliver": 0.0,
+            "messageAckRate": 0.0,
+            "chunkedMessageRate": 0.0,
+            "consumerName": consumer.name,
+            "availablePermits": consumer.permits,
+            "unackedMessages": consumer.unacked,
+            "avgMessagesPerEntry": consumer.messages_per_entry,
+            "blockedConsumerOnUnackedMsgs": False,
+            **NO_DRAINING,
+            "address": consumer.client.address,
+            "connectedSince": time_text(consumer.connected_ms),
+            "clientVersion": consumer.client.client_version,
+            "lastAckedTimestamp": consumer.acked_ms,
+            "lastConsumedTimestamp": consumer.consumed_ms,
+            "firstMessagesSentTimestamp": consumer.first_sent_ms,
+            "lastConsumedFlowTimestamp": consumer.flow_ms,
+            "firstConsumedFlowTimestamp": consumer.first_consumed_flow_ms,
+            "metadata": consumer.metadata,
+            "lastAckedTime": time_text(consumer.acked_ms),
+            "lastConsumedTime": time_text(consumer.consumed_ms),
+        }
+
+
+def earliest(subscriptions: dict[str, Json]) -> int:
+    """The oldest of what the subscriptions still have to deliver; 0 when it was not asked for."""
+    times = [each["earliestMsgPublishTimeInBacklog"] for each in subscriptions.values()]
+    return min((time for time in times if time > 0), default=0)
+
+
+def holes(subscriptions: dict[str, Json]) -> Json:
+    """The ranges that were acknowledged out of order, of all subscriptions."""
+    field = "nonContiguousDeletedMessagesRanges"
+    return {field: sum(each[field] for each in subscriptions.values())}
+
+
+def estimated_backlog(topic: PersistentTopic, mark_delete: Position) -> int:
+    """The bytes after a position, taking every entry of its ledger for one of average size, as Pulsar does."""
+    ledgers = topic.ledger.ledgers
+    size = sum(ledger.size for ledger in ledgers.values() if ledger.id >= mark_delete.ledger_id)
+    ledger = ledgers.get(mark_delete.ledger_id)
+    if ledger is None or not ledger.count:
+        return size
+    return size - (mark_delete.entry_id + 1) * (ledger.size // ledger.count)
+
+
+def publish_time(topic: PersistentTopic, position: Position) -> int:
+    """When the entry there was published, by its producer's clock; 0 when nobody can tell."""
+    if not topic.ledger.is_valid(position):
+        return 0
+    try:
+        return parse_metadata(topic.ledger.read_now(position)).publish_time
+    except (EntryError, BrokerServiceError):
+        return 0
+
+
+def last_publish_ms(topic: PersistentTopic) -> int:
+    """When the last entry was published; 0 when none was since the topic was loaded."""
+    return publish_time(topic, topic.ledger.last_confirmed) if topic.messages_in else 0
