@@ -1,0 +1,136 @@
+"""scripts/bench: measures a broker's start, its memory, and what a message costs it."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+
+from . import report
+from .accounting import ProcessGoneError
+from .brokers import ROOT, Broker, BrokerError, Launch, pulsarium_command, running
+from .measure import MeasureError, alternate, measure_start
+from .programs import BY_NAME, PROGRAMS
+
+ABOUT = """\
+Measures `pulsarium serve` in a process of its own, with clients in processes of their own: seconds from launch to the
+answered CONNECT and to the ready line, idle memory, and for each program the rate and the broker's CPU time (user and
+system, all threads) for each message. Figures are medians over the repetitions; warm-up runs come before and are not
+counted. Programs named raw-... use a bare socket, so that the client is not the limit; the others use the official
+Python client. "busy" says how many cores broker and client used: whoever is near 1 was the limit.
+
+  scripts/bench                                     everything, a minute or two
+  scripts/bench --quick                             a look: few messages, one run; too short for judging
+  scripts/bench publish-unbatched send-sync         only these programs (--list names them), no start-up figures
+  scripts/bench --json FILE                         the figures of every run too, "-" for standard output
+  scripts/bench --against pulsar                    the same on a real broker, in turn, with the ratio of the medians;
+                                                    five minutes (scripts/reference-pulsar: JDK and mvn needed)
+  scripts/bench --against pulsar://HOST:PORT,http://HOST:PORT,PID    the same on one that runs already
+  scripts/bench --on pulsar://HOST:PORT,http://HOST:PORT,PID         a broker that runs already, in Pulsarium's place
+
+A ratio is the other broker's median over Pulsarium's. The targets are for two cores with nothing else to do.
+"""
+
+
+BUSY_LOAD = 0.7
+
+
+def arguments() -> argparse.Namespace:
+    layout = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser("bench", description=ABOUT, formatter_class=layout)
+    parser.add_argument("programs", nargs="*", metavar="PROGRAM", help="measure only these")
+    parser.add_argument("--quick", action="store_true", help="few messages, one run, no warm-up")
+    parser.add_argument("--json", metavar="FILE", help='write the figures as JSON; "-" in the place of the table')
+    parser.add_argument("--against", metavar="BROKER", help='"pulsar", or URL,URL,PID of one that runs')
+    parser.add_argument("--on", metavar="BROKER", help="URL,URL,PID of one that runs, in the place of a new one")
+    parser.add_argument("--repetitions", type=int, metavar="N", help="runs that count (default: 3)")
+    parser.add_argument("--warm-ups", type=int, metavar="N", help="runs before them (default: 1; 2 with --against)")
+    parser.add_argument("--check", action="store_true", help="exit 1 when a target is missed")
+    parser.add_argument("--list", action="store_true", help="name the programs and measure nothing")
+    options = parser.parse_args()
+    if unknown := set(options.programs) - set(BY_NAME):
+        parser.error(f"no such program: {', '.join(sorted(unknown))} (--list names them)")
+    if options.repetitions is None:
+        options.repetitions = 1 if options.quick else 3
+    if options.warm_ups is None:
+        # A JVM is compiled while it runs: its first runs say little.
+        options.warm_ups = 0 if options.quick else 2 if options.against else 1
+    if options.repetitions < 1 or options.warm_ups < 0:
+        parser.error("at least one run must count")
+    return options
+
+
+def say(text: str) -> None:
+    """Progress, out of the way of the figures."""
+    print(text, file=sys.stderr, flush=True)
+
+
+def commands(options: argparse.Namespace) -> dict[str, list[str]]:
+    """How to start each broker that does not run already."""
+    own = {} if options.on else {"pulsarium": pulsarium_command()}
+    reference = {"pulsar": [str(ROOT / "scripts" / "reference-pulsar")]} if options.against == "pulsar" else {}
+    return own | reference
+
+
+def given(options: argparse.Namespace) -> dict[str, Broker]:
+    """The brokers that run already."""
+    on = {"given": running(options.on)} if options.on else {}
+    against = {"pulsar": running(options.against)} if options.against and options.against != "pulsar" else {}
+    return on | against
+
+
+def measure(options: argparse.Namespace) -> report.Results:
+    startable, brokers = commands(options), given(options)
+    names = ["given" if options.on else "pulsarium", *(["pulsar"] if options.against else [])]
+    results = report.Results(names)
+    if results.machine["load"] > BUSY_LOAD:
+        say(f"the machine is busy (load {results.machine['load']:.1f}): expect worse figures than it can give")
+    if not options.programs:
+        for name, command in startable.items():
+            say(f"starting {name}")
+            # The first launch reads everything from disk, and compiles what is not compiled yet.
+            launches = [measure_start(command) for _ in range(options.repetitions + (not options.quick))]
+            results.starts[name] = launches[-options.repetitions :]
+    with ExitStack() as stack:
+        for name, command in startable.items():
+            launch = Launch(command)
+            stack.callback(launch.stop)
+            brokers[name] = launch.broker
+        ordered = {name: brokers[name] for name in names}
+        for program in PROGRAMS:
+            if options.programs and program.name not in options.programs:
+                continue
+            say(f"running {program.name}")
+            count = program.quick if options.quick else program.count
+            results.programs[program.name] = alternate(
+                program, ordered, count, options.warm_ups, options.repetitions, f"{os.getpid()}"
+            )
+    return results
+
+
+def main() -> int:
+    options = arguments()
+    if options.list:
+        for program in PROGRAMS:
+            print(f"{program.name:30} {program.title}, {program.count:,} a run")
+        return 0
+    try:
+        results = measure(options)
+    except (BrokerError, MeasureError, ProcessGoneError) as error:
+        say(f"bench: {error}")
+        return 2
+    text = json.dumps(report.as_json(results), indent=1)
+    if options.json == "-":
+        print(text)
+    else:
+        print(report.table(results))
+        if options.json:
+            Path(options.json).write_text(text + "\n")
+    return 1 if options.check and any(figure.met is False for figure in results.figures()) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,142 @@
+"""The brokers under measurement: started here and timed while they start, or running already and only named."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+ROOT = Path(__file__).resolve().parent.parent
+POLL_SECONDS = 0.005
+START_SECONDS = 90  # a real broker takes ten
+# A CONNECT frame: protocol version 21, client version "bench".
+CONNECT = bytes.fromhex("00000011 0000000d 0802 1209 0a0562656e6368 2015")
+
+
+class BrokerError(RuntimeError):
+    """A broker that does not start, or is not named as it should be; the text is for the user."""
+
+
+@dataclass(frozen=True)
+class Broker:
+    """Where it is and which process pays for it."""
+
+    service_url: str
+    admin_url: str
+    pid: int
+
+
+def running(text: str) -> Broker:
+    """`pulsar://HOST:PORT,http://HOST:PORT,PID` -> Broker."""
+    parts = [part.strip().rstrip("/") for part in text.split(",")]
+    if (
+        len(parts) != 3
+        or not parts[0].startswith("pulsar://")
+        or not parts[1].startswith("http")
+        or not parts[2].isdigit()
+    ):
+        raise BrokerError(f"{text!r} is not of the form pulsar://HOST:PORT,http://HOST:PORT,PID")
+    return Broker(parts[0], parts[1], int(parts[2]))
+
+
+class Launch:
+    """A broker in a process of its own, from the launch to `stop`.
+
+    `command` starts one that takes the options of `pulsarium serve` and says that it is ready as that does.
+    `connect_seconds` and `ready_seconds`: from the launch to the answered CONNECT, and to the ready line.
+    """
+
+    def __init__(self, command: Sequence[str]) -> None:
+        self._folder = tempfile.TemporaryDirectory(prefix="pulsarium-bench-")
+        ready = Path(self._folder.name, "ready.json")
+        self._log = Path(self._folder.name, "log")
+        port, http_port = free_port(), free_port()
+        self._said_ready = threading.Event()
+        with self._log.open("wb") as log:
+            begin = time.perf_counter()
+            self._process = subprocess.Popen(
+                [*command, "--port", str(port), "--http-port", str(http_port), "--ready-file", str(ready)],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                # As a user starts it: without the path that finds this package.
+                env={key: value for key, value in os.environ.items() if key != "PYTHONPATH"},
+            )
+        assert self._process.stdout is not None
+        self._listener = threading.Thread(target=self._listen, args=(self._process.stdout, begin), daemon=True)
+        self._listener.start()
+        try:
+            self._await_connected(port)
+            self.connect_seconds = time.perf_counter() - begin
+            self._await_ready_line()
+            told = json.loads(ready.read_text())
+        except BaseException:
+            self.stop()
+            raise
+        self.broker = Broker(told["service_url"].rstrip("/"), told["admin_url"].rstrip("/"), told["pid"])
+
+    def stop(self) -> None:
+        self._process.terminate()
+        try:
+            self._process.wait(30)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._listener.join()  # ends with the pipe
+        self._folder.cleanup()
+
+    def _listen(self, output: IO[bytes], begin: float) -> None:
+        """Notes when the ready line comes, and goes on reading so that the broker never waits for a full pipe."""
+        with output:
+            for line in output:
+                if not self._said_ready.is_set() and b" ready pulsar://" in line:
+                    self.ready_seconds = time.perf_counter() - begin
+                    self._said_ready.set()
+
+    def _await_connected(self, port: int) -> None:
+        deadline = time.monotonic() + START_SECONDS
+        while not _answers_connect(port):
+            self._check_alive(deadline)
+            time.sleep(POLL_SECONDS)
+
+    def _await_ready_line(self) -> None:
+        deadline = time.monotonic() + START_SECONDS
+        while not self._said_ready.wait(0.1):
+            self._check_alive(deadline)
+
+    def _check_alive(self, deadline: float) -> None:
+        code = self._process.poll()
+        if code is None and time.monotonic() < deadline:
+            return
+        what = f"did not start in {START_SECONDS} s" if code is None else f"exited with {code}"
+        raise BrokerError(f"the broker {what}; its log ends:\n{self._log.read_text(errors='replace')[-3000:]}")
+
+
+def pulsarium_command() -> list[str]:
+    """What a user types, where it is installed beside this Python."""
+    installed = Path(sys.executable).with_name("pulsarium")
+    return [str(installed), "serve"] if installed.exists() else [sys.executable, "-P", "-m", "pulsarium", "serve"]
+
+
+def _answers_connect(port: int) -> bool:
+    try:
+        with socket.create_connection(("127.0.0.1", port), timeout=5) as connection:
+            connection.sendall(CONNECT)
+            return len(connection.recv(9)) == 9  # its size words and the type of the command
+    except OSError:
+        return False
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port: int = listener.getsockname()[1]
+        return port

@@ -1,0 +1,88 @@
+"""Measuring programs on the official Python client (its core is the C++ client), written as an application would."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pulsar
+
+from .work import Done, Timed, Work
+
+SUBSCRIPTION = "bench"
+
+
+def client(work: Work) -> Any:
+    return pulsar.Client(work.service_url, logger=pulsar.ConsoleLogger(pulsar.LoggerLevel.Error))
+
+
+def producer(of: Any, work: Work, *, batched: bool) -> Any:
+    """With the client's own defaults: 1000 messages in flight, batches of up to 128 KiB or 10 ms."""
+    return of.create_producer(work.topic, batching_enabled=batched, block_if_queue_full=True)
+
+
+def send_all(through: Any, work: Work) -> None:
+    """Sends `count` messages without waiting for each, then waits for all; raises when the last was not taken.
+
+    No callbacks in Python: they cost the client twice what sending does, and it would be the limit.
+    """
+    payload = b"x" * work.size
+    for _ in range(work.count):
+        through.send_async(payload, None)
+    through.flush()
+    if through.last_sequence_id() != work.count - 1:
+        raise RuntimeError(f"the last message taken is {through.last_sequence_id()} of {work.count}")
+
+
+def publish(work: Work, *, batched: bool) -> Timed:
+    through = producer(client(work), work, batched=batched)
+
+    def timed() -> Done:
+        send_all(through, work)
+        return Done(work.count)
+
+    return timed
+
+
+def consume(work: Work, *, kind: Any, batched: bool) -> Timed:
+    """A backlog of `count` messages received and acknowledged one by one; closing the consumer sends the last acks."""
+    connected = client(work)
+    connected.subscribe(work.topic, SUBSCRIPTION, consumer_type=kind).close()
+    filling = producer(connected, work, batched=batched)
+    send_all(filling, work)
+    filling.close()
+
+    def timed() -> Done:
+        consumer = connected.subscribe(work.topic, SUBSCRIPTION, consumer_type=kind)
+        for _ in range(work.count):
+            consumer.acknowledge(consumer.receive(timeout_millis=20_000))
+        consumer.close()
+        return Done(work.count)
+
+    return timed
+
+
+def send_and_wait(work: Work) -> Timed:
+    through = producer(client(work), work, batched=False)
+    payload = b"x" * work.size
+    return lambda: one_by_one(work.count, lambda: through.send(payload))
+
+
+def last_message_id(work: Work) -> Timed:
+    connected = client(work)
+    consumer = connected.subscribe(work.topic, SUBSCRIPTION)
+    through = producer(connected, work, batched=False)
+    through.send(b"x" * work.size)
+    return lambda: one_by_one(work.count, consumer.get_last_message_id)
+
+
+def one_by_one(count: int, operation: Callable[[], object]) -> Done:
+    latencies = []
+    before = time.perf_counter()
+    for _ in range(count):
+        operation()
+        after = time.perf_counter()
+        latencies.append(after - before)
+        before = after
+    return Done(count, latencies)

@@ -1,0 +1,191 @@
+"""Measuring programs on a bare socket, lighter than any client, so that the broker is the limit and not the driver."""
+
+from __future__ import annotations
+
+import socket
+from collections import deque
+from collections.abc import Iterator
+from urllib.parse import urlsplit
+
+from pulsarium.proto import entry
+from pulsarium.proto.framing import FrameDecoder, frame
+from pulsarium.proto.generated.PulsarApi_pb2 import (
+    BaseCommand,
+    CommandAck,
+    CommandSubscribe,
+    MessageMetadata,
+)
+
+from .work import Done, Timed, Work
+
+READ = 256 * 1024
+FRAMES_PER_SEGMENT = 64
+WINDOW = 1000  # messages without a receipt, as an official producer's queue
+IDS_PER_ACK = 100  # as official clients group them
+PERMITS = 1000
+PRODUCER_ID = CONSUMER_ID = 0
+
+
+class RawDriverError(RuntimeError):
+    """The broker closed the connection or refused a command; the text says which."""
+
+
+class Connection:
+    """A blocking connection that has said CONNECT."""
+
+    def __init__(self, service_url: str) -> None:
+        url = urlsplit(service_url)
+        self.socket = socket.create_connection((url.hostname, url.port), timeout=30)
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._decoder = FrameDecoder()
+        self._commands: deque[bytes] = deque()
+        connect = BaseCommand(type=BaseCommand.CONNECT)
+        connect.connect.client_version = "bench"
+        connect.connect.protocol_version = 21
+        self.send(connect)
+        self.expect(BaseCommand.CONNECTED)
+
+    def send(self, command: BaseCommand) -> None:
+        self.socket.sendall(frame(command.SerializeToString()))
+
+    def read(self) -> list[bytes]:
+        """Waits for the broker; the serialized commands of all frames that came."""
+        while True:
+            data = self.socket.recv(READ)
+            if not data:
+                raise RawDriverError("the broker closed the connection")
+            if frames := self._decoder.feed(data):
+                return [command for command, _ in frames]
+            if self._decoder.error is not None:
+                raise self._decoder.error
+
+    def commands(self) -> Iterator[BaseCommand]:
+        """Commands as they come, for ever; each is parsed into the same object."""
+        command = BaseCommand()
+        while True:
+            while not self._commands:
+                self._commands.extend(self.read())
+            command.ParseFromString(self._commands.popleft())
+            yield command
+
+    def expect(self, *kinds: int) -> BaseCommand:
+        """The next command of one of these types, of which there must be one before an error."""
+        for command in self.commands():
+            if command.type in (BaseCommand.ERROR, BaseCommand.SEND_ERROR):
+                raise RawDriverError(str(command))
+            if command.type in kinds:
+                return command
+        raise AssertionError("commands() never ends")
+
+
+def publish_unbatched(work: Work) -> Timed:
+    """One frame a message, many frames a segment, at most WINDOW of them without a receipt."""
+    connection = Connection(work.service_url)
+    open_producer(connection, work.topic)
+    segments = list(send_segments(work))
+
+    def timed() -> Done:
+        confirmed = sent = 0
+        receipt = BaseCommand()
+        for segment, messages in segments:
+            while sent + messages - confirmed > WINDOW:
+                confirmed += count_receipts(connection.read(), confirmed, receipt)
+            connection.socket.sendall(segment)
+            sent += messages
+        while confirmed < sent:
+            confirmed += count_receipts(connection.read(), confirmed, receipt)
+        return Done(sent)
+
+    return timed
+
+
+def count_receipts(commands: list[bytes], first: int, into: BaseCommand) -> int:
+    """How many receipts; they must be those of the messages from number `first` on, in order."""
+    count = 0
+    for command in commands:
+        into.ParseFromString(command)
+        if into.type == BaseCommand.SEND_RECEIPT and into.send_receipt.sequence_id == first + count:
+            count += 1
+        elif into.type != BaseCommand.PING:
+            raise RawDriverError(f"message {first + count} was answered with {into}")
+    return count
+
+
+def send_segments(work: Work) -> Iterator[tuple[bytes, int]]:
+    """(bytes of up to 64 SEND frames, how many)."""
+    payload = b"x" * work.size
+    command = BaseCommand(type=BaseCommand.SEND)
+    command.send.producer_id = PRODUCER_ID
+    metadata = MessageMetadata(producer_name="bench", publish_time=1)
+    for start in range(0, work.count, FRAMES_PER_SEGMENT):
+        numbers = range(start, min(start + FRAMES_PER_SEGMENT, work.count))
+        frames = []
+        for number in numbers:
+            command.send.sequence_id = metadata.sequence_id = number
+            frames.append(frame(command.SerializeToString(), entry.build(metadata, payload)))
+        yield b"".join(frames), len(numbers)
+
+
+def consume_shared(work: Work) -> Timed:
+    """A backlog of `count` messages, taken by one Shared consumer and acknowledged a hundred ids at a time."""
+    subscribe(connection := Connection(work.service_url), work.topic)
+    connection.socket.close()
+    publish_unbatched(work)()
+
+    def timed() -> Done:
+        connection = Connection(work.service_url)
+        subscribe(connection, work.topic)
+        flow = BaseCommand(type=BaseCommand.FLOW)
+        flow.flow.consumer_id = CONSUMER_ID
+        flow.flow.messagePermits = PERMITS
+        connection.send(flow)
+        flow.flow.messagePermits = PERMITS // 2
+        ack = empty_ack()
+        received = 0
+        for command in connection.commands():
+            if command.type != BaseCommand.MESSAGE:
+                continue
+            received += 1
+            told = command.message.message_id
+            ack.ack.message_id.add(ledgerId=told.ledgerId, entryId=told.entryId)
+            if received % (PERMITS // 2) == 0:
+                connection.send(flow)
+            if received == work.count:
+                break
+            if received % IDS_PER_ACK == 0:
+                connection.send(ack)
+                ack = empty_ack()
+        # Only the last group asks for a response: when it comes, the broker has taken all the others too.
+        ack.ack.request_id = 2
+        connection.send(ack)
+        connection.expect(BaseCommand.ACK_RESPONSE)
+        return Done(received)
+
+    return timed
+
+
+def empty_ack() -> BaseCommand:
+    command = BaseCommand(type=BaseCommand.ACK)
+    command.ack.consumer_id = CONSUMER_ID
+    command.ack.ack_type = CommandAck.Individual
+    return command
+
+
+def subscribe(connection: Connection, topic: str) -> None:
+    command = BaseCommand(type=BaseCommand.SUBSCRIBE)
+    command.subscribe.topic = topic
+    command.subscribe.subscription = "bench"
+    command.subscribe.subType = CommandSubscribe.Shared
+    command.subscribe.consumer_id = CONSUMER_ID
+    command.subscribe.request_id = 1
+    connection.send(command)
+    connection.expect(BaseCommand.SUCCESS)
+
+
+def open_producer(connection: Connection, topic: str) -> None:
+    command = BaseCommand(type=BaseCommand.PRODUCER)
+    command.producer.topic = topic
+    command.producer.producer_id = PRODUCER_ID
+    command.producer.request_id = 1
+    connection.send(command)
+    connection.expect(BaseCommand.PRODUCER_SUCCESS)

@@ -1,0 +1,166 @@
+"""scripts/reference-pulsar: a real Apache Pulsar 4.2.4 standalone on loopback, in the foreground."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+from bench.brokers import free_port
+from pulsarium.cli.ready import ready_content, write_ready_file
+
+HERE = Path(__file__).resolve().parent
+CONFIG = HERE.parent.parent / "tests" / "transcripts" / "standalone.conf"
+READY_SECONDS = 90
+STOP_SECONDS = 25
+
+ABOUT = """\
+Starts a real Apache Pulsar 4.2.4 standalone on loopback, in the foreground, with the settings the transcripts were
+recorded with. Options and ready file are those of `pulsarium serve`, so it can stand in for it. Needs a JDK 17 or
+later and mvn; the first start fetches about 250 MB of jars from Maven Central. Ready after about ten seconds.
+"""
+
+# What Pulsar reaches into the JDK for by reflection: Netty's direct memory, jline, and its own memory metrics.
+OPENED = (
+    "java.base/java.io",
+    "java.base/java.lang",
+    "java.base/java.nio",
+    "java.base/java.util.zip",
+    "java.base/jdk.internal.misc",
+    "java.base/jdk.internal.platform",
+    "java.base/sun.net",
+    "java.management/sun.management",
+    "jdk.management/com.sun.management.internal",
+)
+
+
+def arguments() -> argparse.Namespace:
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "pulsar-reference")
+    layout = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser("reference-pulsar", description=ABOUT, formatter_class=layout)
+    parser.add_argument("--port", type=int, default=6650, help="binary protocol; 0 takes a free one (default: 6650)")
+    parser.add_argument("--http-port", type=int, default=8080, help="admin API; 0 takes a free one (default: 8080)")
+    parser.add_argument("--config", type=Path, default=CONFIG, help="a broker.conf; its port keys are overridden")
+    parser.add_argument(
+        "--data", type=Path, metavar="DIR", help="keep its data here; otherwise it is removed at the end"
+    )
+    parser.add_argument(
+        "--ready-file", type=Path, metavar="FILE", help="written when it serves: URLs and the pid, as JSON"
+    )
+    parser.add_argument("--cache", type=Path, default=cache, metavar="DIR", help=f"for the jars (default: {cache})")
+    parser.add_argument("--log-level", default="warn", help="of its log, on standard error (default: warn)")
+    return parser.parse_args()
+
+
+def fetch(cache: Path) -> Path:
+    """The folder with the jars, filled when it is not complete."""
+    jars, complete = cache / "lib", cache / "lib" / ".complete"
+    if not complete.exists():
+        if shutil.which("mvn") is None:
+            sys.exit("reference-pulsar: mvn is needed to fetch Pulsar's jars")
+        # Group ids go into the names: some of Pulsar's jars differ in nothing else.
+        goal = ["dependency:copy-dependencies", "-DincludeScope=runtime", "-Dmdep.prependGroupId=true"]
+        target = f"-DoutputDirectory={jars}"
+        subprocess.run(["mvn", "-B", "-q", "-f", str(HERE / "pom.xml"), *goal, target], check=True, stdout=sys.stderr)
+        complete.touch()
+    return jars
+
+
+def rendered(config: Path, port: int, http_port: int) -> str:
+    """The configuration with these ports."""
+    keys = ("brokerServicePort=", "webServicePort=")
+    kept = [line for line in config.read_text().splitlines() if not line.startswith(keys)]
+    return "\n".join([*kept, f"{keys[0]}{port}", f"{keys[1]}{http_port}", ""])
+
+
+def java(options: argparse.Namespace, jars: Path, data: Path, conf: Path) -> list[str]:
+    opens = [word for package in OPENED for word in ("--add-opens", f"{package}=ALL-UNNAMED")]
+    drivers = "org.apache.pulsar.metadata.bookkeeper.PulsarMetadata"
+    properties = {
+        "log4j.configurationFile": HERE / "log4j2.properties",
+        "log4j.shutdownHookEnabled": "false",
+        "log4j2.is.webapp": "false",
+        "reference.log.level": options.log_level,
+        "java.net.preferIPv4Stack": "true",
+        "io.netty.tryReflectionSetAccessible": "true",
+        "bookkeeper.metadata.bookie.drivers": f"{drivers}BookieDriver",
+        "bookkeeper.metadata.client.drivers": f"{drivers}ClientDriver",
+    }
+    return [
+        "java",
+        *("-cp", f"{jars}/*", "-Xms1g", "-Xmx2g", "-XX:MaxDirectMemorySize=4g", *opens),
+        *(f"-D{key}={value}" for key, value in properties.items()),
+        *("org.apache.pulsar.PulsarStandaloneStarter", "--config", str(conf)),
+        *("--no-functions-worker", "--no-stream-storage"),
+        *("--metadata-dir", str(data / "metadata"), "--bookkeeper-dir", str(data / "bookkeeper")),
+        *("--bookkeeper-port", str(free_port())),
+    ]
+
+
+def await_ready(process: subprocess.Popen[bytes], admin_url: str) -> None:
+    """Until the namespace public/default exists: the last thing a standalone does before it is of use."""
+    deadline = time.monotonic() + READY_SECONDS
+    while time.monotonic() < deadline:
+        if process.poll() is not None:
+            sys.exit(f"reference-pulsar: the broker exited with {process.returncode}")
+        try:
+            with urllib.request.urlopen(f"{admin_url}/admin/v2/namespaces/public", timeout=5) as answer:
+                if "public/default" in json.load(answer):
+                    return
+        except (OSError, ValueError):
+            pass
+        time.sleep(0.1)
+    sys.exit(f"reference-pulsar: not ready in {READY_SECONDS} s")
+
+
+def serve(options: argparse.Namespace, data: Path) -> int:
+    port, http_port = options.port or free_port(), options.http_port or free_port()
+    service_url, admin_url = f"pulsar://127.0.0.1:{port}", f"http://127.0.0.1:{http_port}"
+    data.mkdir(parents=True, exist_ok=True)
+    conf = data / "standalone.conf"
+    conf.write_text(rendered(options.config, port, http_port))
+    process = subprocess.Popen(java(options, fetch(options.cache), data, conf), cwd=data, stdout=sys.stderr)
+    try:
+        await_ready(process, admin_url)
+        if options.ready_file:
+            write_ready_file(options.ready_file, ready_content(service_url, admin_url, process.pid))
+        print(f"pulsar ready {service_url} {admin_url}", flush=True)
+        return process.wait()
+    except KeyboardInterrupt:
+        return 0
+    finally:
+        stop(process)
+
+
+def stop(process: subprocess.Popen[bytes]) -> None:
+    if process.poll() is None:
+        process.terminate()
+        try:
+            process.wait(STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def main() -> int:
+    options = arguments()
+
+    # SIGTERM ends it as Ctrl-C does, through the clean-up.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    if options.data:
+        return serve(options, options.data.resolve())
+    with tempfile.TemporaryDirectory(prefix="reference-pulsar-") as folder:
+        return serve(options, Path(folder))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,28 @@
+"""What a measuring program is told, and what it tells."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Work:
+    """`count` operations on `topic` of the broker at `service_url`, with payloads of `size` bytes."""
+
+    service_url: str
+    topic: str
+    count: int
+    size: int
+
+
+@dataclass(frozen=True)
+class Done:
+    """What was done: operations, and, where each was waited for, the seconds each took."""
+
+    operations: int
+    latencies: list[float] = field(default_factory=list)
+
+
+Timed = Callable[[], Done]
+"""The part of a program that is measured; everything before it is preparation."""

@@ -1,0 +1,42 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+
+import pytest
+
+from bench.accounting import ProcessGoneError, cpu_seconds, memory
+
+
+def test_cpu_is_user_and_system_time_of_the_process() -> None:
+    mine = os.times()
+    before = mine.user + mine.system
+    assert cpu_seconds(os.getpid()) == pytest.approx(before, abs=0.5)
+
+
+def test_cpu_grows_with_work_and_not_with_time() -> None:
+    before = cpu_seconds(os.getpid())
+    clock = time.process_time()
+    sum(range(200_000))
+    spent = time.process_time() - clock
+    assert spent <= cpu_seconds(os.getpid()) - before
+
+
+def test_memory_counts_what_a_process_holds() -> None:
+    before = memory(os.getpid())
+    held = bytearray(b"x") * 30_000_000
+    after = memory(os.getpid())
+    assert after.anonymous - before.anonymous > 25_000_000
+    assert after.resident >= after.anonymous
+    assert held
+
+
+def test_a_process_that_is_gone() -> None:
+    process = subprocess.Popen([sys.executable, "-S", "-c", ""])
+    process.wait()
+    with pytest.raises(ProcessGoneError):
+        cpu_seconds(process.pid)
+    with pytest.raises(ProcessGoneError):
+        memory(process.pid)

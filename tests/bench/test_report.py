@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+import pytest
+
+from bench.accounting import Memory
+from bench.measure import Run, Start
+from bench.report import MB, Results, as_json, percentile, table
+
+
+def run(cpu: float, *latencies: float) -> Run:
+    return Run(operations=1000, seconds=0.1, broker_cpu=cpu, client_cpu=0.05, latencies=latencies)
+
+
+@pytest.fixture
+def results() -> Results:
+    both = Results(["pulsarium", "pulsar"])
+    both.starts = {
+        "pulsarium": [Start(seconds, seconds + 0.1, Memory(50 * MB, 30 * MB)) for seconds in (0.3, 0.6, 0.2)]
+    }
+    both.programs = {
+        "publish-unbatched": {
+            "pulsarium": [run(0.01), run(0.02), run(0.012)],
+            "pulsar": [run(0.06), run(0.03), run(0.048)],
+        },
+        "send-sync": {"pulsarium": [run(0.01, 0.001, 0.003, 0.002)], "pulsar": [run(0.01, 0.01)]},
+    }
+    return both
+
+
+def test_medians_ratios_and_targets(results: Results) -> None:
+    figures = {f.name: f for f in results.figures()}
+    cpu = figures["publish-unbatched.cpu"]
+    assert cpu.median("pulsarium") == pytest.approx(12)
+    assert cpu.median("pulsar") == pytest.approx(48)
+    assert cpu.ratio == pytest.approx(4)
+    assert cpu.met is True
+    assert figures["start-connect"].median("pulsarium") == 0.3
+    assert figures["start-connect"].median("pulsar") is None
+    assert figures["start-connect"].ratio is None
+    assert figures["publish-unbatched.rate"].median("pulsarium") == pytest.approx(10_000)
+    assert figures["publish-unbatched.rate"].met is None
+    assert figures["publish-unbatched.broker-busy"].median("pulsarium") == pytest.approx(0.12)
+    assert figures["publish-unbatched.client-busy"].median("pulsarium") == pytest.approx(0.5)
+    assert figures["send-sync.p50"].median("pulsarium") == pytest.approx(2000)
+    assert figures["send-sync.p99"].median("pulsarium") == pytest.approx(3000)
+
+
+def test_a_target_that_is_missed(results: Results) -> None:
+    results.programs["publish-unbatched"]["pulsarium"] = [run(0.016)]
+    assert "<= 15  MISSED" in table(results)
+
+
+def test_the_table_has_a_block_for_each_quantity(results: Results) -> None:
+    lines = table(results).splitlines()
+    assert lines[0].split() == ["start", "and", "idle", "pulsarium", "pulsar", "ratio", "target"]
+    assert lines[1].split() == ["launch", "to", "CONNECTED", "0.30", "s", "-", "<=", "0.5"]
+    cpu = next(line for line in lines[6:] if line.startswith("publish, unbatched"))
+    assert cpu.split()[2:] == ["12.0", "us", "48.0", "us", "4.0x", "<=", "15"]
+
+
+def test_json_holds_every_run(results: Results) -> None:
+    told = as_json(results)
+    cpu = next(f for f in told["figures"] if f["figure"] == "publish-unbatched.cpu")
+    assert cpu["brokers"]["pulsarium"]["runs"] == pytest.approx([10, 20, 12])
+    assert (cpu["unit"], cpu["target"], cpu["met"]) == ("us", 15, True)
+    assert told["machine"]["cores"] > 0
+
+
+def test_one_broker_has_no_ratios(results: Results) -> None:
+    alone = Results(["pulsarium"], results.starts, {"send-sync": {"pulsarium": [run(0.01, 0.001)]}})
+    assert all(f.ratio is None for f in alone.figures())
+    assert "ratio" not in table(alone)
+
+
+def test_percentile() -> None:
+    assert percentile([], 50) == 0
+    assert percentile([3], 99) == 3
+    assert percentile(list(range(1, 101)), 99) == 99
+    assert percentile(list(range(1, 101)), 50) == 50
