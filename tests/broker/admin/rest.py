@@ -1,0 +1,106 @@
+"""REST calls without a port: an ASGI client for the admin application."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from pulsarium.broker.admin.app import AdminApp
+from pulsarium.broker.broker import Broker
+from tests.broker.wire import Bed
+
+NOTHING = object()
+ADMIN = "/admin/v2"
+TENANTS = f"{ADMIN}/tenants"
+NAMESPACES = f"{ADMIN}/namespaces"
+TOPICS = f"{ADMIN}/persistent/public/default"
+NON_PERSISTENT = f"{ADMIN}/non-persistent/public/default"
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What came back."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+    @property
+    def reason(self) -> str:
+        """Pulsar's own error."""
+        value = self.json
+        assert list(value) == ["reason"]
+        reason: str = value["reason"]
+        return reason
+
+
+class Rest:
+    """Calls as an admin client makes them."""
+
+    def __init__(self, broker: Broker) -> None:
+        self.app = AdminApp(broker)
+
+    async def call(self, method: str, url: str, value: Any = NOTHING, *, body: Any = b"", **headers: str) -> Answer:
+        """`value` is sent as JSON, `body` (bytes, or pieces of them) as it is. Headers as keywords."""
+        if value is not NOTHING:
+            body = json.dumps(value).encode()
+        pieces: Iterator[bytes] = iter([body] if isinstance(body, bytes) else body)
+        given = {"accept": "application/json", "host": "broker.example:8080", **headers}
+        if body:
+            given.setdefault("content_type", "application/json")
+        raw_path, _, query = url.partition("?")
+        scope = {
+            "type": "http",
+            "asgi": {"version": "3.0", "spec_version": "2.1"},
+            "http_version": "1.1",
+            "method": method,
+            "scheme": "http",
+            "path": raw_path,
+            "raw_path": raw_path.encode(),
+            "query_string": query.encode(),
+            "headers": [(name.replace("_", "-").encode(), text.encode()) for name, text in given.items()],
+        }
+        sent: list[Any] = []
+
+        async def receive() -> Any:
+            piece = next(pieces, None)
+            return {"type": "http.request", "body": piece or b"", "more_body": piece is not None}
+
+        async def send(event: Any) -> None:
+            sent.append(event)
+
+        await self.app(scope, receive, send)
+        start = sent[0]
+        return Answer(
+            start["status"],
+            {name.decode(): text.decode() for name, text in start["headers"]},
+            b"".join(event.get("body", b"") for event in sent[1:]),
+        )
+
+    async def get(self, url: str, **headers: str) -> Any:
+        """The JSON of something that is there."""
+        answer = await self.call("GET", url, **headers)
+        assert answer.status == 200, answer
+        return answer.json
+
+    async def done(self, method: str, url: str, value: Any = NOTHING) -> None:
+        """A change that is made."""
+        answer = await self.call(method, url, value)
+        assert (answer.status, answer.body) == (204, b""), answer
+
+    async def refused(self, method: str, url: str, value: Any = NOTHING) -> tuple[int, str]:
+        """Status and reason of a call that is refused."""
+        answer = await self.call(method, url, value)
+        assert answer.status >= 400, answer
+        return answer.status, answer.reason
+
+
+def rest_of(bed: Bed) -> Rest:
+    bed.broker.listening("pulsar://127.0.0.1:6650", "http://127.0.0.1:8080")
+    return Rest(bed.broker)

@@ -1,0 +1,85 @@
+"""Paths as clients send them, and what does not exist."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.broker.admin.rest import ADMIN, NAMESPACES, TENANTS, TOPICS, Rest
+
+
+async def test_a_slash_at_the_end_changes_nothing(rest: Rest) -> None:
+    assert await rest.get(f"{TENANTS}/") == await rest.get(TENANTS) == ["public", "pulsar"]
+
+
+async def test_an_encoded_slash_stays_inside_its_part(rest: Rest) -> None:
+    await rest.done("PUT", f"{TOPICS}/t")
+    await rest.done("PUT", f"{TOPICS}/t/subscription/a%2Fb%20c+d%2b%C3%A9")
+    assert await rest.get(f"{TOPICS}/t/subscriptions") == ["a/b c d+é"]
+    await rest.done("DELETE", f"{TOPICS}/t/subscription/a%2fb+c%20d%2B%c3%a9")
+    assert await rest.refused("PUT", f"{TOPICS}/a%2Fb") == (412, "Topic name is not valid")
+
+
+@pytest.mark.parametrize(
+    "path", ["/nope", "/admin/", f"{ADMIN}/nope", "/admin/v1/tenants", "/admin/tenants", "//x", "/%"]
+)
+async def test_an_unknown_path(rest: Rest, path: str) -> None:
+    answer = await rest.call("GET", path)
+    assert answer.status == 404
+    assert answer.headers["content-type"] == "application/json"
+    assert list(answer.json) == ["servlet", "message", "url", "status"]
+    assert answer.json["message"] == "Not Found"
+
+
+async def test_an_unknown_path_for_a_browser(rest: Rest) -> None:
+    answer = await rest.call("GET", "/<script>", accept="text/html,*/*;q=0.8")
+    assert answer.status == 404
+    assert answer.headers["content-type"] == "text/html;charset=iso-8859-1"
+    assert b"<title>Error 404 Not Found</title>" in answer.body
+    assert b"<script" not in answer.body
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "allow", "has_page"),
+    [
+        ("PATCH", f"{TENANTS}/public", "DELETE,POST,GET,OPTIONS,PUT", False),
+        ("DELETE", TENANTS, "GET,OPTIONS", False),
+        ("POST", TENANTS, "GET,OPTIONS", True),
+        ("GET", f"{TOPICS}/t", "DELETE,OPTIONS,PUT", True),
+    ],
+)
+async def test_a_wrong_method(rest: Rest, method: str, path: str, allow: str, has_page: bool) -> None:
+    answer = await rest.call(method, path)
+    assert (answer.status, answer.headers["allow"]) == (405, allow)
+    assert (answer.body != b"") == has_page
+    if has_page:
+        assert answer.json["message"] == "Method Not Allowed"
+
+
+async def test_options_and_head(rest: Rest) -> None:
+    options = await rest.call("OPTIONS", f"{TENANTS}/public")
+    assert (options.status, options.body) == (200, b"")
+    assert options.headers["allow"] == "HEAD,DELETE,POST,GET,OPTIONS,PUT"
+    head = await rest.call("HEAD", TENANTS)
+    assert head.status == 200
+    assert head.headers["content-length"] == str(len(json.dumps(["public", "pulsar"], separators=(",", ":"))))
+    assert (await rest.call("HEAD", f"{TENANTS}/nope")).status == 404
+
+
+async def test_what_pulsar_has_and_this_broker_not_yet(rest: Rest) -> None:
+    for method, path in (
+        ("GET", f"{NAMESPACES}/public/default/retention"),
+        ("POST", f"{TOPICS}/t/terminate"),
+        ("GET", f"{ADMIN}/bookies/all"),
+        ("GET", "/admin/v3/transactions/coordinators"),
+        ("DELETE", f"{NAMESPACES}/public/default/0x00000000_0x40000000"),
+    ):
+        assert await rest.refused(method, path) == (501, f"{method} {path} is not built yet in Pulsarium")
+
+
+async def test_functions_are_not_enabled(rest: Rest) -> None:
+    for path in ("/admin/v3/functions/connectors", "/admin/v2/worker/cluster", "/admin/v3/sinks/public/default/s"):
+        status, reason = await rest.refused("GET", path)
+        assert status == 409
+        assert reason.startswith("Pulsar Function Worker is not enabled")

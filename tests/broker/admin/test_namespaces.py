@@ -1,0 +1,157 @@
+"""/admin/v2/namespaces."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pulsarium.broker.config import Config
+from tests.broker.admin.rest import NAMESPACES, NON_PERSISTENT, TOPICS, Rest, rest_of
+from tests.broker.wire import TOPIC, Type, Wire, serving
+
+FRESH = {
+    "auth_policies": {"namespace_auth": {}, "destination_auth": {}, "subscription_auth_roles": {}},
+    "replication_clusters": ["standalone"],
+    "allowed_clusters": [],
+    "bundles": {"boundaries": ["0x00000000", "0x40000000", "0x80000000", "0xc0000000", "0xffffffff"], "numBundles": 4},
+    "backlog_quota_map": {},
+    "clusterDispatchRate": {},
+    "topicDispatchRate": {},
+    "subscriptionDispatchRate": {},
+    "replicatorDispatchRate": {},
+    "clusterSubscribeRate": {},
+    "publishMaxMessageRate": {},
+    "latency_stats_sample_rate": {},
+    "deleted": False,
+    "encryption_required": False,
+    "subscription_auth_mode": "None",
+    "offload_threshold": -1,
+    "offload_threshold_in_seconds": -1,
+    "schema_compatibility_strategy": "UNDEFINED",
+    "is_allow_auto_update_schema": True,
+    "schema_validation_enforced": False,
+    "subscription_types_enabled": [],
+    "properties": {},
+    "migrated": False,
+}
+
+
+@pytest.mark.parametrize("name", ["public/default", "pulsar/system"])
+async def test_the_namespaces_of_a_standalone(rest: Rest, name: str) -> None:
+    policies = await rest.get(f"{NAMESPACES}/{name}")
+    assert policies == FRESH
+    assert list(policies) == list(FRESH)
+
+
+async def test_a_namespaces_life(rest: Rest) -> None:
+    url = f"{NAMESPACES}/public/ok-._%3D%3A1"
+    assert await rest.refused("GET", url) == (404, "Namespace does not exist")
+    await rest.done("PUT", url)
+    assert await rest.refused("PUT", url) == (409, "Namespace already exists")
+    assert await rest.get(f"{NAMESPACES}/public") == ["public/default", "public/ok-._=:1"]
+    assert await rest.get(url) == FRESH
+    await rest.done("DELETE", url)
+    assert await rest.refused("DELETE", url) == (404, "Namespace public/ok-._=:1 does not exist.")
+    assert await rest.refused("GET", f"{NAMESPACES}/nope") == (404, "Tenant not found")
+
+
+async def test_policies_come_with_a_new_namespace(rest: Rest) -> None:
+    given = {
+        "retention_policies": {"retentionTimeInMinutes": 5, "retentionSizeInMB": 5},
+        "message_ttl_in_seconds": 60,
+        "bundles": {"boundaries": ["0x00000000", "0x80000000", "0xffffffff"], "numBundles": 2},
+        "unknown_policy": 1,
+    }
+    await rest.done("PUT", f"{NAMESPACES}/public/n", given)
+    policies = await rest.get(f"{NAMESPACES}/public/n")
+    del given["unknown_policy"]
+    assert policies == FRESH | given
+    order = list(policies)
+    assert order.index("message_ttl_in_seconds") == order.index("latency_stats_sample_rate") + 1
+    assert order.index("retention_policies") == order.index("deleted") - 1
+
+
+@pytest.mark.parametrize(
+    ("bundles", "count"),
+    [({"numBundles": 8}, 8), ({"numBundles": 3}, 3), ({"numBundles": 0}, 4), ({"numBundles": -1}, 4)],
+)
+async def test_bundles(rest: Rest, bundles: Any, count: int) -> None:
+    await rest.done("PUT", f"{NAMESPACES}/public/n", {"bundles": bundles})
+    shown = await rest.get(f"{NAMESPACES}/public/n/bundles")
+    assert shown["numBundles"] == count == len(shown["boundaries"]) - 1
+    if count == 8:
+        assert shown["boundaries"] == [f"0x{i}0000000" for i in "02468ace"] + ["0xffffffff"]
+    if count == 3:
+        assert shown["boundaries"] == ["0x00000000", "0x55555555", "0xaaaaaaaa", "0xffffffff"]
+
+
+@pytest.mark.parametrize(
+    ("url", "policies", "status", "reason"),
+    [
+        ("nope/n", None, 404, "Tenant does not exist"),
+        ("public/bad%20name", None, 412, "Namespace name is not valid"),
+        ("public/a%2Fb", None, 412, "Namespace name is not valid"),
+        (
+            "public/n",
+            {"bundles": {"boundaries": ["0x00", "0x01"], "numBundles": 1}},
+            400,
+            "Input bundles do not cover the whole hash range. first:0x00000000, last:0x00000001",
+        ),
+        (
+            "public/n",
+            {"replication_clusters": ["no-such-cluster"]},
+            403,
+            "Cluster [no-such-cluster] is not in the list of allowed clusters list for tenant [public]",
+        ),
+    ],
+)
+async def test_what_is_refused(rest: Rest, url: str, policies: Any, status: int, reason: str) -> None:
+    assert await rest.refused("PUT", f"{NAMESPACES}/{url}", policies) == (status, reason)
+
+
+@pytest.mark.parametrize("boundaries", [["x"], "0x00000000", [None], [[]]])
+async def test_boundaries_that_are_none(rest: Rest, boundaries: Any) -> None:
+    status, _ = await rest.refused("PUT", f"{NAMESPACES}/public/n", {"bundles": {"boundaries": boundaries}})
+    assert status == 400
+
+
+async def test_topics_of_both_kinds(rest: Rest, wire: Wire) -> None:
+    await rest.done("PUT", f"{TOPICS}/b")
+    await rest.done("PUT", f"{TOPICS}/a/partitions", 2)
+    await rest.done("PUT", f"{NON_PERSISTENT}/c")
+    persistent = [f"persistent://public/default/{name}" for name in ("a-partition-0", "a-partition-1", "b")]
+    other = ["non-persistent://public/default/c"]
+    topics = f"{NAMESPACES}/public/default/topics"
+    assert await rest.get(topics) == await rest.get(f"{topics}?mode=PERSISTENT") == persistent
+    assert await rest.get(f"{topics}?mode=NON_PERSISTENT") == other
+    assert sorted(await rest.get(f"{topics}?mode=ALL")) == sorted(persistent + other)
+    assert (await rest.call("GET", f"{topics}?mode=wrong")).status == 404
+    assert await rest.refused("GET", f"{NAMESPACES}/public/nope/topics") == (404, "Namespace does not exist")
+
+
+async def test_a_namespace_with_topics_stays(rest: Rest) -> None:
+    await rest.done("PUT", f"{NON_PERSISTENT}/parts/partitions", 1)
+    url = f"{NAMESPACES}/public/default"
+    assert await rest.refused("DELETE", url) == (409, "Cannot delete non empty namespace")
+    await rest.done("DELETE", f"{NON_PERSISTENT}/parts/partitions")
+    await rest.done("PUT", f"{TOPICS}/t")
+    assert await rest.refused("DELETE", url) == (409, "Cannot delete non empty namespace")
+
+
+async def test_a_namespace_is_deleted_by_force_with_its_clients() -> None:
+    async with serving(Config(forceDeleteNamespaceAllowed=True)) as bed:
+        rest, wire = rest_of(bed), await bed.connect()
+        await wire.producer()
+        await rest.done("DELETE", f"{NAMESPACES}/public/default?force=true")
+        await wire.expect(Type.CLOSE_PRODUCER)
+        assert await rest.get(f"{NAMESPACES}/public") == []
+
+
+@pytest.mark.req("B-50")
+async def test_a_namespace_is_unloaded(rest: Rest, wire: Wire) -> None:
+    await wire.producer()
+    await wire.subscribe(TOPIC.replace("persistent", "non-persistent"))
+    await rest.done("PUT", f"{NAMESPACES}/public/default/unload")
+    assert {(await wire.next()).command.type for _ in range(2)} == {Type.CLOSE_PRODUCER, Type.CLOSE_CONSUMER}
+    assert await rest.refused("PUT", f"{NAMESPACES}/public/nope/unload") == (404, "Namespace not found")

@@ -1,0 +1,98 @@
+"""Stats of partitions, added up."""
+
+from __future__ import annotations
+
+from tests.broker.admin.rest import NON_PERSISTENT, TOPICS, Rest
+from tests.broker.wire import Bed, Shared, Wire, plain
+
+PARTS = [f"persistent://public/default/p-partition-{i}" for i in range(3)]
+URL = f"{TOPICS}/p/partitioned-stats"
+
+
+async def used(rest: Rest, wire: Wire) -> None:
+    """Three partitions, a producer and a consumer on each, with 1, 2 and 3 messages."""
+    await rest.done("PUT", f"{TOPICS}/p/partitions", 3)
+    for index, name in enumerate(PARTS):
+        await wire.producer(name, index, producer_name="p")
+        await wire.subscribe(name, type=Shared, consumer_id=index, consumer_name="c")
+        await wire.publish(*[plain(b"x" * 10)] * (index + 1), producer_id=index)
+
+
+async def test_added_up(rest: Rest, wire: Wire) -> None:
+    await used(rest, wire)
+    for index in range(3):
+        await wire.flow(100, consumer_id=index)
+    await wire.messages(6)
+    stats = await rest.get(URL)
+    each = stats["partitions"]
+    assert list(each) == PARTS
+    assert [partition["msgInCounter"] for partition in each.values()] == [1, 2, 3]
+    assert (stats["msgInCounter"], stats["msgOutCounter"]) == (6, 6)
+    assert stats["storageSize"] == sum(partition["storageSize"] for partition in each.values()) > 0
+    assert stats["backlogQuotaLimitSize"] == -1
+    assert stats["oldestBacklogMessageAgeSeconds"] == 0
+    assert stats["metadata"] == {"partitions": 3, "deleted": False}
+    assert list(stats)[-2:] == ["metadata", "partitions"]
+    assert not {"ownerBroker", "deduplicationStatus"} & stats.keys()
+    (publisher,) = stats["publishers"]
+    assert list(publisher) == [
+        "msgRateIn",
+        "msgThroughputIn",
+        "averageMsgSize",
+        "chunkedMessageRate",
+        "producerId",
+        "supportsPartialProducer",
+    ]
+    subscription = stats["subscriptions"]["sub"]
+    assert (subscription["type"], subscription["msgBacklog"], subscription["lastConsumedTimestamp"]) == ("Shared", 6, 0)
+    (consumer,) = subscription["consumers"]
+    assert (consumer["consumerName"], consumer["availablePermits"], consumer["unackedMessages"]) == ("c", 294, 6)
+    assert consumer["lastConsumedTime"] == "1970-01-01T00:00:00Z"
+    assert consumer["firstConsumedFlowTimestamp"] > 0
+    assert not {"address", "connectedSince", "clientVersion", "metadata"} & consumer.keys()
+
+
+async def test_without_the_single_ones(rest: Rest, wire: Wire) -> None:
+    await used(rest, wire)
+    assert (await rest.get(f"{URL}?perPartition=false"))["partitions"] == {}
+
+
+async def test_partial_producers_are_one(rest: Rest, bed: Bed) -> None:
+    wire = await bed.connect(flags=["supports_partial_producer"])
+    await used(rest, wire)
+    (publisher,) = (await rest.get(URL))["publishers"]
+    assert (publisher["producerName"], publisher["supportsPartialProducer"]) == ("p", True)
+
+
+async def test_partitions_that_are_unlike(rest: Rest, wire: Wire) -> None:
+    """A subscription on one partition only, two consumers on another."""
+    await used(rest, wire)
+    await wire.subscribe(PARTS[1], type=Shared, consumer_id=8, consumer_name="d")
+    await wire.subscribe(PARTS[2], "other", consumer_id=9)
+    subscriptions = (await rest.get(URL))["subscriptions"]
+    assert [each["consumerName"] for each in subscriptions["sub"]["consumers"]] == ["c", "d"]
+    assert list(subscriptions) == ["sub", "other"]
+    assert "activeConsumerName" not in subscriptions["other"]
+
+
+async def test_non_persistent(rest: Rest, wire: Wire) -> None:
+    await rest.done("PUT", f"{NON_PERSISTENT}/p/partitions", 2)
+    for index in range(2):
+        await wire.producer(f"non-{PARTS[index]}", index)
+    stats = await rest.get(f"{NON_PERSISTENT}/p/partitioned-stats")
+    assert list(stats)[-6:] == ["msgDropRate", "metadata", "partitions", "publishers", "subscriptions", "replication"]
+    assert stats["publishers"][0]["msgDropRate"] == 0.0
+
+
+async def test_no_partitions_yet(rest: Rest) -> None:
+    await rest.done("PUT", f"{NON_PERSISTENT}/p/partitions", 2)
+    stats = await rest.get(f"{NON_PERSISTENT}/p/partitioned-stats")
+    assert stats["metadata"]["partitions"] == 2
+
+
+async def test_of_a_topic_without_partitions(rest: Rest) -> None:
+    await rest.done("PUT", f"{TOPICS}/t")
+    name = "persistent://public/default/t"
+    assert await rest.refused("GET", f"{TOPICS}/t/partitioned-stats") == (404, f"Partitioned Topic {name} not found")
+    refused = (404, f"Partitioned topic not found non-{name}")
+    assert await rest.refused("GET", f"{NON_PERSISTENT}/t/partitioned-stats") == refused

@@ -1,0 +1,88 @@
+"""/admin/v2/tenants."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pulsarium.broker.config import Config
+from tests.broker.admin.rest import NAMESPACES, TENANTS, Rest, rest_of
+from tests.broker.wire import serving
+
+INFO = {"adminRoles": ["admin"], "allowedClusters": ["standalone"]}
+
+
+async def test_a_tenants_life(rest: Rest) -> None:
+    assert await rest.refused("GET", f"{TENANTS}/t") == (404, "Tenant does not exist")
+    await rest.done("PUT", f"{TENANTS}/t", INFO)
+    assert await rest.refused("PUT", f"{TENANTS}/t", INFO) == (409, "Tenant already exist")
+    assert await rest.get(TENANTS) == ["public", "pulsar", "t"]
+    assert await rest.get(f"{TENANTS}/t") == INFO
+    changed = {"adminRoles": ["admin", "other"], "allowedClusters": ["standalone"]}
+    await rest.done("POST", f"{TENANTS}/t", {**changed, "unknownField": 1})
+    assert await rest.get(f"{TENANTS}/t") == changed
+    await rest.done("DELETE", f"{TENANTS}/t")
+    assert await rest.refused("DELETE", f"{TENANTS}/t") == (404, "Tenant doesn't exist")
+
+
+async def test_roles_that_are_not_given_are_not_shown(rest: Rest) -> None:
+    await rest.done("PUT", f"{TENANTS}/t", {"allowedClusters": ["standalone"]})
+    assert await rest.get(f"{TENANTS}/t") == {"allowedClusters": ["standalone"]}
+
+
+@pytest.mark.parametrize("name", ["bad%20tenant", "bad%2Ftenant", "bad$tenant", "%"])
+async def test_a_bad_name(rest: Rest, name: str) -> None:
+    assert await rest.refused("PUT", f"{TENANTS}/{name}", INFO) == (412, "Tenant name is not valid")
+
+
+@pytest.mark.parametrize(
+    ("info", "reason"),
+    [
+        (None, "TenantInfo is null"),
+        ({}, "Clusters cannot be empty or blank"),
+        ({"allowedClusters": []}, "Clusters cannot be empty or blank"),
+        ({"allowedClusters": ["nope"]}, "Clusters do not exist"),
+        ({"allowedClusters": ["standalone", "global"]}, "Clusters do not exist"),
+        (
+            {"adminRoles": [" x"], "allowedClusters": ["standalone"]},
+            "AdminRoles contains whitespace in the beginning or end.",
+        ),
+    ],
+)
+async def test_a_bad_info(rest: Rest, info: Any, reason: str) -> None:
+    assert await rest.refused("PUT", f"{TENANTS}/t", info) == (412, reason)
+    assert await rest.refused("POST", f"{TENANTS}/public", info) == (412, reason)
+
+
+async def test_no_body_at_all(rest: Rest) -> None:
+    assert await rest.refused("PUT", f"{TENANTS}/t") == (412, "TenantInfo is null")
+
+
+@pytest.mark.parametrize("info", [{"adminRoles": "admin"}, {"allowedClusters": [1]}, {"allowedClusters": {}}])
+async def test_an_info_of_wrong_types(rest: Rest, info: Any) -> None:
+    assert (await rest.call("PUT", f"{TENANTS}/t", info)).status == 400
+
+
+async def test_an_update_of_nobody(rest: Rest) -> None:
+    assert await rest.refused("POST", f"{TENANTS}/nope", INFO) == (404, "Tenant nope not found")
+
+
+async def test_a_tenant_with_namespaces_stays(rest: Rest) -> None:
+    await rest.done("PUT", f"{TENANTS}/t", INFO)
+    await rest.done("PUT", f"{NAMESPACES}/t/n")
+    assert await rest.refused("DELETE", f"{TENANTS}/t") == (409, "The tenant still has active namespaces")
+    assert (await rest.refused("DELETE", f"{TENANTS}/t?force=true"))[0] == 405
+
+
+async def test_a_tenant_is_deleted_by_force() -> None:
+    async with serving(Config(forceDeleteTenantAllowed=True)) as bed:
+        rest = rest_of(bed)
+        await rest.done("PUT", f"{TENANTS}/t", INFO)
+        await rest.done("PUT", f"{NAMESPACES}/t/n")
+        await rest.done("PUT", "/admin/v2/persistent/t/n/topic")
+        await rest.done("PUT", "/admin/v2/persistent/t/n/parts/partitions", 2)
+        await rest.done("DELETE", f"{TENANTS}/t?force=true")
+        assert await rest.get(TENANTS) == ["public", "pulsar"]
+        assert not bed.broker.topics.names("t/n")
+        assert not bed.broker.metadata.partitioned

@@ -1,0 +1,37 @@
+"""Transactions are not built yet: each request is answered, by the error of a broker without a coordinator."""
+
+from __future__ import annotations
+
+import pytest
+
+from pulsarium.proto.commands import COMMANDS
+from pulsarium.proto.generated import PulsarApi_pb2 as pb
+from tests.broker.wire import TOPIC, Type, Wire
+
+TXN = {"txnid_most_bits": 3, "txnid_least_bits": 7}
+
+
+@pytest.mark.parametrize(
+    ("type", "fields"),
+    [
+        (Type.TC_CLIENT_CONNECT_REQUEST, {"tc_id": 0}),
+        (Type.NEW_TXN, {"tc_id": 0}),
+        (Type.ADD_PARTITION_TO_TXN, {**TXN, "partitions": [TOPIC]}),
+        (Type.ADD_SUBSCRIPTION_TO_TXN, {**TXN, "subscription": [{"topic": TOPIC, "subscription": "s"}]}),
+        (Type.END_TXN, {**TXN, "txn_action": pb.COMMIT}),
+    ],
+    ids=lambda value: COMMANDS[value].name if isinstance(value, int) else "",
+)
+async def test_requests_to_the_coordinator(wire: Wire, type: int, fields: dict[str, object]) -> None:
+    assert await wire.refused(type, **fields) == (pb.NotAllowedError, "Transactions are not enabled.")
+
+
+async def test_requests_between_brokers(wire: Wire) -> None:
+    for type, fields in (
+        (Type.END_TXN_ON_PARTITION, {"topic": TOPIC}),
+        (Type.END_TXN_ON_SUBSCRIPTION, {"subscription": {"topic": TOPIC, "subscription": "s"}}),
+    ):
+        reply = await wire.ask(type, **TXN, **fields)
+        assert reply.error == pb.NotAllowedError
+        assert reply.message
+        assert (reply.txnid_most_bits, reply.txnid_least_bits) == (3, 7)

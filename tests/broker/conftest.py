@@ -1,0 +1,36 @@
+"""Brokers for tests that talk to one."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+import trio
+from trio.testing import MockClock
+
+from tests.broker.wire import Bed, Wire, serving
+
+
+def run_without_waiting(*arguments: Any, clock: trio.abc.Clock | None = None, **options: Any) -> Any:
+    """trio.run, on a clock that jumps when nothing else happens."""
+    return trio.run(*arguments, clock=clock or MockClock(autojump_threshold=0), **options)
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """pytest-trio looks for a clock among a test's own arguments only, not behind its fixtures."""
+    if "bed" in getattr(item, "fixturenames", ()):
+        item.add_marker(pytest.mark.trio(run=run_without_waiting))
+
+
+@pytest.fixture
+async def bed() -> AsyncIterator[Bed]:
+    """A broker with nothing asked for, whose time passes when nothing else happens."""
+    async with serving() as bed:
+        yield bed
+
+
+@pytest.fixture
+async def wire(bed: Bed) -> Wire:
+    """A connection to it."""
+    return await bed.connect()

@@ -1,0 +1,104 @@
+"""A store in memory that a test can hold back, or let fail."""
+
+from __future__ import annotations
+
+from collections import deque
+
+import trio
+
+from pulsarium.broker.storage.errors import StorageError
+from pulsarium.broker.storage.interface import Batch, Done, ReadDone, Run, StoredRun
+
+
+class HeldStorage:
+    """Keeps entries as a data directory does. What was committed is visible in `entries` and `metadata`.
+
+    While `holding`, commits wait for `release` or `fail`; while `holding_reads`, reads wait for `release_reads`.
+    """
+
+    keeps_entries = True
+
+    def __init__(self) -> None:
+        self.entries: dict[int, dict[int, bytes]] = {}  # ledger id -> entry id -> entry
+        self.metadata: dict[str, bytes] = {}
+        self.holding = False
+        self.holding_reads = False
+        self.waiting: deque[tuple[Batch, Done]] = deque()
+        self.reads = 0
+        self._waiting_reads: list[tuple[int, int, int, ReadDone]] = []
+
+    # the test's side
+
+    def release(self, count: int | None = None) -> None:
+        """Let the first commits that wait happen, or all of them and hold back no more."""
+        if count is None:
+            self.holding = False
+        for _ in range(len(self.waiting) if count is None else count):
+            batch, done = self.waiting.popleft()
+            self._keep(batch)
+            done(None)
+
+    def fail(self, count: int = 1) -> None:
+        """Let the first commits that wait fail."""
+        for _ in range(count):
+            _, done = self.waiting.popleft()
+            done(StorageError("commit failed: the disk is full"))
+
+    def release_reads(self) -> None:
+        self.holding_reads = False
+        waiting, self._waiting_reads = self._waiting_reads, []
+        for ledger_id, first, last, done in waiting:
+            self.read(ledger_id, first, last, done)
+
+    # the broker's side
+
+    def load_metadata(self) -> dict[str, bytes]:
+        return dict(self.metadata)
+
+    def stored_runs(self, ledger_id: int) -> list[StoredRun]:
+        """Runs of two, so that blocks are put together from several; a gap ends a run."""
+        runs: list[StoredRun] = []
+        for entry_id, entry in sorted(self.entries.get(ledger_id, {}).items()):
+            first, count, size = runs[-1] if runs else (-1, 0, 0)
+            if runs and count == 1 and entry_id == first + 1:
+                runs[-1] = (first, 2, size + len(entry))
+            else:
+                runs.append((entry_id, 1, len(entry)))
+        return runs
+
+    def commit(self, batch: Batch, done: Done) -> None:
+        if self.holding:
+            self.waiting.append((batch, done))
+        else:
+            self._keep(batch)
+            done(None)
+
+    def _keep(self, batch: Batch) -> None:
+        for ledger_id, runs in batch.entries.items():
+            kept = self.entries.setdefault(ledger_id, {})
+            for run in runs:
+                kept.update(enumerate(run.entries, run.first_entry_id))
+        for path, value in batch.metadata.items():
+            if value is None:
+                self.metadata.pop(path, None)
+            else:
+                self.metadata[path] = value
+        for ledger_id in batch.deleted_ledgers:
+            self.entries.pop(ledger_id, None)
+
+    def spill(self, ledger_id: int, run: Run, done: Done) -> None:
+        raise NotImplementedError
+
+    def read(self, ledger_id: int, first: int, last: int, done: ReadDone) -> None:
+        if self.holding_reads:
+            self._waiting_reads.append((ledger_id, first, last, done))
+            return
+        self.reads += 1
+        done(self.read_now(ledger_id, first, last))
+
+    def read_now(self, ledger_id: int, first: int, last: int) -> list[bytes]:
+        return [self.entries[ledger_id][entry_id] for entry_id in range(first, last + 1)]
+
+    async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        task_status.started()
+        await trio.sleep_forever()

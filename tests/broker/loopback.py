@@ -1,0 +1,68 @@
+"""A broker behind a socket, for what streams in memory cannot show."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import trio
+import trio.testing
+
+from pulsarium.broker.broker import Broker
+from pulsarium.broker.config import Config
+from pulsarium.broker.server import bind
+from pulsarium.broker.session.transport import accept
+from pulsarium.broker.storage.interface import Storage
+from tests.broker.wire import Wire, serving
+
+MB = 1 << 20
+HANGS = 30  # seconds
+
+
+class Loopback:
+    """A broker behind a socket."""
+
+    def __init__(self, broker: Broker, port: int) -> None:
+        self.broker = broker
+        self.port = port
+        self.wires: list[Wire] = []
+
+    async def dial(self, receive_buffer: int = 0) -> Wire:
+        """A connection; with a small `receive_buffer` (bytes) the broker's side is soon full."""
+        sock = trio.socket.socket()
+        if receive_buffer:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
+        await sock.connect(("127.0.0.1", self.port))
+        wire = Wire(trio.SocketStream(sock))
+        self.wires.append(wire)
+        return wire
+
+    async def connect(self, receive_buffer: int = 0) -> Wire:
+        wire = await self.dial(receive_buffer)
+        await wire.connect()
+        return wire
+
+    async def hang_up(self, wire: Wire) -> None:
+        self.wires.remove(wire)
+        await trio.aclose_forcefully(wire.stream)
+
+    async def sessions(self, count: int) -> None:
+        """Wait until so many connections are left."""
+        while len(self.broker.sessions) != count:
+            await trio.testing.wait_all_tasks_blocked(0.001)
+
+
+@asynccontextmanager
+async def listening(config: Config | None = None, storage: Storage | None = None) -> AsyncIterator[Loopback]:
+    """Sockets take real time, so these tests run on the real clock, and none of them waits for it."""
+    with trio.fail_after(HANGS), bind("127.0.0.1", 0, "--port") as listener:
+        async with serving(config, storage=storage) as bed, trio.open_nursery() as nursery:
+            nursery.start_soon(accept, bed.broker, listener)
+            loopback = Loopback(bed.broker, listener.getsockname()[1])
+            try:
+                yield loopback
+            finally:
+                for wire in loopback.wires:
+                    await trio.aclose_forcefully(wire.stream)
+            nursery.cancel_scope.cancel()

@@ -1,0 +1,72 @@
+"""Partly acknowledged batches behave as sets of the messages that remain."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pulsarium.broker.model.cursor.batch_acks import BatchAcks, bits_of, words_of
+from pulsarium.broker.model.ledger.position import Position
+
+indexes = st.sets(st.integers(0, 200), max_size=40)
+positions = st.builds(Position, st.integers(0, 2), st.integers(0, 3))
+words = st.lists(st.integers(-(2**63), 2**63 - 1), max_size=4)
+
+
+def words_with(remaining: set[int]) -> list[int]:
+    """An ack set as a client writes it: Java's BitSet.toLongArray."""
+    return words_of(sum(1 << index for index in remaining))
+
+
+@given(indexes)
+def test_words_have_a_bit_for_each_message_that_remains(remaining: set[int]) -> None:
+    made = words_with(remaining)
+    assert all(-(2**63) <= word < 2**63 for word in made)
+    assert not made or made[-1] != 0
+    assert {i for i in range(len(made) * 64) if made[i // 64] >> i % 64 & 1} == remaining
+
+
+@given(words)
+def test_any_words_come_back_without_trailing_zeros(words: list[int]) -> None:
+    trimmed = list(words)
+    while trimmed and trimmed[-1] == 0:
+        trimmed.pop()
+    assert words_of(bits_of(words)) == trimmed
+
+
+def test_recorded_ack_sets() -> None:
+    assert bits_of([-2]) == 2**64 - 2
+    assert words_of(2**63) == [-(2**63)]
+    assert words_of(2**64 | 21) == [21, 1]
+
+
+steps = st.one_of(
+    st.tuples(st.just("merge"), positions, indexes),
+    st.tuples(st.just("forget"), positions, st.just(set[int]())),
+    st.tuples(st.just("forget_through"), positions, st.just(set[int]())),
+)
+
+
+@given(st.lists(steps, max_size=20))
+def test_against_plain_sets(program: list[tuple[str, Position, set[int]]]) -> None:
+    made, model = BatchAcks(), dict[Position, set[int]]()
+    for verb, position, remaining in program:
+        if verb == "merge":
+            left = model.get(position, remaining) & remaining
+            assert made.merge(position, words_with(remaining)) is not bool(left)
+            model.pop(position, None)
+            if left:
+                model[position] = left
+        elif verb == "forget":
+            made.forget(position)
+            model.pop(position, None)
+        else:
+            made.forget_through(position)
+            model = {known: left for known, left in model.items() if known > position}
+        assert len(made) == len(model)
+        assert made.items() == [(known, words_with(left)) for known, left in sorted(model.items())]
+        for probe in {position, Position(9, 9)}:
+            assert made.remaining(probe) == len(model.get(probe, ()))
+            assert made.words(probe) == words_with(model.get(probe, set()))
+    made.clear()
+    assert made.items() == []

@@ -1,0 +1,290 @@
+"""Exclusive and Failover: who is active, since when, and what it gets."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pulsarium.broker.config import Config
+from pulsarium.broker.model.dispatch.reason import Reason
+from pulsarium.broker.model.dispatch.single_active import SingleActiveDispatcher, hash_of
+from pulsarium.broker.model.subscription.persistent import PersistentSubscription
+from pulsarium.proto.generated import PulsarApi_pb2 as pb
+from pulsarium.proto.topic_name import TopicName
+from tests.broker.wire import TOPIC, Bed, Failover, Type, Wire, batch_of, plain, serving
+
+VECTORS = Path(__file__).parents[3] / "transcripts" / "139-failover-vectors.jsonl"
+Exclusive = pb.CommandSubscribe.Exclusive
+
+
+class Client:
+    """Hears of changes."""
+
+    def __init__(self) -> None:
+        self.changes: list[bool] = []
+
+    def active_consumer_change(self, consumer_id: int, is_active: bool) -> None:
+        self.changes.append(is_active)
+
+
+class Member:
+    """As much of a consumer as the choice looks at."""
+
+    can_receive = True
+
+    def __init__(self, name: str, priority_level: int = 0) -> None:
+        self.name = name
+        self.priority_level = priority_level
+        self.consumer_id = 0
+        self.client = Client()
+
+
+def dispatcher(topic: str = TOPIC, partition: int = -1) -> SingleActiveDispatcher:
+    return SingleActiveDispatcher(Failover, topic, partition, None, 0, lambda: None)  # type: ignore[arg-type]
+
+
+def chosen(made: SingleActiveDispatcher, members: list[Member]) -> str:
+    for member in members:
+        made.add_consumer(member)  # type: ignore[arg-type]
+    assert made.active is not None
+    return made.active.name
+
+
+def recorded() -> list[tuple[str, list[str], str]]:
+    """Topic, consumer names and activeConsumerName of each subscription in the transcript."""
+    found = []
+    for line in VECTORS.read_text().splitlines():
+        noted: dict[str, Any] = json.loads(line)
+        if "rest" in noted:
+            topic = "persistent://" + noted["rest"].split("/persistent/")[1].removesuffix("/stats")
+            found += [(topic, names, active) for active, names in noted["body"].values()]
+    assert len(found) == 12
+    return found
+
+
+@pytest.mark.req("B-02")
+@pytest.mark.parametrize(("topic", "names", "active"), recorded())
+def test_the_choice_of_the_recorded_broker(topic: str, names: list[str], active: str) -> None:
+    for order in (names, names[::-1]):
+        assert chosen(dispatcher(topic), [Member(name) for name in order]) == active
+
+
+@pytest.mark.req("B-02")
+@given(
+    st.lists(st.tuples(st.sampled_from("abcdef"), st.integers(-1, 2)), min_size=1, max_size=6), st.integers(-1, 7)
+)
+def test_the_choice_is_of_the_first_priority_level(members: list[tuple[str, int]], partition: int) -> None:
+    level = min(level for _, level in members)
+    group = sorted(name for name, own in members if own == level)
+    active = chosen(dispatcher(partition=partition), [Member(name, level) for name, level in members])
+    if partition >= 0:
+        assert active == group[partition % len(group)]
+    else:
+        assert active in group
+
+
+@pytest.mark.req("B-02")
+def test_the_ring_hash() -> None:
+    assert hash_of("k1") == 2110152746
+    assert hash_of("k2") == 1479966664
+
+
+@pytest.mark.req("B-02")
+def test_the_ring_moves_few_when_one_leaves() -> None:
+    topics = [f"{TOPIC}-{number}" for number in range(300)]
+    names = ["a", "b", "c", "d"]
+    before = [chosen(dispatcher(topic), [Member(name) for name in names]) for topic in topics]
+    after = [chosen(dispatcher(topic), [Member(name) for name in names if name != "c"]) for topic in topics]
+    assert {"a", "b", "c", "d"} == set(before)
+    assert all(old == new for old, new in zip(before, after, strict=True) if old != "c")
+
+
+# what clients see of it
+
+
+def subscription_of(bed: Bed) -> PersistentSubscription:
+    found = bed.broker.topics.find(TopicName.parse(TOPIC)).subscriptions["sub"]
+    assert isinstance(found, PersistentSubscription)
+    return found
+
+
+async def change(wire: Wire, within: float = 10) -> bool:
+    return bool((await wire.expect(Type.ACTIVE_CONSUMER_CHANGE, within)).is_active)
+
+
+async def join(wire: Wire, name: str, priority_level: int, **fields: Any) -> None:
+    await wire.write(
+        wire.numbered(
+            Type.SUBSCRIBE,
+            topic=TOPIC,
+            subscription="sub",
+            subType=Failover,
+            consumer_id=0,
+            consumer_name=name,
+            priority_level=priority_level,
+            **fields,
+        )
+    )
+
+
+@pytest.mark.req("B-03")
+async def test_even_the_first_one_waits_a_second(bed: Bed, wire: Wire) -> None:
+    sender = await bed.connect()
+    await sender.producer()
+    await join(wire, "a", 0)
+    await wire.expect(Type.SUCCESS)
+    await wire.flow()
+    await sender.publish(plain(b"x"))
+    assert subscription_of(bed).reason is Reason.FAILOVER_DELAY
+    await wire.quiet(0.99)
+    assert await change(wire, 0.02)
+    assert await wire.payloads(1) == [b"x"]
+
+
+@pytest.mark.req("B-03")
+async def test_a_standby_is_told_before_its_success(bed: Bed, wire: Wire) -> None:
+    other = await bed.connect()
+    await join(wire, "a", 0)
+    await join(other, "b", 1)
+    assert not await change(other)
+    await other.expect(Type.SUCCESS)
+    await wire.expect(Type.SUCCESS)
+    assert await change(wire)
+    assert not await change(other)
+    await other.ask(Type.CLOSE_CONSUMER, consumer_id=0)  # a standby that leaves changes nothing
+    await wire.quiet(2)
+
+
+@pytest.mark.req("B-03", "B-18")
+async def test_the_next_one_takes_over_with_what_was_not_acknowledged(bed: Bed, wire: Wire) -> None:
+    sender, second, third = [await bed.connect() for _ in range(3)]
+    await sender.producer()
+    for level, consumer in enumerate((wire, second, third)):
+        await consumer.subscribe(type=Failover, priority_level=level)
+        await consumer.flow()
+    assert await change(wire)
+    positions = await sender.publish(*[plain(b"%d" % i) for i in range(4)])
+    await wire.messages(4)
+    await wire.ack(positions[1])
+    for consumer in (second, third):
+        assert not await change(consumer)  # as it came
+        assert not await change(consumer)  # when the first one was told
+    await wire.aclose()
+    await sender.publish(plain(b"4"))
+    await second.quiet(0.9)
+    assert await change(second, 0.2)
+    assert not await change(third)
+    messages = await second.messages(4)
+    assert [message.payload for message in messages] == [b"0", b"2", b"3", b"4"]
+    assert [message.redelivery_count for message in messages] == [0] * 4
+    await third.quiet()
+
+
+@pytest.mark.req("B-03")
+async def test_a_better_one_takes_over_and_the_old_one_gets_no_more(bed: Bed, wire: Wire) -> None:
+    sender, better = await bed.connect(), await bed.connect()
+    await sender.producer()
+    await wire.subscribe(type=Failover, priority_level=1)
+    await wire.flow()
+    assert await change(wire)
+    await sender.publish(plain(b"0"))
+    await wire.messages(1)
+    await better.subscribe(type=Failover, priority_level=0)
+    await better.flow()
+    await sender.publish(plain(b"1"))
+    await wire.quiet(0.9)
+    assert await change(better)
+    assert not await change(wire)
+    assert await better.payloads(2) == [b"0", b"1"]
+    await wire.quiet()
+
+
+@pytest.mark.req("B-03")
+async def test_changes_within_one_delay_are_told_once(bed: Bed, wire: Wire) -> None:
+    others = [await bed.connect() for _ in range(2)]
+    await wire.subscribe(type=Failover, priority_level=2)
+    await wire.quiet(0.4)
+    await others[0].subscribe(type=Failover, priority_level=1)
+    await others[1].subscribe(type=Failover, priority_level=0)
+    assert not await change(wire, 0.7)
+    assert not await change(others[0])
+    assert await change(others[1])
+    for consumer in (wire, *others):
+        await consumer.quiet(2)
+
+
+@pytest.mark.req("B-03", "W-10")
+@pytest.mark.parametrize("version", [11, 12])
+async def test_only_clients_since_v12_are_told(bed: Bed, version: int) -> None:
+    old, sender = await bed.connect(version), await bed.connect()
+    await sender.producer()
+    await old.subscribe(type=Failover)
+    await old.flow()
+    await sender.publish(plain(b"x"))
+    if version >= 12:
+        assert await change(old)
+    assert await old.payloads(1) == [b"x"]
+
+
+@pytest.mark.req("B-03")
+@pytest.mark.parametrize("delay", [0, 5000])
+async def test_the_delay_is_configured(autojump_clock: object, delay: int) -> None:
+    async with serving(Config(activeConsumerFailoverDelayTimeMillis=delay)) as bed:
+        wire, other = await bed.connect(), await bed.connect()
+        await wire.producer()
+        await wire.publish(plain(b"x"))
+        started = bed.broker.clock.monotonic()
+        await wire.subscribe(type=Failover, initialPosition=pb.CommandSubscribe.Earliest)
+        await wire.flow()
+        await other.subscribe(type=Failover, priority_level=1)
+        assert await change(wire)
+        assert delay / 1000 <= bed.broker.clock.monotonic() - started < delay / 1000 + 0.1
+        assert await wire.payloads(1) == [b"x"]
+        assert not await change(other)
+
+
+@pytest.mark.req("B-01")
+async def test_exclusive_needs_no_announcement(bed: Bed, wire: Wire) -> None:
+    await wire.subscribe()
+    await wire.quiet(2)
+    await wire.subscribe(type=Exclusive, name="other", consumer_id=1)
+    await wire.quiet(2)
+
+
+@pytest.mark.req("B-01", "B-05")
+async def test_order_and_permits_over_many_reads(bed: Bed, wire: Wire) -> None:
+    sender = await bed.connect()
+    await sender.producer()
+    await wire.subscribe()
+    seen: list[int] = []
+    for number in range(0, 1000, 50):
+        entries = [plain(b"%d" % i) if i % 7 else batch_of(b"%d" % i, b"y", b"z") for i in range(number, number + 50)]
+        await sender.publish(*entries)
+        await wire.flow(63)
+        received = await wire.rest(0.01)
+        seen += [r.command.message.message_id.entryId for r in received]
+    await wire.flow(1000)
+    seen += [r.command.message.message_id.entryId for r in await wire.rest(0.01)]
+    assert seen == list(range(1000))
+
+
+async def test_why_nothing_more_is_delivered(bed: Bed, wire: Wire) -> None:
+    sender = await bed.connect()
+    await sender.producer()
+    await wire.subscribe()
+    subscription = subscription_of(bed)
+    await sender.publish(plain(b"x"), plain(b"y"))
+    assert subscription.reason is Reason.NO_PERMITS
+    await wire.flow(1)
+    await wire.messages(1)
+    assert subscription.reason is Reason.NO_PERMITS
+    await wire.flow(2)
+    await wire.messages(1)
+    assert subscription.reason is Reason.CAUGHT_UP
+    await wire.ask(Type.CLOSE_CONSUMER, consumer_id=0)
+    assert subscription.reason is Reason.NO_CONSUMER

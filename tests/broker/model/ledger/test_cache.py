@@ -1,0 +1,232 @@
+"""Entries leave memory and come back, whatever keeps them meanwhile."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import trio
+import trio.testing
+
+from pulsarium.broker.config import Config
+from pulsarium.broker.model.ledger.cache import BLOCK_BYTES, BLOCK_ENTRIES
+from pulsarium.broker.model.ledger.managed_ledger import ManagedLedger
+from pulsarium.broker.model.ledger.position import Position
+from pulsarium.broker.storage.errors import StorageError
+from pulsarium.broker.storage.interface import Done, ReadDone, Run
+from tests.broker.held import HeldStorage
+from tests.broker.model.stores import NAME, append, cluster_of
+from tests.broker.wire import TOPIC, Exclusive, Shared, plain, serving
+
+MB = 1 << 20
+
+
+class SpillStorage(HeldStorage):
+    """A store that keeps nothing but what is spilled to it, when the test lets it."""
+
+    keeps_entries = False
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.spills: list[tuple[int, Run, Done]] = []
+        self.holding_spills = False
+
+    def spill(self, ledger_id: int, run: Run, done: Done) -> None:
+        self.spills.append((ledger_id, run, done))
+        if not self.holding_spills:
+            self.finish_spills()
+
+    def finish_spills(self, error: Exception | None = None) -> None:
+        spills, self.spills = self.spills, []
+        for ledger_id, run, done in spills:
+            if error is None:
+                self.entries.setdefault(ledger_id, {}).update(enumerate(run.entries, run.first_entry_id))
+            done(error)
+
+
+def resident(ledger: ManagedLedger) -> list[bool]:
+    """Of each block, whether it is in memory."""
+    return [block.entries is not None for each in ledger.ledgers.values() for block in each.blocks]
+
+
+async def test_blocks_end_by_count_or_by_size() -> None:
+    cluster = cluster_of()
+    ledger = ManagedLedger(NAME, cluster)
+    append(ledger, cluster, *[b"x"] * (BLOCK_ENTRIES + 1))
+    append(ledger, cluster, *[bytes(BLOCK_BYTES // 2)] * 3)
+    (only,) = ledger.ledgers.values()
+    assert [block.count for block in only.blocks] == [BLOCK_ENTRIES, 3, 1]
+    assert [block.first for block in only.blocks] == [0, BLOCK_ENTRIES, BLOCK_ENTRIES + 3]
+
+
+async def test_the_oldest_blocks_go_first_once_they_are_kept() -> None:
+    store = HeldStorage()
+    cluster = cluster_of(store, managedLedgerCacheSizeMB=3)
+    ledger = ManagedLedger(NAME, cluster)
+    cluster.turn.finish()
+    store.holding = True
+    for number in range(6):
+        append(ledger, cluster, bytes([number]) * MB)
+    assert resident(ledger) == [True] * 6  # nothing else has them yet
+    store.release(2)
+    assert resident(ledger) == [False, False, True, True, True, True]
+    store.release()
+    cluster.turn.finish()
+    assert resident(ledger) == [False] * 4 + [True] * 2
+    assert cluster.cache.size <= 3 * MB
+    assert ledger.read_now(Position(ledger.last_confirmed.ledger_id, 0)) == bytes(MB)
+
+
+async def test_what_is_read_back_is_read_once_for_all() -> None:
+    store = HeldStorage()
+    cluster = cluster_of(store, managedLedgerCacheSizeMB=1)
+    ledger = ManagedLedger(NAME, cluster)
+    append(ledger, cluster, *[b"%d" % i + bytes(200_000) for i in range(20)])
+    first = ledger.next(ledger.first_position())
+    assert not resident(ledger)[0]
+    store.holding_reads = True
+    ready: list[str] = []
+    assert ledger.read(first, 2, lambda: ready.append("a")) is None
+    assert ledger.read(first, 2, lambda: ready.append("b")) is None
+    assert (ready, cluster.cache.loads) == ([], 1)
+    store.release_reads()
+    assert ready == ["a", "b"]
+    entries = ledger.read(first, 2, lambda: None)
+    assert entries is not None
+    assert [entry[:1] for entry in entries] == [b"0", b"1"]
+    cluster.turn.finish()
+    cluster.turn.finish()
+    assert cluster.cache.size <= MB
+
+
+async def test_what_cannot_be_read_back_may_be_asked_for_again() -> None:
+    store = HeldStorage()
+    cluster = cluster_of(store, managedLedgerCacheSizeMB=0)
+    ledger = ManagedLedger(NAME, cluster)
+    append(ledger, cluster, b"x")
+    cluster.turn.finish()
+    first = ledger.next(ledger.first_position())
+    reading, ready = store.read, list[bool]()
+
+    def failing(ledger_id: int, first: int, last: int, done: ReadDone) -> None:
+        done(StorageError("bad disk"))
+
+    store.read = failing  # type: ignore[method-assign]
+    assert ledger.read(first, 1, lambda: ready.append(True)) is None
+    assert ready == []
+    store.read = reading  # type: ignore[method-assign]
+    assert ledger.read(first, 1, lambda: ready.append(True)) is None
+    assert ready == [True]
+
+
+async def test_without_a_data_directory_blocks_are_spilled() -> None:
+    store = SpillStorage()
+    cluster = cluster_of(store, managedLedgerCacheSizeMB=2)
+    ledger = ManagedLedger(NAME, cluster)
+    store.holding_spills = True
+    for number in range(4):
+        append(ledger, cluster, bytes([number]) * MB)
+    assert resident(ledger) == [True] * 4  # they are still on their way
+    assert [run.first_entry_id for _, run, _ in store.spills] == [0, 1, 2][: len(store.spills)]
+    store.finish_spills()
+    assert resident(ledger)[0] is False
+    assert cluster.cache.size <= 2 * MB
+    first = ledger.next(ledger.first_position())
+    assert ledger.read(first, 1, lambda: None) is None
+    assert ledger.read(first, 1, lambda: None) == [bytes(MB)]
+    store.holding_spills = False
+    cluster.turn.finish()
+    assert store.spills == []  # what the store has is dropped, not spilled again
+    assert cluster.cache.size <= 2 * MB
+
+
+async def test_a_spill_that_fails_is_tried_again() -> None:
+    store = SpillStorage()
+    cluster = cluster_of(store, managedLedgerCacheSizeMB=1)
+    ledger = ManagedLedger(NAME, cluster)
+    store.holding_spills = True
+    append(ledger, cluster, bytes(2 * MB))
+    store.finish_spills(StorageError("no room"))
+    assert resident(ledger) == [True]
+    store.holding_spills = False
+    cluster.turn.finish()
+    assert resident(ledger) == [False]
+    assert cluster.cache.size == 0
+
+
+async def test_appending_goes_on_while_the_last_block_is_spilled() -> None:
+    store = SpillStorage()
+    cluster = cluster_of(store, managedLedgerCacheSizeMB=0)
+    ledger = ManagedLedger(NAME, cluster)
+    store.holding_spills = True
+    for number in range(5):
+        append(ledger, cluster, b"%d" % number)
+    store.finish_spills()
+    store.holding_spills = False
+    for number in range(5, 8):
+        append(ledger, cluster, b"%d" % number)
+    cluster.turn.finish()
+    first = ledger.next(ledger.first_position())
+    found = [ledger.read_now(Position(first.ledger_id, number)) for number in range(8)]
+    assert found == [b"%d" % number for number in range(8)]
+    assert cluster.cache.size == 0
+
+
+async def test_a_deleted_ledger_gives_its_memory_back() -> None:
+    store = HeldStorage()
+    cluster = cluster_of(store)
+    ledger = ManagedLedger(NAME, cluster)
+    append(ledger, cluster, *[bytes(100_000)] * 30)
+    assert cluster.cache.size > 2 * MB
+    ledger.delete()
+    assert cluster.cache.size == 0
+
+
+async def test_a_block_loaded_while_its_ledger_is_deleted() -> None:
+    store = HeldStorage()
+    cluster = cluster_of(store, managedLedgerCacheSizeMB=0)
+    ledger = ManagedLedger(NAME, cluster)
+    append(ledger, cluster, b"x")
+    cluster.turn.finish()
+    store.holding_reads = True
+    ready: list[bool] = []
+    assert ledger.read(ledger.next(ledger.first_position()), 1, lambda: ready.append(True)) is None
+    ledger.delete()
+    store.release_reads()
+    cluster.turn.finish()
+    assert cluster.cache.size == 0
+
+
+COUNT, SIZE = 600, 20_000
+
+
+@pytest.mark.req("B-13")
+@pytest.mark.parametrize("on_disk", [False, True])
+async def test_a_backlog_far_beyond_the_memory_is_read_in_order(on_disk: bool, tmp_path: Path) -> None:
+    """With real stores and their threads, so on the real clock."""
+    data = tmp_path if on_disk else None
+    async with serving(Config(managedLedgerCacheSizeMB=1), data=data) as bed:
+        cache = bed.broker.cluster.cache
+        wire = await bed.connect()
+        await wire.producer()
+        for name, type in (("ex", Exclusive), ("sh", Shared)):
+            await wire.subscribe(name=name, type=type, consumer_id=type)
+        for start in range(0, COUNT, 20):
+            await wire.publish(*[plain(b"%06d" % (start + i) + bytes(SIZE)) for i in range(20)])
+        while cache.size > 2 * MB:
+            await trio.testing.wait_all_tasks_blocked(0.001)  # it is being spilled
+        for type in (Exclusive, Shared):
+            most, seen = 0, []
+            for _ in range(COUNT // 50):
+                await wire.flow(50, consumer_id=type)
+                seen += [int(message.payload[:6]) for message in await wire.messages(50)]
+                most = max(most, cache.size)
+            assert seen == list(range(COUNT))
+            assert most < 4 * MB
+        await wire.redeliver([Position(0, 0)], consumer_id=Shared)
+        await wire.redeliver(consumer_id=Shared)
+        await wire.flow(COUNT, consumer_id=Shared)
+        again = [int(message.payload[:6]) for message in await wire.messages(COUNT)]
+        assert again == list(range(COUNT))
+        assert list(bed.broker.topics.loaded) == [TOPIC]
+    assert on_disk or list(tmp_path.iterdir()) == []

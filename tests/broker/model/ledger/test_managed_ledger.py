@@ -1,0 +1,365 @@
+"""Entries at positions over several ledgers: appending, commits, rollover, trimming, recovery."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import trio
+from hypothesis import given
+from hypothesis import strategies as st
+from trio.testing import MockClock
+
+from pulsarium.broker.cluster import Cluster
+from pulsarium.broker.model.ledger.managed_ledger import LedgerFencedError, ManagedLedger
+from pulsarium.broker.model.ledger.position import EARLIEST, LATEST, Position
+from pulsarium.broker.storage.sqlite import SqliteStorage
+from pulsarium.proto.generated import MLDataFormats_pb2 as ml
+from tests.broker.held import HeldStorage
+from tests.broker.model.stores import NAME, Publisher, append, cluster_of, read_all
+
+MINUTE = 60.0
+
+
+@pytest.fixture
+async def store() -> HeldStorage:
+    return HeldStorage()
+
+
+@pytest.fixture
+async def cluster(store: HeldStorage) -> Cluster:
+    return cluster_of(store, managedLedgerMaxEntriesPerLedger=3, managedLedgerMinLedgerRolloverTimeMinutes=0)
+
+
+@pytest.fixture
+async def ledger(cluster: Cluster) -> ManagedLedger:
+    return ManagedLedger(NAME, cluster)
+
+
+def entries(count: int) -> list[bytes]:
+    return [b"%d" % number for number in range(count)]
+
+
+# commits
+
+
+async def test_entries_are_visible_when_they_are_committed(
+    store: HeldStorage, cluster: Cluster, ledger: ManagedLedger
+) -> None:
+    cluster.turn.finish()
+    store.holding = True
+    publisher, confirmed = Publisher(), []
+    ledger.on_confirmed = lambda: confirmed.append(ledger.last_confirmed)
+    first = ledger.last_confirmed
+    append(ledger, cluster, b"a", b"b", publisher=publisher)
+    append(ledger, cluster, b"c", publisher=publisher)
+    assert (ledger.last_confirmed, ledger.count, publisher.kept) == (first, 0, [])
+    assert ledger.read(ledger.next(first), 10, lambda: None) == []
+    assert not ledger.is_valid(Position(first.ledger_id, 0))
+    store.release(1)
+    assert publisher.kept == [Position(first.ledger_id, 0), Position(first.ledger_id, 1)]
+    assert confirmed == [Position(first.ledger_id, 1)]
+    assert ledger.read(ledger.next(first), 10, lambda: None) == [b"a", b"b"]
+    store.release()
+    assert [entry for _, entry in read_all(ledger)] == [b"a", b"b", b"c"]
+    assert publisher.sequence_ids == [0, 1, 0]
+    assert ledger.entries_added == 3
+
+
+async def test_a_failed_commit_fences(store: HeldStorage, cluster: Cluster, ledger: ManagedLedger) -> None:
+    append(ledger, cluster, b"kept")
+    store.holding = True
+    fenced: list[bool] = []
+    ledger.on_fenced = lambda: fenced.append(True)
+    lost, behind = Publisher(), Publisher()
+    append(ledger, cluster, b"lost", b"lost too", publisher=lost)
+    append(ledger, cluster, b"behind", publisher=behind)
+    store.fail()
+    assert lost.failures == ["commit failed: the disk is full"] * 2
+    assert fenced == [True]
+    with pytest.raises(LedgerFencedError):
+        ledger.append(b"no more", lost, 0, 0)
+    store.release()
+    assert behind.kept == []
+    assert (behind.lost, len(behind.failures)) in ((1, 0), (0, 1))  # told or not, it is answered for
+    assert [entry for _, entry in read_all(ledger)] == [b"kept"]
+
+
+async def test_after_a_failure_it_goes_on_in_a_new_ledger(
+    store: HeldStorage, cluster: Cluster, ledger: ManagedLedger
+) -> None:
+    """What was on its way when a commit failed may have been kept under ids that must not be given again."""
+    cluster.turn.finish()
+    failed_in = ledger.last_confirmed.ledger_id
+    store.holding = True
+    append(ledger, cluster, b"lost")
+    append(ledger, cluster, b"behind it, and kept by the store")
+    store.fail()
+    store.release()
+    ledger.reopen()
+    publisher = Publisher()
+    append(ledger, cluster, b"next", publisher=publisher)
+    assert publisher.kept[0].entry_id == 0
+    assert publisher.kept[0].ledger_id != failed_in
+    assert [entry for _, entry in read_all(ledger)] == [b"next"]
+    assert ledger.size == 4
+    recovered = ManagedLedger(NAME, cluster_of(store))
+    assert [entry for _, entry in read_all(recovered)] == [b"next"]
+
+
+async def test_what_was_lost_never_shows(store: HeldStorage, cluster: Cluster, ledger: ManagedLedger) -> None:
+    append(ledger, cluster, b"a")
+    store.holding = True
+    append(ledger, cluster, b"lost", b"lost")
+    store.fail()
+    store.release()
+    assert (ledger.count, ledger.size) == (1, 1)
+    ledger.reopen()
+    append(ledger, cluster, *entries(5))
+    assert [entry for _, entry in read_all(ledger)] == [b"a", *entries(5)]
+    assert ledger.count == 6
+    assert ledger.count_after(ledger.first_position()) == 6
+
+
+async def test_a_ledger_deleted_while_a_commit_is_on_its_way(
+    store: HeldStorage, cluster: Cluster, ledger: ManagedLedger
+) -> None:
+    store.holding = True
+    publisher = Publisher()
+    append(ledger, cluster, b"a", publisher=publisher)
+    ledger.delete()
+    cluster.turn.finish()
+    store.release()
+    assert len(publisher.kept) + publisher.lost == 1
+    assert store.entries == {}
+    assert ledger.path not in store.metadata
+    with pytest.raises(LedgerFencedError):
+        ledger.append(b"no more", publisher, 0, 0)
+
+
+# rollover
+
+
+async def test_a_full_ledger_is_followed_by_another(store: HeldStorage, cluster: Cluster, ledger: ManagedLedger) -> None:
+    for entry in entries(10):
+        append(ledger, cluster, entry)
+    assert [each.count for each in ledger.ledgers.values()] == [3, 3, 3, 1]
+    assert [each.closed for each in ledger.ledgers.values()] == [True, True, True, False]
+    assert [entry for _, entry in read_all(ledger)] == entries(10)
+    info = ml.ManagedLedgerInfo.FromString(store.metadata[ledger.path])
+    assert [(kept.entries, kept.size) for kept in info.ledgerInfo] == [(3, 3), (3, 3), (3, 3), (0, 0)]
+    assert all(kept.timestamp for kept in info.ledgerInfo[:3])
+
+
+async def test_a_ledger_may_be_full_of_bytes() -> None:
+    cluster = cluster_of(managedLedgerMaxSizePerLedgerMbytes=1, managedLedgerMinLedgerRolloverTimeMinutes=0)
+    ledger = ManagedLedger(NAME, cluster)
+    for _ in range(5):
+        append(ledger, cluster, bytes(600_000))
+    assert [each.count for each in ledger.ledgers.values()] == [2, 2, 1]
+
+
+async def test_a_young_ledger_is_not_ended(mock_clock: MockClock) -> None:
+    cluster = cluster_of(managedLedgerMaxEntriesPerLedger=3, managedLedgerMinLedgerRolloverTimeMinutes=10)
+    ledger = ManagedLedger(NAME, cluster)
+    for _ in range(5):
+        append(ledger, cluster, b"x")
+    mock_clock.jump(9.9 * MINUTE)
+    append(ledger, cluster, b"x")
+    assert [each.count for each in ledger.ledgers.values()] == [6]
+    mock_clock.jump(0.2 * MINUTE)
+    append(ledger, cluster, b"x")
+    assert [each.count for each in ledger.ledgers.values()] == [6, 1]
+
+
+async def test_an_old_ledger_is_ended(mock_clock: MockClock) -> None:
+    cluster = cluster_of(managedLedgerMaxLedgerRolloverTimeMinutes=240)
+    ledger = ManagedLedger(NAME, cluster)
+    append(ledger, cluster, b"x")
+    mock_clock.jump(241 * MINUTE)
+    append(ledger, cluster, b"x")
+    assert [each.count for each in ledger.ledgers.values()] == [1, 1]
+
+
+async def test_a_ledger_that_is_rolled_over_while_commits_are_on_their_way(
+    store: HeldStorage, cluster: Cluster, ledger: ManagedLedger
+) -> None:
+    cluster.turn.finish()
+    store.holding = True
+    publisher = Publisher()
+    for entry in entries(8):
+        append(ledger, cluster, entry, publisher=publisher)
+    assert [each.count for each in ledger.ledgers.values()] == [3, 3, 2]
+    assert read_all(ledger) == []
+    for visible in range(1, 9):
+        store.release(1)
+        assert [entry for _, entry in read_all(ledger)] == entries(visible)
+        assert ledger.count_after(ledger.first_position()) == visible
+    assert [position for position, _ in read_all(ledger)] == publisher.kept
+
+
+# positions
+
+
+async def ledger_with_gaps() -> tuple[ManagedLedger, list[Position]]:
+    """Ledgers of 3, 1, 2 and 0 entries, with ids between them that are not its own."""
+    cluster = cluster_of()
+    ledger = ManagedLedger(NAME, cluster)
+    publisher = Publisher()
+    for count in (3, 1, 2):
+        append(ledger, cluster, *entries(count), publisher=publisher)
+        cluster.next_ledger_id()
+        ledger.reopen()
+    return ledger, publisher.kept
+
+
+def inside(test: object) -> None:
+    """Run an async property inside trio."""
+    trio.run(test)  # type: ignore[arg-type]
+
+
+anywhere = st.one_of(
+    st.builds(Position, st.integers(-1, 9), st.integers(-1, 5)), st.sampled_from([EARLIEST, LATEST, Position(99, 0)])
+)
+
+
+@given(anywhere, anywhere)
+def test_positions_over_all_ledgers(place: Position, until: Position) -> None:
+    async def check() -> None:
+        ledger, positions = await ledger_with_gaps()
+        after = [position for position in positions if position > place]
+        last = positions[-1]
+        assert ledger.is_valid(place) is (place in positions)
+        if after:
+            assert ledger.next(place) == after[0]
+            assert ledger.clamp(place) == (place if place in positions else after[0])
+        else:
+            assert ledger.next(place) > last
+            assert ledger.clamp(place) == (place if place == last else ledger.next(last))
+        if place in positions:
+            before = positions[: positions.index(place)]
+            assert ledger.previous(place) == (before[-1] if before else Position(place.ledger_id, -1))
+            assert ledger.next(ledger.previous(place)) == place
+        if place in positions or place == ledger.first_position():
+            assert ledger.count_after(place) == len(after)
+            if until in positions:
+                assert ledger.count_after(place, until) == len([p for p in after if p <= until])
+
+    inside(check)
+
+
+async def test_the_ends_of_a_ledger() -> None:
+    ledger, positions = await ledger_with_gaps()
+    assert ledger.first_position() == Position(positions[0].ledger_id, -1)
+    assert ledger.next(ledger.first_position()) == positions[0]
+    assert ledger.last_confirmed == positions[-1]
+    assert ledger.previous(ledger.next(positions[-1])) == positions[-1]
+    assert (ledger.count, ledger.entries_added) == (6, 6)
+
+
+async def test_an_empty_ledger() -> None:
+    ledger = ManagedLedger(NAME, cluster_of())
+    assert ledger.last_confirmed == ledger.first_position()
+    assert ledger.clamp(EARLIEST) == ledger.clamp(LATEST) == ledger.next(ledger.first_position())
+    assert ledger.find_last(lambda entry: True) is None
+    assert ledger.count == ledger.count_after(ledger.first_position()) == 0
+
+
+@given(st.lists(st.integers(0, 4), max_size=5), st.integers(0, 20))
+def test_finding_the_last(counts: list[int], matching: int) -> None:
+    async def check() -> None:
+        cluster = cluster_of()
+        ledger = ManagedLedger(NAME, cluster)
+        number = 0
+        for count in counts:
+            append(ledger, cluster, *[b"%d" % (number + i) for i in range(count)])
+            number += count
+            ledger.reopen()
+        found = ledger.find_last(lambda entry: int(entry) < matching)
+        expected = [position for position, entry in read_all(ledger) if int(entry) < matching]
+        assert found == (expected[-1] if expected else None)
+
+    inside(check)
+
+
+async def test_reading_ends_with_its_ledger_and_its_limit(cluster: Cluster, ledger: ManagedLedger) -> None:
+    for entry in entries(5):
+        append(ledger, cluster, entry)
+    first = ledger.next(ledger.first_position())
+    assert ledger.read(first, 2, lambda: None) == [b"0", b"1"]
+    assert ledger.read(first, 99, lambda: None) == [b"0", b"1", b"2"]
+    assert ledger.read(ledger.next(Position(first.ledger_id, 2)), 99, lambda: None) == [b"3", b"4"]
+    assert ledger.read(ledger.next(ledger.last_confirmed), 99, lambda: None) == []
+    assert ledger.read(Position(999, 0), 99, lambda: None) == []
+
+
+# trimming
+
+
+async def test_consumed_ledgers_are_let_go(store: HeldStorage, cluster: Cluster, ledger: ManagedLedger) -> None:
+    for entry in entries(10):
+        append(ledger, cluster, entry)
+    ids = list(ledger.ledgers)
+    ledger.trim(Position(ids[1], 2))  # all of the second was consumed, but nothing of the third
+    assert list(ledger.ledgers) == ids[1:]
+    ledger.trim(Position(ids[3], 0))
+    cluster.turn.finish()
+    assert list(ledger.ledgers) == list(store.entries) == ids[3:]
+    assert [entry for _, entry in read_all(ledger)] == [b"9"]
+    assert ledger.next(EARLIEST) == ledger.clamp(Position(ids[0], 1)) == Position(ids[3], 0)
+    ledger.trim(LATEST)
+    assert list(ledger.ledgers) == ids[3:]  # the last one stays
+    info = ml.ManagedLedgerInfo.FromString(store.metadata[ledger.path])
+    assert [kept.ledgerId for kept in info.ledgerInfo] == ids[3:]
+
+
+# recovery
+
+
+@pytest.mark.req("B-13")
+async def test_recovery_from_a_data_directory(tmp_path: Path) -> None:
+    """On the real clock: the store has threads."""
+    written: list[tuple[Position, bytes]] = []
+    for generation in range(3):
+        storage = SqliteStorage(tmp_path, "os")
+        async with trio.open_nursery() as nursery:
+            await nursery.start(storage.run)
+            cluster = cluster_of(
+                storage, managedLedgerMaxEntriesPerLedger=200, managedLedgerMinLedgerRolloverTimeMinutes=0
+            )
+            ledger = ManagedLedger(NAME, cluster)
+            assert read_all(ledger) == written
+            assert ledger.count == len(written)
+            assert ledger.properties == ({"generation": str(generation - 1)} if generation else {})
+            for number in range(10):
+                publisher, kept = Publisher(), trio.Event()
+                data = [b"%d/%d/%d" % (generation, number, i) + bytes(i * 40) for i in range(60)]
+                append(ledger, cluster, *data, publisher=publisher)
+                cluster.turn.after_commit(lambda error, kept=kept: kept.set())  # type: ignore[misc]
+                await kept.wait()
+                written += zip(publisher.kept, data, strict=True)
+            assert read_all(ledger) == written
+            ledger.set_properties({"generation": str(generation)})
+            cluster.turn.finish()
+            nursery.cancel_scope.cancel()
+    assert len({position.ledger_id for position, _ in written}) >= 9
+
+
+async def test_a_recovered_ledger_has_no_gaps(store: HeldStorage) -> None:
+    cluster = cluster_of(store)
+    append(ManagedLedger(NAME, cluster), cluster, *entries(7))
+    (ledger_id,) = store.entries
+    del store.entries[ledger_id][4]  # its commit failed; what was behind it was told so
+    recovered = ManagedLedger(NAME, cluster_of(store))
+    assert [entry for _, entry in read_all(recovered)] == entries(4)
+
+
+async def test_every_load_begins_a_new_ledger(store: HeldStorage) -> None:
+    ids = []
+    for _ in range(4):
+        cluster = cluster_of(store)
+        ledger = ManagedLedger(NAME, cluster)
+        append(ledger, cluster, b"x")
+        ids.append(ledger.last_confirmed.ledger_id)
+    assert ids == sorted(set(ids))
+    assert list(ledger.ledgers) == ids

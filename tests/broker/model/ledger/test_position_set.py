@@ -1,0 +1,83 @@
+"""A set of positions behaves as a Python set of them."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pulsarium.broker.model.ledger.position import Position
+from pulsarium.broker.model.ledger.position_set import LAST_ID, PositionSet
+
+positions = st.builds(Position, st.integers(0, 4), st.one_of(st.integers(0, 12), st.integers(LAST_ID - 4, LAST_ID - 1)))
+anywhere = st.one_of(
+    positions, st.builds(Position, st.integers(-1, 5), st.sampled_from([-1, -2, LAST_ID + 1, 2**63 - 1, -(2**63)]))
+)
+changes = st.one_of(
+    st.tuples(st.just("add"), positions),
+    st.tuples(st.just("discard"), anywhere),
+    st.tuples(st.just("remove_through"), positions),
+    st.tuples(st.just("add_range"), st.tuples(st.integers(0, 4), st.integers(0, 12), st.integers(0, 14))),
+)
+
+
+def made_by(program: list[tuple[str, object]]) -> tuple[PositionSet, set[Position]]:
+    made, model = PositionSet(), set[Position]()
+    for verb, argument in program:
+        if verb == "add_range":
+            ledger_id, first, stop = argument  # type: ignore[misc]
+            made.add_range(ledger_id, first, stop)  # type: ignore[has-type]
+            model |= {Position(ledger_id, entry_id) for entry_id in range(first, stop)}  # type: ignore[has-type]
+            continue
+        assert isinstance(argument, Position)
+        getattr(made, verb)(argument)
+        if verb == "add":
+            model.add(argument)
+        elif verb == "discard":
+            model.discard(argument)
+        else:
+            model = {position for position in model if position > argument}
+    return made, model
+
+
+@given(st.lists(changes, max_size=20), anywhere)
+def test_against_a_plain_set(program: list[tuple[str, object]], probe: Position) -> None:
+    made, model = made_by(program)
+    assert list(made) == sorted(model)
+    assert len(made) == len(model)
+    assert bool(made) is bool(model)
+    assert made.first() == min(model, default=None)
+    assert (probe in made) is (probe in model)
+    for ledger_id in range(5):
+        assert set(made.of(ledger_id) or ()) == {p.entry_id for p in model if p.ledger_id == ledger_id}
+
+
+@given(st.lists(changes, max_size=20), positions)
+def test_counting_and_runs(program: list[tuple[str, object]], probe: Position) -> None:
+    made, model = made_by(program)
+    assert made.count_through(probe) == sum(position <= probe for position in model)
+    end = probe.entry_id
+    while Position(probe.ledger_id, end) in model:
+        end += 1
+    assert made.run_end(probe) == end - 1
+
+
+@given(st.lists(changes, max_size=20))
+def test_ranges_are_all_of_it_and_nothing_else(program: list[tuple[str, object]]) -> None:
+    made, model = made_by(program)
+    ranges = list(made.ranges())
+    covered = [
+        Position(last.ledger_id, entry_id)
+        for before, last in ranges
+        for entry_id in range(before.entry_id + 1, last.entry_id + 1)
+    ]
+    assert covered == sorted(model)
+    for (_, last), (before, _) in zip(ranges, ranges[1:], strict=False):
+        assert before > last or before.ledger_id > last.ledger_id  # runs do not touch
+
+
+@given(st.lists(changes, max_size=20))
+def test_clearing(program: list[tuple[str, object]]) -> None:
+    made, _ = made_by(program)
+    made.clear()
+    assert list(made) == []
+    assert not made

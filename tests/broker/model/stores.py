@@ -1,0 +1,59 @@
+"""What model tests build managed ledgers and cursors on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pulsarium.broker.cluster import Cluster
+from pulsarium.broker.config import PIP, Config
+from pulsarium.broker.model.ledger.managed_ledger import ManagedLedger, Pending
+from pulsarium.broker.model.ledger.position import Position
+from pulsarium.broker.storage.interface import Storage
+from tests.broker.held import HeldStorage
+
+NAME = "public/default/persistent/t"
+
+
+def cluster_of(storage: Storage | None = None, **config: Any) -> Cluster:
+    """What a broker's ledgers share; over a store that keeps everything in memory."""
+    return Cluster(Config(**config), PIP, storage or HeldStorage())
+
+
+@dataclass
+class Publisher:
+    """Remembers what became of its entries."""
+
+    kept: list[Position] = field(default_factory=list)
+    sequence_ids: list[int] = field(default_factory=list)
+    failures: list[str] = field(default_factory=list)
+    lost: int = 0
+
+    def persisted(self, entries: Sequence[Pending]) -> None:
+        self.kept += [entry.position for entry in entries]
+        self.sequence_ids += [entry.sequence_id for entry in entries]
+
+    def failed(self, entries: Sequence[Pending], error: Exception) -> None:
+        self.failures += [str(error)] * len(entries)
+
+    def forgotten(self, entries: Sequence[Pending]) -> None:
+        self.lost += len(entries)
+
+
+def append(ledger: ManagedLedger, cluster: Cluster, *entries: bytes, publisher: Publisher | None = None) -> None:
+    """Entries of one turn."""
+    publisher = publisher or Publisher()
+    for number, entry in enumerate(entries):
+        ledger.append(entry, publisher, number, number)
+    cluster.turn.finish()
+
+
+def read_all(ledger: ManagedLedger) -> list[tuple[Position, bytes]]:
+    """Every visible entry, read one after the other, from disk if need be."""
+    found = []
+    position = ledger.next(ledger.first_position())
+    while position <= ledger.last_confirmed:
+        found.append((position, ledger.read_now(position)))
+        position = ledger.next(position)
+    return found

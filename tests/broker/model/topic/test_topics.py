@@ -1,0 +1,303 @@
+"""Topics come to be, are unloaded, loaded, deleted, and outlive the broker."""
+
+from __future__ import annotations
+
+import pytest
+
+from pulsarium.broker.config import Config
+from pulsarium.broker.model.errors import TopicHasClientsError, TopicNotFoundError
+from pulsarium.broker.model.ledger.position import Position
+from pulsarium.broker.model.topic.persistent import PersistentTopic
+from pulsarium.proto.generated import PulsarApi_pb2 as pb
+from pulsarium.proto.topic_name import TopicName
+from tests.broker.held import HeldStorage
+from tests.broker.wire import TOPIC, Bed, Earliest, Exclusive, Type, Wire, plain, serving
+
+NAME = TopicName.parse(TOPIC)
+LOOSE = "non-persistent://public/default/t"
+
+
+def topic_of(bed: Bed, name: str = TOPIC) -> PersistentTopic:
+    topic = bed.broker.topics.find(TopicName.parse(name))
+    assert isinstance(topic, PersistentTopic)
+    return topic
+
+
+@pytest.fixture
+async def sender(bed: Bed) -> Wire:
+    wire = await bed.connect()
+    await wire.producer()
+    return wire
+
+
+@pytest.mark.req("B-40")
+async def test_topics_are_created_by_their_first_user(bed: Bed, wire: Wire) -> None:
+    await wire.producer(TOPIC)
+    await wire.subscribe(f"{TOPIC}2", consumer_id=1)
+    await wire.producer("short-name", 2)
+    await wire.producer(LOOSE, 3)
+    assert bed.broker.topics.names("public/default", non_persistent=True) == [
+        "persistent://public/default/short-name",
+        TOPIC,
+        f"{TOPIC}2",
+        LOOSE,
+    ]
+
+
+@pytest.mark.req("B-50", "B-13")
+async def test_an_unloaded_topic_comes_back_as_it_was(bed: Bed, wire: Wire, sender: Wire) -> None:
+    await wire.subscribe()
+    await wire.flow()
+    positions = await sender.publish(*[plain(b"%d" % i) for i in range(5)])
+    await wire.messages(5)
+    await wire.ack(positions[0], positions[3])
+    bed.broker.topics.unload(NAME)
+    closed = await wire.expect(Type.CLOSE_CONSUMER)
+    assert (closed.consumer_id, closed.request_id) == (0, 2**64 - 1)
+    await sender.expect(Type.CLOSE_PRODUCER)
+    assert bed.broker.topics.loaded == {}
+    assert bed.broker.topics.exists(NAME)
+    await wire.flow()  # for a consumer that is closed: lost
+    await wire.subscribe()
+    await wire.flow()
+    assert [message.position for message in await wire.messages(3)] == [positions[i] for i in (1, 2, 4)]
+    await sender.producer()
+    (next_position,) = await sender.publish(plain(b"5"))
+    assert next_position.ledger_id > positions[0].ledger_id  # as after a change of owner
+    assert (await wire.message()).position == next_position
+
+
+@pytest.mark.req("B-50")
+async def test_unloading_what_is_not_loaded_or_not_there(bed: Bed, sender: Wire) -> None:
+    for _ in range(2):
+        bed.broker.topics.unload(NAME)
+    with pytest.raises(TopicNotFoundError):
+        bed.broker.topics.unload(TopicName.parse(f"{TOPIC}-absent"))
+
+
+@pytest.mark.req("B-50")
+async def test_messages_in_flight_survive_an_unload(autojump_clock: object) -> None:
+    store = HeldStorage()
+    async with serving(storage=store) as bed:
+        wire = await bed.connect()
+        await wire.producer()
+        store.holding = True
+        await wire.write(wire.sends(plain(b"a"), plain(b"b")))
+        await wire.quiet()
+        bed.broker.topics.unload(NAME)
+        await wire.expect(Type.CLOSE_PRODUCER)
+        store.release()
+        assert len(await wire.receipts(2)) == 2
+        await wire.subscribe(initialPosition=Earliest)
+        await wire.flow()
+        assert await wire.payloads(2) == [b"a", b"b"]
+
+
+@pytest.mark.req("B-50")
+async def test_a_subscribe_that_an_unload_overtakes(autojump_clock: object) -> None:
+    store = HeldStorage()
+    async with serving(storage=store) as bed:
+        wire = await bed.connect()
+        await wire.producer(producer_id=9)
+        store.holding = True
+        await wire.write(
+            wire.numbered(Type.SUBSCRIBE, topic=TOPIC, subscription="s", subType=Exclusive, consumer_id=0)
+            + wire.numbered(Type.PRODUCER, topic=TOPIC, producer_id=1)
+        )
+        await wire.quiet()
+        bed.broker.topics.unload(NAME)
+        store.release()
+        answers = [received.command for received in await wire.rest()]
+        refused = [base.error for base in answers if base.type == Type.ERROR]
+        assert [error.error for error in refused] == [pb.ServiceNotReady] * 2
+        await wire.subscribe(name="s")
+        await wire.flow()
+        await wire.producer(producer_id=1)
+        await wire.publish(plain(b"x"), producer_id=1)
+        assert await wire.payloads(1) == [b"x"]
+
+
+async def test_deleting_a_topic(bed: Bed, wire: Wire, sender: Wire) -> None:
+    await wire.subscribe()
+    await sender.publish(plain(b"x"))
+    with pytest.raises(TopicHasClientsError, match="2 clients connected Including 1 consumers, 1 producers"):
+        bed.broker.topics.delete(NAME, force=False)
+    bed.broker.topics.delete(NAME, force=True)
+    await wire.expect(Type.CLOSE_CONSUMER)
+    await sender.expect(Type.CLOSE_PRODUCER)
+    assert not bed.broker.topics.exists(NAME)
+    with pytest.raises(TopicNotFoundError):
+        bed.broker.topics.delete(NAME, force=True)
+    await wire.subscribe(initialPosition=Earliest)  # a new one, without the old message
+    await wire.flow()
+    await wire.quiet()
+
+
+async def test_a_deleted_topic_stays_deleted(autojump_clock: object) -> None:
+    store = HeldStorage()
+    async with serving(storage=store) as bed:
+        wire = await bed.connect()
+        await wire.producer(schema={"name": "", "schema_data": b"", "type": pb.Schema.Type.Value("String")})
+        await wire.subscribe()
+        positions = await wire.publish(plain(b"x"))
+        await wire.ack(*positions)
+        assert store.entries
+        bed.broker.topics.delete(NAME, force=True)
+        await wire.rest()
+    assert store.entries == {}
+    assert not [path for path in store.metadata if "/persistent/t" in path or path.startswith("/schemas")]
+    async with serving(storage=store) as bed:
+        assert not bed.broker.topics.exists(NAME)
+
+
+async def test_sends_in_flight_when_their_topic_is_deleted(autojump_clock: object) -> None:
+    """They are answered for: the connection goes on, and may publish as much as before."""
+    store = HeldStorage()
+    async with serving(Config(maxPendingPublishRequestsPerConnection=4), storage=store) as bed:
+        wire = await bed.connect()
+        for _ in range(5):
+            await wire.producer()
+            store.holding = True
+            await wire.write(wire.sends(plain(b"a"), plain(b"b")))
+            await wire.quiet()
+            bed.broker.topics.delete(NAME, force=True)
+            store.release()
+            await wire.rest()
+        (session,) = bed.broker.sessions
+        assert session.unanswered == 0
+
+
+@pytest.mark.req("B-36")
+async def test_partitions_are_topics_and_may_grow(bed: Bed, wire: Wire) -> None:
+    topics = bed.broker.topics
+    topics.create_partitions(NAME, 2, {"a": "b"})
+    await wire.subscribe(f"{TOPIC}-partition-0")
+    topics.create_partitions(NAME, 4)
+    assert topics.names("public/default") == [f"{TOPIC}-partition-{i}" for i in range(4)]
+    assert not topics.exists(NAME)
+    await wire.producer(f"{TOPIC}-partition-3")
+    await wire.publish(plain(b"early"))
+    await wire.subscribe(f"{TOPIC}-partition-3", consumer_id=1)  # as partition 0 has it, from the start
+    await wire.flow(consumer_id=1)
+    assert await wire.payloads(1) == [b"early"]
+
+
+@pytest.mark.req("B-13", "B-36")
+async def test_topics_outlive_the_broker(autojump_clock: object) -> None:
+    store = HeldStorage()
+    odd = ["t", "with space", "with%2Fslash", "100%", "ü", "a-partition-1-b"]
+    names = [str(TopicName.parse(f"persistent://public/default/{name}")) for name in odd]
+    async with serving(storage=store) as bed:
+        wire = await bed.connect()
+        bed.broker.topics.create_partitions(TopicName.parse(f"{TOPIC}-parts"), 2)
+        for number, name in enumerate(names):
+            await wire.producer(name, number)
+            await wire.publish(plain(name.encode()), producer_id=number)
+        await wire.producer(LOOSE, 99)
+        known = bed.broker.topics.names("public/default")
+    async with serving(storage=store) as bed:
+        assert bed.broker.topics.names("public/default", non_persistent=True) == known
+        assert bed.broker.metadata.partitions_of(TopicName.parse(f"{TOPIC}-parts")) == 2
+        assert bed.broker.topics.loaded == {}  # until somebody asks
+        wire = await bed.connect()
+        for number, name in enumerate(names):
+            await wire.subscribe(name, consumer_id=number, initialPosition=Earliest)
+            await wire.flow(consumer_id=number)
+            assert await wire.payloads(1) == [name.encode()]
+
+
+@pytest.mark.req("B-13")
+async def test_ids_are_never_used_again(autojump_clock: object) -> None:
+    store = HeldStorage()
+    seen: list[int] = []
+    for _ in range(3):
+        async with serving(storage=store) as bed:
+            wire = await bed.connect()
+            await wire.producer()
+            seen += [position.ledger_id for position in await wire.publish(plain(b"x"))]
+            bed.broker.topics.delete(NAME, force=True)
+            await wire.rest()
+    assert seen == sorted(set(seen))
+
+
+@pytest.mark.req("B-13")
+async def test_namespaces_of_a_standalone(autojump_clock: object) -> None:
+    store = HeldStorage()
+    for _ in range(2):
+        async with serving(storage=store) as bed:
+            assert set(bed.broker.metadata.tenants) >= {"public", "pulsar"}
+            assert set(bed.broker.metadata.namespaces) >= {"public/default", "pulsar/system"}
+            bed.broker.metadata.put_namespace("public/mine", {"replication_clusters": ["standalone"]})
+            wire = await bed.connect()
+            await wire.producer("persistent://public/mine/t")
+
+
+@pytest.mark.req("B-13", "B-14")
+async def test_ledgers_that_nobody_may_read_any_more_are_let_go(autojump_clock: object) -> None:
+    store = HeldStorage()
+    config = Config(managedLedgerMaxEntriesPerLedger=2, managedLedgerMinLedgerRolloverTimeMinutes=0)
+    async with serving(config, storage=store) as bed:
+        wire = await bed.connect()
+        await wire.producer()
+        positions: list[Position] = []
+        await wire.subscribe(name="reader", consumer_id=2, durable=False, start_message_id={"ledgerId": 0, "entryId": 0})
+        for _ in range(7):
+            positions += await wire.publish(plain(b"x"))
+        ledgers = list(dict.fromkeys(position.ledger_id for position in positions))
+        assert [sum(p.ledger_id == ledger for p in positions) for ledger in ledgers] == [2, 2, 2, 1]
+        await wire.ack(positions[6], consumer_id=2)
+        assert list(store.entries) == ledgers  # without a durable subscription all of it stays
+        await wire.subscribe(name="slow", initialPosition=Earliest)
+        await wire.subscribe(name="quick", consumer_id=1, initialPosition=Earliest)
+        await wire.ack(*positions, consumer_id=1)
+        await wire.ack(*positions[:5])
+        assert list(store.entries) == ledgers  # the reader holds them
+        await wire.ask(Type.CLOSE_CONSUMER, consumer_id=2)
+        assert list(store.entries) == ledgers[2:]
+        await wire.ask(Type.UNSUBSCRIBE, consumer_id=0)
+        assert list(store.entries) == ledgers[3:]
+        await wire.subscribe(name="late", consumer_id=3, initialPosition=Earliest)
+        await wire.flow(consumer_id=3)
+        assert [message.position for message in await wire.messages(1)] == positions[6:]
+
+
+@pytest.mark.parametrize(
+    ("config", "topic"),
+    [(Config(enablePersistentTopics=False), TOPIC), (Config(enableNonPersistentTopics=False), LOOSE)],
+)
+async def test_a_kind_of_topic_may_be_off(autojump_clock: object, config: Config, topic: str) -> None:
+    async with serving(config) as bed:
+        wire = await bed.connect()
+        code, _ = await wire.refused(Type.PRODUCER, topic=topic, producer_id=0)
+        assert code == pb.NotAllowedError
+        await wire.producer(TOPIC if topic == LOOSE else LOOSE, 1)
+
+
+@pytest.mark.req("B-37")
+async def test_a_loose_topic_keeps_nothing(bed: Bed, wire: Wire) -> None:
+    await wire.subscribe(LOOSE)
+    topic = bed.broker.topics.find(TopicName.parse(LOOSE))
+    assert list(topic.subscriptions) == ["sub"]
+    await wire.ask(Type.CLOSE_CONSUMER, consumer_id=0)
+    assert list(topic.subscriptions) == []
+    bed.broker.topics.unload(TopicName.parse(LOOSE))
+    assert not bed.broker.topics.exists(TopicName.parse(LOOSE))
+
+
+async def test_the_stamp_of_a_topic_goes_on_after_an_unload(autojump_clock: object) -> None:
+    index = ("org.apache.pulsar.common.intercept.AppendIndexMetadataInterceptor",)
+    config = Config(brokerEntryMetadataInterceptors=index, exposingBrokerEntryMetadataToClientEnabled=True)
+    store = HeldStorage()
+    stamps: list[int] = []
+    for _ in range(2):
+        async with serving(config, storage=store) as bed:
+            wire = await bed.connect(flags=["supports_broker_entry_metadata"])
+            for entries in ([plain(b"a")], [plain(b"b"), b"\0\0\0\3xyz"]):
+                await wire.producer()
+                await wire.publish(*entries, num_messages=1)
+                bed.broker.topics.unload(NAME)
+                await wire.expect(Type.CLOSE_PRODUCER)
+            ledger = topic_of(bed).ledger
+            stamp = pb.BrokerEntryMetadata.FromString(ledger.read_now(ledger.last_confirmed)[6:8])
+            stamps.append(stamp.index)
+    assert stamps == [2, 5]

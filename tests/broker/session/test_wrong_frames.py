@@ -1,0 +1,131 @@
+"""A thousand wrong frames of every kind: each closes its own connection, and costs no memory."""
+
+from __future__ import annotations
+
+import gc
+import logging
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pulsarium.proto.framing import frame
+from pulsarium.proto.generated import PulsarApi_pb2 as pb
+from tests.broker.loopback import listening
+from tests.broker.wire import Type, frame_of, plain
+
+WARM_UP = 100
+FRAMES = 1000
+MOST_GROWTH = 2 << 20  # bytes
+STATUS = Path("/proc/self/status")
+
+pytestmark = pytest.mark.skipif(not STATUS.exists(), reason="RssAnon is Linux's")
+
+CONNECT = frame_of(Type.CONNECT, client_version="wrong", protocol_version=21)
+SEND = frame_of(Type.SEND, plain(b"x"), producer_id=0, sequence_id=0)
+TRUNCATED = CONNECT + frame_of(Type.SEND, plain(bytes(100_000)), producer_id=0, sequence_id=0)[:-1]
+
+
+def rss_anon() -> int:
+    """Bytes of memory of this process that no file backs."""
+    gc.collect()
+    line = next(line for line in STATUS.read_text().splitlines() if line.startswith("RssAnon"))
+    return int(line.split()[1]) * 1024
+
+
+class Reasons(logging.Filter):
+    """Counts what the broker says of closed connections, and keeps none of it, as pytest would."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.counts: Counter[bool] = Counter()  # of reasons, whether they were the wanted one
+        self.wanted = ""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if record.levelno >= logging.WARNING:
+            self.counts[self.wanted in record.getMessage()] += 1
+        return False
+
+
+@pytest.fixture
+def reasons() -> Iterator[Reasons]:
+    logger = logging.getLogger("pulsarium.session")
+    reasons = Reasons()
+    logger.addFilter(reasons)
+    yield reasons
+    logger.removeFilter(reasons)
+
+
+KINDS = {
+    "bad size": (CONNECT + b"\0\0\0\3\0\0\0\0", "frame of 3 bytes"),
+    "bad command size": (CONNECT + b"\0\0\0\x08\0\0\0\x09xxxx", "command of 9 bytes"),
+    "2 GB announced": (CONNECT + b"\x7f\xff\xff\xff\0\0\0\x10", "frame of 2147483647 bytes"),
+    "just over the limit": (CONNECT + (5_253_117).to_bytes(4, "big") + bytes(1000), "frame of 5253117 bytes"),
+    "unknown command": (CONNECT + frame(bytes([8, 69])), "unknown type"),
+    "no command": (CONNECT + frame(b"\xff" * 40), "not a command"),
+    "no body": (CONNECT + frame(bytes([8, Type.SUBSCRIBE])), "SUBSCRIBE"),
+    "a broker's command": (CONNECT + frame_of(Type.SUCCESS, request_id=1), "SUCCESS"),
+    "before CONNECT": (frame_of(Type.LOOKUP, topic="t", request_id=1), "before CONNECT"),
+    "SEND without a producer": (CONNECT + SEND, "unknown producer"),
+    "truncated": (TRUNCATED, "inside a frame"),
+    "HTTP": (b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n", "frame of 1195725856 bytes"),
+}
+
+
+async def provoke(kinds: list[str], reasons: Reasons) -> int:
+    """Send wrong frames of these kinds in turn, each on a connection of its own; bytes of growth, without the first."""
+    async with listening() as loopback:
+        other = await loopback.connect()
+        await other.producer()
+        before = 0
+        for number in range(WARM_UP + FRAMES):
+            if number == WARM_UP:
+                before = rss_anon()
+            data, reasons.wanted = KINDS[kinds[number % len(kinds)]]
+            wire = await loopback.dial()
+            await wire.write(data)
+            if data is TRUNCATED:
+                await wire.expect(Type.CONNECTED)
+                await wire.stream.send_eof()  # type: ignore[attr-defined]
+            answers = [received.command.type for received in await wire.closed()]
+            assert answers in ([], [Type.CONNECTED])  # the reset that follows may overtake it
+            await loopback.hang_up(wire)
+        growth = rss_anon() - before
+        await other.publish(plain(b"still here"))
+    return growth
+
+
+@pytest.mark.req("W-01", "W-05", "W-06", "W-10")
+async def test_wrong_frames_close_only_their_own_connection(reasons: Reasons) -> None:
+    assert await provoke(list(KINDS), reasons) < MOST_GROWTH
+    assert reasons.counts == {True: WARM_UP + FRAMES}
+
+
+@pytest.mark.heavy
+@pytest.mark.req("W-01", "W-05", "W-06", "W-10")
+@pytest.mark.parametrize("kind", KINDS)
+async def test_no_kind_of_wrong_frame_costs_memory(kind: str, reasons: Reasons) -> None:
+    assert await provoke([kind], reasons) < MOST_GROWTH
+    assert reasons.counts == {True: WARM_UP + FRAMES}
+
+
+@pytest.mark.req("W-02")
+async def test_bad_checksums_are_answered_and_the_connection_stays(reasons: Reasons) -> None:
+    good = plain(b"x" * 100)
+    bad = good[:-1] + b"y"
+    async with listening() as loopback:
+        wire = await loopback.connect()
+        await wire.producer()
+        before = 0
+        for number in range((WARM_UP + FRAMES) // 10):
+            if number == WARM_UP // 10:
+                before = rss_anon()
+            await wire.write(wire.sends(*[bad] * 10))
+            for _ in range(10):
+                error = await wire.expect(Type.SEND_ERROR)
+                assert error.error == pb.ChecksumError
+        growth = rss_anon() - before
+        assert (await wire.publish(good))[0].entry_id == 0
+        assert not reasons.counts
+    assert growth < MOST_GROWTH, f"{growth} bytes"

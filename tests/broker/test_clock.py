@@ -1,0 +1,103 @@
+"""The one clock: wall time and timers, both the test's."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator
+
+import pytest
+import trio
+from trio.testing import MockClock, wait_all_tasks_blocked
+
+from pulsarium.broker.clock import Clock, instant_text
+
+
+@pytest.fixture
+async def clock(mock_clock: MockClock) -> AsyncIterator[Clock]:
+    async with trio.open_nursery() as nursery:
+        clock = Clock()
+        nursery.start_soon(clock.run)
+        yield clock
+        nursery.cancel_scope.cancel()
+
+
+async def jump(mock_clock: MockClock, seconds: float) -> None:
+    await wait_all_tasks_blocked()
+    mock_clock.jump(seconds)
+    await wait_all_tasks_blocked()
+
+
+async def test_wall_time_starts_with_the_machines_and_goes_with_the_tests(mock_clock: MockClock, clock: Clock) -> None:
+    started = clock.now_ms()
+    assert abs(started - time.time() * 1000) < 60_000
+    mock_clock.jump(1.5)
+    assert clock.now_ms() == started + 1500
+    assert clock.monotonic() == 1.5
+
+
+async def test_timers_fire_in_order_of_their_deadlines(mock_clock: MockClock, clock: Clock) -> None:
+    fired: list[str] = []
+    for name, seconds in (("c", 3), ("a", 1), ("b", 2), ("a too", 1), ("now", 0)):
+        clock.call_later(seconds, lambda name=name: fired.append(name))  # type: ignore[misc]
+    await jump(mock_clock, 0)
+    assert fired == ["now"]
+    await jump(mock_clock, 1)
+    assert fired == ["now", "a", "a too"]
+    await jump(mock_clock, 10)
+    assert fired == ["now", "a", "a too", "b", "c"]
+
+
+async def test_a_cancelled_timer_does_not_fire(mock_clock: MockClock, clock: Clock) -> None:
+    fired: list[int] = []
+    timer = clock.call_later(1, lambda: fired.append(1))
+    clock.call_later(1, lambda: fired.append(2))
+    timer.cancel()
+    timer.cancel()
+    await jump(mock_clock, 1)
+    assert fired == [2]
+    timer.cancel()
+
+
+async def test_timers_may_set_timers(mock_clock: MockClock, clock: Clock) -> None:
+    fired: list[float] = []
+
+    def again() -> None:
+        fired.append(clock.monotonic())
+        clock.call_later(2, again)
+
+    again()
+    for _ in range(6):
+        await jump(mock_clock, 1)
+    assert fired == [0, 2, 4, 6]
+
+
+async def test_a_sooner_timer_wakes_the_one_who_waits_for_a_later_one(mock_clock: MockClock, clock: Clock) -> None:
+    fired: list[str] = []
+    clock.call_later(100, lambda: fired.append("late"))
+    await jump(mock_clock, 1)
+    clock.call_later(1, lambda: fired.append("soon"))
+    await jump(mock_clock, 1)
+    assert fired == ["soon"]
+
+
+async def test_a_fault_in_a_timer_stops_no_other(
+    mock_clock: MockClock, clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    fired: list[int] = []
+
+    def fault() -> None:
+        raise ValueError("broken")
+
+    clock.call_later(1, fault)
+    clock.call_later(1, lambda: fired.append(1))
+    await jump(mock_clock, 1)
+    clock.call_later(1, lambda: fired.append(2))
+    await jump(mock_clock, 1)
+    assert fired == [1, 2]
+    assert "timer failed" in caplog.text
+    assert "broken" in caplog.text
+
+
+def test_instants_are_written_as_pulsar_does() -> None:
+    assert instant_text(0) == "1970-01-01T00:00:00.000Z"
+    assert instant_text(1_700_000_000_123) == "2023-11-14T22:13:20.123Z"

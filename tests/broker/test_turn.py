@@ -1,0 +1,189 @@
+"""The end of a turn: one commit, then what became visible by it, then one flush a connection."""
+
+from __future__ import annotations
+
+import pytest
+from trio.testing import wait_all_tasks_blocked
+
+from pulsarium.broker.storage.interface import Batch
+from pulsarium.broker.turn import Turn
+from tests.broker.held import HeldStorage
+
+
+class Log:
+    """What happened, in order. Stands for a subscription and a connection."""
+
+    def __init__(self, turn: Turn) -> None:
+        self.events: list[str] = []
+        self.turn = turn
+
+    def note(self, event: str) -> None:
+        self.turn.after_commit(lambda error: self.events.append(event if error is None else f"{event}: {error}"))
+
+    def dispatch(self) -> None:
+        self.events.append("dispatch")
+
+    def flush(self) -> None:
+        self.events.append("flush")
+
+
+@pytest.fixture
+async def store() -> HeldStorage:
+    return HeldStorage()
+
+
+@pytest.fixture
+async def turn(store: HeldStorage) -> Turn:
+    return Turn(store)
+
+
+@pytest.fixture
+async def log(turn: Turn) -> Log:
+    return Log(turn)
+
+
+async def test_everything_happens_once_and_in_order(turn: Turn, log: Log, store: HeldStorage) -> None:
+    for number in range(3):
+        turn.flush(log)
+        turn.dispatch(log)
+        turn.store("/path", b"%d" % number)
+        turn.store_entry(1, number, b"x")
+        log.note(f"kept {number}")
+    assert log.events == []
+    turn.finish()
+    assert log.events == ["kept 0", "kept 1", "kept 2", "dispatch", "flush"]
+    assert store.metadata == {"/path": b"2"}
+    assert store.entries == {1: {0: b"x", 1: b"x", 2: b"x"}}
+    turn.finish()
+    assert len(log.events) == 5
+
+
+async def test_a_turn_that_nobody_ends_ends_by_itself(turn: Turn, log: Log) -> None:
+    turn.flush(log)
+    log.note("kept")
+    await wait_all_tasks_blocked()
+    assert log.events == ["kept", "flush"]
+
+
+async def test_a_turn_that_was_begun_is_ended_by_who_began_it(turn: Turn, log: Log) -> None:
+    turn.begin()
+    turn.flush(log)
+    await wait_all_tasks_blocked()
+    assert log.events == []
+    turn.finish()
+    assert log.events == ["flush"]
+
+
+async def test_what_waits_for_a_commit_waits(turn: Turn, log: Log, store: HeldStorage) -> None:
+    store.holding = True
+    turn.store("/a", b"1")
+    log.note("first")
+    turn.dispatch(log)
+    turn.flush(log)
+    turn.finish()
+    assert log.events == ["dispatch", "flush"]  # others may go on
+    log.note("nothing to keep, but behind it")
+    turn.finish()
+    assert log.events == ["dispatch", "flush"]
+    store.release(1)
+    assert log.events == ["dispatch", "flush", "first"]
+    store.release()
+    assert log.events[3:] == ["nothing to keep, but behind it"]
+    log.note("nothing to wait for")
+    turn.finish()
+    assert log.events[4:] == ["nothing to wait for"]
+
+
+async def test_what_a_commit_makes_due_is_done_when_it_comes_back(turn: Turn, log: Log, store: HeldStorage) -> None:
+    store.holding = True
+    turn.store("/a", b"1")
+
+    def committed(error: Exception | None) -> None:
+        log.events.append("committed")
+        turn.dispatch(log)
+        turn.flush(log)
+
+    turn.after_commit(committed)
+    turn.finish()
+    assert log.events == []
+    store.release()
+    assert log.events == ["committed", "dispatch", "flush"]
+
+
+async def test_a_failed_commit_is_told_to_all_who_waited_for_it(turn: Turn, log: Log, store: HeldStorage) -> None:
+    store.holding = True
+    turn.store("/a", b"1")
+    log.note("first")
+    log.note("second")
+    turn.finish()
+    turn.store("/b", b"1")
+    log.note("third")
+    turn.finish()
+    store.fail()
+    store.release()
+    failed = "commit failed: the disk is full"
+    assert log.events == [f"first: {failed}", f"second: {failed}", "third"]
+    assert store.metadata == {"/b": b"1"}
+
+
+async def test_a_fault_in_one_place_stops_nothing_else(
+    turn: Turn, log: Log, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Faulty:
+        def dispatch(self) -> None:
+            raise ValueError("dispatch is broken")
+
+    def faulty(error: Exception | None) -> None:
+        raise ValueError("callback is broken")
+
+    turn.after_commit(faulty)
+    log.note("kept")
+    turn.dispatch(Faulty())
+    turn.dispatch(log)
+    turn.flush(log)
+    turn.finish()
+    assert log.events == ["kept", "dispatch", "flush"]
+    assert "dispatch is broken" in caplog.text
+    assert "callback is broken" in caplog.text
+
+
+async def test_dispatch_may_note_more(turn: Turn, log: Log, store: HeldStorage) -> None:
+    class Acknowledging:
+        def dispatch(self) -> None:
+            log.events.append("acknowledged")
+            turn.store("/cursor", b"1")
+            log.note("kept")
+
+    turn.dispatch(Acknowledging())
+    turn.finish()
+    assert log.events == ["acknowledged", "kept"]
+    assert store.metadata == {"/cursor": b"1"}
+
+
+async def test_a_ledger_is_deleted_with_the_rest(turn: Turn, store: HeldStorage) -> None:
+    turn.store_entry(1, 0, b"x")
+    turn.store("/a", b"1")
+    turn.finish()
+    turn.delete_ledger(1)
+    turn.store("/a", None)
+    await wait_all_tasks_blocked()
+    assert (store.entries, store.metadata) == ({}, {})
+
+
+async def test_housekeeping_is_done_every_turn_before_the_flush(turn: Turn, log: Log) -> None:
+    turn.every_turn(lambda: log.events.append("kept house"))
+    turn.flush(log)
+    turn.finish()
+    assert log.events == ["kept house", "flush"]
+    turn.finish()
+    assert log.events == ["kept house", "flush", "kept house"]
+
+
+async def test_one_run_of_entries_a_ledger(turn: Turn, store: HeldStorage) -> None:
+    batches: list[Batch] = []
+    store.commit = lambda batch, done: batches.append(batch)  # type: ignore[method-assign]
+    for ledger_id, entry_id in ((1, 7), (2, 0), (1, 8), (2, 1), (1, 9)):
+        turn.store_entry(ledger_id, entry_id, b"%d" % entry_id)
+    turn.finish()
+    (batch,) = batches
+    assert batch.entries == {1: [(7, [b"7", b"8", b"9"])], 2: [(0, [b"0", b"1"])]}

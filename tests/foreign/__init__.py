@@ -1,0 +1,1 @@
+"""Official Pulsar clients, unchanged, against a broker process over loopback."""

@@ -1,0 +1,69 @@
+"""As much of the admin REST API as these tests set their stage with."""
+
+from __future__ import annotations
+
+import json
+import urllib.error
+import urllib.parse
+import urllib.request
+from dataclasses import dataclass
+from typing import Any
+
+
+class AdminError(Exception):
+    """An answer outside 2xx: `status`, and the body as text."""
+
+    def __init__(self, call: str, status: int, body: str) -> None:
+        super().__init__(f"{call}: {status} {body}")
+        self.status = status
+
+
+@dataclass(frozen=True)
+class Admin:
+    """Calls to the broker at `url`. Topics are full names, namespaces are tenant/namespace."""
+
+    url: str
+
+    def call(self, method: str, path: str, body: object = None) -> Any:
+        """The JSON of the answer, None when it is empty."""
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(self.url + path, data, {"Content-Type": "application/json"}, method=method)
+        try:
+            with urllib.request.urlopen(request, timeout=30) as answer:
+                text = answer.read().decode()
+        except urllib.error.HTTPError as error:
+            with error:
+                raise AdminError(f"{method} {path}", error.code, error.read().decode(errors="replace")) from None
+        return json.loads(text) if text.strip() else None
+
+    def create_namespace(self, namespace: str) -> None:
+        self.call("PUT", f"/admin/v2/namespaces/{namespace}")
+
+    def delete_namespace(self, namespace: str) -> None:
+        self.call("DELETE", f"/admin/v2/namespaces/{namespace}?force=true")
+
+    def create_partitioned(self, topic: str, partitions: int) -> None:
+        self.call("PUT", f"{_path(topic)}/partitions", partitions)
+
+    def grow(self, topic: str, partitions: int) -> None:
+        self.call("POST", f"{_path(topic)}/partitions", partitions)
+
+    def topics(self, namespace: str, domain: str = "persistent") -> list[str]:
+        return list(self.call("GET", f"/admin/v2/{domain}/{namespace}"))
+
+    def stats(self, topic: str) -> dict[str, Any]:
+        return dict(self.call("GET", f"{_path(topic)}/stats"))
+
+    def backlog(self, topic: str, subscription: str) -> int:
+        return int(self.stats(topic)["subscriptions"][subscription]["msgBacklog"])
+
+    def unload(self, topic: str) -> None:
+        self.call("PUT", f"{_path(topic)}/unload")
+
+    def delete(self, topic: str) -> None:
+        self.call("DELETE", _path(topic))
+
+
+def _path(topic: str) -> str:
+    domain, _, rest = topic.partition("://")
+    return f"/admin/v2/{domain}/{urllib.parse.quote(rest)}"

@@ -1,0 +1,114 @@
+"""One broker for the whole folder, and names that no two tests share."""
+
+from __future__ import annotations
+
+import contextlib
+import uuid
+from collections.abc import Callable, Generator, Iterator
+from pathlib import Path
+from typing import TypeAlias
+
+import pytest
+
+from .admin import Admin, AdminError
+from .broker_process import ADDRESS, COMMAND, Address, BrokerProcess, given_address
+
+HERE = Path(__file__).parent
+SHARED_BROKER = pytest.StashKey[BrokerProcess]()
+LOG_START = pytest.StashKey[int]()
+
+Launch: TypeAlias = Callable[..., BrokerProcess]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if HERE in item.path.parents:
+            item.add_marker(pytest.mark.foreign)
+
+
+@pytest.fixture(scope="session")
+def broker(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Address]:
+    """The broker that all tests here share."""
+    address = given_address()
+    if address is not None:
+        yield address
+        return
+    process = BrokerProcess(tmp_path_factory.mktemp("broker"))
+    request.config.stash[SHARED_BROKER] = process
+    yield process.address
+    assert process.stop() == 0
+
+
+@pytest.fixture(scope="session")
+def admin(broker: Address) -> Admin:
+    return Admin(broker.admin_url)
+
+
+@pytest.fixture(scope="session")
+def namespace(admin: Admin) -> Iterator[str]:
+    """A namespace of this run, for tests that only need topics of their own."""
+    with _temporary_namespace(admin) as name:
+        yield name
+
+
+@pytest.fixture
+def own_namespace(admin: Admin) -> Iterator[str]:
+    """A namespace of this test, for those that look at all topics of one."""
+    with _temporary_namespace(admin) as name:
+        yield name
+
+
+@pytest.fixture
+def topic(namespace: str) -> str:
+    """The name of a topic that nobody has used."""
+    return f"persistent://{namespace}/{uuid.uuid4().hex[:12]}"
+
+
+@pytest.fixture
+def launch(tmp_path: Path) -> Iterator[Launch]:
+    """Starts brokers for a test that stops or kills them: `launch("--data", ..., port=...)`."""
+    if given_address() is not None:
+        pytest.skip(f"needs brokers of its own: {COMMAND} can start them, {ADDRESS} cannot")
+    processes: list[BrokerProcess] = []
+
+    def start(*options: str, port: int = 0, http_port: int = 0) -> BrokerProcess:
+        processes.append(BrokerProcess(tmp_path / "broker", options, port, http_port))
+        return processes[-1]
+
+    yield start
+    for process in processes:
+        if process.running:
+            process.stop()
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> str:
+    """A directory for --data."""
+    return str(tmp_path / "data")
+
+
+@contextlib.contextmanager
+def _temporary_namespace(admin: Admin) -> Iterator[str]:
+    name = f"public/foreign-{uuid.uuid4().hex[:12]}"
+    admin.create_namespace(name)
+    yield name
+    # A broker that was given keeps nothing of ours; where topics still have clients it may refuse.
+    with contextlib.suppress(AdminError):
+        admin.delete_namespace(name)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_setup(item: pytest.Item) -> Iterator[None]:
+    process = item.config.stash.get(SHARED_BROKER, None)
+    item.stash[LOG_START] = process.log.stat().st_size if process else 0
+    return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """A failure shows what the shared broker logged meanwhile."""
+    report = yield
+    process = item.config.stash.get(SHARED_BROKER, None)
+    if process and report.failed and LOG_START in item.stash:
+        report.sections.append(("Broker log", process.tail(item.stash[LOG_START])))
+    return report

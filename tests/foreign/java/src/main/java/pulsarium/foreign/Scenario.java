@@ -1,0 +1,7 @@
+package pulsarium.foreign;
+
+/** Something a client does with a broker; it throws when that did not go as it must. */
+@FunctionalInterface
+interface Scenario {
+    void run(Context context) throws Exception;
+}

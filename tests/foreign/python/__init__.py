@@ -1,0 +1,1 @@
+"""The official Python client, which wraps the C++ one."""

@@ -1,0 +1,192 @@
+"""What an acknowledgement covers, and that a subscription keeps its place."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pulsar
+import pytest
+
+from ..admin import Admin
+from ..deadline import eventually
+from .traffic import assert_nothing_more, consume, payloads, receive, send_all
+
+EARLIEST = pulsar.InitialPosition.Earliest
+
+
+def test_cumulative_covers_everything_before(client: Any, topic: str) -> None:
+    consumer = client.subscribe(topic, "s")
+    sent = payloads(20)
+    send_all(client.create_producer(topic), sent)
+    consumer.acknowledge_cumulative(receive(consumer, 13)[-1])
+    consumer.close()
+    assert consume(client.subscribe(topic, "s"), 7) == sent[13:]
+
+
+def test_cumulative_on_failover(client: Any, topic: str) -> None:
+    consumer = client.subscribe(topic, "s", pulsar.ConsumerType.Failover)
+    sent = payloads(20)
+    send_all(client.create_producer(topic), sent)
+    consumer.acknowledge_cumulative(receive(consumer, 20)[-6])
+    consumer.close()
+    assert consume(client.subscribe(topic, "s", pulsar.ConsumerType.Failover), 5) == sent[15:]
+
+
+def test_cumulative_is_not_for_shared(client: Any, topic: str) -> None:
+    consumer = client.subscribe(topic, "s", pulsar.ConsumerType.Shared)
+    client.create_producer(topic).send(b"one")
+    (message,) = receive(consumer, 1)
+    with pytest.raises(pulsar.CumulativeAcknowledgementNotAllowedError):
+        consumer.acknowledge_cumulative(message)
+
+
+def test_cumulative_over_batches(client: Any, topic: str) -> None:
+    consumer = client.subscribe(topic, "s")
+    sent = payloads(30)
+    send_all(client.create_producer(topic, batching_enabled=True, batching_max_messages=10), sent)
+    consumer.acknowledge_cumulative(receive(consumer, 20)[-1])
+    consumer.close()
+    assert consume(client.subscribe(topic, "s"), 10) == sent[20:]
+
+
+@pytest.mark.parametrize("kind", [pulsar.ConsumerType.Exclusive, pulsar.ConsumerType.Shared], ids=lambda k: str(k.name))
+def test_holes_are_kept(client: Any, admin: Admin, topic: str, kind: Any) -> None:
+    consumer = client.subscribe(topic, "s", kind)
+    sent = payloads(20)
+    send_all(client.create_producer(topic), sent)
+    for message in receive(consumer, 20)[1::3]:
+        consumer.acknowledge(message)
+    consumer.close()
+    left = [payload for place, payload in enumerate(sent) if place % 3 != 1]
+    eventually(lambda: admin.backlog(topic, "s") == len(left), what="a backlog of the holes alone")
+    admin.unload(topic)
+    assert sorted(consume(client.subscribe(topic, "s", kind), len(left))) == left
+
+
+def test_a_batch_stays_until_all_of_it_is_acknowledged(client: Any, topic: str) -> None:
+    consumer = client.subscribe(topic, "s", pulsar.ConsumerType.Shared)
+    sent = payloads(10)
+    send_all(client.create_producer(topic, batching_enabled=True, batching_max_publish_delay_ms=1000), sent)
+    for message in receive(consumer, 10)[:9]:
+        consumer.acknowledge(message)
+    consumer.close()
+    consumer = client.subscribe(topic, "s", pulsar.ConsumerType.Shared)
+    assert consume(consumer, 10) == sent
+    consumer.close()
+    assert_nothing_more(client.subscribe(topic, "s", pulsar.ConsumerType.Shared))
+
+
+def test_a_new_consumer_goes_on_where_the_last_one_stopped(client: Any, topic: str) -> None:
+    sent = payloads(30)
+    producer = client.create_producer(topic)
+    client.subscribe(topic, "s").close()
+    send_all(producer, sent)
+    for start in range(0, 30, 10):
+        consumer = client.subscribe(topic, "s")
+        assert consume(consumer, 10) == sent[start : start + 10]
+        consumer.close()
+    assert_nothing_more(client.subscribe(topic, "s"))
+
+
+@pytest.mark.parametrize("partitions", [1, 3])
+def test_clients_survive_an_unload(client: Any, admin: Admin, topic: str, partitions: int) -> None:
+    """The broker closes producers and consumers; they reconnect by themselves and keep their place."""
+    if partitions > 1:
+        admin.create_partitioned(topic, partitions)
+    consumer = client.subscribe(topic, "s")
+    producer = client.create_producer(topic)
+    send_all(producer, payloads(30))
+    consume(consumer, 30)
+    parts = client.get_topic_partitions(topic)
+    eventually(lambda: not any(admin.backlog(part, "s") for part in parts), what="the acknowledgements to arrive")
+    for part in parts:
+        admin.unload(part)
+    after = payloads(30, start=30)
+    send_all(producer, after)
+    assert sorted(consume(consumer, 30)) == after
+    assert_nothing_more(consumer)
+
+
+def test_a_second_exclusive_consumer_is_refused(client: Any, connect: Any, topic: str) -> None:
+    client.subscribe(topic, "s")
+    for other in (client, connect()):
+        with pytest.raises(pulsar.ConsumerBusy):
+            other.subscribe(topic, "s")
+    client.subscribe(topic, "another")
+
+
+def test_another_kind_than_the_attached_one_is_refused(client: Any, topic: str) -> None:
+    consumer = client.subscribe(topic, "s", pulsar.ConsumerType.Shared)
+    with pytest.raises(pulsar.ConsumerBusy):
+        client.subscribe(topic, "s", pulsar.ConsumerType.Failover)
+    consumer.close()
+    client.subscribe(topic, "s", pulsar.ConsumerType.Failover)
+
+
+def test_unsubscribe_forgets_the_place(client: Any, admin: Admin, topic: str) -> None:
+    sent = payloads(5)
+    consumer = client.subscribe(topic, "s")
+    send_all(client.create_producer(topic), sent)
+    assert consume(consumer, 5) == sent
+    consumer.unsubscribe()
+    assert admin.stats(topic)["subscriptions"] == {}
+    assert consume(client.subscribe(topic, "s", initial_position=EARLIEST), 5) == sent
+
+
+def test_unsubscribe_beside_another_consumer_is_refused(client: Any, topic: str) -> None:
+    consumers = [client.subscribe(topic, "s", pulsar.ConsumerType.Shared) for _ in range(2)]
+    with pytest.raises(pulsar.PulsarException):
+        consumers[0].unsubscribe()
+
+
+def test_initial_positions(client: Any, topic: str) -> None:
+    producer = client.create_producer(topic)
+    producer.send(b"before")
+    latest = client.subscribe(topic, "latest")
+    earliest = client.subscribe(topic, "earliest", initial_position=EARLIEST)
+    producer.send(b"after")
+    assert consume(latest, 1) == [b"after"]
+    assert consume(earliest, 2) == [b"before", b"after"]
+
+
+def test_the_last_message_id(client: Any, topic: str) -> None:
+    producer = client.create_producer(topic)
+    consumer = client.subscribe(topic, "s")
+    assert consumer.get_last_message_id().entry_id() == -1
+    ids = send_all(producer, payloads(5))
+    last = consumer.get_last_message_id()
+    assert (last.ledger_id(), last.entry_id()) == (ids[-1].ledger_id(), ids[-1].entry_id())
+    consume(consumer, 5)
+    assert consumer.get_last_message_id() == last
+    batch = send_all(
+        client.create_producer(topic, batching_enabled=True, batching_max_publish_delay_ms=1000), payloads(4)
+    )
+    last = consumer.get_last_message_id()
+    assert (last.entry_id(), last.batch_index()) == (batch[-1].entry_id(), 3)
+
+
+def test_a_small_receiver_queue_gets_everything(client: Any, topic: str) -> None:
+    sent = payloads(500)
+    for size in (0, 1, 3):
+        consumer = client.subscribe(topic, f"s{size}", receiver_queue_size=size, initial_position=EARLIEST)
+        if size == 0:
+            send_all(client.create_producer(topic), sent)
+            # Without a queue the client cannot wait with a timeout.
+            assert [consumer.receive().data() for _ in range(500)] == sent
+        else:
+            assert consume(consumer, 500) == sent
+        consumer.close()
+
+
+def test_a_listener_is_called_for_each_message(client: Any, topic: str) -> None:
+    got: list[bytes] = []
+
+    def listen(consumer: Any, message: Any) -> None:
+        got.append(message.data())
+        consumer.acknowledge(message)
+
+    client.subscribe(topic, "s", message_listener=listen)
+    sent = payloads(200)
+    send_all(client.create_producer(topic), sent)
+    eventually(lambda: len(got) >= 200, what="200 calls")
+    assert got == sent

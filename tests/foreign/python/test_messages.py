@@ -1,0 +1,131 @@
+"""Messages come back as they were sent: fields, sizes, schemas."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import Any
+
+import pulsar
+import pytest
+
+from .traffic import SECONDS, consume, receive, send_all
+
+LIMIT = 5 * 1024 * 1024
+"""maxMessageSize, which CONNECTED announces; the client holds payload and metadata to it."""
+
+OVERHEAD = 1024
+
+
+@pytest.mark.parametrize("batched", [False, True], ids=["single", "batched"])
+def test_all_fields_of_a_message(client: Any, topic: str, batched: bool) -> None:
+    consumer = client.subscribe(topic, "s")
+    producer = client.create_producer(topic, producer_name="me", batching_enabled=batched)
+    before = time.time_ns() // 1_000_000
+    message_id = producer.send(
+        b"\0\xff payload",
+        properties={"a": "1", "empty": "", "ü": "ключ"},
+        partition_key="key",
+        ordering_key="order",
+        event_timestamp=1_234_567_890_123,
+        sequence_id=77,
+    )
+    (message,) = receive(consumer, 1)
+    assert message.data() == b"\0\xff payload"
+    assert message.properties() == {"a": "1", "empty": "", "ü": "ключ"}
+    assert message.partition_key() == "key"
+    assert message.ordering_key() == "order"
+    assert message.event_timestamp() == 1_234_567_890_123
+    assert before <= message.publish_timestamp() <= time.time_ns() // 1_000_000
+    assert message.topic_name() == topic
+    assert message.producer_name() == "me"
+    assert message.redelivery_count() == 0
+    assert message.message_id() == message_id
+    assert producer.last_sequence_id() == 77
+
+
+def test_empty_payloads_and_tombstones(client: Any, topic: str) -> None:
+    consumer = client.subscribe(topic, "s")
+    producer = client.create_producer(topic)
+    producer.send(b"", partition_key="k")
+    producer.send(None, partition_key="k")
+    empty, tombstone = receive(consumer, 2)
+    assert (empty.data(), empty.has_null_value()) == (b"", False)
+    assert (tombstone.data(), tombstone.has_null_value()) == (b"", True)
+
+
+def test_many_properties(client: Any, topic: str) -> None:
+    consumer = client.subscribe(topic, "s")
+    properties = {f"name {number}": "v" * number for number in range(1000)}
+    client.create_producer(topic).send(b"x", properties=properties)
+    assert receive(consumer, 1)[0].properties() == properties
+
+
+@pytest.mark.parametrize("size", [100_000, 1_000_000, LIMIT - OVERHEAD])
+def test_large_messages(client: Any, topic: str, size: int) -> None:
+    consumer = client.subscribe(topic, "s")
+    producer = client.create_producer(topic)
+    sent = [os.urandom(size) for _ in range(3)]
+    send_all(producer, sent)
+    assert consume(consumer, 3) == sent
+
+
+def test_a_message_over_the_limit_is_refused_and_harms_nothing(client: Any, topic: str) -> None:
+    consumer = client.subscribe(topic, "s")
+    producer = client.create_producer(topic)
+    with pytest.raises(pulsar.MessageTooBig):
+        producer.send(bytes(LIMIT + 1))
+    producer.send(b"small")
+    assert consume(consumer, 1) == [b"small"]
+
+
+def test_a_compressible_message_over_the_limit(client: Any, topic: str) -> None:
+    consumer = client.subscribe(topic, "s")
+    sent = b"0123456789" * (LIMIT // 5)
+    client.create_producer(topic, compression_type=pulsar.CompressionType.ZSTD).send(sent)
+    assert consume(consumer, 1) == [sent]
+
+
+def test_a_message_in_chunks(client: Any, topic: str) -> None:
+    consumer = client.subscribe(topic, "s")
+    producer = client.create_producer(topic, chunking_enabled=True)
+    sent = [os.urandom(12_000_000), b"small", os.urandom(6_000_000)]
+    send_all(producer, sent)
+    assert consume(consumer, 3) == sent
+    consumer.close()
+
+
+def test_non_persistent_topics(client: Any, topic: str) -> None:
+    name = topic.replace("persistent://", "non-persistent://")
+    consumers = [client.subscribe(name, place) for place in ("one", "two")]
+    shared = [client.subscribe(name, "shared", pulsar.ConsumerType.Shared) for _ in range(2)]
+    producer = client.create_producer(name)
+    sent = [b"%d" % number for number in range(20)]
+    for payload in sent:
+        producer.send(payload)
+    for consumer in consumers:
+        assert consume(consumer, 20) == sent
+    got: list[bytes] = []
+    for consumer in shared:
+        got += (message.data() for message in receive_until_quiet(consumer))
+    assert sorted(got) == sorted(sent)
+
+
+def receive_until_quiet(consumer: Any) -> list[Any]:
+    messages: list[Any] = []
+    end = time.monotonic() + SECONDS
+    while time.monotonic() < end:
+        try:
+            messages.append(consumer.receive(timeout_millis=200))
+        except pulsar.Timeout:
+            break
+    return messages
+
+
+def test_a_non_persistent_topic_keeps_nothing(client: Any, topic: str) -> None:
+    name = topic.replace("persistent://", "non-persistent://")
+    producer = client.create_producer(name)
+    producer.send(b"to nobody")
+    consumer = client.subscribe(name, "s", initial_position=pulsar.InitialPosition.Earliest)
+    producer.send(b"to one")
+    assert consume(consumer, 1) == [b"to one"]

@@ -1,0 +1,136 @@
+"""Partitioned topics, topics made on first use, and finding out what there is."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Any
+
+import pulsar
+import pytest
+
+from ..admin import Admin
+from .traffic import assert_nothing_more, consume, payloads, receive, send_all
+
+EARLIEST = pulsar.InitialPosition.Earliest
+
+
+def test_partitions_of_a_topic(client: Any, admin: Admin, topic: str) -> None:
+    assert client.get_topic_partitions(topic) == [topic]
+    admin.create_partitioned(f"{topic}-p", 4)
+    assert client.get_topic_partitions(f"{topic}-p") == [f"{topic}-p-partition-{number}" for number in range(4)]
+
+
+def test_a_topic_is_made_on_first_use(client: Any, admin: Admin, own_namespace: str) -> None:
+    produced, consumed = (f"persistent://{own_namespace}/{name}" for name in ("produced", "consumed"))
+    assert admin.topics(own_namespace) == []
+    client.create_producer(produced)
+    client.subscribe(consumed, "s")
+    assert sorted(admin.topics(own_namespace)) == [consumed, produced]
+
+
+def test_short_names_are_in_public_default(client: Any, topic: str) -> None:
+    short = topic.rsplit("/", 1)[1]
+    consumer = client.subscribe(f"persistent://public/default/{short}", "s")
+    producer = client.create_producer(short)
+    assert producer.topic() == f"persistent://public/default/{short}"
+    producer.send(b"one")
+    assert consume(consumer, 1) == [b"one"]
+
+
+def test_a_topic_of_a_missing_namespace_is_refused(client: Any, topic: str) -> None:
+    with pytest.raises(pulsar.PulsarException):
+        client.create_producer("persistent://public/no-such-namespace/t")
+
+
+def test_round_robin_uses_all_partitions(client: Any, admin: Admin, topic: str) -> None:
+    admin.create_partitioned(topic, 3)
+    ids = send_all(client.create_producer(topic), payloads(30))
+    assert {message_id.partition() for message_id in ids} == {0, 1, 2}
+
+
+def test_single_partition_routing_keeps_to_one(client: Any, admin: Admin, topic: str) -> None:
+    admin.create_partitioned(topic, 3)
+    producer = client.create_producer(topic, message_routing_mode=pulsar.PartitionsRoutingMode.UseSinglePartition)
+    assert len({message_id.partition() for message_id in send_all(producer, payloads(30))}) == 1
+
+
+@pytest.mark.parametrize(
+    "kind", [pulsar.ConsumerType.Exclusive, pulsar.ConsumerType.Failover], ids=lambda k: str(k.name)
+)
+def test_each_key_keeps_its_order_and_partition(client: Any, admin: Admin, topic: str, kind: Any) -> None:
+    admin.create_partitioned(topic, 3)
+    consumer = client.subscribe(topic, "s", kind)
+    producer = client.create_producer(topic, batching_enabled=True)
+    for number in range(300):
+        producer.send_async(b"%d" % number, lambda result, message_id: None, partition_key=f"key-{number % 10}")
+    producer.flush()
+    numbers: dict[str, list[int]] = defaultdict(list)
+    places: dict[str, set[str]] = defaultdict(set)
+    for message in receive(consumer, 300):
+        numbers[message.partition_key()].append(int(message.data()))
+        places[message.partition_key()].add(message.topic_name())
+    assert numbers == {f"key-{key}": list(range(key, 300, 10)) for key in range(10)}
+    assert all(len(used) == 1 for used in places.values())
+    assert len(set().union(*places.values())) > 1
+
+
+def test_failover_consumers_share_the_partitions(client: Any, admin: Admin, topic: str) -> None:
+    admin.create_partitioned(topic, 4)
+    consumers = [client.subscribe(topic, "s", pulsar.ConsumerType.Failover, consumer_name=name) for name in "ab"]
+    send_all(client.create_producer(topic), payloads(40))
+    seen: list[set[str]] = [set(), set()]
+    for place, consumer in enumerate(consumers):
+        seen[place] = {message.topic_name() for message in receive(consumer, 20)}
+    # Index % consumers, not the name's hash, when a topic has partitions (B-02).
+    assert [len(topics) for topics in seen] == [2, 2]
+    assert not seen[0] & seen[1]
+
+
+def test_one_partition_is_a_topic_like_any_other(client: Any, admin: Admin, topic: str) -> None:
+    admin.create_partitioned(topic, 2)
+    consumer = client.subscribe(topic, "s")
+    client.create_producer(f"{topic}-partition-1").send(b"to one")
+    (message,) = receive(consumer, 1)
+    assert message.topic_name() == f"{topic}-partition-1"
+
+
+def test_a_topic_grows(client: Any, connect: Any, admin: Admin, topic: str) -> None:
+    admin.create_partitioned(topic, 2)
+    consumer = client.subscribe(topic, "s")
+    before = payloads(20)
+    send_all(client.create_producer(topic), before)
+    assert sorted(consume(consumer, 20)) == before
+    consumer.close()
+    admin.grow(topic, 5)
+    grown = connect()
+    assert len(grown.get_topic_partitions(topic)) == 5
+    consumer = grown.subscribe(topic, "s")
+    after = payloads(50, start=20)
+    ids = send_all(grown.create_producer(topic), after)
+    assert {message_id.partition() for message_id in ids} == set(range(5))
+    assert sorted(consume(consumer, 50)) == after
+    assert_nothing_more(consumer)
+
+
+def test_growing_makes_the_old_subscription_on_the_new_partitions(client: Any, admin: Admin, topic: str) -> None:
+    """A message to a new partition before the consumer knows of it is not lost."""
+    admin.create_partitioned(topic, 1)
+    client.subscribe(topic, "s").close()
+    admin.grow(topic, 2)
+    client.create_producer(f"{topic}-partition-1").send(b"early")
+    assert consume(client.subscribe(topic, "s"), 1) == [b"early"]
+
+
+def test_an_unknown_partition_is_refused(client: Any, admin: Admin, topic: str) -> None:
+    admin.create_partitioned(topic, 2)
+    with pytest.raises(pulsar.PulsarException):
+        client.create_producer(f"{topic}-partition-7")
+
+
+def test_a_deleted_topic_starts_anew(client: Any, admin: Admin, topic: str) -> None:
+    producer = client.create_producer(topic)
+    send_all(producer, payloads(5))
+    producer.close()
+    admin.delete(topic)
+    client.create_producer(topic).send(b"new")
+    assert consume(client.subscribe(topic, "s", initial_position=EARLIEST), 1) == [b"new"]

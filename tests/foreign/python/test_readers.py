@@ -1,0 +1,122 @@
+"""Readers: where they start, what they see, when they have seen all."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pulsar
+import pytest
+
+from ..admin import Admin
+from .traffic import QUIET_MS, SECONDS, payloads, send_all
+
+
+def read(reader: Any, count: int) -> list[bytes]:
+    return [reader.read_next(timeout_millis=int(SECONDS * 1000)).data() for _ in range(count)]
+
+
+def read_to_end(reader: Any) -> list[bytes]:
+    got = []
+    while reader.has_message_available():
+        got.append(reader.read_next(timeout_millis=int(SECONDS * 1000)).data())
+    return got
+
+
+@pytest.mark.parametrize("batched", [False, True], ids=["single", "batched"])
+def test_from_the_earliest_message_to_the_end(client: Any, topic: str, batched: bool) -> None:
+    sent = payloads(250)
+    producer = client.create_producer(topic, batching_enabled=batched, batching_max_messages=100)
+    send_all(producer, sent)
+    reader = client.create_reader(topic, pulsar.MessageId.earliest)
+    assert read_to_end(reader) == sent
+    with pytest.raises(pulsar.Timeout):
+        reader.read_next(timeout_millis=QUIET_MS)
+
+
+def test_from_the_latest_sees_only_what_follows(client: Any, topic: str) -> None:
+    producer = client.create_producer(topic)
+    send_all(producer, payloads(5))
+    reader = client.create_reader(topic, pulsar.MessageId.latest)
+    assert not reader.has_message_available()
+    after = payloads(5, start=5)
+    send_all(producer, after)
+    assert read(reader, 5) == after
+    assert not reader.has_message_available()
+
+
+def test_from_the_latest_inclusive_sees_the_last_one(client: Any, topic: str) -> None:
+    sent = payloads(5)
+    send_all(client.create_producer(topic), sent)
+    reader = client.create_reader(topic, pulsar.MessageId.latest, start_message_id_inclusive=True)
+    assert reader.has_message_available()
+    assert read_to_end(reader) == sent[-1:]
+
+
+@pytest.mark.parametrize("inclusive", [False, True], ids=["after", "inclusive"])
+@pytest.mark.parametrize("batched", [False, True], ids=["single", "batched"])
+def test_from_a_message_id(client: Any, topic: str, batched: bool, inclusive: bool) -> None:
+    sent = payloads(30)
+    producer = client.create_producer(topic, batching_enabled=batched, batching_max_messages=10)
+    ids = send_all(producer, sent)
+    for start in (0, 4, 9, 10, 29):
+        reader = client.create_reader(topic, ids[start], start_message_id_inclusive=inclusive)
+        assert read_to_end(reader) == sent[start if inclusive else start + 1 :]
+        reader.close()
+
+
+def test_an_empty_topic_has_nothing(client: Any, topic: str) -> None:
+    reader = client.create_reader(topic, pulsar.MessageId.earliest)
+    assert not reader.has_message_available()
+    with pytest.raises(pulsar.Timeout):
+        reader.read_next(timeout_millis=QUIET_MS)
+
+
+def test_a_waiting_reader_gets_what_comes(client: Any, topic: str) -> None:
+    reader = client.create_reader(topic, pulsar.MessageId.latest)
+    sent = payloads(3)
+    send_all(client.create_producer(topic), sent)
+    assert read(reader, 3) == sent
+
+
+def test_readers_do_not_take_from_each_other_nor_stay(client: Any, admin: Admin, topic: str) -> None:
+    sent = payloads(20)
+    send_all(client.create_producer(topic), sent)
+    readers = [client.create_reader(topic, pulsar.MessageId.earliest) for _ in range(3)]
+    assert [read_to_end(reader) for reader in readers] == [sent] * 3
+    assert len(admin.stats(topic)["subscriptions"]) == 3
+    for reader in readers:
+        reader.close()
+    assert admin.stats(topic)["subscriptions"] == {}
+
+
+def test_over_partitions(client: Any, admin: Admin, topic: str) -> None:
+    admin.create_partitioned(topic, 3)
+    sent = payloads(60)
+    send_all(client.create_producer(topic), sent)
+    reader = client.create_reader(topic, pulsar.MessageId.earliest)
+    assert sorted(read_to_end(reader)) == sent
+
+
+def test_seek_by_id_and_back_to_the_start(client: Any, topic: str) -> None:
+    sent = payloads(20)
+    ids = send_all(client.create_producer(topic), sent)
+    reader = client.create_reader(topic, pulsar.MessageId.earliest)
+    assert read_to_end(reader) == sent
+    reader.seek(ids[11])
+    assert read_to_end(reader) == sent[12:]
+    reader.seek(pulsar.MessageId.earliest)
+    assert read_to_end(reader) == sent
+    reader.seek(pulsar.MessageId.latest)
+    assert not reader.has_message_available()
+
+
+def test_a_table_view_holds_the_last_value_of_each_key(client: Any, topic: str) -> None:
+    producer = client.create_producer(topic)
+    for number in range(12):
+        producer.send(b"old %d" % number, partition_key=f"k{number % 4}")
+    view = client.create_table_view(topic)
+    assert {key: view.get(key) for key in ("k0", "k1", "k2", "k3")} == {
+        f"k{key}": b"old %d" % (8 + key) for key in range(4)
+    }
+    assert len(view) == 4
+    view.close()

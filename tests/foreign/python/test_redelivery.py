@@ -1,0 +1,141 @@
+"""Messages that come again: refused, given up, or held by a consumer that left."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from typing import Any
+
+import pulsar
+import pytest
+
+from .traffic import SECONDS, assert_nothing_more, consume, payloads, receive, send_all
+
+KINDS = [pulsar.ConsumerType.Exclusive, pulsar.ConsumerType.Shared, pulsar.ConsumerType.Failover]
+kinds = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: str(kind.name))
+
+
+@kinds
+def test_a_refused_message_comes_again(client: Any, topic: str, kind: Any) -> None:
+    consumer = client.subscribe(topic, "s", kind, negative_ack_redelivery_delay_ms=100)
+    sent = payloads(10)
+    send_all(client.create_producer(topic), sent)
+    for message in receive(consumer, 10):
+        if message.data() == sent[4]:
+            consumer.negative_acknowledge(message)
+        else:
+            consumer.acknowledge(message)
+    assert consume(consumer, 1) == [sent[4]]
+    assert_nothing_more(consumer)
+
+
+def test_the_count_grows_on_shared(client: Any, topic: str) -> None:
+    consumer = client.subscribe(topic, "s", pulsar.ConsumerType.Shared, negative_ack_redelivery_delay_ms=50)
+    client.create_producer(topic).send(b"again")
+    counts = []
+    for _ in range(4):
+        (message,) = receive(consumer, 1)
+        counts.append(message.redelivery_count())
+        consumer.negative_acknowledge(message)
+    assert counts == [0, 1, 2, 3]
+    assert consume(consumer, 1) == [b"again"]
+    assert_nothing_more(consumer)
+
+
+def test_the_count_stays_zero_on_exclusive(client: Any, topic: str) -> None:
+    consumer = client.subscribe(topic, "s", negative_ack_redelivery_delay_ms=50)
+    client.create_producer(topic).send(b"again")
+    for _ in range(3):
+        (message,) = receive(consumer, 1)
+        assert message.redelivery_count() == 0
+        consumer.negative_acknowledge(message)
+
+
+def test_a_refused_batch_comes_again(client: Any, topic: str) -> None:
+    consumer = client.subscribe(topic, "s", pulsar.ConsumerType.Shared, negative_ack_redelivery_delay_ms=100)
+    sent = payloads(10)
+    send_all(client.create_producer(topic, batching_enabled=True, batching_max_publish_delay_ms=1000), sent)
+    for message in receive(consumer, 10):
+        consumer.negative_acknowledge(message)
+    again = receive(consumer, 10)
+    assert [message.data() for message in again] == sent
+    assert {message.redelivery_count() for message in again} == {1}
+
+
+@kinds
+def test_all_that_was_not_acknowledged_comes_again_on_request(client: Any, topic: str, kind: Any) -> None:
+    consumer = client.subscribe(topic, "s", kind)
+    sent = payloads(20)
+    send_all(client.create_producer(topic), sent)
+    messages = receive(consumer, 20)
+    for message in messages[::2]:
+        consumer.acknowledge(message)
+    consumer.redeliver_unacknowledged_messages()
+    assert sorted(consume(consumer, 10)) == sent[1::2]
+    assert_nothing_more(consumer)
+
+
+def test_the_other_shared_consumer_gets_what_one_leaves(client: Any, topic: str) -> None:
+    stays = client.subscribe(topic, "s", pulsar.ConsumerType.Shared, consumer_name="stays")
+    leaves = client.subscribe(topic, "s", pulsar.ConsumerType.Shared, consumer_name="leaves")
+    sent = payloads(100)
+    send_all(client.create_producer(topic), sent)
+    (held,) = receive(leaves, 1)
+    leaves.close()
+    got = receive(stays, 100)
+    assert sorted(message.data() for message in got) == sent
+    # Leaving is no refusal: nobody counts it (B-19).
+    assert {message.redelivery_count() for message in got if message.data() == held.data()} == {0}
+
+
+def test_a_lost_connection_gives_messages_to_the_others(client: Any, connect: Any, topic: str) -> None:
+    other = connect()
+    leaves = other.subscribe(topic, "s", pulsar.ConsumerType.Shared)
+    sent = payloads(10)
+    send_all(client.create_producer(topic), sent)
+    receive(leaves, 10)
+    other.shutdown()
+    stays = client.subscribe(topic, "s", pulsar.ConsumerType.Shared)
+    assert sorted(consume(stays, 10)) == sent
+
+
+def test_a_failover_standby_takes_over(client: Any, topic: str) -> None:
+    consumers = [client.subscribe(topic, "s", pulsar.ConsumerType.Failover, consumer_name=name) for name in "ab"]
+    producer = client.create_producer(topic)
+    sent = payloads(100)
+    send_all(producer, sent)
+    active, standby = order_of(consumers, sent[0])
+    assert consume(active, 49) == sent[1:50]
+    active.close()
+    assert consume(standby, 50) == sent[50:]
+    producer.send(b"after")
+    assert consume(standby, 1) == [b"after"]
+    assert_nothing_more(standby)
+
+
+def order_of(consumers: list[Any], first: bytes) -> tuple[Any, Any]:
+    """The active one, which has consumed `first`, and the standby."""
+    end = time.monotonic() + SECONDS
+    while time.monotonic() < end:
+        for active, standby in (consumers, reversed(consumers)):
+            with contextlib.suppress(pulsar.Timeout):
+                message = active.receive(timeout_millis=100)
+                assert message.data() == first
+                active.acknowledge(message)
+                return active, standby
+    raise AssertionError("neither consumer became active")
+
+
+def test_dead_letters_after_enough_refusals(client: Any, topic: str) -> None:
+    policy = pulsar.ConsumerDeadLetterPolicy(2, f"{topic}-dead", "morgue")
+    consumer = client.subscribe(
+        topic, "s", pulsar.ConsumerType.Shared, negative_ack_redelivery_delay_ms=50, dead_letter_policy=policy
+    )
+    dead = client.subscribe(f"{topic}-dead", "morgue", initial_position=pulsar.InitialPosition.Earliest)
+    client.create_producer(topic).send(b"poison")
+    for count in range(3):
+        (message,) = receive(consumer, 1)
+        assert message.redelivery_count() == count
+        consumer.negative_acknowledge(message)
+    assert consume(dead, 1) == [b"poison"]
+    assert_nothing_more(consumer)

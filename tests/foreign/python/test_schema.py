@@ -1,0 +1,46 @@
+"""Schemas: the broker stores what a client brings and gives it back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pulsar.schema import BytesSchema, Integer, JsonSchema, Record, String, StringSchema
+
+from .traffic import receive
+
+
+class Person(Record):  # type: ignore[misc]
+    name = String()
+    age = Integer()
+
+
+def test_strings(client: Any, topic: str) -> None:
+    consumer = client.subscribe(topic, "s", schema=StringSchema())
+    client.create_producer(topic, schema=StringSchema()).send("grüße")
+    assert receive(consumer, 1)[0].value() == "grüße"
+
+
+def test_json_records(client: Any, connect: Any, topic: str) -> None:
+    producer = client.create_producer(topic, schema=JsonSchema(Person))
+    consumer = connect().subscribe(topic, "s", schema=JsonSchema(Person))
+    producer.send(Person(name="Ada", age=36))
+    (message,) = receive(consumer, 1)
+    assert (message.value().name, message.value().age) == ("Ada", 36)
+
+
+def test_the_version_comes_with_each_message(client: Any, topic: str) -> None:
+    consumer = client.subscribe(topic, "s")
+    with_schema = client.create_producer(topic, schema=JsonSchema(Person))
+    with_schema.send(Person(name="Ada", age=36))
+    (message,) = receive(consumer, 1)
+    # Versions are 8-byte big-endian numbers from 0 (B-30).
+    assert message.schema_version() in (bytes(8), "\0" * 8)
+    # The same schema once more is the same version.
+    client.create_producer(topic, schema=JsonSchema(Person)).send(Person(name="Bob", age=1))
+    assert receive(consumer, 1)[0].schema_version() == message.schema_version()
+
+
+def test_bytes_beside_a_schema(client: Any, topic: str) -> None:
+    consumer = client.subscribe(topic, "s", schema=BytesSchema())
+    client.create_producer(topic, schema=StringSchema()).send("text")
+    assert receive(consumer, 1)[0].value() == b"text"

@@ -1,0 +1,66 @@
+"""The matrix that every official client goes through, and its two sizes."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+import pytest
+
+from .pairwise import pairwise
+
+if TYPE_CHECKING:
+    from _pytest.mark.structures import ParameterSet
+
+BATCHED = (False, True)
+COMPRESSIONS = ("NONE", "LZ4", "ZLIB", "ZSTD", "SNAPPY")
+SUBSCRIPTIONS = ("Exclusive", "Shared", "Failover")
+PARTITIONS = (1, 3)
+
+MESSAGES = 10_000
+
+
+@dataclass(frozen=True)
+class Combination:
+    """How one scenario publishes and consumes; `partitions` 1 is a non-partitioned topic."""
+
+    batched: bool
+    compression: str
+    subscription: str
+    partitions: int
+
+    @property
+    def consumers(self) -> int:
+        return 1 if self.subscription == "Exclusive" else 2
+
+    def __str__(self) -> str:
+        batched = "batched" if self.batched else "single"
+        return f"{batched}-{self.compression}-{self.subscription}-{self.partitions}"
+
+    def arguments(self) -> dict[str, object]:
+        """For a foreign program: the fields, and the number of consumers."""
+        return {**asdict(self), "consumers": self.consumers}
+
+
+ALL = tuple(itertools.starmap(Combination, itertools.product(BATCHED, COMPRESSIONS, SUBSCRIPTIONS, PARTITIONS)))
+EVERYDAY = tuple(
+    Combination(*row)  # type: ignore[arg-type]
+    for row in pairwise(BATCHED, COMPRESSIONS, SUBSCRIPTIONS, PARTITIONS)
+)
+
+
+def matrix() -> list[ParameterSet]:
+    """Every combination as a test parameter; those outside the pairwise subset are heavy."""
+    heavy = set(ALL) - set(EVERYDAY)
+    return [pytest.param(c, id=str(c), marks=[pytest.mark.heavy] if c in heavy else []) for c in ALL]
+
+
+def on_each_subscription(scenarios: Sequence[str]) -> list[ParameterSet]:
+    """(scenario, subscription) parameters. Failover's, which wait a second for each consumer, are heavy (B-03)."""
+    return [
+        pytest.param(each, kind, id=f"{each}-{kind}", marks=[pytest.mark.heavy] if kind == "Failover" else [])
+        for each in scenarios
+        for kind in SUBSCRIPTIONS
+    ]

@@ -1,0 +1,71 @@
+"""The official Go client: the scenarios of go/, one process for all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from .broker_process import Address
+from .lines import LineProgram
+from .scenario import Combination, matrix, on_each_subscription
+from .toolchains import GO, require
+
+# Fewer than elsewhere: this client makes a new Deflate state of a megabyte for each ZLIB message.
+MESSAGES = 2_000
+
+ON_EACH_SUBSCRIPTION = ("ack-response", "nack", "seek-id", "seek-time")
+
+ON_EXCLUSIVE_AND_FAILOVER = ("ack-cumulative",)
+
+ALONE = (
+    "access-modes",
+    "chunks",
+    "consumer-exclusive",
+    "failover",
+    "last-message-ids",
+    "nack-count",
+    "pattern",
+    "producer-name",
+    "reader",
+    "reader-message-id",
+    "schema-json",
+    "table-view",
+    "unsubscribe",
+    "zero-queue",
+)
+
+
+@pytest.fixture(scope="module")
+def go(broker: Address, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LineProgram]:
+    client = require(GO)
+    log = tmp_path_factory.mktemp("go") / "stderr.log"
+    program = LineProgram([str(client), broker.service_url, broker.admin_url], log)
+    yield program
+    program.close()
+
+
+@pytest.mark.parametrize("combination", matrix())
+def test_matrix(go: LineProgram, topic: str, combination: Combination) -> None:
+    go.run("matrix", topic=topic, messages=MESSAGES, **combination.arguments())
+
+
+@pytest.mark.parametrize("scenario", ALONE)
+def test_scenario(go: LineProgram, topic: str, own_namespace: str, scenario: str) -> None:
+    go.run(scenario, topic=topic, namespace=own_namespace)
+
+
+@pytest.mark.parametrize(("scenario", "subscription"), on_each_subscription(ON_EACH_SUBSCRIPTION))
+def test_on_each_subscription(go: LineProgram, topic: str, scenario: str, subscription: str) -> None:
+    go.run(scenario, topic=topic, subscription=subscription)
+
+
+@pytest.mark.parametrize("subscription", ["Exclusive", "Failover"])
+@pytest.mark.parametrize("scenario", ON_EXCLUSIVE_AND_FAILOVER)
+def test_on_exclusive_and_failover(go: LineProgram, topic: str, scenario: str, subscription: str) -> None:
+    go.run(scenario, topic=topic, subscription=subscription)
+
+
+def test_no_scenario_is_left_out(go: LineProgram) -> None:
+    known = {*ALONE, *ON_EACH_SUBSCRIPTION, *ON_EXCLUSIVE_AND_FAILOVER, "matrix"}
+    assert set(go.run("list")["scenarios"]) == known

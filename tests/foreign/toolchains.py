@@ -1,0 +1,79 @@
+"""What the Java and Go tests need beside Python, and what happens when it is missing."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+FOLDER = Path(__file__).parent
+SETUP = 'run "scripts/setup --foreign"'
+
+
+@dataclass(frozen=True)
+class Toolchain:
+    """A language's folder here: the tools it builds and runs with, its sources, and what its `fetch` builds."""
+
+    folder: Path
+    tools: tuple[str, ...]
+    sources: tuple[str, ...]
+    built: str
+
+    @property
+    def product(self) -> Path:
+        return self.folder / self.built
+
+    @property
+    def stamp(self) -> Path:
+        return self.product.parent / "stamp"
+
+    def fingerprint(self) -> str:
+        """SHA-256 over the sources' contents, sorted by path, as the `fetch` scripts write it to `stamp`."""
+        names = sorted(
+            path.relative_to(self.folder).as_posix()
+            for pattern in self.sources
+            for path in self.folder.glob(pattern)
+            if path.is_file()
+        )
+        return hashlib.sha256(b"".join((self.folder / name).read_bytes() for name in names)).hexdigest()
+
+
+JAVA = Toolchain(FOLDER / "java", ("java", "javac", "mvn"), ("pom.xml", "src/**/*"), "target/classpath")
+GO = Toolchain(FOLDER / "go", ("go",), ("go.mod", "go.sum", "*.go"), "build/client")
+
+
+def missing(toolchain: Toolchain) -> str:
+    """Why tests of `toolchain` cannot run here, "" when they can. Only `java` runs; the rest builds."""
+    if not toolchain.product.exists():
+        absent = [tool for tool in toolchain.tools if shutil.which(tool) is None]
+        lacks = f"no {', '.join(absent)} on PATH; then " if absent else ""
+        return f"{lacks}{SETUP}: tests/foreign/{toolchain.folder.name} is not built"
+    if toolchain is JAVA and shutil.which("java") is None:
+        return "no java on PATH"
+    if not toolchain.stamp.exists() or toolchain.stamp.read_text().strip() != toolchain.fingerprint():
+        return f"{SETUP}: tests/foreign/{toolchain.folder.name} was built from other sources"
+    return ""
+
+
+def missing_toolchains(toolchains: Iterable[Toolchain] = (JAVA, GO)) -> list[str]:
+    """The reasons of all that lack something, for a summary before a run."""
+    return [reason for reason in map(missing, toolchains) if reason]
+
+
+def in_ci() -> bool:
+    return os.environ.get("CI", "").lower() in ("true", "1")
+
+
+def require(toolchain: Toolchain) -> Path:
+    """What the toolchain's `fetch` built. Without it the test skips with the reason, and fails where CI=true."""
+    reason = missing(toolchain)
+    if reason and in_ci():
+        pytest.fail(reason)
+    if reason:
+        pytest.skip(reason)
+    return toolchain.product
