@@ -17,6 +17,8 @@ from typing import IO
 
 ROOT = Path(__file__).resolve().parent.parent
 POLL_SECONDS = 0.005
+# A user has neither the path that finds this package nor the order to leave no byte code behind.
+UNLIKE_A_USER = ("PYTHONPATH", "PYTHONDONTWRITEBYTECODE")
 START_SECONDS = 90  # a real broker takes ten
 # A CONNECT frame: protocol version 21, client version "bench".
 CONNECT = bytes.fromhex("00000011 0000000d 0802 1209 0a0562656e6368 2015")
@@ -69,7 +71,7 @@ class Launch:
                 stdout=subprocess.PIPE,
                 stderr=log,
                 # As a user starts it: without the path that finds this package.
-                env={key: value for key, value in os.environ.items() if key != "PYTHONPATH"},
+                env={key: value for key, value in os.environ.items() if key not in UNLIKE_A_USER},
             )
         assert self._process.stdout is not None
         self._listener = threading.Thread(target=self._listen, args=(self._process.stdout, begin), daemon=True)

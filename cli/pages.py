@@ -7,6 +7,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from pulsarium.broker.admin.absent import absent_routes
+from pulsarium.broker.admin.routes import all_routes
 from pulsarium.broker.commands import MODULES
 from pulsarium.broker.commands.registry import declared
 from pulsarium.broker.config.keys import documented_keys
@@ -79,7 +81,41 @@ def _shown(value: object) -> str:
     return ",".join(sorted(value)) if isinstance(value, (tuple, frozenset)) else str(value)
 
 
-PAGES = {"commands.md": commands_page, "configuration.md": configuration_page}
+def admin_routes_page() -> str:
+    """docs/admin-routes.md: what of Pulsar's REST is built, and what is not."""
+    built = sorted(all_routes(), key=lambda item: (item[0].path, item[0].method))
+    absent = sorted(absent_routes({route for route, _ in built}), key=lambda route: (route.path, route.method))
+    return "\n".join(
+        (
+            "# Admin routes",
+            "",
+            "Generated from the `@route` declarations in `broker/admin`; do not edit.",
+            "",
+            f"## Built: {len(built)}",
+            "",
+            "| method | path | here |",
+            "|---|---|---|",
+            *(
+                f"| {route.method} | `{route.path}` | `{handler.__module__.rpartition('.')[2]}.{handler.__name__}` |"
+                for route, handler in built
+            ),
+            "",
+            f"## Not built yet: {len(absent)}",
+            "",
+            "Pulsar 4.2.4 has these; they answer 501 with a reason. Functions, sinks and sources answer 409, as a",
+            "broker without a function worker does.",
+            "",
+            *(f"- {route.method} `{route.path}`" for route in absent),
+            "",
+        )
+    )
+
+
+PAGES = {
+    "commands.md": commands_page,
+    "configuration.md": configuration_page,
+    "admin-routes.md": admin_routes_page,
+}
 
 
 def main() -> None:

@@ -87,8 +87,9 @@ def remove_namespace(broker: Broker, namespace: str, *, force: bool) -> None:
         raise AdminError(409, "Cannot delete non empty namespace")
     for name in names:
         topics.delete(TopicName.parse(name), force=True)
-    for name in partitioned:
-        metadata.delete_partitioned(TopicName.parse(name))
+    for parent in map(TopicName.parse, partitioned):
+        metadata.delete_partitioned(parent)
+        broker.schemas.delete(parent)
     metadata.delete_namespace(namespace)
 
 

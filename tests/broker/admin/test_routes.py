@@ -120,7 +120,7 @@ def calls(draw: st.DrawFn) -> tuple[str, str, Any, str]:
 ROUTES = list(all_routes())
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(st.lists(calls(), min_size=1, max_size=12))
 def test_no_call_finds_a_fault_of_the_broker(program: list[tuple[str, str, Any, str]]) -> None:
     async def play() -> None:
