@@ -73,8 +73,8 @@ class Broker:
         session.close()
 
     def next_producer_name(self) -> str:
-        """A name for a producer that has none, never used before in this run."""
-        name = f"{self.config.clusterName}-0-{self._producer_names}"
+        """A name for a producer that has none, never used before: clients bring theirs back after a restart."""
+        name = f"{self.config.clusterName}-{self.cluster.starts_before}-{self._producer_names}"
         self._producer_names += 1
         return name
 

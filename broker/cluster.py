@@ -14,6 +14,7 @@ from pulsarium.broker.storage.interface import Storage
 from pulsarium.broker.turn import Turn
 
 LEDGER_COUNTER = "/counters/ledger-id"
+START_COUNTER = "/counters/starts"
 
 
 class Cluster:
@@ -32,6 +33,8 @@ class Cluster:
         for path in self._kept:
             self._folders.setdefault(path.rpartition("/")[0], []).append(path)
         self._ledger_ids = int(self._kept.get(LEDGER_COUNTER, b"0"))
+        self.starts_before = int(self._kept.get(START_COUNTER, b"0"))
+        self.turn.store(START_COUNTER, str(self.starts_before + 1).encode())
         self.metadata = Metadata(self.turn, config.clusterName)
         self.metadata.recover(self._kept)
         self.schemas = SchemaRegistry(self.turn)

@@ -46,11 +46,15 @@ def ack(session: Session, cmd: pb.CommandAck, trailing: bytes) -> None:
         batch_acks = session.broker.config.acknowledgmentAtBatchIndexLevelEnabled
         properties = {pair.key: pair.value for pair in cmd.properties}
         if cmd.ack_type == Individual:
+            whole: list[Position] = []
             for message_id in cmd.message_id:
-                if message_id.ack_set and not batch_acks:
-                    continue  # acknowledgmentAtBatchIndexLevelEnabled=false: a partial ack acknowledges nothing
                 position = Position(message_id.ledgerId, message_id.entryId)
-                subscription.acknowledge(consumer, position, message_id.ack_set)
+                ack_set = message_id.ack_set
+                if not ack_set:
+                    whole.append(position)
+                elif batch_acks:  # acknowledgmentAtBatchIndexLevelEnabled=false: a partial ack acknowledges nothing
+                    subscription.acknowledge_partly(consumer, position, ack_set)
+            subscription.acknowledge(consumer, whole)
             properties = {}
         elif len(cmd.message_id) == 1 and not subscription.shares_messages:
             message_id = cmd.message_id[0]

@@ -34,3 +34,11 @@ async def bed() -> AsyncIterator[Bed]:
 async def wire(bed: Bed) -> Wire:
     """A connection to it."""
     return await bed.connect()
+
+
+@pytest.fixture
+async def sender(bed: Bed) -> Wire:
+    """Another connection, with a producer 0 on the usual topic."""
+    wire = await bed.connect()
+    await wire.producer()
+    return wire

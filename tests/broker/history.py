@@ -23,12 +23,12 @@ class History:
     """Drives one subscription and checks every MESSAGE against the account.
 
     On Exclusive the account knows exactly what comes next. On Shared it knows what may not come: what is acknowledged,
-    what another consumer owes, more than the permits, a wrong redelivery count; and in the end everything must have come.
+    what another consumer owes, more than the permits, a wrong redelivery count; in the end everything must have come.
     """
 
-    def __init__(self, bed: Bed, sender: Wire, type: int) -> None:
-        self.bed = bed
-        self.sender = sender
+    def __init__(self, type: int) -> None:
+        self.bed: Bed
+        self.sender: Wire
         self.type = type
         self.positions: list[Position] = []
         self.sizes: dict[Position, int] = {}  # messages of each entry
@@ -40,6 +40,15 @@ class History:
         self.owed: list[Owed] = []
 
     # the world
+
+    async def begin(self, bed: Bed) -> None:
+        """A broker was started, for the first time or again; all connections are new."""
+        self.bed = bed
+        self.sender = await bed.connect()
+        await self.sender.producer()
+        self.wires.clear()
+        self.owed.clear()
+        await self.join()
 
     async def join(self) -> None:
         wire = await self.bed.connect()

@@ -10,11 +10,12 @@ from trio.testing import MockClock
 
 from pulsarium.broker.config import Config
 from pulsarium.broker.model.ledger.position import EARLIEST, LATEST
-from tests.broker.history import History
 from tests.broker.held import HeldStorage
-from tests.broker.wire import Exclusive, Shared, serving
+from tests.broker.history import History
+from tests.broker.wire import Exclusive, Shared, Type, serving
 
-STEPS = 25
+MOST_LIVES = 3
+STEPS = 20
 MOST_CONSUMERS = 3
 SMALL = Config(  # so that a short history crosses every border
     managedLedgerMaxEntriesPerLedger=7,
@@ -57,13 +58,18 @@ async def step(history: History, data: st.DataObject) -> None:
 
 
 async def play(type: int, data: st.DataObject) -> None:
-    async with serving(SMALL, storage=HeldStorage()) as bed:
-        sender = await bed.connect()
-        await sender.producer()
-        history = History(bed, sender, type)
-        await history.join()
-        for _ in range(data.draw(st.integers(0, STEPS))):
-            await step(history, data)
+    store, history = HeldStorage(), History(type)
+    for life in range(data.draw(st.integers(1, MOST_LIVES))):
+        async with serving(SMALL, storage=store) as bed:
+            await history.begin(bed)
+            if not life:
+                # keeps the ledgers that the history is done with
+                await history.sender.subscribe(name="holder")
+                await history.sender.ask(Type.CLOSE_CONSUMER, consumer_id=0)
+            for _ in range(data.draw(st.integers(0, STEPS))):
+                await step(history, data)
+    async with serving(SMALL, storage=store) as bed:
+        await history.begin(bed)
         await history.finish()
 
 

@@ -126,9 +126,7 @@ async def test_a_failed_commit_is_told_to_all_who_waited_for_it(turn: Turn, log:
     assert store.metadata == {"/b": b"1"}
 
 
-async def test_a_fault_in_one_place_stops_nothing_else(
-    turn: Turn, log: Log, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_a_fault_in_one_place_stops_nothing_else(turn: Turn, log: Log, caplog: pytest.LogCaptureFixture) -> None:
     class Faulty:
         def dispatch(self) -> None:
             raise ValueError("dispatch is broken")

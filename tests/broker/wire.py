@@ -245,9 +245,7 @@ class Wire:
     async def subscribe(
         self, topic: str = TOPIC, name: str = "sub", type: int = Exclusive, consumer_id: int = 0, **fields: Any
     ) -> None:
-        await self.ask(
-            Type.SUBSCRIBE, topic=topic, subscription=name, subType=type, consumer_id=consumer_id, **fields
-        )
+        await self.ask(Type.SUBSCRIBE, topic=topic, subscription=name, subType=type, consumer_id=consumer_id, **fields)
 
     async def flow(self, permits: int = 1000, consumer_id: int = 0) -> None:
         await self.send(Type.FLOW, consumer_id=consumer_id, messagePermits=permits)

@@ -32,7 +32,7 @@ def test_the_readme_shows_the_examples() -> None:
 @pytest.fixture
 def program(broker: Address, tmp_path: Path, request: pytest.FixtureRequest) -> Path:
     """A copy of an example that goes to the tests' broker."""
-    source = ROOT / request.param
+    source = ROOT / str(request.param)
     copy = tmp_path / source.name
     text = source.read_text()
     assert "pulsar://localhost:6650" in text

@@ -205,11 +205,12 @@ class ManagedCursor:
                 break
             ledger_id, entry_id = start
             acked = self.holes.of(ledger_id)
-            for data in entries:
-                if acked is None or entry_id not in acked:
-                    found.append((Position(ledger_id, entry_id), data))
-                entry_id += 1
-            self.read_position = Position(ledger_id, entry_id)
+            numbered = enumerate(entries, entry_id)
+            if acked is None:
+                found = [(Position(ledger_id, number), entry) for number, entry in numbered]
+            else:
+                found = [(Position(ledger_id, number), entry) for number, entry in numbered if number not in acked]
+            self.read_position = Position(ledger_id, entry_id + len(entries))
         return found
 
     def rewind(self) -> None:

@@ -60,8 +60,9 @@ class Dispatcher(ABC):
 
     def _hand_over(self, cursor: ManagedCursor, consumer: Consumer, entries: Sequence[tuple[Position, bytes]]) -> int:
         """Deliver entries while the consumer has permits and its connection has room; how many were taken."""
-        permits, room = consumer.permits, consumer.client.room
+        permits, room = has_permits, has_room = consumer.permits, consumer.client.room
         batch_acks, redeliveries = cursor.batch_acks, self.redeliveries
+        some_partly = len(batch_acks) > 0
         deliveries: list[Delivery] = []
         taken = 0
         for position, entry in entries:
@@ -73,7 +74,7 @@ class Dispatcher(ABC):
                 cursor.ack(position)
                 continue
             ack_set: Sequence[int] = ()
-            if batch_acks and (ack_set := batch_acks.words(position)):
+            if some_partly and (ack_set := batch_acks.words(position)):
                 messages = batch_acks.remaining(position)
             permits -= messages
             room -= len(entry)
@@ -81,15 +82,15 @@ class Dispatcher(ABC):
             deliveries.append(Delivery(position, entry, messages, count, ack_set))
         if deliveries:
             self._delivering(consumer, deliveries)
-            consumer.deliver(deliveries)
+            consumer.deliver(deliveries, messages=has_permits - permits, size=has_room - room)
         return taken
 
     def _delivering(self, consumer: Consumer, deliveries: Sequence[Delivery]) -> None:
         """Remember what a consumer owes, where that is counted; before it is sent, for that may end the connection."""
         return
 
-    def acknowledged(self, consumer: Consumer, position: Position) -> None:
-        """A whole entry was acknowledged through `consumer`."""
+    def acknowledged(self, consumer: Consumer, positions: Sequence[Position]) -> None:
+        """Whole entries were acknowledged through `consumer`, whoever has them."""
         return
 
     def acknowledged_partly(self, consumer: Consumer, position: Position, remaining: int) -> None:

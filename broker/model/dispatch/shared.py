@@ -135,17 +135,16 @@ class SharedDispatcher(Dispatcher):
     def _owner(self, position: Position) -> Consumer | None:
         return next((c for c in self.consumers if position in c.pending), None)
 
-    def acknowledged(self, consumer: Consumer, position: Position) -> None:
-        unacked = consumer.pending.pop(position, None)
-        owner: Consumer | None = consumer
-        if unacked is None:
-            owner = self._owner(position)
-            unacked = owner.pending.pop(position) if owner is not None else 0
-        if owner is not None:
-            owner.unacked -= unacked
-        if self.redeliveries:
+    def acknowledged(self, consumer: Consumer, positions: Sequence[Position]) -> None:
+        pending = consumer.pending
+        for position in positions:
+            unacked = pending.pop(position, None)
+            if unacked is not None:
+                consumer.unacked -= unacked
+            elif (owner := self._owner(position)) is not None:
+                owner.unacked -= owner.pending.pop(position)
+        for position in positions if self.redeliveries or self.replay else ():
             self.redeliveries.pop(position, None)
-        if self.replay:
             self.replay.discard(position)
 
     def acknowledged_partly(self, consumer: Consumer, position: Position, remaining: int) -> None:

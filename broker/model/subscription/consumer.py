@@ -91,13 +91,12 @@ class Consumer:
         total = self.permits + permits
         self.permits = total if total <= INT_MAX else total - 2**32
 
-    def deliver(self, deliveries: Sequence[Delivery]) -> None:
-        """Send entries; a batch may drive the permits below zero (B-05)."""
-        messages = sum(delivery.messages for delivery in deliveries)
+    def deliver(self, deliveries: Sequence[Delivery], *, messages: int, size: int) -> None:
+        """Send entries, of so many messages and bytes; a batch may drive the permits below zero (B-05)."""
         self.permits -= messages
         self.messages_out += messages
         self.entries_out += len(deliveries)
-        self.bytes_out += sum(len(delivery.entry) for delivery in deliveries)
+        self.bytes_out += size
         self.consumed_ms = self.subscription.topic.now_ms()
         if not self.first_sent_ms:
             self.first_sent_ms = self.consumed_ms

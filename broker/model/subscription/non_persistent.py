@@ -34,7 +34,7 @@ class NonPersistentSubscription(Subscription):
         if consumer is None or messages is None:
             self.dropped += 1
         else:
-            consumer.deliver([Delivery(NOWHERE, entry, messages, 0, ())])
+            consumer.deliver([Delivery(NOWHERE, entry, messages, 0, ())], messages=messages, size=len(entry))
 
     def _last_consumer_left(self) -> None:
         self.topic.forget_subscription(self)

@@ -93,17 +93,21 @@ class PersistentSubscription(Subscription):
 
     # acknowledging
 
-    def acknowledge(self, consumer: Consumer, position: Position, ack_set: Sequence[int]) -> None:
-        """Acknowledge one entry, or with an ack set the messages of a batch that it no longer holds (PIP-54)."""
+    def acknowledge(self, consumer: Consumer, positions: Sequence[Position]) -> None:
+        """Acknowledge whole entries."""
+        assert self.dispatcher is not None
+        for position in positions:
+            self.cursor.ack(position)
+        self.dispatcher.acknowledged(consumer, positions)
+
+    def acknowledge_partly(self, consumer: Consumer, position: Position, ack_set: Sequence[int]) -> None:
+        """Acknowledge the messages of a batch that are not in `ack_set` any more (PIP-54)."""
         assert self.dispatcher is not None
         cursor = self.cursor
-        if ack_set and not cursor.ack_batch(position, ack_set):
-            if not cursor.is_acked(position):
-                self.dispatcher.acknowledged_partly(consumer, position, cursor.batch_acks.remaining(position))
-            return
-        if not ack_set:
-            cursor.ack(position)
-        self.dispatcher.acknowledged(consumer, position)
+        if cursor.ack_batch(position, ack_set):
+            self.dispatcher.acknowledged(consumer, (position,))
+        elif not cursor.is_acked(position):
+            self.dispatcher.acknowledged_partly(consumer, position, cursor.batch_acks.remaining(position))
 
     def acknowledge_through(self, position: Position, ack_set: Sequence[int]) -> None:
         """Acknowledge everything up to an entry; with an ack set, up to a message inside it."""

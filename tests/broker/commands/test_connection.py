@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from pulsarium.broker.config import PULSAR_4_2, Config
@@ -10,6 +12,11 @@ from pulsarium.proto.framing import frame
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.broker.commands.minimal import minimal_command
 from tests.broker.wire import TOPIC, Bed, Type, Wire, frame_of, plain, serving
+
+
+def name_of(type: int) -> str:
+    return COMMANDS[type].name
+
 
 ALL_FLAGS = [field.name for field in pb.FeatureFlags.DESCRIPTOR.fields]
 
@@ -72,14 +79,12 @@ async def test_ping_and_pong_are_taken_before_connect(bed: Bed) -> None:
 
 
 NEEDS_CONNECT = [
-    spec.type
-    for spec in COMMANDS.values()
-    if spec.type not in (Type.CONNECT, Type.PING, Type.PONG, Type.AUTH_RESPONSE)
+    spec.type for spec in COMMANDS.values() if spec.type not in (Type.CONNECT, Type.PING, Type.PONG, Type.AUTH_RESPONSE)
 ]
 
 
 @pytest.mark.req("W-06")
-@pytest.mark.parametrize("type", NEEDS_CONNECT, ids=lambda type: COMMANDS[type].name)
+@pytest.mark.parametrize("type", NEEDS_CONNECT, ids=name_of)
 async def test_no_other_command_is_taken_before_connect(bed: Bed, type: int, caplog: pytest.LogCaptureFixture) -> None:
     wire = bed.dial()
     await wire.write(frame(minimal_command(type).SerializeToString()))
@@ -99,7 +104,7 @@ SERVER_ONLY = [spec.type for spec in COMMANDS.values() if spec.direction is Dire
 
 
 @pytest.mark.req("W-06")
-@pytest.mark.parametrize("type", SERVER_ONLY, ids=lambda type: COMMANDS[type].name)
+@pytest.mark.parametrize("type", SERVER_ONLY, ids=name_of)
 async def test_commands_of_brokers_close(wire: Wire, type: int, caplog: pytest.LogCaptureFixture) -> None:
     await wire.write(frame(minimal_command(type).SerializeToString()))
     assert await wire.closed() == []
@@ -113,7 +118,8 @@ async def test_an_answer_to_no_challenge_closes(bed: Bed, connected: bool) -> No
         wire = bed.dial()
         if connected:
             await wire.connect()
-        fields = {"response": {"auth_method_name": "token", "auth_data": b"x"}} if content else {}
+        response = {"auth_method_name": "token", "auth_data": b"x"}
+        fields: dict[str, Any] = {"response": response} if content else {}
         await wire.send(Type.AUTH_RESPONSE, **fields)
         answers = [received.command.error for received in await wire.closed()]
         assert len(answers) == content
@@ -214,4 +220,3 @@ async def test_a_client_that_leaves_is_forgotten(bed: Bed, wire: Wire) -> None:
 async def test_what_was_answered_before_a_fault_still_arrives(wire: Wire) -> None:
     await wire.write(frame_of(Type.PING) + b"\xff\xff\xff\xff")
     assert [received.command.type for received in await wire.closed()] == [Type.PONG]
-

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
@@ -19,6 +20,11 @@ NONE = pb.Schema.Type.Value("None")
 def schema(type: int, data: bytes = b"", **properties: str) -> dict[str, Any]:
     pairs = [{"key": key, "value": value} for key, value in properties.items()]
     return {"name": "mine", "schema_data": data, "type": type, "properties": pairs}
+
+
+def pairs_of(schema: pb.Schema) -> list[tuple[str, str]]:
+    pairs: Iterable[Any] = schema.properties  # Schema.Type.KeyValue hides the message KeyValue from the type checker
+    return [(pair.key, pair.value) for pair in pairs]
 
 
 def version(number: int) -> bytes:
@@ -46,7 +52,7 @@ async def test_a_schema_gets_a_version(wire: Wire) -> None:
     found = await get(wire, schema_version=version(0))
     assert (found.schema_version, found.schema.schema_data, found.schema.type) == (version(0), b"{1}", JSON)
     assert found.schema.name == "public/default/t"
-    assert [(pair.key, pair.value) for pair in found.schema.properties] == [("a", "b")]
+    assert pairs_of(found.schema) == [("a", "b")]
 
 
 async def test_the_schema_of_a_producer(bed: Bed, wire: Wire) -> None:
@@ -64,7 +70,8 @@ async def test_the_schema_of_a_producer(bed: Bed, wire: Wire) -> None:
 
 async def test_schemas_that_are_not_there(wire: Wire) -> None:
     await wire.producer()
-    for fields in ({}, {"schema_version": version(0)}, {"schema_version": version(2**63 - 1)}):
+    versions: list[dict[str, Any]] = [{}, {"schema_version": version(0)}, {"schema_version": version(2**63 - 1)}]
+    for fields in versions:
         found = await get(wire, **fields)
         assert found.error_code == pb.TopicNotFound
         assert TOPIC in found.error_message
@@ -102,7 +109,7 @@ async def test_schemas_outlive_the_broker(autojump_clock: object) -> None:
         for number in range(12):
             found = await get(wire, schema_version=version(number))
             assert found.schema.schema_data == b"%d" % number
-            assert [(pair.key, pair.value) for pair in found.schema.properties] == [("number", str(number))]
+            assert pairs_of(found.schema) == [("number", str(number))]
         assert (await create(wire, schema(JSON, b"5"))).schema_version == version(5)
         assert (await create(wire, schema(JSON, b"new"))).schema_version == version(12)
 

@@ -135,7 +135,7 @@ async def test_seeking_into_a_batch(bed: Bed, wire: Wire) -> None:
     await wire.subscribe()
     await wire.flow()
     message = await wire.message()
-    assert (message.position, message.command.ack_set) == (position, [0b110])
+    assert (message.position, list(message.command.ack_set)) == (position, [0b110])
     await seek(wire, message_id=message_id(position))
     await wire.subscribe()
     await wire.flow()

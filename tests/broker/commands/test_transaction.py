@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from pulsarium.proto.commands import COMMANDS
@@ -27,11 +29,12 @@ async def test_requests_to_the_coordinator(wire: Wire, type: int, fields: dict[s
 
 
 async def test_requests_between_brokers(wire: Wire) -> None:
-    for type, fields in (
+    requests: tuple[tuple[int, dict[str, Any]], ...] = (
         (Type.END_TXN_ON_PARTITION, {"topic": TOPIC}),
         (Type.END_TXN_ON_SUBSCRIPTION, {"subscription": {"topic": TOPIC, "subscription": "s"}}),
-    ):
-        reply = await wire.ask(type, **TXN, **fields)
+    )
+    for request, fields in requests:
+        reply = await wire.ask(request, **TXN, **fields)
         assert reply.error == pb.NotAllowedError
         assert reply.message
         assert (reply.txnid_most_bits, reply.txnid_least_bits) == (3, 7)

@@ -13,10 +13,11 @@ from pulsarium.proto.topic_name import TopicName
 from tests.broker.wire import TOPIC, Bed, Earliest, Shared, Type, Wire, batch_of, plain, serving
 
 
-def subscription_of(bed: Bed) -> PersistentSubscription:
+def reason(bed: Bed) -> Reason:
+    """Why no more is delivered."""
     found = bed.broker.topics.find(TopicName.parse(TOPIC)).subscriptions["sub"]
     assert isinstance(found, PersistentSubscription)
-    return found
+    return found.reason
 
 
 async def consumers(bed: Bed, *levels: int, permits: int = 1000) -> list[Wire]:
@@ -34,13 +35,6 @@ async def consumers(bed: Bed, *levels: int, permits: int = 1000) -> list[Wire]:
 async def got(*wires: Wire) -> list[list[int]]:
     """The entries that each one has received by now."""
     return [[r.command.message.message_id.entryId for r in await wire.rest(0.01)] for wire in wires]
-
-
-@pytest.fixture
-async def sender(bed: Bed) -> Wire:
-    wire = await bed.connect()
-    await wire.producer()
-    return wire
 
 
 @pytest.mark.req("B-04")
@@ -205,13 +199,12 @@ async def test_nothing_is_lost_or_doubled_among_many(bed: Bed, sender: Wire) -> 
 
 async def test_why_nothing_more_is_delivered(bed: Bed, sender: Wire) -> None:
     (wire,) = await consumers(bed, 0, permits=0)
-    subscription = subscription_of(bed)
     await sender.publish(plain(b"x"))
-    assert subscription.reason is Reason.NO_PERMITS
+    assert reason(bed) is Reason.NO_PERMITS
     await wire.flow(1)
     await wire.messages(1)
-    assert subscription.reason is Reason.CAUGHT_UP
+    assert reason(bed) is Reason.CAUGHT_UP
     await wire.aclose()
     other = await bed.connect()
     await other.alive()
-    assert subscription.reason is Reason.NO_CONSUMER
+    assert reason(bed) is Reason.NO_CONSUMER

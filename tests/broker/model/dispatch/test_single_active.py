@@ -75,9 +75,7 @@ def test_the_choice_of_the_recorded_broker(topic: str, names: list[str], active:
 
 
 @pytest.mark.req("B-02")
-@given(
-    st.lists(st.tuples(st.sampled_from("abcdef"), st.integers(-1, 2)), min_size=1, max_size=6), st.integers(-1, 7)
-)
+@given(st.lists(st.tuples(st.sampled_from("abcdef"), st.integers(-1, 2)), min_size=1, max_size=6), st.integers(-1, 7))
 def test_the_choice_is_of_the_first_priority_level(members: list[tuple[str, int]], partition: int) -> None:
     level = min(level for _, level in members)
     group = sorted(name for name, own in members if own == level)
@@ -107,10 +105,11 @@ def test_the_ring_moves_few_when_one_leaves() -> None:
 # what clients see of it
 
 
-def subscription_of(bed: Bed) -> PersistentSubscription:
+def reason(bed: Bed) -> Reason:
+    """Why no more is delivered."""
     found = bed.broker.topics.find(TopicName.parse(TOPIC)).subscriptions["sub"]
     assert isinstance(found, PersistentSubscription)
-    return found
+    return found.reason
 
 
 async def change(wire: Wire, within: float = 10) -> bool:
@@ -140,7 +139,7 @@ async def test_even_the_first_one_waits_a_second(bed: Bed, wire: Wire) -> None:
     await wire.expect(Type.SUCCESS)
     await wire.flow()
     await sender.publish(plain(b"x"))
-    assert subscription_of(bed).reason is Reason.FAILOVER_DELAY
+    assert reason(bed) is Reason.FAILOVER_DELAY
     await wire.quiet(0.99)
     assert await change(wire, 0.02)
     assert await wire.payloads(1) == [b"x"]
@@ -277,14 +276,13 @@ async def test_why_nothing_more_is_delivered(bed: Bed, wire: Wire) -> None:
     sender = await bed.connect()
     await sender.producer()
     await wire.subscribe()
-    subscription = subscription_of(bed)
     await sender.publish(plain(b"x"), plain(b"y"))
-    assert subscription.reason is Reason.NO_PERMITS
+    assert reason(bed) is Reason.NO_PERMITS
     await wire.flow(1)
     await wire.messages(1)
-    assert subscription.reason is Reason.NO_PERMITS
+    assert reason(bed) is Reason.NO_PERMITS
     await wire.flow(2)
     await wire.messages(1)
-    assert subscription.reason is Reason.CAUGHT_UP
+    assert reason(bed) is Reason.CAUGHT_UP
     await wire.ask(Type.CLOSE_CONSUMER, consumer_id=0)
-    assert subscription.reason is Reason.NO_CONSUMER
+    assert reason(bed) is Reason.NO_CONSUMER

@@ -140,7 +140,9 @@ async def test_a_ledger_deleted_while_a_commit_is_on_its_way(
 # rollover
 
 
-async def test_a_full_ledger_is_followed_by_another(store: HeldStorage, cluster: Cluster, ledger: ManagedLedger) -> None:
+async def test_a_full_ledger_is_followed_by_another(
+    store: HeldStorage, cluster: Cluster, ledger: ManagedLedger
+) -> None:
     for entry in entries(10):
         append(ledger, cluster, entry)
     assert [each.count for each in ledger.ledgers.values()] == [3, 3, 3, 1]
@@ -355,11 +357,11 @@ async def test_a_recovered_ledger_has_no_gaps(store: HeldStorage) -> None:
 
 
 async def test_every_load_begins_a_new_ledger(store: HeldStorage) -> None:
-    ids = []
+    ids: list[int] = []
     for _ in range(4):
         cluster = cluster_of(store)
         ledger = ManagedLedger(NAME, cluster)
+        assert list(ledger.ledgers)[:-1] == ids
         append(ledger, cluster, b"x")
         ids.append(ledger.last_confirmed.ledger_id)
     assert ids == sorted(set(ids))
-    assert list(ledger.ledgers) == ids

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -71,7 +73,7 @@ def test_ranges_are_all_of_it_and_nothing_else(program: list[tuple[str, object]]
         for entry_id in range(before.entry_id + 1, last.entry_id + 1)
     ]
     assert covered == sorted(model)
-    for (_, last), (before, _) in zip(ranges, ranges[1:], strict=False):
+    for (_, last), (before, _) in pairwise(ranges):
         assert before > last or before.ledger_id > last.ledger_id  # runs do not touch
 
 

@@ -23,13 +23,6 @@ def topic_of(bed: Bed, name: str = TOPIC) -> PersistentTopic:
     return topic
 
 
-@pytest.fixture
-async def sender(bed: Bed) -> Wire:
-    wire = await bed.connect()
-    await wire.producer()
-    return wire
-
-
 @pytest.mark.req("B-40")
 async def test_topics_are_created_by_their_first_user(bed: Bed, wire: Wire) -> None:
     await wire.producer(TOPIC)
@@ -240,7 +233,9 @@ async def test_ledgers_that_nobody_may_read_any_more_are_let_go(autojump_clock: 
         wire = await bed.connect()
         await wire.producer()
         positions: list[Position] = []
-        await wire.subscribe(name="reader", consumer_id=2, durable=False, start_message_id={"ledgerId": 0, "entryId": 0})
+        await wire.subscribe(
+            name="reader", consumer_id=2, durable=False, start_message_id={"ledgerId": 0, "entryId": 0}
+        )
         for _ in range(7):
             positions += await wire.publish(plain(b"x"))
         ledgers = list(dict.fromkeys(position.ledger_id for position in positions))

@@ -1,0 +1,135 @@
+"""Access modes: who owns a topic, who shares it, who waits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pulsarium.proto.generated import PulsarApi_pb2 as pb
+from pulsarium.proto.topic_name import TopicName
+from tests.broker.commands.refusals import JAVA, refused_producer
+from tests.broker.held import HeldStorage
+from tests.broker.wire import TOPIC, Bed, Type, Wire, plain, serving
+
+
+async def producer(wire: Wire, name: str, mode: pb.ProducerAccessMode, **fields: Any) -> pb.CommandProducerSuccess:
+    return await wire.producer(producer_name=name, producer_access_mode=mode, **fields)
+
+
+@pytest.mark.req("P-04")
+async def test_shared_keeps_exclusive_out_and_the_other_way_round(bed: Bed, wire: Wire) -> None:
+    other = await bed.connect()
+    await producer(wire, "sh", pb.Shared)
+    code, text = await refused_producer(other, producer_access_mode=pb.Exclusive)
+    assert (code, text) == (pb.ProducerFenced, f"{JAVA}ProducerFencedException: Topic has existing shared producers")
+    await wire.ask(Type.CLOSE_PRODUCER, producer_id=0)
+    assert (await producer(other, "ex", pb.Exclusive)).topic_epoch == 0
+    code, text = await refused_producer(wire, 1)
+    existing = "Topic has an existing exclusive producer: ex"
+    assert (code, text) == (pb.ProducerBusy, f"{JAVA}ProducerBusyException: {existing}")
+    code, text = await refused_producer(wire, 1, producer_access_mode=pb.Exclusive)
+    assert (code, text) == (pb.ProducerFenced, f"{JAVA}ProducerFencedException: {existing}")
+
+
+@pytest.mark.req("P-04", "P-05")
+async def test_waiters_take_over_in_order(bed: Bed, wire: Wire) -> None:
+    await producer(wire, "first", pb.Exclusive)
+    waiters = [await bed.connect() for _ in range(2)]
+    for number, waiter in enumerate(waiters):
+        success = await producer(waiter, f"w{number}", pb.WaitForExclusive)
+        assert not success.producer_ready
+        assert not success.HasField("topic_epoch")
+    await wire.ask(Type.CLOSE_PRODUCER, producer_id=0)
+    success = await waiters[0].expect(Type.PRODUCER_SUCCESS)
+    assert (success.request_id, success.producer_ready, success.topic_epoch) == (1, True, 1)
+    await waiters[0].publish(plain(b"mine"))
+    await waiters[1].quiet()
+    await waiters[0].aclose()
+    success = await waiters[1].expect(Type.PRODUCER_SUCCESS)
+    assert (success.producer_name, success.topic_epoch) == ("w1", 2)
+
+
+@pytest.mark.req("P-04")
+async def test_a_waiter_that_sends_is_disconnected(bed: Bed, wire: Wire) -> None:
+    await producer(wire, "first", pb.Exclusive)
+    waiter = await bed.connect()
+    await producer(waiter, "w", pb.WaitForExclusive)
+    await waiter.write(waiter.sends(plain(b"too early")))
+    assert await waiter.closed() == []
+    await wire.publish(plain(b"mine"))
+
+
+@pytest.mark.req("P-04")
+async def test_a_waiter_keeps_shared_producers_out(bed: Bed, wire: Wire) -> None:
+    waiter, third = await bed.connect(), await bed.connect()
+    await producer(wire, "pa", pb.Shared)
+    assert not (await producer(waiter, "pb", pb.WaitForExclusive)).producer_ready
+    code, text = await refused_producer(third)
+    assert code == pb.ProducerBusy
+    assert text == f"{JAVA}ProducerBusyException: Topic has an existing exclusive producer: null"
+    await wire.ask(Type.CLOSE_PRODUCER, producer_id=0)
+    assert (await waiter.expect(Type.PRODUCER_SUCCESS)).topic_epoch == 0
+
+
+@pytest.mark.req("P-04")
+async def test_alone_nobody_waits(wire: Wire) -> None:
+    success = await producer(wire, "w", pb.WaitForExclusive)
+    assert (success.producer_ready, success.topic_epoch) == (True, 0)
+
+
+@pytest.mark.req("P-04")
+async def test_fencing_throws_everybody_out_without_a_word(bed: Bed, wire: Wire) -> None:
+    b, c, d = [await bed.connect() for _ in range(3)]
+    await producer(wire, "a", pb.Shared)
+    await producer(b, "b", pb.Shared)
+    assert (await producer(c, "c", pb.ExclusiveWithFencing)).topic_epoch == 0
+    await wire.quiet()
+    await wire.write(wire.sends(plain(b"fenced")))
+    assert await wire.closed() == []
+    assert not (await producer(b, "b2", pb.WaitForExclusive, producer_id=1)).producer_ready
+    assert (await producer(d, "d", pb.ExclusiveWithFencing)).topic_epoch == 1
+    error = await b.expect(Type.ERROR)
+    assert (error.request_id, error.error) == (2, pb.ProducerFenced)
+    assert error.message == f"{JAVA}ProducerFencedException: Fenced out"
+    await c.quiet()
+
+
+@pytest.mark.req("P-04", "P-05")
+async def test_a_stale_epoch_fences_the_owner_all_the_same(bed: Bed, wire: Wire) -> None:
+    other = await bed.connect()
+    await producer(wire, "a", pb.Exclusive)
+    await producer(other, "b", pb.ExclusiveWithFencing)
+    code, text = await refused_producer(wire, 1, producer_access_mode=pb.ExclusiveWithFencing, topic_epoch=0)
+    assert code == pb.ProducerFenced
+    moved = "Topic epoch has already moved. Current epoch: 1, Producer epoch: 0"
+    assert text == f"{JAVA}ProducerFencedException: {moved}"
+    await other.write(other.sends(plain(b"x")))
+    await other.closed()
+    assert (await producer(wire, "c", pb.Exclusive, producer_id=2)).topic_epoch == 2
+
+
+@pytest.mark.req("P-05", "B-50")
+async def test_an_owner_comes_back_with_its_epoch(bed: Bed, wire: Wire) -> None:
+    other = await bed.connect()
+    assert (await producer(wire, "a", pb.Exclusive)).topic_epoch == 0
+    bed.broker.topics.unload(TopicName.parse(TOPIC))
+    await wire.expect(Type.CLOSE_PRODUCER)
+    assert (await producer(wire, "a", pb.Exclusive, topic_epoch=0)).topic_epoch == 0
+    await wire.ask(Type.CLOSE_PRODUCER, producer_id=0)
+    assert (await producer(other, "b", pb.Exclusive)).topic_epoch == 1
+    await other.ask(Type.CLOSE_PRODUCER, producer_id=0)
+    code, _ = await refused_producer(wire, producer_access_mode=pb.Exclusive, topic_epoch=0)
+    assert code == pb.ProducerFenced
+
+
+@pytest.mark.req("P-05", "B-13")
+async def test_the_epoch_outlives_the_broker(autojump_clock: object) -> None:
+    store = HeldStorage()
+    async with serving(storage=store) as bed:
+        for epoch in range(3):
+            wire = await bed.connect()
+            assert (await producer(wire, "a", pb.Exclusive)).topic_epoch == epoch
+            await wire.aclose()
+    async with serving(storage=store) as bed:
+        assert (await producer(await bed.connect(), "a", pb.Exclusive)).topic_epoch == 3

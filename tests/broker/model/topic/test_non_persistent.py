@@ -1,0 +1,91 @@
+"""Non-persistent topics: whoever is there with permits gets a message, or nobody does."""
+
+from __future__ import annotations
+
+import pytest
+
+from pulsarium.broker.model.ledger.position import Position
+from tests.broker.wire import TOPIC, Bed, Failover, Shared, Type, Wire, batch_of, plain
+
+LOOSE = "non-persistent://public/default/t"
+
+
+@pytest.mark.req("B-37")
+async def test_non_persistent_messages_all_have_one_id(wire: Wire) -> None:
+    await wire.producer(LOOSE)
+    assert await wire.publish(plain(b"a"), plain(b"b")) == [Position(0, 0)] * 2
+
+
+@pytest.mark.req("W-04")
+async def test_a_client_that_cannot_take_a_batch_does_not_take_its_publisher_along(bed: Bed, wire: Wire) -> None:
+    for topic in (TOPIC, LOOSE):
+        old = await bed.connect(3)
+        await old.subscribe(topic)
+        await old.flow()
+        await wire.producer(topic, producer_id=len(topic))
+        await wire.publish(batch_of(b"a", b"b"), producer_id=len(topic))
+        assert await old.closed() == []
+        await wire.publish(plain(b"c"), producer_id=len(topic))
+
+
+@pytest.mark.req("B-37")
+async def test_messages_without_permits_are_dropped(wire: Wire, sender: Wire) -> None:
+    await sender.producer(LOOSE, 1)
+    await wire.subscribe(LOOSE)
+    assert await sender.publish(plain(b"nobody"), producer_id=1) == [Position(0, 0)]
+    await wire.flow(2)
+    await sender.publish(*[plain(b"%d" % i) for i in range(4)], producer_id=1)
+    messages = await wire.messages(2)
+    assert [message.payload for message in messages] == [b"0", b"1"]
+    assert {message.position for message in messages} == {Position(0, 0)}
+    await wire.quiet()
+
+
+@pytest.mark.req("B-37")
+async def test_a_loose_batch_may_drive_the_permits_below_zero(wire: Wire, sender: Wire) -> None:
+    await sender.producer(LOOSE, 1)
+    await wire.subscribe(LOOSE, type=Shared)
+    await wire.flow(1)
+    await sender.publish(batch_of(b"a", b"b", b"c"), plain(b"dropped"), producer_id=1)
+    await wire.messages(1)
+    await wire.flow(3)
+    await sender.publish(plain(b"d"), plain(b"e"), producer_id=1)
+    assert await wire.payloads(1) == [b"d"]
+    await wire.quiet()
+
+
+@pytest.mark.req("B-37")
+async def test_loose_acks_and_redeliveries_mean_nothing(wire: Wire, sender: Wire) -> None:
+    await sender.producer(LOOSE, 1)
+    await wire.subscribe(LOOSE)
+    await wire.flow()
+    await sender.publish(plain(b"a"), producer_id=1)
+    message = await wire.message()
+    await wire.ack(message.position)
+    await wire.redeliver()
+    await wire.quiet()
+
+
+@pytest.mark.req("B-37")
+async def test_loose_messages_go_round(bed: Bed, wire: Wire, sender: Wire) -> None:
+    await sender.producer(LOOSE, 1)
+    other = await bed.connect()
+    for consumer in (wire, other):
+        await consumer.subscribe(LOOSE, type=Shared)
+        await consumer.flow()
+    await sender.publish(*[plain(b"%d" % i) for i in range(10)], producer_id=1)
+    received = await wire.payloads(5) + await other.payloads(5)
+    assert sorted(received) == [b"%d" % i for i in range(10)]
+
+
+@pytest.mark.req("B-37", "B-03")
+async def test_a_loose_failover_consumer_is_active_at_once(bed: Bed, wire: Wire, sender: Wire) -> None:
+    await sender.producer(LOOSE, 1)
+    await wire.subscribe(LOOSE, type=Failover, consumer_name="a")
+    await wire.flow()
+    await sender.publish(plain(b"x"), producer_id=1)
+    assert await wire.payloads(1) == [b"x"]
+    other = await bed.connect()
+    await other.subscribe(LOOSE, type=Failover, consumer_name="b", priority_level=1)
+    assert not (await other.expect(Type.ACTIVE_CONSUMER_CHANGE)).is_active
+    await wire.quiet(2)

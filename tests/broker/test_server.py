@@ -1,0 +1,140 @@
+"""A broker opens its ports, and gives everything back."""
+
+from __future__ import annotations
+
+import logging
+import socket
+import threading
+from pathlib import Path
+
+import pytest
+import trio
+
+from pulsarium.broker.config import Config, ServeOptions
+from pulsarium.broker.errors import PortInUse
+from pulsarium.broker.server import open_broker
+from pulsarium.broker.storage.errors import StorageError
+from tests.broker.held import HeldStorage
+from tests.broker.wire import TOPIC, Earliest, Exclusive, Shared, Type, Wire, plain, serving
+
+ANY_PORTS = Config(brokerServicePort=0, webServicePort=0)
+
+
+async def dial(service_url: str) -> Wire:
+    host, port = service_url.removeprefix("pulsar://").rsplit(":", 1)
+    wire = Wire(await trio.open_tcp_stream(host, int(port)))
+    await wire.connect()
+    return wire
+
+
+async def test_free_ports_are_taken_and_given_back() -> None:
+    async with open_broker(ServeOptions(config=ANY_PORTS)) as running:
+        wire = await dial(running.service_url)
+        found = await wire.ask(Type.LOOKUP, topic=TOPIC)
+        assert found.brokerServiceUrl == running.service_url.replace("127.0.0.1", "localhost")
+        assert running.admin_url.startswith("http://127.0.0.1:")
+        ports = [int(url.rsplit(":", 1)[1]) for url in (running.service_url, running.admin_url)]
+        assert len({0, *ports}) == 3
+        await wire.aclose()
+    for port in ports:
+        with socket.socket() as free:
+            free.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            free.bind(("127.0.0.1", port))
+
+
+@pytest.mark.parametrize(("key", "option"), [("brokerServicePort", "--port"), ("webServicePort", "--http-port")])
+async def test_a_busy_port_is_named_with_what_helps(key: str, option: str) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        ports = {"brokerServicePort": 0, "webServicePort": 0, key: port}
+        with pytest.raises(PortInUse, match=f"port {port} is in use; choose another with {option} N"):
+            async with open_broker(ServeOptions(config=Config(**ports))):
+                raise AssertionError("it must not open")
+
+
+async def test_two_brokers_in_one_process() -> None:
+    options = ServeOptions(config=ANY_PORTS)
+    async with open_broker(options) as one, open_broker(options) as two:
+        wires = [await dial(running.service_url) for running in (one, two)]
+        await wires[0].producer()
+        assert one.broker.topics.names("public/default") == [TOPIC]
+        assert two.broker.topics.names("public/default") == []
+        for wire in wires:
+            await wire.aclose()
+
+
+async def test_a_broker_with_clients_attached_ends_at_once(tmp_path: Path) -> None:
+    threads = threading.active_count()
+    with trio.fail_after(5):
+        async with open_broker(ServeOptions(config=ANY_PORTS, data=tmp_path)) as running:
+            wires = [await dial(running.service_url) for _ in range(10)]
+            for number, wire in enumerate(wires):
+                await wire.producer(producer_name=f"p{number}")
+                await wire.subscribe(type=Shared)
+                await wire.flow()
+            await wires[0].publish(plain(b"x"))
+            started = trio.current_time()
+        assert trio.current_time() - started < 1
+        for wire in wires:
+            await wire.closed()
+            await wire.aclose()
+    assert threading.active_count() <= threads + 1  # trio keeps one of its own for a while
+
+
+async def test_a_data_directory_is_for_one_broker(tmp_path: Path) -> None:
+    async with serving(data=tmp_path):
+        with pytest.raises(StorageError, match="in use|used by|lock"):
+            async with serving(data=tmp_path):
+                raise AssertionError("it must not open")
+
+
+@pytest.mark.req("B-13", "B-15")
+async def test_everything_outlives_an_orderly_end(tmp_path: Path) -> None:
+    """On the real clock and a real disk."""
+    async with serving(data=tmp_path) as bed:
+        wire = await bed.connect()
+        names = [(await wire.producer(producer_id=i)).producer_name for i in range(2)]
+        await wire.subscribe()
+        await wire.flow()
+        positions = await wire.publish(*[plain(b"%d" % i) for i in range(10)])
+        await wire.messages(10)
+        for position in (positions[0], positions[4]):  # nobody waits for these to be kept
+            ids = [{"ledgerId": position.ledger_id, "entryId": position.entry_id}]
+            await wire.send(Type.ACK, consumer_id=0, ack_type=0, message_id=ids)
+        await wire.alive()
+    async with serving(data=tmp_path) as bed:
+        wire = await bed.connect()
+        await wire.subscribe(type=Exclusive)
+        await wire.flow()
+        remaining = [position for position in positions if position not in (positions[0], positions[4])]
+        assert [message.position for message in await wire.messages(8)] == remaining
+        names += [(await wire.producer(producer_id=i)).producer_name for i in range(2)]
+        assert len(set(names)) == 4  # clients that outlived the broker bring theirs back
+        await wire.subscribe(name="new", consumer_id=1, initialPosition=Earliest)
+        await wire.flow(consumer_id=1)
+        assert [message.position for message in await wire.messages(10)] == positions
+
+
+async def test_one_line_for_each_connection_producer_subscription_and_refusal(
+    autojump_clock: object, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, logger="pulsarium")
+    async with serving(storage=HeldStorage()) as bed:
+        caplog.clear()
+        wire = await bed.connect()
+        await wire.producer(producer_name="me")
+        await wire.subscribe(consumer_name="you")
+        await wire.flow()
+        await wire.publish(*[plain(b"x")] * 100)
+        await wire.ack(*[message.position for message in await wire.messages(100)])
+        await wire.refused(Type.UNSUBSCRIBE, consumer_id=9)
+        lines = [record.getMessage() for record in caplog.records]
+    assert len(lines) == 4
+    for line, words in zip(
+        lines,
+        (["/test:1", "wire"], ["me", TOPIC], ["you", TOPIC, "sub"], ["refused", "Consumer not found"]),
+        strict=True,
+    ):
+        assert all(word in line for word in words), line
