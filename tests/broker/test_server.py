@@ -85,7 +85,7 @@ async def test_a_broker_with_clients_attached_ends_at_once(tmp_path: Path) -> No
 
 async def test_a_data_directory_is_for_one_broker(tmp_path: Path) -> None:
     async with serving(data=tmp_path):
-        with pytest.raises(StorageError, match="in use|used by|lock"):
+        with pytest.raises(StorageError, match=r"in use|used by|lock"):
             async with serving(data=tmp_path):
                 raise AssertionError("it must not open")
 
