@@ -67,7 +67,7 @@ def parse_metadata(entry: bytes) -> MessageMetadata:
 
 
 def messages_in(entry: bytes) -> int | None:
-    """How many messages an entry counts for; None for a marker, which no client may see. EntryError as above.
+    """How many messages an entry counts for; None when no client may see it: a marker, or metadata nobody can read.
 
     The fields that matter are looked for by their tags first: where the bytes of a tag are nowhere, the field is not
     there, and metadata that begins as every client writes it need not be parsed to know that it holds one message.
@@ -82,7 +82,10 @@ def messages_in(entry: bytes) -> int | None:
             and metadata[2 + metadata[1] : 3 + metadata[1]] == _SEQUENCE_TAG
         ):
             return 1
-    parsed = parse_metadata(entry)
+    try:
+        parsed = parse_metadata(entry)
+    except EntryError:
+        return None
     return None if parsed.HasField("marker_type") else parsed.num_messages_in_batch
 
 

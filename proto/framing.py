@@ -114,7 +114,8 @@ class FrameDecoder:
 
 def frame(command: bytes, trailing: bytes = b"") -> bytes:
     """The frame of a serialized BaseCommand and what follows it."""
-    return frame_head(command, len(trailing)) + trailing
+    size = len(command)
+    return _HEAD.pack(4 + size + len(trailing), size) + command + trailing
 
 
 def frame_head(command: bytes, trailing_size: int) -> bytes:

@@ -30,7 +30,6 @@ class Liveness:
         self._clock = clock
         self._interval = interval
         self._check_timeout = check_timeout_ms / 1000
-        self._heard = False  # anything since the last PING
         self._waits_for_pong = False
         self._timer: Timer | None = clock.call_later(interval, self._tick) if interval > 0 else None
         self._checks: list[Callable[[bool], None]] = []

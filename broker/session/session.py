@@ -269,7 +269,10 @@ class Session(Client):
         return "supports_partial_producer" in self.capabilities.flags
 
     def check_liveness(self, answered: Callable[[bool], None]) -> None:
-        self._liveness.check(answered)
+        if self.closed:  # what it still has is let go with the commit that is on its way
+            self.broker.turn.after_commit(lambda error: answered(False))
+        else:
+            self._liveness.check(answered)
 
     def ended(self) -> None:
         """The client sends nothing more."""

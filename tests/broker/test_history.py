@@ -74,14 +74,14 @@ async def play(type: int, data: st.DataObject) -> None:
 
 
 @pytest.mark.req("B-01", "B-05", "B-15", "B-16", "B-34")
-@settings(max_examples=60)
+@settings(max_examples=35)
 @given(st.data())
 def test_exclusive(data: st.DataObject) -> None:
     trio.run(play, Exclusive, data, clock=MockClock(autojump_threshold=0))
 
 
 @pytest.mark.req("B-04", "B-05", "B-15", "B-18", "B-19", "B-34")
-@settings(max_examples=60)
+@settings(max_examples=35)
 @given(st.data())
 def test_shared(data: st.DataObject) -> None:
     trio.run(play, Shared, data, clock=MockClock(autojump_threshold=0))

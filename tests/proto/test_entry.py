@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -190,5 +188,11 @@ def test_messages_in_is_what_the_metadata_says(count: int | None, marker: int | 
 @given(st.binary(max_size=40))
 def test_messages_in_takes_any_bytes(data: bytes) -> None:
     for candidate in (data, b"\x0e\x01" + data, b"\x0e\x01....\x00\x00\x00" + bytes([len(data)]) + data):
-        with contextlib.suppress(EntryError):
-            entries.messages_in(candidate)
+        entries.messages_in(candidate)
+
+
+@pytest.mark.parametrize("metadata", [b"", b"\xff\xff\xff", b"\x0a\x01p"], ids=["empty", "garbage", "incomplete"])
+def test_nobody_counts_what_nobody_can_read(metadata: bytes) -> None:
+    assert (
+        entries.messages_in(b"\x0e\x01" + bytes(4) + len(metadata).to_bytes(4, "big") + metadata + b"payload") is None
+    )

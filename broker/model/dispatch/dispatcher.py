@@ -12,18 +12,9 @@ from pulsarium.broker.model.dispatch.reason import Reason
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.subscription.consumer import Consumer
 from pulsarium.proto.entry import messages_in
-from pulsarium.proto.errors import EntryError
 
 if TYPE_CHECKING:
     from pulsarium.broker.model.subscription.persistent import PersistentSubscription
-
-
-def deliverable_messages(entry: bytes) -> int | None:
-    """How many messages an entry counts for; None when no client may see it: a marker, or unreadable metadata."""
-    try:
-        return messages_in(entry)
-    except EntryError:
-        return None
 
 
 class Dispatcher(ABC):
@@ -69,8 +60,8 @@ class Dispatcher(ABC):
             if permits <= 0 or room <= 0:
                 break
             taken += 1
-            messages = deliverable_messages(entry)
-            if messages is None:
+            messages = messages_in(entry)
+            if messages is None:  # no client may see it: it is passed over, as Pulsar does
                 cursor.ack(position)
                 continue
             ack_set: Sequence[int] = ()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
-from operator import attrgetter
+from operator import itemgetter
 from typing import NamedTuple, Protocol
 
 from pulsarium.broker.clock import Clock
@@ -229,5 +229,5 @@ class ManagedLedger(LedgerSequence):
 
 def _by_publication(pending: Iterable[Pending]) -> Iterator[tuple[Publication, list[Pending]]]:
     """Runs of entries of the same publication."""
-    for publication, entries in groupby(pending, key=attrgetter("publication")):
+    for publication, entries in groupby(pending, key=itemgetter(0)):
         yield publication, list(entries)

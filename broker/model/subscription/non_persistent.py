@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pulsarium.broker.model.client import Delivery
-from pulsarium.broker.model.dispatch.dispatcher import deliverable_messages
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.subscription.base import Subscription
+from pulsarium.proto.entry import messages_in
 
 if TYPE_CHECKING:
     from pulsarium.broker.model.topic.non_persistent import NonPersistentTopic
@@ -30,7 +30,7 @@ class NonPersistentSubscription(Subscription):
     def publish(self, entry: bytes) -> None:
         """Deliver an entry now, or drop it."""
         consumer = self.dispatcher.pick() if self.dispatcher is not None else None
-        messages = deliverable_messages(entry)
+        messages = messages_in(entry)
         if consumer is None or messages is None:
             self.dropped += 1
         else:

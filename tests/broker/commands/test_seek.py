@@ -170,6 +170,18 @@ async def test_seeking_forgets_what_was_acknowledged_and_owed(bed: Bed, wire: Wi
     assert (stats.unackedMessages, stats.msgBacklog) == (4, 4)
 
 
+@pytest.mark.req("B-34")
+async def test_a_second_seek_right_behind_the_first(wire: Wire, five: list[Position]) -> None:
+    await wire.subscribe()
+    await wire.write(b"".join(wire.numbered(Type.SEEK, consumer_id=0, message_id=message_id(five[i])) for i in (1, 3)))
+    closed, refused, done = [(await wire.next()).command for _ in range(3)]
+    assert closed.type == Type.CLOSE_CONSUMER
+    assert (refused.error.request_id, refused.error.error) == (3, pb.UnknownError)
+    assert refused.error.message == "Error when resetting subscription: Failed to fence subscription"
+    assert done.success.request_id == 2
+    await reads(wire, five[1:])
+
+
 @pytest.mark.req("B-34", "B-14")
 async def test_a_reader_comes_back_where_it_sought(wire: Wire, five: list[Position]) -> None:
     await reads(wire, five[3:], durable=False, start_message_id=message_id(five[3]))

@@ -10,6 +10,7 @@ import trio.testing
 
 from pulsarium.broker.config import Config
 from pulsarium.proto.entry import payload_of
+from pulsarium.proto.topic_name import TopicName
 from tests.broker.held import HeldStorage
 from tests.broker.loopback import Loopback, listening
 from tests.broker.wire import TOPIC, Earliest, Type, batch_of, frame_of, plain
@@ -73,6 +74,19 @@ async def test_a_consumer_that_does_not_read_holds_nobody_up(loopback: Loopback)
     positions = [message.position for message in await slow.messages(400)]
     assert positions == sorted(set(positions))
     await slow.alive()
+
+
+async def test_a_backlog_does_not_go_into_the_connections_memory(loopback: Loopback) -> None:
+    wire = await loopback.connect()
+    await wire.producer()
+    for _ in range(10):
+        await wire.publish(*[plain(bytes(100_000))] * 20)
+    slow = await loopback.connect(receive_buffer=4096)
+    await slow.subscribe(initialPosition=Earliest)
+    await slow.flow(100_000)
+    await wire.alive()
+    assert max(session.outgoing.size for session in loopback.broker.sessions) < 1.2 * MB
+    assert len(await slow.messages(200)) == 200
 
 
 async def test_replies_wait_their_turn_behind_messages_that_wait(loopback: Loopback) -> None:
@@ -151,6 +165,20 @@ async def test_a_pause_in_reading_keeps_nobody_from_writing() -> None:
             store.release()
             kinds = [(await wire.next()).command.type for _ in range(16)]
         assert kinds.count(Type.SEND_RECEIPT) == kinds.count(Type.MESSAGE) == 8
+
+
+async def test_reading_goes_on_when_what_it_waited_for_is_gone() -> None:
+    store = HeldStorage()
+    async with listening(Config(maxPendingPublishRequestsPerConnection=5), store) as loopback:
+        wire = await loopback.connect()
+        await wire.producer()
+        store.holding = True
+        await wire.write(wire.sends(*[plain(b"x")] * 5))
+        await trio.testing.wait_all_tasks_blocked(0.01)
+        loopback.broker.topics.delete(TopicName.parse(TOPIC), force=True)
+        await wire.expect(Type.CLOSE_PRODUCER)
+        store.release()  # nobody is told, for nobody is there
+        await wire.alive()
 
 
 @pytest.mark.req("W-12")

@@ -181,8 +181,8 @@ VERBS = [
     "rewind",
     *["ack"] * 4,
     "ack of nothing",
-    "cumulative",
-    "batch",
+    *["cumulative"] * 2,
+    *["batch"] * 3,
     "reset",
     "reset to the end",
     "reset to the start",
@@ -190,7 +190,7 @@ VERBS = [
 
 
 @settings(max_examples=150)
-@given(st.lists(st.tuples(st.sampled_from(VERBS), st.integers(0, 30), st.integers(0, 15)), max_size=25))
+@given(st.lists(st.tuples(st.sampled_from(VERBS), st.integers(0, 30), st.integers(0, 15)), min_size=5, max_size=40))
 def test_against_a_plain_list(program: list[tuple[str, int, int]]) -> None:
     async def check() -> None:
         both = Both()

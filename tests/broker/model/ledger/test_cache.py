@@ -33,7 +33,7 @@ class SpillStorage(HeldStorage):
         self.holding_spills = False
 
     def spill(self, ledger_id: int, run: Run, done: Done) -> None:
-        self.spills.append((ledger_id, run, done))
+        self.spills.append((ledger_id, Run(run.first_entry_id, list(run.entries)), done))
         if not self.holding_spills:
             self.finish_spills()
 
