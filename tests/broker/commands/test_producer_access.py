@@ -123,7 +123,7 @@ async def test_an_owner_comes_back_with_its_epoch(bed: Bed, wire: Wire) -> None:
     assert code == pb.ProducerFenced
 
 
-@pytest.mark.req("P-05", "B-13")
+@pytest.mark.req("P-05")
 async def test_the_epoch_outlives_the_broker(autojump_clock: object) -> None:
     store = HeldStorage()
     async with serving(storage=store) as bed:

@@ -214,7 +214,6 @@ async def test_a_topic_whose_commit_failed_goes_on_when_it_is_loaded_again(autoj
         await wire.quiet()
 
 
-@pytest.mark.req("B-13")
 async def test_a_producer_is_there_when_its_topic_is_kept(autojump_clock: object) -> None:
     store = HeldStorage()
     async with serving(storage=store) as bed:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-import pytest
-
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.topic_name import TopicName
 from tests.broker.held import HeldStorage
@@ -96,7 +94,6 @@ async def test_no_topic_is_made_for_a_schema(bed: Bed, wire: Wire) -> None:
     assert await wire.closed() == []
 
 
-@pytest.mark.req("B-13")
 async def test_schemas_outlive_the_broker(autojump_clock: object) -> None:
     store = HeldStorage()
     async with serving(storage=store) as bed:

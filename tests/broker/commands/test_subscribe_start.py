@@ -41,7 +41,6 @@ async def five(wire: Wire) -> list[Position]:
     return await wire.publish(*[plain(b"%d" % i) for i in range(4)], batch_of(b"x", b"y", b"z"), producer_id=50)
 
 
-@pytest.mark.req("B-13")
 @pytest.mark.parametrize("type", [Exclusive, Shared, Failover])
 @pytest.mark.parametrize(("start", "expected"), [(Earliest, 5), (Latest, 0), (None, 0)])
 async def test_the_first_position(

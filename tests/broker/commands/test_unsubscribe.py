@@ -84,7 +84,6 @@ async def test_a_closed_subscription_stays_and_goes_on(wire: Wire, five: list[Po
     assert messages[3].payload == b"meanwhile"
 
 
-@pytest.mark.req("B-40")
 async def test_consumers_without_a_name_have_none(bed: Bed, wire: Wire) -> None:
     await wire.subscribe()
     (consumer,) = topic_of(bed).subscriptions["sub"].consumers

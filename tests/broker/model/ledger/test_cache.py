@@ -201,7 +201,6 @@ async def test_a_block_loaded_while_its_ledger_is_deleted() -> None:
 COUNT, SIZE = 600, 20_000
 
 
-@pytest.mark.req("B-13")
 @pytest.mark.parametrize("on_disk", [False, True])
 async def test_a_backlog_far_beyond_the_memory_is_read_in_order(on_disk: bool, tmp_path: Path) -> None:
     """With real stores and their threads, so on the real clock."""

@@ -318,7 +318,6 @@ async def test_consumed_ledgers_are_let_go(store: HeldStorage, cluster: Cluster,
 # recovery
 
 
-@pytest.mark.req("B-13")
 async def test_recovery_from_a_data_directory(tmp_path: Path) -> None:
     """On the real clock: the store has threads."""
     written: list[tuple[Position, bytes]] = []

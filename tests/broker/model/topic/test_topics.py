@@ -175,7 +175,7 @@ async def test_partitions_are_topics_and_may_grow(bed: Bed, wire: Wire) -> None:
     assert await wire.payloads(1) == [b"early"]
 
 
-@pytest.mark.req("B-13", "B-36")
+@pytest.mark.req("B-36")
 async def test_topics_outlive_the_broker(autojump_clock: object) -> None:
     store = HeldStorage()
     odd = ["t", "with space", "with%2Fslash", "100%", "ü", "a-partition-1-b"]
@@ -199,7 +199,6 @@ async def test_topics_outlive_the_broker(autojump_clock: object) -> None:
             assert await wire.payloads(1) == [name.encode()]
 
 
-@pytest.mark.req("B-13")
 async def test_ids_are_never_used_again(autojump_clock: object) -> None:
     store = HeldStorage()
     seen: list[int] = []
@@ -213,7 +212,6 @@ async def test_ids_are_never_used_again(autojump_clock: object) -> None:
     assert seen == sorted(set(seen))
 
 
-@pytest.mark.req("B-13")
 async def test_namespaces_of_a_standalone(autojump_clock: object) -> None:
     store = HeldStorage()
     for _ in range(2):
@@ -225,7 +223,6 @@ async def test_namespaces_of_a_standalone(autojump_clock: object) -> None:
             await wire.producer("persistent://public/mine/t")
 
 
-@pytest.mark.req("B-13", "B-14")
 async def test_ledgers_that_nobody_may_read_any_more_are_let_go(autojump_clock: object) -> None:
     store = HeldStorage()
     config = Config(managedLedgerMaxEntriesPerLedger=2, managedLedgerMinLedgerRolloverTimeMinutes=0)
