@@ -35,7 +35,7 @@ def connect(session: Session, cmd: pb.CommandConnect, trailing: bytes) -> None:
             supports_topic_watcher_reconcile=broker.config.enableBrokerTopicListWatcher,
         ),
     )
-    log.info("connection opened", peer=session, client=cmd.client_version, protocol=cmd.protocol_version)
+    log.info("connection opened", peer=session, client=session.client_version, protocol=cmd.protocol_version)
     session.command(pb.BaseCommand(type=pb.BaseCommand.CONNECTED, connected=connected))
 
 

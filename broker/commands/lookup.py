@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pulsarium.broker.commands.errors import CloseConnection
+from pulsarium.broker.commands.naming import text_of
 from pulsarium.broker.commands.registry import handles
 from pulsarium.broker.model.topic.pattern import PatternError, TopicPattern
 from pulsarium.broker.model.topic.watchers import hash_of_names
@@ -26,11 +27,12 @@ def lookup(session: Session, cmd: pb.CommandLookupTopic, trailing: bytes) -> Non
     reply = Lookup(request_id=cmd.request_id)
     try:
         name = TopicName.parse(cmd.topic)
-        url = broker.listener_url(cmd.advertised_listener_name)
+        listener = text_of(cmd.advertised_listener_name)
+        url = broker.listener_url(listener)
         if str(name.namespace_name) not in broker.metadata.namespaces:
             _lookup_failed(reply, pb.TopicNotFound, "Namespace not found")
         elif url is None:
-            text = f"the broker do not have {cmd.advertised_listener_name} listener"
+            text = f"the broker do not have {listener} listener"
             _lookup_failed(reply, pb.ServiceNotReady, text)
         else:
             reply.response = Lookup.Connect
@@ -97,7 +99,7 @@ def get_topics_of_namespace(session: Session, cmd: pb.CommandGetTopicsOfNamespac
     )
     if filtered:
         try:
-            pattern = TopicPattern(cmd.topics_pattern)
+            pattern = TopicPattern(text_of(cmd.topics_pattern))
         except PatternError as error:
             session.error(cmd.request_id, pb.MetadataError, str(error))
             return

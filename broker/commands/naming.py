@@ -28,6 +28,16 @@ def parse_name(text: str) -> TopicName:
     return name
 
 
+def text_of(value: str | bytes) -> str:
+    """A text field; one that is not UTF-8 comes as bytes, and Pulsar replaces what it cannot read."""
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
+
+
+def texts_of(pairs: Iterable[pb.KeyValue]) -> dict[str, str]:
+    """Metadata or properties; of two with the same key the last wins."""
+    return {text_of(pair.key): text_of(pair.value) for pair in pairs}
+
+
 def check_metadata(pairs: Iterable[pb.KeyValue], limit: int) -> None:
     """Refuse more metadata than a producer or consumer may bring (maxConsumerMetadataSize)."""
     if sum(len(pair.key) + len(pair.value) for pair in pairs) > limit:

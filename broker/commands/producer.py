@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pulsarium.broker.commands.errors import CloseConnection
-from pulsarium.broker.commands.naming import check_metadata, parse_name
+from pulsarium.broker.commands.naming import check_metadata, parse_name, text_of, texts_of
 from pulsarium.broker.commands.registry import handles
 from pulsarium.broker.logs import Log
 from pulsarium.broker.model.errors import BrokerServiceError, NotAllowedError, OwnerMustAnswerError
@@ -42,13 +42,13 @@ def producer(session: Session, cmd: pb.CommandProducer, trailing: bytes) -> None
     options = ProducerOptions(
         producer_id=producer_id,
         request_id=request_id,
-        name=cmd.producer_name or session.broker.next_producer_name(),
+        name=text_of(cmd.producer_name) or session.broker.next_producer_name(),
         generated_name=not cmd.user_provided_producer_name,
         encrypted=cmd.encrypted,
         access_mode=cmd.producer_access_mode,
         epoch=cmd.epoch,
         topic_epoch=cmd.topic_epoch if cmd.HasField("topic_epoch") else None,
-        metadata={pair.key: pair.value for pair in cmd.metadata},
+        metadata=texts_of(cmd.metadata),
     )
     if cmd.HasField("schema"):
         options.schema_version = session.broker.schemas.get_or_create(topic.name, cmd.schema, topic.now_ms())
@@ -64,7 +64,7 @@ def _topic(session: Session, cmd: pb.CommandProducer) -> Topic:
             raise NotAllowedError(
                 "Could not create the initial subscription due to the auto subscription creation is not allowed."
             )
-        topic.subscribe(cmd.initial_subscription_name, earliest=True)
+        topic.subscribe(text_of(cmd.initial_subscription_name), earliest=True)
     return topic
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from pulsarium.broker.commands.naming import check_metadata, parse_name
+from pulsarium.broker.commands.naming import check_metadata, parse_name, text_of, texts_of
 from pulsarium.broker.commands.registry import handles
 from pulsarium.broker.logs import Log
 from pulsarium.broker.model.errors import (
@@ -49,12 +49,12 @@ def subscribe(session: Session, cmd: pb.CommandSubscribe, trailing: bytes) -> No
         return
     options = ConsumerOptions(
         consumer_id=consumer_id,
-        name=cmd.consumer_name,
+        name=text_of(cmd.consumer_name),
         type=cmd.subType,
         priority_level=cmd.priority_level,
         read_compacted=cmd.read_compacted,
         epoch=cmd.consumer_epoch if cmd.HasField("consumer_epoch") and _keeps_order(cmd.subType) else None,
-        metadata={pair.key: pair.value for pair in cmd.metadata},
+        metadata=texts_of(cmd.metadata),
     )
     session.pending_consumers.add(consumer_id)
     _add(session, cmd, subscription, options)
@@ -66,18 +66,17 @@ def _keeps_order(type: int) -> bool:
 
 def _subscription(session: Session, cmd: pb.CommandSubscribe) -> Subscription:
     broker = session.broker
-    name = parse_name(cmd.topic)
+    name, subscription = parse_name(cmd.topic), text_of(cmd.subscription)
     _check_type(session, cmd, persistent=name.is_persistent)
-    if not cmd.subscription:
+    if not subscription:
         raise NamingError("Empty subscription name")
-    if broker.config.strictlyVerifySubscriptionName and not STRICT_NAME.fullmatch(cmd.subscription):
+    if broker.config.strictlyVerifySubscriptionName and not STRICT_NAME.fullmatch(subscription):
         raise NamingError(
-            "Please let the subscription only contains '/w(a-zA-Z_0-9)' or '_', the current value is "
-            f"{cmd.subscription}"
+            f"Please let the subscription only contains '/w(a-zA-Z_0-9)' or '_', the current value is {subscription}"
         )
     topic = broker.topics.find_or_create(name, create=cmd.force_topic_creation, absent=f"Topic {name} does not exist")
     if isinstance(topic, NonPersistentTopic):
-        return topic.subscribe(cmd.subscription)
+        return topic.subscribe(subscription)
     assert isinstance(topic, PersistentTopic)
     earliest = cmd.initialPosition == Earliest
     rollback = cmd.start_message_rollback_duration_sec
@@ -85,14 +84,14 @@ def _subscription(session: Session, cmd: pb.CommandSubscribe) -> Subscription:
         start = None
         if cmd.HasField("start_message_id"):
             start = Position(signed(cmd.start_message_id.ledgerId), signed(cmd.start_message_id.entryId))
-        return topic.open_reader(cmd.subscription, start, earliest=earliest, rollback_seconds=rollback)
-    if cmd.subscription not in topic.subscriptions and not broker.config.allowAutoSubscriptionCreation:
-        raise SubscriptionNotFoundError(f"Subscription {cmd.subscription} does not exist")
+        return topic.open_reader(subscription, start, earliest=earliest, rollback_seconds=rollback)
+    if subscription not in topic.subscriptions and not broker.config.allowAutoSubscriptionCreation:
+        raise SubscriptionNotFoundError(f"Subscription {subscription} does not exist")
     return topic.subscribe(
-        cmd.subscription,
+        subscription,
         earliest=earliest,
         rollback_seconds=rollback,
-        properties={pair.key: pair.value for pair in cmd.subscription_properties},
+        properties=texts_of(cmd.subscription_properties),
         replicated=cmd.replicate_subscription_state if cmd.HasField("replicate_subscription_state") else None,
     )
 

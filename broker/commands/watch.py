@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pulsarium.broker.commands.errors import CloseConnection
+from pulsarium.broker.commands.naming import text_of
 from pulsarium.broker.commands.registry import handles
 from pulsarium.broker.model.topic.pattern import PatternError, TopicPattern
 from pulsarium.broker.model.topic.watchers import TopicListWatcher
@@ -32,7 +33,7 @@ def watch_topic_list(session: Session, cmd: pb.CommandWatchTopicList, trailing: 
     watcher = session.watchers.get(watcher_id)
     if watcher is None:
         try:
-            pattern = TopicPattern(cmd.topics_pattern)
+            pattern = TopicPattern(text_of(cmd.topics_pattern))
         except PatternError as error:
             session.error(cmd.request_id, pb.InvalidTopicName, f"Invalid topics pattern: {error}")
             return

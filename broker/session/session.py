@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from pulsarium.broker.commands.errors import CloseConnection
+from pulsarium.broker.commands.naming import text_of
 from pulsarium.broker.commands.registry import Handler
 from pulsarium.broker.logs import Log
 from pulsarium.broker.model.client import Client, Delivery
@@ -258,7 +259,7 @@ class Session(Client):
     def connect(self, connect: pb.CommandConnect) -> None:
         """CONNECT was accepted."""
         self.connected = self._liveness.connected = True
-        self.client_version = connect.client_version
+        self.client_version = text_of(connect.client_version)
         self.capabilities = Capabilities.of(
             connect, exposing_broker_metadata=self.broker.config.exposingBrokerEntryMetadataToClientEnabled
         )

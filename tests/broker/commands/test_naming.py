@@ -1,0 +1,56 @@
+"""Text fields that are not UTF-8: what cannot be read is replaced, as Pulsar does, and the connection stays."""
+
+from __future__ import annotations
+
+import pytest
+
+from pulsarium.broker.commands.naming import text_of, texts_of
+from pulsarium.proto.framing import frame
+from pulsarium.proto.generated import PulsarApi_pb2 as pb
+from tests.broker.wire import TOPIC, Bed, Exclusive, Type, Wire, command
+
+MARK, BROKEN, READ = "zz", b"z\xff", "z\ufffd"
+
+
+def broken(type: int, **fields: object) -> bytes:
+    """A frame in which every MARK is no UTF-8."""
+    return frame(command(type, request_id=77, **fields).SerializeToString().replace(MARK.encode(), BROKEN))
+
+
+async def test_names_of_consumers_and_producers(bed: Bed, wire: Wire) -> None:
+    await wire.write(
+        broken(
+            Type.SUBSCRIBE,
+            topic=TOPIC,
+            subscription=f"s{MARK}",
+            subType=Exclusive,
+            consumer_id=0,
+            consumer_name=MARK,
+            metadata=[{"key": MARK, "value": MARK}],
+        )
+    )
+    await wire.expect(Type.SUCCESS)
+    (topic,) = bed.broker.topics.loaded.values()
+    (subscription,) = topic.subscriptions.values()
+    (consumer,) = subscription.consumers
+    assert (subscription.name, consumer.name, consumer.metadata) == (f"s{READ}", READ, {READ: READ})
+    await wire.write(broken(Type.PRODUCER, topic=TOPIC, producer_id=0, producer_name=MARK))
+    assert (await wire.expect(Type.PRODUCER_SUCCESS)).producer_name == READ
+
+
+@pytest.mark.parametrize("type", [Type.GET_TOPICS_OF_NAMESPACE, Type.WATCH_TOPIC_LIST])
+async def test_patterns(wire: Wire, type: int) -> None:
+    more = {"watcher_id": 0} if type == Type.WATCH_TOPIC_LIST else {}
+    await wire.write(broken(type, namespace="public/default", topics_pattern=MARK, **more))
+    assert (await wire.next()).command.type in (Type.GET_TOPICS_OF_NAMESPACE_RESPONSE, Type.WATCH_TOPIC_LIST_SUCCESS)
+
+
+async def test_listeners(wire: Wire) -> None:
+    await wire.write(broken(Type.LOOKUP, topic=TOPIC, advertised_listener_name=MARK))
+    assert (await wire.expect(Type.LOOKUP_RESPONSE)).message == f"the broker do not have {READ} listener"
+
+
+def test_texts() -> None:
+    assert text_of("a") == "a"
+    assert text_of(b"\xc3\xbc") == "ü"
+    assert texts_of([pb.KeyValue(key="a", value="1"), pb.KeyValue(key="a", value="2")]) == {"a": "2"}
