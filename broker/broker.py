@@ -6,7 +6,6 @@ from urllib.parse import urlsplit
 
 from pulsarium.broker.cluster import Cluster
 from pulsarium.broker.commands import handlers
-from pulsarium.broker.config.keys import FRAME_PADDING
 from pulsarium.broker.config.listeners import parse_listeners
 from pulsarium.broker.model.topic.topics import Topics
 from pulsarium.broker.session.session import Session, Transport
@@ -25,7 +24,7 @@ class Broker:
         self.schemas = cluster.schemas
         self.handlers = handlers(connected=True)
         self.handlers_before_connect = handlers(connected=False)
-        self.max_frame_size = self.config.maxMessageSize + FRAME_PADDING
+        self._listeners = parse_listeners(self.config.advertisedListeners)
         self.sessions: set[Session] = set()
         self.started_ms = self.clock.now_ms()
         self.port = self.config.brokerServicePort
@@ -47,7 +46,7 @@ class Broker:
 
     def listener_url(self, name: str) -> str | None:
         """The pulsar:// URL that LOOKUP answers (advertisedListeners); None for a listener that there is not."""
-        listeners = parse_listeners(self.config.advertisedListeners)
+        listeners = self._listeners
         if name:
             return listeners[name].pulsar or None if name in listeners else None
         if listeners:

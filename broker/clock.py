@@ -45,10 +45,6 @@ class Clock:
         """Milliseconds since the epoch."""
         return int((trio.current_time() + self._wall_offset) * 1000)
 
-    def now_text(self) -> str:
-        """The time as Pulsar's JSON writes it: ISO 8601, UTC."""
-        return instant_text(self.now_ms())
-
     def monotonic(self) -> float:
         """Seconds, only good for differences."""
         return trio.current_time()

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, unquote_plus
 
-from pulsarium.broker.admin.errors import AdminError, ContainerError, UnreadableBody, WrongMediaType
+from pulsarium.broker.admin.errors import AdminError, UnreadableBody, WrongMediaType
 from pulsarium.proto.errors import InvalidTopicName
 from pulsarium.proto.topic_name import NamespaceName, TopicName
 
@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from pulsarium.broker.admin.rates import Rates
     from pulsarium.broker.broker import Broker
 
-INT_MIN, INT_MAX = -(2**31), 2**31 - 1
-LONG_MIN, LONG_MAX = -(2**63), 2**63 - 1
 # Jackson's words for what Python's parser finds
 WANTED = {
     "Expecting property name enclosed in double quotes": "was expecting double-quote to start field name",
@@ -89,11 +87,6 @@ class Call:
         """A boolean as Java reads it: whatever is not "true" is false."""
         value = self.query.get(name)
         return default if value is None else value.lower() == "true"
-
-    def integer(self, name: str, default: int = 0) -> int:
-        """A whole number; anything else is 404, as the container answers."""
-        value = self.query.get(name)
-        return default if value is None else whole_number(value)
 
     # body
 
@@ -178,11 +171,3 @@ def text_of(value: Any) -> str:
     if isinstance(value, (dict, list)):
         raise wrong_type("java.lang.String", value)
     return json.dumps(value)
-
-
-def whole_number(text: str, low: int = LONG_MIN, high: int = LONG_MAX) -> int:
-    """A number in a path or query: 404 for what is none, as the container answers."""
-    digits = text.removeprefix("-").removeprefix("+")
-    if digits.isascii() and digits.isdecimal() and len(digits) < 20 and low <= int(text) <= high:
-        return int(text)
-    raise ContainerError(404, "Not Found")

@@ -88,7 +88,7 @@ class Resource:
             parameters=request.path_params,
             query=request.query_params,
             headers=request.headers,
-            body=await read_body(request, self._broker.max_frame_size),
+            body=await read_body(request, self._broker.config.max_frame_size),
         )
         reply = handler(call)
         await committed(self._broker)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pulsarium.broker.admin.call import LONG_MAX, LONG_MIN, Call, place, texts_of
+from pulsarium.broker.admin.call import Call, place, texts_of
 from pulsarium.broker.admin.errors import AdminError, UnreadableBody
 from pulsarium.broker.admin.registry import of_topic, route
 from pulsarium.broker.admin.reply import Reply, done, json_reply
@@ -13,6 +13,7 @@ from pulsarium.broker.model.ledger.position import EARLIEST, LATEST, Position
 from pulsarium.broker.model.topic.persistent import PersistentTopic
 
 SUBSCRIPTION = "/subscription/{subscription}"
+LONG_MIN, LONG_MAX = -(2**63), 2**63 - 1
 
 
 @route("GET", *of_topic("/subscriptions"))

@@ -88,7 +88,7 @@ def _add(session: Session, topic: Topic, options: ProducerOptions) -> None:
             return
         if error is not None:
             topic.producers.remove(added)
-            session.error(options.request_id, pb.PersistenceError, str(error))
+            session.not_kept(options.request_id, error)
             return
         if added.closed:  # unloaded or fenced meanwhile
             session.error(options.request_id, pb.ServiceNotReady, "Topic is temporarily unavailable")

@@ -138,7 +138,7 @@ def _add(session: Session, cmd: pb.CommandSubscribe, subscription: Subscription,
         if error is not None:
             if consumer in subscription.consumers:
                 subscription.remove_consumer(consumer)
-            session.error(request_id, pb.PersistenceError, str(error))
+            session.not_kept(request_id, error)
             return
         if consumer not in subscription.consumers:  # unloaded or reset meanwhile
             session.error(request_id, pb.ServiceNotReady, "Topic is temporarily unavailable")

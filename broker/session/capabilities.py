@@ -9,6 +9,7 @@ from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
 DELIVERED_CHECKSUM_SINCE = 11
 BATCH_SINCE = 4
+CLOSINGS_SINCE = 5
 BROKER_METADATA_SINCE = 18
 
 
@@ -46,3 +47,8 @@ class Capabilities:
     @property
     def takes_batches(self) -> bool:
         return self.version >= BATCH_SINCE
+
+    @property
+    def takes_closings(self) -> bool:
+        """Whether it can be told that one producer or consumer was closed; others are disconnected (cmd 15)."""
+        return self.version >= CLOSINGS_SINCE

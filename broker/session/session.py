@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 log = Log("session")
 
-EVICTED_CLOSE = 5  # clients since v5 can be told that a single producer or consumer was closed (cmd 15)
 RECENT = 1_000  # producers closed by the broker whose late SENDs are remembered
 
 
@@ -65,7 +64,7 @@ class Session(Client):
         self._was_full = False
         self._transport = transport
         self._handlers: Mapping[int, Handler] = broker.handlers_before_connect
-        self._decoder = FrameDecoder(broker.max_frame_size)
+        self._decoder = FrameDecoder(config.max_frame_size)
         self._liveness = Liveness(
             self, broker.clock, config.keepAliveIntervalSeconds, config.connectionLivenessCheckTimeoutMillis
         )
@@ -129,9 +128,7 @@ class Session(Client):
         if self._was_full and self.outgoing.size < HIGH_WATER:
             self._was_full = False
             for consumer in self.consumers.values():
-                dispatch_soon = getattr(consumer.subscription, "dispatch_soon", None)
-                if dispatch_soon is not None:
-                    dispatch_soon()
+                consumer.subscription.dispatch_soon()
 
     def _sent(self) -> None:
         self.broker.turn.flush(self)
@@ -157,16 +154,17 @@ class Session(Client):
     def reply_when_kept(self, request_id: int, command: pb.BaseCommand) -> None:
         """Send a reply once what it promises is kept, or say that it could not be."""
         self.broker.turn.after_commit(
-            lambda error: self.command(command) if error is None else self._not_kept(request_id, error)
+            lambda error: self.command(command) if error is None else self.not_kept(request_id, error)
         )
 
     def success_when_kept(self, request_id: int) -> None:
         """SUCCESS, as `reply_when_kept`."""
         self.broker.turn.after_commit(
-            lambda error: self.success(request_id) if error is None else self._not_kept(request_id, error)
+            lambda error: self.success(request_id) if error is None else self.not_kept(request_id, error)
         )
 
-    def _not_kept(self, request_id: int, error: Exception) -> None:
+    def not_kept(self, request_id: int, error: Exception) -> None:
+        """Answer a request whose change could not be committed."""
         self.error(request_id, pb.PersistenceError, str(error))
 
     def pong(self) -> None:
@@ -232,7 +230,7 @@ class Session(Client):
             self._closed_producers.pop(next(iter(self._closed_producers)))
         patience = self.broker.config.keepAliveIntervalSeconds
         self._closed_producers[producer_id] = self.broker.clock.monotonic() + (patience if patience > 0 else math.inf)
-        if self.capabilities.version < EVICTED_CLOSE:
+        if not self.capabilities.takes_closings:
             self.close("a producer was closed, and this client can only be told by disconnecting it")
             return
         self.outgoing.close_producer(producer_id)
@@ -244,7 +242,7 @@ class Session(Client):
 
     def close_consumer(self, consumer_id: int) -> None:
         self.consumers.pop(consumer_id, None)
-        if self.capabilities.version < EVICTED_CLOSE:
+        if not self.capabilities.takes_closings:
             self.close("a consumer was closed, and this client can only be told by disconnecting it")
             return
         self.outgoing.close_consumer(consumer_id)

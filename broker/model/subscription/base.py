@@ -111,6 +111,10 @@ class Subscription:
         if not self.consumers:
             self._last_consumer_left()
 
+    def dispatch_soon(self) -> None:
+        """A consumer can take more: deliver what waits, where anything does."""
+        return
+
     def _last_consumer_left(self) -> None: ...
 
     def disconnect_consumers(self) -> None:

@@ -24,6 +24,5 @@ class TopicPattern:
             raise PatternError(f"java.util.regex.PatternSyntaxException: {error}") from None
 
     def matches(self, name: str) -> bool:
-        topic = TopicName.parse(name)
-        whole = str(topic.partitioned_name if topic.partition_index >= 0 else topic)
+        whole = str(TopicName.parse(name).partitioned_name)
         return self._expression.fullmatch(whole.partition("://")[2]) is not None

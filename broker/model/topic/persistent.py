@@ -87,7 +87,7 @@ class PersistentTopic(Topic):
             return found
         start = self.ledger.first_position() if earliest else self.ledger.last_confirmed
         if rollback_seconds:
-            start = self.ledger.previous(self.position_at(self.now_ms() - rollback_seconds * 1000))
+            start = self._before_age(rollback_seconds)
         cursor = self.log.open_cursor(name, start)
         cursor.cursor_properties = properties or {}
         cursor.save()
@@ -109,7 +109,7 @@ class PersistentTopic(Topic):
         if name in self._parked:
             mark = self._parked.pop(name)
         elif rollback_seconds:
-            mark = ledger.previous(self.position_at(self.now_ms() - rollback_seconds * 1000))
+            mark = self._before_age(rollback_seconds)
         elif start is None or start.ledger_id == LATEST.ledger_id:
             mark = ledger.first_position() if earliest else ledger.last_confirmed
         elif start.ledger_id == EARLIEST.ledger_id:
@@ -160,6 +160,10 @@ class PersistentTopic(Topic):
         """The first entry of that time or later: by the broker's stamp where there is one, else publish_time (B-34)."""
         found = self.ledger.find_last(published_before(time_ms))
         return self.ledger.next(found if found is not None else self.ledger.first_position())
+
+    def _before_age(self, seconds: int) -> Position:
+        """The position before the first entry that is no older than that."""
+        return self.ledger.previous(self.position_at(self.now_ms() - seconds * 1000))
 
     # life
 

@@ -75,8 +75,7 @@ class Topics:
         enabled = config.enablePersistentTopics if name.is_persistent else config.enableNonPersistentTopics
         if not enabled:
             raise NotAllowedError(f"Broker is unable to load {name.domain} topic")
-        parent = name.partitioned_name if name.partition_index >= 0 else name
-        partitions = self._metadata.partitions_of(parent)
+        partitions = self._metadata.partitions_of(name.partitioned_name)
         if partitions and name.partition_index < 0:
             raise NotAllowedError(f"Found partitioned metadata for non-partitioned topic: {name}")
         if name.partition_index >= partitions > 0:
