@@ -57,6 +57,15 @@ class Clock:
             self._wakeup.set()
         return timer
 
+    def every(self, seconds: float, callback: Callable[[], None]) -> None:
+        """Run `callback` again and again, the first time `seconds` from now, for as long as the clock runs."""
+
+        def again() -> None:
+            self.call_later(seconds, again)
+            callback()
+
+        self.call_later(seconds, again)
+
     async def run(self) -> None:
         """Fire timers until cancelled."""
         while True:

@@ -9,6 +9,8 @@ FRAME_PADDING: Final = 10 * 1024  # what a frame may hold beyond maxMessageSize:
 JAVA_INT: Final = (-(2**31), 2**31 - 1)
 JAVA_LONG: Final = (-(2**63), 2**63 - 1)
 SUBSCRIPTION_TYPES: Final = ("Exclusive", "Shared", "Failover", "Key_Shared")
+QUOTA_POLICIES: Final = ("producer_request_hold", "producer_exception", "consumer_backlog_eviction")
+INACTIVE_TOPIC_MODES: Final = ("delete_when_no_subscriptions", "delete_when_subscriptions_caught_up")
 APPEND_BROKER_TIMESTAMP: Final = "org.apache.pulsar.common.intercept.AppendBrokerTimestampMetadataInterceptor"
 APPEND_INDEX: Final = "org.apache.pulsar.common.intercept.AppendIndexMetadataInterceptor"
 
@@ -82,6 +84,39 @@ class Config:
     maxNumPartitionsPerPartitionedTopic: int = key(0, "Most partitions of a topic; 0 for any number")
     maxProducersPerTopic: int = key(0, "Most producers of a topic; 0 for any number")
     maxConsumersPerTopic: int = key(0, "Most consumers of a topic; 0 for any number")
+    maxSubscriptionsPerTopic: int = key(0, "Most subscriptions of a topic; 0 for any number")
+    encryptionRequireOnProducer: bool = key(False, "Refuse producers and messages without encryption")
+    brokerDeleteInactiveTopicsEnabled: bool = key(True, "Delete topics that nobody uses")
+    brokerDeleteInactiveTopicsFrequencySeconds: int = key(60, "How often they are looked for", "seconds", low=1)
+    brokerDeleteInactiveTopicsMaxInactiveDurationSeconds: int | None = key(
+        None, "How long a topic is unused before that; unset: brokerDeleteInactiveTopicsFrequencySeconds", "seconds"
+    )
+    brokerDeleteInactiveTopicsMode: str = key(
+        "delete_when_no_subscriptions", "What unused means", one_of=INACTIVE_TOPIC_MODES
+    )
+
+    # Messages that are kept, dropped or refused
+    ttlDurationDefaultInSeconds: int = key(0, "Age at which messages are acknowledged for everybody; 0: none", "seconds")
+    messageExpiryCheckIntervalInMinutes: int = key(5, "How often such messages are looked for", "minutes", low=1)
+    defaultRetentionTimeInMinutes: int = key(0, "How long acknowledged messages are kept; -1: for ever", "minutes")
+    defaultRetentionSizeInMB: int = key(0, "How many acknowledged messages are kept; -1: all", "MiB")
+    retentionCheckIntervalInSeconds: int = key(120, "How often the rest is deleted", "seconds", low=1)
+    backlogQuotaCheckEnabled: bool = key(True, "Enforce backlog quotas")
+    backlogQuotaCheckIntervalInSeconds: int = key(60, "How often backlogs are measured", "seconds", low=1)
+    backlogQuotaDefaultLimitBytes: int = key(-1, "Largest backlog; -1: any", "bytes", high=JAVA_LONG[1])
+    backlogQuotaDefaultLimitGB: float = key(-1, "The same in GiB, when the other is not set; -1: any", "GiB")
+    backlogQuotaDefaultLimitSecond: int = key(-1, "Oldest message of a backlog; -1: any", "seconds")
+    backlogQuotaDefaultRetentionPolicy: str = key(
+        "producer_request_hold", "What happens at the limit of a backlog", one_of=QUOTA_POLICIES
+    )
+    brokerDeduplicationEnabled: bool = key(False, "Drop messages that were sent twice")
+    brokerDeduplicationEntriesInterval: int = key(1_000, "Entries after which what was seen is kept", low=1)
+    brokerDeduplicationSnapshotIntervalSeconds: int = key(120, "Time after which it is kept", "seconds", low=1)
+    brokerDeduplicationSnapshotFrequencyInSeconds: int = key(120, "How often that time is looked at", "seconds", low=1)
+    brokerDeduplicationProducerInactivityTimeoutMinutes: int = key(
+        360, "Absence after which a producer's sequence ids are forgotten", "minutes"
+    )
+    brokerDeduplicationMaxNumberOfProducers: int = key(10_000, "Most producers that are remembered", low=1)
 
     # Subscriptions
     allowAutoSubscriptionCreation: bool = key(True, "Create a subscription when a consumer first names it")
@@ -103,6 +138,28 @@ class Config:
         20, "Most messages for one Shared consumer before the next one's turn", low=1
     )
 
+    maxUnackedMessagesPerConsumer: int = key(
+        50_000, "Messages that a consumer of Shared or Key_Shared may owe; 0 for any number"
+    )
+    maxUnackedMessagesPerSubscription: int = key(200_000, "The same for all consumers of a subscription together")
+    subscriptionKeySharedEnable: bool = key(True, "Take Key_Shared consumers")
+    subscriptionKeySharedUseConsistentHashing: bool = key(
+        True, "Divide keys by a ring of consumer names; false: halve the widest range for each consumer that joins"
+    )
+    subscriptionKeySharedConsistentHashingReplicaPoints: int = key(100, "Points of each consumer on the ring", low=1)
+    keySharedLookAheadMsgInReplayThresholdPerConsumer: int = key(
+        2_000, "Messages that may wait for a consumer while others are read past them; 0 for any number"
+    )
+    keySharedLookAheadMsgInReplayThresholdPerSubscription: int = key(20_000, "The same for all consumers together")
+    delayedDeliveryEnabled: bool = key(True, "Heed deliver_at_time on Shared and Key_Shared")
+    delayedDeliveryTickTimeMillis: int = key(1_000, "How exactly", "milliseconds", low=1)
+    isDelayedDeliveryDeliverAtTimeStrict: bool = key(
+        False, "Never deliver before that time; false: up to one tick before"
+    )
+    delayedDeliveryMaxDelayInMillis: int = key(
+        0, "Longest delay that a producer may ask for; 0 for any", "milliseconds", high=JAVA_LONG[1]
+    )
+
     # Entries
     brokerEntryMetadataInterceptors: tuple[str, ...] = key(
         (), "What the broker adds to each entry: its time, its index", one_of=(APPEND_BROKER_TIMESTAMP, APPEND_INDEX)
@@ -117,6 +174,21 @@ class Config:
     managedLedgerDefaultMarkDeleteRateLimit: float | None = key(
         None, "Most writes of a cursor's position; 0 or unset: as acknowledgements come", "per second", low=0
     )
+    managedLedgerMaxUnackedRangesToPersist: int = key(
+        10_000, "Ranges of acknowledged messages behind the mark-delete position that are kept; the rest comes again"
+    )
+    managedLedgerMaxBatchDeletedIndexToPersist: int = key(10_000, "Partly acknowledged batches that are kept")
+    managedLedgerPersistIndividualAckAsLongArray: bool = key(
+        True, "Keep ranges as bitmaps, where managedLedgerUnackedRangesOpenCacheSetEnabled is on"
+    )
+    managedLedgerUnackedRangesOpenCacheSetEnabled: bool = key(True, "Hold ranges as one bitmap a ledger")
+    managedLedgerMaxUnackedRangesToPersistInMetadataStore: int = key(
+        1_000, "Ranges above which a cursor is kept in its ledger and not in the metadata store"
+    )
+    managedCursorInfoCompressionType: str = key("NONE", "Compression of kept cursors: LZ4, ZLIB, ZSTD or SNAPPY")
+    managedCursorInfoCompressionThresholdInBytes: int = key(16_384, "Size from which they are compressed", "bytes")
+    managedLedgerInfoCompressionType: str = key("NONE", "Compression of kept managed ledgers, as of cursors")
+    managedLedgerInfoCompressionThresholdInBytes: int = key(16_384, "Size from which they are compressed", "bytes")
     managedLedgerCacheSizeMB: int = key(256, "Memory for entries, of all topics together", "MiB", low=0)
 
     # Namespaces and tenants
@@ -136,6 +208,19 @@ class Config:
     def max_frame_size(self) -> int:
         """Bytes of the largest frame, its length word included."""
         return self.maxMessageSize + FRAME_PADDING
+
+    @property
+    def max_inactive_seconds(self) -> int:
+        """How long a topic may be unused, unless a policy says otherwise."""
+        own = self.brokerDeleteInactiveTopicsMaxInactiveDurationSeconds
+        return self.brokerDeleteInactiveTopicsFrequencySeconds if own is None else own
+
+    @property
+    def default_quota_bytes(self) -> int:
+        """The largest backlog, unless a policy says otherwise; -1: any."""
+        if self.backlogQuotaDefaultLimitBytes >= 0:
+            return self.backlogQuotaDefaultLimitBytes
+        return int(self.backlogQuotaDefaultLimitGB * 2**30) if self.backlogQuotaDefaultLimitGB > 0 else -1
 
     @property
     def appends_broker_timestamp(self) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any, Protocol
 
 from pulsarium.proto.topic_name import TopicName
@@ -12,6 +13,7 @@ Json = dict[str, Any]
 CLUSTERS = "/admin/clusters"
 TENANTS = "/admin/policies"
 PARTITIONED = "/admin/partitioned-topics"
+TOPIC_POLICIES = "/admin/topic-policies"
 STANDALONE_NAMESPACES = (("public", "default"), ("pulsar", "system"))
 
 
@@ -30,6 +32,8 @@ class Metadata:
         self.tenants: dict[str, Json] = {}
         self.namespaces: dict[str, Json] = {}  # "tenant/namespace" -> policies, as REST shows them
         self.partitioned: dict[str, Json] = {}  # topic name -> {"partitions": n, ...}
+        self.topic_policies: dict[str, Json] = {}  # topic name, of a partitioned topic its own -> what was set
+        self.on_policies_changed: Callable[[str], None] = lambda namespace: None
         self._keeps = keeps
 
     # start
@@ -46,8 +50,9 @@ class Metadata:
             elif kind == "clusters":
                 self.clusters[name] = json.loads(value)
             elif kind == "partitioned-topics":
-                tenant, namespace, domain, local = name.split("/", 3)
-                self.partitioned[f"{domain}://{tenant}/{namespace}/{local}"] = json.loads(value)
+                self.partitioned[_topic_at(name)] = json.loads(value)
+            elif kind == "topic-policies":
+                self.topic_policies[_topic_at(name)] = json.loads(value)
         if not self.tenants:
             for tenant, namespace in STANDALONE_NAMESPACES:
                 self.put_tenant(tenant, {"adminRoles": [], "allowedClusters": [self.cluster]})
@@ -81,6 +86,7 @@ class Metadata:
     def put_namespace(self, name: str, policies: Json) -> None:
         self.namespaces[name] = policies
         self._keep(f"{TENANTS}/{name}", policies)
+        self.on_policies_changed(name)
 
     def delete_namespace(self, name: str) -> None:
         del self.namespaces[name]
@@ -112,7 +118,27 @@ class Metadata:
 
     @staticmethod
     def _partitioned_path(topic: TopicName) -> str:
-        return f"{PARTITIONED}/{topic.tenant}/{topic.namespace}/{topic.domain}/{topic.local_name}"
+        return f"{PARTITIONED}/{_path_of(topic)}"
+
+    # policies of topics
+
+    def put_topic_policies(self, topic: TopicName, policies: Json) -> None:
+        """Keep what is set for one topic; {} forgets it."""
+        if policies:
+            self.topic_policies[str(topic)] = policies
+        else:
+            self.topic_policies.pop(str(topic), None)
+        self._keep(f"{TOPIC_POLICIES}/{_path_of(topic)}", policies or None)
+        self.on_policies_changed(str(topic.namespace_name))
 
     def _keep(self, path: str, value: Json | None) -> None:
         self._keeps.store(path, None if value is None else json.dumps(value).encode())
+
+
+def _path_of(topic: TopicName) -> str:
+    return f"{topic.tenant}/{topic.namespace}/{topic.domain}/{topic.local_name}"
+
+
+def _topic_at(path: str) -> str:
+    tenant, namespace, domain, local = path.split("/", 3)
+    return f"{domain}://{tenant}/{namespace}/{local}"

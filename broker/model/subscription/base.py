@@ -67,11 +67,11 @@ class Subscription:
 
     def _check_limits(self) -> None:
         """maxConsumersPerSubscription and maxConsumersPerTopic; 0: none (C-13)."""
-        config = self.topic.stores.config
-        if 0 < config.maxConsumersPerSubscription <= len(self.consumers):
+        policies = self.topic.policies
+        if 0 < policies.max_consumers_per_subscription <= len(self.consumers):
             raise ConsumerBusyError("Subscription reached max consumers limit")
         everybody = sum(len(subscription.consumers) for subscription in self.topic.subscriptions.values())
-        if 0 < config.maxConsumersPerTopic <= everybody:
+        if 0 < policies.max_consumers <= everybody:
             raise ConsumerBusyError("Topic reached max consumers limit")
 
     def _before_adding(self, dispatcher: Dispatcher) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pulsarium.broker.model.client import Client
 from pulsarium.broker.model.errors import ServiceNotReadyError, TopicHasClientsError
 from pulsarium.broker.model.ledger.managed_ledger import Stores
+from pulsarium.broker.model.policy.policies import Policies
 from pulsarium.broker.model.subscription.base import Subscription
 from pulsarium.broker.model.topic.producer import Producer, ProducerOptions
 from pulsarium.broker.model.topic.producers import Producers
@@ -17,10 +18,11 @@ from pulsarium.proto.topic_name import TopicName
 class Topic(ABC):
     """A topic that this broker serves."""
 
-    def __init__(self, name: TopicName, stores: Stores, epoch: int | None = None) -> None:
+    def __init__(self, name: TopicName, stores: Stores, policies: Policies, epoch: int | None = None) -> None:
         self.name = name
         self.stores = stores
-        self.producers = Producers(str(name), stores.config.maxProducersPerTopic, epoch, self._keep_epoch)
+        self.policies = policies
+        self.producers = Producers(str(name), epoch, self._keep_epoch)
         self.closed = False  # unloaded or deleted; whoever still holds it must look the topic up again
         self.messages_in = 0
         self.bytes_in = 0
@@ -37,12 +39,16 @@ class Topic(ABC):
     def now_ms(self) -> int:
         return self.stores.clock.now_ms()
 
+    def set_policies(self, policies: Policies) -> None:
+        """They changed: what depends on them follows."""
+        self.policies = policies
+
     def add_producer(self, client: Client, options: ProducerOptions) -> tuple[Producer, bool]:
         """Let a producer in; False when it waits for its turn (WaitForExclusive)."""
         if self.closed:
             raise ServiceNotReadyError("Topic is temporarily unavailable")
         producer = Producer(client, self, options, self.now_ms())
-        return producer, self.producers.add(producer)
+        return producer, self.producers.add(producer, self.policies.max_producers)
 
     @abstractmethod
     def publish(

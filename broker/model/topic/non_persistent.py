@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pulsarium.broker.model.ledger.managed_ledger import Pending, Stores
+from pulsarium.broker.model.policy.policies import Policies
 from pulsarium.broker.model.subscription.non_persistent import NOWHERE, NonPersistentSubscription
 from pulsarium.broker.model.topic.base import Topic
 from pulsarium.broker.model.topic.producer import Producer
@@ -12,8 +13,8 @@ from pulsarium.proto.topic_name import TopicName
 class NonPersistentTopic(Topic):
     """Hands each entry to the subscriptions that are there, and answers at once."""
 
-    def __init__(self, name: TopicName, stores: Stores) -> None:
-        super().__init__(name, stores)
+    def __init__(self, name: TopicName, stores: Stores, policies: Policies) -> None:
+        super().__init__(name, stores, policies)
         self._subscriptions: dict[str, NonPersistentSubscription] = {}
 
     @property

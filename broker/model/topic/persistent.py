@@ -9,6 +9,7 @@ from pulsarium.broker.model.errors import PersistenceError, SubscriptionNotFound
 from pulsarium.broker.model.ledger.interceptors import EntryStamps
 from pulsarium.broker.model.ledger.managed_ledger import LedgerFencedError, Stores
 from pulsarium.broker.model.ledger.position import EARLIEST, LATEST, Position
+from pulsarium.broker.model.policy.policies import Policies
 from pulsarium.broker.model.subscription.persistent import PersistentSubscription
 from pulsarium.broker.model.topic.base import Topic
 from pulsarium.broker.model.topic.producer import Producer
@@ -24,9 +25,9 @@ if TYPE_CHECKING:
 class PersistentTopic(Topic):
     """Entries go to the managed ledger; when they are committed, subscriptions deliver them."""
 
-    def __init__(self, name: TopicName, stores: Stores, log: TopicLog) -> None:
+    def __init__(self, name: TopicName, stores: Stores, policies: Policies, log: TopicLog) -> None:
         epoch = log.ledger.properties.get(EPOCH_PROPERTY)
-        super().__init__(name, stores, int(epoch) if epoch is not None else None)
+        super().__init__(name, stores, policies, int(epoch) if epoch is not None else None)
         self.log = log
         self.ledger = log.ledger
         self.ledger.on_confirmed = self._confirmed

@@ -22,18 +22,20 @@ class Producers:
     `keep_epoch` stores the topic epoch, which counts the exclusive owners that there were.
     """
 
-    def __init__(self, topic: str, limit: int, epoch: int | None, keep_epoch: Callable[[int], None]) -> None:
+    def __init__(self, topic: str, epoch: int | None, keep_epoch: Callable[[int], None]) -> None:
         self.by_name: dict[str, Producer] = {}
         self.waiting: deque[Producer] = deque()
         self.epoch = epoch
         self._exclusive: str | None = None
         self._topic = topic
-        self._limit = limit  # maxProducersPerTopic; 0: none
         self._keep_epoch = keep_epoch
 
-    def add(self, producer: Producer) -> bool:
-        """Let a producer in; False when it has to wait for its turn. Raises what it is told when it may not come in."""
-        if 0 < self._limit <= len(self.by_name):
+    def add(self, producer: Producer, limit: int) -> bool:
+        """Let a producer in; False when it has to wait for its turn. Raises what it is told when it may not come in.
+
+        `limit` is maxProducersPerTopic; 0: none.
+        """
+        if 0 < limit <= len(self.by_name):
             raise ProducerBusyError(f"Topic '{self._topic}' reached max producers limit")
         if producer.access_mode == pb.Shared:
             if self._exclusive is not None or self.waiting:

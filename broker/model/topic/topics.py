@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from pulsarium.broker.model.errors import NotAllowedError, ServiceNotReadyError, TopicNotFoundError
 from pulsarium.broker.model.ledger.managed_ledger import Stores
 from pulsarium.broker.model.namespace.metadata import Metadata
+from pulsarium.broker.model.policy.policies import Policies
+from pulsarium.broker.model.policy.resolve import resolve
 from pulsarium.broker.model.schema.registry import SchemaRegistry
 from pulsarium.broker.model.topic.base import Topic
 from pulsarium.broker.model.topic.log import TopicLog
@@ -28,6 +30,7 @@ class Topics:
         self._stores = stores
         self._metadata = metadata
         self._schemas = schemas
+        self._metadata.on_policies_changed = self._policies_changed
         self._logs: dict[str, TopicLog | None] = {}  # persistent topics; None: not opened since the start
 
     def recover(self, paths: Iterable[str]) -> None:
@@ -110,6 +113,19 @@ class Topics:
             return config.defaultNumPartitions
         return 0
 
+    # policies
+
+    def policies_of(self, name: TopicName) -> Policies:
+        """What holds for a topic, which need not exist."""
+        metadata = self._metadata
+        namespace = metadata.namespaces.get(str(name.namespace_name), {})
+        return resolve(self._stores.config, namespace, metadata.topic_policies.get(str(name.partitioned_name), {}))
+
+    def _policies_changed(self, namespace: str) -> None:
+        for topic in self.loaded.values():
+            if str(topic.name.namespace_name) == namespace:
+                topic.set_policies(self.policies_of(topic.name))
+
     # life
 
     def create(self, name: TopicName) -> Topic:
@@ -128,9 +144,9 @@ class Topics:
             else:
                 log.ledger.reopen()
             log.ledger.on_fenced = lambda: self.unload(name)  # clients come back to a topic that is loaded anew
-            topic = PersistentTopic(name, self._stores, log)
+            topic = PersistentTopic(name, self._stores, self.policies_of(name), log)
         else:
-            topic = NonPersistentTopic(name, self._stores)
+            topic = NonPersistentTopic(name, self._stores, self.policies_of(name))
         self.loaded[str(name)] = topic
         return topic
 

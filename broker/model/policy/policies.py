@@ -1,0 +1,72 @@
+"""The policies of one topic as one object, made anew when one of its sources changes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Final
+
+STORAGE: Final = "destination_storage"  # the kinds of backlog quota, as REST names them
+AGE: Final = "message_age"
+
+UNLIMITED: Final = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Quota:
+    """A limit of the backlog, and what happens at it; -1: none."""
+
+    limit_size: int = UNLIMITED  # bytes, of destination_storage
+    limit_seconds: int = UNLIMITED  # of message_age
+    policy: str = "producer_request_hold"  # or producer_exception, consumer_backlog_eviction
+
+
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """How long what was acknowledged by all stays; -1: for ever. Both 0: not at all; either one at 0 and the other not
+    is refused where policies are set."""
+
+    minutes: int = 0
+    megabytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class DelayedDelivery:
+    """Whether deliver_at_time is heeded, how exactly, and the longest delay; 0: any."""
+
+    active: bool = True
+    tick_ms: int = 1000
+    max_delay_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Inactivity:
+    """When a topic that nobody uses is deleted. `mode` as in brokerDeleteInactiveTopicsMode."""
+
+    delete: bool = False
+    max_seconds: int = 60
+    mode: str = "delete_when_no_subscriptions"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Policies:
+    """What holds for one topic. Limits of 0 are none."""
+
+    message_ttl_seconds: int = 0
+    retention: Retention = Retention()
+    backlog_quotas: Mapping[str, Quota] = field(default_factory=lambda: MappingProxyType({}))  # by kind
+    deduplication: bool = False
+    deduplication_snapshot_seconds: int = 120
+    delayed_delivery: DelayedDelivery = DelayedDelivery()
+    inactivity: Inactivity = Inactivity()
+    max_unacked_per_consumer: int = 50_000
+    max_unacked_per_subscription: int = 200_000
+    max_producers: int = 0
+    max_consumers: int = 0
+    max_consumers_per_subscription: int = 0
+    max_subscriptions: int = 0
+    max_message_size: int = 0  # metadata and payload together
+    encryption_required: bool = False
+    auto_subscription: bool = True
+    subscription_types: frozenset[str] = frozenset()  # that consumers may ask for
