@@ -96,7 +96,9 @@ class Config:
     )
 
     # Messages that are kept, dropped or refused
-    ttlDurationDefaultInSeconds: int = key(0, "Age at which messages are acknowledged for everybody; 0: none", "seconds")
+    ttlDurationDefaultInSeconds: int = key(
+        0, "Age at which messages are acknowledged for everybody; 0: none", "seconds"
+    )
     messageExpiryCheckIntervalInMinutes: int = key(5, "How often such messages are looked for", "minutes", low=1)
     defaultRetentionTimeInMinutes: int = key(0, "How long acknowledged messages are kept; -1: for ever", "minutes")
     defaultRetentionSizeInMB: int = key(0, "How many acknowledged messages are kept; -1: all", "MiB")

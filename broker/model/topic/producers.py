@@ -30,7 +30,7 @@ class Producers:
         self._topic = topic
         self._keep_epoch = keep_epoch
 
-    def add(self, producer: Producer, limit: int) -> bool:
+    def add(self, producer: Producer, limit: int = 0) -> bool:
         """Let a producer in; False when it has to wait for its turn. Raises what it is told when it may not come in.
 
         `limit` is maxProducersPerTopic; 0: none.

@@ -50,10 +50,8 @@ def producer(client: Client, number: int, name: str, mode: int, topic_epoch: int
     return Producer(client, None, options, 0)  # type: ignore[arg-type]
 
 
-def topic_producers(
-    epoch: int | None = None, *, limit: int = 0, keep: Callable[[int], None] = lambda epoch: None
-) -> Producers:
-    return Producers("t", limit, epoch, keep)
+def topic_producers(epoch: int | None = None, *, keep: Callable[[int], None] = lambda epoch: None) -> Producers:
+    return Producers("t", epoch, keep)
 
 
 @dataclass
@@ -220,8 +218,8 @@ def test_disconnecting_everybody() -> None:
 @pytest.mark.req("P-01")
 @pytest.mark.parametrize("mode", MODES)
 def test_there_may_be_only_so_many(mode: int) -> None:
-    made = topic_producers(limit=2)
+    made = topic_producers()
     for number in range(2):
         made.add(producer(Client(), number, f"p{number}", pb.Shared))
     with pytest.raises(ProducerBusyError, match="reached max producers limit"):
-        made.add(producer(Client(), 2, "p2", mode))
+        made.add(producer(Client(), 2, "p2", mode), limit=2)
