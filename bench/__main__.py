@@ -13,7 +13,7 @@ from . import report
 from .accounting import ProcessGoneError
 from .brokers import ROOT, Broker, BrokerError, Launch, pulsarium_command, running
 from .measure import MeasureError, alternate, measure_start
-from .programs import BY_NAME, PROGRAMS
+from .programs import PROGRAMS, Program, chosen
 
 ABOUT = """\
 Measures `pulsarium serve` in a process of its own, with clients in processes of their own: seconds from launch to the
@@ -22,12 +22,17 @@ system, all threads) for each message. Figures are medians over the repetitions;
 counted. Programs named raw-... use a bare socket, so that the client is not the limit; the others use the official
 Python client. "busy" says how many cores broker and client used: whoever is near 1 was the limit.
 
-  scripts/bench                                     everything, a minute or two
+  scripts/bench                                     everything, two or three minutes
   scripts/bench --quick                             a look: few messages, one run; too short for judging
   scripts/bench publish-unbatched send-sync         only these programs (--list names them), no start-up figures
+  scripts/bench shared-consumers key-shared-consumers    1, 10 and 100 consumers on a subscription, and 100 over 1
+  scripts/bench holes delayed                       a million holes in a cursor, a million delayed messages: what one
+                                                    costs at the beginning and at the end, and the memory; a minute or
+                                                    two each, run once, and only when named
+  scripts/bench holes --scale 0.1                   a tenth of the messages
   scripts/bench --json FILE                         the figures of every run too, "-" for standard output
   scripts/bench --against pulsar                    the same on a real broker, in turn, with the ratio of the medians;
-                                                    five minutes (scripts/reference-pulsar: JDK and mvn needed)
+                                                    ten minutes (scripts/reference-pulsar: JDK and mvn needed)
   scripts/bench --against pulsar://HOST:PORT,http://HOST:PORT,PID    the same on one that runs already
   scripts/bench --on pulsar://HOST:PORT,http://HOST:PORT,PID         a broker that runs already, in Pulsarium's place
 
@@ -43,6 +48,9 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser("bench", description=ABOUT, formatter_class=layout)
     parser.add_argument("programs", nargs="*", metavar="PROGRAM", help="measure only these")
     parser.add_argument("--quick", action="store_true", help="few messages, one run, no warm-up")
+    parser.add_argument(
+        "--scale", type=float, default=1, metavar="FACTOR", help="of the number of messages (default: 1)"
+    )
     parser.add_argument("--json", metavar="FILE", help='write the figures as JSON; "-" in the place of the table')
     parser.add_argument("--against", metavar="BROKER", help='"pulsar", or URL,URL,PID of one that runs')
     parser.add_argument("--on", metavar="BROKER", help="URL,URL,PID of one that runs, in the place of a new one")
@@ -51,15 +59,17 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--check", action="store_true", help="exit 1 when a target is missed")
     parser.add_argument("--list", action="store_true", help="name the programs and measure nothing")
     options = parser.parse_args()
-    if unknown := set(options.programs) - set(BY_NAME):
-        parser.error(f"no such program: {', '.join(sorted(unknown))} (--list names them)")
+    try:
+        options.chosen = chosen(options.programs, large=options.quick)
+    except KeyError as unknown:
+        parser.error(f"no such program: {unknown.args[0]} (--list names them)")
     if options.repetitions is None:
         options.repetitions = 1 if options.quick else 3
     if options.warm_ups is None:
         # A JVM is compiled while it runs: its first runs say little.
         options.warm_ups = 0 if options.quick else 2 if options.against else 1
-    if options.repetitions < 1 or options.warm_ups < 0:
-        parser.error("at least one run must count")
+    if options.repetitions < 1 or options.warm_ups < 0 or options.scale <= 0:
+        parser.error("at least one run must count, and one message")
     return options
 
 
@@ -100,15 +110,22 @@ def measure(options: argparse.Namespace) -> report.Results:
             stack.callback(launch.stop)
             brokers[name] = launch.broker
         ordered = {name: brokers[name] for name in names}
-        for program in PROGRAMS:
-            if options.programs and program.name not in options.programs:
-                continue
+        for program in options.chosen:
             say(f"running {program.name}")
-            count = program.quick if options.quick else program.count
             results.programs[program.name] = alternate(
-                program, ordered, count, options.warm_ups, options.repetitions, f"{os.getpid()}"
+                program, ordered, count(program, options), *repetitions(program, options), f"{os.getpid()}"
             )
     return results
+
+
+def count(program: Program, options: argparse.Namespace) -> int:
+    full: int = program.quick if options.quick else program.count
+    return max(1, int(full * float(options.scale)))
+
+
+def repetitions(program: Program, options: argparse.Namespace) -> tuple[int, int]:
+    """(warm-ups, runs that count)."""
+    return (0, 1) if program.large else (options.warm_ups, options.repetitions)
 
 
 def main() -> int:

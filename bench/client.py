@@ -2,7 +2,8 @@
 
     python -m bench.client PROGRAM WORK     WORK: the fields of work.Work as JSON
 
-Lines on its standard output: {"prepared": true}, then {"operations", "seconds", "cpu", "latencies"}. One line on its
+Lines on its standard output: {"prepared": true}, then {"operations", "seconds", "cpu", "latencies",
+"parts"}. One line on its
 standard input starts the run.
 """
 
@@ -12,6 +13,7 @@ import json
 import os
 import sys
 import time
+from dataclasses import asdict
 
 from .programs import BY_NAME
 from .work import Work
@@ -28,7 +30,7 @@ def main() -> None:
     cpu, begin = time.process_time(), time.perf_counter()
     done = timed()
     seconds, cpu = time.perf_counter() - begin, time.process_time() - cpu
-    told = {"operations": done.operations, "seconds": seconds, "cpu": cpu, "latencies": done.latencies}
+    told = {**asdict(done), "seconds": seconds, "cpu": cpu}
     print(json.dumps(told), file=tell)
     tell.flush()
     # The official client's threads may take seconds to wind down, and nothing of theirs is of interest any more.

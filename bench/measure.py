@@ -13,15 +13,15 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import IO, Any
 
 from .accounting import Memory, cpu_seconds, memory
 from .brokers import ROOT, Broker, Launch
-from .programs import PAYLOAD, Program
+from .programs import Program
 from .work import Work
 
-LIMIT_SECONDS = 180
+LIMIT_SECONDS = 300
 IDLE_SECONDS = 1.0
 
 
@@ -47,6 +47,7 @@ class Run:
     broker_cpu: float
     client_cpu: float
     latencies: tuple[float, ...]
+    parts: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def rate(self) -> float:
@@ -92,7 +93,7 @@ def alternate(
 
 def measure(program: Program, broker: Broker, topic: str, count: int) -> Run:
     """One run in a client process of its own, on a topic of its own, which is deleted afterwards."""
-    work = Work(broker.service_url, topic, count, PAYLOAD)
+    work = Work(broker.service_url, topic, count, program.size, broker.pid)
     try:
         with client_process(program, work) as (go, told):
             told()
@@ -103,7 +104,7 @@ def measure(program: Program, broker: Broker, topic: str, count: int) -> Run:
     finally:
         delete(broker, topic)
     latencies = tuple(result["latencies"])
-    return Run(result["operations"], result["seconds"], broker_cpu, result["cpu"], latencies)
+    return Run(result["operations"], result["seconds"], broker_cpu, result["cpu"], latencies, result["parts"])
 
 
 @contextmanager

@@ -3,17 +3,35 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from .work import Timed, Work
 
 PAYLOAD = 1024
+TINY = 10
+SIZES = (1, 10, 100)
+GROWTH = 2.0
+"""How much more something may cost when there is much more of what should not matter."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """A figure that a program tells of a part of its run; `target` is an upper bound."""
+
+    name: str
+    title: str
+    unit: str
+    target: float | None = None
 
 
 @dataclass(frozen=True)
 class Program:
-    """`count` operations a run (`quick` for a look). `target` is broker CPU, in microseconds an operation."""
+    """`count` operations a run (`quick` for a look). `target` is broker CPU, in microseconds an operation.
+
+    Programs of one `family` differ in a size; the last one's cost over the first one's is a figure too. One that is
+    `large` takes a minute or two, runs once, and only where it is asked for.
+    """
 
     name: str
     title: str
@@ -22,6 +40,10 @@ class Program:
     prepare: Callable[[Work], Timed]
     target: float | None = None
     latencies: bool = False
+    size: int = PAYLOAD
+    family: str = ""
+    parts: tuple[Part, ...] = ()
+    large: bool = False
 
 
 def _official(function: str, **options: object) -> Callable[[Work], Timed]:
@@ -37,9 +59,9 @@ def _official(function: str, **options: object) -> Callable[[Work], Timed]:
     return prepare
 
 
-def _raw(function: str) -> Callable[[Work], Timed]:
+def _raw(function: str, module: str = "raw_driver", **options: object) -> Callable[[Work], Timed]:
     def prepare(work: Work) -> Timed:
-        timed: Timed = getattr(importlib.import_module("bench.raw_driver"), function)(work)
+        timed: Timed = getattr(importlib.import_module(f"bench.{module}"), function)(work, **options)
         return timed
 
     return prepare
@@ -56,6 +78,53 @@ def _consume(kind: str, *, batched: bool) -> Program:
         target=10 if kind == "Shared" and not batched else None,
     )
 
+
+def _consumers(kind: str, consumers: int) -> Program:
+    family = f"{kind.lower().replace('_', '-')}-consumers"
+    return Program(
+        name=f"{family}-{consumers}",
+        title=f"raw consume + ack, {consumers} on {kind}",
+        count=50_000,
+        quick=1000,
+        prepare=_raw("consume", "many_consumers", kind=kind, consumers=consumers),
+        size=TINY,
+        family=family,
+    )
+
+
+HOLES = Program(
+    "holes",
+    "raw ack, every second message",
+    1_000_000,
+    1000,
+    _raw("holes", "large"),
+    size=TINY,
+    parts=(
+        Part("first", "CPU an ack, first 5 %", "us"),
+        Part("last", "CPU an ack, last 5 %", "us"),
+        Part("growth", "last over first", "x", GROWTH),
+        Part("memory", "VmRSS gained", "MB"),
+    ),
+    large=True,
+)
+DELAYED = Program(
+    "delayed",
+    "raw publish, delayed by an hour or two",
+    1_000_000,
+    1000,
+    _raw("delayed", "large"),
+    size=TINY,
+    parts=(
+        Part("first", "CPU a message, first 5 %", "us"),
+        Part("last", "CPU a message, last 5 %", "us"),
+        Part("growth", "last over first", "x", GROWTH),
+        Part("memory", "VmRSS gained", "MB"),
+        Part("plain-alone", "CPU a plain message before", "us"),
+        Part("plain-beside", "CPU a plain message beside them", "us"),
+        Part("plain-growth", "beside over before", "x", GROWTH),
+    ),
+    large=True,
+)
 
 PROGRAMS = (
     Program("publish-unbatched", "publish, unbatched", 30_000, 1000, _official("publish", batched=False), target=15),
@@ -75,5 +144,17 @@ PROGRAMS = (
         _raw("consume_shared"),
         target=10,
     ),
+    *(_consumers(kind, consumers) for kind in ("Shared", "Key_Shared") for consumers in SIZES),
+    HOLES,
+    DELAYED,
 )
 BY_NAME = {program.name: program for program in PROGRAMS}
+
+
+def chosen(names: Sequence[str], *, large: bool) -> list[Program]:
+    """The programs and families that `names` names, all when it is empty, the large ones then only on request."""
+    if not names:
+        return [program for program in PROGRAMS if large or not program.large]
+    if unknown := set(names) - BY_NAME.keys() - {program.family for program in PROGRAMS}:
+        raise KeyError(", ".join(sorted(unknown)))
+    return [program for program in PROGRAMS if program.name in names or program.family in names]

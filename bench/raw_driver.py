@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from urllib.parse import urlsplit
 
 from pulsarium.proto import entry
@@ -24,6 +24,9 @@ WINDOW = 1000  # messages without a receipt, as an official producer's queue
 IDS_PER_ACK = 100  # as official clients group them
 PERMITS = 1000
 PRODUCER_ID = CONSUMER_ID = 0
+PING = BaseCommand(type=BaseCommand.PING, ping={}).SerializeToString()
+PONG = BaseCommand(type=BaseCommand.PONG, pong={})
+_KINDS = {"Shared": CommandSubscribe.Shared, "Key_Shared": CommandSubscribe.Key_Shared}
 
 
 class RawDriverError(RuntimeError):
@@ -49,13 +52,16 @@ class Connection:
         self.socket.sendall(frame(command.SerializeToString()))
 
     def read(self) -> list[bytes]:
-        """Waits for the broker; the serialized commands of all frames that came."""
+        """Waits for the broker; the serialized commands of all frames that came. A PING is answered."""
         while True:
             data = self.socket.recv(READ)
             if not data:
                 raise RawDriverError("the broker closed the connection")
             if frames := self._decoder.feed(data):
-                return [command for command, _ in frames]
+                commands = [command for command, _ in frames]
+                if PING in commands:
+                    self.send(PONG)
+                return commands
             if self._decoder.error is not None:
                 raise self._decoder.error
 
@@ -82,46 +88,56 @@ def publish_unbatched(work: Work) -> Timed:
     """One frame a message, many frames a segment, at most WINDOW of them without a receipt."""
     connection = Connection(work.service_url)
     open_producer(connection, work.topic)
-    segments = list(send_segments(work))
-
-    def timed() -> Done:
-        confirmed = sent = 0
-        receipt = BaseCommand()
-        for segment, messages in segments:
-            while sent + messages - confirmed > WINDOW:
-                confirmed += count_receipts(connection.read(), confirmed, receipt)
-            connection.socket.sendall(segment)
-            sent += messages
-        while confirmed < sent:
-            confirmed += count_receipts(connection.read(), confirmed, receipt)
-        return Done(sent)
-
-    return timed
+    segments = list(send_segments(work.count, work.size))
+    return lambda: Done(send_all(connection, segments))
 
 
-def count_receipts(commands: list[bytes], first: int, into: BaseCommand) -> int:
+Told = Callable[[BaseCommand], object]
+
+
+def send_all(connection: Connection, segments: Iterable[tuple[bytes, int]], told: Told | None = None) -> int:
+    """Sends all and waits for their receipts, each of which `told` is shown; how many there were."""
+    confirmed = sent = 0
+    receipt = BaseCommand()
+    for segment, messages in segments:
+        while sent + messages - confirmed > WINDOW:
+            confirmed += count_receipts(connection.read(), confirmed, receipt, told)
+        connection.socket.sendall(segment)
+        sent += messages
+    while confirmed < sent:
+        confirmed += count_receipts(connection.read(), confirmed, receipt, told)
+    return sent
+
+
+def count_receipts(commands: list[bytes], first: int, into: BaseCommand, told: Told | None) -> int:
     """How many receipts; they must be those of the messages from number `first` on, in order."""
     count = 0
     for command in commands:
         into.ParseFromString(command)
         if into.type == BaseCommand.SEND_RECEIPT and into.send_receipt.sequence_id == first + count:
             count += 1
+            if told is not None:
+                told(into)
         elif into.type != BaseCommand.PING:
             raise RawDriverError(f"message {first + count} was answered with {into}")
     return count
 
 
-def send_segments(work: Work) -> Iterator[tuple[bytes, int]]:
-    """(bytes of up to 64 SEND frames, how many)."""
-    payload = b"x" * work.size
+def send_segments(
+    count: int, size: int, shape: Callable[[MessageMetadata, int], object] | None = None
+) -> Iterator[tuple[bytes, int]]:
+    """(bytes of up to 64 SEND frames, how many); `shape` may change the metadata of each message, given its number."""
+    payload = b"x" * size
     command = BaseCommand(type=BaseCommand.SEND)
     command.send.producer_id = PRODUCER_ID
     metadata = MessageMetadata(producer_name="bench", publish_time=1)
-    for start in range(0, work.count, FRAMES_PER_SEGMENT):
-        numbers = range(start, min(start + FRAMES_PER_SEGMENT, work.count))
+    for start in range(0, count, FRAMES_PER_SEGMENT):
+        numbers = range(start, min(start + FRAMES_PER_SEGMENT, count))
         frames = []
         for number in numbers:
             command.send.sequence_id = metadata.sequence_id = number
+            if shape is not None:
+                shape(metadata, number)
             frames.append(frame(command.SerializeToString(), entry.build(metadata, payload)))
         yield b"".join(frames), len(numbers)
 
@@ -135,11 +151,8 @@ def consume_shared(work: Work) -> Timed:
     def timed() -> Done:
         connection = Connection(work.service_url)
         subscribe(connection, work.topic)
-        flow = BaseCommand(type=BaseCommand.FLOW)
-        flow.flow.consumer_id = CONSUMER_ID
-        flow.flow.messagePermits = PERMITS
-        connection.send(flow)
-        flow.flow.messagePermits = PERMITS // 2
+        connection.send(flow(CONSUMER_ID, PERMITS))
+        more = flow(CONSUMER_ID, PERMITS // 2)
         ack = empty_ack()
         received = 0
         for command in connection.commands():
@@ -149,7 +162,7 @@ def consume_shared(work: Work) -> Timed:
             told = command.message.message_id
             ack.ack.message_id.add(ledgerId=told.ledgerId, entryId=told.entryId)
             if received % (PERMITS // 2) == 0:
-                connection.send(flow)
+                connection.send(more)
             if received == work.count:
                 break
             if received % IDS_PER_ACK == 0:
@@ -164,25 +177,43 @@ def consume_shared(work: Work) -> Timed:
     return timed
 
 
-def empty_ack() -> BaseCommand:
+def flow(consumer: int, permits: int) -> BaseCommand:
+    command = BaseCommand(type=BaseCommand.FLOW)
+    command.flow.consumer_id = consumer
+    command.flow.messagePermits = permits
+    return command
+
+
+def empty_ack(consumer: int = CONSUMER_ID) -> BaseCommand:
     command = BaseCommand(type=BaseCommand.ACK)
-    command.ack.consumer_id = CONSUMER_ID
+    command.ack.consumer_id = consumer
     command.ack.ack_type = CommandAck.Individual
     return command
 
 
-def subscribe(connection: Connection, topic: str) -> None:
+def look_up(connection: Connection, topic: str) -> None:
+    """Makes a real broker, of which there is one here, take the topic."""
+    command = BaseCommand(type=BaseCommand.LOOKUP)
+    command.lookupTopic.topic = topic
+    command.lookupTopic.request_id = 0
+    connection.send(command)
+    connection.expect(BaseCommand.LOOKUP_RESPONSE)
+
+
+def subscribe(connection: Connection, topic: str, kind: str = "Shared", consumer: int = CONSUMER_ID) -> None:
+    look_up(connection, topic)
     command = BaseCommand(type=BaseCommand.SUBSCRIBE)
     command.subscribe.topic = topic
     command.subscribe.subscription = "bench"
-    command.subscribe.subType = CommandSubscribe.Shared
-    command.subscribe.consumer_id = CONSUMER_ID
+    command.subscribe.subType = _KINDS[kind]
+    command.subscribe.consumer_id = consumer
     command.subscribe.request_id = 1
     connection.send(command)
     connection.expect(BaseCommand.SUCCESS)
 
 
 def open_producer(connection: Connection, topic: str) -> None:
+    look_up(connection, topic)
     command = BaseCommand(type=BaseCommand.PRODUCER)
     command.producer.topic = topic
     command.producer.producer_id = PRODUCER_ID

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .measure import Run, Start
-from .programs import PROGRAMS, Program
+from .programs import GROWTH, PROGRAMS, Program
 
 MB = 1_000_000
 CPU = "broker CPU, for each message"
@@ -19,7 +19,9 @@ RATE = "rate"
 LATENCY = "latency of one"
 BUSY = "cores in use"
 START = "start and idle"
-GROUPS = (START, CPU, RATE, LATENCY, BUSY)
+GROWN = "cost of the largest over the smallest"
+PARTS = "parts of a run"
+GROUPS = (START, CPU, GROWN, PARTS, RATE, LATENCY, BUSY)
 
 
 @dataclass(frozen=True)
@@ -84,7 +86,24 @@ class Results:
     machine: dict[str, Any] = field(default_factory=machine)
 
     def figures(self) -> list[Figure]:
-        return self._start_figures() + [f for p in PROGRAMS if p.name in self.programs for f in self._of(p)]
+        programs = [program for program in PROGRAMS if program.name in self.programs]
+        families = {program.family: program for program in programs if program.family}
+        grown = [self._growth(name, last) for name, last in families.items() if len(self._members(name)) > 1]
+        return self._start_figures() + [f for p in programs for f in self._of(p)] + grown
+
+    def _members(self, family: str) -> list[str]:
+        return [program.name for program in PROGRAMS if program.family == family and program.name in self.programs]
+
+    def _growth(self, family: str, last: Program) -> Figure:
+        """What an operation costs in the last program of a family over what it costs in the first, run by run."""
+        first = self.programs[self._members(family)[0]]
+        runs = self.programs[last.name]
+        ratios = {
+            broker: [large.cpu_us / small.cpu_us for large, small in zip(runs[broker], first[broker], strict=True)]
+            for broker in self.brokers
+            if broker in runs
+        }
+        return Figure(f"{family}.growth", GROWN, last.title, "x", 2, ratios, GROWTH)
 
     def _start_figures(self) -> list[Figure]:
         if not self.starts:
@@ -117,6 +136,10 @@ class Results:
             p50, p99 = of(lambda r: percentile(r.latencies, 50) * 1e6), of(lambda r: percentile(r.latencies, 99) * 1e6)
             figures.append(Figure(f"{name}.p50", LATENCY, f"{title}: p50", "us", 0, p50))
             figures.append(Figure(f"{name}.p99", LATENCY, f"{title}: p99", "us", 0, p99))
+        for part in program.parts:
+            runs_of_part = {b: [run.parts[part.name] for run in runs[b]] for b in self.brokers if b in runs}
+            label = f"{name}: {part.title}"
+            figures.append(Figure(f"{name}.{part.name}", PARTS, label, part.unit, 2, runs_of_part, part.target))
         return figures
 
 

@@ -8,20 +8,25 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Work:
-    """`count` operations on `topic` of the broker at `service_url`, with payloads of `size` bytes."""
+    """`count` operations on `topic` of the broker at `service_url`, with payloads of `size` bytes.
+
+    `pid` is the broker's process, for programs that look at it between their parts.
+    """
 
     service_url: str
     topic: str
     count: int
     size: int
+    pid: int
 
 
 @dataclass(frozen=True)
 class Done:
-    """What was done: operations, and, where each was waited for, the seconds each took."""
+    """What was done: operations; where each was waited for, the seconds each took; figures of parts of the run."""
 
     operations: int
     latencies: list[float] = field(default_factory=list)
+    parts: dict[str, float] = field(default_factory=dict)
 
 
 Timed = Callable[[], Done]

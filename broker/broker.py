@@ -8,6 +8,7 @@ from pulsarium.broker.cluster import Cluster
 from pulsarium.broker.commands import handlers
 from pulsarium.broker.config.listeners import parse_listeners
 from pulsarium.broker.model.topic.topics import Topics
+from pulsarium.broker.model.upkeep.schedule import start_upkeep
 from pulsarium.broker.session.session import Session, Transport
 
 
@@ -31,6 +32,7 @@ class Broker:
         self.http_port = self.config.webServicePort
         self.topics = Topics(cluster, self.metadata, self.schemas)
         self.topics.recover(cluster.recovered_paths())
+        start_upkeep(self.clock, self.config, self.topics)
         self._producer_names = 0
 
     # addresses

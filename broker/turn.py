@@ -2,11 +2,17 @@
 
 A turn is everything the event loop does for one reason: a read full of frames, a timer, an admin call, a commit that
 came back. Handlers only note here what became due; `finish` does it once, however many messages the turn held.
+
+When a commit fails, so do all that were handed over or noted since: they were built on what is not there. Everybody who
+waits for one of them is told at that moment, and the next era begins, of which the store knows nothing bad.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterable
+from functools import partial
+from itertools import chain
 from typing import Protocol
 
 import trio
@@ -30,7 +36,8 @@ class Turn:
 
     def __init__(self, storage: Storage) -> None:
         self.number = 0
-        self._in_flight = 0
+        self._in_flight: deque[list[Done]] = deque()  # who waits for each batch that was handed over
+        self._era = 0  # failures so far, as Batch.era says
         self._storage = storage
         self._batch = Batch()
         self._after_commit: list[Done] = []
@@ -67,7 +74,7 @@ class Turn:
         self._due()
 
     def after_commit(self, done: Done) -> None:
-        """Call `done(error | None)` when everything noted so far is committed. In order."""
+        """Call `done(error | None)` when everything noted so far is committed, or never will be. In order."""
         self._after_commit.append(done)
         self._due()
 
@@ -130,19 +137,33 @@ class Turn:
         if not waiting and self._batch.is_empty():
             return
         batch, self._batch, self._after_commit = self._batch, Batch(), []
+        batch.era = self._era
         self.number += 1
-        self._in_flight += 1
-
-        def committed(error: Exception | None) -> None:
-            self._in_flight -= 1
-            for done in waiting:
-                try:
-                    done(error)
-                except Exception as fault:  # the others must be answered
-                    log.error("a callback of a commit failed", exception=fault)
-            self.finish()  # does nothing when the commit came back within this turn
-
-        if batch.is_empty() and self._in_flight == 1:
-            committed(None)  # nothing to keep, nothing to wait for
+        if batch.is_empty() and not self._in_flight:
+            _tell(waiting, None)  # nothing to keep, nothing to wait for
         else:
-            self._storage.commit(batch, committed)
+            self._in_flight.append(waiting)
+            self._storage.commit(batch, partial(self._committed, batch.era))
+
+    def _committed(self, era: int, error: Exception | None) -> None:
+        if era != self._era:
+            return  # told already, with the first one that failed
+        _tell(self._in_flight.popleft() if error is None else self._end_era(), error)
+        self.finish()  # does nothing when the commit came back within this turn
+
+    def _end_era(self) -> Iterable[Done]:
+        """A commit failed: everybody who waits for something, and nothing of it is kept."""
+        failed = [*chain.from_iterable(self._in_flight), *self._after_commit]
+        self._in_flight.clear()
+        self._batch, self._after_commit = Batch(), []
+        self._era += 1
+        self.number += 1  # nothing more joins what was noted
+        return failed
+
+
+def _tell(waiting: Iterable[Done], error: Exception | None) -> None:
+    for done in waiting:
+        try:
+            done(error)
+        except Exception as fault:  # the others must be answered
+            log.error("a callback of a commit failed", exception=fault)

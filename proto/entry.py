@@ -23,7 +23,9 @@ _MAGIC_AND_WORD = 6  # bytes of a magic number and the u32 behind it
 _NAME_TAG = b"\x0a"  # producer_name, field 1: the first in every client's metadata
 _SEQUENCE_TAG = b"\x10"  # sequence_id, field 2: the next
 _BATCH_TAG = b"\x58"  # num_messages_in_batch, field 11
+_DELAY_TAG = b"\x98\x01"  # deliver_at_time, field 19
 _MARKER_TAG = b"\xa0\x01"  # marker_type, field 20
+_UUID_TAG = b"\xd2\x01"  # uuid of a chunked message, field 26
 
 _U32 = Struct(">I")
 _HEAD = Struct(">2sI")
@@ -66,27 +68,44 @@ def parse_metadata(entry: bytes) -> MessageMetadata:
     return metadata
 
 
-def messages_in(entry: bytes) -> int | None:
-    """How many messages an entry counts for; None when no client may see it: a marker, or metadata nobody can read.
+def is_plain(entry: bytes) -> bool:
+    """Whether an entry is surely one whole message that may be delivered at once; False: look at its metadata.
 
-    The fields that matter are looked for by their tags first: where the bytes of a tag are nowhere, the field is not
-    there, and metadata that begins as every client writes it need not be parsed to know that it holds one message.
+    The fields that matter are looked for by their tags: where the bytes of a tag are nowhere, the field is not there,
+    and metadata that begins as every client writes it need not be parsed to know that it holds one message.
     """
-    if entry[:2] == _CHECKSUM and len(entry) > 12:
-        metadata = entry[10 : 10 + int.from_bytes(entry[6:10], "big")]
-        if (
-            _BATCH_TAG not in metadata
-            and _MARKER_TAG not in metadata
-            and metadata[:1] == _NAME_TAG
-            and len(metadata) > 2
-            and metadata[2 + metadata[1] : 3 + metadata[1]] == _SEQUENCE_TAG
-        ):
-            return 1
+    start = 10
+    if entry[:2] != _CHECKSUM:
+        start += _after_broker_metadata(entry)
+        if start == 10 or not entry.startswith(_CHECKSUM, start - 10):
+            return False
+    metadata = entry[start : start + int.from_bytes(entry[start - 4 : start], "big")]
+    return (
+        _BATCH_TAG not in metadata
+        and _MARKER_TAG not in metadata
+        and _DELAY_TAG not in metadata
+        and _UUID_TAG not in metadata
+        and metadata[:1] == _NAME_TAG
+        and len(metadata) > 2
+        and metadata[2 + metadata[1] : 3 + metadata[1]] == _SEQUENCE_TAG
+    )
+
+
+def visible_metadata(entry: bytes) -> MessageMetadata | None:
+    """The metadata of an entry; None when no client may see it: a marker, or metadata nobody can read."""
     try:
-        parsed = parse_metadata(entry)
+        metadata = parse_metadata(entry)
     except EntryError:
         return None
-    return None if parsed.HasField("marker_type") else parsed.num_messages_in_batch
+    return None if metadata.HasField("marker_type") else metadata
+
+
+def messages_in(entry: bytes) -> int | None:
+    """How many messages an entry counts for; None when no client may see it."""
+    if is_plain(entry):
+        return 1
+    metadata = visible_metadata(entry)
+    return None if metadata is None else metadata.num_messages_in_batch
 
 
 def payload_of(entry: bytes) -> bytes:

@@ -69,7 +69,8 @@ class Call:
     def topic_anywhere(self) -> TopicName:
         """The topic of the path; neither it nor its namespace need exist."""
         try:
-            return TopicName.parse(f"{self.domain}://{self.namespace}/{self.encoded_parameter('topic')}")
+            namespace = NamespaceName.parse(f"{self.parameter('tenant')}/{self.parameter('namespace')}")
+            return TopicName.parse(f"{self.domain}://{namespace}/{self.encoded_parameter('topic')}")
         except InvalidTopicName:
             raise AdminError(412, "Topic name is not valid") from None
 
@@ -145,7 +146,10 @@ def wrong_type(java_type: str, value: Any) -> UnreadableBody:
         kind = "Object" if isinstance(value, dict) else "Array"
         found = f"{kind} value (token `JsonToken.START_{kind.upper()}`)"
     else:
-        found = "Boolean value" if isinstance(value, bool) else "Floating-point value"
+        kind, token = "Floating-point", "NUMBER_FLOAT"
+        if isinstance(value, int):
+            kind, token = ("Boolean", str(value).upper()) if isinstance(value, bool) else ("Integer", "NUMBER_INT")
+        found = f"{kind} value (token `JsonToken.VALUE_{token}`)"
     return UnreadableBody(f"Cannot deserialize value of type `{java_type}` from {found}{place(1, 1)}")
 
 

@@ -39,9 +39,10 @@ class ContainerError(Exception):
 class UnreadableBody(Exception):
     """A body that is not what the route takes: 400 with `text` as it is, like the JSON parser's own words."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, content_type: str = "text/plain") -> None:
         super().__init__(text)
         self.text = text
+        self.content_type = content_type
 
 
 class WrongMediaType(Exception):

@@ -15,6 +15,7 @@ from pulsarium.broker.admin.topics import find, parts
 from pulsarium.broker.model.cursor.managed_cursor import ManagedCursor
 from pulsarium.broker.model.dispatch.reason import Reason
 from pulsarium.broker.model.ledger.position import Position
+from pulsarium.broker.model.ledger.position_set import PositionSet
 from pulsarium.broker.model.subscription.persistent import PersistentSubscription
 from pulsarium.broker.model.topic.base import Topic
 from pulsarium.broker.model.topic.persistent import PersistentTopic
@@ -72,7 +73,9 @@ def internal_stats(topic: Topic) -> Json:
         }
     ledger = topic.ledger
     current = list(ledger.ledgers.values())[-1]
-    cursors = {name: cursor_stats(each) for name, each in topic.subscriptions.items()}
+    cursors = {name: subscription_stats(each) for name, each in topic.subscriptions.items()}
+    if topic.deduplication is not None:
+        cursors[topic.deduplication.cursor.name] = cursor_stats(topic.deduplication.cursor)
     return {
         "entriesAddedCounter": ledger.entries_added,
         "numberOfEntries": ledger.count,
@@ -83,7 +86,7 @@ def internal_stats(topic: Topic) -> Json:
         "waitingCursorsCount": sum(each["waitingReadOp"] for each in cursors.values()),
         "pendingAddEntriesCount": current.count - current.confirmed,
         "lastConfirmedEntry": str(ledger.last_confirmed),
-        "state": "Fenced" if ledger.fenced else "LedgerOpened",
+        "state": "Fenced" if ledger.fenced else "LedgerOpened" if ledger.terminated is None else "Terminated",
         "ledgers": [
             {
                 "ledgerId": each.id,
@@ -107,30 +110,41 @@ def internal_stats(topic: Topic) -> Json:
     }
 
 
-def cursor_stats(subscription: PersistentSubscription) -> Json:
+def subscription_stats(subscription: PersistentSubscription) -> Json:
+    """The cursor of a subscription."""
+    active = bool(subscription.consumers)
+    return cursor_stats(subscription.cursor, active=active, waiting=active and subscription.reason is Reason.CAUGHT_UP)
+
+
+def cursor_stats(cursor: ManagedCursor, *, active: bool = False, waiting: bool = False) -> Json:
     """One cursor."""
-    cursor = subscription.cursor
-    waiting = bool(subscription.consumers) and subscription.reason is Reason.CAUGHT_UP
-    stored = cursor.saves > 1  # Pulsar opens a cursor's ledger for its first acknowledgement, not when it is made
-    ranges = list(cursor.holes.ranges())
     return {
         "markDeletePosition": str(cursor.mark_delete),
         "readPosition": str(cursor.read_position),
         "waitingReadOp": waiting,
         "pendingReadOps": 0,
         "messagesConsumedCounter": cursor.consumed,
-        "cursorLedger": cursor.ledger_id if stored else -1,
-        "cursorLedgerLastEntry": cursor.saves - 1 if stored else -1,
-        "individuallyDeletedMessages": f"[{','.join(f'({before}..{last}]' for before, last in ranges)}]",
+        "cursorLedger": cursor.ledger_id,
+        "cursorLedgerLastEntry": cursor.ledger_last_entry,
+        "individuallyDeletedMessages": ranges_text(cursor.holes),
         "lastLedgerSwitchTimestamp": time_text(cursor.last_switch_ms),
-        "state": "Open" if stored else "NoLedger",
-        "active": bool(subscription.consumers),
+        "state": "Open" if cursor.ledger_open else "NoLedger",
+        "active": active,
         "numberOfEntriesSinceFirstNotAckedMessage": entries_to_read_position(cursor),
-        "totalNonContiguousDeletedMessagesRange": len(ranges),
+        "totalNonContiguousDeletedMessagesRange": cursor.holes.count_ranges(),
         "subscriptionHavePendingRead": waiting,
         "subscriptionHavePendingReplayRead": False,
         "properties": cursor.properties,
     }
+
+
+def ranges_text(positions: PositionSet) -> str:
+    """Each unbroken run, open below and closed above; all of them, however many."""
+    texts: list[str] = []
+    for ledger_id, firsts, lasts in positions.runs():
+        lower, upper = f"({ledger_id}:", f"..{ledger_id}:"
+        texts += [f"{lower}{first - 1}{upper}{last}]" for first, last in zip(firsts, lasts, strict=True)]
+    return f"[{','.join(texts)}]"
 
 
 def entries_to_read_position(cursor: ManagedCursor) -> int:

@@ -6,14 +6,15 @@ from typing import Any
 
 from pulsarium.broker.admin.call import Call, wrong_type
 from pulsarium.broker.admin.errors import AdminError, ContainerError
+from pulsarium.broker.admin.namespace_policies import KINDS, NAMESPACE
 from pulsarium.broker.admin.registry import route
 from pulsarium.broker.admin.reply import Reply, done, json_reply
+from pulsarium.broker.admin.retention import validate_retention
 from pulsarium.broker.broker import Broker
 from pulsarium.broker.model.namespace.policies import is_readable, read_bundles, read_policies, whole_policies
 from pulsarium.proto.topic_name import TopicName
 
 POLICIES_TYPE = "org.apache.pulsar.common.policies.data.Policies"
-NAMESPACE = "/admin/v2/namespaces/{tenant}/{namespace}"
 
 
 @route("GET", "/admin/v2/namespaces/{tenant}")
@@ -41,9 +42,8 @@ def create_namespace(call: Call) -> Reply:
     """Make a namespace, with policies if the body has any."""
     metadata = call.broker.metadata
     policies = call.json_object(POLICIES_TYPE) or {}
-    for field in policies:
-        if not is_readable(field, policies[field]):
-            raise wrong_type(POLICIES_TYPE, policies[field])
+    policies = {field: read_policy(field, value) for field, value in policies.items() if value is not None}
+    validate_retention(policies.get("retention_policies"))
     name = call.namespace
     tenant = metadata.tenants.get(call.parameter("tenant"))
     if tenant is None:
@@ -61,6 +61,15 @@ def create_namespace(call: Call) -> Reply:
         raise AdminError(409, "Namespace already exists")
     metadata.put_namespace(name, read_policies({**policies, "replication_clusters": clusters, "bundles": bundles}))
     return done()
+
+
+def read_policy(field: str, value: Any) -> Any:
+    """One of the policies that a namespace is made with."""
+    if field in KINDS:
+        return KINDS[field].value_of(value)
+    if not is_readable(field, value):
+        raise wrong_type(POLICIES_TYPE, value)
+    return value
 
 
 @route("DELETE", NAMESPACE)

@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from pulsarium.broker.broker import Broker
+from pulsarium.broker.model.subscription.non_persistent import NonPersistentSubscription
+from pulsarium.broker.model.subscription.persistent import PersistentSubscription
 
 
 class Rate(NamedTuple):
@@ -25,6 +27,7 @@ class Rate(NamedTuple):
 
 
 NONE = Rate()
+DROPS = "drops"
 
 
 class Rates:
@@ -38,8 +41,16 @@ class Rates:
         broker.clock.call_later(self._seconds, self._update)
 
     def of(self, counted: object) -> Rate:
-        """The rate of a producer or consumer."""
+        """The rate of a producer or consumer; of a stored subscription that of its messages that expired."""
         return self._rates.get(counted, NONE)
+
+    def events(self, counted: object) -> int:
+        """How many messages those were."""
+        return round(self.of(counted).messages * self._seconds)
+
+    def drops(self, counted: object) -> float:
+        """Messages of a non-persistent topic that its producer or subscription lost, per second."""
+        return self.of((counted, DROPS)).messages
 
     def total(self, counted: Iterable[object]) -> Rate:
         return sum((self.of(each) for each in counted), NONE)
@@ -49,7 +60,12 @@ class Rates:
         for topic in self._broker.topics.loaded.values():
             for producer in topic.producers.by_name.values():
                 counts[producer] = (producer.messages_in, producer.bytes_in)
+                counts[producer, DROPS] = (producer.dropped, 0)
             for subscription in topic.subscriptions.values():
+                if isinstance(subscription, NonPersistentSubscription):
+                    counts[subscription, DROPS] = (subscription.dropped, 0)
+                elif isinstance(subscription, PersistentSubscription):
+                    counts[subscription] = (subscription.expired.total, 0)
                 for consumer in subscription.consumers:
                     counts[consumer] = (consumer.messages_out, consumer.bytes_out)
         before, seconds = self._counts, self._seconds

@@ -45,8 +45,9 @@ def of_domain(rest: str = "") -> tuple[str, ...]:
 
 
 def declared(modules: Iterable[ModuleType]) -> Iterator[tuple[Route, Handler]]:
-    """Every route in `modules`."""
+    """Every route in `modules`; those that a module makes from a table stand in its own `__routes__`."""
     for module in modules:
+        yield from getattr(module, MARK, ())
         for value in vars(module).values():
             if getattr(value, "__module__", None) == module.__name__:
                 for found in getattr(value, MARK, ()):

@@ -66,11 +66,13 @@ class Resource:
             refused = from_model(error)
             return reason(refused.status, refused.reason)
         except UnreadableBody as error:
-            return text_reply(error.text, 400, "text/plain")
+            return text_reply(error.text, 400, error.content_type)
         except WrongMediaType:
             return Reply(415)
         except ContainerError as error:
-            return page(error.status, error.message, url, accept)
+            if request.method in ("GET", "POST"):
+                return page(error.status, error.message, url, accept)
+            return Reply(error.status)
         except BodyTooLarge:
             return page(413, NAMES[413], url, accept, {"Connection": "close"})
         except ClientDisconnect:

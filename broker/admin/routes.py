@@ -5,35 +5,47 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pulsarium.broker.admin import (
+    backlog,
+    backlog_quotas,
     brokers,
     clusters,
     internal_stats,
     lookup,
     metrics,
+    namespace_policies,
     namespaces,
     pages,
     partitions,
     properties,
+    replicated_subscriptions,
     stats,
     subscriptions,
     tenants,
+    termination,
+    topic_policies,
     topics,
 )
 from pulsarium.broker.admin.registry import Handler, Route, declared
 
 MODULES = (
+    backlog,
+    backlog_quotas,
     brokers,
     clusters,
     internal_stats,
     lookup,
     metrics,
+    namespace_policies,
     namespaces,
     pages,
     partitions,
     properties,
+    replicated_subscriptions,
     stats,
     subscriptions,
     tenants,
+    termination,
+    topic_policies,
     topics,
 )
 

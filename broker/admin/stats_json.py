@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from pulsarium.broker.admin import backlog_json, dispatch_json
 from pulsarium.broker.admin.rates import Rates
 from pulsarium.broker.clock import instant_text
-from pulsarium.broker.model.dispatch.shared import SharedDispatcher
 from pulsarium.broker.model.dispatch.single_active import SingleActiveDispatcher
 from pulsarium.broker.model.errors import BrokerServiceError
 from pulsarium.broker.model.ledger.position import Position
@@ -16,13 +16,13 @@ from pulsarium.broker.model.subscription.persistent import PersistentSubscriptio
 from pulsarium.broker.model.topic.base import Topic
 from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.broker.model.topic.producer import Producer
+from pulsarium.broker.model.upkeep.backlog_quota import backlog_size, size_after
 from pulsarium.proto.entry import parse_metadata
 from pulsarium.proto.errors import EntryError
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
 Json = dict[str, Any]
 
-NO_DRAINING = {"drainingHashesCount": 0, "drainingHashesClearedTotal": 0, "drainingHashesUnackedMessages": 0}
 NO_HOLES = {
     "nonContiguousDeletedMessagesRanges": 0,
     "nonContiguousDeletedMessagesRangesSerializedSize": 0,
@@ -81,11 +81,8 @@ class StatsWriter:
         subscriptions = {name: self.subscription(each) for name, each in topic.subscriptions.items()}
         publishers = [] if self._exclude_publishers else [self.publisher(p) for p in topic.producers.by_name.values()]
         stats = self._numbers(topic, subscriptions)
-        unlimited = -1 if persistent else 0
         stats |= {
-            "backlogQuotaLimitSize": unlimited,
-            "backlogQuotaLimitTime": unlimited,
-            "oldestBacklogMessageAgeSeconds": unlimited,
+            **backlog_json.quotas(topic),
             "publishRateLimitedTimes": 0,
             "earliestMsgPublishTimeInBacklogs": earliest(subscriptions),
             "offloadedStorageSize": 0,
@@ -105,17 +102,18 @@ class StatsWriter:
         }
         if not persistent:
             clients = {"publishers": publishers, "subscriptions": subscriptions, "replication": {}}
-            return stats | waiting | NO_HOLES | compaction | {"msgDropRate": 0.0} | clients
+            drops = sum(map(self._rates.drops, topic.producers.by_name.values()))
+            return stats | waiting | NO_HOLES | compaction | {"msgDropRate": drops} | clients
         stats |= {"publishers": publishers, **waiting, "subscriptions": subscriptions, "replication": {}}
-        return stats | {"deduplicationStatus": "Disabled", **NO_HOLES, **holes(subscriptions), **compaction}
+        deduplication = {"deduplicationStatus": "Enabled" if topic.deduplication is not None else "Disabled"}
+        return stats | deduplication | NO_HOLES | holes(subscriptions) | compaction
 
     def _numbers(self, topic: Topic, subscriptions: dict[str, Json]) -> Json:
         rate_in = self._rates.total(topic.producers.by_name.values())
-        size = backlog_size = 0
+        size = backlog = 0
         if isinstance(topic, PersistentTopic):
             size = topic.ledger.size
-            marks = [each.cursor.mark_delete for each in topic.subscriptions.values()]
-            backlog_size = estimated_backlog(topic, min(marks)) if marks else 0
+            backlog = backlog_size(topic)
         return {
             "msgRateIn": rate_in.messages,
             "msgThroughputIn": rate_in.bytes,
@@ -130,7 +128,7 @@ class StatsWriter:
             "averageMsgSize": rate_in.average_size,
             "msgChunkPublished": False,
             "storageSize": size,
-            "backlogSize": backlog_size,
+            "backlogSize": backlog,
         }
 
     def publisher(self, producer: Producer) -> Json:
@@ -150,7 +148,9 @@ class StatsWriter:
             "clientVersion": producer.client.client_version,
             "metadata": producer.metadata,
         }
-        return stats if isinstance(producer.topic, PersistentTopic) else stats | {"msgDropRate": 0.0}
+        if not isinstance(producer.topic, PersistentTopic):
+            stats["msgDropRate"] = self._rates.drops(producer)
+        return stats
 
     def subscription(self, subscription: Subscription) -> Json:
         """One subscription with its consumers."""
@@ -159,6 +159,8 @@ class StatsWriter:
         dispatcher = subscription.dispatcher
         active = dispatcher.active if isinstance(dispatcher, SingleActiveDispatcher) else None
         durable = isinstance(subscription, PersistentSubscription)
+        ranges = dispatch_json.key_ranges(dispatcher)
+        shown = [] if self._exclude_consumers else [self.consumer(each, ranges.get(each, {})) for each in consumers]
         replicated = bool(subscription.replicated)
         return {
             "msgRateOut": rate.messages,
@@ -169,28 +171,23 @@ class StatsWriter:
             "messageAckRate": 0.0,
             "chunkedMessageRate": 0.0,
             **self._backlog(subscription),
-            "blockedSubscriptionOnUnackedMsgs": False,
-            "msgDelayed": 0,
-            "msgInReplay": len(dispatcher.replay) if isinstance(dispatcher, SharedDispatcher) else 0,
+            **dispatch_json.waiting(dispatcher),
             "unackedMessages": sum(each.unacked for each in consumers),
             "type": subscription.type_name,
             **({"activeConsumerName": active.name} if active is not None and durable else {}),
-            "msgRateExpired": 0.0,
-            "msgExpired": 0,
-            "totalMsgExpired": 0,
-            "lastExpireTimestamp": 0,
+            **backlog_json.expired(subscription, self._rates),
             **self._times(subscription),
-            "consumers": [] if self._exclude_consumers else [self.consumer(each) for each in consumers],
+            "consumers": shown,
             "isDurable": subscription.durable,
             "isReplicated": replicated,
-            "allowOutOfOrderDelivery": False,
+            **dispatch_json.key_sharing(dispatcher),
             "consumersAfterMarkDeletePosition": {},
-            **NO_DRAINING,
+            **dispatch_json.draining(dispatcher),
             **NO_HOLES,
             **self._kept(subscription),
             **NO_FILTERS,
             **NO_THROTTLING,
-            **({} if durable else {"msgDropRate": 0.0}),
+            **({} if durable else {"msgDropRate": self._rates.drops(subscription)}),
             "durable": subscription.durable,
             "replicated": replicated,
         }
@@ -200,14 +197,14 @@ class StatsWriter:
         if isinstance(subscription, PersistentSubscription):
             cursor = subscription.cursor
             backlog = cursor.backlog()
-            size = estimated_backlog(subscription.topic, cursor.mark_delete) if self._backlog_size else -1
+            size = size_after(subscription.topic, cursor.mark_delete) if self._backlog_size else -1
             if self._earliest_time:
                 since = publish_time(subscription.topic, cursor.ledger.next(cursor.mark_delete)) if backlog else -1
         return {
             "msgBacklog": backlog,
             "backlogSize": size,
             "earliestMsgPublishTimeInBacklog": since,
-            "msgBacklogNoDelayed": backlog,
+            "msgBacklogNoDelayed": backlog - dispatch_json.waiting(subscription.dispatcher)["msgDelayed"],
         }
 
     def _times(self, subscription: Subscription) -> Json:
@@ -225,14 +222,15 @@ class StatsWriter:
     def _kept(self, subscription: Subscription) -> Json:
         if not isinstance(subscription, PersistentSubscription):
             return {"subscriptionProperties": {}}
-        ranges = sum(1 for _ in subscription.cursor.holes.ranges())
+        cursor = subscription.cursor
         return {
-            "nonContiguousDeletedMessagesRanges": ranges,
-            "subscriptionProperties": subscription.cursor.cursor_properties,
+            "nonContiguousDeletedMessagesRanges": cursor.holes.count_ranges(),
+            "nonContiguousDeletedMessagesRangesSerializedSize": cursor.holes_size(),
+            "subscriptionProperties": cursor.cursor_properties,
         }
 
-    def consumer(self, consumer: Consumer) -> Json:
-        """One consumer."""
+    def consumer(self, consumer: Consumer, ranges: Json) -> Json:
+        """One consumer; `ranges` are its keys on Key_Shared."""
         rate = self._rates.of(consumer)
         return {
             "msgRateOut": rate.messages,
@@ -246,8 +244,8 @@ class StatsWriter:
             "availablePermits": consumer.permits,
             "unackedMessages": consumer.unacked,
             "avgMessagesPerEntry": consumer.messages_per_entry,
-            "blockedConsumerOnUnackedMsgs": False,
-            **NO_DRAINING,
+            "blockedConsumerOnUnackedMsgs": consumer.blocked,
+            **dispatch_json.draining_of(consumer.subscription.dispatcher, consumer),
             "address": consumer.client.address,
             "connectedSince": time_text(consumer.connected_ms),
             "clientVersion": consumer.client.client_version,
@@ -256,6 +254,7 @@ class StatsWriter:
             "firstMessagesSentTimestamp": consumer.first_sent_ms,
             "lastConsumedFlowTimestamp": consumer.flow_ms,
             "firstConsumedFlowTimestamp": consumer.first_consumed_flow_ms,
+            **ranges,
             "metadata": consumer.metadata,
             "lastAckedTime": time_text(consumer.acked_ms),
             "lastConsumedTime": time_text(consumer.consumed_ms),
@@ -270,18 +269,7 @@ def earliest(subscriptions: dict[str, Json]) -> int:
 
 def holes(subscriptions: dict[str, Json]) -> Json:
     """The ranges that were acknowledged out of order, of all subscriptions."""
-    field = "nonContiguousDeletedMessagesRanges"
-    return {field: sum(each[field] for each in subscriptions.values())}
-
-
-def estimated_backlog(topic: PersistentTopic, mark_delete: Position) -> int:
-    """The bytes after a position, taking every entry of its ledger for one of average size, as Pulsar does."""
-    ledgers = topic.ledger.ledgers
-    size = sum(ledger.size for ledger in ledgers.values() if ledger.id >= mark_delete.ledger_id)
-    ledger = ledgers.get(mark_delete.ledger_id)
-    if ledger is None or not ledger.count:
-        return size
-    return size - (mark_delete.entry_id + 1) * (ledger.size // ledger.count)
+    return {field: sum(each[field] for each in subscriptions.values()) for field in NO_HOLES}
 
 
 def publish_time(topic: PersistentTopic, position: Position) -> int:

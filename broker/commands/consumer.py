@@ -109,7 +109,7 @@ def consumer_stats(session: Session, cmd: pb.CommandConsumerStats, trailing: byt
         reply.consumerName = consumer.name
         reply.availablePermits = max(consumer.permits, 0)
         reply.unackedMessages = consumer.unacked
-        reply.blockedConsumerOnUnackedMsgs = False
+        reply.blockedConsumerOnUnackedMsgs = consumer.blocked
         reply.address = session.address
         reply.connectedSince = instant_text(consumer.connected_ms)
         reply.type = subscription.type_name

@@ -26,16 +26,14 @@ def producer(session: Session, cmd: pb.CommandProducer, trailing: bytes) -> None
     request_id, producer_id = cmd.request_id, cmd.producer_id
     present = session.producers.get(producer_id)
     if present is not None:  # the answer to a repeated request, whatever it says this time
-        session.producer_success(
-            request_id, present.name, topic_epoch=None, ready=True, schema_version=present.schema_version
-        )
+        session.producer_success(request_id, present.name, schema_version=present.schema_version)
         return
-    if producer_id in session.pending_producers:
+    if producer_id in session.pending_producers or producer_id in session.waiting_producers:
         session.error(request_id, pb.ServiceNotReady, "Producer is already present on the connection")
         return
     try:
         check_metadata(cmd.metadata, session.broker.config.maxConsumerMetadataSize)
-        topic = _topic(session, cmd)
+        topic, schema_version = _topic(session, cmd)
     except BrokerServiceError as error:
         session.error(request_id, error.code, error.text)
         return
@@ -43,29 +41,32 @@ def producer(session: Session, cmd: pb.CommandProducer, trailing: bytes) -> None
         producer_id=producer_id,
         request_id=request_id,
         name=text_of(cmd.producer_name) or session.broker.next_producer_name(),
-        generated_name=not cmd.user_provided_producer_name,
         encrypted=cmd.encrypted,
         access_mode=cmd.producer_access_mode,
-        epoch=cmd.epoch,
         topic_epoch=cmd.topic_epoch if cmd.HasField("topic_epoch") else None,
+        schema_version=schema_version,
         metadata=texts_of(cmd.metadata),
     )
-    if cmd.HasField("schema"):
-        options.schema_version = session.broker.schemas.get_or_create(topic.name, cmd.schema, topic.now_ms())
     session.pending_producers.add(producer_id)
     _add(session, topic, options)
 
 
-def _topic(session: Session, cmd: pb.CommandProducer) -> Topic:
+def _topic(session: Session, cmd: pb.CommandProducer) -> tuple[Topic, bytes]:
+    """The topic, ready for the producer, and the version of its schema. In the order of P-01."""
     name = parse_name(cmd.topic)
     topic = session.broker.topics.find_or_create(name, create=True, absent=f"Topic not found {name}")
-    if cmd.initial_subscription_name and isinstance(topic, PersistentTopic):
-        if not session.broker.config.allowAutoSubscriptionCreation:
+    topic.check_producer(encrypted=cmd.encrypted)
+    schema_version = b""
+    if cmd.HasField("schema"):
+        schema_version = session.broker.schemas.get_or_create(topic.name, cmd.schema, topic.now_ms())
+    initial = text_of(cmd.initial_subscription_name)
+    if initial and isinstance(topic, PersistentTopic) and initial not in topic.subscriptions:
+        if not topic.policies.auto_subscription:
             raise NotAllowedError(
                 "Could not create the initial subscription due to the auto subscription creation is not allowed."
             )
-        topic.subscribe(text_of(cmd.initial_subscription_name), earliest=True)
-    return topic
+        topic.subscribe(initial, earliest=True)
+    return topic, schema_version
 
 
 def _add(session: Session, topic: Topic, options: ProducerOptions) -> None:
@@ -101,7 +102,8 @@ def _add(session: Session, topic: Topic, options: ProducerOptions) -> None:
         session.producer_success(
             options.request_id,
             added.name,
-            topic_epoch=added.topic_epoch if ready and added.access_mode != pb.Shared else None,
+            last_sequence_id=added.last_sequence_id,
+            topic_epoch=added.topic_epoch if ready else None,
             ready=ready,
             schema_version=added.schema_version,
         )
@@ -134,7 +136,7 @@ def send(session: Session, cmd: pb.CommandSend, entry: bytes) -> None:
             pb.NotAllowedError, "Only shadow topic supports sending messages with messageId", sequence_id, 0
         )
     else:
-        publisher.publish(sequence_id, highest, cmd.num_messages, entry)
+        publisher.publish(sequence_id, highest, cmd.num_messages, entry, cmd.is_chunk)
 
 
 NO_SEQUENCE = 2**64 - 1

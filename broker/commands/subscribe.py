@@ -8,16 +8,17 @@ from typing import TYPE_CHECKING
 from pulsarium.broker.commands.naming import check_metadata, parse_name, text_of, texts_of
 from pulsarium.broker.commands.registry import handles
 from pulsarium.broker.logs import Log
+from pulsarium.broker.model.dispatch.selector.options import KeySharedOptions
 from pulsarium.broker.model.errors import (
     BrokerServiceError,
     NamingError,
-    NotAllowedError,
     OwnerMustAnswerError,
     SubscriptionNotFoundError,
 )
 from pulsarium.broker.model.ledger.position import Position, signed
 from pulsarium.broker.model.subscription.base import Subscription
-from pulsarium.broker.model.subscription.consumer import ConsumerOptions
+from pulsarium.broker.model.subscription.consumer import Consumer, ConsumerOptions
+from pulsarium.broker.model.topic.joining import IN_ORDER, check_consumer
 from pulsarium.broker.model.topic.non_persistent import NonPersistentTopic
 from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
@@ -28,139 +29,160 @@ if TYPE_CHECKING:
 log = Log("subscribe")
 
 STRICT_NAME = re.compile(r"[\w\-=:.]+", re.ASCII)
-Earliest = pb.CommandSubscribe.Earliest
 
 
 @handles(pb.BaseCommand.SUBSCRIBE)
 def subscribe(session: Session, cmd: pb.CommandSubscribe, trailing: bytes) -> None:
     """Attach a consumer to a subscription, which is made when there is none (C-01 to C-13)."""
-    request_id, consumer_id = cmd.request_id, cmd.consumer_id
-    if consumer_id in session.consumers:
-        session.success(request_id)
-        return
-    if consumer_id in session.pending_consumers:
-        session.error(request_id, pb.ServiceNotReady, "Consumer is already present on the connection")
-        return
-    try:
-        check_metadata(cmd.metadata, session.broker.config.maxConsumerMetadataSize)
-        subscription = _subscription(session, cmd)
-    except BrokerServiceError as error:
-        session.error(request_id, error.code, error.text)
-        return
-    options = ConsumerOptions(
-        consumer_id=consumer_id,
-        name=text_of(cmd.consumer_name),
-        type=cmd.subType,
-        priority_level=cmd.priority_level,
-        read_compacted=cmd.read_compacted,
-        epoch=cmd.consumer_epoch if cmd.HasField("consumer_epoch") and _keeps_order(cmd.subType) else None,
-        metadata=texts_of(cmd.metadata),
-    )
-    session.pending_consumers.add(consumer_id)
-    _add(session, cmd, subscription, options)
+    if cmd.consumer_id in session.consumers:
+        session.success(cmd.request_id)
+    elif cmd.consumer_id in session.pending_consumers:
+        session.error(cmd.request_id, pb.ServiceNotReady, "Consumer is already present on the connection")
+    else:
+        PendingConsumer(session, cmd).start(cmd)
 
 
-def _keeps_order(type: int) -> bool:
-    return type in (pb.CommandSubscribe.Exclusive, pb.CommandSubscribe.Failover)
+class PendingConsumer:
+    """A SUBSCRIBE that is not answered yet: its subscription is being kept, or the owner was asked for a sign of life.
 
+    CLOSE_CONSUMER and the end of the connection cancel it, and then it is not answered at all (transcript 137).
+    """
 
-def _subscription(session: Session, cmd: pb.CommandSubscribe) -> Subscription:
-    broker = session.broker
-    name, subscription = parse_name(cmd.topic), text_of(cmd.subscription)
-    _check_type(session, cmd, persistent=name.is_persistent)
-    if not subscription:
-        raise NamingError("Empty subscription name")
-    if broker.config.strictlyVerifySubscriptionName and not STRICT_NAME.fullmatch(subscription):
-        raise NamingError(
-            f"Please let the subscription only contains '/w(a-zA-Z_0-9)' or '_', the current value is {subscription}"
-        )
-    topic = broker.topics.find_or_create(name, create=cmd.force_topic_creation, absent=f"Topic {name} does not exist")
-    if isinstance(topic, NonPersistentTopic):
-        return topic.subscribe(subscription)
-    assert isinstance(topic, PersistentTopic)
-    earliest = cmd.initialPosition == Earliest
-    rollback = cmd.start_message_rollback_duration_sec
-    if not cmd.durable:
-        start = None
-        if cmd.HasField("start_message_id"):
-            start = Position(signed(cmd.start_message_id.ledgerId), signed(cmd.start_message_id.entryId))
-        return topic.open_reader(subscription, start, earliest=earliest, rollback_seconds=rollback)
-    if subscription not in topic.subscriptions and not broker.config.allowAutoSubscriptionCreation:
-        raise SubscriptionNotFoundError(f"Subscription {subscription} does not exist")
-    return topic.subscribe(
-        subscription,
-        earliest=earliest,
-        rollback_seconds=rollback,
-        properties=texts_of(cmd.subscription_properties),
-        replicated=cmd.replicate_subscription_state if cmd.HasField("replicate_subscription_state") else None,
-    )
+    def __init__(self, session: Session, cmd: pb.CommandSubscribe) -> None:
+        self._session = session
+        self._request_id = cmd.request_id
+        self._consumer_id = cmd.consumer_id
+        self._consumer: Consumer | None = None
+        session.pending_consumers[cmd.consumer_id] = self
 
+    def start(self, cmd: pb.CommandSubscribe) -> None:
+        """Join the subscription, and answer when that is kept."""
+        session = self._session
+        subscription: Subscription | None = None
+        try:
+            check_metadata(cmd.metadata, session.broker.config.maxConsumerMetadataSize)
+            subscription = _subscription(session, cmd)
+            self._consumer = subscription.add_consumer(session, _options(cmd))
+        except OwnerMustAnswerError as owned:
+            self._ask(owned, cmd)
+        except BrokerServiceError as error:
+            if subscription is not None:
+                subscription.forget_if_unused()
+            self._refuse(error)
+        else:
+            session.broker.turn.after_commit(self._kept)
 
-def _check_type(session: Session, cmd: pb.CommandSubscribe, *, persistent: bool) -> None:
-    if cmd.read_compacted and not (persistent and _keeps_order(cmd.subType)):
-        raise NotAllowedError("readCompacted only allowed on failover or exclusive subscriptions")
-    enabled = session.broker.config.subscriptionTypesEnabled
-    type_name = pb.CommandSubscribe.SubType.Name(cmd.subType)
-    if type_name not in enabled:
-        raise NotAllowedError(f"Topic[{cmd.topic}] doesn't support {type_name} sub type!")
-    if cmd.subType == pb.CommandSubscribe.Key_Shared:  # not built yet: as with subscriptionKeySharedEnable=false
-        raise NotAllowedError("Key-Shared subscription is disabled by broker.")
-
-
-def _add(session: Session, cmd: pb.CommandSubscribe, subscription: Subscription, options: ConsumerOptions) -> None:
-    request_id = cmd.request_id
-    try:
-        consumer = subscription.add_consumer(session, options)
-    except OwnerMustAnswerError as owned:
+    def _ask(self, owned: OwnerMustAnswerError, cmd: pb.CommandSubscribe) -> None:
         refusal = owned.refusal
         request = pb.CommandSubscribe()
         request.CopyFrom(cmd)  # the next command is parsed into the same message
 
         def answered(alive: bool) -> None:
+            if self._cancelled:
+                return
             if alive:
-                _refused(session, options, request_id, refusal)
-            elif not session.closed:  # from the start: a reader's subscription went with its owner
-                session.pending_consumers.discard(options.consumer_id)
-                subscribe(session, request, b"")
+                self._refuse(refusal)
+            else:  # from the start: a reader's subscription went with its owner
+                self.start(request)
 
         owned.owner.check_liveness(answered)
-        return
-    except BrokerServiceError as error:
-        _refused(session, options, request_id, error)
-        return
 
-    def kept(error: Exception | None) -> None:
-        session.pending_consumers.discard(options.consumer_id)
-        if session.closed:
-            if consumer in subscription.consumers:
-                subscription.remove_consumer(consumer)
+    def _refuse(self, error: BrokerServiceError) -> None:
+        self._end()
+        self._session.error(self._request_id, error.code, error.text)
+
+    def _kept(self, error: Exception | None) -> None:
+        if self._cancelled:
             return
+        session, consumer = self._session, self._consumer
+        assert consumer is not None
+        subscription = consumer.subscription
         if error is not None:
-            if consumer in subscription.consumers:
-                subscription.remove_consumer(consumer)
-            session.not_kept(request_id, error)
+            self.cancel()
+            session.not_kept(self._request_id, error)
             return
+        self._end()
         if consumer not in subscription.consumers:  # unloaded or reset meanwhile
-            session.error(request_id, pb.ServiceNotReady, "Topic is temporarily unavailable")
+            session.error(self._request_id, pb.ServiceNotReady, "Topic is temporarily unavailable")
             return
-        session.consumers[options.consumer_id] = consumer
+        session.consumers[self._consumer_id] = consumer
         log.info(
             "consumer opened",
             peer=session,
-            consumer=options.name,
+            consumer=consumer.name,
             topic=subscription.topic.name,
             subscription=subscription.name,
             type=subscription.type_name,
         )
-        session.success(request_id)
+        session.success(self._request_id)
 
-    session.broker.turn.after_commit(kept)
+    @property
+    def _cancelled(self) -> bool:
+        return self._session.pending_consumers.get(self._consumer_id) is not self
+
+    def _end(self) -> None:
+        del self._session.pending_consumers[self._consumer_id]
+
+    def cancel(self) -> None:
+        """Nobody waits for it any more: leave the subscription."""
+        self._end()
+        if self._consumer is not None and self._consumer in self._consumer.subscription.consumers:
+            self._consumer.subscription.remove_consumer(self._consumer)
 
 
-def _refused(session: Session, options: ConsumerOptions, request_id: int, error: BrokerServiceError) -> None:
-    session.pending_consumers.discard(options.consumer_id)
-    if not session.closed:
-        session.error(request_id, error.code, error.text)
+def _options(cmd: pb.CommandSubscribe) -> ConsumerOptions:
+    has_epoch = cmd.HasField("consumer_epoch") and cmd.subType in IN_ORDER
+    return ConsumerOptions(
+        consumer_id=cmd.consumer_id,
+        name=text_of(cmd.consumer_name),
+        type=cmd.subType,
+        priority_level=cmd.priority_level,
+        read_compacted=cmd.read_compacted,
+        epoch=cmd.consumer_epoch if has_epoch else None,
+        key_shared=KeySharedOptions(
+            cmd.keySharedMeta.keySharedMode,
+            tuple((each.start, each.end) for each in cmd.keySharedMeta.hashRanges),
+            cmd.keySharedMeta.allowOutOfOrderDelivery,
+        ),
+        metadata=texts_of(cmd.metadata),
+    )
+
+
+def _subscription(session: Session, cmd: pb.CommandSubscribe) -> Subscription:
+    """The subscription to join, made where there is none."""
+    broker = session.broker
+    name, subscription = parse_name(cmd.topic), text_of(cmd.subscription)
+    if subscription and broker.config.strictlyVerifySubscriptionName and not STRICT_NAME.fullmatch(subscription):
+        raise NamingError(
+            f"Please let the subscription only contains '/w(a-zA-Z_0-9)' or '_', the current value is {subscription}"
+        )
+    topic = broker.topics.find_or_create(name, create=cmd.force_topic_creation, absent=f"Topic {name} does not exist")
+    topic.check_max_consumers()
+    creates = cmd.durable and name.is_persistent and subscription not in topic.subscriptions
+    if creates and not topic.policies.auto_subscription:
+        raise SubscriptionNotFoundError("Subscription does not exist")
+    check_consumer(topic, subscription, cmd.subType, read_compacted=cmd.read_compacted)
+    topic.subscribe_rate.check(session.address, text_of(cmd.consumer_name), cmd.consumer_id)
+    if isinstance(topic, NonPersistentTopic):
+        return topic.subscribe(subscription)
+    assert isinstance(topic, PersistentTopic)
+    earliest = cmd.initialPosition == pb.CommandSubscribe.Earliest
+    rollback = cmd.start_message_rollback_duration_sec
+    properties = texts_of(cmd.subscription_properties)
+    if not cmd.durable:
+        start = None
+        if cmd.HasField("start_message_id"):
+            start = Position(signed(cmd.start_message_id.ledgerId), signed(cmd.start_message_id.entryId))
+        return topic.open_reader(
+            subscription, start, earliest=earliest, rollback_seconds=rollback, properties=properties
+        )
+    return topic.subscribe(
+        subscription,
+        earliest=earliest,
+        rollback_seconds=rollback,
+        properties=properties,
+        replicated=cmd.replicate_subscription_state,
+    )
 
 
 @handles(pb.BaseCommand.UNSUBSCRIBE)
@@ -186,9 +208,15 @@ def unsubscribe(session: Session, cmd: pb.CommandUnsubscribe, trailing: bytes) -
 
 @handles(pb.BaseCommand.CLOSE_CONSUMER)
 def close_consumer(session: Session, cmd: pb.CommandCloseConsumer, trailing: bytes) -> None:
-    """Close a consumer; an unknown one is closed already."""
+    """Close a consumer once its acknowledgements are answered; an unknown one is closed already."""
+    request_id = cmd.request_id
+    pending = session.pending_consumers.get(cmd.consumer_id)
     consumer = session.consumers.pop(cmd.consumer_id, None)
-    if consumer is not None:
-        consumer.subscription.remove_consumer(consumer)
-        log.info("consumer closed", peer=session, consumer=consumer.name, topic=consumer.subscription.topic.name)
-    session.success(cmd.request_id)
+    if pending is not None:
+        pending.cancel()
+    if consumer is None:
+        session.success(request_id)
+        return
+    consumer.subscription.remove_consumer(consumer)
+    log.info("consumer closed", peer=session, consumer=consumer.name, topic=consumer.subscription.topic.name)
+    session.broker.turn.after_commit(lambda error: session.success(request_id))

@@ -71,6 +71,9 @@ class Config:
         high=JAVA_LONG[1],
     )
     maxPendingPublishRequestsPerConnection: int = key(1_000, "Sends without a receipt before reading pauses", low=1)
+    maxConcurrentNonPersistentMessagePerConnection: int = key(
+        1_000, "Messages for non-persistent topics that are taken at once; more are dropped"
+    )
     maxConsumerMetadataSize: int = key(1_024, "Most metadata that a producer or consumer may bring", "bytes")
 
     # Topics
@@ -106,7 +109,7 @@ class Config:
     backlogQuotaCheckEnabled: bool = key(True, "Enforce backlog quotas")
     backlogQuotaCheckIntervalInSeconds: int = key(60, "How often backlogs are measured", "seconds", low=1)
     backlogQuotaDefaultLimitBytes: int = key(-1, "Largest backlog; -1: any", "bytes", high=JAVA_LONG[1])
-    backlogQuotaDefaultLimitGB: float = key(-1, "The same in GiB, when the other is not set; -1: any", "GiB")
+    backlogQuotaDefaultLimitGB: float = key(-1.0, "The same in GiB, when the other is not set; -1: any", "GiB")
     backlogQuotaDefaultLimitSecond: int = key(-1, "Oldest message of a backlog; -1: any", "seconds")
     backlogQuotaDefaultRetentionPolicy: str = key(
         "producer_request_hold", "What happens at the limit of a backlog", one_of=QUOTA_POLICIES
@@ -116,7 +119,7 @@ class Config:
     brokerDeduplicationSnapshotIntervalSeconds: int = key(120, "Time after which it is kept", "seconds", low=1)
     brokerDeduplicationSnapshotFrequencyInSeconds: int = key(120, "How often that time is looked at", "seconds", low=1)
     brokerDeduplicationProducerInactivityTimeoutMinutes: int = key(
-        360, "Absence after which a producer's sequence ids are forgotten", "minutes"
+        360, "Absence after which a producer's sequence ids are forgotten", "minutes", low=1
     )
     brokerDeduplicationMaxNumberOfProducers: int = key(10_000, "Most producers that are remembered", low=1)
 
@@ -126,6 +129,8 @@ class Config:
     subscriptionTypesEnabled: frozenset[str] = key(
         frozenset(SUBSCRIPTION_TYPES), "Subscription types that consumers may ask for", one_of=SUBSCRIPTION_TYPES
     )
+    subscribeThrottlingRatePerConsumer: int = key(0, "Subscribes of one consumer in a period; 0 for any number")
+    subscribeRatePeriodPerConsumerInSecond: int = key(30, "That period", "seconds", low=1)
     maxConsumersPerSubscription: int = key(0, "Most consumers of a subscription; 0 for any number")
     activeConsumerFailoverDelayTimeMillis: int = key(
         1_000, "Pause before a newly active Failover consumer is told so and gets messages", "milliseconds"

@@ -15,9 +15,9 @@ def read_value(key: Key, text: str) -> object:
     kind = key.type
     if kind is bool:
         return _truth(text)
-    if kind is int:
+    if kind in (int, int | None):
         return _whole_number(key, text)
-    if kind == float | None:
+    if kind in (float, float | None):
         return _number(key, text)
     if kind == frozenset[str]:
         return frozenset(_items(key, text))

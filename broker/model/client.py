@@ -27,6 +27,7 @@ class Client(Protocol):
 
     address: str
     client_version: str
+    unstored: int  # messages for non-persistent topics that it sent in this turn
 
     @property
     def supports_partial_producer(self) -> bool: ...
@@ -56,6 +57,10 @@ class Client(Protocol):
     def error(self, request_id: int, code: int, text: str) -> None: ...
 
     def active_consumer_change(self, consumer_id: int, is_active: bool) -> None: ...
+
+    def reached_end_of_topic(self, consumer_id: int) -> None:
+        """Nothing comes any more from a terminated topic, where the client can bear to hear that."""
+        ...
 
     def close_producer(self, producer_id: int) -> None:
         """Tell the client that the broker closed its producer, and forget it (cmd 15)."""

@@ -31,6 +31,11 @@ class ConsumerBusyError(BrokerServiceError):
     java_name = "ConsumerBusyException"
 
 
+class ConsumerAssignError(BrokerServiceError):
+    code = pb.ConsumerAssignError
+    java_name = "ConsumerAssignException"
+
+
 class SubscriptionBusyError(BrokerServiceError):
     code = pb.ConsumerBusy
     java_name = "SubscriptionBusyException"
@@ -76,6 +81,11 @@ class ServiceNotReadyError(BrokerServiceError):
     java_name = "ServiceUnitNotReadyException"
 
 
+class MetadataError(BrokerServiceError):
+    code = pb.MetadataError
+    java_name = "ServerMetadataException"
+
+
 class PersistenceError(BrokerServiceError):
     code = pb.PersistenceError
     java_name = "PersistenceException"
@@ -91,6 +101,18 @@ class TopicHasClientsError(BrokerServiceError):
 
     code = pb.NotAllowedError
     java_name = "TopicBusyException"
+
+
+class BacklogQuotaExceededError(BrokerServiceError):
+    """No producer while the backlog is above its quota (P-06); `policy` is what the quota says of producers."""
+
+    java_name = "TopicBacklogQuotaExceededException"
+
+    def __init__(self, policy: str) -> None:
+        super().__init__("Cannot create producer on topic with backlog quota exceeded")
+        self.text = self.java_text  # unlike other errors that come so early
+        holds = policy == "producer_request_hold"
+        self.code = pb.ProducerBlockedQuotaExceededError if holds else pb.ProducerBlockedQuotaExceededException
 
 
 class OwnerMustAnswerError(BrokerServiceError):

@@ -120,12 +120,18 @@ class Outgoing:
         self.command(pb.BaseCommand(type=pb.BaseCommand.ERROR, error=error))
 
     def producer_success(
-        self, request_id: int, name: str, topic_epoch: int | None, ready: bool, schema_version: bytes
+        self,
+        request_id: int,
+        name: str,
+        last_sequence_id: int,
+        topic_epoch: int | None,
+        ready: bool,
+        schema_version: bytes,
     ) -> None:
         success = pb.CommandProducerSuccess(
             request_id=request_id,
             producer_name=name,
-            last_sequence_id=-1,
+            last_sequence_id=last_sequence_id,
             schema_version=schema_version,
             producer_ready=ready,
         )
@@ -140,6 +146,10 @@ class Outgoing:
     def close_consumer(self, consumer_id: int) -> None:
         close = pb.CommandCloseConsumer(consumer_id=consumer_id, request_id=UNASKED)
         self.command(pb.BaseCommand(type=pb.BaseCommand.CLOSE_CONSUMER, close_consumer=close))
+
+    def reached_end_of_topic(self, consumer_id: int) -> None:
+        end = pb.CommandReachedEndOfTopic(consumer_id=consumer_id)
+        self.command(pb.BaseCommand(type=pb.BaseCommand.REACHED_END_OF_TOPIC, reachedEndOfTopic=end))
 
     def active_consumer_change(self, consumer_id: int, is_active: bool) -> None:
         change = pb.CommandActiveConsumerChange(consumer_id=consumer_id, is_active=is_active)

@@ -22,6 +22,7 @@ from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
 if TYPE_CHECKING:
     from pulsarium.broker.broker import Broker
+    from pulsarium.broker.commands.subscribe import PendingConsumer
     from pulsarium.broker.model.ledger.managed_ledger import Pending
     from pulsarium.broker.model.subscription.consumer import Consumer
     from pulsarium.broker.model.topic.producer import Producer
@@ -56,9 +57,10 @@ class Session(Client):
         self.waiting_producers: dict[int, Producer] = {}  # for their turn (WaitForExclusive)
         self.watchers: dict[int, TopicListWatcher] = {}
         self.pending_producers: set[int] = set()
-        self.pending_consumers: set[int] = set()
+        self.pending_consumers: dict[int, PendingConsumer] = {}
         self._closed_producers: dict[int, float] = {}  # closed by the broker, and until when late SENDs are dropped
         self.outgoing = Outgoing()
+        self.unstored = 0
         self.unanswered = 0  # SENDs without a receipt (maxPendingPublishRequestsPerConnection)
         self._max_unanswered = config.maxPendingPublishRequestsPerConnection
         self._was_full = False
@@ -77,6 +79,7 @@ class Session(Client):
     def receive(self, data: bytes) -> None:
         """Handle every whole frame in `data` and in what came before."""
         self._liveness.heard()
+        self.unstored = 0
         command = pb.BaseCommand()
         try:
             for head, trailing in self._decoder.feed(data):
@@ -128,7 +131,7 @@ class Session(Client):
         if self._was_full and self.outgoing.size < HIGH_WATER:
             self._was_full = False
             for consumer in self.consumers.values():
-                consumer.subscription.dispatch_soon()
+                consumer.subscription.resume(consumer)
 
     def _sent(self) -> None:
         self.broker.turn.flush(self)
@@ -203,9 +206,16 @@ class Session(Client):
         self._sent()
 
     def producer_success(
-        self, request_id: int, producer_name: str, *, topic_epoch: int | None, ready: bool, schema_version: bytes
+        self,
+        request_id: int,
+        producer_name: str,
+        *,
+        last_sequence_id: int = -1,
+        topic_epoch: int | None = None,
+        ready: bool = True,
+        schema_version: bytes,
     ) -> None:
-        self.outgoing.producer_success(request_id, producer_name, topic_epoch, ready, schema_version)
+        self.outgoing.producer_success(request_id, producer_name, last_sequence_id, topic_epoch, ready, schema_version)
         self._sent()
 
     def producer_ready(self, producer: Producer) -> None:
@@ -214,14 +224,20 @@ class Session(Client):
         self.producer_success(
             producer.request_id,
             producer.name,
+            last_sequence_id=producer.last_sequence_id,
             topic_epoch=producer.topic_epoch,
-            ready=True,
             schema_version=producer.schema_version,
         )
 
     def active_consumer_change(self, consumer_id: int, is_active: bool) -> None:
         if self.capabilities.takes(pb.BaseCommand.ACTIVE_CONSUMER_CHANGE):
             self.outgoing.active_consumer_change(consumer_id, is_active)
+            self._sent()
+
+    def reached_end_of_topic(self, consumer_id: int) -> None:
+        told = self.broker.profile.tells_end_of_topic(self.client_version)
+        if told and self.capabilities.takes(pb.BaseCommand.REACHED_END_OF_TOPIC):
+            self.outgoing.reached_end_of_topic(consumer_id)
             self._sent()
 
     def close_producer(self, producer_id: int) -> None:
@@ -290,6 +306,8 @@ class Session(Client):
         consumers, self.consumers = list(self.consumers.values()), {}
         producers = [*self.producers.values(), *self.waiting_producers.values()]
         self.producers, self.waiting_producers = {}, {}
+        for pending in list(self.pending_consumers.values()):
+            pending.cancel()
         for consumer in consumers:
             consumer.subscription.remove_consumer(consumer)
         for producer in producers:

@@ -7,7 +7,8 @@ One after the other, for as long as there is something to do:
 3. delete a slice of a deleted ledger;
 4. checkpoint, if the log has become long: nobody who waits for a commit of this round waits for that.
 
-`persist.py` names the points between.
+`persist.py` names the points between. A transaction that fails takes the later batches of its era with it: see
+`Storage.commit`.
 
 That no second connection ever writes or checkpoints also keeps clear of SQLite's WAL-reset bug (before 3.51.3), where
 two that do so at the same moment can damage the file.
@@ -48,6 +49,7 @@ class Group:
         self.runs: dict[int, list[Run]] = {}
         self.metadata: dict[str, bytes | None] = {}
         self.deleted_ledgers: list[int] = []
+        self.era = 0
         self.bytes = 0
 
     def add(self, commit: Commit) -> None:
@@ -58,6 +60,7 @@ class Group:
                 self.bytes += sum(map(len, run.entries))
         self.metadata.update(commit.batch.metadata)
         self.deleted_ledgers += commit.batch.deleted_ledgers
+        self.era = commit.batch.era
 
     def is_empty(self) -> bool:
         return not (self.runs or self.metadata or self.deleted_ledgers)
@@ -89,10 +92,17 @@ class Committer(Worker[Commit]):
         self._deletions = Deletions(connection, at)
         self._log_bytes = 0  # since the last checkpoint
         self._log_is_long = False
+        self._failed_era = -1
+        self._failure = ""  # what happened in it; a text, since an exception would keep the group in memory
 
     def serve(self, request: Commit) -> None:
+        if request.batch.era <= self._failed_era:
+            self.hand_back([partial(request.done, StorageError(self._failure))])
+            return
         group = self._group(request)
         error = None if group.is_empty() else self._commit(group)
+        if error is not None:
+            self._failed_era, self._failure = group.era, str(error)
         self.hand_back([partial(done, error) for done in group.waiting])
         self._at(PersistPoint.ACKNOWLEDGED)
         self.background()  # also when the next request waits already: it has to keep up with appending

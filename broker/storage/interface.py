@@ -34,7 +34,7 @@ class Run(NamedTuple):
 
 @dataclass(slots=True)
 class Batch:
-    """What one turn of the broker wants kept: all of it or nothing.
+    """What one turn of the broker wants kept: all of it or nothing, and nothing without the batches before it.
 
     Ledger ids are below 2**31, entry ids below 2**32. A deleted ledger's id is never used again.
     """
@@ -42,6 +42,7 @@ class Batch:
     entries: dict[int, list[Run]] = field(default_factory=dict)  # ledger id -> runs to append
     metadata: dict[str, bytes | None] = field(default_factory=dict)  # path -> value; None deletes
     deleted_ledgers: list[int] = field(default_factory=list)
+    era: int = 0  # how many eras ended by a commit that failed, as far as the broker knew; see `Storage.commit`
 
     def is_empty(self) -> bool:
         return not (self.entries or self.metadata or self.deleted_ledgers)
@@ -60,7 +61,11 @@ class Storage(Protocol):
         """What the store has of a ledger, in order, cut as the store likes. Blocks; for the recovery of a topic."""
 
     def commit(self, batch: Batch, done: Done) -> None:
-        """Keep a batch. In order: `done` of an earlier batch comes first. `done` may be called before this returns."""
+        """Keep a batch. In order: `done` of an earlier batch comes first. `done` may be called before this returns.
+
+        Once a batch of an era has failed, all later ones of that era fail, also an empty one: they were built on what
+        is not there. Batches of a later era were handed over by somebody who knew. Eras never go back.
+        """
 
     def spill(self, ledger_id: int, run: Run, done: Done) -> None:
         """Move a run out of memory. Only for a store with `keeps_entries` False."""

@@ -14,7 +14,8 @@ class PersistPoint(Enum):
     """Where in the life of a transaction the committing thread is, in order."""
 
     WRITTEN = auto()
-    """Everything is in the open transaction. A crash loses all of it, nobody was told; an error raised fails it."""
+    """Everything is in the open transaction. A crash loses all of it, nobody was told; an error raised fails it, and
+    every later batch of its era."""
 
     COMMITTED = auto()
     """Durable as the durability promises. Nobody was told yet: after a crash here, it is there all the same."""

@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from bench.brokers import ROOT
-from bench.programs import PROGRAMS
+from bench.programs import DELAYED, HOLES, PROGRAMS, SIZES, chosen
 
 
 def bench(*options: str) -> subprocess.CompletedProcess[str]:
@@ -29,14 +29,43 @@ def test_quick_yields_every_figure() -> None:
     expected = {"start-connect", "start-ready", "idle-rss", "idle-rss-anon"}
     expected |= {f"{p.name}.{what}" for p in PROGRAMS for what in ("cpu", "rate", "broker-busy", "client-busy")}
     expected |= {f"{p.name}.{what}" for p in PROGRAMS if p.latencies for what in ("p50", "p99")}
+    expected |= {f"{p.name}.{part.name}" for p in PROGRAMS for part in p.parts}
+    expected |= {f"{p.family}.growth" for p in PROGRAMS if p.family}
     assert medians.keys() == expected
-    assert [name for name, median in medians.items() if median <= 0] == []
+    # So few messages need no more memory.
+    assert [name for name, median in medians.items() if median <= 0 and not name.endswith(".memory")] == []
+
+
+def test_large_programs_at_a_tiny_size() -> None:
+    run = bench("holes", "delayed", "--quick", "--scale", "0.1", "--json", "-")
+    assert run.returncode == 0, run.stderr
+    medians = {f["figure"]: f["brokers"]["pulsarium"]["median"] for f in json.loads(run.stdout)["figures"]}
+    assert all(medians[f"{p.name}.{part.name}"] > 0 for p in (HOLES, DELAYED) for part in p.parts if part.unit != "MB")
+
+
+def test_a_family_at_a_tiny_size() -> None:
+    run = bench("key-shared-consumers", "--quick", "--json", "-")
+    assert run.returncode == 0, run.stderr
+    figures = {f["figure"]: f for f in json.loads(run.stdout)["figures"]}
+    assert {f"key-shared-consumers-{size}.cpu" for size in SIZES} < figures.keys()
+    (growth,) = figures["key-shared-consumers.growth"]["brokers"]["pulsarium"]["runs"]
+    largest, smallest = (
+        figures[f"key-shared-consumers-{size}.cpu"]["brokers"]["pulsarium"]["median"] for size in (SIZES[-1], SIZES[0])
+    )
+    assert growth == pytest.approx(largest / smallest)
 
 
 def test_an_unknown_program_is_an_error() -> None:
     run = bench("no-such-program")
     assert run.returncode == 2
     assert "no such program: no-such-program" in run.stderr
+
+
+def test_programs_are_chosen_by_name_and_by_family() -> None:
+    assert [program.name for program in chosen(["holes", "send-sync"], large=False)] == ["send-sync", "holes"]
+    assert [program.family for program in chosen(["shared-consumers"], large=False)] == ["shared-consumers"] * 3
+    assert not any(program.large for program in chosen([], large=False))
+    assert chosen([], large=True) == list(PROGRAMS)
 
 
 def test_help_teaches() -> None:

@@ -4,6 +4,7 @@ import pytest
 
 from bench.accounting import Memory
 from bench.measure import Run, Start
+from bench.programs import HOLES
 from bench.report import MB, Results, as_json, percentile, table
 
 
@@ -64,6 +65,24 @@ def test_json_holds_every_run(results: Results) -> None:
     assert cpu["brokers"]["pulsarium"]["runs"] == pytest.approx([10, 20, 12])
     assert (cpu["unit"], cpu["target"], cpu["met"]) == ("us", 15, True)
     assert told["machine"]["cores"] > 0
+
+
+def test_parts_of_a_run_and_the_growth_of_a_family(results: Results) -> None:
+    part_runs = [
+        Run(1000, 0.1, 0.01, 0.05, (), dict.fromkeys([part.name for part in HOLES.parts], value)) for value in (1, 3)
+    ]
+    results.programs = {
+        "holes": {"pulsarium": part_runs},
+        "shared-consumers-1": {"pulsarium": [run(0.01), run(0.02)]},
+        "shared-consumers-100": {"pulsarium": [run(0.03), run(0.03)]},
+    }
+    figures = {f.name: f for f in results.figures()}
+    assert figures["holes.growth"].median("pulsarium") == 2
+    assert figures["holes.growth"].met is True
+    assert figures["shared-consumers.growth"].runs == {"pulsarium": pytest.approx([3, 1.5])}
+    assert figures["shared-consumers.growth"].met is False
+    del results.programs["shared-consumers-1"]
+    assert "shared-consumers.growth" not in {f.name for f in results.figures()}
 
 
 def test_one_broker_has_no_ratios(results: Results) -> None:

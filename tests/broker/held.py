@@ -25,6 +25,7 @@ class HeldStorage:
         self.holding_reads = False
         self.waiting: deque[tuple[Batch, Done]] = deque()
         self.reads = 0
+        self._failed_era = -1
         self._waiting_reads: list[tuple[int, int, int, ReadDone]] = []
 
     # the test's side
@@ -33,15 +34,16 @@ class HeldStorage:
         """Let the first commits that wait happen, or all of them and hold back no more."""
         if count is None:
             self.holding = False
-        for _ in range(len(self.waiting) if count is None else count):
-            batch, done = self.waiting.popleft()
-            self._keep(batch)
-            done(None)
+            while self.waiting:  # also what these lead to
+                self._commit(*self.waiting.popleft())
+        for _ in range(count or 0):
+            self._commit(*self.waiting.popleft())
 
     def fail(self, count: int = 1) -> None:
-        """Let the first commits that wait fail."""
+        """Let the first commits that wait fail. The others of their era fail when they are released."""
         for _ in range(count):
-            _, done = self.waiting.popleft()
+            batch, done = self.waiting.popleft()
+            self._failed_era = batch.era
             done(StorageError("commit failed: the disk is full"))
 
     def release_reads(self) -> None:
@@ -53,6 +55,7 @@ class HeldStorage:
     # the broker's side
 
     def load_metadata(self) -> dict[str, bytes]:
+        self._failed_era = -1  # another broker, which counts anew
         return dict(self.metadata)
 
     def stored_runs(self, ledger_id: int) -> list[StoredRun]:
@@ -67,8 +70,14 @@ class HeldStorage:
         return runs
 
     def commit(self, batch: Batch, done: Done) -> None:
-        if self.holding:
+        if self.holding or self.waiting:  # in order
             self.waiting.append((batch, done))
+        else:
+            self._commit(batch, done)
+
+    def _commit(self, batch: Batch, done: Done) -> None:
+        if batch.era <= self._failed_era:
+            done(StorageError("commit failed: an earlier one did"))
         else:
             self._keep(batch)
             done(None)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from trio.testing import wait_all_tasks_blocked
 
-from pulsarium.broker.storage.interface import Batch
+from pulsarium.broker.storage.errors import StorageError
+from pulsarium.broker.storage.interface import Batch, Done
 from pulsarium.broker.turn import Turn
 from tests.broker.held import HeldStorage
 
@@ -110,20 +111,106 @@ async def test_what_a_commit_makes_due_is_done_when_it_comes_back(turn: Turn, lo
     assert log.events == ["committed", "dispatch", "flush"]
 
 
+# a commit that fails
+
+FAILED = "commit failed: the disk is full"
+
+
 async def test_a_failed_commit_is_told_to_all_who_waited_for_it(turn: Turn, log: Log, store: HeldStorage) -> None:
     store.holding = True
     turn.store("/a", b"1")
     log.note("first")
     log.note("second")
     turn.finish()
-    turn.store("/b", b"1")
-    log.note("third")
-    turn.finish()
     store.fail()
+    assert log.events == [f"first: {FAILED}", f"second: {FAILED}"]
+    assert store.metadata == {}
+
+
+async def test_what_was_handed_over_or_noted_meanwhile_fails_with_it(turn: Turn, log: Log, store: HeldStorage) -> None:
+    """At once: nobody may go on building on what is not there."""
+    store.holding = True
+    for number in range(4):
+        turn.store(f"/{number}", b"1")
+        log.note(f"{number}")
+        turn.finish()
+    log.note("empty")
+    turn.finish()
+    turn.store("/open", b"1")  # a turn that has not ended
+    log.note("open")
+    store.release(1)
+    store.fail()
+    assert log.events == ["0", *(f"{each}: {FAILED}" for each in ("1", "2", "3", "empty", "open"))]
     store.release()
-    failed = "commit failed: the disk is full"
-    assert log.events == [f"first: {failed}", f"second: {failed}", "third"]
-    assert store.metadata == {"/b": b"1"}
+    turn.finish()
+    assert len(log.events) == 6  # nobody is told twice
+    assert store.metadata == {"/0": b"1"}
+    assert not store.waiting
+
+
+async def test_the_next_era_works(turn: Turn, log: Log, store: HeldStorage) -> None:
+    store.holding = True
+    for path in ("/a", "/b"):
+        turn.store(path, b"1")
+        log.note(path)
+        turn.finish()
+    store.fail()
+    turn.store("/c", b"1")
+    log.note("/c")
+    turn.finish()
+    assert log.events[2:] == []  # behind one that the store has not answered yet
+    store.release()
+    assert log.events[2:] == ["/c"]
+    assert store.metadata == {"/c": b"1"}
+
+
+async def test_what_a_failure_leads_to_belongs_to_the_next_era(turn: Turn, log: Log, store: HeldStorage) -> None:
+    store.holding = True
+
+    def failed(error: Exception | None) -> None:
+        turn.store("/undone", b"1")
+        log.note("undone")
+
+    turn.store("/a", b"1")
+    turn.after_commit(failed)
+    turn.finish()
+    number = turn.number
+    store.fail()
+    assert turn.number > number
+    store.release()
+    assert log.events == ["undone"]
+    assert store.metadata == {"/undone": b"1"}
+
+
+async def test_a_failure_is_counted_once_for_each_era(turn: Turn, log: Log, store: HeldStorage) -> None:
+    eras: list[int] = []
+    commit = store.commit
+
+    def noting(batch: Batch, done: Done) -> None:
+        eras.append(batch.era)
+        commit(batch, done)
+
+    store.commit = noting  # type: ignore[method-assign]
+    store.holding = True
+    for _ in range(3):
+        for path in ("/a", "/b", "/c"):
+            turn.store(path, b"1")
+            turn.finish()
+        store.fail(3)
+    assert eras == [0, 0, 0, 1, 1, 1, 2, 2, 2]
+
+
+async def test_a_store_that_always_fails(turn: Turn, log: Log, store: HeldStorage) -> None:
+    """Also within the turn: no loop, no recursion."""
+    store.commit = lambda batch, done: done(StorageError("the store is closed"))  # type: ignore[method-assign]
+    for number in range(3):
+        turn.store("/a", b"1")
+        log.note(f"{number}")
+        turn.finish()
+    assert log.events == [f"{number}: the store is closed" for number in range(3)]
+
+
+# the rest
 
 
 async def test_a_fault_in_one_place_stops_nothing_else(turn: Turn, log: Log, caplog: pytest.LogCaptureFixture) -> None:

@@ -60,6 +60,9 @@ class Admin:
     def unload(self, topic: str) -> None:
         self.call("PUT", f"{_path(topic)}/unload")
 
+    def terminate(self, topic: str) -> dict[str, Any]:
+        return dict(self.call("POST", f"{_path(topic)}/terminate"))
+
     def delete(self, topic: str) -> None:
         self.call("DELETE", _path(topic))
 

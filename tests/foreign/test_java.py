@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from .broker_process import COMMAND, Address, given_address
+from .key_order import KEYED_MESSAGES, STEPS, assert_ordered_by_key, events, seeds
 from .lines import LineProgram
 from .scenario import MESSAGES, Combination, matrix, on_each_subscription
 from .toolchains import JAVA, require
@@ -26,6 +28,28 @@ ON_EACH_SUBSCRIPTION = (
 )
 
 ON_EXCLUSIVE_AND_FAILOVER = ("ack-cumulative",)
+
+SUBSCRIBING = {
+    "batch-index-cumulative": ("Exclusive", "S54-21"),
+    "chunks-shared": ("Shared", "B-28"),
+    "dead-letter-batch": ("Shared", "B-23"),
+    "dead-letter-initial": ("Shared", "B-23"),
+    "deduplication": ("Exclusive", "B-27"),
+    "deduplication-chunks": ("Exclusive", "B-27"),
+    "delayed-at-once": ("Exclusive", "B-21"),
+    "key-shared": ("Key_Shared", "B-07"),
+    "key-shared-sticky": ("Key_Shared", "B-10"),
+    "retry-letter": ("Shared", "B-23"),
+    "unacked-limit": ("Shared", "B-06"),
+}
+"""Scenario -> (subscription type, the row it proves)."""
+
+SLOW = ("chunks-shared", "dead-letter-initial", "key-shared", "retry-letter")
+
+ON_SHARED_TYPES = {"batch-index": "S54-12", "delayed": "B-21"}
+
+AROUND_A_RESTART = ("batches-acknowledge", "batches-publish", "batches-rest")
+"""Steps of test_kept.py."""
 
 ALONE = (
     "access-exclusive",
@@ -88,13 +112,16 @@ OPTIONS = (
 )
 
 
-@pytest.fixture(scope="module")
-def java(broker: Address, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LineProgram]:
+def java_program(broker: Address, folder: Path) -> LineProgram:
+    """The scenarios of java/ against `broker`; its log goes to `folder`."""
     target = require(JAVA).parent
     command = ["java", *OPTIONS, "-cp", f"{target}/classes:{target}/lib/*", "pulsarium.foreign.Main"]
-    program = LineProgram(
-        [*command, broker.service_url, broker.admin_url], tmp_path_factory.mktemp("java") / "stderr.log"
-    )
+    return LineProgram([*command, broker.service_url, broker.admin_url], folder / "stderr.log")
+
+
+@pytest.fixture(scope="module")
+def java(broker: Address, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LineProgram]:
+    program = java_program(broker, tmp_path_factory.mktemp("java"))
     yield program
     program.close()
 
@@ -120,6 +147,37 @@ def test_on_exclusive_and_failover(java: LineProgram, topic: str, scenario: str,
     java.run(scenario, topic=topic, subscription=subscription)
 
 
+@pytest.mark.parametrize(
+    ("scenario", "subscription"),
+    [
+        pytest.param(
+            scenario, kind, id=scenario, marks=[pytest.mark.req(row)] + [pytest.mark.heavy] * (scenario in SLOW)
+        )
+        for scenario, (kind, row) in SUBSCRIBING.items()
+    ],
+)
+def test_subscription(java: LineProgram, topic: str, own_namespace: str, scenario: str, subscription: str) -> None:
+    java.run(scenario, topic=topic, namespace=own_namespace, subscription=subscription)
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("subscription", ["Shared", "Key_Shared"])
+@pytest.mark.parametrize(
+    "scenario", [pytest.param(scenario, marks=pytest.mark.req(row)) for scenario, row in ON_SHARED_TYPES.items()]
+)
+def test_on_shared_types(java: LineProgram, topic: str, scenario: str, subscription: str) -> None:
+    java.run(scenario, topic=topic, subscription=subscription)
+
+
+@pytest.mark.parametrize(("seed", "batched"), seeds("1-batched"))
+@pytest.mark.req("B-11")
+def test_order_is_kept_while_consumers_come_and_go(java: LineProgram, topic: str, seed: int, batched: bool) -> None:
+    told = java.run("key-shared-churn", topic=topic, seed=seed, batched=batched, messages=KEYED_MESSAGES, steps=STEPS)
+    seen = events(told["events"])
+    assert_ordered_by_key(seen)
+    assert {event.number for event in seen if event.what == "received"} == set(range(KEYED_MESSAGES))
+
+
 def test_transactions_are_refused(java: LineProgram, topic: str) -> None:
     """With transactionCoordinatorEnabled=false, which is the default."""
     if given_address() is not None:
@@ -128,5 +186,13 @@ def test_transactions_are_refused(java: LineProgram, topic: str) -> None:
 
 
 def test_no_scenario_is_left_out(java: LineProgram) -> None:
-    known = {*ALONE, *ON_EACH_SUBSCRIPTION, *ON_EXCLUSIVE_AND_FAILOVER, "matrix", "transactions-refused"}
+    known = {
+        *ALONE,
+        *ON_EACH_SUBSCRIPTION,
+        *ON_EXCLUSIVE_AND_FAILOVER,
+        *SUBSCRIBING,
+        *ON_SHARED_TYPES,
+        *AROUND_A_RESTART,
+    }
+    known |= {"key-shared-churn", "matrix", "transactions-refused"}
     assert set(java.run("list")["scenarios"]) == known

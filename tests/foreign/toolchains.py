@@ -44,6 +44,7 @@ class Toolchain:
 
 
 JAVA = Toolchain(FOLDER / "java", ("java", "javac", "mvn"), ("pom.xml", "src/**/*"), "target/classpath")
+RECORDS = Toolchain(FOLDER / "java-records", JAVA.tools, JAVA.sources, JAVA.built)
 GO = Toolchain(FOLDER / "go", ("go",), ("go.mod", "go.sum", "*.go"), "build/client")
 
 
@@ -53,14 +54,14 @@ def missing(toolchain: Toolchain) -> str:
         absent = [tool for tool in toolchain.tools if shutil.which(tool) is None]
         lacks = f"no {', '.join(absent)} on PATH; then " if absent else ""
         return f"{lacks}{SETUP}: tests/foreign/{toolchain.folder.name} is not built"
-    if toolchain is JAVA and shutil.which("java") is None:
+    if toolchain.tools[0] == "java" and shutil.which("java") is None:
         return "no java on PATH"
     if not toolchain.stamp.exists() or toolchain.stamp.read_text().strip() != toolchain.fingerprint():
         return f"{SETUP}: tests/foreign/{toolchain.folder.name} was built from other sources"
     return ""
 
 
-def missing_toolchains(toolchains: Iterable[Toolchain] = (JAVA, GO)) -> list[str]:
+def missing_toolchains(toolchains: Iterable[Toolchain] = (JAVA, RECORDS, GO)) -> list[str]:
     """The reasons of all that lack something, for a summary before a run."""
     return [reason for reason in map(missing, toolchains) if reason]
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -196,3 +198,18 @@ def test_nobody_counts_what_nobody_can_read(metadata: bytes) -> None:
     assert (
         entries.messages_in(b"\x0e\x01" + bytes(4) + len(metadata).to_bytes(4, "big") + metadata + b"payload") is None
     )
+
+
+SPECIAL = [{"num_messages_in_batch": 2}, {"marker_type": 1}, {"deliver_at_time": 1}, {"uuid": "u"}]
+
+
+@pytest.mark.parametrize("special", SPECIAL)
+@pytest.mark.parametrize("stamped", [False, True])
+def test_what_needs_a_look_is_not_plain(special: dict[str, Any], stamped: bool) -> None:
+    def built(**fields: Any) -> bytes:
+        data = entries.build(MessageMetadata(producer_name="p", sequence_id=1, publish_time=1, **fields), b"\x58")
+        return entries.with_broker_metadata(data, BrokerEntryMetadata(index=88)) if stamped else data
+
+    assert entries.is_plain(built())
+    assert entries.is_plain(built(partition_key="k"))
+    assert not entries.is_plain(built(**special))

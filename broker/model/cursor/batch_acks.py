@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from pulsarium.broker.model.ledger.position import Position
+from pulsarium.broker.model.ledger.position_set import PositionSet
 
 WORD = 64
 
@@ -32,6 +33,8 @@ class BatchAcks:
 
     def __init__(self) -> None:
         self._remaining: dict[Position, int] = {}
+        self._order = PositionSet()  # the same positions, in order
+        self.encoded: dict[Position, bytes] = {}  # what a record says of them; whoever writes one fills it
 
     def __len__(self) -> int:
         return len(self._remaining)
@@ -42,9 +45,11 @@ class BatchAcks:
         if position in self._remaining:
             bits &= self._remaining[position]
         if bits == 0:
-            self._remaining.pop(position, None)
+            self.forget(position)
             return True
         self._remaining[position] = bits
+        self._order.add(position)
+        self.encoded.pop(position, None)
         return False
 
     def words(self, position: Position) -> list[int]:
@@ -58,15 +63,24 @@ class BatchAcks:
 
     def forget(self, position: Position) -> None:
         """The whole entry was acknowledged."""
-        self._remaining.pop(position, None)
+        if self._remaining.pop(position, None) is not None:
+            self._order.discard(position)
+            self.encoded.pop(position, None)
 
     def forget_through(self, position: Position) -> None:
         """Everything up to `position` was acknowledged."""
-        for known in [known for known in self._remaining if known <= position]:
+        for known in self._order:
+            if known > position:
+                break
             del self._remaining[known]
+            self.encoded.pop(known, None)
+        self._order.remove_through(position)
 
-    def items(self) -> list[tuple[Position, list[int]]]:
-        return [(position, words_of(bits)) for position, bits in sorted(self._remaining.items())]
+    def __iter__(self) -> Iterator[Position]:
+        """The positions, in order."""
+        return iter(self._order)
 
     def clear(self) -> None:
         self._remaining.clear()
+        self._order.clear()
+        self.encoded.clear()

@@ -10,22 +10,36 @@ from pulsarium.broker.model.client import Delivery
 from pulsarium.broker.model.cursor.managed_cursor import ManagedCursor
 from pulsarium.broker.model.dispatch.reason import Reason
 from pulsarium.broker.model.ledger.position import Position
-from pulsarium.broker.model.subscription.consumer import Consumer
-from pulsarium.proto.entry import messages_in
+from pulsarium.broker.model.ledger.position_set import PositionSet
+from pulsarium.broker.model.subscription.consumer import Consumer, ConsumerOptions
+from pulsarium.proto.entry import is_plain, visible_metadata
+from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
 if TYPE_CHECKING:
     from pulsarium.broker.model.subscription.persistent import PersistentSubscription
+
+SubType = pb.CommandSubscribe.SubType
+Entries = Sequence[tuple[Position, bytes]]
 
 
 class Dispatcher(ABC):
     """The consumers of a subscription and the rule that gives each entry to one of them."""
 
     type: int  # CommandSubscribe.SubType
-    counts_redeliveries = False
+    shares_messages = False  # whether several consumers get messages at a time
 
     def __init__(self) -> None:
         self.consumers: list[Consumer] = []
         self.redeliveries: dict[Position, int] = {}  # in memory, until all consumers are gone (B-19)
+
+    def mismatch(self, options: ConsumerOptions) -> str:
+        """What keeps a consumer with these options from joining, behind "Active subscription"; "" when nothing does."""
+        if options.type == self.type:
+            return ""
+        return (
+            f"type of '{SubType.Name(self.type)}' is different than the connecting consumer's type "
+            f"'{SubType.Name(options.type)}'."
+        )
 
     @abstractmethod
     def add_consumer(self, consumer: Consumer) -> None:
@@ -36,8 +50,8 @@ class Dispatcher(ABC):
         """A consumer left; what it owed goes to others."""
 
     @abstractmethod
-    def pick(self) -> Consumer | None:
-        """The consumer that an entry would go to now."""
+    def consumer_for(self, entry: bytes) -> Consumer | None:
+        """The consumer that an entry which is stored nowhere goes to now."""
 
     @abstractmethod
     def dispatch(self, subscription: PersistentSubscription) -> Reason:
@@ -49,35 +63,61 @@ class Dispatcher(ABC):
     ) -> None:
         """REDELIVER_UNACKNOWLEDGED_MESSAGES: the named entries, or all that the consumer owes."""
 
-    def _hand_over(self, cursor: ManagedCursor, consumer: Consumer, entries: Sequence[tuple[Position, bytes]]) -> int:
-        """Deliver entries while the consumer has permits and its connection has room; how many were taken."""
-        permits, room = has_permits, has_room = consumer.permits, consumer.client.room
+    def _hand_over(
+        self,
+        cursor: ManagedCursor,
+        consumer: Consumer,
+        entries: Entries,
+        permits: int,
+        source: PositionSet | None = None,
+    ) -> int:
+        """Deliver entries to a consumer while `permits` last and its connection has room; how many were dealt with.
+
+        Each is taken from `source` before it is dealt with: to send it may end the connection, and bring it back.
+        """
+        has_room = room = consumer.client.room
         batch_acks, redeliveries = cursor.batch_acks, self.redeliveries
         some_partly = len(batch_acks) > 0
         deliveries: list[Delivery] = []
-        taken = 0
+        dealt_with = total = acked = 0
         for position, entry in entries:
-            if permits <= 0 or room <= 0:
+            if total >= permits or room <= 0:
                 break
-            taken += 1
-            messages = messages_in(entry)
-            if messages is None:  # no client may see it: it is passed over, as Pulsar does
-                cursor.ack(position)
-                continue
+            dealt_with += 1
+            if source is not None:
+                source.discard(position)
+            messages = 1
+            if not is_plain(entry):
+                metadata = visible_metadata(entry)
+                if metadata is None:  # passed over, as Pulsar does
+                    cursor.ack(position)
+                    continue
+                if self._holds_back(consumer, position, metadata):
+                    continue
+                messages = metadata.num_messages_in_batch
             ack_set: Sequence[int] = ()
             if some_partly and (ack_set := batch_acks.words(position)):
-                messages = batch_acks.remaining(position)
-            permits -= messages
+                whole, messages = messages, batch_acks.remaining(position)
+                acked += whole - messages
+            total += messages
             room -= len(entry)
             count = redeliveries.get(position, 0) if redeliveries else 0
             deliveries.append(Delivery(position, entry, messages, count, ack_set))
         if deliveries:
-            self._delivering(consumer, deliveries)
-            consumer.deliver(deliveries, messages=has_permits - permits, size=has_room - room)
-        return taken
+            self._delivering(consumer, deliveries, total)
+            consumer.deliver(deliveries, permits=total, messages=total + acked, size=has_room - room)
+        return dealt_with
 
-    def _delivering(self, consumer: Consumer, deliveries: Sequence[Delivery]) -> None:
+    def _holds_back(self, consumer: Consumer, position: Position, metadata: pb.MessageMetadata) -> bool:
+        """Whether an entry is not for this consumer now; it is remembered where it will be found."""
+        return False
+
+    def _delivering(self, consumer: Consumer, deliveries: Sequence[Delivery], messages: int) -> None:
         """Remember what a consumer owes, where that is counted; before it is sent, for that may end the connection."""
+        return
+
+    def resume(self, consumer: Consumer) -> None:
+        """A consumer got permits, or its connection has room again."""
         return
 
     def acknowledged(self, consumer: Consumer, positions: Sequence[Position]) -> None:
@@ -88,12 +128,25 @@ class Dispatcher(ABC):
         """Of a batch, `remaining` messages are still unacknowledged."""
         return
 
-    def reset(self) -> None:
-        """The cursor was moved; nothing that was delivered before counts any more."""
+    def policies_changed(self) -> None:
+        """The topic's policies are others now."""
         return
 
+    def reset(self) -> None:
+        """Nobody is here any more, and the cursor is elsewhere: nothing that was delivered before counts."""
+        return
+
+    def why(self, position: Position, metadata: pb.MessageMetadata) -> Reason:
+        """Where an entry stands that is not acknowledged."""
+        return Reason.TO_BE_DELIVERED if self._any_ready() else self.blocked_reason()
+
+    def _any_ready(self) -> bool:
+        return any(consumer.can_receive for consumer in self.consumers)
+
     def blocked_reason(self) -> Reason:
-        """Why `pick` gives nobody."""
+        """Why no consumer can be given anything."""
         if not self.consumers:
             return Reason.NO_CONSUMER
+        if any(consumer.permits > 0 and consumer.blocked for consumer in self.consumers):
+            return Reason.CONSUMERS_OWE
         return Reason.NOT_WRITABLE if any(c.permits > 0 for c in self.consumers) else Reason.NO_PERMITS

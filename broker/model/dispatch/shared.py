@@ -2,160 +2,101 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from pulsarium.broker.model.client import Delivery
-from pulsarium.broker.model.dispatch.dispatcher import Dispatcher
 from pulsarium.broker.model.dispatch.reason import Reason
+from pulsarium.broker.model.dispatch.sharing import SharingDispatcher
 from pulsarium.broker.model.ledger.position import Position
-from pulsarium.broker.model.ledger.position_set import PositionSet
 from pulsarium.broker.model.subscription.consumer import Consumer
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
 if TYPE_CHECKING:
+    from pulsarium.broker.model.subscription.base import Subscription
     from pulsarium.broker.model.subscription.persistent import PersistentSubscription
 
 
-class SharedDispatcher(Dispatcher):
-    """Gives up to `in_a_row` entries to one consumer, then goes on to the next (dispatcherMaxRoundRobinBatchSize).
+class SharedDispatcher(SharingDispatcher):
+    """Gives up to dispatcherMaxRoundRobinBatchSize entries to one consumer, then goes on to the next.
 
-    Consumers of the lowest priority level come first. What was nacked, or owed by a consumer that left, is delivered
-    again before new entries, in order of position (B-18).
+    All chunks of a message go to the consumer that got the first one (B-28). A chunk whose first one nobody has is set
+    aside.
     """
 
     type = pb.CommandSubscribe.Shared
-    counts_redeliveries = True
 
-    def __init__(self, in_a_row: int) -> None:
-        super().__init__()
-        self.replay = PositionSet()
-        self._in_a_row = in_a_row
-        self._turn_of: dict[int, int] = {}  # priority level -> index of the consumer whose turn it is
-
-    def add_consumer(self, consumer: Consumer) -> None:
-        self.consumers.append(consumer)
-        self.consumers.sort(key=lambda c: c.priority_level)
+    def __init__(self, subscription: Subscription) -> None:
+        super().__init__(subscription)
+        self._in_a_row = subscription.topic.stores.config.dispatcherMaxRoundRobinBatchSize
+        self._chunked: dict[str, Consumer] = {}  # uuid of a message whose last chunk did not go out yet
+        self._orphans: dict[str, list[Position]] = {}
 
     def remove_consumer(self, consumer: Consumer) -> None:
-        self.consumers.remove(consumer)
-        for position in consumer.pending:
-            self.replay.add(position)
-        consumer.pending.clear()
-        consumer.unacked = 0
-        if not self.consumers:
-            self.redeliveries.clear()
+        for uuid in [uuid for uuid, owner in self._chunked.items() if owner is consumer]:
+            del self._chunked[uuid]
+        super().remove_consumer(consumer)
 
-    def pick(self) -> Consumer | None:
-        level: int | None = None
-        group: list[Consumer] = []
-        for consumer in [*self.consumers, None]:
-            if consumer is not None and (level is None or consumer.priority_level == level):
-                level = consumer.priority_level
-                group.append(consumer)
-                continue
-            if level is None:
-                return None
-            found = self._pick_of(level, group)
-            if found is not None or consumer is None:
-                return found
-            level, group = consumer.priority_level, [consumer]
-        return None
-
-    def _pick_of(self, level: int, group: list[Consumer]) -> Consumer | None:
-        start = self._turn_of.get(level, 0)
-        for step in range(len(group)):
-            index = (start + step) % len(group)
-            if group[index].can_receive:
-                self._turn_of[level] = index + 1
-                return group[index]
-        return None
+    def consumer_for(self, entry: bytes) -> Consumer | None:
+        return self._rotation.next()
 
     def dispatch(self, subscription: PersistentSubscription) -> Reason:
         cursor = subscription.cursor
-        while self.replay or cursor.has_more():
-            consumer = self.pick()
+        if not self._serve_waiting(subscription):
+            return Reason.LOADING
+        while True:
+            if not self.replay:
+                self._take_due(subscription.max_read)
+            replays = bool(self.replay)
+            if not replays:
+                if not cursor.has_more():
+                    return Reason.CAUGHT_UP if self.consumers else Reason.NO_CONSUMER
+                if self.blocked:
+                    return Reason.SUBSCRIPTION_OWES
+            consumer = self._rotation.next()
             if consumer is None:
                 return self.blocked_reason()
-            limit = min(consumer.permits, self._in_a_row if len(self.consumers) > 1 else subscription.max_read)
-            replayed = bool(self.replay)
-            batch = self._next_replays(subscription, limit) if replayed else self._next_new(subscription, limit)
-            if batch is None:
-                return Reason.LOADING
-            taken = self._hand_over(cursor, consumer, batch)
-            if not replayed and taken < len(batch):
-                cursor.read_position = batch[taken][0]
-        return Reason.CAUGHT_UP if self.consumers else Reason.NO_CONSUMER
-
-    def _next_new(self, subscription: PersistentSubscription, limit: int) -> list[tuple[Position, bytes]] | None:
-        return subscription.cursor.read(limit, subscription.dispatch_soon)
-
-    def _next_replays(self, subscription: PersistentSubscription, limit: int) -> list[tuple[Position, bytes]] | None:
-        found: list[tuple[Position, bytes]] = []
-        cursor = subscription.cursor
-        gone: list[Position] = []
-        for position in self.replay:
-            if len(found) == limit:
-                break
-            if cursor.is_acked(position) or not cursor.ledger.is_valid(position):
-                gone.append(position)
-                continue
-            entries = cursor.ledger.read(position, 1, subscription.dispatch_soon)
+            permits = self._capacity(consumer)
+            limit = min(permits, self._in_a_row if len(self.consumers) > 1 else subscription.max_read)
+            if replays:
+                entries = self._stored(subscription, self.replay, limit)
+            else:
+                entries = cursor.read(limit, subscription.dispatch_soon)
             if entries is None:
-                if not found:
-                    return None
-                break
-            found.append((position, entries[0]))
-        for position in gone:
-            self.replay.discard(position)
-        return found
+                return Reason.LOADING
+            if replays:
+                self._hand_over(cursor, consumer, entries, permits, self.replay)
+            else:
+                taken = self._hand_over(cursor, consumer, entries, permits)
+                if taken < len(entries):
+                    cursor.read_position = entries[taken][0]
+            if not self._serve_waiting(subscription):
+                return Reason.LOADING
 
-    def _delivering(self, consumer: Consumer, deliveries: Sequence[Delivery]) -> None:
-        pending = consumer.pending
-        for position, _, messages, _, _ in deliveries:
-            pending[position] = messages
-            consumer.unacked += messages
-        if self.replay:
-            for delivery in deliveries:
-                self.replay.discard(delivery.position)
+    def _holds_back(self, consumer: Consumer, position: Position, metadata: pb.MessageMetadata) -> bool:
+        if super()._holds_back(consumer, position, metadata):
+            return True
+        if not (metadata.uuid and metadata.HasField("chunk_id") and metadata.HasField("num_chunks_from_msg")):
+            return False
+        uuid, chunk = metadata.uuid, metadata.chunk_id
+        owner = self._chunked.get(uuid)
+        if owner is None:
+            if chunk != 0:
+                self._orphans.setdefault(uuid, []).append(position)
+                return True
+            owner = self._chunked[uuid] = consumer
+            self._again(self._orphans.pop(uuid, ()))
+        if owner is not consumer:
+            self._wait_for(owner, position)
+            return True
+        if chunk == metadata.num_chunks_from_msg - 1:
+            del self._chunked[uuid]
+        return False
 
-    def redeliver(
-        self, subscription: PersistentSubscription, consumer: Consumer, positions: Sequence[Position] | None
-    ) -> None:
-        named = list(consumer.pending) if positions is None else dict.fromkeys(positions)
-        for position in named:
-            owner = consumer if position in consumer.pending else self._owner(position)
-            if owner is None:
-                continue
-            owner.unacked -= owner.pending.pop(position)
-            if not subscription.cursor.is_acked(position):
-                self.replay.add(position)
-                self.redeliveries[position] = self.redeliveries.get(position, 0) + 1
+    def _forget_everything(self) -> None:
+        super()._forget_everything()
+        self._chunked.clear()
+        self._orphans.clear()
 
-    def _owner(self, position: Position) -> Consumer | None:
-        return next((c for c in self.consumers if position in c.pending), None)
-
-    def acknowledged(self, consumer: Consumer, positions: Sequence[Position]) -> None:
-        pending = consumer.pending
-        for position in positions:
-            unacked = pending.pop(position, None)
-            if unacked is not None:
-                consumer.unacked -= unacked
-            elif (owner := self._owner(position)) is not None:
-                owner.unacked -= owner.pending.pop(position)
-        for position in positions if self.redeliveries or self.replay else ():
-            self.redeliveries.pop(position, None)
-            self.replay.discard(position)
-
-    def acknowledged_partly(self, consumer: Consumer, position: Position, remaining: int) -> None:
-        owner = consumer if position in consumer.pending else self._owner(position)
-        if owner is not None:
-            owner.unacked -= owner.pending[position] - min(remaining, owner.pending[position])
-            owner.pending[position] = min(remaining, owner.pending[position])
-
-    def reset(self) -> None:
-        self.replay.clear()
-        self.redeliveries.clear()
-        for consumer in self.consumers:
-            consumer.pending.clear()
-            consumer.unacked = 0
+    def why(self, position: Position, metadata: pb.MessageMetadata) -> Reason:
+        if position in self._orphans.get(metadata.uuid, ()):
+            return Reason.ORPHAN_CHUNK
+        return super().why(position, metadata)

@@ -6,11 +6,10 @@ from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-import mmh3
-
 from pulsarium.broker.clock import Clock, Timer
 from pulsarium.broker.model.dispatch.dispatcher import Dispatcher
 from pulsarium.broker.model.dispatch.reason import Reason
+from pulsarium.broker.model.dispatch.selector.hashing import hash_of
 from pulsarium.broker.model.errors import ConsumerBusyError, OwnerMustAnswerError
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.subscription.consumer import Consumer
@@ -20,11 +19,6 @@ if TYPE_CHECKING:
     from pulsarium.broker.model.subscription.persistent import PersistentSubscription
 
 RING_POINTS = 100  # of each consumer name, on the ring that chooses for a topic without partitions
-
-
-def hash_of(text: str) -> int:
-    """Murmur3 32, seed 0, without the sign: the hash of every ring in Pulsar."""
-    return mmh3.hash(text.encode(), 0, signed=False) & 0x7FFFFFFF
 
 
 class SingleActiveDispatcher(Dispatcher):
@@ -104,22 +98,32 @@ class SingleActiveDispatcher(Dispatcher):
                 consumer.client.active_consumer_change(consumer.consumer_id, consumer is self.active)
         self._on_activated()
 
-    def pick(self) -> Consumer | None:
+    def consumer_for(self, entry: bytes) -> Consumer | None:
+        return self._ready()
+
+    def _ready(self) -> Consumer | None:
         active = self.active
         return active if active is not None and self._waiting is None and active.can_receive else None
 
+    def _any_ready(self) -> bool:
+        return self._ready() is not None
+
     def blocked_reason(self) -> Reason:
-        return Reason.FAILOVER_DELAY if self._waiting is not None else super().blocked_reason()
+        if self._waiting is not None:
+            return Reason.FAILOVER_DELAY
+        if self.active is None:
+            return Reason.NO_CONSUMER
+        return Reason.NOT_WRITABLE if self.active.permits > 0 else Reason.NO_PERMITS
 
     def dispatch(self, subscription: PersistentSubscription) -> Reason:
         cursor = subscription.cursor
-        while (consumer := self.pick()) is not None:
+        while (consumer := self._ready()) is not None:
             batch = cursor.read(min(consumer.permits, subscription.max_read), subscription.dispatch_soon)
             if batch is None:
                 return Reason.LOADING
             if not batch:
                 return Reason.CAUGHT_UP
-            taken = self._hand_over(cursor, consumer, batch)
+            taken = self._hand_over(cursor, consumer, batch, consumer.permits)
             if taken < len(batch) and consumer is self.active:
                 cursor.read_position = batch[taken][0]
         return self.blocked_reason()

@@ -7,6 +7,8 @@ from pulsarium.broker.config.keys import Config
 from pulsarium.proto.entry import parse_broker_metadata
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
+INDEX_PROPERTY = "index"  # where the count stands once the entry that had it is gone; Pulsar keeps it there always
+
 
 class EntryStamps:
     """Stamps entries with the broker's time and with the index of their last message, as far as configured."""
@@ -35,3 +37,8 @@ class EntryStamps:
         stamp = parse_broker_metadata(entry)  # what the producer sent may be anything
         if stamp is not None and stamp.HasField("index"):
             self.index = stamp.index
+
+    def go_on_from(self, index: str) -> None:
+        """The same, when its last entry is gone; `index` is what was kept instead, if anything."""
+        if self._index and index.isdecimal():
+            self.index = int(index)

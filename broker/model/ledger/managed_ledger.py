@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import groupby
+from itertools import chain, groupby
 from operator import itemgetter
 from typing import NamedTuple, Protocol
 
 from pulsarium.broker.clock import Clock
 from pulsarium.broker.config.keys import Config
 from pulsarium.broker.model.ledger.cache import EntryCache
+from pulsarium.broker.model.ledger.info_compression import InfoCompression, unpack
 from pulsarium.broker.model.ledger.ledger import Ledger
 from pulsarium.broker.model.ledger.position import Position
+from pulsarium.broker.model.ledger.retention import consumed, not_retained
 from pulsarium.broker.model.ledger.sequence import LedgerSequence
+from pulsarium.broker.model.policy.policies import Retention
 from pulsarium.broker.storage.interface import Storage
 from pulsarium.broker.turn import Turn
 from pulsarium.proto.generated import MLDataFormats_pb2 as ml
+
+NO_RETENTION = Retention()
 
 
 class Pending(NamedTuple):
@@ -41,6 +47,10 @@ class Publication(Protocol):
 
 class LedgerFencedError(Exception):
     """A commit failed; the managed ledger takes no more entries until its topic is loaded again."""
+
+
+class LedgerTerminatedError(Exception):
+    """The managed ledger was terminated: it takes no more entries, ever."""
 
 
 class Stores(Protocol):
@@ -72,18 +82,25 @@ class ManagedLedger(LedgerSequence):
         self.created_ms = stores.clock.now_ms()
         self.entries_added = 0
         self.fenced = False
+        self.terminated: Position | None = None  # where the last entry stands, once no more are taken (B-33)
         self.properties: dict[str, str] = {}
         self._stores = stores
         self._turn = stores.turn
         self.on_confirmed: Callable[[], None] = lambda: None  # the topic, once it is loaded
         self.on_fenced: Callable[[], None] = lambda: None
-        self._pending: list[Pending] = []
+        self.on_rolled: Callable[[], None] = lambda: None  # a ledger was closed, and the next one begun
+        self._pending: list[Pending] = []  # the entries of this turn
         self._pending_turn = -1
+        self._unanswered: deque[list[Pending]] = deque()  # of this turn and of those before, in order
+        self._undeleted: list[int] = []  # ledgers that were let go, and are still in the store: the commit failed
         config = stores.config
         self._max_entries = config.managedLedgerMaxEntriesPerLedger
         self._max_bytes = config.managedLedgerMaxSizePerLedgerMbytes << 20
         self._min_rollover_ms = config.managedLedgerMinLedgerRolloverTimeMinutes * 60_000
         self._max_rollover_ms = config.managedLedgerMaxLedgerRolloverTimeMinutes * 60_000
+        self._compression = InfoCompression(
+            config.managedLedgerInfoCompressionType, config.managedLedgerInfoCompressionThresholdInBytes
+        )
         if not self._recover():
             self._open_ledger()
 
@@ -97,24 +114,37 @@ class ManagedLedger(LedgerSequence):
         value = self._stores.recovered(self.path)
         if value is None:
             return False
-        info = ml.ManagedLedgerInfo.FromString(value)
+        info = ml.ManagedLedgerInfo.FromString(unpack(value))
+        if info.HasField("terminatedPosition"):
+            self.terminated = Position(info.terminatedPosition.ledgerId, info.terminatedPosition.entryId)
         for kept in info.ledgerInfo:
             ledger = Ledger(kept.ledgerId, self._cache, kept.timestamp)
             ledger.adopt(self._storage.stored_runs(kept.ledgerId))
-            ledger.closed, ledger.rolled_ms = True, kept.timestamp
+            ledger.closed, ledger.rolled_ms = True, kept.timestamp or self._stores.clock.now_ms()
             if ledger.count:
                 self.ledgers[ledger.id] = ledger
                 self.last_confirmed = Position(ledger.id, ledger.count - 1)
         self.properties = {kept.key: kept.value for kept in info.properties}
-        self._open_ledger()
+        if self.terminated is not None and self.ledgers:
+            self._current = self.ledgers[self.last_confirmed.ledger_id]
+            self._current.closed = False  # the last stays, so that its position means something
+        else:
+            self._open_ledger()
         return True
 
     def reopen(self) -> None:
         """The topic was unloaded and is loaded again: new entries go to a new ledger, as after a change of owner."""
         fenced, self.fenced = self.fenced, False
-        if self._current.count or fenced:  # what was on its way when a commit failed may have been kept in this one
+        if self._undeleted:
+            undeleted, self._undeleted = self._undeleted, []
+            self._delete_ledgers(undeleted)
+        if self.terminated is None and (self._current.count or fenced):
             self._close_ledger()
+            if fenced:  # nothing is in those that the failed commits began, perhaps not even their names are kept
+                self.ledgers = {ledger.id: ledger for ledger in self.ledgers.values() if ledger.count}
             self._open_ledger()
+        elif fenced:
+            self._store_info()
 
     def _open_ledger(self) -> None:
         ledger = Ledger(self._stores.next_ledger_id(), self._cache, self._stores.clock.now_ms())
@@ -124,7 +154,7 @@ class ManagedLedger(LedgerSequence):
         self._store_info()
 
     def _store_info(self) -> None:
-        """Persist point: which ledgers there are."""
+        """Persist point: which ledgers there are. Entries of one that is not named are lost: no more without it."""
         info = ml.ManagedLedgerInfo()
         for ledger in self.ledgers.values():
             kept = info.ledgerInfo.add(ledgerId=ledger.id)
@@ -132,7 +162,14 @@ class ManagedLedger(LedgerSequence):
                 kept.entries, kept.size, kept.timestamp = ledger.count, ledger.size, ledger.rolled_ms
         for key, value in self.properties.items():
             info.properties.add(key=key, value=value)
-        self._turn.store(self.path, info.SerializeToString())
+        if self.terminated is not None:
+            info.terminatedPosition.ledgerId, info.terminatedPosition.entryId = self.terminated
+        self._turn.store(self.path, self._compression.pack(info.SerializeToString()))
+        self._turn.after_commit(self._info_stored)
+
+    def _info_stored(self, error: Exception | None) -> None:
+        if error is not None:
+            self._fail(error)
 
     def set_properties(self, changes: Mapping[str, str | None]) -> None:
         """Keep texts with the ledger, beside those that it has; None takes one away."""
@@ -142,11 +179,23 @@ class ManagedLedger(LedgerSequence):
                 self.properties[key] = value
         self._store_info()
 
+    def terminate(self) -> Position:
+        """Take no more entries; where the last one stands, which may not be committed yet."""
+        if self.terminated is None:
+            self.terminated = Position(self._current.id, self._current.count - 1)
+            self._turn.after_commit(self._terminated)
+            self._store_info()
+        return self.terminated
+
+    def _terminated(self, error: Exception | None) -> None:
+        if error is not None:
+            self.terminated = None
+
     def delete(self) -> None:
         """Forget every entry."""
         for ledger in self.ledgers.values():
             ledger.drop()
-            self._turn.delete_ledger(ledger.id)
+        self._delete_ledgers([*self.ledgers, *self._undeleted])
         self._turn.store(self.path, None)
         self.fenced = True
 
@@ -156,12 +205,14 @@ class ManagedLedger(LedgerSequence):
         """Add an entry; `publication` hears when it is committed, or that it was not."""
         if self.fenced:
             raise LedgerFencedError(self.name)
+        if self.terminated is not None:
+            raise LedgerTerminatedError(self.name)
         turn = self._turn
         if self._pending_turn != turn.number:
             self._pending_turn = turn.number
-            pending: list[Pending] = []
-            self._pending = pending
-            turn.after_commit(lambda error: self._committed(pending, error))
+            self._pending = []
+            self._unanswered.append(self._pending)
+            turn.after_commit(self._committed)
             self._roll_over_when_due()
         ledger = self._current
         entry_id = ledger.append(entry)
@@ -170,22 +221,34 @@ class ManagedLedger(LedgerSequence):
         self._pending.append(Pending(publication, Position(ledger.id, entry_id), sequence_id, highest_sequence_id))
 
     def _roll_over_when_due(self) -> None:
-        """Start the next ledger when this one is full or old, but not while it is young; looked at once a turn."""
+        """Start the next ledger when this one is full or old, but not while it is young."""
         ledger = self._current
         age = self._stores.clock.now_ms() - ledger.created_ms
         full = ledger.count >= self._max_entries or ledger.size >= self._max_bytes
         if (full and age >= self._min_rollover_ms) or (ledger.count and age >= self._max_rollover_ms):
-            self._close_ledger()
-            self._open_ledger()
+            self._roll_over()
+
+    def roll_over_when_old(self) -> None:
+        """Start the next ledger although nothing is appended (managedLedgerMaxLedgerRolloverTimeMinutes)."""
+        age = self._stores.clock.now_ms() - self._current.created_ms
+        if self._current.count and age >= self._max_rollover_ms and not self.fenced and self.terminated is None:
+            self._roll_over()
+
+    def _roll_over(self) -> None:
+        self._close_ledger()
+        self._open_ledger()
+        self.on_rolled()
 
     def _close_ledger(self) -> None:
         self._current.closed, self._current.rolled_ms = True, self._stores.clock.now_ms()
 
-    def _committed(self, pending: list[Pending], error: Exception | None) -> None:
+    def _committed(self, error: Exception | None) -> None:
+        """The commit of the oldest unanswered entries came back."""
         if error is not None:
-            self._fail(pending, error)
+            self._fail(error)
             return
-        if self.fenced:
+        pending = self._unanswered.popleft()
+        if self.fenced:  # deleted meanwhile
             for publication, entries in _by_publication(pending):
                 publication.forgotten(entries)
             return
@@ -198,6 +261,8 @@ class ManagedLedger(LedgerSequence):
         self.last_confirmed = Position(ledger_id, entry_id)
         self.entries_added += len(pending)
         self.on_confirmed()
+        if self.terminated is None:
+            self._roll_over_when_due()
 
     def _between(self, first_id: int, last_id: int) -> Iterator[Ledger]:
         if first_id != last_id:
@@ -205,26 +270,59 @@ class ManagedLedger(LedgerSequence):
                 if first_id <= ledger_id < last_id:
                     yield ledger
 
-    def _fail(self, pending: list[Pending], error: Exception) -> None:
-        """A commit failed: take nothing more, give the entry ids back; the entries were never visible."""
-        self.fenced = True
-        for ledger in self.ledgers.values():
-            ledger.drop_unconfirmed()
-        for publication, entries in _by_publication(pending):
+    def _fail(self, error: Exception) -> None:
+        """A commit failed, and all that were on their way with it: take nothing more, until `reopen`.
+
+        Of entries, which never were visible, or of the info. Told once for each: only the first makes a difference.
+        """
+        fenced, self.fenced = self.fenced, True  # also when it was deleted
+        if not fenced:
+            for ledger in self.ledgers.values():
+                ledger.drop_unconfirmed()
+        unanswered = list(chain.from_iterable(self._unanswered))
+        self._unanswered.clear()
+        for publication, entries in _by_publication(unanswered):
             publication.failed(entries, error)
-        self.on_fenced()
+        if not fenced:
+            self.on_fenced()
 
     # trimming
 
-    def trim(self, needed: Position) -> None:
-        """Delete the closed ledgers before the one that holds `needed`."""
-        gone = [ledger for ledger in self.ledgers.values() if ledger.closed and ledger.id < needed.ledger_id]
+    def trim(
+        self,
+        slowest: Position | None,
+        retention: Retention = NO_RETENTION,
+        going: Callable[[Position], None] = lambda last: None,
+    ) -> None:
+        """Delete ledgers that every durable cursor has consumed (`slowest`; None: there is none) and retention lets go.
+
+        `going` hears which entry is the last that goes, while it is still there (B-25).
+        """
+        if not self.fenced:
+            gone = not_retained(consumed(self.ledgers, slowest), self.size, retention, self._stores.clock.now_ms())
+            self.truncate(gone, going)
+
+    def truncate(self, gone: Sequence[Ledger], going: Callable[[Position], None]) -> None:
+        """Delete ledgers; `going` as above."""
+        if not gone:
+            return
+        filled = [ledger for ledger in gone if ledger.confirmed]
+        if filled:
+            going(Position(filled[-1].id, filled[-1].confirmed - 1))
         for ledger in gone:
             del self.ledgers[ledger.id]
             ledger.drop()
-            self._turn.delete_ledger(ledger.id)
-        if gone:
-            self._store_info()
+        self._delete_ledgers([ledger.id for ledger in gone])
+        self._store_info()
+
+    def _delete_ledgers(self, ids: Sequence[int]) -> None:
+        def deleted(error: Exception | None) -> None:
+            if error is not None:
+                self._undeleted += ids
+
+        for ledger_id in ids:
+            self._turn.delete_ledger(ledger_id)
+        self._turn.after_commit(deleted)
 
 
 def _by_publication(pending: Iterable[Pending]) -> Iterator[tuple[Publication, list[Pending]]]:

@@ -12,7 +12,11 @@ LAST_ID = 2**32 - 1  # that a bitmap can hold, and a store; clients may name oth
 
 
 class PositionSet:
-    """Positions in order, one roaring bitmap of entry ids for each ledger."""
+    """Positions in order, one roaring bitmap of entry ids for each ledger.
+
+    A million of them take some hundred kilobytes. What a subscription does for each message is a look into one bitmap;
+    counting and cutting into ranges goes over whole bitmaps at once.
+    """
 
     def __init__(self) -> None:
         self._ledgers: dict[int, BitMap] = {}
@@ -61,14 +65,30 @@ class PositionSet:
         """The entries of one ledger, or None when there are none."""
         return self._ledgers.get(ledger_id)
 
-    def run_end(self, position: Position) -> int:
-        """The last entry of the unbroken run that begins at `position`; the one before it when none does."""
-        entries = self._ledgers.get(position.ledger_id)
-        entry_id = position.entry_id
-        if entries is not None:
-            while entry_id in entries:
-                entry_id += 1
-        return entry_id - 1
+    def run_end(self, ledger_id: int, first: int) -> int:
+        """The last entry of the unbroken run that begins at `first`; the one before it when none does."""
+        entries = self._ledgers.get(ledger_id)
+        if entries is None or first not in entries:
+            return first - 1
+        last, top = first, entries.max()
+        reach = 1  # a step that is tried: doubled while the run goes on, then halved
+        while last + reach <= top and entries.contains_range(last, last + reach + 1):
+            last += reach
+            reach *= 2
+        while reach := reach // 2:
+            if last + reach <= top and entries.contains_range(last, last + reach + 1):
+                last += reach
+        return last
+
+    def take_run(self, ledger_id: int, first: int) -> int:
+        """Drop the unbroken run that begins at `first`; its last entry, or the one before it when none does."""
+        last = self.run_end(ledger_id, first)
+        if last >= first:
+            entries = self._ledgers[ledger_id]
+            entries.remove_range(first, last + 1)
+            if not entries:
+                del self._ledgers[ledger_id]
+        return last
 
     def remove_through(self, position: Position) -> None:
         """Drop every position up to and with `position`."""
@@ -90,15 +110,23 @@ class PositionSet:
                 total += entries.rank(position.entry_id)
         return total
 
+    def count_ranges(self) -> int:
+        """How many unbroken runs there are."""
+        return sum(
+            len(entries) - entries.intersection_cardinality(entries.shift(1)) for entries in self._ledgers.values()
+        )
+
     def ranges(self) -> Iterator[tuple[Position, Position]]:
         """(the position before, the last position of) each unbroken run: the open-closed ranges that Pulsar writes."""
+        for ledger_id, firsts, lasts in self.runs():
+            for first, last in zip(firsts, lasts, strict=True):
+                yield Position(ledger_id, first - 1), Position(ledger_id, last)
+
+    def runs(self) -> Iterator[tuple[int, BitMap, BitMap]]:
+        """Each ledger's unbroken runs: (ledger id, their first entries, their last entries)."""
         for ledger_id in sorted(self._ledgers):
             entries = self._ledgers[ledger_id]
-            start: int | None = entries.min()
-            while start is not None:
-                end = self.run_end(Position(ledger_id, start))
-                yield Position(ledger_id, start - 1), Position(ledger_id, end)
-                start = entries.next_set_bit(end + 1) if end < entries.max() else None
+            yield ledger_id, entries - entries.shift(1), entries - entries.shift(-1)
 
     def clear(self) -> None:
         self._ledgers.clear()

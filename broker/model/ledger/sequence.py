@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from pulsarium.broker.model.ledger.cache import EntryCache
 from pulsarium.broker.model.ledger.ledger import Ledger
@@ -122,9 +122,25 @@ class LedgerSequence:
             return block.entries[position.entry_id - block.first]
         return self._storage.read_now(ledger.id, position.entry_id, position.entry_id)[0]
 
+    def all_after(self, position: Position) -> Iterator[bytes]:
+        """Every visible entry behind `position`, from disk if need be, block by block. For a topic that is loaded."""
+        position = self.next(position)
+        while position <= self.last_confirmed:
+            ledger = self.ledgers[position.ledger_id]
+            block = ledger.block_of(position.entry_id)
+            last = min(block.first + block.count, ledger.confirmed) - 1
+            if block.entries is not None:
+                yield from block.entries[position.entry_id - block.first : last - block.first + 1]
+            else:
+                yield from self._storage.read_now(ledger.id, position.entry_id, last)
+            position = self.next(Position(ledger.id, last))
+
     def find_last(self, matches: Callable[[bytes], bool]) -> Position | None:
         """The last entry for which `matches` holds, where it holds for a first part of the entries and not after."""
         found: Position | None = None
+        first = self.next(self.first_position())
+        if not self.is_valid(first) or not matches(self.read_now(first)):
+            return None  # whatever comes behind it, as in Pulsar
         for ledger in self.ledgers.values():
             low, high = 0, ledger.confirmed
             while low < high:

@@ -14,6 +14,7 @@ CLUSTERS = "/admin/clusters"
 TENANTS = "/admin/policies"
 PARTITIONED = "/admin/partitioned-topics"
 TOPIC_POLICIES = "/admin/topic-policies"
+GLOBAL = "global"  # what is set for a topic in all clusters stands under this name among its policies
 STANDALONE_NAMESPACES = (("public", "default"), ("pulsar", "system"))
 
 
@@ -89,6 +90,9 @@ class Metadata:
         self.on_policies_changed(name)
 
     def delete_namespace(self, name: str) -> None:
+        for topic in map(TopicName.parse, list(self.topic_policies)):
+            if str(topic.namespace_name) == name:  # one that is not persistent, and not there now
+                self.forget_topic_policies(topic)
         del self.namespaces[name]
         self._keep(f"{TENANTS}/{name}", None)
 
@@ -111,6 +115,7 @@ class Metadata:
     def delete_partitioned(self, topic: TopicName) -> None:
         self.partitioned.pop(str(topic), None)
         self._keep(self._partitioned_path(topic), None)
+        self.forget_topic_policies(topic)
 
     def partitioned_of(self, namespace: str, domain: str) -> list[str]:
         prefix = f"{domain}://{namespace}/"
@@ -130,6 +135,16 @@ class Metadata:
             self.topic_policies.pop(str(topic), None)
         self._keep(f"{TOPIC_POLICIES}/{_path_of(topic)}", policies or None)
         self.on_policies_changed(str(topic.namespace_name))
+
+    def topic_policies_of(self, topic: TopicName) -> Json:
+        """What is set for a topic: for a partition, what is set for all of them."""
+        kept = self.topic_policies.get(str(topic.partitioned_name), {})
+        return {**kept.get(GLOBAL, {}), **kept}
+
+    def forget_topic_policies(self, topic: TopicName) -> None:
+        """The topic is deleted."""
+        if str(topic) in self.topic_policies:
+            self.put_topic_policies(topic, {})
 
     def _keep(self, path: str, value: Json | None) -> None:
         self._keeps.store(path, None if value is None else json.dumps(value).encode())

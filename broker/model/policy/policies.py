@@ -49,6 +49,22 @@ class Inactivity:
     mode: str = "delete_when_no_subscriptions"
 
 
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """How often one consumer may subscribe; 0 or less: any number."""
+
+    subscribes: int = 0
+    period_seconds: int = 30
+
+
+@dataclass(frozen=True, slots=True)
+class AutoCreation:
+    """Whether clients may make topics in a namespace, and of how many partitions; 0: topics without."""
+
+    allowed: bool
+    partitions: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policies:
     """What holds for one topic. Limits of 0 are none."""
@@ -69,4 +85,5 @@ class Policies:
     max_message_size: int = 0  # metadata and payload together
     encryption_required: bool = False
     auto_subscription: bool = True
+    subscribe_rate: Rate = Rate()
     subscription_types: frozenset[str] = frozenset()  # that consumers may ask for

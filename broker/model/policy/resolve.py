@@ -10,16 +10,19 @@ from pulsarium.broker.config.keys import Config
 from pulsarium.broker.model.policy.policies import (
     AGE,
     STORAGE,
+    AutoCreation,
     DelayedDelivery,
     Inactivity,
     Policies,
     Quota,
+    Rate,
     Retention,
 )
 
 Json = Mapping[str, Any]
 
 NOTHING: Json = MappingProxyType({})
+SUBSCRIPTION_TYPES = "subscription_types_enabled"  # where [] is none set
 
 
 def resolve(config: Config, namespace: Json, topic: Json = NOTHING) -> Policies:
@@ -34,8 +37,8 @@ def resolve(config: Config, namespace: Json, topic: Json = NOTHING) -> Policies:
     retention = at("retention_policies", {})
     delayed = at("delayed_delivery_policies", {})
     inactive = at("inactive_topic_policies", {})
+    subscribes = at("clusterSubscribeRate", {}).get(config.clusterName, {})
     creates = at("autoSubscriptionCreationOverride", {}).get("allowAutoSubscriptionCreation")
-    types = at("subscription_types_enabled", ()) or config.subscriptionTypesEnabled
     return Policies(
         message_ttl_seconds=at("message_ttl_in_seconds", config.ttlDurationDefaultInSeconds),
         retention=Retention(
@@ -66,10 +69,26 @@ def resolve(config: Config, namespace: Json, topic: Json = NOTHING) -> Policies:
         max_consumers_per_subscription=at("max_consumers_per_subscription", config.maxConsumersPerSubscription),
         max_subscriptions=at("max_subscriptions_per_topic", config.maxSubscriptionsPerTopic),
         max_message_size=at("max_message_size", 0),
-        encryption_required=bool(namespace.get("encryption_required")) or config.encryptionRequireOnProducer,
+        encryption_required=bool(namespace.get("encryption_required")),
         auto_subscription=config.allowAutoSubscriptionCreation if creates is None else creates,
-        subscription_types=frozenset(types),
+        subscribe_rate=Rate(
+            subscribes.get("subscribeThrottlingRatePerConsumer", config.subscribeThrottlingRatePerConsumer),
+            subscribes.get("ratePeriodInSecond", config.subscribeRatePeriodPerConsumerInSecond),
+        ),
+        subscription_types=frozenset(
+            topic.get(SUBSCRIPTION_TYPES) or namespace.get(SUBSCRIPTION_TYPES) or config.subscriptionTypesEnabled
+        ),
     )
+
+
+def auto_creation(config: Config, namespace: Json) -> AutoCreation:
+    """What clients may make in a namespace: its own word, as a whole, over broker.conf's."""
+    override = namespace.get("autoTopicCreationOverride")
+    if override is None:
+        partitioned = config.allowAutoTopicCreationType == "partitioned"
+        return AutoCreation(config.allowAutoTopicCreation, config.defaultNumPartitions if partitioned else 0)
+    partitions = override.get("defaultNumPartitions", 0) if override.get("topicType") == "partitioned" else 0
+    return AutoCreation(override.get("allowAutoTopicCreation", False), partitions)
 
 
 def _quotas(config: Config, namespace: Json, topic: Json) -> Mapping[str, Quota]:

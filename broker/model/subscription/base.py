@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 from pulsarium.broker.model.client import Client
 from pulsarium.broker.model.dispatch.dispatcher import Dispatcher
+from pulsarium.broker.model.dispatch.key_shared import KeySharedDispatcher
+from pulsarium.broker.model.dispatch.selector.choice import selector_for
 from pulsarium.broker.model.dispatch.shared import SharedDispatcher
 from pulsarium.broker.model.dispatch.single_active import SingleActiveDispatcher
 from pulsarium.broker.model.errors import (
     ConsumerBusyError,
-    NotAllowedError,
     ServiceNotReadyError,
     SubscriptionBusyError,
 )
@@ -28,12 +29,12 @@ class Subscription:
     """The consumers of one subscription, and the dispatcher of their type."""
 
     durable = False
+    replicated = False
 
     def __init__(self, topic: Topic, name: str) -> None:
         self.topic = topic
         self.name = name
         self.dispatcher: Dispatcher | None = None  # none until the first consumer gave the type
-        self.replicated: bool | None = None
         self.bytes_out = 0  # of consumers that are gone
         self.messages_out = 0
         self.flow_ms = self.consumed_ms = self.acked_ms = 0  # the last time, of consumers that are gone
@@ -52,45 +53,38 @@ class Subscription:
         if self.topic.closed:
             raise ServiceNotReadyError("Topic is temporarily unavailable")
         dispatcher = self.dispatcher
-        if dispatcher is None or (dispatcher.type != options.type and not dispatcher.consumers):
-            dispatcher = self._dispatcher_for(options.type)
-        elif dispatcher.type != options.type:
-            raise SubscriptionBusyError(
-                f"Subscription is of different type. Active subscription type of '{self.type_name}' is different than "
-                f"the connecting consumer's type '{SubType.Name(options.type)}'."
-            )
-        self._check_limits()
+        if dispatcher is None or (not dispatcher.consumers and dispatcher.mismatch(options)):
+            dispatcher = self._dispatcher_for(options)
+        elif mismatch := dispatcher.mismatch(options):
+            raise SubscriptionBusyError(f"Subscription is of different type. Active subscription {mismatch}")
+        self._check_limit(options.type)
         consumer = Consumer(client, self, options, self.topic.name.partition_index, self.topic.now_ms())
         self._before_adding(dispatcher)
         dispatcher.add_consumer(consumer)
         return consumer
 
-    def _check_limits(self) -> None:
-        """maxConsumersPerSubscription and maxConsumersPerTopic; 0: none (C-13)."""
-        policies = self.topic.policies
-        if 0 < policies.max_consumers_per_subscription <= len(self.consumers):
+    def _check_limit(self, type: int) -> None:
+        """maxConsumersPerSubscription; 0: none (C-13). Exclusive has its own limit, and its own words for it."""
+        if type != SubType.Exclusive and 0 < self.topic.policies.max_consumers_per_subscription <= len(self.consumers):
             raise ConsumerBusyError("Subscription reached max consumers limit")
-        everybody = sum(len(subscription.consumers) for subscription in self.topic.subscriptions.values())
-        if 0 < policies.max_consumers <= everybody:
-            raise ConsumerBusyError("Topic reached max consumers limit")
 
     def _before_adding(self, dispatcher: Dispatcher) -> None:
         self.dispatcher = dispatcher
 
-    def _dispatcher_for(self, type: int) -> Dispatcher:
-        config = self.topic.stores.config
-        if type == SubType.Shared:
-            return SharedDispatcher(config.dispatcherMaxRoundRobinBatchSize)
-        if type in (SubType.Exclusive, SubType.Failover):
-            return SingleActiveDispatcher(
-                type,
-                str(self.topic.name),
-                self.topic.name.partition_index,
-                self.topic.stores.clock,
-                self._failover_delay_ms(),
-                self._activated,
-            )
-        raise NotAllowedError(f"{SubType.Name(type)} subscription is disabled by broker.")
+    def _dispatcher_for(self, options: ConsumerOptions) -> Dispatcher:
+        if options.type == SubType.Shared:
+            return SharedDispatcher(self)
+        if options.type == SubType.Key_Shared:
+            selector = selector_for(options.key_shared, self.topic.stores.config)
+            return KeySharedDispatcher(self, selector, options.key_shared)
+        return SingleActiveDispatcher(
+            options.type,
+            str(self.topic.name),
+            self.topic.name.partition_index,
+            self.topic.stores.clock,
+            self._failover_delay_ms(),
+            self._activated,
+        )
 
     def _failover_delay_ms(self) -> int | None:
         """How long a newly active Failover consumer waits; None: it is active without a word."""
@@ -112,8 +106,19 @@ class Subscription:
             self._last_consumer_left()
 
     def dispatch_soon(self) -> None:
-        """A consumer can take more: deliver what waits, where anything does."""
+        """Deliver what waits at the end of this turn, where anything does."""
         return
+
+    def resume(self, consumer: Consumer) -> None:
+        """A consumer can take more: it has permits, or its connection has room again."""
+        if self.dispatcher is not None:
+            self.dispatcher.resume(consumer)
+        self.dispatch_soon()
+
+    def forget_if_unused(self) -> None:
+        """A consumer was refused: what lives only with its consumers goes when it has none."""
+        if not self.consumers:
+            self._last_consumer_left()
 
     def _last_consumer_left(self) -> None: ...
 
@@ -121,7 +126,8 @@ class Subscription:
         """Tell every consumer that it is closed (CLOSE_CONSUMER), and let it go."""
         for consumer in list(self.consumers):
             consumer.client.close_consumer(consumer.consumer_id)
-            self.remove_consumer(consumer)
+            if consumer in self.consumers:  # else an old client was disconnected, with all that it had
+                self.remove_consumer(consumer)
 
     def flow(self, consumer: Consumer, permits: int) -> None:
         """FLOW: the consumer takes `permits` more messages."""
@@ -129,3 +135,4 @@ class Subscription:
         if not consumer.first_consumed_flow_ms:
             consumer.first_consumed_flow_ms = consumer.flow_ms
         consumer.add_permits(permits)
+        self.resume(consumer)

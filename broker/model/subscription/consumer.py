@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from pulsarium.broker.model.client import Client, Delivery
+from pulsarium.broker.model.dispatch.selector.options import KeySharedOptions
 from pulsarium.broker.model.ledger.position import Position
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ class ConsumerOptions:
     priority_level: int = 0
     read_compacted: bool = False
     epoch: int | None = None
+    key_shared: KeySharedOptions = field(default_factory=KeySharedOptions)
     metadata: dict[str, str] = field(default_factory=dict)
 
 
@@ -33,6 +35,8 @@ class Consumer:
 
     __slots__ = (
         "acked_ms",
+        "blocked",
+        "blocked_permits",
         "bytes_out",
         "client",
         "connected_ms",
@@ -43,6 +47,7 @@ class Consumer:
         "first_consumed_flow_ms",
         "first_sent_ms",
         "flow_ms",
+        "key_shared",
         "messages_out",
         "metadata",
         "name",
@@ -67,10 +72,13 @@ class Consumer:
         self.priority_level = options.priority_level
         self.read_compacted = options.read_compacted
         self.epoch = options.epoch
+        self.key_shared = options.key_shared
         self.metadata = options.metadata
         self.partition = partition
         self.permits = 0
         self.unacked = 0
+        self.blocked = False  # owes too much (maxUnackedMessagesPerConsumer)
+        self.blocked_permits = 0  # that came meanwhile
         self.pending: dict[Position, int] = {}  # entries owed, with their unacknowledged messages; Shared types only
         self.messages_out = 0
         self.entries_out = 0
@@ -84,16 +92,29 @@ class Consumer:
 
     @property
     def can_receive(self) -> bool:
-        return self.permits > 0 and self.client.room > 0
+        return self.permits > 0 and not self.blocked and self.client.room > 0
 
     def add_permits(self, permits: int) -> None:
         """FLOW: permits add up as int32 and wrap, as they do in Pulsar (row cmd 11)."""
+        if self.blocked:
+            self.blocked_permits += permits
+            return
         total = self.permits + permits
-        self.permits = total if total <= INT_MAX else total - 2**32
+        self.permits = total if total <= INT_MAX else (total + 2**31) % 2**32 - 2**31
 
-    def deliver(self, deliveries: Sequence[Delivery], *, messages: int, size: int) -> None:
-        """Send entries, of so many messages and bytes; a batch may drive the permits below zero (B-05)."""
-        self.permits -= messages
+    def unblock(self) -> None:
+        """It owes little enough again: the permits that came meanwhile count."""
+        self.blocked = False
+        permits, self.blocked_permits = self.blocked_permits, 0
+        if permits:
+            self.add_permits(permits)
+
+    def deliver(self, deliveries: Sequence[Delivery], *, permits: int, messages: int, size: int) -> None:
+        """Send entries of so many messages and bytes; a batch may drive the permits below zero (B-05).
+
+        Of a partly acknowledged batch only the rest costs permits (S54-16).
+        """
+        self.permits -= permits
         self.messages_out += messages
         self.entries_out += len(deliveries)
         self.bytes_out += size

@@ -22,23 +22,20 @@ class NonPersistentSubscription(Subscription):
 
     def __init__(self, topic: NonPersistentTopic, name: str) -> None:
         super().__init__(topic, name)
-        self.dropped = 0
+        self.dropped = 0  # messages that nobody had permits for
 
     def _failover_delay_ms(self) -> int | None:
         return None  # there is nothing to read again, so nothing to wait for
 
     def publish(self, entry: bytes) -> None:
         """Deliver an entry now, or drop it."""
-        consumer = self.dispatcher.pick() if self.dispatcher is not None else None
+        consumer = self.dispatcher.consumer_for(entry) if self.dispatcher is not None else None
         messages = messages_in(entry)
         if consumer is None or messages is None:
-            self.dropped += 1
+            self.dropped += messages or 0
         else:
-            consumer.deliver([Delivery(NOWHERE, entry, messages, 0, ())], messages=messages, size=len(entry))
+            delivery = Delivery(NOWHERE, entry, messages, 0, ())
+            consumer.deliver([delivery], permits=messages, messages=messages, size=len(entry))
 
     def _last_consumer_left(self) -> None:
         self.topic.forget_subscription(self)
-
-    def delete(self) -> None:
-        """Let every consumer go."""
-        self.disconnect_consumers()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pulsarium.broker.model.client import Client
@@ -13,9 +14,21 @@ from pulsarium.broker.model.errors import BrokerServiceError, ServiceNotReadyErr
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.subscription.base import Subscription
 from pulsarium.broker.model.subscription.consumer import INT_MAX, Consumer, ConsumerOptions
+from pulsarium.proto.entry import visible_metadata
 
 if TYPE_CHECKING:
     from pulsarium.broker.model.topic.persistent import PersistentTopic
+
+
+@dataclass(slots=True)
+class Expired:
+    """Entries that were too old for a subscription (B-24), as its stats show them."""
+
+    total: int = 0
+    tried_ms: int = 0  # when they were last looked for
+
+
+REPLICATED = "pulsar.replicated.subscription"
 
 
 class PersistentSubscription(Subscription):
@@ -30,11 +43,23 @@ class PersistentSubscription(Subscription):
         self.reason = Reason.NO_CONSUMER  # why nothing more was delivered, the last time it was tried
         self.resetting = False
         self.mark_delete_advanced_ms = 0
+        self.expired = Expired()
         self._mark_seen = cursor.mark_delete
+        self._told_end: set[Consumer] = set()  # who was told that the topic ended
 
     @property
     def durable(self) -> bool:  # type: ignore[override]
         return self.cursor.durable
+
+    @property
+    def replicated(self) -> bool:  # type: ignore[override]
+        """Whether its state should go to other clusters. Kept as Pulsar does, among the cursor's numbers."""
+        return REPLICATED in self.cursor.properties
+
+    def set_replicated(self, replicated: bool) -> None:
+        others = {key: value for key, value in self.cursor.properties.items() if key != REPLICATED}
+        self.cursor.properties = ({REPLICATED: 1} if replicated else {}) | others
+        self.cursor.save()
 
     # consumers
 
@@ -65,14 +90,21 @@ class PersistentSubscription(Subscription):
     def flow(self, consumer: Consumer, permits: int) -> None:
         if consumer.permits + permits > INT_MAX:
             self.dispatch()  # what there are permits for, before they wrap
+            if consumer not in self.consumers:  # that ended its connection
+                return
         super().flow(consumer, permits)
-        self.dispatch_soon()
 
     # delivering
 
     def dispatch_soon(self) -> None:
         """Deliver at the end of this turn."""
         self.topic.stores.turn.dispatch(self)
+
+    def policies_changed(self) -> None:
+        """Limits and delays may be others now."""
+        if self.dispatcher is not None:
+            self.dispatcher.policies_changed()
+            self.dispatch_soon()
 
     def dispatch(self) -> None:
         """Deliver what can be delivered now."""
@@ -82,11 +114,34 @@ class PersistentSubscription(Subscription):
             self.reason = Reason.FENCED
         else:
             self.reason = self.dispatcher.dispatch(self)
+            if self.reason is Reason.CAUGHT_UP:
+                self.check_end_of_topic()
+
+    def check_end_of_topic(self, *, again: bool = False) -> None:
+        """Tell consumers that nothing comes any more, once everything of a terminated topic is acknowledged (cmd 27).
+
+        Called where a read found the end, after acknowledgements, and with `again` for each request to terminate.
+        """
+        if self.topic.ledger.terminated is None or self.cursor.backlog():
+            return
+        for consumer in list(self.consumers):
+            if again or consumer not in self._told_end:
+                consumer.client.reached_end_of_topic(consumer.consumer_id)
+        self._told_end = set(self.consumers)
+
+    def why(self, position: Position) -> Reason:
+        """Where one entry stands: why nobody has it, or that somebody does."""
+        if self.cursor.is_acked(position):
+            return Reason.ACKNOWLEDGED
+        metadata = visible_metadata(self.topic.ledger.read_now(position))
+        if self.dispatcher is None or metadata is None:
+            return self.reason
+        return self.dispatcher.why(position, metadata)
 
     def redeliver(self, consumer: Consumer, positions: Sequence[Position] | None, epoch: int | None) -> None:
         """Deliver again; None: all that the consumer owes. A greater epoch is stamped from now on (C-09)."""
         assert self.dispatcher is not None
-        if epoch is not None and not self.dispatcher.counts_redeliveries and epoch > (consumer.epoch or 0):
+        if epoch is not None and not self.dispatcher.shares_messages and epoch > (consumer.epoch or 0):
             consumer.epoch = epoch
         self.dispatcher.redeliver(self, consumer, positions)
         self.dispatch_soon()
@@ -121,12 +176,12 @@ class PersistentSubscription(Subscription):
     @property
     def shares_messages(self) -> bool:
         """Whether several consumers get messages, so that "everything up to here" means nothing (B-16)."""
-        return self.dispatcher is not None and self.dispatcher.counts_redeliveries
+        return self.dispatcher is not None and self.dispatcher.shares_messages
 
     def acknowledged(self, properties: dict[str, int], *, save_now: bool) -> None:
         """An ACK was applied: keep it, at once when its client waits for that, and let go of unneeded ledgers."""
         if properties:
-            self.cursor.properties = properties
+            self.cursor.properties = ({REPLICATED: 1} if self.replicated else {}) | properties
         if self.cursor.mark_delete != self._mark_seen:
             self._mark_seen = self.cursor.mark_delete
             self.mark_delete_advanced_ms = self.topic.now_ms()
@@ -134,7 +189,9 @@ class PersistentSubscription(Subscription):
             self.cursor.save()
         else:
             self.cursor.save_soon()
-        self.topic.trim_soon()
+        self.check_end_of_topic()
+        if self.durable:
+            self.topic.trim_soon()
 
     # moving
 
@@ -150,20 +207,31 @@ class PersistentSubscription(Subscription):
             turn.after_commit(lambda error: done(BrokerServiceError(text)))
             return
         self.resetting = True
+        turn.after_commit(lambda error: self.reset_now(move, done))
 
-        def reset(error: Exception | None) -> None:
-            self.disconnect_consumers()
-            move()
-            if self.dispatcher is not None:
-                self.dispatcher.reset()
-            turn.after_commit(kept)
+    def reset_now(
+        self, move: Callable[[], None], done: Callable[[BrokerServiceError | None], None] = lambda error: None
+    ) -> None:
+        """The same at once, where it is no consumer who asks. Not while `resetting`."""
+        self.resetting = True
+        self._move(move)
 
         def kept(error: Exception | None) -> None:
             self.resetting = False
             done(None if error is None else BrokerServiceError(f"Error when resetting subscription: {error}"))
             self.dispatch_soon()
 
-        turn.after_commit(reset)
+        self.topic.stores.turn.after_commit(kept)
+
+    def move(self, position: Position) -> None:
+        """Begin again at `position`, for a consumer that is about to join."""
+        self._move(lambda: self.cursor.reset(position))
+
+    def _move(self, move: Callable[[], None]) -> None:
+        self.disconnect_consumers()
+        move()
+        if self.dispatcher is not None:
+            self.dispatcher.reset()
 
     def delete(self) -> None:
         """Forget the subscription and everything it acknowledged."""

@@ -6,10 +6,19 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 
 from pulsarium.broker.model.client import Client
-from pulsarium.broker.model.errors import ServiceNotReadyError, TopicHasClientsError
+from pulsarium.broker.model.errors import (
+    ConsumerBusyError,
+    MetadataError,
+    ProducerBusyError,
+    ServiceNotReadyError,
+    TopicHasClientsError,
+)
 from pulsarium.broker.model.ledger.managed_ledger import Stores
 from pulsarium.broker.model.policy.policies import Policies
 from pulsarium.broker.model.subscription.base import Subscription
+from pulsarium.broker.model.topic.deduplication import Deduplication
+from pulsarium.broker.model.topic.entry_checks import entry_checks
+from pulsarium.broker.model.topic.joining import SubscribeRate
 from pulsarium.broker.model.topic.producer import Producer, ProducerOptions
 from pulsarium.broker.model.topic.producers import Producers
 from pulsarium.proto.topic_name import TopicName
@@ -22,11 +31,15 @@ class Topic(ABC):
         self.name = name
         self.stores = stores
         self.policies = policies
-        self.producers = Producers(str(name), epoch, self._keep_epoch)
+        self.checks = entry_checks(policies, stores.config, persistent=name.is_persistent)
+        self.deduplication: Deduplication | None = None
+        self.producers = Producers(str(name), epoch, self._keep_epoch, self._producer_removed)
+        self.subscribe_rate = SubscribeRate(stores.clock, policies.subscribe_rate)
         self.closed = False  # unloaded or deleted; whoever still holds it must look the topic up again
         self.messages_in = 0
         self.bytes_in = 0
         self.created_ms = stores.clock.now_ms()
+        self.used = stores.clock.monotonic()  # when it was last known to be in use
 
     @property
     @abstractmethod
@@ -41,18 +54,61 @@ class Topic(ABC):
 
     def set_policies(self, policies: Policies) -> None:
         """They changed: what depends on them follows."""
+        if policies.subscribe_rate != self.policies.subscribe_rate:
+            self.subscribe_rate = SubscribeRate(self.stores.clock, policies.subscribe_rate)
         self.policies = policies
+        self.checks = entry_checks(policies, self.stores.config, persistent=self.name.is_persistent)
+        if policies.encryption_required:
+            self.producers.disconnect_those(lambda producer: not producer.encrypted)
+
+    def check_producer(self, *, encrypted: bool) -> None:
+        """Raise what PRODUCER is told when the topic takes no such producer now, in the order of P-01."""
+        if 0 < self.policies.max_producers <= len(self.producers):
+            raise ProducerBusyError(f"Topic '{self.name}' reached max producers limit")
+        self._check_backlog()
+        required = self.policies.encryption_required or self.stores.config.encryptionRequireOnProducer
+        if required and not encrypted:
+            raise MetadataError(f"Encryption is required in {self.name}")
+
+    def check_max_consumers(self) -> None:
+        """Raise what SUBSCRIBE is told when the topic takes no more consumers (C-13)."""
+        limit = self.policies.max_consumers
+        if 0 < limit <= sum(len(subscription.consumers) for subscription in self.subscriptions.values()):
+            raise ConsumerBusyError("Topic reached max consumers limit")
 
     def add_producer(self, client: Client, options: ProducerOptions) -> tuple[Producer, bool]:
         """Let a producer in; False when it waits for its turn (WaitForExclusive)."""
         if self.closed:
             raise ServiceNotReadyError("Topic is temporarily unavailable")
         producer = Producer(client, self, options, self.now_ms())
-        return producer, self.producers.add(producer, self.policies.max_producers)
+        return producer, self.producers.add(producer)
+
+    def _check_backlog(self) -> None:
+        """Raise what a producer is told when there is too much for consumers already."""
+        return
+
+    def touch(self) -> None:
+        """It is in use, or was until now."""
+        self.used = self.stores.clock.monotonic()
+
+    def _producer_removed(self, producer: Producer) -> None:
+        self.touch()
+        if self.deduplication is not None:
+            self.deduplication.producer_removed(producer.name)
+
+    def last_sequence_id(self, producer_name: str) -> int:
+        """The highest sequence id that came from a producer of this name; -1 without deduplication."""
+        return -1 if self.deduplication is None else self.deduplication.last_sequence_id(producer_name)
 
     @abstractmethod
     def publish(
-        self, producer: Producer, sequence_id: int, highest_sequence_id: int, messages: int, entry: bytes
+        self,
+        producer: Producer,
+        sequence_id: int,
+        highest_sequence_id: int,
+        messages: int,
+        entry: bytes,
+        is_chunk: bool = False,
     ) -> None:
         """Take an entry; `producer.persisted` or `producer.failed` answers."""
 

@@ -7,6 +7,7 @@ from urllib.parse import unquote
 from pulsarium.broker.model.cursor.managed_cursor import ManagedCursor
 from pulsarium.broker.model.ledger.managed_ledger import ManagedLedger, Stores
 from pulsarium.broker.model.ledger.position import Position
+from pulsarium.broker.model.topic.deduplication import Deduplication
 
 
 class TopicLog:
@@ -15,10 +16,17 @@ class TopicLog:
     def __init__(self, name: str, stores: Stores) -> None:
         self.ledger = ManagedLedger(name, stores)
         self.cursors: dict[str, ManagedCursor] = {}
+        self.deduplication: Deduplication | None = None
         self._stores = stores
         for cursor_name, value in stores.recovered_under(self.ledger.path):
             cursor = self.open_cursor(unquote(cursor_name), self.ledger.first_position())
             cursor.restore(value)
+
+    def reopen(self) -> None:
+        """The topic was unloaded and is loaded again."""
+        self.ledger.reopen()
+        for cursor in self.cursors.values():
+            cursor.reopen()
 
     def open_cursor(self, name: str, start: Position) -> ManagedCursor:
         """A new durable cursor."""

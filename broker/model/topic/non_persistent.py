@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from pulsarium.broker.model.client import Client
 from pulsarium.broker.model.ledger.managed_ledger import Pending, Stores
+from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.policy.policies import Policies
 from pulsarium.broker.model.subscription.non_persistent import NOWHERE, NonPersistentSubscription
 from pulsarium.broker.model.topic.base import Topic
 from pulsarium.broker.model.topic.producer import Producer
 from pulsarium.proto.topic_name import TopicName
+
+DROPPED = Position(2**64 - 1, 2**64 - 1)  # in a receipt: -1:-1 as it is sent
 
 
 class NonPersistentTopic(Topic):
@@ -25,13 +29,36 @@ class NonPersistentTopic(Topic):
         return f"Topic has {producers + consumers} connected producers/consumers"
 
     def publish(
-        self, producer: Producer, sequence_id: int, highest_sequence_id: int, messages: int, entry: bytes
+        self,
+        producer: Producer,
+        sequence_id: int,
+        highest_sequence_id: int,
+        messages: int,
+        entry: bytes,
+        is_chunk: bool = False,
     ) -> None:
-        self.messages_in += messages
-        self.bytes_in += len(entry)
-        for subscription in list(self._subscriptions.values()):  # a delivery may end a connection, and with it one
-            subscription.publish(entry)
-        producer.persisted([Pending(producer, NOWHERE, sequence_id, highest_sequence_id)])
+        where = NOWHERE
+        if self._takes_more(producer.client):
+            for subscription in list(self._subscriptions.values()):  # a delivery may end a connection, and with it one
+                subscription.publish(entry)
+        else:
+            where = DROPPED
+            producer.dropped += messages
+        producer.persisted([Pending(producer, where, sequence_id, highest_sequence_id)])
+
+    def _takes_more(self, client: Client) -> bool:
+        """Whether a connection has not sent too much at once (maxConcurrentNonPersistentMessagePerConnection).
+
+        Here a message is passed on before the next is looked at, so what came together counts as concurrent. Where
+        Pulsar would stop reading until all is answered (maxPendingPublishRequestsPerConnection) it starts anew.
+        """
+        config = self.stores.config
+        if client.unstored > config.maxConcurrentNonPersistentMessagePerConnection:
+            return False
+        client.unstored += 1
+        if client.unstored >= config.maxPendingPublishRequestsPerConnection:
+            client.unstored = 0
+        return True
 
     def subscribe(self, name: str) -> NonPersistentSubscription:
         """The subscription of this name, made when there is none."""
@@ -41,9 +68,9 @@ class NonPersistentTopic(Topic):
         return found
 
     def unsubscribe(self, name: str) -> None:
-        subscription = self._subscriptions.pop(name, None)
-        if subscription is not None:  # it is gone with its last consumer
-            subscription.delete()
+        subscription = self._subscriptions.get(name)
+        if subscription is not None:
+            subscription.disconnect_consumers()  # it goes with the last
 
     def forget_subscription(self, subscription: NonPersistentSubscription) -> None:
         """It lost its last consumer."""

@@ -2,23 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from pulsarium.broker.model.errors import PersistenceError, SubscriptionNotFoundError
-from pulsarium.broker.model.ledger.interceptors import EntryStamps
-from pulsarium.broker.model.ledger.managed_ledger import LedgerFencedError, Stores
+from pulsarium.broker.model.errors import (
+    NamingError,
+    NotAllowedError,
+    PersistenceError,
+    SubscriptionNotFoundError,
+    TopicTerminatedError,
+)
+from pulsarium.broker.model.ledger.interceptors import INDEX_PROPERTY, EntryStamps
+from pulsarium.broker.model.ledger.managed_ledger import LedgerFencedError, LedgerTerminatedError, Stores
 from pulsarium.broker.model.ledger.position import EARLIEST, LATEST, Position
 from pulsarium.broker.model.policy.policies import Policies
 from pulsarium.broker.model.subscription.persistent import PersistentSubscription
 from pulsarium.broker.model.topic.base import Topic
-from pulsarium.broker.model.topic.producer import Producer
-from pulsarium.proto.entry import parse_broker_metadata, parse_metadata, with_broker_metadata
-from pulsarium.proto.errors import EntryError
+from pulsarium.broker.model.topic.deduplication import DEDUPLICATION_CURSOR, deduplication_of
+from pulsarium.broker.model.topic.joining import check_new_subscription
+from pulsarium.broker.model.topic.producer import Producer, ProducerOptions
+from pulsarium.broker.model.upkeep.age import published_before
+from pulsarium.broker.model.upkeep.backlog_quota import refuse_producers
+from pulsarium.broker.model.upkeep.expiry import check_ttl
+from pulsarium.broker.model.upkeep.trimming import Trimmer
+from pulsarium.proto.entry import parse_metadata, with_broker_metadata
 from pulsarium.proto.topic_name import TopicName
 
 if TYPE_CHECKING:
+    from pulsarium.broker.model.client import Client
     from pulsarium.broker.model.cursor.managed_cursor import ManagedCursor
+    from pulsarium.broker.model.ledger.managed_ledger import Publication
     from pulsarium.broker.model.topic.log import TopicLog
 
 
@@ -33,36 +45,73 @@ class PersistentTopic(Topic):
         self.ledger.on_confirmed = self._confirmed
         self._subscriptions: dict[str, PersistentSubscription] = {}
         self._parked: dict[str, Position] = {}  # where SEEK left readers that have not come back yet
-        self._trimming = False
+        self.trimmer = Trimmer(self)
+        self.ledger.on_rolled = self._rolled
         self._stamps = EntryStamps(stores.config, stores.clock)
-        if self._stamps and self.ledger.last_confirmed.entry_id >= 0:
+        if self._stamps and self.ledger.is_valid(self.ledger.last_confirmed):
             self._stamps.go_on_after(self.ledger.read_now(self.ledger.last_confirmed))
+        elif self._stamps:
+            self._stamps.go_on_from(self.ledger.properties.get(INDEX_PROPERTY, ""))
         for cursor in log.cursors.values():
-            self._subscribe_cursor(cursor)
+            if cursor.name != DEDUPLICATION_CURSOR:
+                self._subscribe_cursor(cursor)
+        self.deduplication = deduplication_of(self)
+        check_ttl(self)
 
     @property
     def subscriptions(self) -> dict[str, PersistentSubscription]:
         return self._subscriptions
+
+    def set_policies(self, policies: Policies) -> None:
+        before = self.policies
+        super().set_policies(policies)
+        self.deduplication = deduplication_of(self)
+        if policies.message_ttl_seconds != before.message_ttl_seconds:
+            check_ttl(self)
+        for subscription in self._subscriptions.values():
+            subscription.policies_changed()
+
+    def _check_backlog(self) -> None:
+        refuse_producers(self)
 
     def _keep_epoch(self, epoch: int) -> None:
         self.ledger.set_properties({EPOCH_PROPERTY: str(epoch)})
 
     # publishing
 
+    def add_producer(self, client: Client, options: ProducerOptions) -> tuple[Producer, bool]:
+        if self.ledger.terminated is not None:
+            raise TopicTerminatedError(TERMINATED)
+        return super().add_producer(client, options)
+
     def publish(
-        self, producer: Producer, sequence_id: int, highest_sequence_id: int, messages: int, entry: bytes
+        self,
+        producer: Producer,
+        sequence_id: int,
+        highest_sequence_id: int,
+        messages: int,
+        entry: bytes,
+        is_chunk: bool = False,
     ) -> None:
-        self.messages_in += messages
-        self.bytes_in += len(entry)
+        publication: Publication = producer
+        if self.deduplication is not None:
+            admitted = self.deduplication.admit(producer, sequence_id, highest_sequence_id, entry, is_chunk)
+            if admitted is None:
+                return
+            publication = admitted
         if self._stamps:
             entry = with_broker_metadata(entry, self._stamps.next(messages))
         try:
-            self.ledger.append(entry, producer, sequence_id, highest_sequence_id)
+            self.ledger.append(entry, publication, sequence_id, highest_sequence_id)
         except LedgerFencedError:
             raise PersistenceError("The topic failed to store messages; look it up again") from None
+        except LedgerTerminatedError:
+            raise TopicTerminatedError(LEDGER_TERMINATED) from None
 
     def _confirmed(self) -> None:
         """New entries are visible."""
+        if self.deduplication is not None:
+            self.deduplication.snapshot_when_full()
         turn = self.stores.turn
         for subscription in self._subscriptions.values():
             if subscription.dispatcher is not None:
@@ -77,27 +126,40 @@ class PersistentTopic(Topic):
         earliest: bool,
         rollback_seconds: int = 0,
         properties: dict[str, str] | None = None,
-        replicated: bool | None = None,
+        replicated: bool = False,
     ) -> PersistentSubscription:
         """The durable subscription of this name; made at the earliest or latest position when there is none.
 
-        `rollback_seconds` makes it begin with the first message of that age (C-08).
+        `rollback_seconds` makes it begin with the first message of that age (C-08), and one that is there begin again.
         """
         found = self._subscriptions.get(name)
         if found is not None:
+            if not found.durable:
+                raise NotAllowedError("NonDurable subscription with the same name already exists.")
+            if replicated:
+                found.set_replicated(True)
+            if rollback_seconds and not found.resetting:
+                found.move(self.position_at(self.now_ms() - rollback_seconds * 1000))
             return found
+        check_new_subscription(self)
+        _check_name(name)
         start = self.ledger.first_position() if earliest else self.ledger.last_confirmed
         if rollback_seconds:
             start = self._before_age(rollback_seconds)
         cursor = self.log.open_cursor(name, start)
         cursor.cursor_properties = properties or {}
-        cursor.save()
         subscription = self._subscribe_cursor(cursor)
-        subscription.replicated = replicated
+        subscription.set_replicated(replicated)
         return subscription
 
     def open_reader(
-        self, name: str, start: Position | None, *, earliest: bool, rollback_seconds: int = 0
+        self,
+        name: str,
+        start: Position | None,
+        *,
+        earliest: bool,
+        rollback_seconds: int = 0,
+        properties: dict[str, str] | None = None,
     ) -> PersistentSubscription:
         """A non-durable subscription, which is forgotten with its last consumer.
 
@@ -105,7 +167,11 @@ class PersistentTopic(Topic):
         """
         found = self._subscriptions.get(name)
         if found is not None:
+            if found.durable:
+                raise NotAllowedError("Durable subscription with the same name already exists.")
             return found
+        check_new_subscription(self)
+        _check_name(name)
         ledger = self.ledger
         if name in self._parked:
             mark = self._parked.pop(name)
@@ -117,7 +183,9 @@ class PersistentTopic(Topic):
             mark = ledger.first_position()
         else:
             mark = ledger.previous(ledger.clamp(start))
-        return self._subscribe_cursor(self.log.reader_cursor(name, mark))
+        cursor = self.log.reader_cursor(name, mark)
+        cursor.cursor_properties = properties or {}
+        return self._subscribe_cursor(cursor)
 
     def _subscribe_cursor(self, cursor: ManagedCursor) -> PersistentSubscription:
         subscription = self._subscriptions[cursor.name] = PersistentSubscription(self, cursor)
@@ -127,11 +195,11 @@ class PersistentTopic(Topic):
         """A non-durable subscription lost its last consumer; a seek leaves its mark for the one that comes back."""
         if self._subscriptions.get(subscription.name) is subscription:
             del self._subscriptions[subscription.name]
+            self.touch()
             if subscription.resetting:
                 self.stores.turn.after_commit(lambda error: self._park(subscription))
             else:
                 self._parked.pop(subscription.name, None)
-            self.trim_soon()
 
     def _park(self, subscription: PersistentSubscription) -> None:
         self._parked[subscription.name] = subscription.cursor.mark_delete
@@ -143,6 +211,7 @@ class PersistentTopic(Topic):
             raise SubscriptionNotFoundError(f"Subscription {name} not found")
         subscription.delete()
         self.log.forget_cursor(name)
+        self.touch()
         self.trim_soon()
 
     # positions
@@ -150,7 +219,7 @@ class PersistentTopic(Topic):
     def last_message(self) -> tuple[Position, int]:
         """Where the last message stands, with its batch index (-1 when it is no batch); -1:-1 on an empty topic."""
         last = self.ledger.last_confirmed
-        if last.entry_id < 0:
+        if not self.ledger.is_valid(last):  # there was none yet, or it was trimmed
             return EARLIEST, -1
         metadata = parse_metadata(self.ledger.read_now(last))
         if metadata.HasField("num_messages_in_batch"):
@@ -168,33 +237,43 @@ class PersistentTopic(Topic):
 
     # life
 
+    def terminate(self) -> Position:
+        """Take no more messages (B-33); where the last one stands. Once that is kept, producers are disconnected and
+        consumers without a backlog are told, again with each further call."""
+        last = self.ledger.terminate()
+        self.stores.turn.after_commit(self._terminated)
+        return last
+
+    def _terminated(self, error: Exception | None) -> None:
+        if error is None:
+            self.producers.refuse_waiting(TopicTerminatedError(TERMINATED))
+            self.producers.disconnect()
+            for subscription in list(self._subscriptions.values()):  # a reader's goes with its connection
+                subscription.check_end_of_topic(again=True)
+
     def trim_soon(self) -> None:
         """Let go of ledgers that every subscription has consumed, at the end of the turn."""
-        if not self._trimming and len(self.ledger.ledgers) > 1:
-            self._trimming = True
-            self.stores.turn.after_commit(lambda error: self._trim())
+        self.trimmer.soon()
 
-    def _trim(self) -> None:
-        """Ledgers that somebody may still read stay: those of readers too, and all where there is no subscription."""
-        self._trimming = False
-        cursors = [each.cursor for each in self._subscriptions.values()]
-        if any(cursor.durable for cursor in cursors):
-            self.ledger.trim(min(cursor.mark_delete for cursor in cursors))
+    def _rolled(self) -> None:
+        """A ledger ended. Where no subscription is durable the periodic check lets go of it, as in Pulsar."""
+        if self.log.cursors:
+            self.trim_soon()
+
+    def ledgers_going(self, last: Position) -> None:
+        """Entries up to `last` are deleted: the index of messages goes on all the same."""
+        if self._stamps and last >= self.ledger.last_confirmed:
+            self.ledger.properties[INDEX_PROPERTY] = str(self._stamps.index)
 
 
+def _check_name(subscription: str) -> None:
+    if subscription == DEDUPLICATION_CURSOR:
+        raise NamingError("Subscription with reserved subscription name attempted")
+
+
+TERMINATED = "Topic was already terminated"
+LEDGER_TERMINATED = (  # what a SEND is told that comes between the request and CLOSE_PRODUCER
+    "org.apache.bookkeeper.mledger.ManagedLedgerException$ManagedLedgerTerminatedException: "
+    "Managed ledger was already terminated"
+)
 EPOCH_PROPERTY = "pulsar.topic.epoch"
-
-
-def published_before(time_ms: int) -> Callable[[bytes], bool]:
-    """Whether an entry is older than that."""
-
-    def matches(entry: bytes) -> bool:
-        stamp = parse_broker_metadata(entry)
-        if stamp is not None and stamp.HasField("broker_timestamp"):
-            return stamp.broker_timestamp < time_ms
-        try:
-            return parse_metadata(entry).publish_time < time_ms
-        except EntryError:  # as in Pulsar
-            return False
-
-    return matches

@@ -24,10 +24,8 @@ class ProducerOptions:
     producer_id: int
     request_id: int
     name: str
-    generated_name: bool = False
     encrypted: bool = False
     access_mode: int = pb.Shared
-    epoch: int = 0
     topic_epoch: int | None = None
     schema_version: bytes = b""
     metadata: dict[str, str] = field(default_factory=dict)
@@ -42,9 +40,8 @@ class Producer:
         "client",
         "closed",
         "connected_ms",
+        "dropped",
         "encrypted",
-        "epoch",
-        "generated_name",
         "messages_in",
         "metadata",
         "name",
@@ -61,27 +58,41 @@ class Producer:
         self.producer_id = options.producer_id
         self.request_id = options.request_id
         self.name = options.name
-        self.generated_name = options.generated_name
         self.encrypted = options.encrypted
         self.access_mode = options.access_mode
-        self.epoch = options.epoch
         self.topic_epoch = options.topic_epoch
         self.schema_version = options.schema_version
         self.metadata = options.metadata
         self.connected_ms = now_ms
         self.messages_in = 0
         self.bytes_in = 0
+        self.dropped = 0  # messages that came too fast for a non-persistent topic
         self.closed = False
 
-    def publish(self, sequence_id: int, highest_sequence_id: int, messages: int, entry: bytes) -> None:
+    @property
+    def last_sequence_id(self) -> int:
+        """What PRODUCER_SUCCESS says that the topic has already."""
+        return self.topic.last_sequence_id(self.name)
+
+    def publish(
+        self, sequence_id: int, highest_sequence_id: int, messages: int, entry: bytes, is_chunk: bool = False
+    ) -> None:
         """SEND: check the entry and hand it to the topic."""
         if checksum_matches(entry) is False:
             self.refuse(pb.ChecksumError, "Checksum failed on the broker", sequence_id, highest_sequence_id)
             return
-        self.messages_in += messages
-        self.bytes_in += len(entry)
+        topic = self.topic
+        checks, size = topic.checks, len(entry)
         try:
-            self.topic.publish(self, sequence_id, highest_sequence_id, messages, entry)
+            if checks is not None:
+                checks.check_encryption(entry)
+            self.messages_in += messages
+            self.bytes_in += size
+            topic.messages_in += messages
+            topic.bytes_in += size
+            if checks is not None:
+                checks.check_limits(entry, is_chunk)
+            topic.publish(self, sequence_id, highest_sequence_id, messages, entry, is_chunk)
         except BrokerServiceError as error:
             self.refuse(error.code, error.text, sequence_id, highest_sequence_id)
 

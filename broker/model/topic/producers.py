@@ -19,27 +19,31 @@ from pulsarium.proto.generated import PulsarApi_pb2 as pb
 class Producers:
     """Lets producers in one by one, all together, or makes them wait.
 
-    `keep_epoch` stores the topic epoch, which counts the exclusive owners that there were.
+    `keep_epoch` stores the topic epoch, which counts the exclusive owners that there were; `removed` hears of each
+    producer that was in and is no more.
     """
 
-    def __init__(self, topic: str, epoch: int | None, keep_epoch: Callable[[int], None]) -> None:
+    def __init__(
+        self,
+        topic: str,
+        epoch: int | None,
+        keep_epoch: Callable[[int], None],
+        removed: Callable[[Producer], None] = lambda producer: None,
+    ) -> None:
         self.by_name: dict[str, Producer] = {}
         self.waiting: deque[Producer] = deque()
         self.epoch = epoch
         self._exclusive: str | None = None
         self._topic = topic
         self._keep_epoch = keep_epoch
+        self._removed = removed
 
-    def add(self, producer: Producer, limit: int = 0) -> bool:
-        """Let a producer in; False when it has to wait for its turn. Raises what it is told when it may not come in.
-
-        `limit` is maxProducersPerTopic; 0: none.
-        """
-        if 0 < limit <= len(self.by_name):
-            raise ProducerBusyError(f"Topic '{self._topic}' reached max producers limit")
+    def add(self, producer: Producer) -> bool:
+        """Let a producer in; False when it has to wait for its turn. Raises what it is told when it may not come in."""
         if producer.access_mode == pb.Shared:
             if self._exclusive is not None or self.waiting:
                 raise ProducerBusyError(f"Topic has an existing exclusive producer: {self._exclusive or 'null'}")
+            producer.topic_epoch = self.epoch
         elif producer.access_mode == pb.WaitForExclusive and self.by_name:
             self.waiting.append(producer)
             return False
@@ -59,17 +63,21 @@ class Producers:
 
     def _throw_out(self) -> None:
         """Fence everybody: waiters are told, producers are not (their next SEND closes their connection)."""
-        waiting, self.waiting = self.waiting, deque()
-        for waiter in waiting:
-            fenced = ProducerFencedError("Fenced out")
-            waiter.client.error(waiter.request_id, fenced.code, fenced.java_text)
-            waiter.closed = True
-            waiter.client.forget_producer(waiter.producer_id)
+        self.refuse_waiting(ProducerFencedError("Fenced out"))
         for producer in self.by_name.values():
             producer.closed = True
             producer.client.forget_producer(producer.producer_id)
+            self._removed(producer)
         self.by_name.clear()
         self._exclusive = None
+
+    def refuse_waiting(self, error: BrokerServiceError) -> None:
+        """Those that wait for their turn will never have it."""
+        waiting, self.waiting = self.waiting, deque()
+        for waiter in waiting:
+            waiter.client.error(waiter.request_id, error.code, error.java_text)
+            waiter.closed = True
+            waiter.client.forget_producer(waiter.producer_id)
 
     def _own(self, producer: Producer) -> None:
         wanted, current = producer.topic_epoch, self.epoch
@@ -97,6 +105,7 @@ class Producers:
         if self.by_name.get(producer.name) is not producer:
             return  # a waiter keeps its place in the queue until it would be its turn, as in Pulsar
         del self.by_name[producer.name]
+        self._removed(producer)
         if self.by_name:
             return
         self._exclusive = None
@@ -116,12 +125,17 @@ class Producers:
 
     def disconnect(self) -> None:
         """Tell everybody that the broker closed them (CLOSE_PRODUCER)."""
-        for producer in [*self.waiting, *self.by_name.values()]:
-            producer.closed = True
-            producer.client.close_producer(producer.producer_id)
+        for waiter in self.waiting:
+            waiter.closed = True
+            waiter.client.close_producer(waiter.producer_id)
         self.waiting.clear()
-        self.by_name.clear()
-        self._exclusive = None
+        self.disconnect_those(lambda producer: True)
+
+    def disconnect_those(self, unwanted: Callable[[Producer], bool]) -> None:
+        """The same for some of those that are in."""
+        for producer in [each for each in self.by_name.values() if unwanted(each)]:
+            producer.client.close_producer(producer.producer_id)
+            self.remove(producer)
 
     def __len__(self) -> int:
         return len(self.by_name)

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from pulsarium.broker.model.errors import NotAllowedError, ServiceNotReadyError, TopicNotFoundError
 from pulsarium.broker.model.ledger.managed_ledger import Stores
 from pulsarium.broker.model.namespace.metadata import Metadata
-from pulsarium.broker.model.policy.policies import Policies
-from pulsarium.broker.model.policy.resolve import resolve
+from pulsarium.broker.model.policy.policies import AutoCreation, Policies
+from pulsarium.broker.model.policy.resolve import auto_creation, resolve
 from pulsarium.broker.model.schema.registry import SchemaRegistry
 from pulsarium.broker.model.topic.base import Topic
 from pulsarium.broker.model.topic.log import TopicLog
@@ -91,11 +91,8 @@ class Topics:
         return self._load(name)
 
     def may_auto_create(self, name: TopicName) -> bool:
-        """Whether a client may bring a topic into being (allowAutoTopicCreation, or the namespace's own word)."""
-        override = self._metadata.namespaces[str(name.namespace_name)].get("autoTopicCreationOverride")
-        if override is not None:
-            return bool(override["allowAutoTopicCreation"])
-        return self._stores.config.allowAutoTopicCreation
+        """Whether a client may bring a topic into being (B-40)."""
+        return self._auto_creation(name).allowed
 
     def partitions_for_client(self, name: TopicName, *, create: bool) -> int | None:
         """What PARTITIONED_METADATA answers: 0 for a topic without partitions, or one that a client may make so.
@@ -107,11 +104,15 @@ class Topics:
             return partitions
         if not create or not self.may_auto_create(name):
             return None
-        config = self._stores.config
-        if name.partition_index < 0 and config.allowAutoTopicCreationType == "partitioned":
-            self._metadata.put_partitioned(name, config.defaultNumPartitions)
-            return config.defaultNumPartitions
-        return 0
+        partitions = self._auto_creation(name).partitions
+        if name.partition_index >= 0 or not partitions:
+            return 0
+        self._metadata.put_partitioned(name, partitions)
+        return partitions
+
+    def _auto_creation(self, name: TopicName) -> AutoCreation:
+        namespace = self._metadata.namespaces[str(name.namespace_name)]
+        return auto_creation(self._stores.config, namespace)
 
     # policies
 
@@ -119,12 +120,14 @@ class Topics:
         """What holds for a topic, which need not exist."""
         metadata = self._metadata
         namespace = metadata.namespaces.get(str(name.namespace_name), {})
-        return resolve(self._stores.config, namespace, metadata.topic_policies.get(str(name.partitioned_name), {}))
+        return resolve(self._stores.config, namespace, metadata.topic_policies_of(name))
 
     def _policies_changed(self, namespace: str) -> None:
         for topic in self.loaded.values():
             if str(topic.name.namespace_name) == namespace:
-                topic.set_policies(self.policies_of(topic.name))
+                policies = self.policies_of(topic.name)
+                if policies != topic.policies:
+                    topic.set_policies(policies)
 
     # life
 
@@ -142,7 +145,7 @@ class Topics:
                 if is_new:
                     self.watchers.created(str(name))
             else:
-                log.ledger.reopen()
+                log.reopen()
             log.ledger.on_fenced = lambda: self.unload(name)  # clients come back to a topic that is loaded anew
             topic = PersistentTopic(name, self._stores, self.policies_of(name), log)
         else:
@@ -171,6 +174,7 @@ class Topics:
             self.watchers.deleted(str(name))
         if name.partition_index < 0:
             self._schemas.delete(name)
+            self._metadata.forget_topic_policies(name)
 
     def create_partitions(self, name: TopicName, partitions: int, properties: dict[str, str] | None = None) -> None:
         """Make a partitioned topic, or give one more partitions, with the subscriptions that the first one has."""
@@ -189,8 +193,8 @@ class Topics:
         return [each.name for each in topic.subscriptions.values() if each.durable] if topic is not None else []
 
     def save(self) -> None:
-        """Keep every cursor's position now."""
+        """The broker stops: close every cursor."""
         for log in self._logs.values():
             if log is not None:
                 for cursor in log.cursors.values():
-                    cursor.save_if_due()
+                    cursor.close()

@@ -44,7 +44,7 @@ def test_every_route_is_pulsars_or_known_to_be_our_own() -> None:
 def test_what_is_absent_is_what_is_not_built() -> None:
     built = {route for route, _ in all_routes()}
     absent = absent_routes(built)
-    assert Route("POST", "/admin/v2/persistent/{tenant}/{namespace}/{topic}/terminate") in absent
+    assert Route("PUT", "/admin/v2/persistent/{tenant}/{namespace}/{topic}/compaction") in absent
     assert not {(each.method, anonymous(each.path)) for each in absent} & {
         (each.method, anonymous(each.path)) for each in built
     }
@@ -85,6 +85,16 @@ FIELDS = [
     "autoTopicCreationOverride",
     "retention_policies",
     "deleted",
+    "retentionTimeInMinutes",
+    "limitSize",
+    "policy",
+    "tickTime",
+    "inactiveTopicDeleteMode",
+    "allowAutoTopicCreation",
+    "topicType",
+    "clusterSubscribeRate",
+    "backlog_quota_map",
+    "destination_storage",
 ]
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
@@ -101,6 +111,7 @@ VALUES = st.recursive(
 TYPES = ["application/json", "application/vnd.partitioned-topic-metadata+json", "text/plain", ""]
 PARTS = st.sampled_from(["public", "default", "t", "p", "p-partition-0", "s", "standalone", "nope", "0x0_0x1"])
 FLAGS = ["force", "bundle", "mode", "key", "filter", "perPartition", "getEarliestTimeInBacklog", "listenerName"]
+FLAGS += ["applied", "isGlobal", "messageTTL", "backlogQuotaType"]
 UNEXPECTED_BY_PULSAR_TOO = "\n --- An unexpected error occurred in the server ---"
 
 

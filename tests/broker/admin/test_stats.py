@@ -161,6 +161,7 @@ async def test_sizes_and_backlogs() -> None:
         assert (shared["type"], "activeConsumerName" in shared) == ("Shared", False)
         assert (exclusive["type"], exclusive["activeConsumerName"]) == ("Exclusive", "")
         assert shared["nonContiguousDeletedMessagesRanges"] == 2
+        assert shared["nonContiguousDeletedMessagesRangesSerializedSize"] == 6  # of one ledger, in one word
         assert (shared["unackedMessages"], exclusive["unackedMessages"]) == (2, 0)
         (consumer,) = shared["consumers"]
         assert (consumer["availablePermits"], consumer["unackedMessages"]) == (0, 2)

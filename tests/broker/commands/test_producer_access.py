@@ -133,3 +133,27 @@ async def test_the_epoch_outlives_the_broker(autojump_clock: object) -> None:
             await wire.aclose()
     async with serving(storage=store) as bed:
         assert (await producer(await bed.connect(), "a", pb.Exclusive)).topic_epoch == 3
+
+
+@pytest.mark.req("P-03", "P-04")
+async def test_a_waiter_that_asks_again_is_told_that_it_is_there(bed: Bed, wire: Wire) -> None:
+    await producer(wire, "first", pb.Exclusive)
+    waiter = await bed.connect()
+    await producer(waiter, "w", pb.WaitForExclusive)
+    code, text = await refused_producer(waiter, producer_name="w", producer_access_mode=pb.WaitForExclusive)
+    assert (code, text) == (pb.ServiceNotReady, "Producer is already present on the connection")
+    assert not (await producer(waiter, "w", pb.WaitForExclusive, producer_id=1)).producer_ready
+    await wire.aclose()
+    assert (await waiter.expect(Type.PRODUCER_SUCCESS)).request_id == 1
+
+
+@pytest.mark.req("P-04")
+async def test_shared_producers_hear_the_epoch_of_the_last_owner(bed: Bed, wire: Wire) -> None:
+    await producer(wire, "first", pb.Exclusive)
+    await wire.ask(Type.CLOSE_PRODUCER, producer_id=0)
+    assert (await producer(wire, "a", pb.Shared)).topic_epoch == 0
+    assert (await producer(wire, "b", pb.Shared, producer_id=1)).topic_epoch == 0
+    assert not (await producer(wire, "b", pb.Shared, producer_id=1)).HasField("topic_epoch")  # a repeated request
+    bed.broker.topics.unload(TopicName.parse(TOPIC))
+    await wire.rest()
+    assert (await producer(wire, "a", pb.Shared)).topic_epoch == 0

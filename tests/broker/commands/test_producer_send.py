@@ -172,11 +172,12 @@ async def test_a_failed_commit_is_told_and_its_entries_are_nowhere(autojump_cloc
         store.holding = True
         await wire.write(wire.sends(plain(b"lost")))
         await wire.quiet()
-        await wire.write(wire.sends(plain(b"behind it")))  # its commit is on its way already
+        await wire.write(wire.sends(plain(b"behind it")))  # its commit is on its way already, and fails with the first
         await wire.quiet()
         store.fail()
-        error = await wire.expect(Type.SEND_ERROR)
-        assert (error.sequence_id, error.error) == (0, pb.PersistenceError)
+        errors = [await wire.expect(Type.SEND_ERROR) for _ in range(2)]
+        assert [error.sequence_id for error in errors] == [0, 1]
+        assert {error.error for error in errors} == {pb.PersistenceError}
         closed = {(await wire.next()).command.type for _ in range(2)}
         assert closed == {Type.CLOSE_PRODUCER, Type.CLOSE_CONSUMER}  # the client sends again what has no receipt
         store.release()

@@ -107,7 +107,7 @@ async def test_a_subscription_that_may_not_be_created(autojump_clock: object) ->
         wire = await bed.connect()
         code, text = await refused_consumer(wire)
         assert code == pb.SubscriptionNotFound
-        assert text == "Subscription sub does not exist"
+        assert text == "Subscription does not exist"
         await wire.subscribe(name="reader", durable=False)
         await wire.subscribe(topic=LOOSE, consumer_id=1)
         topic_of(bed).subscribe("sub", earliest=True)
@@ -118,7 +118,10 @@ async def test_a_subscription_that_may_not_be_created(autojump_clock: object) ->
 async def test_compacted_reading_is_for_one_consumer_of_a_stored_topic(wire: Wire) -> None:
     refusal = (pb.NotAllowedError, "readCompacted only allowed on failover or exclusive subscriptions")
     assert await refused_consumer(wire, type=Shared, read_compacted=True) == refusal
-    assert await refused_consumer(wire, topic=LOOSE, read_compacted=True) == refusal
+    assert await refused_consumer(wire, type=KeyShared, read_compacted=True) == refusal
+    loose = (pb.NotAllowedError, "readCompacted only valid on persistent topics")
+    for loose_type in (Exclusive, Shared):
+        assert await refused_consumer(wire, type=loose_type, topic=LOOSE, read_compacted=True) == loose
     await wire.subscribe(read_compacted=True)
     await wire.subscribe(name="other", type=Failover, consumer_id=1, read_compacted=True)
 
@@ -149,14 +152,16 @@ async def test_types_may_be_disabled(autojump_clock: object) -> None:
     async with serving(Config(subscriptionTypesEnabled=frozenset({"Exclusive"}))) as bed:
         wire = await bed.connect()
         code, text = await refused_consumer(wire, type=Shared)
-        assert (code, text) == (pb.NotAllowedError, f"Topic[{TOPIC}] doesn't support Shared sub type!")
+        assert (code, text) == (pb.NotAllowedError, f"Topic[{{{TOPIC}}}] doesn't support Shared sub type!")
         await wire.subscribe()
 
 
-async def test_key_shared_is_refused_until_it_is_built(wire: Wire) -> None:
-    code, _ = await refused_consumer(wire, type=KeyShared)
-    assert code == pb.NotAllowedError
-    await wire.alive()
+async def test_key_shared_may_be_disabled(autojump_clock: object) -> None:
+    async with serving(Config(subscriptionKeySharedEnable=False)) as bed:
+        wire = await bed.connect()
+        disabled = "Key_Shared subscription is disabled by broker."
+        assert await refused_consumer(wire, type=KeyShared) == (pb.NotAllowedError, disabled)
+        await wire.subscribe(type=Shared)
 
 
 @pytest.mark.req("B-36")

@@ -160,3 +160,40 @@ async def test_a_subscription_may_begin_in_the_past(bed: Bed, wire: Wire) -> Non
             if durable:
                 await wire.subscribe(name=f"s{number}", consumer_id=number)
                 await wire.ask(Type.UNSUBSCRIBE, consumer_id=number)
+
+
+@pytest.mark.req("C-08")
+async def test_a_subscription_that_is_there_begins_again(bed: Bed, wire: Wire) -> None:
+    now = bed.broker.clock.now_ms()
+    await wire.producer()
+    await wire.publish(*[plain(b"%d" % age, publish_time=now - age * 1000) for age in (300, 200, 100)])
+    await wire.subscribe(type=Shared)
+    await wire.flow()
+    await wire.quiet()
+    await wire.write(
+        wire.numbered(
+            Type.SUBSCRIBE,
+            topic=TOPIC,
+            subscription="sub",
+            subType=Shared,
+            consumer_id=1,
+            start_message_rollback_duration_sec=250,
+        )
+    )
+    assert (await wire.expect(Type.CLOSE_CONSUMER)).consumer_id == 0
+    await wire.expect(Type.SUCCESS)
+    await wire.flow(consumer_id=1)
+    assert await wire.payloads(2) == [b"200", b"100"]
+    await wire.quiet()
+
+
+@pytest.mark.req("C-07", "B-14")
+async def test_what_a_reader_had_is_there_for_the_next(bed: Bed, wire: Wire, five: list[Position]) -> None:
+    bed.broker.topics.unload(TopicName.parse(TOPIC))  # so that the ledger is closed
+    await wire.expect(Type.CLOSE_PRODUCER)
+    for _ in range(3):
+        await wire.subscribe(durable=False, start_message_id=EARLIEST)
+        await wire.flow()
+        assert [message.position for message in await wire.messages(5)] == five
+        await wire.ack(*five)
+        await wire.ask(Type.CLOSE_CONSUMER, consumer_id=0)

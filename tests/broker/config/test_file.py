@@ -60,6 +60,7 @@ def test_the_recorded_settings(tmp_path: Path) -> None:
         exposingBrokerEntryMetadataToClientEnabled=True,
         forceDeleteTenantAllowed=True,
         forceDeleteNamespaceAllowed=True,
+        brokerDeleteInactiveTopicsEnabled=False,
         managedLedgerDefaultMarkDeleteRateLimit=0.1,
     )
     assert config.appends_index

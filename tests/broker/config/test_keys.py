@@ -31,7 +31,25 @@ def test_every_default_can_be_written_in_a_file(key: Key) -> None:
 
 @pytest.mark.parametrize("key", KEYS, ids=lambda key: key.name)
 def test_every_type_can_be_read(key: Key) -> None:
-    assert key.type in (bool, int, str, str | None, float | None, frozenset[str], tuple[str, ...])
+    assert key.type in (bool, int, int | None, float, float | None, str, str | None, frozenset[str], tuple[str, ...])
+
+
+@pytest.mark.req("S423-62")
+def test_skipping_messages_has_no_key_of_its_own() -> None:
+    assert [key.name for key in KEYS if "skip" in key.name.lower()] == []
+
+
+@pytest.mark.req("S423-62", "S423-68", "S423-69", "S423-71")
+def test_the_keys_that_govern_kept_cursors_have_pulsars_defaults() -> None:
+    config = Config()
+    assert config.managedLedgerMaxUnackedRangesToPersist == 10_000
+    assert config.managedLedgerMaxBatchDeletedIndexToPersist == 10_000
+    assert config.managedLedgerPersistIndividualAckAsLongArray is True
+    assert config.managedLedgerUnackedRangesOpenCacheSetEnabled is True
+    assert config.managedLedgerMaxUnackedRangesToPersistInMetadataStore == 1_000
+    assert (config.managedCursorInfoCompressionType, config.managedLedgerInfoCompressionType) == ("NONE", "NONE")
+    assert config.managedCursorInfoCompressionThresholdInBytes == 16_384
+    assert config.managedLedgerInfoCompressionThresholdInBytes == 16_384
 
 
 def test_the_frame_limit_follows_the_message_limit() -> None:

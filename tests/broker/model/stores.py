@@ -21,7 +21,7 @@ def cluster_of(storage: Storage | None = None, **config: Any) -> Cluster:
     return Cluster(Config(**config), PIP, storage or HeldStorage())
 
 
-@dataclass
+@dataclass(eq=False)  # each is itself, as a producer is
 class Publisher:
     """Remembers what became of its entries."""
 

@@ -28,9 +28,9 @@ async def ask(call: Callable[..., None], *arguments: object) -> Any:
     return answers[0]
 
 
-def batch_of(ledger_id: int, first: int, *entries: bytes, **metadata: bytes | None) -> Batch:
+def batch_of(ledger_id: int, first: int, *entries: bytes, era: int = 0, **metadata: bytes | None) -> Batch:
     """A batch with one run, and metadata by name."""
-    return Batch({ledger_id: [Run(first, list(entries))]} if entries else {}, dict(metadata))
+    return Batch({ledger_id: [Run(first, list(entries))]} if entries else {}, dict(metadata), era=era)
 
 
 @contextmanager

@@ -26,6 +26,7 @@ class Hook:
         self.hold_at: PersistPoint | None = None
         self.released = threading.Event()
         self.failures: dict[PersistPoint, Exception] = {}
+        self.failing: set[int] = set()  # transactions by number, from 1
 
     def __call__(self, point: PersistPoint) -> None:
         self.seen.append(point)
@@ -33,6 +34,8 @@ class Hook:
             assert self.released.wait(30)
         if point in self.failures:
             raise self.failures[point]
+        if point is PersistPoint.WRITTEN and self.transactions() in self.failing:
+            raise sqlite3.OperationalError("database or disk is full")
 
     def transactions(self) -> int:
         return self.seen.count(PersistPoint.WRITTEN)
@@ -115,7 +118,7 @@ async def test_a_failed_transaction_fails_each_of_its_batches_and_nothing_else(
     assert await ask(store.read, 1, 0, 0) == [b"a"]
 
     hook.failures.clear()
-    await ask(store.commit, batch_of(1, 1, b"b", path=b"new"))
+    await ask(store.commit, batch_of(1, 1, b"b", era=1, path=b"new"))
     assert "works again" in caplog.text
     assert await ask(store.read, 1, 0, 1) == [b"a", b"b"]
 
@@ -129,8 +132,80 @@ async def test_a_batch_that_cannot_be_stored_is_refused(store: SqliteStorage, ba
     await ask(store.commit, batch_of(1, 0, b"a"))
     with pytest.raises(StorageError, match="commit failed"):
         await ask(store.commit, batch)
-    await ask(store.commit, batch_of(1, 1, b"b"))
+    await ask(store.commit, batch_of(1, 1, b"b", era=1))
     assert store.read_now(1, 0, 1) == [b"a", b"b"]
+
+
+async def answers_of(store: SqliteStorage, hook: Hook, *batches: Batch) -> list[bool]:
+    """Whether each was kept. All of them wait while the first is written."""
+    kept: list[bool] = []
+    hook.hold_at = PersistPoint.WRITTEN
+    for batch in batches:
+        store.commit(batch, lambda error: kept.append(error is None))
+    hook.released.set()
+    while len(kept) < len(batches):
+        await trio.lowlevel.checkpoint()
+    return kept
+
+
+@pytest.mark.parametrize("group_bytes", [1, committer.GROUP_BYTES], ids=["one by one", "in a group"])
+async def test_a_failure_in_the_middle_fails_what_waits_behind_it(
+    store: SqliteStorage, hook: Hook, monkeypatch: pytest.MonkeyPatch, group_bytes: int
+) -> None:
+    """Also what comes when the store works again: it was built on what is not there."""
+    monkeypatch.setattr(committer, "GROUP_BYTES", group_bytes)
+    await ask(store.commit, batch_of(1, 0, b"0"))
+    hook.failing = {2}
+    batches = [batch_of(1 + number, 0, b"x", last=b"%d" % number) for number in range(1, 5)]
+    assert await answers_of(store, hook, *batches, Batch()) == [False] * 5
+    for batch in (batch_of(9, 0, b"x"), batch_of(9, 0, deleted=b"x"), Batch(deleted_ledgers=[1]), Batch()):
+        with pytest.raises(StorageError, match="commit failed: database or disk is full"):
+            await ask(store.commit, batch)
+    assert hook.transactions() == 2  # none of those behind it was tried
+    assert store.load_metadata() == {}
+    assert [len(store.stored_runs(ledger_id)) for ledger_id in range(1, 10)] == [1, *[0] * 8]
+
+
+async def test_what_is_before_a_failure_is_kept(
+    store: SqliteStorage, hook: Hook, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(committer, "GROUP_BYTES", 1)
+    hook.failing = {3}
+    batches = [batch_of(1, number, b"%d" % number, last=b"%d" % number) for number in range(6)]
+    assert await answers_of(store, hook, *batches) == [True, True, False, False, False, False]
+    assert store.load_metadata() == {"last": b"1"}
+    assert store.stored_runs(1) == [(0, 1, 1), (1, 1, 1)]
+
+
+async def test_the_next_era_works_until_it_fails_too(store: SqliteStorage, hook: Hook) -> None:
+    hook.failing = {1, 3}
+    kept: list[tuple[int, bool]] = []
+    for era in (0, 0, 1, 1, 1, 2, 1, 0):  # the last two never come from a Turn
+        number = len(kept)
+        store.commit(
+            batch_of(1, number, b"x", era=era, **{f"{number}": b""}),
+            lambda error, era=era: kept.append((era, error is None)),  # type: ignore[misc]
+        )
+        while len(kept) == number:
+            await trio.lowlevel.checkpoint()
+    assert kept == [(0, False), (0, False), (1, True), (1, False), (1, False), (2, True), (1, False), (0, False)]
+    assert sorted(store.load_metadata()) == ["2", "5"]
+
+
+async def test_a_batch_of_the_next_era_behind_those_of_the_failed_one(store: SqliteStorage, hook: Hook) -> None:
+    """The broker was told of the failure before the commit thread came to them."""
+    hook.failing = {1}
+    turn_told = trio.Event()
+    hook.hold_at = PersistPoint.ACKNOWLEDGED  # the answer of the first is on its way
+    store.commit(batch_of(1, 0, b"lost"), lambda error: turn_told.set())
+    await turn_told.wait()
+    kept: list[bool] = []
+    for batch in (batch_of(2, 0, b"lost", era=0), Batch(), batch_of(3, 0, b"kept", era=1), Batch(era=1)):
+        store.commit(batch, lambda error: kept.append(error is None))
+    hook.released.set()
+    await ask(store.commit, Batch(era=1))
+    assert kept == [False, False, True, True]
+    assert [store.stored_runs(ledger_id) for ledger_id in (1, 2, 3)] == [[], [], [(0, 1, 4)]]
 
 
 @pytest.mark.parametrize("durability", ["none", "os", "fsync"])
@@ -139,19 +214,19 @@ async def test_a_disk_without_room(tmp_path: Path, nursery: trio.Nursery, durabi
     await nursery.start(store.run)
     kept: list[bytes] = []
 
-    async def fill() -> None:
+    async def fill(era: int) -> None:
         for number in range(len(kept), 40):
             entry = bytes([number]) * 100_000
-            await ask(store.commit, batch_of(1, number, entry, last=b"%d" % number))
+            await ask(store.commit, batch_of(1, number, entry, era=era, last=b"%d" % number))
             kept.append(entry)
 
     with no_file_grows_beyond(1 << 20):
-        for _ in range(3):
+        for era in range(3):
             with pytest.raises(StorageError, match="commit failed"):
-                await fill()
+                await fill(era)
         assert 0 < len(kept) < 11
         assert await ask(store.read, 1, 0, len(kept) - 1) == kept
-    await fill()
+    await fill(3)
     assert await ask(store.read, 1, 0, 39) == kept
     assert store.load_metadata() == {"last": b"39"}
 
@@ -170,7 +245,7 @@ async def test_a_checkpoint_that_fails_loses_nothing(
     assert "storage fails" in caplog.text
     stored = [first for first, _, _ in store.stored_runs(1)]
     assert len(await ask(store.read, 1, 0, stored[-1])) == len(stored) >= 3
-    await ask(store.commit, batch_of(1, len(stored), b"goes on"))
+    await ask(store.commit, batch_of(1, len(stored), b"goes on", era=1))
 
 
 async def test_the_log_does_not_grow_under_steady_writing_and_reading(

@@ -130,6 +130,12 @@ async def test_the_space_of_a_deleted_ledger_is_used_again(store: Storage) -> No
     assert sizes[-1] <= sizes[0] + (1 << 20)
 
 
+@pytest.mark.parametrize("era", [0, 1, 7])
+async def test_it_never_fails_whatever_the_era(store: Storage, era: int) -> None:
+    for each in (era, 0):
+        await ask(store.commit, batch_of(1, 0, b"x", era=each, path=b"value"))
+
+
 def test_nothing_is_left_in_the_temporary_directory(tmp_path: Path) -> None:
     """And the environment names it."""
     script = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -34,10 +35,48 @@ def test_any_words_come_back_without_trailing_zeros(words: list[int]) -> None:
     assert words_of(bits_of(words)) == trimmed
 
 
+@pytest.mark.req("S54-09")
+@pytest.mark.parametrize(
+    ("size", "acked", "words"),
+    [
+        (10, {3}, [1015]),
+        (70, set(range(64)), [0, 63]),
+        (64, set(), [-1]),
+        (64, set(range(63)), [-(2**63)]),
+        (65, set(range(64)), [0, 1]),
+        (128, set(), [-1, -1]),
+        (65, {64}, [-1]),  # no word for nothing
+        (5, set(range(5)), []),
+    ],
+)
+def test_words_as_java_writes_them(size: int, acked: set[int], words: list[int]) -> None:
+    assert words_with(set(range(size)) - acked) == words
+    assert words_of(bits_of([*words, 0, 0])) == words
+
+
 def test_recorded_ack_sets() -> None:
     assert bits_of([-2]) == 2**64 - 2
-    assert words_of(2**63) == [-(2**63)]
     assert words_of(2**64 | 21) == [21, 1]
+
+
+@pytest.mark.req("S54-14")
+def test_late_acks_bring_nothing_back() -> None:
+    made, position = BatchAcks(), Position(1, 0)
+    assert not made.merge(position, [30])  # 0 of 5
+    assert not made.merge(position, [29])  # 1 of 5
+    assert not made.merge(position, [30])  # 0 again
+    assert made.words(position) == [28]
+    assert made.remaining(position) == 3
+
+
+@pytest.mark.req("S54-10")
+@pytest.mark.parametrize("words", [[], [0], [0, 0]])
+def test_nothing_left_is_all_acknowledged(words: list[int]) -> None:
+    made, position = BatchAcks(), Position(1, 0)
+    made.merge(position, [7, 1])
+    assert made.merge(position, words)
+    assert len(made) == 0
+    assert made.words(position) == []
 
 
 steps = st.one_of(
@@ -64,9 +103,11 @@ def test_against_plain_sets(program: list[tuple[str, Position, set[int]]]) -> No
             made.forget_through(position)
             model = {known: left for known, left in model.items() if known > position}
         assert len(made) == len(model)
-        assert made.items() == [(known, words_with(left)) for known, left in sorted(model.items())]
+        assert [(known, made.words(known)) for known in made] == [
+            (known, words_with(left)) for known, left in sorted(model.items())
+        ]
         for probe in {position, Position(9, 9)}:
             assert made.remaining(probe) == len(model.get(probe, ()))
             assert made.words(probe) == words_with(model.get(probe, set()))
     made.clear()
-    assert made.items() == []
+    assert list(made) == []

@@ -58,18 +58,20 @@ class Naive:
 class Both:
     """A cursor and its model, driven together."""
 
-    def __init__(self) -> None:
+    def __init__(self, config: dict[str, Any]) -> None:
         self.store = HeldStorage()
         self.naive = Naive()
+        self.config = config
         self.log: TopicLog
         self.cluster: Cluster
         self.start(first=True)
 
     def start(self, *, first: bool = False) -> None:
-        self.cluster = cluster_of(self.store)
+        self.cluster = cluster_of(self.store, **self.config)
         self.log = TopicLog(NAME, self.cluster)
         if first:
             self.cursor = self.log.open_cursor("a/b %", self.log.ledger.first_position())
+            self.cursor.save()
         else:
             self.cursor = self.log.cursors["a/b %"]
             self.naive.read = self.naive.mark
@@ -91,9 +93,16 @@ class Both:
         elif verb == "new ledger":
             ledger.reopen()
         elif verb == "restart":
+            cursor.save_soon()
+            cursor.close()
+            self.cluster.turn.finish()
+            self.start()
+        elif verb == "crash":
             cursor.save()
             self.cluster.turn.finish()
             self.start()
+        elif verb == "unload":
+            self.log.reopen()
         elif verb == "read":
             self.check_read(number % 5 + 1)
         elif verb == "rewind":
@@ -169,6 +178,7 @@ class Both:
             p: bits.bit_count() for p, bits in naive.remaining.items()
         }
         assert len(cursor.batch_acks) == len(naive.remaining)
+        assert len(cursor.holes) == len(naive.acked) - naive.mark  # nothing behind the mark is held
         if naive.unread():
             assert cursor.has_more()
 
@@ -177,6 +187,8 @@ VERBS = [
     *["append"] * 2,
     "new ledger",
     "restart",
+    "crash",
+    "unload",
     *["read"] * 2,
     "rewind",
     *["ack"] * 4,
@@ -190,10 +202,20 @@ VERBS = [
 
 
 @settings(max_examples=150)
-@given(st.lists(st.tuples(st.sampled_from(VERBS), st.integers(0, 30), st.integers(0, 15)), min_size=5, max_size=40))
-def test_against_a_plain_list(program: list[tuple[str, int, int]]) -> None:
+@given(
+    st.lists(st.tuples(st.sampled_from(VERBS), st.integers(0, 30), st.integers(0, 15)), min_size=5, max_size=40),
+    st.fixed_dictionaries(
+        {
+            "managedLedgerPersistIndividualAckAsLongArray": st.booleans(),
+            "managedLedgerMaxUnackedRangesToPersistInMetadataStore": st.sampled_from([0, 2, 1000]),
+            "managedCursorInfoCompressionType": st.sampled_from(["NONE", "LZ4"]),
+            "managedCursorInfoCompressionThresholdInBytes": st.just(0),
+        }
+    ),
+)
+def test_against_a_plain_list(program: list[tuple[str, int, int]], config: dict[str, Any]) -> None:
     async def check() -> None:
-        both = Both()
+        both = Both(config)
         both.append(4)
         for verb, index, number in program:
             both.step(verb, index, number)
@@ -265,10 +287,14 @@ async def test_a_cursor_is_saved_soon_and_once(mock_clock: MockClock) -> None:
         await wait_all_tasks_blocked()
         assert cursor.path in store.metadata
         assert cursor.saves == 1
-        cursor.save_if_due()
+        mock_clock.jump(1)
+        await wait_all_tasks_blocked()
         assert cursor.saves == 1
         cursor.save_soon()
-        cursor.save_if_due()
+        cursor.close()  # does not wait for the timer
+        assert cursor.saves == 2
+        mock_clock.jump(1)
+        await wait_all_tasks_blocked()
         assert cursor.saves == 2
         cursor.save_soon()
         cursor.delete()

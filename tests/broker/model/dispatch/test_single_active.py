@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from pulsarium.broker.config import Config
 from pulsarium.broker.model.dispatch.reason import Reason
-from pulsarium.broker.model.dispatch.single_active import SingleActiveDispatcher, hash_of
+from pulsarium.broker.model.dispatch.selector.hashing import hash_of
+from pulsarium.broker.model.dispatch.single_active import SingleActiveDispatcher
 from pulsarium.broker.model.subscription.persistent import PersistentSubscription
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.topic_name import TopicName

@@ -13,6 +13,7 @@ from trio.testing import MockClock
 from pulsarium.broker.cluster import Cluster
 from pulsarium.broker.model.ledger.managed_ledger import LedgerFencedError, ManagedLedger
 from pulsarium.broker.model.ledger.position import EARLIEST, LATEST, Position
+from pulsarium.broker.model.policy.policies import Retention
 from pulsarium.broker.storage.sqlite import SqliteStorage
 from pulsarium.proto.generated import MLDataFormats_pb2 as ml
 from tests.broker.held import HeldStorage
@@ -76,24 +77,25 @@ async def test_a_failed_commit_fences(store: HeldStorage, cluster: Cluster, ledg
     append(ledger, cluster, b"behind", publisher=behind)
     store.fail()
     assert lost.failures == ["commit failed: the disk is full"] * 2
+    assert behind.failures == ["commit failed: the disk is full"]  # with it, before anybody hears of the fence
     assert fenced == [True]
     with pytest.raises(LedgerFencedError):
         ledger.append(b"no more", lost, 0, 0)
     store.release()
-    assert behind.kept == []
-    assert (behind.lost, len(behind.failures)) in ((1, 0), (0, 1))  # told or not, it is answered for
+    assert fenced == [True]
+    assert len(lost.failures + behind.failures) == 3
+    assert (behind.kept, behind.lost) == ([], 0)
     assert [entry for _, entry in read_all(ledger)] == [b"kept"]
 
 
 async def test_after_a_failure_it_goes_on_in_a_new_ledger(
     store: HeldStorage, cluster: Cluster, ledger: ManagedLedger
 ) -> None:
-    """What was on its way when a commit failed may have been kept under ids that must not be given again."""
     cluster.turn.finish()
     failed_in = ledger.last_confirmed.ledger_id
     store.holding = True
     append(ledger, cluster, b"lost")
-    append(ledger, cluster, b"behind it, and kept by the store")
+    append(ledger, cluster, b"lost with it")
     store.fail()
     store.release()
     ledger.reopen()
@@ -284,6 +286,12 @@ def test_finding_the_last(counts: list[int], matching: int) -> None:
     inside(check)
 
 
+async def test_finding_ends_at_a_first_entry_that_does_not_match(cluster: Cluster, ledger: ManagedLedger) -> None:
+    """As with publish times that are not in order."""
+    append(ledger, cluster, b"3", b"1", b"2")
+    assert ledger.find_last(lambda entry: entry < b"2") is None
+
+
 async def test_reading_ends_with_its_ledger_and_its_limit(cluster: Cluster, ledger: ManagedLedger) -> None:
     for entry in entries(5):
         append(ledger, cluster, entry)
@@ -302,17 +310,62 @@ async def test_consumed_ledgers_are_let_go(store: HeldStorage, cluster: Cluster,
     for entry in entries(10):
         append(ledger, cluster, entry)
     ids = list(ledger.ledgers)
-    ledger.trim(Position(ids[1], 2))  # all of the second was consumed, but nothing of the third
+    going: list[Position] = []
+    ledger.trim(Position(ids[1], 1), going=going.append)  # not all of the second was consumed
     assert list(ledger.ledgers) == ids[1:]
-    ledger.trim(Position(ids[3], 0))
+    ledger.trim(Position(ids[2], 2), going=going.append)  # all of the third
     cluster.turn.finish()
     assert list(ledger.ledgers) == list(store.entries) == ids[3:]
+    assert going == [Position(ids[0], 2), Position(ids[2], 2)]
     assert [entry for _, entry in read_all(ledger)] == [b"9"]
     assert ledger.next(EARLIEST) == ledger.clamp(Position(ids[0], 1)) == Position(ids[3], 0)
     ledger.trim(LATEST)
     assert list(ledger.ledgers) == ids[3:]  # the last one stays
     info = ml.ManagedLedgerInfo.FromString(store.metadata[ledger.path])
     assert [kept.ledgerId for kept in info.ledgerInfo] == ids[3:]
+
+
+async def test_a_full_ledger_is_ended_at_once(cluster: Cluster, ledger: ManagedLedger) -> None:
+    rolled: list[list[int]] = []
+    ledger.on_rolled = lambda: rolled.append([each.count for each in ledger.ledgers.values()])
+    append(ledger, cluster, *entries(2))
+    assert rolled == []
+    append(ledger, cluster, *entries(1))
+    assert rolled == [[3, 0]]
+
+
+async def test_retention_keeps_ledgers(cluster: Cluster, ledger: ManagedLedger, mock_clock: MockClock) -> None:
+    for entry in entries(10):
+        append(ledger, cluster, entry)
+    ids = list(ledger.ledgers)
+    ledger.trim(None, Retention(minutes=-1, megabytes=-1))
+    ledger.trim(None, Retention(minutes=1, megabytes=1))
+    assert list(ledger.ledgers) == ids
+    mock_clock.jump(MINUTE + 1)
+    ledger.trim(None, Retention(minutes=1, megabytes=1))
+    assert list(ledger.ledgers) == ids[3:]
+
+
+async def test_positions_outlive_their_entries(cluster: Cluster, ledger: ManagedLedger, mock_clock: MockClock) -> None:
+    """All entries are gone, the last one too: what points there points to what comes next."""
+    append(ledger, cluster, *entries(2))
+    mock_clock.jump(240 * MINUTE)
+    last = ledger.last_confirmed
+    rolled: list[bool] = []
+    ledger.on_rolled = lambda: rolled.append(True)
+    ledger.roll_over_when_old()
+    ledger.roll_over_when_old()
+    assert rolled == [True]  # an empty ledger is not ended
+    ledger.trim(None)
+    (current,) = ledger.ledgers
+    assert current > last.ledger_id
+    assert ledger.last_confirmed == last
+    assert not ledger.is_valid(last)
+    assert ledger.next(last) == ledger.clamp(EARLIEST) == Position(current, 0)
+    assert ledger.count_after(last) == ledger.size == 0
+    append(ledger, cluster, b"x")
+    assert read_all(ledger) == [(Position(current, 0), b"x")]
+    assert ledger.count_after(last) == 1
 
 
 # recovery

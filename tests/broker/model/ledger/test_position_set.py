@@ -60,13 +60,18 @@ def test_counting_and_runs(program: list[tuple[str, object]], probe: Position) -
     end = probe.entry_id
     while Position(probe.ledger_id, end) in model:
         end += 1
-    assert made.run_end(probe) == end - 1
+    assert made.run_end(*probe) == end - 1
+    assert made.take_run(*probe) == end - 1
+    assert list(made) == sorted(
+        p for p in model if p.ledger_id != probe.ledger_id or not probe.entry_id <= p.entry_id < end
+    )
 
 
 @given(st.lists(changes, max_size=20))
 def test_ranges_are_all_of_it_and_nothing_else(program: list[tuple[str, object]]) -> None:
     made, model = made_by(program)
     ranges = list(made.ranges())
+    assert made.count_ranges() == len(ranges)
     covered = [
         Position(last.ledger_id, entry_id)
         for before, last in ranges
@@ -83,3 +88,15 @@ def test_clearing(program: list[tuple[str, object]]) -> None:
     made.clear()
     assert list(made) == []
     assert not made
+
+
+@given(st.integers(0, LAST_ID - 5000), st.integers(1, 5000), st.integers(1, 3))
+def test_long_runs(first: int, length: int, gap: int) -> None:
+    made = PositionSet()
+    made.add_range(1, first, first + length)
+    made.add_range(1, first + length + gap, first + length + gap + 3)
+    assert made.run_end(1, first) == first + length - 1
+    assert made.run_end(1, first + length // 2) == first + length - 1
+    assert made.count_ranges() == 2
+    assert made.take_run(1, first) == first + length - 1
+    assert len(made) == 3

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from pulsarium.broker.config import Config
 from pulsarium.broker.model.ledger.position import Position
-from tests.broker.wire import TOPIC, Bed, Failover, Shared, Type, Wire, batch_of, plain
+from tests.broker.admin.rest import NON_PERSISTENT, rest_of
+from tests.broker.wire import TOPIC, Bed, Exclusive, Failover, KeyShared, Shared, Type, Wire, batch_of, plain, serving
 
 LOOSE = "non-persistent://public/default/t"
 
@@ -89,3 +91,80 @@ async def test_a_loose_failover_consumer_is_active_at_once(bed: Bed, wire: Wire,
     await other.subscribe(LOOSE, type=Failover, consumer_name="b", priority_level=1)
     assert not (await other.expect(Type.ACTIVE_CONSUMER_CHANGE)).is_active
     await wire.quiet(2)
+
+
+@pytest.mark.req("B-37")
+async def test_only_so_many_are_taken_at_once(autojump_clock: object) -> None:
+    async with serving(Config(maxConcurrentNonPersistentMessagePerConnection=2, statsUpdateFrequencyInSecs=1)) as bed:
+        wire, sender, rest = await bed.connect(), await bed.connect(), rest_of(bed)
+        await wire.subscribe(LOOSE)
+        await wire.flow()
+        await sender.producer(LOOSE)
+        await sender.producer(f"{LOOSE}2", 1)
+        for _ in range(2):  # each read begins anew
+            first = sender.sends(*[plain(b"%d" % i) for i in range(2)])
+            await sender.write(first + sender.sends(*[plain(b"x")] * 3, producer_id=1) + sender.sends(plain(b"y")))
+            taken = [position != Position(-1, -1) for position in await sender.receipts(6)]
+            assert taken == [True, True, True, False, False, False]
+            assert await wire.payloads(2) == [b"0", b"1"]
+        await wire.quiet(1.1)
+        stats = await rest.get(f"{NON_PERSISTENT}/t2/stats")
+        assert stats["msgDropRate"] == stats["publishers"][0]["msgDropRate"] == 4.0  # two for each time
+        stats = await rest.get(f"{NON_PERSISTENT}/t/stats")
+        assert stats["msgDropRate"] == 2.0
+        assert stats["subscriptions"]["sub"]["msgDropRate"] == 0.0
+
+
+@pytest.mark.req("B-37")
+async def test_with_the_usual_limit_reading_pauses_before_anything_is_dropped(bed: Bed, wire: Wire) -> None:
+    await wire.producer(LOOSE)
+    assert set(await wire.publish(*[plain(b"x")] * 1500)) == {Position(0, 0)}
+
+
+@pytest.mark.req("B-37", "B-51")
+async def test_what_nobody_took_is_counted_as_messages(autojump_clock: object) -> None:
+    async with serving(Config(statsUpdateFrequencyInSecs=1)) as bed:
+        wire, rest = await bed.connect(), rest_of(bed)
+        await wire.producer(LOOSE)
+        await wire.subscribe(LOOSE)
+        await wire.publish(plain(b"a"), batch_of(b"b", b"c", b"d"))
+        await wire.quiet(1.1)
+        stats = await rest.get(f"{NON_PERSISTENT}/t/stats")
+        assert stats["subscriptions"]["sub"]["msgDropRate"] == 4.0
+        assert stats["msgDropRate"] == 0.0
+
+
+@pytest.mark.req("B-37")
+async def test_loose_keys_stay_with_their_consumer(bed: Bed, wire: Wire, sender: Wire) -> None:
+    await sender.producer(LOOSE, 1)
+    other = await bed.connect()
+    for number, consumer in enumerate((wire, other)):
+        await consumer.subscribe(LOOSE, type=KeyShared, consumer_name=f"c{number}")
+        await consumer.flow()
+    keys = [f"key-{i}" for i in range(20)]
+    sent = [plain(key.encode(), partition_key=key) for key in keys]
+    await sender.publish(*sent, *sent, producer_id=1)
+    mine, others = [[frame.trailing for frame in await consumer.rest()] for consumer in (wire, other)]
+    assert len(mine) + len(others) == 40
+    assert mine
+    assert others
+    assert not set(mine) & set(others)
+
+
+@pytest.mark.req("B-37", "B-16")
+@pytest.mark.parametrize("type", [Exclusive, Shared, Failover, KeyShared])
+async def test_the_type_of_a_loose_subscription_goes_with_its_consumers(wire: Wire, type: int) -> None:
+    await wire.subscribe(LOOSE, type=type)
+    await wire.ask(Type.CLOSE_CONSUMER, consumer_id=0)
+    await wire.subscribe(LOOSE, type=Shared)
+    await wire.ask(Type.UNSUBSCRIBE, consumer_id=0)
+    await wire.subscribe(LOOSE, type=type)
+
+
+async def test_a_loose_subscription_is_deleted_with_its_consumers(bed: Bed, wire: Wire) -> None:
+    other = await bed.connect()
+    for consumer in (wire, other):
+        await consumer.subscribe(LOOSE, type=Shared)
+    await wire.ask(Type.UNSUBSCRIBE, consumer_id=0, force=True)
+    await other.expect(Type.CLOSE_CONSUMER)
+    assert not bed.broker.topics.loaded[LOOSE].subscriptions

@@ -14,7 +14,6 @@ from pulsarium.broker.model.errors import (
     BrokerServiceError,
     NamingError,
     OwnerMustAnswerError,
-    ProducerBusyError,
     ProducerFencedError,
 )
 from pulsarium.broker.model.topic.producer import Producer, ProducerOptions
@@ -213,13 +212,3 @@ def test_disconnecting_everybody() -> None:
     assert len(made) == 1
     with pytest.raises(ProducerFencedError, match="existing shared"):
         made.add(producer(client, 4, "d", pb.Exclusive))
-
-
-@pytest.mark.req("P-01")
-@pytest.mark.parametrize("mode", MODES)
-def test_there_may_be_only_so_many(mode: int) -> None:
-    made = topic_producers()
-    for number in range(2):
-        made.add(producer(Client(), number, f"p{number}", pb.Shared))
-    with pytest.raises(ProducerBusyError, match="reached max producers limit"):
-        made.add(producer(Client(), 2, "p2", mode), limit=2)

@@ -14,8 +14,8 @@ import org.apache.pulsar.client.api.PulsarClientException;
 import org.apache.pulsar.client.api.Schema;
 import org.apache.pulsar.client.api.SubscriptionType;
 
-/** The broker and what the scenario was asked to do; its topic is new. */
-record Context(PulsarClient client, String serviceUrl, String adminUrl, JsonObject arguments) {
+/** The broker, what the scenario was asked to do, and what it tells beside its success; its topic is new. */
+record Context(PulsarClient client, String serviceUrl, String adminUrl, JsonObject arguments, JsonObject told) {
     String text(String name) {
         return arguments.get(name).getAsString();
     }
@@ -73,6 +73,16 @@ record Context(PulsarClient client, String serviceUrl, String adminUrl, JsonObje
 
     String stats(String topic) throws Exception {
         return admin("GET", path(topic) + "/stats", "");
+    }
+
+    /** Sets a policy of the scenario's own namespace; `value` is JSON. */
+    void policy(String name, String value) throws Exception {
+        admin("POST", "/admin/v2/namespaces/" + text("namespace") + "/" + name, value);
+    }
+
+    /** A topic in the namespace that is the scenario's own. */
+    String ownTopic() {
+        return "persistent://" + text("namespace") + "/t";
     }
 
     private static String path(String topic) {

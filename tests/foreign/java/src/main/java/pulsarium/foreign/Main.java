@@ -32,7 +32,8 @@ public final class Main {
         var client = PulsarClient.builder().serviceUrl(arguments[0]).build();
         for (var line = lines.readLine(); line != null; line = lines.readLine()) {
             var request = JsonParser.parseString(line).getAsJsonObject();
-            results.println(GSON.toJson(run(scenarios, new Context(client, arguments[0], arguments[1], request))));
+            var context = new Context(client, arguments[0], arguments[1], request, new JsonObject());
+            results.println(GSON.toJson(run(scenarios, context)));
         }
         // Not client.close(): its threads take seconds to end, and the process ends here anyway.
         System.exit(0);
@@ -47,6 +48,12 @@ public final class Main {
         Acknowledging.register(all);
         Producers.register(all);
         Topics.register(all);
+        KeyShared.register(all);
+        BatchIndex.register(all);
+        Letters.register(all);
+        Later.register(all);
+        Deduplication.register(all);
+        Limits.register(all);
         Messages.register(all);
         Schemas.register(all);
         Transactions.register(all);
@@ -55,7 +62,7 @@ public final class Main {
 
     private static JsonObject run(Map<String, Scenario> scenarios, Context context) {
         var name = context.text("scenario");
-        var result = new JsonObject();
+        var result = context.told();
         result.addProperty("scenario", name);
         var start = System.nanoTime();
         try {

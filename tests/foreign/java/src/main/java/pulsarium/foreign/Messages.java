@@ -1,6 +1,7 @@
 package pulsarium.foreign;
 
 import static pulsarium.foreign.Check.equal;
+import static pulsarium.foreign.Check.eventually;
 import static pulsarium.foreign.Check.fails;
 import static pulsarium.foreign.Check.receive;
 import static pulsarium.foreign.Check.that;
@@ -8,6 +9,8 @@ import static pulsarium.foreign.Check.that;
 import java.util.Arrays;
 import java.util.Map;
 import java.util.Random;
+import java.util.TreeSet;
+import java.util.concurrent.TimeUnit;
 import org.apache.pulsar.client.api.BatcherBuilder;
 import org.apache.pulsar.client.api.PulsarClientException;
 import org.apache.pulsar.client.api.SubscriptionType;
@@ -24,6 +27,7 @@ final class Messages {
         all.put("large", Messages::large);
         all.put("too-large", Messages::tooLarge);
         all.put("chunks", Messages::chunks);
+        all.put("chunks-shared", Messages::sharedChunks);
         all.put("key-batches", Messages::keyBatches);
     }
 
@@ -79,6 +83,31 @@ final class Messages {
                 producer.send(random(size));
                 that(Arrays.equals(receive(consumer, 1).get(0).getData(), random(size)), size + " bytes");
             }
+        }
+    }
+
+    /** All chunks of a message go to one of several consumers. */
+    private static void sharedChunks(Context context) throws Exception {
+        var sizes = new TreeSet<Integer>();
+        try (var one = context.consumer(SubscriptionType.Shared).receiverQueueSize(2).subscribe();
+                var two = context.consumer(SubscriptionType.Shared).receiverQueueSize(2).subscribe();
+                var first = context.producer().enableChunking(true).create();
+                var second = context.producer().enableChunking(true).create()) {
+            for (int number = 0; number < 8; number++) {
+                sizes.add(5_300_000 + number);
+                (number % 2 == 0 ? first : second).sendAsync(random(5_300_000 + number));
+            }
+            for (int round = 0; round < 200 && !sizes.isEmpty(); round++) {
+                var consumer = round % 2 == 0 ? one : two;
+                var message = consumer.receive(100, TimeUnit.MILLISECONDS);
+                if (message != null) {
+                    that(Arrays.equals(message.getData(), random(message.size())), message.size() + " bytes");
+                    that(sizes.remove(message.size()), message.size() + " bytes again");
+                    consumer.acknowledge(message);
+                }
+            }
+            equal(sizes.size(), 0, "messages that did not come");
+            eventually(() -> context.stats(context.topic()).contains("\"msgBacklog\":0,"), "all chunks acknowledged");
         }
     }
 

@@ -1,0 +1,80 @@
+"""/admin/v2: the limits of backlogs, of namespaces and of topics: two kinds, set one by one and shown together."""
+
+from __future__ import annotations
+
+from pulsarium.broker.admin.call import Call
+from pulsarium.broker.admin.errors import AdminError
+from pulsarium.broker.admin.namespace_policies import NAMESPACE
+from pulsarium.broker.admin.policy import Json
+from pulsarium.broker.admin.registry import of_topic, route
+from pulsarium.broker.admin.reply import Reply, done, json_reply
+from pulsarium.broker.admin.retention import (
+    QUOTAS,
+    check_quota_of_namespace,
+    check_quota_of_topic,
+    policies_of_namespace,
+    quota_in_force,
+    quota_kind,
+    read_quota,
+    with_quota,
+)
+from pulsarium.broker.admin.topic_policies import applied_to, keep, kept_of, topic_of
+
+
+@route("GET", f"{NAMESPACE}/backlogQuotaMap")
+def get_quotas_of_namespace(call: Call) -> Reply:
+    """The limits of backlogs, by kind."""
+    return json_reply(call.broker.metadata.namespaces[call.existing_namespace].get(QUOTAS, {}))
+
+
+@route("POST", f"{NAMESPACE}/backlogQuota")
+def set_quota_of_namespace(call: Call) -> Reply:
+    """Limit the backlog."""
+    kind = quota_kind(call)
+    return _change(call, kind, read_quota(call, null=False))
+
+
+@route("DELETE", f"{NAMESPACE}/backlogQuota")
+def delete_quota_of_namespace(call: Call) -> Reply:
+    """Take a limit away."""
+    return _change(call, quota_kind(call), None)
+
+
+def _change(call: Call, kind: str, quota: Json | None) -> Reply:
+    metadata, name = call.broker.metadata, call.namespace
+    kept = metadata.namespaces.get(name)
+    if kept is None:
+        raise AdminError(404, "")
+    check_quota_of_namespace(call, kept, kind, quota)
+    metadata.put_namespace(name, with_quota(kept, kind, quota))
+    return done()
+
+
+@route("GET", *of_topic("/backlogQuotaMap"))
+def get_quotas_of_topic(call: Call) -> Reply:
+    """The limits of the topic's backlog; ?applied=true: those of the namespace, or the broker, if it has none."""
+    name = topic_of(call)
+    quotas = kept_of(call, name).get(QUOTAS)
+    if call.flag("applied"):
+        in_force = applied_to(call, name).backlog_quotas
+        broker = {kind: quota_in_force(quota) for kind, quota in in_force.items()}
+        quotas = quotas or policies_of_namespace(call).get(QUOTAS) or broker
+    return json_reply(quotas or {})
+
+
+@route("POST", *of_topic("/backlogQuota"))
+def set_quota_of_topic(call: Call) -> Reply:
+    """Limit the topic's backlog."""
+    kind = quota_kind(call)
+    name = topic_of(call)
+    kept, quota = kept_of(call, name), read_quota(call, null=True)
+    check_quota_of_topic(call, kept, quota)
+    return keep(call, name, with_quota(kept, kind, quota))
+
+
+@route("DELETE", *of_topic("/backlogQuota"))
+def delete_quota_of_topic(call: Call) -> Reply:
+    """Take a limit away."""
+    kind = quota_kind(call)
+    name = topic_of(call)
+    return keep(call, name, with_quota(kept_of(call, name), kind, None))

@@ -1,0 +1,225 @@
+"""How the values of policies are read from JSON: Jackson's rules, and its words for what it cannot read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pulsarium.broker.admin.call import Call, place, text_of, wrong_type
+from pulsarium.broker.admin.errors import ContainerError, UnreadableBody
+from pulsarium.broker.admin.reply import JSON, NAMES
+from pulsarium.broker.config.keys import INACTIVE_TOPIC_MODES, QUOTA_POLICIES, SUBSCRIPTION_TYPES
+
+NUMBER = re.compile(r"-?[0-9]{1,20}")
+DATA = "org.apache.pulsar.common.policies.data"
+EMPTY = "The request entity cannot be empty."
+
+
+def request_failed() -> ContainerError:
+    """What Pulsar answers when it fails where it has no words of its own."""
+    return ContainerError(500, NAMES[500])
+
+
+class OutOfRange(UnreadableBody):
+    """A number that its type does not hold. As a body by itself it makes Pulsar fail."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One Java type. `of` reads a JSON value that is not null, `null` is what null stands for."""
+
+    java_type: str
+    of: Callable[[Any], Any]
+    null: Any = None
+    is_primitive: bool = False  # a body must be there
+    is_object: bool = False
+
+    def read(self, call: Call) -> Any:
+        """The body of a call."""
+        if not call.body:
+            if self.is_primitive:
+                raise UnreadableBody(EMPTY, JSON)
+            return self.null
+        try:
+            value = call.json()
+        except UnreadableBody:  # by its first token it is of the wrong kind, whatever is wrong further on
+            if not self.is_object and call.body.lstrip().startswith(b"{"):
+                raise wrong_type(self.java_type, {}) from None
+            raise
+        try:
+            return self.value_of(value)
+        except OutOfRange:
+            raise request_failed() from None
+
+    def value_of(self, value: Any) -> Any:
+        """A JSON value as it is kept; UnreadableBody for one of another kind."""
+        return self.null if value is None else self.of(value)
+
+
+def integer(java_type: str, bits: int = 32, **more: Any) -> Kind:
+    """A number; fractions are cut off, and numbers may be written as texts."""
+    limit = 1 << (bits - 1)
+
+    def of(value: Any) -> int | None:
+        if isinstance(value, str) and NUMBER.fullmatch(value.strip()):
+            value = int(value)
+        if value == "":
+            return more.get("null")
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            raise wrong_type(java_type, value)
+        if not -limit <= value < limit:
+            name = "int" if bits == 32 else "long"
+            raise OutOfRange(f"Numeric value ({value}) out of range of {name} ({-limit} - {limit - 1}){place(1, 1)}")
+        return int(value)
+
+    return Kind(java_type, of, **more)
+
+
+def boolean(java_type: str, recognized: str, **more: Any) -> Kind:
+    """true or false, as a text too; 0 is false and other whole numbers are true."""
+
+    def of(value: Any) -> bool | None:
+        if isinstance(value, bool):
+            return value
+        if isinstance(value, int):
+            return value != 0
+        if isinstance(value, str):
+            if not value:
+                return more.get("null")
+            if value in ("true", "True", "TRUE", "false", "False", "FALSE"):
+                return value.lower() == "true"
+            text = f'Cannot deserialize value of type `{java_type}` from String "{value}": only {recognized} recognized'
+            raise UnreadableBody(text + place(1, 1))
+        raise wrong_type(java_type, value)
+
+    return Kind(java_type, of, **more)
+
+
+def texts(value: Any) -> list[str]:
+    if not isinstance(value, list):
+        raise wrong_type("java.util.HashSet<java.lang.String>", value)
+    return [text_of(each) for each in value]
+
+
+def choice(java_type: str, names: tuple[str, ...], null: Any = None) -> Kind:
+    """One of several names, or the number of one; one that Pulsar does not know counts as null."""
+
+    def of(value: Any) -> Any:
+        if isinstance(value, int) and not isinstance(value, bool):
+            return names[value] if 0 <= value < len(names) else null
+        if not isinstance(value, str):
+            raise wrong_type(java_type, value)
+        return value if value in names else null
+
+    return Kind(java_type, of, null)
+
+
+def _no_creator(java_type: str, word: str, value: str) -> UnreadableBody:
+    what = f"no {word}-argument constructor/factory method to deserialize from {value}{place(1, 1)}"
+    return UnreadableBody(f"Cannot construct instance of `{java_type}` (although at least one Creator exists): {what}")
+
+
+def record(java_type: str, fields: Mapping[str, Kind]) -> Kind:
+    """An object of known fields; what else is in it goes, and what is missing is null."""
+
+    def of(value: Any) -> dict[str, Any]:
+        if isinstance(value, str):
+            raise _no_creator(java_type, "String", f"String value ('{value}')")
+        if isinstance(value, int) and not isinstance(value, bool):
+            raise _no_creator(java_type, "int/Int", f"Number value ({value})")
+        if not isinstance(value, dict):
+            raise wrong_type(java_type, value)
+        found = {}
+        for name, kind in fields.items():
+            try:
+                found[name] = kind.value_of(value.get(name))
+            except UnreadableBody as error:
+                raise UnreadableBody(f'{error.text} (through reference chain: {java_type}["{name}"])') from None
+        return {name: field for name, field in found.items() if field is not None}
+
+    return Kind(java_type, of, is_object=True)
+
+
+def mapping(kind: Kind) -> Kind:
+    """An object of any fields, all of one kind."""
+
+    def of(value: Any) -> dict[str, Any]:
+        if not isinstance(value, dict):
+            raise wrong_type("java.util.Map", value)
+        return {name: kind.of(each) for name, each in value.items() if each is not None}
+
+    return Kind("java.util.Map", of, is_object=True)
+
+
+def _types(value: Any) -> list[str | None]:
+    if isinstance(value, str):
+        found = "String value (token `JsonToken.VALUE_STRING`)"
+        raise UnreadableBody(f"Cannot deserialize value of type `{TYPES}` from {found}{place(1, 1)}")
+    if not isinstance(value, list):
+        raise wrong_type(TYPES, value)
+    named = {SUBSCRIPTION_TYPE.value_of(each) for each in value}
+    return sorted(named, key=TYPES_IN_PULSARS_ORDER.index)
+
+
+TYPES = "java.util.HashSet<org.apache.pulsar.client.api.SubscriptionType>"
+TYPES_IN_PULSARS_ORDER = ("Exclusive", "Key_Shared", "Failover", "Shared", None)
+SUBSCRIPTION_TYPE = choice("org.apache.pulsar.client.api.SubscriptionType", SUBSCRIPTION_TYPES)
+SET_OF_TYPES = Kind(TYPES, _types)
+
+INT = integer("int", null=0, is_primitive=True)
+INTEGER = integer("java.lang.Integer")
+LONG = integer("long", 64, null=0, is_primitive=True)
+BOOL = boolean("boolean", '"true"/"True"/"TRUE" or "false"/"False"/"FALSE"', null=False, is_primitive=True)
+BOOLEAN = boolean("java.lang.Boolean", '"true" or "false"')
+TEXT = Kind("java.lang.String", text_of)
+TEXTS = Kind("java.util.HashSet<java.lang.String>", texts)
+
+RETENTION = record(f"{DATA}.RetentionPolicies", {"retentionTimeInMinutes": INT, "retentionSizeInMB": LONG})
+DELAYED_DELIVERY = record(
+    f"{DATA}.impl.DelayedDeliveryPoliciesImpl", {"tickTime": LONG, "active": BOOL, "maxDeliveryDelayInMillis": LONG}
+)
+INACTIVE_TOPICS = record(
+    f"{DATA}.InactiveTopicPolicies",
+    {
+        "inactiveTopicDeleteMode": choice(f"{DATA}.InactiveTopicDeleteMode", INACTIVE_TOPIC_MODES),
+        "maxInactiveDurationSeconds": INT,
+        "deleteWhileInactive": BOOL,
+    },
+)
+AUTO_TOPIC_CREATION = record(
+    f"{DATA}.impl.AutoTopicCreationOverrideImpl",
+    {"allowAutoTopicCreation": BOOL, "topicType": TEXT, "defaultNumPartitions": INTEGER},
+)
+AUTO_SUBSCRIPTION_CREATION = record(
+    f"{DATA}.impl.AutoSubscriptionCreationOverrideImpl", {"allowAutoSubscriptionCreation": BOOL}
+)
+SUBSCRIBE_RATE = record(
+    f"{DATA}.SubscribeRate",
+    {
+        "subscribeThrottlingRatePerConsumer": integer("int", null=-1),
+        "ratePeriodInSecond": integer("int", null=30),
+    },
+)
+QUOTA = record(
+    f"{DATA}.impl.BacklogQuotaImpl",
+    {
+        "limit": integer("java.lang.Long", 64),
+        "limitSize": integer("java.lang.Long", 64),
+        "limitTime": INT,
+        "policy": choice(f"{DATA}.BacklogQuota$RetentionPolicy", QUOTA_POLICIES),
+    },
+)
+STRATEGIES = (
+    "UNDEFINED",
+    "ALWAYS_INCOMPATIBLE",
+    "ALWAYS_COMPATIBLE",
+    "BACKWARD",
+    "FORWARD",
+    "FULL",
+    "BACKWARD_TRANSITIVE",
+    "FORWARD_TRANSITIVE",
+    "FULL_TRANSITIVE",
+)
+COMPATIBILITY = choice(f"{DATA}.SchemaCompatibilityStrategy", STRATEGIES, "UNDEFINED")

@@ -1,0 +1,90 @@
+"""Message ids in bodies, as Pulsar's ResetCursorData has them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from pulsarium.broker.admin.call import Call, place, texts_of
+from pulsarium.broker.admin.errors import UnreadableBody, unexpected_body
+from pulsarium.broker.model.cursor.batch_acks import words_of
+from pulsarium.broker.model.ledger.managed_ledger import ManagedLedger
+from pulsarium.broker.model.ledger.position import EARLIEST, LATEST, Position
+from pulsarium.proto.entry import parse_metadata
+from pulsarium.proto.errors import EntryError
+
+LONG_MIN, LONG_MAX = -(2**63), 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A message id; `excluded` means the message after it."""
+
+    position: Position
+    partition: int = -1
+    batch_index: int = -1
+    excluded: bool = False
+
+    def in_ledger(self, ledger: ManagedLedger) -> tuple[Position, list[int]]:
+        """The entry, and where it is inside a batch the ack set of what begins there."""
+        size = _batch_size(ledger, self.position) if self.batch_index >= 0 else 0
+        first = self.batch_index + 1 if self.excluded else self.batch_index
+        if 0 < first < size:
+            return self.position, words_of((1 << size) - (1 << first))
+        if self.excluded and self.position not in (EARLIEST, LATEST):
+            return Position(self.position.ledger_id, self.position.entry_id + 1), []
+        return self.position, []
+
+
+def _batch_size(ledger: ManagedLedger, position: Position) -> int:
+    """How many messages an entry has; 0 when nobody can tell."""
+    if not ledger.is_valid(position):
+        return 0
+    try:
+        return parse_metadata(ledger.read_now(position)).num_messages_in_batch
+    except EntryError:
+        return 0
+
+
+def read_place(call: Call) -> Place:
+    """The message id of a body, which must be there."""
+    value: Any = call.json()
+    if value is None:
+        why = 'because "resetCursorData" is null'
+        raise unexpected_body(f'Cannot invoke "org.apache.pulsar.client.impl.ResetCursorData.getLedgerId()" {why}')
+    return _place(value)
+
+
+def read_start(call: Call) -> tuple[Position, dict[str, str]]:
+    """Where to begin, at the end unless the body says otherwise; and the properties of the subscription."""
+    value: Any = call.json()
+    if value is None:
+        return LATEST, {}
+    found = _place(value)
+    properties = texts_of(value.get("properties")) or {} if isinstance(value, dict) else {}
+    position = found.position
+    if found.excluded and position != EARLIEST and position.ledger_id != LATEST.ledger_id:
+        position = Position(position.ledger_id, position.entry_id + 1)
+    return position, properties
+
+
+def _place(value: Any) -> Place:
+    if value in ("earliest", "latest"):
+        return Place(EARLIEST if value == "earliest" else LATEST)
+    if not isinstance(value, dict):
+        text = f"problem: Invalid value {value} for the position. Allowed values are [latest, earliest]"
+        whole = f"Cannot construct instance of `org.apache.pulsar.client.impl.ResetCursorData`, {text}"
+        raise UnreadableBody(whole + place(1, 1))
+    return Place(
+        Position(_long(value, "ledgerId"), _long(value, "entryId")),
+        partition=_long(value, "partitionIndex", -1),
+        batch_index=_long(value, "batchIndex", -1),
+        excluded=bool(value.get("isExcluded")),
+    )
+
+
+def _long(value: dict[str, Any], field: str, default: int = 0) -> int:
+    number = value.get(field, default)
+    if isinstance(number, bool) or not isinstance(number, int) or not LONG_MIN <= number <= LONG_MAX:
+        raise UnreadableBody(f"Cannot deserialize value of type `long` from {number!r}: {field}")
+    return number

@@ -1,0 +1,130 @@
+"""Retention and backlog quotas: each must leave room for the other."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pulsarium.broker.admin.call import Call
+from pulsarium.broker.admin.errors import AdminError, ContainerError, unexpected_body
+from pulsarium.broker.admin.policy import Json, with_value
+from pulsarium.broker.admin.policy_values import QUOTA, Kind, record
+from pulsarium.broker.admin.reply import NAMES
+from pulsarium.broker.model.policy.policies import AGE, STORAGE, Quota
+
+QUOTAS = "backlog_quota_map"
+RETENTION = "retention_policies"
+MIB = 2**20
+ONE_LIMIT = (
+    "Setting a single time or size limit to 0 is invalid when one of the limits has a non-zero value. Use the value of "
+    "-1 instead of 0 to ignore a specific limit. To disable retention both limits must be set to 0."
+)
+
+
+def read_quotas(value: Any) -> dict[str, Any]:
+    """The quotas that a namespace is made with."""
+    return {kind: shown_quota(quota) for kind, quota in QUOTAS_RECORD.of(value).items()}
+
+
+QUOTAS_RECORD = record("java.util.Map", {STORAGE: QUOTA, AGE: QUOTA})
+QUOTA_MAP = Kind("java.util.Map", read_quotas, is_object=True)
+
+
+def validate_retention(value: Json | None) -> None:
+    """Refuse retention that is none."""
+    if value is None:
+        return
+    size, minutes = value["retentionSizeInMB"], value["retentionTimeInMinutes"]
+    for what, limit in (("size", size), ("time", minutes)):
+        if limit < -1:
+            raise AdminError(400, f"Invalid retention policy: {what} limit must be >= -1")
+    if (size == 0) != (minutes == 0):
+        raise AdminError(400, f"Invalid retention policy: {ONE_LIMIT}")
+
+
+def check_retention_of_namespace(call: Call, kept: Json, value: Any) -> None:
+    """Refuse retention that is none, or that ends before the backlog quota, where there is any."""
+    validate_retention(value)
+    quotas = kept.get(QUOTAS)
+    if quotas and not has_room(call, quotas.get(STORAGE), value):
+        raise AdminError(412, "Retention Quota must exceed configured backlog quota for namespace.")
+
+
+def check_retention_of_topic(call: Call, kept: Json, value: Any) -> None:
+    """The same of a topic, for which quotas of both kinds count, and those of its namespace."""
+    validate_retention(value)
+    for kind in (STORAGE, AGE):
+        quotas = [each.get(QUOTAS, {}).get(kind) for each in (kept, policies_of_namespace(call))]
+        if not has_room(call, quotas[0] or quotas[1], value):
+            text = "Retention Quota must exceed configured backlog quota for topic."
+            raise AdminError(412, f"{text} Please increase retention quota and retry")
+
+
+def policies_of_namespace(call: Call) -> Json:
+    return call.broker.metadata.namespaces[call.namespace]
+
+
+def has_room(call: Call, quota: Json | None, retention: Json | None) -> bool:
+    """Whether retention ends behind a quota, the broker's own if none is set."""
+    if retention is None:
+        return True
+    config = call.broker.config
+    default = {"limitSize": config.default_quota_bytes, "limitTime": config.backlogQuotaDefaultLimitSecond}
+    quota = default if quota is None else quota
+    size, minutes = retention["retentionSizeInMB"], retention["retentionTimeInMinutes"]
+    return not (0 < size * MIB <= quota["limitSize"] or 0 < minutes * 60 <= quota["limitTime"])
+
+
+def quota_kind(call: Call) -> str:
+    """Which of the quotas a call is about."""
+    kind = call.query.get("backlogQuotaType", STORAGE)
+    if kind not in (STORAGE, AGE):
+        raise ContainerError(404, NAMES[404])
+    return kind
+
+
+def read_quota(call: Call, *, null: bool) -> dict[str, Any] | None:
+    """The quota that a call sets; `null`: whether it may be none."""
+    value: dict[str, Any] | None = QUOTA.read(call)
+    if value is None:
+        if null:
+            return None
+        java = "org.apache.pulsar.common.policies.data.BacklogQuota.validate()"
+        raise unexpected_body(f'Cannot invoke "{java}" because "quota" is null')
+    if "policy" not in value:
+        text = f"Set namespace[{call.namespace}] backlog quota failed because the data validation failed. "
+        raise AdminError(400, text + "the attribute policy cannot be null")
+    return shown_quota(value)
+
+
+def shown_quota(value: Json) -> dict[str, Any]:
+    """A quota that was read, as it is kept and shown; `limit` is the older name of `limitSize`."""
+    size = value.get("limit", value.get("limitSize", 0))
+    rest = {name: value[name] for name in ("limitTime", "policy") if name in value}
+    return {"limit": size, "limitSize": size, **rest}
+
+
+def quota_in_force(quota: Quota) -> dict[str, Any]:
+    return shown_quota({"limit": quota.limit_size, "limitTime": quota.limit_seconds, "policy": quota.policy})
+
+
+def check_quota_of_namespace(call: Call, kept: Json, kind: str, quota: Json | None) -> None:
+    """Refuse a quota that retention does not cover; that of age is not looked at."""
+    if quota is not None and not has_room(call, quota if kind == STORAGE else None, kept.get(RETENTION)):
+        raise _too_large("namespace")
+
+
+def check_quota_of_topic(call: Call, kept: Json, quota: Json | None) -> None:
+    """The same of a topic, for both kinds, and with the retention of its namespace if it has none."""
+    retention = kept.get(RETENTION) or policies_of_namespace(call).get(RETENTION)
+    if quota is not None and not has_room(call, quota, retention):
+        raise _too_large("topic")
+
+
+def _too_large(what: str) -> AdminError:
+    text = f"Backlog Quota exceeds configured retention quota for {what}. Please increase retention quota and retry"
+    return AdminError(412, text)
+
+
+def with_quota(kept: Json, kind: str, quota: Json | None) -> dict[str, Any]:
+    """What is kept once a quota is set; None takes it away."""
+    return {**kept, QUOTAS: with_value(kept.get(QUOTAS, {}), kind, quota)}

@@ -1,0 +1,51 @@
+"""/admin/v2/persistent: topics that take no more messages."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pulsarium.broker.admin.call import Call
+from pulsarium.broker.admin.errors import AdminError
+from pulsarium.broker.admin.registry import of_topic, route
+from pulsarium.broker.admin.reply import Reply, json_reply
+from pulsarium.broker.admin.topics import find, parts
+from pulsarium.broker.model.topic.base import Topic
+from pulsarium.broker.model.topic.persistent import PersistentTopic
+
+ONLY_PERSISTENT = "Need to provide a persistent topic name"
+NOT_PARTITIONED = (
+    "Termination of a non-partitioned topic is not allowed using partitioned-terminate, please use terminate commands"
+)
+
+
+@route("POST", *of_topic("/terminate"))
+def terminate_topic(call: Call) -> Reply:
+    """Let nobody publish any more; the last message's id."""
+    if call.domain != "persistent":
+        raise AdminError(406, ONLY_PERSISTENT)
+    if call.broker.metadata.partitions_of(call.topic):
+        raise AdminError(405, "Termination of a partitioned topic is not allowed")
+    return json_reply(_terminate(find(call)))
+
+
+@route("POST", *of_topic("/terminate/partitions"))
+def terminate_partitions(call: Call) -> Reply:
+    """The same for every partition."""
+    name, topics = call.topic, call.broker.topics
+    if not call.broker.metadata.partitions_of(name):
+        raise AdminError(405, NOT_PARTITIONED)
+    if call.domain != "persistent":
+        raise AdminError(500, ONLY_PERSISTENT)
+    return json_reply({str(part.partition_index): _terminate(topics.find(part)) for part in parts(call.broker, name)})
+
+
+def _terminate(topic: Topic) -> dict[str, Any]:
+    assert isinstance(topic, PersistentTopic)
+    last = topic.terminate()
+    return {
+        "ledgerId": last.ledger_id,
+        "entryId": last.entry_id,
+        "partitionIndex": -1,
+        "batchSize": 0,
+        "batchIndex": -1,
+    }

@@ -1,0 +1,300 @@
+"""Key_Shared: all entries of a key go to one consumer, in order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from pulsarium.broker.model.client import Delivery
+from pulsarium.broker.model.cursor.managed_cursor import ManagedCursor
+from pulsarium.broker.model.dispatch.dispatcher import Entries
+from pulsarium.broker.model.dispatch.reason import Reason
+from pulsarium.broker.model.dispatch.selector.hashing import key_of
+from pulsarium.broker.model.dispatch.selector.options import KeySharedOptions
+from pulsarium.broker.model.dispatch.selector.selector import Selector
+from pulsarium.broker.model.dispatch.sharing import SharingDispatcher
+from pulsarium.broker.model.ledger.position import Position
+from pulsarium.broker.model.ledger.position_set import PositionSet
+from pulsarium.broker.model.subscription.consumer import Consumer, ConsumerOptions
+from pulsarium.proto.entry import parse_metadata, visible_metadata
+from pulsarium.proto.generated import PulsarApi_pb2 as pb
+
+if TYPE_CHECKING:
+    from pulsarium.broker.model.subscription.base import Subscription
+    from pulsarium.broker.model.subscription.persistent import PersistentSubscription
+
+
+class Draining:
+    """A key hash that belongs to somebody else now, while `consumer` still owes entries of it (PIP-379)."""
+
+    __slots__ = ("blocked_attempts", "consumer")
+
+    def __init__(self, consumer: Consumer) -> None:
+        self.consumer = consumer
+        self.blocked_attempts = 0
+
+
+class Parcel:
+    """What one consumer gets of a read."""
+
+    __slots__ = ("cost", "deliveries", "messages", "permits", "room", "size")
+
+    def __init__(self, permits: int, room: int) -> None:
+        self.deliveries: list[Delivery] = []
+        self.cost = self.messages = self.size = 0
+        self.permits = permits
+        self.room = room
+
+    @property
+    def is_full(self) -> bool:
+        return self.cost >= self.permits or self.size >= self.room
+
+    def add(self, delivery: Delivery, messages: int) -> None:
+        """`messages` are all that the entry has; `delivery` knows what is left of them."""
+        self.deliveries.append(delivery)
+        self.cost += delivery.messages
+        self.messages += messages
+        self.size += len(delivery.entry)
+
+
+class KeySharedDispatcher(SharingDispatcher):
+    """Asks a selector who has the hash of an entry's key.
+
+    When hashes change hands, an entry whose hash is still owed by the consumer that had it before is held until that
+    one owes nothing of it (`draining`), unless delivery out of order is allowed (B-11). Others are read past what
+    waits, up to keySharedLookAheadMsgInReplayThresholdPerConsumer and -PerSubscription entries.
+    """
+
+    type = pb.CommandSubscribe.Key_Shared
+
+    def __init__(self, subscription: Subscription, selector: Selector, options: KeySharedOptions) -> None:
+        super().__init__(subscription)
+        self.selector = selector
+        self.mode = options.mode
+        self.out_of_order = options.out_of_order
+        self.draining: dict[int, Draining] = {}
+        self.drains = options.mode == pb.AUTO_SPLIT and not options.out_of_order
+        self.drained: dict[Consumer, int] = {}  # hashes that each one let go of, so far
+        self._keys: dict[Position, tuple[Consumer, int]] = {}  # who owes an entry, and the hash of its key
+        self._owed: dict[Consumer, dict[int, int]] = {}  # entries of each hash
+        self._held: dict[int, PositionSet] = {}  # by hash
+        self._unowned = PositionSet()
+
+    # consumers
+
+    def mismatch(self, options: ConsumerOptions) -> str:
+        if found := super().mismatch(options):
+            return found
+        if options.key_shared.mode != self.mode:
+            name = pb.KeySharedMode.Name
+            return (
+                f"key_shared mode of '{name(self.mode)}' is different than the connecting consumer's key_shared mode "
+                f"'{name(options.key_shared.mode)}'."
+            )
+        if options.key_shared.out_of_order == self.out_of_order:
+            return ""
+        if self.out_of_order:
+            return "allows out of order delivery while the connecting consumer does not allow it."
+        return "does not allow out of order delivery while the connecting consumer allows it."
+
+    def add_consumer(self, consumer: Consumer) -> None:
+        self.selector.add(consumer)
+        super().add_consumer(consumer)
+        self._owed[consumer] = {}
+        self._reassign()
+        self._subscription.dispatch_soon()  # what waited for others may be its own, and more may wait now
+
+    def remove_consumer(self, consumer: Consumer) -> None:
+        self.selector.remove(consumer)
+        for position in consumer.pending:
+            del self._keys[position]
+        del self._owed[consumer]
+        for key_hash in [each for each, draining in self.draining.items() if draining.consumer is consumer]:
+            self._drain(key_hash)
+        self.drained.pop(consumer, None)
+        super().remove_consumer(consumer)
+        self._reassign()
+
+    def _reassign(self) -> None:
+        """Hashes changed hands: what is still owed drains, and what waits may go to others."""
+        for consumer, hashes in self._owed.items() if self.drains else ():
+            for key_hash in hashes:
+                if self.selector.select(key_hash) is not consumer:
+                    self.draining.setdefault(key_hash, Draining(consumer))
+                elif key_hash in self.draining:
+                    self._drain(key_hash)
+        waiting, self._waiting = self._waiting, {}
+        self._to_serve.clear()
+        for positions in [*waiting.values(), self._unowned]:
+            self._again(positions)
+        self._unowned.clear()
+
+    def consumer_for(self, entry: bytes) -> Consumer | None:
+        metadata = visible_metadata(entry)
+        if metadata is None:
+            return None
+        consumer = self.selector.select(self.selector.hash_of_key(key_of(metadata)))
+        return consumer if consumer is not None and consumer.can_receive else None
+
+    # what is owed
+
+    def _delivering(self, consumer: Consumer, deliveries: Sequence[Delivery], messages: int) -> None:
+        owed = self._owed[consumer]
+        for position, entry, _, _, _ in deliveries:
+            known = self._keys.get(position)
+            if known is None:  # it had to wait
+                known = consumer, self.selector.hash_of_key(key_of(parse_metadata(entry)))
+                self._keys[position] = known
+            owed[known[1]] = owed.get(known[1], 0) + 1
+        super()._delivering(consumer, deliveries, messages)
+
+    def _owner(self, position: Position) -> Consumer | None:
+        known = self._keys.get(position)
+        return known[0] if known is not None else None
+
+    def _settled(self, positions: Sequence[Position]) -> None:
+        for position in positions:
+            owner = self._keys.pop(position, None)
+            if owner is None:
+                continue
+            consumer, key_hash = owner
+            owed = self._owed[consumer]
+            owed[key_hash] -= 1
+            if not owed[key_hash]:
+                del owed[key_hash]
+                draining = self.draining.get(key_hash)
+                if draining is not None and draining.consumer is consumer:
+                    self._drain(key_hash)
+
+    def _drain(self, key_hash: int) -> None:
+        """A hash is free for the consumer that it belongs to now."""
+        consumer = self.draining.pop(key_hash).consumer
+        self.drained[consumer] = self.drained.get(consumer, 0) + 1
+        held = self._held.pop(key_hash, None)
+        if held is not None:
+            self._again(held)
+            self._subscription.dispatch_soon()
+
+    def draining_of(self, consumer: Consumer) -> dict[int, tuple[int, int]]:
+        """The hashes that a consumer still holds up: entries owed, and how often that held an entry back."""
+        owed = self._owed[consumer]
+        return {
+            key_hash: (owed.get(key_hash, 0), draining.blocked_attempts)
+            for key_hash, draining in self.draining.items()
+            if draining.consumer is consumer
+        }
+
+    # delivering
+
+    def dispatch(self, subscription: PersistentSubscription) -> Reason:
+        cursor = subscription.cursor
+        while True:
+            if not self._serve_waiting(subscription):
+                return Reason.LOADING
+            if not self.replay:
+                self._take_due(subscription.max_read)
+            if self._rotation.next() is None:
+                return self.blocked_reason()
+            if self.replay:
+                entries = self._stored(subscription, self.replay, subscription.max_read)
+                for position, _ in entries or ():
+                    self.replay.discard(position)
+            elif not cursor.has_more():
+                return Reason.CAUGHT_UP
+            elif self.blocked:
+                return Reason.SUBSCRIPTION_OWES
+            elif self._is_far_ahead(cursor):
+                return Reason.LOOK_AHEAD
+            else:
+                entries = cursor.read(subscription.max_read, subscription.dispatch_soon)
+            if entries is None:
+                return Reason.LOADING
+            self._share_out(cursor, entries)
+
+    def _look_ahead(self) -> int:
+        """How many entries may wait while others are read past them; 0: any number."""
+        config = self._subscription.topic.stores.config
+        each = config.keySharedLookAheadMsgInReplayThresholdPerConsumer * len(self.consumers)
+        limits = (each, config.keySharedLookAheadMsgInReplayThresholdPerSubscription)
+        return min((limit for limit in limits if limit > 0), default=0)
+
+    def _is_far_ahead(self, cursor: ManagedCursor) -> bool:
+        """Whether so many entries wait that no others are read past them."""
+        limit, mark = self._look_ahead(), cursor.mark_delete
+        if not limit or cursor.ledger.count_after(mark, cursor.read_position) < limit:
+            return False  # nearly always: to count what waits is dear
+        if self.waiting_count >= limit:  # that may have been skipped, or have expired
+            for positions in (*self._waiting.values(), *self._held.values(), self._unowned):
+                positions.remove_through(mark)
+        return self.waiting_count >= limit
+
+    def _share_out(self, cursor: ManagedCursor, entries: Entries) -> None:
+        """Deliver each entry to the consumer of its key, or keep it where that one will find it."""
+        parcels: dict[Consumer, Parcel] = {}
+        for position, entry in entries:
+            metadata = visible_metadata(entry)
+            if metadata is None:
+                cursor.ack(position)
+                continue
+            owner = self._owner_now(position, metadata)
+            if owner is None:
+                continue
+            consumer = owner[0]
+            parcel = parcels.get(consumer)
+            if parcel is None:
+                room = consumer.client.room if consumer.can_receive else 0
+                parcel = parcels[consumer] = Parcel(self._capacity(consumer), room)
+            if parcel.is_full:
+                self._wait_for(consumer, position)
+                continue
+            ack_set = cursor.batch_acks.words(position)
+            messages = metadata.num_messages_in_batch
+            left = cursor.batch_acks.remaining(position) if ack_set else messages
+            count = self.redeliveries.get(position, 0)
+            parcel.add(Delivery(position, entry, left, count, ack_set), messages)
+            self._keys[position] = owner
+        for consumer, parcel in parcels.items():
+            if consumer not in self._owed:  # its connection ended with another's delivery
+                for delivery in parcel.deliveries:
+                    if self._keys.pop(delivery.position, None) is not None:  # else nobody is left at all
+                        self.replay.add(delivery.position)
+            elif parcel.deliveries:
+                self._delivering(consumer, parcel.deliveries, parcel.cost)
+                consumer.deliver(parcel.deliveries, permits=parcel.cost, messages=parcel.messages, size=parcel.size)
+
+    def _owner_now(self, position: Position, metadata: pb.MessageMetadata) -> tuple[Consumer, int] | None:
+        """Who gets an entry now, and the hash of its key; None where it has to wait, and it does so from here on."""
+        key_hash = self.selector.hash_of_key(key_of(metadata))
+        consumer = self.selector.select(key_hash)
+        if consumer is None:
+            self._unowned.add(position)
+            return None
+        if self._holds_back(consumer, position, metadata):
+            return None
+        draining = self.draining.get(key_hash)
+        if draining is not None and draining.consumer is not consumer:
+            draining.blocked_attempts += 1
+            self._held.setdefault(key_hash, PositionSet()).add(position)
+            return None
+        if consumer in self._waiting:
+            self._waiting[consumer].add(position)
+            return None
+        return consumer, key_hash
+
+    # the rest
+
+    @property
+    def waiting_count(self) -> int:
+        return super().waiting_count + len(self._unowned) + sum(map(len, self._held.values()))
+
+    def _forget_everything(self) -> None:
+        super()._forget_everything()
+        self.draining.clear()
+        self._keys.clear()
+        self._held.clear()
+        self._unowned.clear()
+
+    def why(self, position: Position, metadata: pb.MessageMetadata) -> Reason:
+        if any(position in each for each in self._held.values()):
+            return Reason.DRAINING
+        return Reason.NO_OWNER if position in self._unowned else super().why(position, metadata)

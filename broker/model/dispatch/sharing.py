@@ -1,0 +1,281 @@
+"""What Shared and Key_Shared have in common: who owes what, what comes again, what waits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from pulsarium.broker.clock import Timer
+from pulsarium.broker.model.client import Delivery
+from pulsarium.broker.model.dispatch.delayed import DelayedMessages
+from pulsarium.broker.model.dispatch.dispatcher import Dispatcher
+from pulsarium.broker.model.dispatch.reason import Reason
+from pulsarium.broker.model.dispatch.rotation import Rotation
+from pulsarium.broker.model.ledger.position import Position
+from pulsarium.broker.model.ledger.position_set import PositionSet
+from pulsarium.broker.model.subscription.consumer import Consumer
+from pulsarium.proto.generated import PulsarApi_pb2 as pb
+
+if TYPE_CHECKING:
+    from pulsarium.broker.model.subscription.base import Subscription
+    from pulsarium.broker.model.subscription.persistent import PersistentSubscription
+
+Entry = tuple[Position, bytes]
+
+FOREVER = 2**63 - 1
+
+
+class SharingDispatcher(Dispatcher):
+    """Several consumers at a time, each of which owes the entries that it got (`Consumer.pending`).
+
+    What was nacked, or owed by a consumer that left, is in `replay` and goes out before new entries, in order of
+    position (B-18). An entry that only one consumer may get, which cannot take it now, waits in `_waiting`.
+    """
+
+    shares_messages = True
+
+    def __init__(self, subscription: Subscription) -> None:
+        super().__init__()
+        self._subscription = subscription
+        self.replay = PositionSet()
+        self.delayed = self._delays()
+        self.unacked = 0  # messages, of all consumers
+        self.blocked = False  # maxUnackedMessagesPerSubscription
+        self._rotation = Rotation()
+        self._waiting: dict[Consumer, PositionSet] = {}
+        self._to_serve: dict[Consumer, None] = {}  # of those, consumers that may be able to take some
+        self._alarm: Timer | None = None
+        self._alarm_ms = 0
+
+    # consumers
+
+    def add_consumer(self, consumer: Consumer) -> None:
+        self.consumers.append(consumer)
+        self.consumers.sort(key=lambda each: each.priority_level)
+        self._rotation.add(consumer)
+
+    def remove_consumer(self, consumer: Consumer) -> None:
+        self.consumers.remove(consumer)
+        self._rotation.remove(consumer)
+        owed = list(consumer.pending)
+        consumer.pending.clear()
+        consumer.blocked = False
+        self._owe(consumer, -consumer.unacked)
+        waiting = self._waiting.pop(consumer, None)
+        self._to_serve.pop(consumer, None)
+        if not self.consumers:
+            self._forget_everything()
+            return
+        self._again(owed)
+        if waiting is not None:
+            self._again(waiting)
+
+    def resume(self, consumer: Consumer) -> None:
+        self._rotation.ready(consumer)
+        if consumer in self._waiting:
+            self._to_serve[consumer] = None
+
+    def _again(self, positions: Iterable[Position]) -> None:
+        """Deliver these once more, to whom they go now."""
+        for position in positions:
+            self.replay.add(position)
+
+    # what is owed
+
+    def _owe(self, consumer: Consumer, messages: int) -> None:
+        """A consumer owes so many messages more (or less): the limits of unacknowledged messages (B-06)."""
+        consumer.unacked += messages
+        self.unacked += messages
+        policies = self._subscription.topic.policies
+        if not self._subscription.durable:
+            return
+        limit = policies.max_unacked_per_consumer
+        if consumer.blocked:
+            if consumer.unacked <= limit // 2 or limit <= 0:
+                self._unblock(consumer)
+        elif consumer.unacked >= limit > 0:
+            consumer.blocked = True
+        limit = policies.max_unacked_per_subscription
+        if self.blocked:
+            if self.unacked < limit // 2 or limit <= 0:
+                self.blocked = False
+                self._subscription.dispatch_soon()
+        elif self.unacked >= limit > 0:
+            self.blocked = True
+
+    def _unblock(self, consumer: Consumer) -> None:
+        consumer.unblock()
+        self.resume(consumer)
+        self._subscription.dispatch_soon()
+
+    def policies_changed(self) -> None:
+        for consumer in self.consumers:
+            self._owe(consumer, 0)
+        policy = self._subscription.topic.policies.delayed_delivery
+        self.delayed.tick_ms = policy.tick_ms
+        if not policy.active:
+            self._again(self.delayed.take_due(FOREVER, len(self.delayed)))
+
+    def _capacity(self, consumer: Consumer) -> int:
+        """How many messages a consumer that can receive may be given."""
+        limit = self._subscription.topic.policies.max_unacked_per_consumer
+        if limit > 0 and self._subscription.durable:
+            return max(1, min(consumer.permits, limit - consumer.unacked))
+        return consumer.permits
+
+    def _delivering(self, consumer: Consumer, deliveries: Sequence[Delivery], messages: int) -> None:
+        pending = consumer.pending
+        for delivery in deliveries:
+            pending[delivery.position] = delivery.messages
+        self._owe(consumer, messages)
+
+    def _owner(self, position: Position) -> Consumer | None:
+        return next((each for each in self.consumers if position in each.pending), None)
+
+    def _settled(self, positions: Sequence[Position]) -> None:
+        """These are not owed any more."""
+        return
+
+    def acknowledged(self, consumer: Consumer, positions: Sequence[Position]) -> None:
+        pending, messages = consumer.pending, 0
+        for position in positions:
+            unacked = pending.pop(position, None)
+            if unacked is not None:
+                messages += unacked
+            elif (owner := self._owner(position)) is not None:
+                self._owe(owner, -owner.pending.pop(position))
+        if messages:
+            self._owe(consumer, -messages)
+        self._settled(positions)
+        for position in positions if self.redeliveries or self.replay else ():
+            self.redeliveries.pop(position, None)
+            self.replay.discard(position)
+
+    def acknowledged_partly(self, consumer: Consumer, position: Position, remaining: int) -> None:
+        self.redeliveries.pop(position, None)  # counted anew, as in Pulsar
+        owner = consumer if position in consumer.pending else self._owner(position)
+        if owner is not None and remaining < owner.pending[position]:
+            settled = owner.pending[position] - remaining
+            owner.pending[position] = remaining
+            self._owe(owner, -settled)
+
+    def redeliver(
+        self, subscription: PersistentSubscription, consumer: Consumer, positions: Sequence[Position] | None
+    ) -> None:
+        again: list[Position] = []
+        for position in list(consumer.pending) if positions is None else dict.fromkeys(positions):
+            owner = consumer if position in consumer.pending else self._owner(position)
+            if owner is None:
+                continue
+            self._owe(owner, -owner.pending.pop(position))
+            self._settled((position,))
+            if not subscription.cursor.is_acked(position):
+                again.append(position)
+                self.redeliveries[position] = self.redeliveries.get(position, 0) + 1
+        self._again(again)
+        if consumer.blocked:
+            self._unblock(consumer)
+
+    # what waits for its time
+
+    def _delays(self) -> DelayedMessages:
+        policy, config = self._subscription.topic.policies.delayed_delivery, self._subscription.topic.stores.config
+        return DelayedMessages(policy.tick_ms, config.isDelayedDeliveryDeliverAtTimeStrict)
+
+    def _holds_back(self, consumer: Consumer, position: Position, metadata: pb.MessageMetadata) -> bool:
+        if not metadata.HasField("deliver_at_time") or not self._subscription.topic.policies.delayed_delivery.active:
+            return False
+        return self.delayed.add(position, metadata.deliver_at_time, self._subscription.topic.now_ms())
+
+    def _take_due(self, limit: int) -> None:
+        """Put delayed messages whose time has come into `replay`, and see to it that the next ones are."""
+        if not self.delayed:
+            return
+        topic = self._subscription.topic
+        now = topic.now_ms()
+        self._again(self.delayed.take_due(now, limit))
+        due = self.delayed.next_due_ms(now)
+        if due is None or (self._alarm is not None and self._alarm_ms <= due):
+            return
+        if self._alarm is not None:
+            self._alarm.cancel()
+        self._alarm, self._alarm_ms = topic.stores.clock.call_later((due - now) / 1000, self._wake), due
+
+    def _wake(self) -> None:
+        self._alarm = None
+        self.delayed.woke(self._subscription.topic.now_ms())
+        self._subscription.dispatch_soon()
+
+    # what waits for its consumer
+
+    def _wait_for(self, consumer: Consumer, position: Position) -> None:
+        self._waiting.setdefault(consumer, PositionSet()).add(position)
+        self._to_serve[consumer] = None
+
+    @property
+    def waiting_count(self) -> int:
+        """How many entries were read and wait for somebody who can take them."""
+        return len(self.replay) + sum(map(len, self._waiting.values()))
+
+    def _serve_waiting(self, subscription: PersistentSubscription) -> bool:
+        """Give consumers what waits for them; False when it has to be read from disk first."""
+        while self._to_serve:
+            consumer = next(iter(self._to_serve))
+            positions = self._waiting.get(consumer)
+            while positions and consumer.can_receive:
+                permits = self._capacity(consumer)
+                entries = self._stored(subscription, positions, min(permits, subscription.max_read))
+                if entries is None:
+                    return False
+                self._hand_over(subscription.cursor, consumer, entries, permits, positions)
+            if not positions:
+                self._waiting.pop(consumer, None)
+            self._to_serve.pop(consumer, None)
+        return True
+
+    def _stored(self, subscription: PersistentSubscription, positions: PositionSet, limit: int) -> list[Entry] | None:
+        """The first of these entries; drops from `positions` what is acknowledged. None: they are being loaded."""
+        cursor = subscription.cursor
+        found: list[Entry] = []
+        gone: list[Position] = []
+        for position in positions:
+            if len(found) == limit:
+                break
+            if cursor.is_acked(position) or not cursor.ledger.is_valid(position):
+                gone.append(position)
+                continue
+            entries = cursor.ledger.read(position, 1, subscription.dispatch_soon)
+            if entries is None:
+                if not found:
+                    return None
+                break
+            found.append((position, entries[0]))
+        for position in gone:
+            positions.discard(position)
+        return found
+
+    # the rest
+
+    def reset(self) -> None:
+        self._forget_everything()
+        self.delayed = self._delays()
+
+    def _forget_everything(self) -> None:
+        self.blocked = False
+        self.replay.clear()
+        self.redeliveries.clear()
+        self._waiting.clear()
+        self._to_serve.clear()
+        self.delayed.clear()
+        if self._alarm is not None:
+            self._alarm.cancel()
+            self._alarm = None
+
+    def why(self, position: Position, metadata: pb.MessageMetadata) -> Reason:
+        if self._owner(position) is not None:
+            return Reason.DELIVERED
+        if any(position in positions for positions in self._waiting.values()):
+            return Reason.WAITING
+        if self.delayed and metadata.deliver_at_time > self._subscription.topic.now_ms():
+            return Reason.DELAYED
+        return super().why(position, metadata)

@@ -1,0 +1,207 @@
+"""Drops what a producer sent twice (brokerDeduplicationEnabled, B-27)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from pulsarium.broker.model.errors import PersistenceError
+from pulsarium.broker.model.ledger.managed_ledger import Pending, Publication, Stores
+from pulsarium.broker.model.ledger.position import Position, signed
+from pulsarium.proto.entry import parse_metadata
+from pulsarium.proto.errors import EntryError
+
+if TYPE_CHECKING:
+    from pulsarium.broker.model.cursor.managed_cursor import ManagedCursor
+    from pulsarium.broker.model.topic.persistent import PersistentTopic
+    from pulsarium.broker.model.topic.producer import Producer
+    from pulsarium.proto.generated import PulsarApi_pb2 as pb
+
+DEDUPLICATION_CURSOR = "pulsar.dedup"
+STORED_BEFORE = Position(2**64 - 1, 2**64 - 1)  # in the receipt of a duplicate: -1:-1 as it is sent
+
+
+class Deduplication:
+    """The highest sequence id of each producer name: pushed to the managed ledger, and persisted there.
+
+    A durable cursor keeps it: its properties are the ids up to its mark-delete position, the entries behind that tell
+    the rest. It stays with the topic's log while the topic is unloaded: entries may be on their way.
+    """
+
+    def __init__(self, topic: str, cursor: ManagedCursor, stores: Stores) -> None:
+        self.cursor = cursor
+        self.on_snapshot: Callable[[], None] = lambda: None  # the topic, while it is loaded
+        self._topic = topic
+        self._ledger = cursor.ledger
+        self._stores = stores
+        self._persisted: dict[str, int] = dict(cursor.properties)
+        counted = self._replay()
+        self._pushed = dict(self._persisted)
+        now = stores.clock.now_ms()
+        self._inactive = dict.fromkeys(self._persisted, now)  # producers that left, and when; ms
+        self._watched: dict[str, _Watched] = {}
+        self._counted_from = self._ledger.entries_added - counted
+        self._snapshot_ms = 0
+        self.snapshot_when_full()
+
+    def _replay(self) -> int:
+        """Learn from the entries behind the snapshot; how many there were."""
+        count = 0
+        for entry in self._ledger.all_after(self.cursor.mark_delete):
+            count += 1
+            try:
+                metadata = parse_metadata(entry)
+            except EntryError:  # nobody looks at metadata when it comes
+                continue
+            if _completes(metadata):
+                highest = max(signed(metadata.sequence_id), signed(metadata.highest_sequence_id))
+                self._persisted[_text(metadata.producer_name)] = highest
+        return count
+
+    # publishing
+
+    def admit(
+        self, producer: Producer, sequence_id: int, highest_sequence_id: int, entry: bytes, is_chunk: bool
+    ) -> Publication | None:
+        """Who hears that this entry is kept; None: it was stored before, and is answered. PersistenceError: nobody can
+        tell yet.
+
+        All chunks of a message have its sequence id: only the last one counts (B-28).
+        """
+        if is_chunk and not _completes(parse_metadata(entry)):
+            return producer
+        name, lowest = producer.name, signed(sequence_id)
+        if lowest <= self._pushed.get(name, lowest - 1):
+            if lowest <= self._persisted.get(name, lowest - 1):
+                producer.persisted([Pending(producer, STORED_BEFORE, sequence_id, highest_sequence_id)])
+                return None
+            raise PersistenceError(
+                f"[{self._topic}][{name}]Cannot determine whether the message is a duplicate at this time"
+            )
+        self._pushed[name] = max(lowest, signed(highest_sequence_id))
+        watched = self._watched.get(name)
+        if watched is None or watched.producer is not producer:
+            watched = self._watched[name] = _Watched(self, producer)
+        return watched
+
+    def last_sequence_id(self, producer_name: str) -> int:
+        """What PRODUCER_SUCCESS tells a producer that comes back; -1 when it is not known."""
+        return self._pushed.get(producer_name, -1)
+
+    def persisted(self, producer_name: str, sequence_id: int) -> None:
+        self._persisted[producer_name] = sequence_id
+
+    def take_back(self) -> None:
+        """A commit failed: what was pushed and not persisted will be sent again."""
+        self._pushed = dict(self._persisted)
+
+    # keeping
+
+    def snapshot_when_full(self) -> None:
+        """Entries became visible (brokerDeduplicationEntriesInterval)."""
+        if self._ledger.entries_added - self._counted_from >= self._stores.config.brokerDeduplicationEntriesInterval:
+            self.snapshot()
+
+    def snapshot_when_old(self, interval: int) -> None:
+        """Keep what is new when the last snapshot is `interval` seconds old; 0 or less: never."""
+        is_old = self._stores.clock.now_ms() - self._snapshot_ms >= interval * 1000 > 0
+        if is_old and self._ledger.last_confirmed > self.cursor.mark_delete:
+            self.snapshot()
+
+    def snapshot(self) -> None:
+        """Persist point: the sequence ids as of the last confirmed entry. Ledgers before it are no longer needed."""
+        self.cursor.ack_cumulative(self._ledger.last_confirmed)
+        self._counted_from = self._ledger.entries_added
+        self._store()
+
+    def _store(self) -> None:
+        self._snapshot_ms = self._stores.clock.now_ms()
+        most = self._stores.config.brokerDeduplicationMaxNumberOfProducers
+        self.cursor.properties = dict(islice(self._persisted.items(), most))
+        self.cursor.save()
+        self.on_snapshot()
+
+    # producers that left
+
+    def producer_removed(self, name: str) -> None:
+        self._watched.pop(name, None)
+        self._inactive[name] = self._stores.clock.now_ms()
+
+    def forget_inactive(self, connected: Collection[str]) -> None:
+        """Forget producers that left long ago (brokerDeduplicationProducerInactivityTimeoutMinutes)."""
+        timeout = self._stores.config.brokerDeduplicationProducerInactivityTimeoutMinutes * 60_000
+        before = self._stores.clock.now_ms() - timeout
+        gone = [name for name, since in self._inactive.items() if since < before or name in connected]
+        for name in gone:
+            del self._inactive[name]
+        forgotten = [name for name in gone if name not in connected]
+        for name in forgotten:
+            self._pushed.pop(name, None)
+            self._persisted.pop(name, None)
+        if forgotten:
+            self._store()
+
+
+class _Watched:
+    """Tells what became of a producer's entries to it and to the deduplication."""
+
+    __slots__ = ("_deduplication", "producer")
+
+    def __init__(self, deduplication: Deduplication, producer: Producer) -> None:
+        self._deduplication = deduplication
+        self.producer = producer
+
+    def persisted(self, entries: Sequence[Pending]) -> None:
+        last = entries[-1]
+        highest = max(signed(last.sequence_id), signed(last.highest_sequence_id))
+        self._deduplication.persisted(self.producer.name, highest)
+        self.producer.persisted(entries)
+
+    def failed(self, entries: Sequence[Pending], error: Exception) -> None:
+        self._deduplication.take_back()
+        self.producer.failed(entries, error)
+
+    def forgotten(self, entries: Sequence[Pending]) -> None:
+        self.producer.forgotten(entries)
+
+
+def _completes(metadata: pb.MessageMetadata) -> bool:
+    """Whether it is a whole message, or the last chunk of one."""
+    return not metadata.HasField("chunk_id") or metadata.chunk_id == metadata.num_chunks_from_msg - 1
+
+
+def _text(name: str | bytes) -> str:
+    """A name as PRODUCER reads it: one that is not UTF-8 comes as bytes."""
+    return name.decode("utf-8", "replace") if isinstance(name, bytes) else name
+
+
+def deduplication_of(topic: PersistentTopic) -> Deduplication | None:
+    """The deduplication of a topic, as its policy wants it now: a new one knows nothing of what is stored already."""
+    log = topic.log
+    cursor = log.cursors.get(DEDUPLICATION_CURSOR)
+    if not topic.policies.deduplication:
+        log.deduplication = None
+        if cursor is not None:
+            cursor.delete()
+            log.forget_cursor(DEDUPLICATION_CURSOR)
+        return None
+    if log.deduplication is None:
+        if cursor is None:
+            cursor = log.open_cursor(DEDUPLICATION_CURSOR, log.ledger.last_confirmed)
+            cursor.save()
+        log.deduplication = Deduplication(str(topic.name), cursor, topic.stores)
+    log.deduplication.on_snapshot = topic.trim_soon
+    return log.deduplication
+
+
+def snapshot_when_old(topic: PersistentTopic) -> None:
+    """A periodic check."""
+    if topic.deduplication is not None:
+        topic.deduplication.snapshot_when_old(topic.policies.deduplication_snapshot_seconds)
+
+
+def forget_inactive(topic: PersistentTopic) -> None:
+    """A periodic check."""
+    if topic.deduplication is not None:
+        topic.deduplication.forget_inactive(topic.producers.by_name)

@@ -1,0 +1,32 @@
+"""How old entries are: by the broker's stamp where there is one, else by publish_time (B-34)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from pulsarium.broker.model.ledger.position import Position
+from pulsarium.broker.model.ledger.sequence import LedgerSequence
+from pulsarium.proto.entry import parse_broker_metadata, parse_metadata
+from pulsarium.proto.errors import EntryError
+
+
+def published_before(time_ms: int) -> Callable[[bytes], bool]:
+    """Whether an entry is older than that."""
+
+    def matches(entry: bytes) -> bool:
+        stamp = parse_broker_metadata(entry)
+        if stamp is not None and stamp.HasField("broker_timestamp"):
+            return stamp.broker_timestamp < time_ms
+        try:
+            return parse_metadata(entry).publish_time < time_ms
+        except EntryError:  # as in Pulsar
+            return False
+
+    return matches
+
+
+def is_older(ledger: LedgerSequence, position: Position, seconds: int, now_ms: int) -> bool:
+    """Whether the entry there is older than so many seconds; 0: nothing is."""
+    if not seconds or not ledger.is_valid(position):
+        return False
+    return published_before(now_ms - seconds * 1000)(ledger.read_now(position))

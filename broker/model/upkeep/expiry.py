@@ -1,0 +1,81 @@
+"""Messages that are too old: acknowledged for everybody (B-24)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pulsarium.broker.model.ledger.position import Position
+from pulsarium.broker.model.subscription.skipping import skip_through
+from pulsarium.broker.model.upkeep.age import is_older, published_before
+
+if TYPE_CHECKING:
+    from pulsarium.broker.model.subscription.persistent import PersistentSubscription
+    from pulsarium.broker.model.topic.persistent import PersistentTopic
+
+ALMOST_CAUGHT_UP = 1000  # entries: below it, connected consumers are left alone until their oldest entry is old indeed
+OLD_INDEED = 1.5  # times the age that was named
+
+
+def check_ttl(topic: PersistentTopic) -> None:
+    """Expire what is older than the topic's TTL on every subscription, of readers too; idle where none is durable."""
+    seconds = topic.policies.message_ttl_seconds
+    marks = [cursor.mark_delete for cursor in topic.log.cursors.values()]
+    if seconds <= 0 or not marks:
+        return
+    too_old = published_before(topic.now_ms() - seconds * 1000)
+    first = topic.ledger.next(min(marks))
+    if not topic.ledger.is_valid(first) or not too_old(topic.ledger.read_now(first)):
+        return
+    last = topic.ledger.find_last(too_old)
+    for subscription in list(topic.subscriptions.values()):
+        if last is not None:
+            _expire(subscription, last)
+
+
+def expire_older_than(subscription: PersistentSubscription, seconds: int) -> bool:
+    """REST: expire what is older than that. False: nothing was begun, for the subscription has almost caught up."""
+    cursor, topic = subscription.cursor, subscription.topic
+    backlog = cursor.backlog()
+    if not backlog:
+        return False
+    oldest = topic.ledger.next(cursor.mark_delete)
+    close = subscription.consumers and backlog < ALMOST_CAUGHT_UP
+    if close and not is_older(topic.ledger, oldest, int(seconds * OLD_INDEED), topic.now_ms()):
+        return False
+    last = topic.ledger.find_last(published_before(topic.now_ms() - seconds * 1000))
+    by_ledger = _last_closed_before(topic, cursor.mark_delete, seconds)
+    found = max((each for each in (last, by_ledger) if each is not None), default=None)
+    subscription.expired.tried_ms = topic.now_ms()
+    if found is not None:
+        _expire(subscription, found)
+    return True
+
+
+def _last_closed_before(topic: PersistentTopic, mark: Position, seconds: int) -> Position | None:
+    """The last entry of the ledgers that were closed so long ago: they are old whatever their producers' clocks say."""
+    found: Position | None = None
+    for ledger in topic.ledger.ledgers.values():
+        if seconds <= 0 or not ledger.closed or topic.now_ms() <= ledger.rolled_ms + seconds * 1000:
+            break
+        if ledger.id >= mark.ledger_id and ledger.confirmed:
+            found = Position(ledger.id, ledger.confirmed - 1)
+    return found
+
+
+def expire_through(subscription: PersistentSubscription, position: Position, ack_set: list[int]) -> bool:
+    """REST: expire everything up to an entry. False: it is beyond the end of the topic."""
+    subscription.expired.tried_ms = subscription.topic.now_ms()
+    ledger = subscription.topic.ledger
+    if not ledger.is_valid(position):
+        if position > ledger.last_confirmed:
+            return False
+        position, ack_set = ledger.previous(ledger.clamp(position)), []
+    _expire(subscription, position, ack_set)
+    return True
+
+
+def _expire(subscription: PersistentSubscription, position: Position, ack_set: list[int] | None = None) -> None:
+    expired = subscription.expired
+    expired.tried_ms = subscription.topic.now_ms()
+    if position > subscription.cursor.mark_delete:
+        expired.total += skip_through(subscription, position, ack_set or ())

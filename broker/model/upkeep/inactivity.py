@@ -1,0 +1,53 @@
+"""Topics that nobody uses any more (B-41)."""
+
+from __future__ import annotations
+
+from pulsarium.broker.logs import Log
+from pulsarium.broker.model.errors import TopicHasClientsError
+from pulsarium.broker.model.topic.base import Topic
+from pulsarium.broker.model.topic.persistent import PersistentTopic
+from pulsarium.broker.model.topic.topics import Topics
+
+log = Log("inactivity")
+
+CAUGHT_UP = "delete_when_subscriptions_caught_up"
+
+
+def delete_inactive(topics: Topics) -> None:
+    """Delete topics that were unused for long enough; partitioned ones stay, with fewer partitions that exist."""
+    for topic in list(topics.loaded.values()):
+        if may_go(topic):
+            try:
+                topics.delete(topic.name, force=False)
+            except TopicHasClientsError:
+                continue
+            log.info("topic deleted: nobody used it", topic=topic.name)
+
+
+def may_go(topic: Topic) -> bool:
+    """Whether a topic was unused for long enough to be deleted; notes that it is in use where it is.
+
+    Retention by time keeps one that has messages. Consumers do not count here: where subscriptions need only be caught
+    up, just the deletion itself is refused because of them, as in Pulsar.
+    """
+    inactivity = topic.policies.inactivity
+    if not inactivity.delete:
+        return False
+    if topic.producers or _is_subscribed(topic, inactivity.mode):
+        topic.touch()
+        return False
+    idle = topic.stores.clock.monotonic() - topic.used
+    return idle >= inactivity.max_seconds and not _is_retained(topic, idle)
+
+
+def _is_subscribed(topic: Topic, mode: str) -> bool:
+    if isinstance(topic, PersistentTopic) and mode == CAUGHT_UP:
+        return any(subscription.cursor.backlog() for subscription in topic.subscriptions.values())
+    return bool(topic.subscriptions)
+
+
+def _is_retained(topic: Topic, idle: float) -> bool:
+    if not isinstance(topic, PersistentTopic) or not topic.ledger.count:
+        return False
+    minutes = topic.policies.retention.minutes
+    return minutes < 0 or idle < minutes * 60

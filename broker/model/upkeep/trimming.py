@@ -1,0 +1,55 @@
+"""Lets go of a topic's ledgers that are consumed and not retained (B-25)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pulsarium.broker.model.ledger.position import Position
+from pulsarium.broker.model.ledger.retention import first_needed
+from pulsarium.broker.model.subscription.skipping import skip_all, skip_through
+
+if TYPE_CHECKING:
+    from pulsarium.broker.model.topic.persistent import PersistentTopic
+
+
+class Trimmer:
+    """Durable cursors keep what they have not consumed. Readers do not: they go on behind what was deleted."""
+
+    def __init__(self, topic: PersistentTopic) -> None:
+        self._topic = topic
+        self._due = False
+        self._decided_for = -1  # the first ledger that was needed when it was last looked
+
+    def soon(self) -> None:
+        """Something may be consumed: look at the end of the turn."""
+        if not self._due and len(self._topic.ledger.ledgers) > 1:
+            self._due = True
+            self._topic.stores.turn.after_commit(lambda error: self._look())
+
+    def _look(self) -> None:
+        self._due = False
+        needed = first_needed(self._topic.ledger.ledgers, self._slowest())
+        last = next(reversed(self._topic.ledger.ledgers), -1)
+        if min(needed, last) != self._decided_for:
+            self._decided_for = min(needed, last)
+            self.trim()
+
+    def _slowest(self) -> Position | None:
+        return min((cursor.mark_delete for cursor in self._topic.log.cursors.values()), default=None)
+
+    def trim(self) -> None:
+        """Trim now; time may have passed since the last time."""
+        self._topic.ledger.trim(self._slowest(), self._topic.policies.retention, self._going)
+
+    def truncate(self) -> None:
+        """Skip everything for everybody and delete every ledger but the one that is written to, retained or not."""
+        for subscription in list(self._topic.subscriptions.values()):
+            skip_all(subscription)
+        ledger = self._topic.ledger
+        ledger.truncate([each for each in ledger.ledgers.values() if each.closed], self._going)
+
+    def _going(self, last: Position) -> None:
+        self._topic.ledgers_going(last)
+        for subscription in list(self._topic.subscriptions.values()):
+            if subscription.cursor.mark_delete < last:
+                skip_through(subscription, last)

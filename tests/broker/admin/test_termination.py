@@ -1,0 +1,55 @@
+"""Terminating topics by REST."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.broker.admin.rest import NON_PERSISTENT, TOPICS, Rest
+from tests.broker.wire import TOPIC, Type, Wire, plain
+
+
+@pytest.mark.req("B-33")
+async def test_a_topic_is_terminated(rest: Rest, sender: Wire) -> None:
+    positions = await sender.publish(plain(b"a"), plain(b"b"))
+    expected = {"ledgerId": positions[1].ledger_id, "entryId": 1, "partitionIndex": -1}
+    for _ in range(2):
+        answer = await rest.call("POST", f"{TOPICS}/t/terminate")
+        assert (answer.status, answer.json) == (200, expected | {"batchSize": 0, "batchIndex": -1})
+    await sender.expect(Type.CLOSE_PRODUCER)
+    assert (await rest.get(f"{TOPICS}/t/internalStats"))["state"] == "Terminated"
+    await rest.done("DELETE", f"{TOPICS}/t")
+    await sender.producer(producer_id=1)  # a new topic of that name
+
+
+@pytest.mark.req("B-33")
+async def test_every_partition_is_terminated(rest: Rest, wire: Wire) -> None:
+    await rest.done("PUT", f"{TOPICS}/t/partitions", 2)
+    await wire.producer(f"{TOPIC}-partition-1")
+    (position,) = await wire.publish(plain(b"m"))
+    answer = await rest.call("POST", f"{TOPICS}/t/terminate/partitions")
+    assert answer.status == 200
+    assert {number: last["entryId"] for number, last in answer.json.items()} == {"0": -1, "1": 0}
+    assert answer.json["1"]["ledgerId"] == position.ledger_id
+    assert {last["partitionIndex"] for last in answer.json.values()} == {-1}
+    await wire.expect(Type.CLOSE_PRODUCER)
+    assert (await rest.call("POST", f"{TOPICS}/t/terminate/partitions")).json == answer.json
+
+
+@pytest.mark.req("B-33")
+async def test_what_cannot_be_terminated(rest: Rest) -> None:
+    await rest.done("PUT", f"{TOPICS}/p/partitions", 2)
+    await rest.done("PUT", f"{NON_PERSISTENT}/p/partitions", 2)
+    await rest.done("PUT", f"{TOPICS}/t")
+    whole = "Termination of a non-partitioned topic is not allowed using partitioned-terminate, please use terminate"
+    loose = "Need to provide a persistent topic name"
+    assert await rest.refused("POST", f"{TOPICS}/p/terminate") == (
+        405,
+        "Termination of a partitioned topic is not allowed",
+    )
+    absent = "Topic persistent://public/default/absent not found"
+    assert await rest.refused("POST", f"{TOPICS}/absent/terminate") == (404, absent)
+    for name in ("t", "absent"):
+        for topics in (TOPICS, NON_PERSISTENT):
+            assert await rest.refused("POST", f"{topics}/{name}/terminate/partitions") == (405, f"{whole} commands")
+    assert await rest.refused("POST", f"{NON_PERSISTENT}/absent/terminate") == (406, loose)
+    assert await rest.refused("POST", f"{NON_PERSISTENT}/p/terminate/partitions") == (500, loose)

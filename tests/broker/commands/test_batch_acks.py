@@ -1,0 +1,364 @@
+"""Acknowledging single messages of a batch (PIP-54), as frames show it."""
+
+from __future__ import annotations
+
+import pytest
+
+from pulsarium.broker.config import PROFILES, Config, Profile
+from pulsarium.broker.model.cursor.managed_cursor import ManagedCursor
+from pulsarium.broker.model.ledger.position import Position
+from pulsarium.broker.model.subscription.consumer import Consumer
+from pulsarium.broker.model.topic.persistent import PersistentTopic
+from pulsarium.proto.generated import PulsarApi_pb2 as pb
+from pulsarium.proto.topic_name import TopicName
+from tests.broker.held import HeldStorage
+from tests.broker.wire import (
+    TOPIC,
+    Bed,
+    Cumulative,
+    Exclusive,
+    Message,
+    Shared,
+    Type,
+    Wire,
+    batch_of,
+    message_id,
+    plain,
+    serving,
+)
+
+TYPES = pytest.mark.parametrize("type", [Exclusive, Shared])
+OFF = Config(acknowledgmentAtBatchIndexLevelEnabled=False)
+
+
+def topic_of(bed: Bed) -> PersistentTopic:
+    topic = bed.broker.topics.find(TopicName.parse(TOPIC))
+    assert isinstance(topic, PersistentTopic)
+    return topic
+
+
+def cursor_of(bed: Bed) -> ManagedCursor:
+    return topic_of(bed).subscriptions["sub"].cursor
+
+
+def consumers_of(bed: Bed) -> list[Consumer]:
+    return list(topic_of(bed).subscriptions["sub"].consumers)
+
+
+def batch(size: int) -> bytes:
+    """A batch whose messages are their indexes."""
+    return batch_of(*[b"%d" % i for i in range(size)])
+
+
+def set_without(size: int, *acked: int) -> list[int]:
+    """The ack set that a client sends to acknowledge these of a batch: a bit for each of the others."""
+    bits = (1 << size) - 1
+    for index in acked:
+        bits &= ~(1 << index)
+    words = [bits >> shift & (2**64 - 1) for shift in range(0, size, 64)]
+    while words and not words[-1]:
+        words.pop()
+    return [word - 2**64 if word >= 2**63 else word for word in words] or [0]
+
+
+async def ack_set(wire: Wire, position: Position, words: list[int], **fields: int) -> None:
+    await wire.ack(message_id=[message_id(position, ack_set=words)], **fields)
+
+
+async def again(wire: Wire, type: int) -> None:
+    """The consumer leaves and comes back."""
+    await wire.ask(Type.CLOSE_CONSUMER, consumer_id=0)
+    await wire.subscribe(type=type)
+    await wire.flow()
+
+
+def remaining(message: Message) -> list[int]:
+    return list(message.command.ack_set)
+
+
+@pytest.mark.req("S54-01", "S54-02")
+def test_the_numbers_of_the_fields() -> None:
+    for message, number in ((pb.CommandMessage, 4), (pb.MessageIdData, 5)):
+        field = message.DESCRIPTOR.fields_by_name["ack_set"]
+        assert (field.number, field.is_repeated, field.type) == (number, True, field.TYPE_INT64)
+
+
+@pytest.mark.req("S54-07")
+def test_on_unless_it_is_switched_off() -> None:
+    assert Config().acknowledgmentAtBatchIndexLevelEnabled is True
+
+
+@pytest.mark.req("S54-28")
+@pytest.mark.parametrize("profile", PROFILES.values())
+async def test_in_every_profile(autojump_clock: object, profile: Profile) -> None:
+    """In Pulsar since 2.6.0, so in the stock one as well."""
+    async with serving(profile=profile) as bed:
+        wire = await bed.connect()
+        await wire.producer()
+        await wire.subscribe()
+        (position,) = await wire.publish(batch(5))
+        await ack_set(wire, position, [28])
+        await wire.flow()
+        assert remaining(await wire.message()) == [28]
+
+
+@pytest.mark.req("S54-08", "S54-11", "S54-12")
+@TYPES
+@pytest.mark.parametrize(
+    ("size", "acked", "words"),
+    [
+        (10, [3], [1015]),
+        (5, [0, 1], [28]),
+        pytest.param(70, range(64), [0, 63], marks=pytest.mark.req("S54-09")),
+        pytest.param(65, [64], [-1], marks=pytest.mark.req("S54-09")),
+        (64, [63], [2**63 - 1]),
+    ],
+)
+async def test_what_remains_is_sent(
+    wire: Wire, sender: Wire, type: int, size: int, acked: list[int], words: list[int]
+) -> None:
+    await wire.subscribe(type=type)
+    await wire.flow()
+    (position,) = await sender.publish(batch(size))
+    first = await wire.message()
+    assert remaining(first) == []  # nothing is acknowledged, not everything
+    assert not any(number == 4 for number in tags(first.command))
+    for index in acked:
+        await ack_set(wire, position, set_without(size, index))
+    await again(wire, type)
+    message = await wire.message()
+    assert (message.position, remaining(message)) == (position, words)
+    assert message.entry == first.entry  # all of it, whatever remains
+
+
+def tags(command: pb.CommandMessage) -> list[int]:
+    return [field.number for field, _ in command.ListFields()]
+
+
+@pytest.mark.req("S54-14")
+@TYPES
+async def test_a_late_ack_brings_nothing_back(wire: Wire, sender: Wire, type: int) -> None:
+    await wire.subscribe(type=type)
+    (position,) = await sender.publish(batch(5))
+    for index in (0, 1, 0):
+        await ack_set(wire, position, set_without(5, index))
+    await ack_set(wire, position, [31, -1])
+    await wire.flow()
+    assert remaining(await wire.message()) == [28]
+
+
+@pytest.mark.req("S54-10", "S54-15")
+@TYPES
+async def test_all_of_it_one_after_the_other(bed: Bed, wire: Wire, sender: Wire, type: int) -> None:
+    await wire.subscribe(type=type)
+    await wire.flow()
+    (position,) = await sender.publish(batch(5))
+    await wire.message()
+    cursor = cursor_of(bed)
+    for left, index in zip((4, 3, 2, 1), (4, 0, 2, 3), strict=True):
+        await ack_set(wire, position, set_without(5, index))
+        assert (cursor.backlog(), cursor.batch_acks.remaining(position)) == (1, left)
+        assert cursor.mark_delete < position
+    await ack_set(wire, position, set_without(5, 1))
+    assert (cursor.backlog(), len(cursor.batch_acks), cursor.mark_delete) == (0, 0, position)
+    await again(wire, type)
+    await wire.quiet()
+
+
+@pytest.mark.req("S54-10")
+@TYPES
+@pytest.mark.parametrize("fields", [{}, {"batch_index": 1}, {"ack_set": [0]}, {"ack_set": [0, 0]}])
+async def test_without_a_set_or_with_an_empty_one_all_of_it(
+    bed: Bed, wire: Wire, sender: Wire, type: int, fields: dict[str, object]
+) -> None:
+    await wire.subscribe(type=type)
+    (position,) = await sender.publish(batch(5))
+    await ack_set(wire, position, [28])
+    await wire.ack(message_id=[message_id(position, **fields)])
+    assert (cursor_of(bed).mark_delete, len(cursor_of(bed).batch_acks)) == (position, 0)
+
+
+@pytest.mark.req("S54-16")
+@TYPES
+async def test_what_is_acknowledged_costs_no_permits(bed: Bed, wire: Wire, sender: Wire, type: int) -> None:
+    await wire.subscribe(type=type)
+    (position,) = await sender.publish(batch(10))
+    await ack_set(wire, position, set_without(10, 0, 1, 2, 3))
+    await wire.flow(10)
+    await wire.message()
+    assert [consumer.permits for consumer in consumers_of(bed)] == [4]
+    await sender.publish(*[plain(b"x")] * 6)
+    await wire.messages(4)
+    await wire.quiet()
+
+
+@pytest.mark.req("S54-17")
+@TYPES
+async def test_partial_acks_never_stall_a_consumer(wire: Wire, sender: Wire, type: int) -> None:
+    """A consumer that gives back a permit for each message that it sees."""
+    await wire.subscribe(type=type)
+    for _ in range(20):
+        (position,) = await sender.publish(batch(10))
+        await ack_set(wire, position, set_without(10, *range(4)))
+    await wire.flow(10)
+    for _ in range(20):
+        message = await wire.message()
+        await ack_set(wire, message.position, [0])
+        await wire.flow(6)
+    await wire.quiet()
+
+
+@pytest.mark.req("S54-18")
+async def test_unacked_messages_are_messages(bed: Bed, wire: Wire, sender: Wire) -> None:
+    await wire.subscribe(type=Shared)
+    await wire.flow()
+    (position,) = await sender.publish(batch(10))
+    await wire.message()
+    (consumer,) = consumers_of(bed)
+    assert consumer.unacked == 10
+    await ack_set(wire, position, set_without(10, 0, 1, 2, 3))
+    assert consumer.unacked == 6
+    await ack_set(wire, position, set_without(10, 0))
+    assert consumer.unacked == 6
+    await again(wire, Shared)
+    await wire.message()
+    (consumer,) = consumers_of(bed)
+    assert consumer.unacked == 6
+    await ack_set(wire, position, [0])
+    assert consumer.unacked == 0
+
+
+@pytest.mark.req("S54-19", "S423-64")
+@TYPES
+@pytest.mark.parametrize("clean", [True, False])
+async def test_what_was_answered_outlives_the_broker(autojump_clock: object, type: int, clean: bool) -> None:
+    store = HeldStorage()
+    async with serving(storage=store) as bed:
+        wire = await bed.connect()
+        await wire.producer()
+        await wire.subscribe(type=type)
+        (position, _) = await wire.publish(batch(5), batch(70))
+        await ack_set(wire, position, [28])
+        killed = dict(store.metadata)
+    if not clean:
+        store.metadata = killed
+    async with serving(storage=store) as bed:
+        wire = await bed.connect()
+        await wire.subscribe(type=type)
+        await wire.flow()
+        assert [remaining(message) for message in await wire.messages(2)] == [[28], []]
+
+
+@pytest.mark.req("S54-06", "S54-20")
+@TYPES
+async def test_switched_off(autojump_clock: object, type: int) -> None:
+    """A partial ack is answered and acknowledges nothing; the whole batch comes again."""
+    async with serving(OFF) as bed:
+        wire = await bed.connect()
+        await wire.producer()
+        await wire.subscribe(type=type)
+        await wire.flow()
+        (position,) = await wire.publish(batch(5))
+        await wire.message()
+        for words in ([16], [0]):
+            await ack_set(wire, position, words)
+            await again(wire, type)
+            assert remaining(await wire.message()) == []
+        assert (cursor_of(bed).backlog(), len(cursor_of(bed).batch_acks)) == (1, 0)
+        assert consumers_of(bed)[0].permits == 995
+        await wire.ack(position)
+        assert cursor_of(bed).backlog() == 0
+
+
+@pytest.mark.req("S54-21")
+async def test_cumulative_inside_a_batch(bed: Bed, wire: Wire, sender: Wire) -> None:
+    await wire.subscribe()
+    positions = await sender.publish(plain(b"a"), batch(5), plain(b"b"))
+    await ack_set(wire, positions[1], set_without(5, 0, 1, 2), type=Cumulative)
+    assert (cursor_of(bed).mark_delete, cursor_of(bed).backlog()) == (positions[0], 2)
+    await wire.flow()
+    assert [remaining(message) for message in await wire.messages(2)] == [[24], []]
+    await ack_set(wire, positions[1], [0], type=Cumulative)  # not the entry itself, as in Pulsar
+    assert cursor_of(bed).mark_delete == positions[0]
+    await wire.ack(positions[1], type=Cumulative)
+    assert cursor_of(bed).mark_delete == positions[1]
+    await ack_set(wire, positions[1], [24], type=Cumulative)  # backwards
+    assert (cursor_of(bed).mark_delete, len(cursor_of(bed).batch_acks)) == (positions[1], 0)
+
+
+@pytest.mark.req("S54-22")
+async def test_a_nack_counts_the_entry(wire: Wire, sender: Wire) -> None:
+    await wire.subscribe(type=Shared)
+    await wire.flow()
+    (position,) = await sender.publish(batch(5))
+    await wire.message()
+    await ack_set(wire, position, [28])
+    await wire.redeliver([position])
+    message = await wire.message()
+    assert (remaining(message), message.redelivery_count) == ([28], 1)
+    await wire.redeliver([position])
+    message = await wire.message()
+    assert (remaining(message), message.redelivery_count) == ([28], 2)
+
+
+@pytest.mark.req("S54-26")
+async def test_anybody_may_acknowledge_on_shared(bed: Bed, wire: Wire, sender: Wire) -> None:
+    await wire.subscribe(type=Shared)
+    await wire.flow()
+    (position,) = await sender.publish(batch(5))
+    await wire.message()
+    other = await bed.connect()
+    await other.subscribe(type=Shared)
+    owner, _ = consumers_of(bed)
+    await ack_set(other, position, set_without(5, 2))
+    assert [consumer.unacked for consumer in consumers_of(bed)] == [4, 0]
+    await ack_set(other, position, [0])
+    assert (owner.unacked, cursor_of(bed).backlog()) == (0, 0)
+
+
+@pytest.mark.req("S54-27")
+async def test_a_client_that_knows_no_ack_sets_sees_all_again(wire: Wire, sender: Wire) -> None:
+    """It is sent the set and does not look at it; the entry is whole."""
+    await wire.subscribe(type=Shared)
+    await wire.flow()
+    (position,) = await sender.publish(batch(3))
+    first = await wire.message()
+    await ack_set(wire, position, set_without(3, 0, 1))
+    await again(wire, Shared)
+    message = await wire.message()
+    assert message.payload == first.payload
+    await wire.ack(position)  # as such a client does when it has seen all of them
+    await again(wire, Shared)
+    await wire.quiet()
+
+
+@pytest.mark.req("B-17")
+@TYPES
+async def test_sets_are_not_compared_with_the_batch(bed: Bed, wire: Wire, sender: Wire, type: int) -> None:
+    """Longer than the batch, or of a message that is none: kept and sent back, as in Pulsar."""
+    await wire.subscribe(type=type)
+    positions = await sender.publish(batch(5), plain(b"x"), batch(5))
+    await ack_set(wire, positions[0], [21, 1])
+    await ack_set(wire, positions[1], [6])
+    await ack_set(wire, positions[2], [-1, -1, 0])
+    assert cursor_of(bed).backlog() == 3
+    await wire.flow()
+    assert [remaining(message) for message in await wire.messages(3)] == [[21, 1], [6], [-1, -1]]
+    for position in positions:
+        await ack_set(wire, position, [0])
+    assert (cursor_of(bed).mark_delete, len(cursor_of(bed).batch_acks)) == (positions[2], 0)
+
+
+@pytest.mark.req("B-17")
+@TYPES
+async def test_sets_of_nothing_change_nothing(bed: Bed, wire: Wire, sender: Wire, type: int) -> None:
+    await wire.subscribe(type=type)
+    positions = await sender.publish(batch(5), batch(5))
+    await wire.ack(positions[0])
+    ledger_id = positions[0].ledger_id
+    for position in (positions[0], Position(ledger_id, 3), Position(ledger_id, -1), Position(ledger_id + 1000, 9)):
+        for words in ([1], [0]):
+            for ack_type in (pb.CommandAck.Individual, Cumulative):
+                await ack_set(wire, position, words, type=ack_type)
+                cursor = cursor_of(bed)
+                assert (cursor.mark_delete, cursor.backlog(), len(cursor.batch_acks)) == (positions[0], 1, 0)

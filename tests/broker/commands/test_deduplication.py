@@ -1,0 +1,181 @@
+"""What producers hear where deduplication is on."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from pulsarium.proto.generated import PulsarApi_pb2 as pb
+from tests.broker.commands.deduplicated import DUPLICATE, NAME, ON, ask, send, topic_of
+from tests.broker.held import HeldStorage
+from tests.broker.wire import TOPIC, Bed, Earliest, Type, Wire, batch_of, frame_of, plain, position_of, serving
+
+pytestmark = pytest.mark.req("B-27")
+
+
+@pytest.fixture
+async def bed(autojump_clock: object) -> AsyncIterator[Bed]:
+    async with serving(ON) as bed:
+        yield bed
+
+
+@pytest.fixture
+async def p(bed: Bed) -> Wire:
+    """A connection with a producer 0, named p."""
+    wire = await bed.connect()
+    await wire.producer(producer_name="p")
+    return wire
+
+
+# what is a duplicate
+
+
+async def test_what_is_stored_already_gets_a_receipt_without_a_position(p: Wire) -> None:
+    positions = [await ask(p, number) for number in (0, 1, 1, 0, 5, 4)]  # a gap is fine
+    assert [position.entry_id for position in positions] == [0, 1, -1, -1, 2, -1]
+    assert positions[2] == DUPLICATE
+    await p.subscribe(initialPosition=Earliest)
+    await p.flow()
+    assert await p.payloads(3) == [b"0", b"1", b"5"]
+    await p.quiet()
+
+
+async def test_a_batch_counts_from_its_lowest_to_its_highest_id(p: Wire) -> None:
+    def batch(first: int, last: int) -> dict[str, Any]:
+        return {"entry": batch_of(b"a", b"b", sequence_id=first, highest_sequence_id=last), "highest_sequence_id": last}
+
+    assert (await ask(p, 6, **batch(6, 8))).entry_id == 0
+    await send(p, 6, **batch(6, 8))
+    receipt = await p.expect(Type.SEND_RECEIPT)
+    assert (position_of(receipt.message_id), receipt.highest_sequence_id) == (DUPLICATE, 8)
+    assert await ask(p, 8, **batch(8, 10)) == DUPLICATE  # as a whole, although 9 and 10 are new
+    assert (await ask(p, 9, **batch(9, 10))).entry_id == 1
+
+
+async def test_nobody_can_tell_while_the_first_one_is_on_its_way(p: Wire) -> None:
+    frames = [frame_of(Type.SEND, plain(b"x"), producer_id=0, sequence_id=number) for number in (20, 20, 21)]
+    await p.write(b"".join(frames))
+    error = await p.expect(Type.SEND_ERROR)  # before the receipt of the first one
+    assert (error.sequence_id, error.error) == (20, pb.PersistenceError)
+    assert error.message == f"[{TOPIC}][p]Cannot determine whether the message is a duplicate at this time"
+    assert len(await p.receipts(2)) == 2
+    assert await ask(p, 20) == DUPLICATE
+
+
+@pytest.mark.req("B-28")
+async def test_of_a_message_in_chunks_the_last_one_counts(p: Wire) -> None:
+    def chunk(number: int) -> dict[str, Any]:
+        entry = plain(b"x", sequence_id=3, uuid="u", chunk_id=number, num_chunks_from_msg=2)
+        return {"entry": entry, "is_chunk": True}
+
+    assert [(await ask(p, 3, **chunk(number))).entry_id for number in (0, 0, 1, 1, 0)] == [0, 1, 2, -1, 3]
+
+
+async def test_sequence_ids_are_signed_as_in_pulsar(p: Wire) -> None:
+    assert [(await ask(p, number)).entry_id for number in (6, 2**63, 2**63 - 1, 7)] == [0, -1, 1, -1]
+
+
+async def test_each_name_is_on_its_own(bed: Bed, p: Wire) -> None:
+    await p.producer(producer_name="other", producer_id=1)
+    await ask(p, 5)
+    assert (await ask(p, 0, producer_id=1)).entry_id == 1
+
+
+async def test_a_duplicate_counts_as_received(bed: Bed, p: Wire) -> None:
+    for number in (0, 0):
+        await ask(p, number)
+    assert topic_of(bed).messages_in == 2
+
+
+async def test_without_it_everything_is_stored(autojump_clock: object) -> None:
+    async with serving() as bed:
+        wire = await bed.connect()
+        await wire.producer(producer_name="p")
+        assert [(await ask(wire, 7)).entry_id for _ in range(3)] == [0, 1, 2]
+        await wire.ask(Type.CLOSE_PRODUCER, producer_id=0)
+        assert (await wire.producer(producer_name="p")).last_sequence_id == -1
+        assert topic_of(bed).deduplication is None
+
+
+# coming back
+
+
+async def test_a_producer_that_comes_back_hears_how_far_it_was(bed: Bed, p: Wire) -> None:
+    await ask(p, 21)
+    assert (await p.producer(producer_name="x")).last_sequence_id == -1  # a repeated request
+    await p.ask(Type.CLOSE_PRODUCER, producer_id=0)
+    assert (await p.producer(producer_name="p")).last_sequence_id == 21
+    bed.broker.topics.unload(NAME)
+    await p.expect(Type.CLOSE_PRODUCER)
+    assert (await p.producer(producer_name="p")).last_sequence_id == 21
+    assert await ask(p, 21) == DUPLICATE
+    assert (await ask(p, 22)).entry_id == 0
+
+
+async def test_so_does_one_that_waited_for_its_turn(bed: Bed, p: Wire) -> None:
+    await ask(p, 3)
+    other = await bed.connect()
+    await other.producer(producer_name="q", producer_access_mode=pb.WaitForExclusive)
+    success = await p.request(Type.PRODUCER, producer_name="p", topic=TOPIC, producer_id=1, producer_access_mode=2)
+    assert (success.producer_success.producer_ready, success.producer_success.last_sequence_id) == (False, 3)
+    await p.ask(Type.CLOSE_PRODUCER, producer_id=0)
+    await other.expect(Type.PRODUCER_SUCCESS)
+    await other.aclose()
+    assert (await p.expect(Type.PRODUCER_SUCCESS)).last_sequence_id == 3
+
+
+async def test_what_was_on_its_way_at_an_unload_is_known(autojump_clock: object) -> None:
+    store = HeldStorage()
+    async with serving(ON, storage=store) as bed:
+        wire = await bed.connect()
+        await wire.producer(producer_name="p")
+        store.holding = True
+        await send(wire, 4)
+        await wire.quiet()
+        bed.broker.topics.unload(NAME)
+        await wire.expect(Type.CLOSE_PRODUCER)
+        await wire.write(wire.numbered(Type.PRODUCER, topic=TOPIC, producer_id=0, producer_name="p"))
+        await wire.quiet()
+        store.release()
+        await wire.receipts(1)
+        assert (await wire.expect(Type.PRODUCER_SUCCESS)).last_sequence_id == 4
+        assert await ask(wire, 4) == DUPLICATE
+
+
+async def test_what_could_not_be_kept_may_be_sent_again(autojump_clock: object) -> None:
+    store = HeldStorage()
+    async with serving(ON, storage=store) as bed:
+        wire = await bed.connect()
+        await wire.producer(producer_name="p")
+        await ask(wire, 0)
+        store.holding = True
+        await send(wire, 1)
+        await wire.quiet()
+        store.fail()
+        store.release()
+        await wire.expect(Type.SEND_ERROR)
+        await wire.expect(Type.CLOSE_PRODUCER)
+        assert (await wire.producer(producer_name="p")).last_sequence_id == 0
+        assert await ask(wire, 1) != DUPLICATE
+
+
+async def test_what_was_on_its_way_behind_a_commit_that_failed(autojump_clock: object) -> None:
+    """It fails too, and is told so before the topic is in use again."""
+    store = HeldStorage()
+    async with serving(ON, storage=store) as bed:
+        wire = await bed.connect()
+        await wire.producer(producer_name="p")
+        store.holding = True
+        for number in (0, 1):
+            await send(wire, number)
+            await wire.quiet()
+        store.fail()
+        assert [(await wire.expect(Type.SEND_ERROR)).sequence_id for _ in range(2)] == [0, 1]
+        await wire.expect(Type.CLOSE_PRODUCER)
+        await wire.write(wire.numbered(Type.PRODUCER, topic=TOPIC, producer_id=0, producer_name="p"))
+        await wire.quiet()
+        store.release()
+        assert (await wire.expect(Type.PRODUCER_SUCCESS)).last_sequence_id == -1
+        assert [(await ask(wire, number)).entry_id for number in (0, 1)] == [0, 1]

@@ -1,0 +1,69 @@
+"""Consumers for selectors, and what recorded ones were told and sent."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+from pulsarium.broker.model.dispatch.selector.options import KeySharedOptions
+from pulsarium.broker.model.dispatch.selector.selector import Range, Selector
+from pulsarium.broker.model.subscription.consumer import Consumer
+from pulsarium.proto.entry import parse_metadata
+from pulsarium.proto.generated import PulsarApi_pb2 as pb
+
+TRANSCRIPTS = Path(__file__).parents[4] / "transcripts"
+
+
+@dataclass(eq=False)
+class Member:
+    """As much of a consumer as selectors look at."""
+
+    name: str
+    consumer_id: int
+    key_shared: KeySharedOptions
+    client: SimpleNamespace
+    subscription: PersistentSubscription
+
+
+def consumer(name: str, *ranges: Range, consumer_id: int = 0) -> Consumer:
+    client = SimpleNamespace(address="/127.0.0.1:43354")
+    options = KeySharedOptions(pb.STICKY, ranges)
+    return cast(Consumer, Member(name, consumer_id, options, client, PersistentSubscription()))
+
+
+class PersistentSubscription:
+    """Carries its name, as errors show it."""
+
+    topic = SimpleNamespace(name="persistent://tr/subscribe-sticky/t")
+    name = "k"
+
+
+def lines(number: int) -> Iterator[dict[str, Any]]:
+    """The lines of a transcript."""
+    (path,) = TRANSCRIPTS.glob(f"{number:03}-*.jsonl")
+    for line in path.read_text().splitlines():
+        yield json.loads(line)
+
+
+def deliveries(number: int) -> Iterator[tuple[pb.MessageMetadata, str, int]]:
+    """Each MESSAGE of a transcript: its metadata, the connection that it came on and the consumer id."""
+    for line in lines(number):
+        if line.get("type") == "MESSAGE":
+            frame = bytes.fromhex(line["raw"])
+            entry = frame[8 + int.from_bytes(frame[4:8]) :]
+            yield parse_metadata(entry), line["conn"], line["cmd"]["consumer_id"]
+
+
+def owners(selector: Selector, first: int, last: int) -> list[Consumer | None]:
+    """The owner of each hash, by what `ranges` says; fails when two have one."""
+    found: list[Consumer | None] = [None] * (last - first + 1)
+    for member, ranges in selector.ranges().items():
+        for start, end in ranges:
+            for point in range(max(start, first), min(end, last) + 1):
+                assert found[point - first] is None
+                found[point - first] = member
+    return found

@@ -1,0 +1,132 @@
+"""deliver_at_time on Shared and Key_Shared (B-21): not before its time, but up to a tick early unless strict."""
+
+from __future__ import annotations
+
+import pytest
+import trio
+
+from pulsarium.broker.config import Config
+from pulsarium.broker.model.dispatch.reason import Reason
+from pulsarium.broker.model.ledger.position import Position
+from tests.broker.model.dispatch.sharing import got, joined, payloads, subscription, why
+from tests.broker.wire import Bed, Exclusive, Failover, KeyShared, Shared, Wire, batch_of, plain, serving
+
+SHARING = pytest.mark.parametrize("type", [Shared, KeyShared])
+
+
+def in_ms(bed: Bed, delay: int, payload: bytes = b"later") -> bytes:
+    return plain(payload, deliver_at_time=bed.broker.clock.now_ms() + delay, partition_key="k")
+
+
+@pytest.mark.req("B-21")
+@SHARING
+async def test_a_message_comes_when_its_time_does(bed: Bed, sender: Wire, type: int) -> None:
+    wire = await joined(bed, "c", type=type)
+    (position,) = await sender.publish(in_ms(bed, 20_000))
+    await sender.publish(plain(b"now", partition_key="k"))
+    assert await payloads(wire) == [b"now"]
+    assert why(bed, position) is Reason.DELAYED
+    await trio.sleep(18)
+    assert await got(wire) == []
+    await trio.sleep(2)
+    assert await payloads(wire) == [b"later"]
+
+
+@pytest.mark.req("B-21")
+async def test_less_than_a_tick_is_no_delay(bed: Bed, sender: Wire) -> None:
+    wire = await joined(bed, "c", type=Shared)
+    await sender.publish(in_ms(bed, 900))
+    assert await payloads(wire) == [b"later"]
+
+
+@pytest.mark.req("B-21")
+async def test_strictly_nothing_is_early(autojump_clock: trio.testing.MockClock) -> None:
+    async with serving(Config(isDelayedDeliveryDeliverAtTimeStrict=True)) as bed:
+        sender = await bed.connect()
+        await sender.producer()
+        wire = await joined(bed, "c", type=Shared)
+        start = trio.current_time()
+        await sender.publish(in_ms(bed, 900))
+        await wire.message()
+        assert 0.9 <= trio.current_time() - start < 2
+
+
+@pytest.mark.req("B-21")
+@pytest.mark.parametrize("type", [Exclusive, Failover])
+async def test_where_order_holds_there_is_no_delay(bed: Bed, sender: Wire, type: int) -> None:
+    wire = await joined(bed, "c", type=type)
+    await trio.sleep(1.5)
+    await wire.rest(0.001)
+    await sender.publish(in_ms(bed, 60_000))
+    assert await payloads(wire) == [b"later"]
+
+
+@pytest.mark.req("B-21")
+@SHARING
+async def test_the_earliest_comes_first(bed: Bed, sender: Wire, type: int) -> None:
+    wire = await joined(bed, "c", type=type)
+    await sender.publish(*[in_ms(bed, seconds * 1000, b"%d" % seconds) for seconds in (30, 10, 20)])
+    assert [(await wire.message(60)).payload for _ in range(3)] == [b"10", b"20", b"30"]
+
+
+@pytest.mark.req("B-21")
+@SHARING
+async def test_nobody_waits_for_who_left(bed: Bed, sender: Wire, type: int) -> None:
+    wire = await joined(bed, "c", type=type)
+    await sender.publish(in_ms(bed, 10_000), plain(b"now", partition_key="k"))
+    assert await payloads(wire) == [b"now"]
+    await wire.aclose()
+    other = await joined(bed, "d", type=type)
+    assert await payloads(other) == [b"now"]
+    assert (await other.message(60)).payload == b"later"
+
+
+@pytest.mark.req("B-21")
+async def test_a_batch_waits_as_a_whole(bed: Bed, sender: Wire) -> None:
+    wire = await joined(bed, "c", type=Shared)
+    await sender.publish(batch_of(b"a", b"b", deliver_at_time=bed.broker.clock.now_ms() + 5000), num_messages=2)
+    assert await got(wire) == []
+    assert (await wire.message()).position.entry_id == 0
+
+
+@pytest.mark.req("B-21", "S423-40", "S423-41")
+async def test_what_is_acknowledged_before_its_time_never_comes(bed: Bed, sender: Wire) -> None:
+    wire = await joined(bed, "c", type=Shared)
+    await sender.publish(*[in_ms(bed, 5000, b"%d" % number) for number in range(2)])
+    (ledger,) = subscription(bed).topic.ledger.ledgers
+    await wire.ack(Position(ledger, 0))
+    assert (await wire.message()).payload == b"1"
+    await wire.quiet(20)
+
+
+@pytest.mark.req("B-21")
+async def test_without_permits_it_waits_longer(bed: Bed, sender: Wire) -> None:
+    wire = await joined(bed, "c", type=Shared, permits=1)
+    await sender.publish(plain(b"now"), in_ms(bed, 5000))
+    assert await payloads(wire) == [b"now"]
+    await trio.sleep(20)
+    assert await got(wire) == []
+    await wire.flow(1)
+    assert await payloads(wire) == [b"later"]
+
+
+@pytest.mark.req("B-21")
+async def test_switched_off_it_delays_nothing(bed: Bed, sender: Wire) -> None:
+    wire = await joined(bed, "c", type=Shared)
+    await sender.publish(in_ms(bed, 3_600_000))
+    assert await got(wire) == []
+    metadata = bed.broker.metadata
+    off = {"delayed_delivery_policies": {"active": False, "tickTime": 1000, "maxDeliveryDelayInMillis": 0}}
+    metadata.put_namespace("public/default", {**metadata.namespaces["public/default"], **off})
+    assert await payloads(wire) == [b"later"]
+    await sender.publish(in_ms(bed, 3_600_000))
+    assert await payloads(wire) == [b"later"]
+
+
+@pytest.mark.req("B-21")
+async def test_a_nearer_time_is_not_held_up_by_a_farther_one(bed: Bed, sender: Wire) -> None:
+    wire = await joined(bed, "c", type=Shared)
+    await sender.publish(in_ms(bed, 3_600_000, b"far"))
+    assert await got(wire) == []
+    await sender.publish(in_ms(bed, 5000, b"near"))
+    assert (await wire.message()).payload == b"near"

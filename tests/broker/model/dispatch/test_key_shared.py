@@ -1,0 +1,154 @@
+"""Key_Shared: a key stays with its consumer, and moves only when nothing of it is owed."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from pulsarium.broker.config import Config
+from pulsarium.broker.model.dispatch.reason import Reason
+from pulsarium.proto.generated import PulsarApi_pb2 as pb
+from tests.broker.model.dispatch.sharing import dispatcher, got, joined, keyed, payloads, reason, why
+from tests.broker.wire import Bed, Message, Wire, serving
+
+STICKY = pb.KeySharedMode.STICKY
+KEYS = [f"key-{number}" for number in range(10)]
+MOVED = {"key-3", "key-4", "key-9"}  # from c0 to c1 when that joins
+
+
+def sticky(*ranges: tuple[int, int]) -> dict[str, Any]:
+    """The keySharedMeta of a consumer that takes these ranges."""
+    return {"keySharedMode": STICKY, "hashRanges": [{"start": start, "end": end} for start, end in ranges]}
+
+
+def keys_of(messages: list[Message]) -> set[str]:
+    return {message.payload.decode().split()[0] for message in messages}
+
+
+@pytest.mark.req("B-07", "B-08", "B-09")
+async def test_each_key_has_one_consumer_and_its_order(bed: Bed, sender: Wire) -> None:
+    wires = [await joined(bed, f"c{number}") for number in range(3)]
+    await sender.publish(*keyed(KEYS * 10))
+    received = [await got(wire) for wire in wires]
+    assert [sorted(keys_of(each)) for each in received] == [  # as the recorded broker gave them (069)
+        ["key-0", "key-2", "key-5", "key-6", "key-7", "key-8"],
+        ["key-4"],
+        ["key-1", "key-3", "key-9"],
+    ]
+    for each in received:
+        for earlier, later in pairwise(each):
+            assert earlier.position < later.position
+
+
+@pytest.mark.req("B-11")
+async def test_a_key_moves_when_its_old_owner_owes_nothing_of_it(bed: Bed, sender: Wire) -> None:
+    old = await joined(bed, "c0")
+    await sender.publish(*keyed(KEYS))
+    owed = {message.payload.decode().split()[0]: message.position for message in await got(old)}
+    new = await joined(bed, "c1")
+    again = await sender.publish(*keyed(KEYS))
+    at_once = keys_of(await got(old)) | keys_of(await got(new))
+    moved = set(KEYS) - at_once
+    assert moved == MOVED
+    assert {why(bed, again[KEYS.index(key)]) for key in moved} == {Reason.DRAINING}
+    for key in sorted(moved):
+        await old.ack(owed[key])
+        assert keys_of(await got(new)) == {key}
+    assert dispatcher(bed).draining == {}
+
+
+@pytest.mark.req("B-11", "B-18")
+async def test_what_a_consumer_owed_goes_to_the_new_owners_in_order(bed: Bed, sender: Wire) -> None:
+    stays, leaves = await joined(bed, "c0"), await joined(bed, "c1")
+    await sender.publish(*keyed(KEYS * 3))
+    its_own = await got(stays)
+    owed = await got(leaves)
+    await leaves.aclose()
+    taken_over = await got(stays)
+    assert [message.position for message in taken_over] == [message.position for message in owed]
+    assert {message.redelivery_count for message in taken_over} == {0}
+    assert len(its_own) + len(owed) == 30
+
+
+@pytest.mark.req("B-11")
+async def test_a_hash_that_comes_back_does_not_drain(bed: Bed, sender: Wire) -> None:
+    old = await joined(bed, "c0")
+    await sender.publish(*keyed(KEYS))
+    await got(old)
+    new = await joined(bed, "c1")
+    await sender.publish(*keyed(["key-3", "key-4"]))
+    assert await payloads(old) == await payloads(new) == []
+    await new.aclose()
+    assert await payloads(old) == [b"key-3 0", b"key-4 1"]
+    assert dispatcher(bed).draining == {}
+
+
+@pytest.mark.req("B-11")
+async def test_out_of_order_keys_move_at_once(bed: Bed, sender: Wire) -> None:
+    loose: dict[str, Any] = {
+        "keySharedMeta": {"keySharedMode": pb.KeySharedMode.AUTO_SPLIT, "allowOutOfOrderDelivery": True}
+    }
+    old = await joined(bed, "c0", **loose)
+    await sender.publish(*keyed(KEYS))
+    await got(old)
+    new = await joined(bed, "c1", **loose)
+    await sender.publish(*keyed(KEYS))
+    assert keys_of(await got(new)) == MOVED
+
+
+@pytest.mark.req("B-11")
+async def test_a_consumer_without_permits_holds_up_its_own_keys_only(bed: Bed, sender: Wire) -> None:
+    idle, busy = await joined(bed, "c0", permits=1), await joined(bed, "c1")
+    positions = await sender.publish(*keyed(KEYS * 2))
+    first, others = await got(idle), await got(busy)
+    assert len(first) == 1
+    waits = next(position for position in positions if position not in {m.position for m in [*first, *others]})
+    assert why(bed, waits) is Reason.WAITING
+    assert why(bed, first[0].position) is Reason.DELIVERED
+    await idle.flow(100)
+    rest = await got(idle)
+    assert [message.position for message in rest] == sorted(message.position for message in rest)
+    assert {m.position for m in [*first, *rest, *others]} == set(positions)
+    assert not keys_of([*first, *rest]) & keys_of(others)
+
+
+@pytest.mark.req("B-11")
+async def test_reading_ahead_has_an_end(autojump_clock: object) -> None:
+    config = Config(keySharedLookAheadMsgInReplayThresholdPerConsumer=50, dispatcherMaxReadBatchSize=10)
+    async with serving(config) as bed:
+        sender = await bed.connect()
+        await sender.producer()
+        idle, busy = await joined(bed, "c0", permits=1), await joined(bed, "c1")
+        await sender.publish(*keyed(["key-0"] * 200 + ["key-4"]))
+        assert (len(await got(idle)), await got(busy)) == (1, [])
+        assert reason(bed) is Reason.LOOK_AHEAD
+        assert dispatcher(bed).waiting_count < 130
+        await idle.flow(1000)
+        assert (len(await got(idle)), await payloads(busy)) == (199, [b"key-4 200"])
+
+
+@pytest.mark.req("B-10")
+async def test_sticky_ranges_with_a_gap(bed: Bed, sender: Wire) -> None:
+    low = await joined(bed, "low", keySharedMeta=sticky((0, 20000)))
+    positions = await sender.publish(*keyed(KEYS))
+    first = await got(low)
+    missing = [position for position in positions if position not in {message.position for message in first}]
+    assert missing
+    assert {why(bed, position) for position in missing} == {Reason.NO_OWNER}
+    high = await joined(bed, "high", keySharedMeta=sticky((20001, 65535)))
+    assert [message.position for message in await got(high)] == missing
+
+
+@pytest.mark.req("B-18", "B-19")
+async def test_what_was_nacked_comes_before_new_entries_of_its_key(bed: Bed, sender: Wire) -> None:
+    wire = await joined(bed, "c0", permits=4)
+    await sender.publish(*keyed("aaaa"))
+    positions = [message.position for message in await got(wire)]
+    await wire.redeliver(positions[1:3])
+    await sender.publish(*keyed("aa"))
+    await wire.flow(100)
+    again = await got(wire)
+    assert [message.redelivery_count for message in again] == [1, 1, 0, 0]
+    assert [message.position.entry_id for message in again] == [1, 2, 4, 5]

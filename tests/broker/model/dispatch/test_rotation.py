@@ -1,0 +1,78 @@
+"""Whose turn it is, against a list that is walked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pulsarium.broker.model.dispatch.rotation import Rotation
+
+
+@dataclass(eq=False)
+class Member:
+    name: int
+    priority_level: int
+    can_receive: bool = False
+
+
+class Walked:
+    """Pulsar's way: an index into each level, moved on past whoever was chosen."""
+
+    def __init__(self) -> None:
+        self.levels: dict[int, list[Member]] = {}
+        self.following: dict[int, int] = {}
+
+    def add(self, member: Member) -> None:
+        self.levels.setdefault(member.priority_level, []).append(member)
+
+    def remove(self, member: Member) -> None:
+        level = self.levels[member.priority_level]
+        if level.index(member) < self.following.get(member.priority_level, 0):
+            self.following[member.priority_level] -= 1
+        level.remove(member)
+        if not level:
+            del self.levels[member.priority_level]
+            self.following.pop(member.priority_level, None)
+
+    def next(self) -> Member | None:
+        for number in sorted(self.levels):
+            level = self.levels[number]
+            start = self.following.get(number, 0)
+            for index in [*range(start, len(level)), *range(min(start, len(level)))]:
+                member: Member = level[index]
+                if member.can_receive:
+                    self.following[number] = index + 1
+                    return member
+        return None
+
+
+steps = st.lists(st.tuples(st.sampled_from(["join", "leave", "able", "unable", "next", "next"]), st.integers(0, 99)))
+
+
+@pytest.mark.req("B-04")
+@given(steps)
+def test_turns_are_taken_as_in_a_list(steps: list[tuple[str, int]]) -> None:
+    made, walked, members = Rotation(), Walked(), list[Member]()
+    for step, number in steps:
+        member = members[number % len(members)] if members else None
+        if step == "join":
+            member = Member(len(members), number % 3)
+            members.append(member)
+            made.add(member)  # type: ignore[arg-type]
+            walked.add(member)
+        elif step == "next":
+            found: object = made.next()
+            assert found is walked.next()
+        elif member is None:
+            continue
+        elif step == "leave":
+            members.remove(member)
+            made.remove(member)  # type: ignore[arg-type]
+            walked.remove(member)
+        else:
+            member.can_receive = step == "able"
+            if member.can_receive:
+                made.ready(member)  # type: ignore[arg-type]

@@ -1,0 +1,247 @@
+"""Topic over namespace over broker.conf, for each field of Policies."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any
+
+import pytest
+
+from pulsarium.broker.config import Config
+from pulsarium.broker.model.policy.policies import (
+    AGE,
+    STORAGE,
+    AutoCreation,
+    DelayedDelivery,
+    Inactivity,
+    Policies,
+    Quota,
+    Rate,
+    Retention,
+)
+from pulsarium.broker.model.policy.resolve import auto_creation, resolve
+from pulsarium.proto.topic_name import TopicName
+from tests.broker.wire import TOPIC, Bed, Wire
+
+NAME = TopicName.parse(TOPIC)
+
+
+def retention(minutes: int, megabytes: int) -> dict[str, int]:
+    return {"retentionTimeInMinutes": minutes, "retentionSizeInMB": megabytes}
+
+
+def delays(tick: int) -> dict[str, Any]:
+    return {"active": False, "tickTime": tick, "maxDeliveryDelayInMillis": tick + 1}
+
+
+def inactivity(seconds: int) -> dict[str, Any]:
+    mode = "delete_when_subscriptions_caught_up"
+    return {"deleteWhileInactive": False, "maxInactiveDurationSeconds": seconds, "inactiveTopicDeleteMode": mode}
+
+
+def quotas(size: int) -> dict[str, Any]:
+    return {STORAGE: {"limit": size, "limitSize": size, "limitTime": -1, "policy": "producer_exception"}}
+
+
+def resolved_quotas(quota: Quota) -> dict[str, Quota]:
+    return {STORAGE: quota, AGE: Quota(7, 8, "producer_exception")}
+
+
+def creates(allowed: bool) -> dict[str, bool]:
+    return {"allowAutoSubscriptionCreation": allowed}
+
+
+def rates(subscribes: int) -> dict[str, Any]:
+    return {"standalone": {"subscribeThrottlingRatePerConsumer": subscribes, "ratePeriodInSecond": 9}}
+
+
+CAUGHT_UP = "delete_when_subscriptions_caught_up"
+CONFIG = Config(
+    ttlDurationDefaultInSeconds=1,
+    defaultRetentionTimeInMinutes=2,
+    defaultRetentionSizeInMB=3,
+    backlogQuotaDefaultLimitBytes=7,
+    backlogQuotaDefaultLimitSecond=8,
+    backlogQuotaDefaultRetentionPolicy="producer_exception",
+    brokerDeduplicationEnabled=True,
+    brokerDeduplicationSnapshotIntervalSeconds=11,
+    delayedDeliveryEnabled=False,
+    delayedDeliveryTickTimeMillis=12,
+    delayedDeliveryMaxDelayInMillis=13,
+    brokerDeleteInactiveTopicsEnabled=False,
+    brokerDeleteInactiveTopicsMaxInactiveDurationSeconds=14,
+    brokerDeleteInactiveTopicsMode=CAUGHT_UP,
+    maxUnackedMessagesPerConsumer=15,
+    maxUnackedMessagesPerSubscription=16,
+    maxProducersPerTopic=17,
+    maxConsumersPerTopic=18,
+    maxConsumersPerSubscription=19,
+    maxSubscriptionsPerTopic=20,
+    allowAutoSubscriptionCreation=False,
+    subscribeThrottlingRatePerConsumer=21,
+    subscribeRatePeriodPerConsumerInSecond=22,
+    subscriptionTypesEnabled=frozenset({"Shared"}),
+)
+# field of Policies, of the JSON; what CONFIG gives; JSON of the namespace and what it gives; the same of the topic
+SOURCES: list[tuple[str, str, Any, Any, Any, Any, Any]] = [
+    ("message_ttl_seconds", "message_ttl_in_seconds", 1, 0, 0, 5, 5),
+    (
+        "retention",
+        "retention_policies",
+        Retention(2, 3),
+        retention(0, 0),
+        Retention(),
+        retention(4, 5),
+        Retention(4, 5),
+    ),
+    (
+        "backlog_quotas",
+        "backlog_quota_map",
+        resolved_quotas(Quota(7, 8, "producer_exception")),
+        quotas(1),
+        resolved_quotas(Quota(1, -1, "producer_exception")),
+        quotas(2),
+        resolved_quotas(Quota(2, -1, "producer_exception")),
+    ),
+    ("deduplication", "deduplicationEnabled", True, False, False, True, True),
+    ("deduplication_snapshot_seconds", "deduplicationSnapshotIntervalSeconds", 11, 0, 0, 5, 5),
+    (
+        "delayed_delivery",
+        "delayed_delivery_policies",
+        DelayedDelivery(False, 12, 13),
+        delays(1),
+        DelayedDelivery(False, 1, 2),
+        delays(3),
+        DelayedDelivery(False, 3, 4),
+    ),
+    (
+        "inactivity",
+        "inactive_topic_policies",
+        Inactivity(False, 14, CAUGHT_UP),
+        inactivity(1),
+        Inactivity(False, 1, CAUGHT_UP),
+        inactivity(2),
+        Inactivity(False, 2, CAUGHT_UP),
+    ),
+    ("max_unacked_per_consumer", "max_unacked_messages_per_consumer", 15, 0, 0, 5, 5),
+    ("max_unacked_per_subscription", "max_unacked_messages_per_subscription", 16, 0, 0, 5, 5),
+    ("max_producers", "max_producers_per_topic", 17, 0, 0, 5, 5),
+    ("max_consumers", "max_consumers_per_topic", 18, 0, 0, 5, 5),
+    ("max_consumers_per_subscription", "max_consumers_per_subscription", 19, 0, 0, 5, 5),
+    ("max_subscriptions", "max_subscriptions_per_topic", 20, 0, 0, 5, 5),
+    (
+        "auto_subscription",
+        "autoSubscriptionCreationOverride",
+        False,
+        creates(allowed=True),
+        True,
+        creates(allowed=False),
+        False,
+    ),
+    ("subscribe_rate", "clusterSubscribeRate", Rate(21, 22), rates(1), Rate(1, 9), rates(-1), Rate(-1, 9)),
+    (
+        "subscription_types",
+        "subscription_types_enabled",
+        frozenset({"Shared"}),
+        ["Failover"],
+        frozenset({"Failover"}),
+        ["Exclusive"],
+        frozenset({"Exclusive"}),
+    ),
+]
+NOT_OF_ALL_THREE = {"max_message_size", "encryption_required"}
+
+
+@pytest.mark.parametrize(
+    ("field", "name", "of_config", "in_namespace", "of_namespace", "in_topic", "of_topic"),
+    SOURCES,
+    ids=[source[0] for source in SOURCES],
+)
+def test_topic_over_namespace_over_config(
+    field: str, name: str, of_config: Any, in_namespace: Any, of_namespace: Any, in_topic: Any, of_topic: Any
+) -> None:
+    assert getattr(resolve(CONFIG, {}), field) == of_config
+    assert getattr(resolve(CONFIG, {name: in_namespace}), field) == of_namespace
+    assert getattr(resolve(CONFIG, {name: in_namespace}, {name: in_topic}), field) == of_topic
+    assert getattr(resolve(CONFIG, {}, {name: in_topic}), field) == of_topic
+    others = {each.name for each in fields(Policies)} - {field}
+    changed, unchanged = resolve(CONFIG, {}, {name: in_topic}), resolve(CONFIG, {})
+    assert all(getattr(changed, other) == getattr(unchanged, other) for other in others)
+
+
+def test_each_field_of_policies_is_in_the_table() -> None:
+    assert {source[0] for source in SOURCES} | NOT_OF_ALL_THREE == {each.name for each in fields(Policies)}
+
+
+def test_a_message_size_is_a_topics_alone() -> None:
+    assert resolve(CONFIG, {}).max_message_size == 0
+    assert resolve(CONFIG, {}, {"max_message_size": 5}).max_message_size == 5
+
+
+def test_encryption_is_a_namespaces_alone() -> None:
+    assert not resolve(CONFIG, {}).encryption_required
+    assert resolve(CONFIG, {"encryption_required": True}, {"encryption_required": False}).encryption_required
+
+
+def test_no_types_at_all_are_those_of_the_namespace() -> None:
+    namespace = {"subscription_types_enabled": ["Failover"]}
+    assert resolve(CONFIG, namespace, {"subscription_types_enabled": []}).subscription_types == {"Failover"}
+    assert resolve(CONFIG, {"subscription_types_enabled": []}).subscription_types == {"Shared"}
+
+
+def test_quotas_are_found_kind_by_kind() -> None:
+    of_age = {AGE: {"limitSize": 0, "limitTime": 5, "policy": "consumer_backlog_eviction"}}
+    found = resolve(CONFIG, {"backlog_quota_map": quotas(1)}, {"backlog_quota_map": of_age}).backlog_quotas
+    assert found == {STORAGE: Quota(1, -1, "producer_exception"), AGE: Quota(0, 5, "consumer_backlog_eviction")}
+
+
+@pytest.mark.req("B-40")
+@pytest.mark.parametrize(
+    ("config", "override", "expected"),
+    [
+        (Config(), None, AutoCreation(True, 0)),
+        (Config(defaultNumPartitions=4), None, AutoCreation(True, 0)),
+        (Config(allowAutoTopicCreationType="partitioned", defaultNumPartitions=4), None, AutoCreation(True, 4)),
+        (Config(allowAutoTopicCreation=False), None, AutoCreation(False, 0)),
+        (
+            Config(allowAutoTopicCreation=False),
+            {"allowAutoTopicCreation": True, "topicType": "partitioned", "defaultNumPartitions": 3},
+            AutoCreation(True, 3),
+        ),
+        (
+            Config(allowAutoTopicCreationType="partitioned", defaultNumPartitions=4),
+            {"allowAutoTopicCreation": True, "topicType": "non-partitioned"},
+            AutoCreation(True, 0),
+        ),
+        (Config(), {"allowAutoTopicCreation": False}, AutoCreation(False, 0)),
+        (Config(), {}, AutoCreation(False, 0)),
+    ],
+)
+def test_what_clients_may_make(config: Config, override: Any, expected: AutoCreation) -> None:
+    namespace = {} if override is None else {"autoTopicCreationOverride": override}
+    assert auto_creation(config, namespace) == expected
+
+
+async def test_a_loaded_topic_sees_a_change_at_once(bed: Bed, wire: Wire) -> None:
+    await wire.producer()
+    topic, metadata = bed.broker.topics.find(NAME), bed.broker.metadata
+    namespace = metadata.namespaces["public/default"]
+    metadata.put_namespace("public/default", {**namespace, "max_consumers_per_topic": 5})
+    assert topic.policies.max_consumers == 5
+    metadata.put_topic_policies(NAME, {"max_consumers_per_topic": 6})
+    assert topic.policies.max_consumers == 6
+    metadata.put_topic_policies(NAME, {})
+    metadata.put_namespace("public/default", namespace)
+    assert topic.policies == resolve(bed.broker.config, namespace)
+
+
+async def test_a_topic_hears_only_of_its_own_changes(bed: Bed, wire: Wire, monkeypatch: pytest.MonkeyPatch) -> None:
+    await wire.producer()
+    topic = bed.broker.topics.find(NAME)
+    heard: list[Policies] = []
+    monkeypatch.setattr(topic, "set_policies", heard.append)
+    bed.broker.metadata.put_topic_policies(TopicName.parse(f"{TOPIC}2"), {"max_consumers_per_topic": 6})
+    bed.broker.metadata.put_namespace("pulsar/system", {"max_consumers_per_topic": 6})
+    assert heard == []
+    bed.broker.metadata.put_topic_policies(NAME, {"max_consumers_per_topic": 6})
+    assert [policies.max_consumers for policies in heard] == [6]

@@ -1,0 +1,43 @@
+"""For tests of what a broker does by itself: policies, and entries that know when they were published."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from pulsarium.broker.broker import Broker
+from pulsarium.broker.config import Config
+from pulsarium.broker.model.subscription.persistent import PersistentSubscription
+from pulsarium.broker.model.topic.persistent import PersistentTopic
+from pulsarium.proto.topic_name import TopicName
+from tests.broker.wire import TOPIC, Bed, plain, serving
+
+NAMESPACE = "public/default"
+
+
+def set_policies(broker: Broker, **policies: Any) -> None:
+    """Of the usual namespace."""
+    broker.metadata.put_namespace(NAMESPACE, {**broker.metadata.namespaces[NAMESPACE], **policies})
+
+
+def fresh(broker: Broker, payload: bytes, age: float = 0, **metadata: Any) -> bytes:
+    """An entry that was published so many seconds ago."""
+    return plain(payload, publish_time=broker.clock.now_ms() - int(age * 1000), **metadata)
+
+
+def topic_of(broker: Broker, name: str = TOPIC) -> PersistentTopic:
+    topic = broker.topics.find(TopicName.parse(name))
+    assert isinstance(topic, PersistentTopic)
+    return topic
+
+
+def subscription_of(broker: Broker, name: str = "sub") -> PersistentSubscription:
+    return topic_of(broker).subscriptions[name]
+
+
+@asynccontextmanager
+async def patient(**config: Any) -> AsyncIterator[Bed]:
+    """A broker that lets connections be silent for as long as its checks take."""
+    async with serving(Config(keepAliveIntervalSeconds=0, **config)) as bed:
+        yield bed

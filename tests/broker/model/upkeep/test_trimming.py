@@ -1,0 +1,186 @@
+"""What a persistent topic keeps, and for whom (B-25)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from trio.testing import MockClock
+
+from pulsarium.broker.config.keys import APPEND_INDEX
+from pulsarium.broker.model.ledger.position import EARLIEST, Position
+from pulsarium.broker.model.policy.policies import Retention
+from pulsarium.broker.model.schema.registry import SchemaRegistry
+from pulsarium.broker.model.topic.persistent import PersistentTopic
+from pulsarium.broker.model.topic.topics import Topics
+from pulsarium.broker.model.upkeep.schedule import trim
+from pulsarium.proto.entry import parse_broker_metadata
+from pulsarium.proto.topic_name import TopicName
+from tests.broker.held import HeldStorage
+from tests.broker.model.stores import Publisher, cluster_of
+from tests.broker.wire import plain
+
+NAME = TopicName.parse("t")
+
+
+def topics(storage: HeldStorage | None = None, **config: object) -> Topics:
+    cluster = cluster_of(
+        storage,
+        **{"managedLedgerMaxEntriesPerLedger": 1, "managedLedgerMinLedgerRolloverTimeMinutes": 0, **config},
+    )
+    made = Topics(cluster, cluster.metadata, SchemaRegistry(cluster.turn))
+    made.recover(cluster.recovered_paths())
+    return made
+
+
+def topic_of(topics: Topics) -> PersistentTopic:
+    made = topics.create(NAME)
+    assert isinstance(made, PersistentTopic)
+    return made
+
+
+@pytest.fixture
+async def topic() -> PersistentTopic:
+    """Each entry is in a ledger of its own; the one that is written to is empty."""
+    return topic_of(topics())
+
+
+def publish(topic: PersistentTopic, count: int = 1) -> list[Position]:
+    """So many entries, a turn each."""
+    publisher = Publisher()
+    for number in range(count):
+        topic.publish(publisher, number, number, 1, plain(b"%d" % number))  # type: ignore[arg-type]
+        topic.stores.turn.finish()
+    return publisher.kept
+
+
+def ledgers(topic: PersistentTopic) -> list[int]:
+    """Those that hold anything."""
+    return [each.id for each in topic.ledger.ledgers.values() if each.count]
+
+
+def consume(topic: PersistentTopic, subscription: str, through: Position) -> None:
+    topic.subscriptions[subscription].acknowledge_through(through, ())
+    topic.subscriptions[subscription].acknowledged({}, save_now=False)
+    topic.stores.turn.finish()
+
+
+@pytest.mark.req("B-25")
+async def test_ledgers_that_every_subscription_has_consumed_are_deleted(topic: PersistentTopic) -> None:
+    topic.subscribe("a", earliest=True)
+    topic.subscribe("b", earliest=True)
+    first, second, third = publish(topic, 3)
+    consume(topic, "a", third)
+    assert ledgers(topic) == [first.ledger_id, second.ledger_id, third.ledger_id]
+    consume(topic, "b", first)
+    assert ledgers(topic) == [second.ledger_id, third.ledger_id]
+    topic.unsubscribe("b")
+    topic.stores.turn.finish()
+    assert ledgers(topic) == []
+
+
+@pytest.mark.req("B-25")
+async def test_without_a_durable_subscription_only_the_last_ledger_stays() -> None:
+    topic = topic_of(topics(managedLedgerMaxEntriesPerLedger=2))
+    *_, last = publish(topic, 5)
+    assert len(ledgers(topic)) == 3  # until it is looked
+    trim(topic)
+    assert ledgers(topic) == [last.ledger_id]
+
+
+@pytest.mark.req("B-25")
+async def test_a_reader_goes_on_behind_what_was_deleted() -> None:
+    topic = topic_of(topics(managedLedgerMaxEntriesPerLedger=2))
+    reader = topic.open_reader("reader", EARLIEST, earliest=False)
+    *_, fourth, fifth = publish(topic, 5)
+    trim(topic)
+    assert ledgers(topic) == [fifth.ledger_id]
+    assert (reader.cursor.mark_delete, reader.cursor.read_position) == (fourth, fifth)
+    assert reader.cursor.backlog() == 1
+
+
+async def test_what_is_not_kept_yet_stays(topic: PersistentTopic) -> None:
+    store = topic.stores.storage
+    assert isinstance(store, HeldStorage)
+    topic.stores.turn.finish()
+    store.holding = True
+    publish(topic, 3)
+    trim(topic)
+    assert len(ledgers(topic)) == 3
+    store.release(2)
+    trim(topic)
+    assert len(ledgers(topic)) == 1
+
+
+@pytest.mark.req("B-25")
+async def test_retention_keeps_what_was_consumed(topic: PersistentTopic, mock_clock: MockClock) -> None:
+    topic.set_policies(replace(topic.policies, retention=Retention(minutes=10, megabytes=1)))
+    topic.subscribe("a", earliest=True)
+    *_, last = publish(topic, 3)
+    consume(topic, "a", last)
+    mock_clock.jump(600)
+    trim(topic)
+    assert len(ledgers(topic)) == 3
+    mock_clock.jump(1)
+    trim(topic)
+    assert ledgers(topic) == []
+
+
+@pytest.mark.req("B-25")
+async def test_a_ledger_that_nobody_writes_to_ends_with_time(mock_clock: MockClock) -> None:
+    topic = topic_of(topics(managedLedgerMaxEntriesPerLedger=2))
+    (only,) = publish(topic)
+    mock_clock.jump(239 * 60)
+    trim(topic)
+    assert ledgers(topic) == [only.ledger_id]
+    mock_clock.jump(61)
+    trim(topic)
+    topic.stores.turn.finish()
+    assert ledgers(topic) == []
+    assert topic.last_message() == (EARLIEST, -1)
+
+
+@pytest.mark.req("B-25")
+@pytest.mark.parametrize("restarts", [False, True])
+async def test_the_index_goes_on_although_its_entries_are_gone(restarts: bool, mock_clock: MockClock) -> None:
+    store = HeldStorage()
+    found = topics(store, brokerEntryMetadataInterceptors=(APPEND_INDEX,))
+    topic = topic_of(found)
+    publish(topic, 3)
+    mock_clock.jump(240 * 60)
+    trim(topic)
+    topic.stores.turn.finish()
+    if restarts:
+        found = topics(store, brokerEntryMetadataInterceptors=(APPEND_INDEX,))
+    else:
+        found.unload(NAME)
+    topic = topic_of(found)
+    (position,) = publish(topic)
+    stamp = parse_broker_metadata(topic.ledger.read_now(position))
+    assert stamp is not None
+    assert stamp.index == 3
+
+
+@pytest.mark.req("B-25")
+async def test_after_a_restart_retention_counts_from_then(mock_clock: MockClock) -> None:
+    """A ledger that a kill left open is closed when it is found."""
+    store = HeldStorage()
+    publish(topic_of(topics(store, managedLedgerMaxEntriesPerLedger=2)))
+    mock_clock.jump(3600)
+    topic = topic_of(topics(store, defaultRetentionTimeInMinutes=10, defaultRetentionSizeInMB=1))
+    trim(topic)
+    assert len(ledgers(topic)) == 1
+    mock_clock.jump(601)
+    trim(topic)
+    assert ledgers(topic) == []
+
+
+async def test_truncate_skips_everything_and_heeds_no_retention() -> None:
+    topic = topic_of(topics(managedLedgerMaxEntriesPerLedger=2))
+    topic.set_policies(replace(topic.policies, retention=Retention(minutes=-1, megabytes=-1)))
+    cursor = topic.subscribe("a", earliest=True).cursor
+    *_, last = publish(topic, 3)
+    topic.trimmer.truncate()
+    assert ledgers(topic) == [last.ledger_id]
+    assert cursor.mark_delete == last
+    assert cursor.backlog() == 0

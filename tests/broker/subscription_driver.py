@@ -1,0 +1,223 @@
+"""Makes a broker do what an account is told, and tells the account what came."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import trio
+
+from pulsarium.broker.model.ledger.position import Position
+from pulsarium.proto.generated import PulsarApi_pb2 as pb
+from pulsarium.proto.topic_name import TopicName
+from tests.broker.subscription_model import TICK, Account, Entry, Member
+from tests.broker.subscription_talk import MOMENT, Talk
+from tests.broker.wire import (
+    TOPIC,
+    Bed,
+    Cumulative,
+    Earliest,
+    Individual,
+    Type,
+    Wire,
+    batch_of,
+    frame_of,
+    message_id,
+    plain,
+)
+
+ROUNDS = 8  # of acknowledging everything, until messages of one key came from all consumers that had them
+SAVED = 0.2  # seconds; what was acknowledged without a request id is kept by then
+
+
+class Driver(Talk):
+    """One subscription, its consumers on a connection each, and its account."""
+
+    def __init__(self, account: Account) -> None:
+        super().__init__(account)
+        self.sender: Wire
+        self._unkept: dict[Position, int] | None = None  # while commits wait: what remained of each entry before
+        self._unconfirmed: list[tuple[int, str, float]] = []  # what was published meanwhile
+
+    # the world
+
+    async def begin(self, bed: Bed) -> None:
+        """A broker was started; nobody is connected."""
+        self.bed = bed
+        self._calm = False
+        self.account.now = self._now
+        self.sender = await bed.connect()
+        await self.sender.producer()
+
+    def end(self) -> None:
+        """The broker is gone."""
+        for member in list(self.members):
+            self.account.left(member)
+
+    async def crash(self) -> None:
+        """The broker is about to be killed; the next one finds what was answered, and no commit that waits."""
+        await self.settle()
+        if self._unkept is None:
+            await trio.sleep(SAVED)
+        else:
+            for position, remaining in self._unkept.items():
+                self.account.entries[position].remaining = remaining
+        vain, self.disk = self.disk, self.disk.left_behind()
+        vain.let_go()
+        self._unkept = None
+        self._unconfirmed.clear()
+        self._asked.clear()
+
+    async def hold(self, *, reads: bool) -> None:
+        """Let commits wait from now on, and reads or not; until `release`, or whatever has to wait for one."""
+        await self.release()
+        await trio.sleep(SAVED)
+        self._unkept = {position: entry.remaining for position, entry in self.account.entries.items()}
+        self.disk.hold(reads=reads)
+        self._calm = False
+
+    async def release(self) -> None:
+        """Let them happen."""
+        await self.settle()
+        if self._unkept is not None:
+            self._unkept = None
+            self.disk.let_go()
+            made, self._unconfirmed = self._unconfirmed, []
+            await self._confirmed(made)
+            await self.settle()
+
+    async def join(self, name: str) -> None:
+        await self.release()
+        await self._attach(Member(name, await self.bed.connect()))
+
+    async def _attach(self, member: Member) -> None:
+        meta = pb.KeySharedMeta(keySharedMode=pb.AUTO_SPLIT)
+        await member.wire.subscribe(
+            type=self.account.type, consumer_name=member.name, initialPosition=Earliest, keySharedMeta=meta
+        )
+        self.account.joined(member)
+        self._calm = False
+
+    async def leave(self, member: Member, *, politely: bool) -> None:
+        """Close the consumer, right behind what it said before, or just drop the connection."""
+        if self._unkept is not None:
+            await self.release()
+        if politely:
+            await self.say(member, member.wire.numbered(Type.CLOSE_CONSUMER, consumer_id=0))
+            self.account.left(member)
+            await self._flush()
+            self._heard(member, await member.wire.rest(MOMENT))
+        else:
+            await self.settle()
+            self.account.left(member)
+        await member.wire.aclose()
+        self._calm = False
+        await self.settle()
+
+    async def change(self, type: int) -> None:
+        """All leave; those who come then use the subscription as another type."""
+        await self.settle()
+        for member in list(self.members):
+            await self.leave(member, politely=True)
+        self.account.type = type
+
+    async def unload(self) -> None:
+        await self.release()
+        self.bed.broker.topics.unload(TopicName.parse(TOPIC))
+        await self.sender.expect(Type.CLOSE_PRODUCER)
+        await self.sender.producer()
+        await self._come_back()
+
+    async def _come_back(self) -> None:
+        """All consumers were closed by the broker: each subscribes again, in the same order."""
+        old = list(self.members)
+        for member in old:
+            self._heard(member, await member.wire.rest(MOMENT))
+        assert not self.members, "not closed"
+        for member in old:
+            await self._attach(Member(member.name, member.wire))
+
+    # what producers and consumers do
+
+    async def publish(self, entries: Iterable[tuple[int, str, float]]) -> None:
+        """Messages in the entry, key, seconds of delay."""
+        await self.settle()
+        made: list[tuple[int, str, float]] = []
+        frames: list[bytes] = []
+        for size, key, delay in entries:
+            due = self._now() + delay if delay else 0.0
+            more: dict[str, Any] = {"deliver_at_time": round(due * 1000)} if delay else {}
+            frames.append((batch_of if size > 1 else plain)(*[b"x"] * size, partition_key=key, **more))
+            made.append((size, key, due))
+        await self.sender.write(self.sender.sends(*frames))
+        self._calm = False
+        if self._unkept is None:
+            await self._confirmed(made)
+        else:
+            self._unconfirmed += made
+
+    async def _confirmed(self, made: list[tuple[int, str, float]]) -> None:
+        for position, (size, key, due) in zip(await self.sender.receipts(len(made)), made, strict=True):
+            self.account.entries[position] = Entry(position, (1 << size) - 1, key, due)
+        self._calm = False
+
+    async def flow(self, member: Member, permits: int) -> None:
+        await self.say(member, frame_of(Type.FLOW, consumer_id=0, messagePermits=permits))
+        member.permits += permits
+
+    async def ack(self, member: Member, acks: dict[Position, int], *, cumulative: bool = False, asks: bool) -> None:
+        """Positions, with what remains of each; 0 is said as no ack set (S54-10)."""
+        ids = [message_id(position, ack_set=[left] if left else []) for position, left in acks.items()]
+        kind = Cumulative if cumulative else Individual
+        if asks:
+            frame = member.wire.numbered(Type.ACK, consumer_id=0, ack_type=kind, message_id=ids)
+            request = member.wire.requests
+            await self.say(member, frame)
+            self._asked[member, request] = None
+        else:
+            await self.say(member, frame_of(Type.ACK, consumer_id=0, ack_type=kind, message_id=ids))
+        for position, left in acks.items():
+            (self.account.acked_through if cumulative else self.account.acked)(position, left)
+
+    async def redeliver(self, member: Member, positions: Sequence[Position]) -> None:
+        ids = [message_id(position) for position in positions]
+        await self.say(member, frame_of(Type.REDELIVER_UNACKNOWLEDGED_MESSAGES, consumer_id=0, message_ids=ids))
+        self.account.redelivered(member, positions)
+
+    async def seek(self, member: Member, target: Position, remaining: int) -> None:
+        """To an entry, or inside of it, when not all `remaining`."""
+        if self._unkept is not None:
+            await self.release()
+        ack_set = [] if remaining < 0 else [remaining]
+        frame = member.wire.numbered(Type.SEEK, consumer_id=0, message_id=message_id(target, ack_set=ack_set))
+        await self.say(member, frame)
+        await self._flush()
+        await self._come_back()
+        self.account.moved(target, remaining)
+
+    async def pass_time(self, quarters: int) -> None:
+        """So many quarters of a second."""
+        for _ in range(quarters):
+            await self.settle()
+            await trio.sleep(0.25)
+            self._calm = False
+        await self.settle()
+
+    async def finish(self) -> None:
+        """With permits for all, everything that is not acknowledged is delivered, and can be acknowledged."""
+        await self.release()
+        if not self.members:
+            await self.join("a")
+        for member in self.members:
+            await self.flow(member, 10_000)
+        await self.settle()
+        await trio.sleep(max([0.0, *(entry.due - self._now() for entry in self.account.owed())]) + 2 * TICK)
+        for _ in range(ROUNDS):
+            await self.pass_time(1)
+            for member in self.members:
+                held = {entry.position: 0 for entry in self.account.of(member)}
+                if held and (not self.account.single or member is self.account.active):
+                    await self.ack(member, held, asks=True)
+        await self.settle()
+        left = [entry.position for entry in self.account.owed()]
+        assert not left, f"never came: {left}"

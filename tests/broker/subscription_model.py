@@ -1,0 +1,235 @@
+"""What a subscription owes whom, by the book: small enough to be believed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import cache
+
+import mmh3
+
+from pulsarium.broker.model.ledger.position import EARLIEST, Position
+from tests.broker.wire import Exclusive, Failover, KeyShared, Shared, Wire
+
+TICK = 1.0  # seconds: delayedDeliveryTickTimeMillis
+FAILOVER_DELAY = 1.0  # seconds: activeConsumerFailoverDelayTimeMillis
+SLACK = 0.05  # seconds until what is due must have happened
+RING = 65535  # places on the ring of Key_Shared, from 1 on (finding of B-07)
+
+
+@dataclass(eq=False)
+class Member:
+    """A consumer."""
+
+    name: str
+    wire: Wire
+    permits: int = 0
+    newest: Position = EARLIEST  # the last that it was given for the first time
+
+
+@dataclass(eq=False)
+class Entry:
+    """An entry, with one bit for each of its messages, as in an ack set."""
+
+    position: Position
+    full: int
+    key: str
+    due: float = 0.0  # seconds, as the clock's
+    remaining: int = field(init=False)
+    holder: Member | None = None  # Shared types: who owes it
+    count: int = 0  # redeliveries (B-18)
+    read: bool = False  # delivered, since reading began at the mark-delete position
+
+    def __post_init__(self) -> None:
+        self.remaining = self.full
+
+    @property
+    def ack_set(self) -> list[int]:
+        """What MESSAGE must say: nothing while nothing is acknowledged (S54-11, -12). No batch here has 64 messages."""
+        return [] if self.remaining == self.full else [self.remaining]
+
+    def forget(self) -> None:
+        self.holder, self.count, self.read = None, 0, False
+
+
+class Account:
+    """Every entry of one subscription. Calls come in the order in which the broker handles them."""
+
+    def __init__(self, type: int) -> None:
+        self.type = type
+        self.entries: dict[Position, Entry] = {}  # in order
+        self.members: list[Member] = []
+        self.active: Member | None = None
+        self.now: Callable[[], float]  # seconds, as those of `due`
+        self.settled = 0.0  # Failover: from when on somebody must be active
+        self.fresh = False  # Shared: something was delivered for the first time since the last check
+
+    # what there is
+
+    @property
+    def single(self) -> bool:
+        """Whether one consumer gets everything, in order."""
+        return self.type in (Exclusive, Failover)
+
+    def owed(self) -> Iterator[Entry]:
+        """What is not acknowledged."""
+        return (entry for entry in self.entries.values() if entry.remaining)
+
+    def of(self, member: Member) -> list[Entry]:
+        """What a consumer has and did not acknowledge."""
+        return [entry for entry in self.owed() if (entry.read if self.single else entry.holder is member)]
+
+    def missing(self) -> list[Entry]:
+        """What should be with somebody, if somebody had permits."""
+        late = self.now() - TICK - SLACK
+        return [entry for entry in self.owed() if entry.holder is None and (not entry.due or entry.due < late)]
+
+    def unacked(self, member: Member) -> int:
+        """Messages, not entries (S54-18); not counted where the order holds."""
+        return 0 if self.single else sum(entry.remaining.bit_count() for entry in self.of(member))
+
+    # who is there
+
+    def joined(self, member: Member) -> None:
+        if not self.members:
+            self._begin_again()
+        self.members.append(member)
+        if self.type == Exclusive:
+            self.active = member
+        self.settled = self.now() + FAILOVER_DELAY + SLACK
+
+    def left(self, member: Member) -> None:
+        self.members.remove(member)
+        for entry in self.entries.values():
+            if entry.holder is member:
+                entry.holder = None
+        if self.active is member:
+            self.active = None
+        self.settled = self.now() + FAILOVER_DELAY + SLACK
+
+    def told(self, member: Member, *, active: bool) -> None:
+        """ACTIVE_CONSUMER_CHANGE: it gets everything from the mark-delete position on (B-03)."""
+        if active:
+            self.active = member
+            self._read_again()
+        elif self.active is member:
+            self.active = None
+
+    def _begin_again(self) -> None:
+        """Nobody was attached: the counts are forgotten too (B-19)."""
+        for entry in self.entries.values():
+            entry.forget()
+
+    def _read_again(self) -> None:
+        for entry in self.entries.values():
+            entry.read = False
+
+    # what is done
+
+    def acked(self, position: Position, remaining: int = 0) -> None:
+        """Acknowledgements add up, whatever each of them says remains (S54-14); redeliveries are counted anew."""
+        entry = self.entries[position]
+        entry.remaining &= remaining
+        entry.count = 0
+        if not entry.remaining:
+            entry.holder = None
+
+    def acked_through(self, position: Position, remaining: int = 0) -> None:
+        for each in [each for each in self.entries if each < position]:
+            self.acked(each)
+        self.acked(position, remaining)
+
+    def redelivered(self, member: Member, positions: Iterable[Position]) -> None:
+        if self.single:
+            if member is self.active:
+                self._read_again()
+            return
+        named = set(positions)
+        for entry in list(self.owed()):
+            asked = entry.position in named if named else entry.holder is member
+            if entry.holder is not None and asked:
+                entry.holder, entry.count = None, entry.count + 1
+
+    def moved(self, target: Position, remaining: int) -> None:
+        """SEEK, inclusive; to a message inside a batch, with what remains of that."""
+        for position, entry in self.entries.items():
+            entry.remaining = entry.full if position >= target else 0
+            entry.forget()
+        if target in self.entries:
+            self.entries[target].remaining &= remaining
+
+    # what comes of it
+
+    def delivered(self, member: Member, position: Position, count: int, ack_set: list[int]) -> None:
+        entry = self.entries[position]
+        assert member.permits > 0, f"{position}: no permits (B-05)"
+        assert entry.remaining, f"{position}: was acknowledged"
+        assert ack_set == entry.ack_set, f"{position}: ack set {ack_set}, not {entry.ack_set}"
+        assert count == entry.count, f"{position}: redelivery count {count}, not {entry.count}"
+        member.permits -= entry.remaining.bit_count()
+        if self.single:
+            assert member is self.active, f"{position}: went to {member.name}, who is not active"
+            assert entry is self._expected(), f"{position}: out of order"
+        else:
+            self._shared(member, entry)
+        entry.read = True
+
+    def _expected(self) -> Entry | None:
+        return next((entry for entry in self.owed() if not entry.read), None)
+
+    def _shared(self, member: Member, entry: Entry) -> None:
+        assert entry.holder is None, f"{entry.position}: went to {member.name}, but {entry.holder.name} has it"
+        assert entry.due - TICK <= self.now() + SLACK, f"{entry.position}: {entry.due - self.now()} s too early (B-21)"
+        if self.type == KeyShared:
+            for other in self.owed():
+                if other.key == entry.key and other is not entry:
+                    self._same_key(member, entry, other)
+        elif not entry.read and not entry.due:
+            assert entry.position > member.newest, f"{entry.position}: out of order"
+            member.newest = entry.position
+            self.fresh = True
+        entry.holder = member
+
+    def _same_key(self, member: Member, entry: Entry, other: Entry) -> None:
+        """One consumer at a time has messages of a key (B-11), and has them in order."""
+        where = f"{entry.position} of {entry.key} went to {member.name}"
+        assert other.holder in (None, member), f"{where}, but {other.position} is pending elsewhere"
+        if other.position < entry.position and not (entry.due or other.due):
+            assert other.holder is member, f"{where}, but {other.position} comes first"
+
+    def check(self) -> None:
+        """Everything that can be delivered was, by now."""
+        if self.single:
+            if self.now() > self.settled and self.members:
+                assert self.active is not None, "nobody is active"
+            if self.now() > self.settled and self.active is not None and self.active.permits > 0:
+                expected = self._expected()
+                assert expected is None, f"{expected.position} stalls"
+            return
+        for entry in self.missing():
+            assert not self._could_go(entry), f"{entry.position} of {entry.key} stalls"
+        if self.fresh:  # old before new (B-18), and no gap
+            self.fresh = False
+            newest = max((member.newest for member in self.members), default=EARLIEST)
+            for entry in self.missing():
+                assert entry.due or entry.position > newest, f"{entry.position} was passed over"
+
+    def _could_go(self, entry: Entry) -> bool:
+        if self.type == Shared:
+            return any(member.permits > 0 for member in self.members)
+        owner = owner_of(entry.key, frozenset(member.name for member in self.members))
+        draining = any(e.key == entry.key and e.holder and e.holder.name != owner for e in self.owed())
+        return not draining and any(member.name == owner and member.permits > 0 for member in self.members)
+
+
+@cache
+def owner_of(key: str, names: frozenset[str]) -> str | None:
+    """Key_Shared: the consumer whose point on the ring is the next (B-07)."""
+    ring = {place(f"{name}\0{0}\0{j}"): name for name in names for j in range(100)}
+    here = place(key)
+    return ring[min(ring, key=lambda point: (point < here, point))] if ring else None
+
+
+def place(text: str) -> int:
+    """Where a key, or a consumer's point, stands on the ring."""
+    return (mmh3.hash(text.encode(), signed=False) & 0x7FFFFFFF) % RING + 1

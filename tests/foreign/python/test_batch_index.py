@@ -1,0 +1,111 @@
+"""Parts of a batch acknowledged by themselves (PIP-54). That they survive a restart: tests/foreign/test_kept.py."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pulsar
+import pytest
+
+from ..admin import Admin
+from ..deadline import eventually
+from .traffic import assert_nothing_more, consume, number_of, payloads, receive, send_all
+
+EARLIEST = pulsar.InitialPosition.Earliest
+KINDS = [pulsar.ConsumerType.Exclusive, pulsar.ConsumerType.Shared, pulsar.ConsumerType.KeyShared]
+kinds = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: str(kind.name))
+
+
+def subscribe(client: Any, topic: str, kind: Any, **options: Any) -> Any:
+    return client.subscribe(topic, "s", kind, batch_index_ack_enabled=True, initial_position=EARLIEST, **options)
+
+
+def publish_batches(client: Any, topic: str, batches: int, size: int = 10) -> list[bytes]:
+    producer = client.create_producer(
+        topic, batching_enabled=True, batching_max_messages=size, batching_max_publish_delay_ms=5000
+    )
+    sent = payloads(batches * size)
+    ids = send_all(producer, sent)
+    assert len({message_id.entry_id() for message_id in ids}) == batches
+    return sent
+
+
+@kinds
+@pytest.mark.req("S54-12", "S54-13")
+def test_only_the_rest_of_a_batch_comes_again(client: Any, topic: str, kind: Any) -> None:
+    consumer = subscribe(client, topic, kind)
+    sent = publish_batches(client, topic, 2)
+    for message in receive(consumer, 20):
+        if number_of(message.data()) % 3 == 0:
+            consumer.acknowledge(message)
+    consumer.close()
+    consumer = subscribe(client, topic, kind)
+    assert consume(consumer, 13) == [payload for number, payload in enumerate(sent) if number % 3]
+    assert_nothing_more(consumer)
+
+
+@pytest.mark.req("S54-12", "S54-13")
+def test_another_consumer_gets_the_rest_whether_it_opted_in_or_not(client: Any, topic: str) -> None:
+    consumer = subscribe(client, topic, pulsar.ConsumerType.Shared)
+    sent = publish_batches(client, topic, 1)
+    for message in receive(consumer, 10)[:4]:
+        consumer.acknowledge(message)
+    consumer.close()
+    assert consume(client.subscribe(topic, "s", pulsar.ConsumerType.Shared), 6) == sent[4:]
+
+
+@pytest.mark.req("S54-21")
+def test_cumulative_within_a_batch(client: Any, topic: str) -> None:
+    consumer = subscribe(client, topic, pulsar.ConsumerType.Exclusive)
+    sent = publish_batches(client, topic, 2)
+    consumer.acknowledge_cumulative(receive(consumer, 20)[12])
+    consumer.close()
+    assert consume(subscribe(client, topic, pulsar.ConsumerType.Exclusive), 7) == sent[13:]
+
+
+@pytest.mark.req("S54-15")
+def test_a_batch_acknowledged_bit_by_bit_is_gone(client: Any, admin: Admin, topic: str) -> None:
+    sent = publish_batches(client, topic, 1, size=5)
+    for number in range(5):
+        consumer = subscribe(client, topic, pulsar.ConsumerType.Shared)
+        messages = receive(consumer, 5 - number)
+        assert [message.data() for message in messages] == sent[number:]
+        consumer.acknowledge(messages[0])
+        consumer.close()
+    eventually(lambda: admin.backlog(topic, "s") == 0, what="no backlog")
+    assert_nothing_more(subscribe(client, topic, pulsar.ConsumerType.Shared))
+
+
+@pytest.mark.req("S54-22")
+def test_a_refused_rest_comes_again_with_a_count(client: Any, topic: str) -> None:
+    consumer = subscribe(client, topic, pulsar.ConsumerType.Shared, negative_ack_redelivery_delay_ms=100)
+    sent = publish_batches(client, topic, 1)
+    for place, message in enumerate(receive(consumer, 10)):
+        if place < 4:
+            consumer.acknowledge(message)
+        else:
+            consumer.negative_acknowledge(message)
+    again = receive(consumer, 6)
+    assert [message.data() for message in again] == sent[4:]
+    assert {message.redelivery_count() for message in again} == {1}
+    assert_nothing_more(consumer)
+
+
+@pytest.mark.req("S54-16", "S54-17")
+def test_partial_acknowledgements_never_starve_a_small_queue(client: Any, topic: str) -> None:
+    """Each round takes one message of each batch; permits that were counted for what did not come would run out."""
+    consumer = subscribe(
+        client, topic, pulsar.ConsumerType.Shared, receiver_queue_size=10, negative_ack_redelivery_delay_ms=300
+    )
+    left = set(publish_batches(client, topic, 20, size=5))
+    while left:
+        messages = receive(consumer, len(left))
+        assert {message.data() for message in messages} == left
+        first_of = {message.message_id().entry_id(): message.data() for message in reversed(messages)}
+        for message in messages:
+            if message.data() in first_of.values():
+                consumer.acknowledge(message)
+                left.discard(message.data())
+            else:
+                consumer.negative_acknowledge(message)
+    assert_nothing_more(consumer)

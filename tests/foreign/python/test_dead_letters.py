@@ -1,0 +1,72 @@
+"""Dead letters: what the client does with counts and an initial subscription of the broker's (B-23)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pulsar
+import pytest
+
+from ..admin import Admin
+from ..deadline import eventually
+from .kinds import on_shared_types
+from .traffic import assert_nothing_more, consume, payloads, receive, send_all
+
+pytestmark = pytest.mark.req("B-23")
+
+
+def refuse(consumer: Any, times: int) -> None:
+    """Refuses one message as often as it comes."""
+    for count in range(times):
+        (message,) = receive(consumer, 1)
+        assert message.redelivery_count() == count
+        consumer.negative_acknowledge(message)
+
+
+@on_shared_types
+def test_an_initial_subscription_keeps_letters_that_nobody_waits_for(
+    client: Any, admin: Admin, topic: str, kind: Any
+) -> None:
+    policy = pulsar.ConsumerDeadLetterPolicy(3, initial_subscription_name="morgue")
+    consumer = client.subscribe(topic, "s", kind, negative_ack_redelivery_delay_ms=50, dead_letter_policy=policy)
+    client.create_producer(topic).send(b"poison", partition_key="k", properties={"mine": "1"})
+    refuse(consumer, 4)
+    dead_topic = f"{topic}-s-DLQ"
+    eventually(lambda: admin.backlog(topic, "s") == 0, what="the poison to be acknowledged")
+    dead = client.subscribe(dead_topic, "morgue")
+    (letter,) = receive(dead, 1)
+    assert (letter.data(), letter.partition_key()) == (b"poison", "k")
+    assert letter.properties()["mine"] == "1"
+    assert letter.properties()["REAL_TOPIC"] == topic
+    assert_nothing_more(dead)
+    assert_nothing_more(consumer)
+
+
+def test_what_is_refused_of_a_batch_dies(client: Any, admin: Admin, topic: str) -> None:
+    policy = pulsar.ConsumerDeadLetterPolicy(2, f"{topic}-dead", "morgue")
+    consumer = client.subscribe(
+        topic,
+        "s",
+        pulsar.ConsumerType.Shared,
+        negative_ack_redelivery_delay_ms=50,
+        dead_letter_policy=policy,
+        batch_index_ack_enabled=True,
+    )
+    sent = payloads(10)
+    send_all(client.create_producer(topic, batching_enabled=True, batching_max_publish_delay_ms=1000), sent)
+    for message in receive(consumer, 10):
+        if message.data() in sent[3:5]:
+            consumer.negative_acknowledge(message)
+        else:
+            consumer.acknowledge(message)
+    for count in (1, 2):
+        messages = receive(consumer, 2)
+        assert [(message.data(), message.redelivery_count()) for message in messages] == [
+            (payload, count) for payload in sent[3:5]
+        ]
+        for message in messages:
+            consumer.negative_acknowledge(message)
+    eventually(lambda: admin.backlog(topic, "s") == 0, what="the batch to be acknowledged")
+    # This client lays all of the batch aside, the acknowledged part too.
+    assert sorted(consume(client.subscribe(f"{topic}-dead", "morgue"), 10)) == sent
+    assert_nothing_more(consumer)

@@ -1,0 +1,96 @@
+"""Delayed messages: later on Shared, at once elsewhere, and never in the way of the others."""
+
+from __future__ import annotations
+
+import time
+from datetime import timedelta
+from typing import Any
+
+import pulsar
+import pytest
+
+from ..admin import Admin
+from ..deadline import eventually
+from .kinds import on_shared_types
+from .traffic import assert_nothing_more, consume, payloads, receive, send_all
+
+TICK = 1.0
+"""Seconds (delayedDeliveryTickTimeMillis): a message may come one tick before its time (B-21)."""
+
+LATE = 3.0
+"""Seconds after its time that a message may take on a slow machine."""
+
+pytestmark = pytest.mark.req("B-21")
+
+
+def arrivals(consumer: Any, count: int) -> list[tuple[bytes, float]]:
+    """(payload, when) of the next messages, acknowledged."""
+    got = []
+    for _ in range(count):
+        (message,) = receive(consumer, 1)
+        got.append((message.data(), time.monotonic()))
+        consumer.acknowledge(message)
+    return got
+
+
+@on_shared_types
+def test_in_the_order_of_their_times_and_not_before(client: Any, admin: Admin, topic: str, kind: Any) -> None:
+    consumer = client.subscribe(topic, "s", kind)
+    producer = client.create_producer(topic)
+    producer.send(b"later", deliver_after=timedelta(seconds=3.5))
+    producer.send(b"sooner", deliver_after=timedelta(seconds=1.5))
+    sent = time.monotonic()
+    now = payloads(100)
+    send_all(producer, now)
+    assert consume(consumer, 100) == now
+    assert time.monotonic() - sent < 1.5, "plain messages waited for delayed ones"
+    (sooner, first), (later, second) = arrivals(consumer, 2)
+    assert (sooner, later) == (b"sooner", b"later")
+    # Two hundredths for the time between the producer's clock and ours.
+    assert -TICK - 0.02 <= first - sent - 1.5 <= LATE
+    assert -TICK - 0.02 <= second - sent - 3.5 <= LATE
+    eventually(lambda: admin.backlog(topic, "s") == 0, what="no backlog")
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize(
+    "kind", [pulsar.ConsumerType.Exclusive, pulsar.ConsumerType.Failover], ids=lambda k: str(k.name)
+)
+def test_at_once_where_one_consumer_is_active(client: Any, topic: str, kind: Any) -> None:
+    consumer = client.subscribe(topic, "s", kind)
+    producer = client.create_producer(topic)
+    producer.send(b"delayed", deliver_after=timedelta(hours=1))
+    producer.send(b"plain")
+    assert consume(consumer, 2) == [b"delayed", b"plain"]
+
+
+def test_a_time_that_has_passed_is_now(client: Any, topic: str) -> None:
+    consumer = client.subscribe(topic, "s", pulsar.ConsumerType.Shared)
+    producer = client.create_producer(topic)
+    producer.send(b"past", deliver_at=int(time.time() * 1000) - 5000)
+    assert consume(consumer, 1) == [b"past"]
+
+
+@pytest.mark.heavy
+def test_waiting_messages_are_backlog_and_wait_for_the_next_consumer(client: Any, admin: Admin, topic: str) -> None:
+    consumer = client.subscribe(topic, "s", pulsar.ConsumerType.Shared)
+    producer = client.create_producer(topic)
+    sent = time.monotonic()
+    for number in range(10):
+        producer.send(b"%d" % number, deliver_after=timedelta(seconds=2))
+    assert_nothing_more(consumer)
+    assert admin.backlog(topic, "s") == 10
+    consumer.close()
+    consumer = client.subscribe(topic, "s", pulsar.ConsumerType.Shared)
+    assert_nothing_more(consumer)
+    assert sorted(payload for payload, _ in arrivals(consumer, 10)) == [b"%d" % number for number in range(10)]
+    assert time.monotonic() - sent >= 2 - TICK
+
+
+def test_a_second_subscription_has_its_own_wait(client: Any, topic: str) -> None:
+    shared = client.subscribe(topic, "shared", pulsar.ConsumerType.Shared)
+    exclusive = client.subscribe(topic, "exclusive")
+    client.create_producer(topic).send(b"delayed", deliver_after=timedelta(seconds=1.5))
+    assert consume(exclusive, 1) == [b"delayed"]
+    assert_nothing_more(shared)
+    assert consume(shared, 1) == [b"delayed"]
