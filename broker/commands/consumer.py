@@ -108,7 +108,7 @@ def consumer_stats(session: Session, cmd: pb.CommandConsumerStats, trailing: byt
         reply.msgRateExpired = reply.messageAckRate = 0.0
         reply.consumerName = consumer.name
         reply.availablePermits = max(consumer.permits, 0)
-        reply.unackedMessages = consumer.unacked
+        reply.unackedMessages = max(consumer.unacked, 0)  # a producer may claim a batch of -1 messages
         reply.blockedConsumerOnUnackedMsgs = consumer.blocked
         reply.address = session.address
         reply.connectedSince = instant_text(consumer.connected_ms)

@@ -38,6 +38,7 @@ class Driver(Talk):
         self.sender: Wire
         self._unkept: dict[Position, int] | None = None  # while commits wait: what remained of each entry before
         self._unconfirmed: list[tuple[int, str, float]] = []  # what was published meanwhile
+        self._unanswered = False  # something was acknowledged without a request id
 
     # the world
 
@@ -56,10 +57,10 @@ class Driver(Talk):
 
     async def crash(self) -> None:
         """The broker is about to be killed; the next one finds what was answered, and no commit that waits."""
-        await self.settle()
         if self._unkept is None:
-            await trio.sleep(SAVED)
+            await self._saved()
         else:
+            await self.settle()
             for position, remaining in self._unkept.items():
                 self.account.entries[position].remaining = remaining
         vain, self.disk = self.disk, self.disk.left_behind()
@@ -71,10 +72,17 @@ class Driver(Talk):
     async def hold(self, *, reads: bool) -> None:
         """Let commits wait from now on, and reads or not; until `release`, or whatever has to wait for one."""
         await self.release()
-        await trio.sleep(SAVED)
+        await self._saved()
         self._unkept = {position: entry.remaining for position, entry in self.account.entries.items()}
         self.disk.hold(reads=reads)
         self._calm = False
+
+    async def _saved(self) -> None:
+        """What was answered is kept; the rest soon."""
+        await self.settle()
+        if self._unanswered:
+            await trio.sleep(SAVED)
+            self._unanswered = False
 
     async def release(self) -> None:
         """Let them happen."""
@@ -176,6 +184,7 @@ class Driver(Talk):
             self._asked[member, request] = None
         else:
             await self.say(member, frame_of(Type.ACK, consumer_id=0, ack_type=kind, message_id=ids))
+            self._unanswered = True
         for position, left in acks.items():
             (self.account.acked_through if cumulative else self.account.acked)(position, left)
 

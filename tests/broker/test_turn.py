@@ -136,9 +136,9 @@ async def test_what_was_handed_over_or_noted_meanwhile_fails_with_it(turn: Turn,
         turn.finish()
     log.note("empty")
     turn.finish()
+    store.release(1)
     turn.store("/open", b"1")  # a turn that has not ended
     log.note("open")
-    store.release(1)
     store.fail()
     assert log.events == ["0", *(f"{each}: {FAILED}" for each in ("1", "2", "3", "empty", "open"))]
     store.release()
@@ -174,9 +174,7 @@ async def test_what_a_failure_leads_to_belongs_to_the_next_era(turn: Turn, log: 
     turn.store("/a", b"1")
     turn.after_commit(failed)
     turn.finish()
-    number = turn.number
     store.fail()
-    assert turn.number > number
     store.release()
     assert log.events == ["undone"]
     assert store.metadata == {"/undone": b"1"}

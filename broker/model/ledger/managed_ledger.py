@@ -198,6 +198,7 @@ class ManagedLedger(LedgerSequence):
         self._delete_ledgers([*self.ledgers, *self._undeleted])
         self._turn.store(self.path, None)
         self.fenced = True
+        self.on_fenced = lambda: None  # another of this name may be in use by then
 
     # appending
 
@@ -284,6 +285,10 @@ class ManagedLedger(LedgerSequence):
         for publication, entries in _by_publication(unanswered):
             publication.failed(entries, error)
         if not fenced:
+            self._turn.after_commit(lambda error: self._tell_fenced())  # once everybody who waited was answered
+
+    def _tell_fenced(self) -> None:
+        if self.fenced:
             self.on_fenced()
 
     # trimming

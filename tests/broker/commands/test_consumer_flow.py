@@ -17,6 +17,7 @@ from tests.broker.wire import (
     Exclusive,
     Message,
     Shared,
+    Type,
     Wire,
     batch_of,
     plain,
@@ -223,3 +224,12 @@ async def test_a_batch_of_one_is_taken_by_all(bed: Bed, sender: Wire) -> None:
     await sender.publish(batch_of(b"a"))
     await old.messages(1)
     await old.alive()
+
+
+async def test_a_batch_of_less_than_no_messages_breaks_no_stats(bed: Bed, wire: Wire, sender: Wire) -> None:
+    await wire.subscribe(type=Shared)
+    await wire.flow(10)
+    await sender.publish(plain(b"x", num_messages_in_batch=-5))
+    await wire.message()
+    stats = await wire.ask(Type.CONSUMER_STATS, consumer_id=0)
+    assert (stats.unackedMessages, stats.availablePermits) == (0, 15)

@@ -58,6 +58,7 @@ async def test_a_connection_that_was_filled_goes_on_when_it_has_room(which: int)
     assert got(client) == positions
 
 
+@pytest.mark.req("B-28", "B-18")
 async def test_chunks_that_come_again_before_their_first_one_are_not_lost() -> None:
     stand, client = Stand(), FakeClient()
     consumer = stand.join(client, Shared, 100)
@@ -69,6 +70,7 @@ async def test_chunks_that_come_again_before_their_first_one_are_not_lost() -> N
     assert sorted(got(client)) == positions
 
 
+@pytest.mark.req("B-11")
 async def test_what_is_skipped_while_it_waits_does_not_hold_up_others() -> None:
     stand = Stand(keySharedLookAheadMsgInReplayThresholdPerConsumer=5)
     two = Two(stand, permits=(0, 100))
@@ -83,6 +85,7 @@ async def test_what_is_skipped_while_it_waits_does_not_hold_up_others() -> None:
     assert len(two.clients[1].got) == 13
 
 
+@pytest.mark.req("B-11")
 async def test_another_consumer_lets_more_wait() -> None:
     """keySharedLookAheadMsgInReplayThresholdPerConsumer times the consumers that there are."""
     stand = Stand(keySharedLookAheadMsgInReplayThresholdPerConsumer=5, dispatcherMaxReadBatchSize=4)
@@ -94,6 +97,7 @@ async def test_another_consumer_lets_more_wait() -> None:
     assert reason(stand) is Reason.CAUGHT_UP
 
 
+@pytest.mark.req("B-06")
 async def test_all_may_leave_one_who_owes_as_much_as_all_may() -> None:
     """A limit of 1 is not left by acknowledging (half of it is 0), but by leaving."""
     stand, client = Stand(maxUnackedMessagesPerSubscription=1), FakeClient()
@@ -121,6 +125,7 @@ async def test_only_who_owes_an_entry_pays_for_what_others_acknowledge(type: int
     assert len(client.got) == 1
 
 
+@pytest.mark.req("B-11")
 async def test_an_ack_of_another_lets_a_key_move() -> None:
     stand, client = Stand(), FakeClient()
     stand.join(client, KeyShared, 100)
@@ -162,6 +167,7 @@ async def test_why_only_looks_at_the_active_one(type: int) -> None:
     assert standby.got == []
 
 
+@pytest.mark.req("B-10")
 async def test_sticky_ranges_change_hands_without_draining() -> None:
     stand, client = Stand(), FakeClient()
     whole = KeySharedOptions(mode=pb.STICKY, ranges=((0, 65535),))

@@ -1,0 +1,66 @@
+"""What clients hear when a commit fails that holds none of their messages, and what is there after a crash."""
+
+from __future__ import annotations
+
+from pulsarium.broker.config import Config
+from pulsarium.proto.generated import PulsarApi_pb2 as pb
+from tests.broker.held import HeldStorage
+from tests.broker.wire import TOPIC, Earliest, Type, Wire, plain, serving
+
+ROLLING = Config(managedLedgerMaxEntriesPerLedger=2, managedLedgerMinLedgerRolloverTimeMinutes=0)
+
+
+async def everything(store: HeldStorage, count: int) -> list[bytes]:
+    """What a broker delivers that is started on what the store has now."""
+    crashed = HeldStorage()
+    crashed.entries, crashed.metadata = store.entries, dict(store.metadata)
+    async with serving(storage=crashed) as bed:
+        wire = await bed.connect()
+        await wire.subscribe(initialPosition=Earliest)
+        await wire.flow()
+        payloads = await wire.payloads(count)
+        await wire.quiet()
+    return payloads
+
+
+async def refused(wire: Wire, store: HeldStorage) -> tuple[int, str]:
+    """A PRODUCER whose commits fail."""
+    await wire.write(wire.numbered(Type.PRODUCER, topic=TOPIC, producer_id=0))
+    await wire.quiet()
+    store.fail(len(store.waiting))
+    error = await wire.expect(Type.ERROR)
+    return error.error, error.message
+
+
+async def test_a_topic_that_cannot_be_kept_while_the_disk_is_full(autojump_clock: object) -> None:
+    store = HeldStorage()
+    async with serving(storage=store) as bed:
+        wire = await bed.connect()
+        store.holding = True
+        for _ in range(3):
+            assert await refused(wire, store) == (pb.PersistenceError, "commit failed: the disk is full")
+            assert not bed.broker.topics.loaded
+        store.release()
+        await wire.producer()
+        await wire.publish(plain(b"kept"))
+        assert await everything(store, 1) == [b"kept"]
+
+
+async def test_a_ledger_that_is_rolled_in_vain(autojump_clock: object) -> None:
+    """The next message would go to a ledger that the store does not know of."""
+    store = HeldStorage()
+    async with serving(ROLLING, storage=store) as bed:
+        wire = await bed.connect()
+        await wire.producer()
+        await wire.publish(plain(b"0"))
+        store.holding = True
+        await wire.write(wire.sends(plain(b"1")))
+        await wire.quiet()
+        store.release(1)
+        await wire.receipts(1)
+        store.fail()
+        await wire.expect(Type.CLOSE_PRODUCER)
+        store.release()
+        await wire.producer()
+        await wire.publish(plain(b"2"))
+        assert await everything(store, 3) == [b"0", b"1", b"2"]
