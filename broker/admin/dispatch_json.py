@@ -45,10 +45,10 @@ def draining_of(dispatcher: Dispatcher | None, consumer: Consumer) -> Json:
     """The hashes that a consumer has to let go of."""
     if not isinstance(dispatcher, KeySharedDispatcher) or not dispatcher.drains:
         return NO_DRAINING
-    hashes = dispatcher.draining_of(consumer)
+    hashes = dispatcher.owed.draining_of(consumer)
     return {
         "drainingHashesCount": len(hashes),
-        "drainingHashesClearedTotal": dispatcher.drained.get(consumer, 0),
+        "drainingHashesClearedTotal": dispatcher.owed.drained.get(consumer, 0),
         "drainingHashesUnackedMessages": sum(owed for owed, _ in hashes.values()),
         "drainingHashes": [
             {"hash": key_hash, "unackMsgs": owed, "blockedAttempts": attempts}

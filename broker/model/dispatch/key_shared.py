@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from pulsarium.broker.model.client import Delivery
 from pulsarium.broker.model.cursor.managed_cursor import ManagedCursor
 from pulsarium.broker.model.dispatch.dispatcher import Entries
+from pulsarium.broker.model.dispatch.draining import KeyOwner, OwedKeys
 from pulsarium.broker.model.dispatch.reason import Reason
 from pulsarium.broker.model.dispatch.selector.hashing import key_of
 from pulsarium.broker.model.dispatch.selector.options import KeySharedOptions
@@ -22,16 +23,6 @@ from pulsarium.proto.generated import PulsarApi_pb2 as pb
 if TYPE_CHECKING:
     from pulsarium.broker.model.subscription.base import Subscription
     from pulsarium.broker.model.subscription.persistent import PersistentSubscription
-
-
-class Draining:
-    """A key hash that belongs to somebody else now, while `consumer` still owes entries of it (PIP-379)."""
-
-    __slots__ = ("blocked_attempts", "consumer")
-
-    def __init__(self, consumer: Consumer) -> None:
-        self.consumer = consumer
-        self.blocked_attempts = 0
 
 
 class Parcel:
@@ -61,7 +52,7 @@ class KeySharedDispatcher(SharingDispatcher):
     """Asks a selector who has the hash of an entry's key.
 
     When hashes change hands, an entry whose hash is still owed by the consumer that had it before is held until that
-    one owes nothing of it (`draining`), unless delivery out of order is allowed (B-11). Others are read past what
+    one owes nothing of it (`owed.draining`), unless delivery out of order is allowed (B-11). Others are read past what
     waits, up to keySharedLookAheadMsgInReplayThresholdPerConsumer and -PerSubscription entries.
     """
 
@@ -72,12 +63,8 @@ class KeySharedDispatcher(SharingDispatcher):
         self.selector = selector
         self.mode = options.mode
         self.out_of_order = options.out_of_order
-        self.draining: dict[int, Draining] = {}
         self.drains = options.mode == pb.AUTO_SPLIT and not options.out_of_order
-        self.drained: dict[Consumer, int] = {}  # hashes that each one let go of, so far
-        self._keys: dict[Position, tuple[Consumer, int]] = {}  # who owes an entry, and the hash of its key
-        self._owed: dict[Consumer, dict[int, int]] = {}  # entries of each hash
-        self._held: dict[int, PositionSet] = {}  # by hash
+        self.owed = OwedKeys()
         self._unowned = PositionSet()
 
     # consumers
@@ -100,29 +87,20 @@ class KeySharedDispatcher(SharingDispatcher):
     def add_consumer(self, consumer: Consumer) -> None:
         self.selector.add(consumer)
         super().add_consumer(consumer)
-        self._owed[consumer] = {}
+        self.owed.join(consumer)
         self._reassign()
         self._subscription.dispatch_soon()  # what waited for others may be its own, and more may wait now
 
     def remove_consumer(self, consumer: Consumer) -> None:
         self.selector.remove(consumer)
-        for position in consumer.pending:
-            del self._keys[position]
-        del self._owed[consumer]
-        for key_hash in [each for each, draining in self.draining.items() if draining.consumer is consumer]:
-            self._drain(key_hash)
-        self.drained.pop(consumer, None)
+        self._again(self.owed.leave(consumer))
         super().remove_consumer(consumer)
         self._reassign()
 
     def _reassign(self) -> None:
         """Hashes changed hands: what is still owed drains, and what waits may go to others."""
-        for consumer, hashes in self._owed.items() if self.drains else ():
-            for key_hash in hashes:
-                if self.selector.select(key_hash) is not consumer:
-                    self.draining.setdefault(key_hash, Draining(consumer))
-                elif key_hash in self.draining:
-                    self._drain(key_hash)
+        if self.drains:
+            self._again(self.owed.reassign(self.selector.select))
         waiting, self._waiting = self._waiting, {}
         self._to_serve.clear()
         for positions in [*waiting.values(), self._unowned]:
@@ -139,60 +117,32 @@ class KeySharedDispatcher(SharingDispatcher):
     # what is owed
 
     def _delivering(self, consumer: Consumer, deliveries: Sequence[Delivery], messages: int) -> None:
-        owed = self._owed[consumer]
         for position, entry, _, _, _ in deliveries:
-            known = self._keys.get(position)
-            if known is None:  # it had to wait
-                known = consumer, self.selector.hash_of_key(key_of(parse_metadata(entry)))
-                self._keys[position] = known
-            owed[known[1]] = owed.get(known[1], 0) + 1
+            owner = self.owed.owner(position)
+            if owner is None:  # it had to wait
+                owner = KeyOwner(consumer, self.selector.hash_of_key(key_of(parse_metadata(entry))))
+                self.owed.give(position, owner)
+            self.owed.owe(owner)
         super()._delivering(consumer, deliveries, messages)
 
     def _owner(self, position: Position) -> Consumer | None:
-        known = self._keys.get(position)
-        return known[0] if known is not None else None
+        owner = self.owed.owner(position)
+        return owner.consumer if owner is not None else None
 
     def _settled(self, positions: Sequence[Position]) -> None:
-        for position in positions:
-            owner = self._keys.pop(position, None)
-            if owner is None:
-                continue
-            consumer, key_hash = owner
-            owed = self._owed[consumer]
-            owed[key_hash] -= 1
-            if not owed[key_hash]:
-                del owed[key_hash]
-                draining = self.draining.get(key_hash)
-                if draining is not None and draining.consumer is consumer:
-                    self._drain(key_hash)
-
-    def _drain(self, key_hash: int) -> None:
-        """A hash is free for the consumer that it belongs to now."""
-        consumer = self.draining.pop(key_hash).consumer
-        self.drained[consumer] = self.drained.get(consumer, 0) + 1
-        held = self._held.pop(key_hash, None)
-        if held is not None:
-            self._again(held)
+        if freed := self.owed.settle(positions):
+            self._again(freed)
             self._subscription.dispatch_soon()
-
-    def draining_of(self, consumer: Consumer) -> dict[int, tuple[int, int]]:
-        """The hashes that a consumer still holds up: entries owed, and how often that held an entry back."""
-        owed = self._owed[consumer]
-        return {
-            key_hash: (owed.get(key_hash, 0), draining.blocked_attempts)
-            for key_hash, draining in self.draining.items()
-            if draining.consumer is consumer
-        }
 
     # delivering
 
     def dispatch(self, subscription: PersistentSubscription) -> Reason:
         cursor = subscription.cursor
         while True:
-            if not self._serve_waiting(subscription):
-                return Reason.LOADING
-            if not self.replay:
-                self._take_due(subscription.max_read)
+            if not self.replay:  # else it comes first: what waits may be later in the order of its key
+                if not self._serve_waiting(subscription):
+                    return Reason.LOADING
+                self._again(self.delayed.take_due(subscription.max_read))
             if self._rotation.next() is None:
                 return self.blocked_reason()
             if self.replay:
@@ -224,7 +174,7 @@ class KeySharedDispatcher(SharingDispatcher):
         if not limit or cursor.ledger.count_after(mark, cursor.read_position) < limit:
             return False  # nearly always: to count what waits is dear
         if self.waiting_count >= limit:  # that may have been skipped, or have expired
-            for positions in (*self._waiting.values(), *self._held.values(), self._unowned):
+            for positions in (*self._waiting.values(), *self.owed.held.values(), self._unowned):
                 positions.remove_through(mark)
         return self.waiting_count >= limit
 
@@ -239,7 +189,7 @@ class KeySharedDispatcher(SharingDispatcher):
             owner = self._owner_now(position, metadata)
             if owner is None:
                 continue
-            consumer = owner[0]
+            consumer = owner.consumer
             parcel = parcels.get(consumer)
             if parcel is None:
                 room = consumer.client.room if consumer.can_receive else 0
@@ -252,17 +202,16 @@ class KeySharedDispatcher(SharingDispatcher):
             left = cursor.batch_acks.remaining(position) if ack_set else messages
             count = self.redeliveries.get(position, 0)
             parcel.add(Delivery(position, entry, left, count, ack_set), messages)
-            self._keys[position] = owner
+            self.owed.give(position, owner)
         for consumer, parcel in parcels.items():
-            if consumer not in self._owed:  # its connection ended with another's delivery
-                for delivery in parcel.deliveries:
-                    if self._keys.pop(delivery.position, None) is not None:  # else nobody is left at all
-                        self.replay.add(delivery.position)
+            if consumer not in self.owed:  # its connection ended with another's delivery
+                positions = [delivery.position for delivery in parcel.deliveries]
+                self._again(filter(self.owed.take_back, positions))
             elif parcel.deliveries:
                 self._delivering(consumer, parcel.deliveries, parcel.cost)
                 consumer.deliver(parcel.deliveries, permits=parcel.cost, messages=parcel.messages, size=parcel.size)
 
-    def _owner_now(self, position: Position, metadata: pb.MessageMetadata) -> tuple[Consumer, int] | None:
+    def _owner_now(self, position: Position, metadata: pb.MessageMetadata) -> KeyOwner | None:
         """Who gets an entry now, and the hash of its key; None where it has to wait, and it does so from here on."""
         key_hash = self.selector.hash_of_key(key_of(metadata))
         consumer = self.selector.select(key_hash)
@@ -271,30 +220,26 @@ class KeySharedDispatcher(SharingDispatcher):
             return None
         if self._holds_back(consumer, position, metadata):
             return None
-        draining = self.draining.get(key_hash)
-        if draining is not None and draining.consumer is not consumer:
-            draining.blocked_attempts += 1
-            self._held.setdefault(key_hash, PositionSet()).add(position)
+        owner = KeyOwner(consumer, key_hash)
+        if self.owed.holds_back(position, owner):
             return None
         if consumer in self._waiting:
             self._waiting[consumer].add(position)
             return None
-        return consumer, key_hash
+        return owner
 
     # the rest
 
     @property
     def waiting_count(self) -> int:
-        return super().waiting_count + len(self._unowned) + sum(map(len, self._held.values()))
+        return super().waiting_count + len(self._unowned) + sum(map(len, self.owed.held.values()))
 
     def _forget_everything(self) -> None:
         super()._forget_everything()
-        self.draining.clear()
-        self._keys.clear()
-        self._held.clear()
+        self.owed.forget()
         self._unowned.clear()
 
     def why(self, position: Position, metadata: pb.MessageMetadata) -> Reason:
-        if any(position in each for each in self._held.values()):
+        if any(position in each for each in self.owed.held.values()):
             return Reason.DRAINING
         return Reason.NO_OWNER if position in self._unowned else super().why(position, metadata)

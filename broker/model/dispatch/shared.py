@@ -44,7 +44,7 @@ class SharedDispatcher(SharingDispatcher):
             return Reason.LOADING
         while True:
             if not self.replay:
-                self._take_due(subscription.max_read)
+                self._again(self.delayed.take_due(subscription.max_read))
             replays = bool(self.replay)
             if not replays:
                 if not cursor.has_more():

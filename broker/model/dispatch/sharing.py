@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from pulsarium.broker.clock import Timer
 from pulsarium.broker.model.client import Delivery
-from pulsarium.broker.model.dispatch.delayed import DelayedMessages
+from pulsarium.broker.model.dispatch.delays import Delays
 from pulsarium.broker.model.dispatch.dispatcher import Dispatcher
 from pulsarium.broker.model.dispatch.reason import Reason
 from pulsarium.broker.model.dispatch.rotation import Rotation
@@ -21,8 +20,6 @@ if TYPE_CHECKING:
     from pulsarium.broker.model.subscription.persistent import PersistentSubscription
 
 Entry = tuple[Position, bytes]
-
-FOREVER = 2**63 - 1
 
 
 class SharingDispatcher(Dispatcher):
@@ -38,14 +35,12 @@ class SharingDispatcher(Dispatcher):
         super().__init__()
         self._subscription = subscription
         self.replay = PositionSet()
-        self.delayed = self._delays()
+        self.delayed = Delays(subscription)
         self.unacked = 0  # messages, of all consumers
         self.blocked = False  # maxUnackedMessagesPerSubscription
         self._rotation = Rotation()
         self._waiting: dict[Consumer, PositionSet] = {}
         self._to_serve: dict[Consumer, None] = {}  # of those, consumers that may be able to take some
-        self._alarm: Timer | None = None
-        self._alarm_ms = 0
 
     # consumers
 
@@ -111,10 +106,7 @@ class SharingDispatcher(Dispatcher):
     def policies_changed(self) -> None:
         for consumer in self.consumers:
             self._owe(consumer, 0)
-        policy = self._subscription.topic.policies.delayed_delivery
-        self.delayed.tick_ms = policy.tick_ms
-        if not policy.active:
-            self._again(self.delayed.take_due(FOREVER, len(self.delayed)))
+        self._again(self.delayed.policy_changed())
 
     def _capacity(self, consumer: Consumer) -> int:
         """How many messages a consumer that can receive may be given."""
@@ -178,33 +170,8 @@ class SharingDispatcher(Dispatcher):
 
     # what waits for its time
 
-    def _delays(self) -> DelayedMessages:
-        policy, config = self._subscription.topic.policies.delayed_delivery, self._subscription.topic.stores.config
-        return DelayedMessages(policy.tick_ms, config.isDelayedDeliveryDeliverAtTimeStrict)
-
     def _holds_back(self, consumer: Consumer, position: Position, metadata: pb.MessageMetadata) -> bool:
-        if not metadata.HasField("deliver_at_time") or not self._subscription.topic.policies.delayed_delivery.active:
-            return False
-        return self.delayed.add(position, metadata.deliver_at_time, self._subscription.topic.now_ms())
-
-    def _take_due(self, limit: int) -> None:
-        """Put delayed messages whose time has come into `replay`, and see to it that the next ones are."""
-        if not self.delayed:
-            return
-        topic = self._subscription.topic
-        now = topic.now_ms()
-        self._again(self.delayed.take_due(now, limit))
-        due = self.delayed.next_due_ms(now)
-        if due is None or (self._alarm is not None and self._alarm_ms <= due):
-            return
-        if self._alarm is not None:
-            self._alarm.cancel()
-        self._alarm, self._alarm_ms = topic.stores.clock.call_later((due - now) / 1000, self._wake), due
-
-    def _wake(self) -> None:
-        self._alarm = None
-        self.delayed.woke(self._subscription.topic.now_ms())
-        self._subscription.dispatch_soon()
+        return self.delayed.holds_back(position, metadata)
 
     # what waits for its consumer
 
@@ -258,7 +225,6 @@ class SharingDispatcher(Dispatcher):
 
     def reset(self) -> None:
         self._forget_everything()
-        self.delayed = self._delays()
 
     def _forget_everything(self) -> None:
         self.blocked = False
@@ -267,15 +233,12 @@ class SharingDispatcher(Dispatcher):
         self._waiting.clear()
         self._to_serve.clear()
         self.delayed.clear()
-        if self._alarm is not None:
-            self._alarm.cancel()
-            self._alarm = None
 
     def why(self, position: Position, metadata: pb.MessageMetadata) -> Reason:
         if self._owner(position) is not None:
             return Reason.DELIVERED
         if any(position in positions for positions in self._waiting.values()):
             return Reason.WAITING
-        if self.delayed and metadata.deliver_at_time > self._subscription.topic.now_ms():
+        if self.delayed.waits(metadata):
             return Reason.DELAYED
         return super().why(position, metadata)

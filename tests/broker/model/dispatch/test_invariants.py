@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pulsarium.broker.model.dispatch.delayed import DelayedMessages, _unpacked
+from pulsarium.broker.model.dispatch.draining import KeyOwner
 from pulsarium.broker.model.dispatch.key_shared import KeySharedDispatcher
 from pulsarium.broker.model.dispatch.selector.options import KeySharedOptions
 from pulsarium.broker.model.dispatch.shared import SharedDispatcher
@@ -200,9 +201,9 @@ class Life:
         yield from (("replay", position) for position in dispatcher.replay)
         for positions in dispatcher._waiting.values():
             yield from (("waiting", position) for position in positions)
-        yield from (("delayed", position) for position in of_delayed(dispatcher.delayed))
+        yield from (("delayed", position) for position in of_delayed(dispatcher.delayed._messages))
         if isinstance(dispatcher, KeySharedDispatcher):
-            for positions in dispatcher._held.values():
+            for positions in dispatcher.owed.held.values():
                 yield from (("held", position) for position in positions)
             yield from (("unowned", position) for position in dispatcher._unowned)
         elif isinstance(dispatcher, SharedDispatcher):
@@ -235,14 +236,14 @@ class Life:
             self.check_nothing_waits_needlessly()
 
     def check_keys(self, dispatcher: KeySharedDispatcher) -> None:
-        assert dispatcher._keys.keys() == {p for consumer in dispatcher.consumers for p in consumer.pending}
-        owed = Counter(dispatcher._keys.values())
-        assert owed == {(c, key_hash): n for c, each in dispatcher._owed.items() for key_hash, n in each.items()}
-        for key_hash, draining in dispatcher.draining.items():
+        assert dispatcher.owed._owners.keys() == {p for consumer in dispatcher.consumers for p in consumer.pending}
+        owed = Counter(dispatcher.owed._owners.values())
+        assert owed == {(c, key_hash): n for c, each in dispatcher.owed._owed.items() for key_hash, n in each.items()}
+        for key_hash, draining in dispatcher.owed.draining.items():
             assert dispatcher.drains
-            assert owed[draining.consumer, key_hash]
+            assert owed[KeyOwner(draining.consumer, key_hash)]
             assert dispatcher.selector.select(key_hash) is not draining.consumer
-        assert dispatcher._held.keys() <= dispatcher.draining.keys()
+        assert dispatcher.owed.held.keys() <= dispatcher.owed.draining.keys()
         if dispatcher.drains:
             assert len({key_hash for _, key_hash in owed}) == len(owed), "a hash that two consumers owe"
 
@@ -253,9 +254,9 @@ class Life:
         if not ready:
             return
         assert not dispatcher.replay
-        assert not dispatcher.delayed or dispatcher._alarm is not None
-        due = dispatcher.delayed.next_due_ms(self.stand.topic.now_ms())
-        assert due is None or dispatcher._alarm_ms <= due
+        assert not dispatcher.delayed or dispatcher.delayed._alarm is not None
+        due = dispatcher.delayed._messages.next_due_ms(self.stand.topic.now_ms())
+        assert due is None or dispatcher.delayed._alarm_ms <= due
         if cursor.has_more() and not dispatcher.blocked:
             assert isinstance(dispatcher, KeySharedDispatcher)
             assert 0 < dispatcher._look_ahead() <= dispatcher.waiting_count

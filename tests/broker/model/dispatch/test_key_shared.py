@@ -56,7 +56,7 @@ async def test_a_key_moves_when_its_old_owner_owes_nothing_of_it(bed: Bed, sende
     for key in sorted(moved):
         await old.ack(owed[key])
         assert keys_of(await got(new)) == {key}
-    assert dispatcher(bed).draining == {}
+    assert dispatcher(bed).owed.draining == {}
 
 
 @pytest.mark.req("B-11", "B-18")
@@ -82,7 +82,7 @@ async def test_a_hash_that_comes_back_does_not_drain(bed: Bed, sender: Wire) -> 
     assert await payloads(old) == await payloads(new) == []
     await new.aclose()
     assert await payloads(old) == [b"key-3 0", b"key-4 1"]
-    assert dispatcher(bed).draining == {}
+    assert dispatcher(bed).owed.draining == {}
 
 
 @pytest.mark.req("B-11")
@@ -139,6 +139,18 @@ async def test_sticky_ranges_with_a_gap(bed: Bed, sender: Wire) -> None:
     assert {why(bed, position) for position in missing} == {Reason.NO_OWNER}
     high = await joined(bed, "high", keySharedMeta=sticky((20001, 65535)))
     assert [message.position for message in await got(high)] == missing
+
+
+@pytest.mark.req("B-18", "B-11")
+async def test_what_was_nacked_comes_before_what_waits_for_permits(bed: Bed, sender: Wire) -> None:
+    wire = await joined(bed, "c0", permits=2)
+    await joined(bed, "c1")
+    positions = await sender.publish(*keyed(["key-0"] * 4))
+    first = await got(wire)
+    assert [message.position for message in first] == positions[:2]
+    await wire.redeliver(positions[:2])
+    await wire.flow(100)
+    assert [message.position for message in await got(wire)] == positions
 
 
 @pytest.mark.req("B-18", "B-19")

@@ -135,10 +135,10 @@ async def test_an_ack_of_another_lets_a_key_move() -> None:
     later = stand.publish(*entries)
     dispatcher = stand.subscription.dispatcher
     assert isinstance(dispatcher, KeySharedDispatcher)
-    assert dispatcher.draining
+    assert dispatcher.owed.draining
     held = [position for position in later if stand.subscription.why(position) is Reason.DRAINING]
     stand.ack(joined, *before)
-    assert (list(joined.pending), dispatcher.draining) == (held, {})
+    assert (list(joined.pending), dispatcher.owed.draining) == (held, {})
 
 
 @pytest.mark.parametrize("type", [Shared, KeyShared])

@@ -1,0 +1,77 @@
+"""Delayed delivery (B-21): what of a subscription waits for its deliver_at_time, and the alarm that ends the wait."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pulsarium.broker.clock import Timer
+from pulsarium.broker.model.dispatch.delayed import DelayedMessages
+from pulsarium.broker.model.ledger.position import Position
+from pulsarium.proto.generated import PulsarApi_pb2 as pb
+
+if TYPE_CHECKING:
+    from pulsarium.broker.model.subscription.base import Subscription
+
+FOREVER = 2**63 - 1
+
+
+class Delays:
+    """Delayed messages by the topic's policy, on the broker's clock. The subscription is dispatched when one is due."""
+
+    def __init__(self, subscription: Subscription) -> None:
+        self._subscription = subscription
+        self._messages = self._made()
+        self._alarm: Timer | None = None
+        self._alarm_ms = 0
+
+    def _made(self) -> DelayedMessages:
+        topic = self._subscription.topic
+        strict = topic.stores.config.isDelayedDeliveryDeliverAtTimeStrict
+        return DelayedMessages(topic.policies.delayed_delivery.tick_ms, strict)
+
+    def __len__(self) -> int:
+        return len(self._messages)
+
+    def holds_back(self, position: Position, metadata: pb.MessageMetadata) -> bool:
+        """Whether a message has to wait; it does so from here on."""
+        topic = self._subscription.topic
+        if not metadata.HasField("deliver_at_time") or not topic.policies.delayed_delivery.active:
+            return False
+        return self._messages.add(position, metadata.deliver_at_time, topic.now_ms())
+
+    def waits(self, metadata: pb.MessageMetadata) -> bool:
+        """Whether a message that nobody has is one that waits."""
+        return bool(self._messages) and metadata.deliver_at_time > self._subscription.topic.now_ms()
+
+    def take_due(self, limit: int) -> list[Position]:
+        """Some of the messages whose time has come; sees to it that the next ones are not forgotten."""
+        if not self._messages:
+            return []
+        topic = self._subscription.topic
+        now = topic.now_ms()
+        taken = self._messages.take_due(now, limit)
+        due = self._messages.next_due_ms(now)
+        if due is not None and (self._alarm is None or due < self._alarm_ms):
+            self._cancel()
+            self._alarm, self._alarm_ms = topic.stores.clock.call_later((due - now) / 1000, self._wake), due
+        return taken
+
+    def policy_changed(self) -> list[Position]:
+        """What need not wait any more."""
+        policy = self._subscription.topic.policies.delayed_delivery
+        self._messages.tick_ms = policy.tick_ms
+        return [] if policy.active else self._messages.take_due(FOREVER, len(self._messages))
+
+    def clear(self) -> None:
+        self._messages = self._made()
+        self._cancel()
+
+    def _wake(self) -> None:
+        self._alarm = None
+        self._messages.woke(self._subscription.topic.now_ms())
+        self._subscription.dispatch_soon()
+
+    def _cancel(self) -> None:
+        if self._alarm is not None:
+            self._alarm.cancel()
+            self._alarm = None

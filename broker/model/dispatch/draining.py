@@ -1,0 +1,135 @@
+"""Which key hashes are owed by whom, and which of them drain because they belong to somebody else now (PIP-379)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+from pulsarium.broker.model.ledger.position import Position
+from pulsarium.broker.model.ledger.position_set import PositionSet
+from pulsarium.broker.model.subscription.consumer import Consumer
+
+
+class KeyOwner(NamedTuple):
+    """Who has an entry, and the hash of its key."""
+
+    consumer: Consumer
+    key_hash: int
+
+
+class Draining:
+    """A hash whose entries are held while `consumer`, which it does not belong to any more, owes some of it."""
+
+    __slots__ = ("blocked_attempts", "consumer")
+
+    def __init__(self, consumer: Consumer) -> None:
+        self.consumer = consumer
+        self.blocked_attempts = 0
+
+
+class OwedKeys:
+    """The hashes of the entries that consumers owe. What was held for a hash is given back when the hash is free."""
+
+    def __init__(self) -> None:
+        self.draining: dict[int, Draining] = {}
+        self.drained: dict[Consumer, int] = {}  # hashes that each one let go of, so far
+        self.held: dict[int, PositionSet] = {}  # entries that wait, by hash
+        self._owners: dict[Position, KeyOwner] = {}
+        self._owed: dict[Consumer, dict[int, int]] = {}  # entries of each hash
+
+    def __contains__(self, consumer: Consumer) -> bool:
+        return consumer in self._owed
+
+    def join(self, consumer: Consumer) -> None:
+        self._owed[consumer] = {}
+
+    def leave(self, consumer: Consumer) -> list[Position]:
+        """A consumer owes nothing any more; what that frees."""
+        for position in consumer.pending:
+            del self._owners[position]
+        del self._owed[consumer]
+        freed = self._free([each for each, draining in self.draining.items() if draining.consumer is consumer])
+        self.drained.pop(consumer, None)
+        return freed
+
+    # entries
+
+    def owner(self, position: Position) -> KeyOwner | None:
+        return self._owners.get(position)
+
+    def give(self, position: Position, owner: KeyOwner) -> None:
+        """An entry is on its way to a consumer."""
+        self._owners[position] = owner
+
+    def take_back(self, position: Position) -> bool:
+        """It did not get there; False when everything was forgotten meanwhile."""
+        return self._owners.pop(position, None) is not None
+
+    def owe(self, owner: KeyOwner) -> None:
+        """The consumer has it."""
+        owed = self._owed[owner.consumer]
+        owed[owner.key_hash] = owed.get(owner.key_hash, 0) + 1
+
+    def settle(self, positions: Iterable[Position]) -> list[Position]:
+        """Entries are not owed any more; what that frees."""
+        free: list[int] = []
+        for position in positions:
+            owner = self._owners.pop(position, None)
+            if owner is None:
+                continue
+            consumer, key_hash = owner
+            owed = self._owed[consumer]
+            owed[key_hash] -= 1
+            if not owed[key_hash]:
+                del owed[key_hash]
+                draining = self.draining.get(key_hash)
+                if draining is not None and draining.consumer is consumer:
+                    free.append(key_hash)
+        return self._free(free) if free else []
+
+    # hashes
+
+    def holds_back(self, position: Position, owner: KeyOwner) -> bool:
+        """Whether the hash of an entry drains; then the entry is held from here on."""
+        draining = self.draining.get(owner.key_hash)
+        if draining is None or draining.consumer is owner.consumer:
+            return False
+        draining.blocked_attempts += 1
+        self.held.setdefault(owner.key_hash, PositionSet()).add(position)
+        return True
+
+    def reassign(self, select: Callable[[int], Consumer | None]) -> list[Position]:
+        """Hashes changed hands: those of others drain where they are owed; what is freed by those that came back."""
+        back: list[int] = []
+        for consumer, hashes in self._owed.items():
+            for key_hash in hashes:
+                if select(key_hash) is not consumer:
+                    self.draining.setdefault(key_hash, Draining(consumer))
+                elif key_hash in self.draining:
+                    back.append(key_hash)
+        return self._free(back)
+
+    def _free(self, hashes: Iterable[int]) -> list[Position]:
+        freed: list[Position] = []
+        for key_hash in hashes:
+            consumer = self.draining.pop(key_hash).consumer
+            self.drained[consumer] = self.drained.get(consumer, 0) + 1
+            freed += self.held.pop(key_hash, ())
+        return freed
+
+    def draining_of(self, consumer: Consumer) -> dict[int, tuple[int, int]]:
+        """The hashes that a consumer still holds up: entries owed, and how often that held an entry back."""
+        owed = self._owed[consumer]
+        return {
+            key_hash: (owed.get(key_hash, 0), draining.blocked_attempts)
+            for key_hash, draining in self.draining.items()
+            if draining.consumer is consumer
+        }
+
+    def forget(self) -> None:
+        """Everybody left, or the cursor was moved."""
+        self.draining.clear()
+        self.held.clear()
+        self._owners.clear()
+        for owed in self._owed.values():
+            owed.clear()
