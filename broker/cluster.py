@@ -14,6 +14,7 @@ from pulsarium.broker.storage.interface import Storage
 from pulsarium.broker.turn import Turn
 
 LEDGER_COUNTER = "/counters/ledger-id"
+COUNTER_RETRY = 1.0  # seconds
 START_COUNTER = "/counters/starts"
 
 
@@ -44,8 +45,16 @@ class Cluster:
         """A ledger id that was never used in this cluster."""
         ledger_id = self._ledger_ids
         self._ledger_ids += 1
-        self.turn.store(LEDGER_COUNTER, str(self._ledger_ids).encode())
+        self._store_counter()
         return ledger_id
+
+    def _store_counter(self) -> None:
+        self.turn.store(LEDGER_COUNTER, str(self._ledger_ids).encode())
+        self.turn.after_commit(self._counter_stored)
+
+    def _counter_stored(self, error: Exception | None) -> None:
+        if error is not None:  # whoever got an id may go on with it
+            self.clock.call_later(COUNTER_RETRY, self._store_counter)
 
     def recovered(self, path: str) -> bytes | None:
         """What the store held at `path` when the broker started; handed out once, to the one who goes on from it."""

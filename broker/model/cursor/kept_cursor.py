@@ -77,6 +77,13 @@ class KeptCursor:
         if not self.ledger_open or self._stored_properties != self.cursor_properties:
             self._store_info()
         self._stored_mark = self.mark_delete
+        if self._keeps:
+            self._stores.turn.after_commit(self._saved)
+
+    def _saved(self, error: Exception | None) -> None:
+        if error is not None:
+            self._stored_properties = None
+            self.save_soon()
 
     def save_soon(self) -> None:
         """Something changed that nobody waits for (managedLedgerDefaultMarkDeleteRateLimit)."""
@@ -125,11 +132,6 @@ class KeptCursor:
         if self._keeps:
             now_ms = self._stores.clock.now_ms()
             self._store(self.path, self._format.cursor_info(self, self.ledger_id, self.cursor_properties, now_ms))
-            self._stores.turn.after_commit(self._info_stored)
-
-    def _info_stored(self, error: Exception | None) -> None:
-        if error is not None:
-            self._stored_properties = None  # the next one stores it again
 
     def _append_record(self, *, new: bool) -> None:
         """The next entry of the cursor's ledger; only the newest one is kept, since nobody reads another.

@@ -24,10 +24,12 @@ class Trimmer:
         """Something may be consumed: look at the end of the turn."""
         if not self._due and len(self._topic.ledger.ledgers) > 1:
             self._due = True
-            self._topic.stores.turn.after_commit(lambda error: self._look())
+            self._topic.stores.turn.after_commit(self._look)
 
-    def _look(self) -> None:
+    def _look(self, error: Exception | None) -> None:
         self._due = False
+        if error is not None:  # what was consumed may not be kept
+            return
         needed = first_needed(self._topic.ledger.ledgers, self._slowest())
         last = next(reversed(self._topic.ledger.ledgers), -1)
         if min(needed, last) != self._decided_for:

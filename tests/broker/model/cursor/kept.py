@@ -61,6 +61,9 @@ class Kept:
     def acked(self) -> list[int]:
         return [index for index, position in enumerate(self.positions) if self.cursor.is_acked(position)]
 
+    def is_in_ledger(self) -> bool:
+        return self.record is not None
+
     @property
     def info(self) -> ml.ManagedCursorInfo:
         return read_cursor_info(self.store.metadata[self.cursor.path])

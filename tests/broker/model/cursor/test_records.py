@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 import trio
+import trio.testing
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pulsarium.broker.cluster import LEDGER_COUNTER
 from pulsarium.broker.config import Config
 from pulsarium.broker.model.cursor.batch_acks import BatchAcks
 from pulsarium.broker.model.cursor.kept_cursor import entry_path
@@ -398,3 +400,20 @@ async def test_an_unloaded_topic_closes_its_cursors() -> None:
     kept.cluster.turn.finish()
     kept.crash()
     assert kept.acked() == [1, 3, 5]
+
+
+async def test_what_could_not_be_saved_is_saved_later(autojump_clock: trio.testing.MockClock) -> None:
+    kept = Kept(5)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(kept.cluster.clock.run)
+        kept.store.holding = True
+        kept.ack(1)
+        kept.store.fail()
+        kept.store.holding = False
+        assert not kept.is_in_ledger()
+        await trio.sleep(2)
+        assert kept.is_in_ledger()
+        assert kept.store.metadata[LEDGER_COUNTER] == str(kept.cursor.ledger_id + 1).encode()
+        nursery.cancel_scope.cancel()
+    kept.crash()
+    assert kept.acked() == [1]
