@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from pulsarium.broker.model.ledger.position import Position
 
 if TYPE_CHECKING:
-    from pulsarium.broker.model.ledger.managed_ledger import Pending
+    from pulsarium.broker.model.ledger.publication import Pending
     from pulsarium.broker.model.topic.producer import Producer
 
 

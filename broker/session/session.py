@@ -23,7 +23,7 @@ from pulsarium.proto.generated import PulsarApi_pb2 as pb
 if TYPE_CHECKING:
     from pulsarium.broker.broker import Broker
     from pulsarium.broker.commands.subscribe import PendingConsumer
-    from pulsarium.broker.model.ledger.managed_ledger import Pending
+    from pulsarium.broker.model.ledger.publication import Pending
     from pulsarium.broker.model.subscription.consumer import Consumer
     from pulsarium.broker.model.topic.producer import Producer
     from pulsarium.broker.model.topic.watchers import TopicListWatcher

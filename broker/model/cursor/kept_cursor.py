@@ -7,9 +7,10 @@ from urllib.parse import quote
 from pulsarium.broker.clock import Timer
 from pulsarium.broker.model.cursor.batch_acks import BatchAcks
 from pulsarium.broker.model.cursor.records import NO_LEDGER, CursorFormat, HolesRecord, read_cursor_info
-from pulsarium.broker.model.ledger.managed_ledger import ManagedLedger, Stores
+from pulsarium.broker.model.ledger.managed_ledger import ManagedLedger
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.ledger.position_set import PositionSet
+from pulsarium.broker.model.stores import Stores
 from pulsarium.proto.generated import MLDataFormats_pb2 as ml
 
 SAVE_DELAY = 0.1  # seconds; acknowledgements that nobody waits for are saved at least this often

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from pulsarium.broker.model.cursor.kept_cursor import KeptCursor
-from pulsarium.broker.model.ledger.managed_ledger import ManagedLedger, Stores
+from pulsarium.broker.model.ledger.managed_ledger import ManagedLedger
 from pulsarium.broker.model.ledger.position import EARLIEST, LATEST, Position
+from pulsarium.broker.model.stores import Stores
 
 
 class ManagedCursor(KeptCursor):

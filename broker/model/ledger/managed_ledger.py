@@ -6,71 +6,18 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, groupby
 from operator import itemgetter
-from typing import NamedTuple, Protocol
 
-from pulsarium.broker.clock import Clock
-from pulsarium.broker.config.keys import Config
-from pulsarium.broker.model.ledger.cache import EntryCache
 from pulsarium.broker.model.ledger.info_compression import InfoCompression, unpack
 from pulsarium.broker.model.ledger.ledger import Ledger
 from pulsarium.broker.model.ledger.position import Position
+from pulsarium.broker.model.ledger.publication import LedgerFencedError, LedgerTerminatedError, Pending, Publication
 from pulsarium.broker.model.ledger.retention import consumed, not_retained
 from pulsarium.broker.model.ledger.sequence import LedgerSequence
 from pulsarium.broker.model.policy.policies import Retention
-from pulsarium.broker.storage.interface import Storage
-from pulsarium.broker.turn import Turn
+from pulsarium.broker.model.stores import Stores
 from pulsarium.proto.generated import MLDataFormats_pb2 as ml
 
 NO_RETENTION = Retention()
-
-
-class Pending(NamedTuple):
-    """An appended entry that is not committed yet."""
-
-    publication: Publication
-    position: Position
-    sequence_id: int
-    highest_sequence_id: int
-
-
-class Publication(Protocol):
-    """What waits for entries to be committed. Each call answers a run of its own entries, in order."""
-
-    def persisted(self, entries: Sequence[Pending]) -> None: ...
-
-    def failed(self, entries: Sequence[Pending], error: Exception) -> None: ...
-
-    def forgotten(self, entries: Sequence[Pending]) -> None:
-        """The topic was deleted before the commit: nobody waits for the answers any more."""
-        ...
-
-
-class LedgerFencedError(Exception):
-    """A commit failed; the managed ledger takes no more entries until its topic is loaded again."""
-
-
-class LedgerTerminatedError(Exception):
-    """The managed ledger was terminated: it takes no more entries, ever."""
-
-
-class Stores(Protocol):
-    """What a managed ledger shares with the others of its broker."""
-
-    config: Config
-    clock: Clock
-    turn: Turn
-    storage: Storage
-    cache: EntryCache
-
-    def next_ledger_id(self) -> int: ...
-
-    def recovered(self, path: str) -> bytes | None:
-        """What the store held at `path` when the broker started."""
-        ...
-
-    def recovered_under(self, path: str) -> Sequence[tuple[str, bytes]]:
-        """What it held in the folder `path`: names and values."""
-        ...
 
 
 class ManagedLedger(LedgerSequence):

@@ -13,8 +13,8 @@ from pulsarium.broker.model.errors import (
     ServiceNotReadyError,
     TopicHasClientsError,
 )
-from pulsarium.broker.model.ledger.managed_ledger import Stores
 from pulsarium.broker.model.policy.policies import Policies
+from pulsarium.broker.model.stores import Stores
 from pulsarium.broker.model.subscription.base import Subscription
 from pulsarium.broker.model.topic.deduplication import Deduplication
 from pulsarium.broker.model.topic.entry_checks import entry_checks

@@ -7,8 +7,9 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from pulsarium.broker.model.errors import PersistenceError
-from pulsarium.broker.model.ledger.managed_ledger import Pending, Publication, Stores
 from pulsarium.broker.model.ledger.position import Position, signed
+from pulsarium.broker.model.ledger.publication import Pending, Publication
+from pulsarium.broker.model.stores import Stores
 from pulsarium.proto.entry import parse_metadata
 from pulsarium.proto.errors import EntryError
 

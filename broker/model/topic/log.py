@@ -5,8 +5,9 @@ from __future__ import annotations
 from urllib.parse import unquote
 
 from pulsarium.broker.model.cursor.managed_cursor import ManagedCursor
-from pulsarium.broker.model.ledger.managed_ledger import ManagedLedger, Stores
+from pulsarium.broker.model.ledger.managed_ledger import ManagedLedger
 from pulsarium.broker.model.ledger.position import Position
+from pulsarium.broker.model.stores import Stores
 from pulsarium.broker.model.topic.deduplication import Deduplication
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from pulsarium.broker.model.client import Client
-from pulsarium.broker.model.ledger.managed_ledger import Pending, Stores
 from pulsarium.broker.model.ledger.position import Position
+from pulsarium.broker.model.ledger.publication import Pending
 from pulsarium.broker.model.policy.policies import Policies
+from pulsarium.broker.model.stores import Stores
 from pulsarium.broker.model.subscription.non_persistent import NOWHERE, NonPersistentSubscription
 from pulsarium.broker.model.topic.base import Topic
 from pulsarium.broker.model.topic.producer import Producer

@@ -12,9 +12,10 @@ from pulsarium.broker.model.errors import (
     TopicTerminatedError,
 )
 from pulsarium.broker.model.ledger.interceptors import INDEX_PROPERTY, EntryStamps
-from pulsarium.broker.model.ledger.managed_ledger import LedgerFencedError, LedgerTerminatedError, Stores
 from pulsarium.broker.model.ledger.position import EARLIEST, LATEST, Position
+from pulsarium.broker.model.ledger.publication import LedgerFencedError, LedgerTerminatedError
 from pulsarium.broker.model.policy.policies import Policies
+from pulsarium.broker.model.stores import Stores
 from pulsarium.broker.model.subscription.persistent import PersistentSubscription
 from pulsarium.broker.model.topic.base import Topic
 from pulsarium.broker.model.topic.deduplication import DEDUPLICATION_CURSOR, deduplication_of
@@ -30,7 +31,7 @@ from pulsarium.proto.topic_name import TopicName
 if TYPE_CHECKING:
     from pulsarium.broker.model.client import Client
     from pulsarium.broker.model.cursor.managed_cursor import ManagedCursor
-    from pulsarium.broker.model.ledger.managed_ledger import Publication
+    from pulsarium.broker.model.ledger.publication import Publication
     from pulsarium.broker.model.topic.log import TopicLog
 
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from pulsarium.broker.model.client import Client
 from pulsarium.broker.model.errors import BrokerServiceError
-from pulsarium.broker.model.ledger.managed_ledger import Pending
 from pulsarium.broker.model.ledger.position import signed, unsigned
+from pulsarium.broker.model.ledger.publication import Pending
 from pulsarium.proto.entry import checksum_matches
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from pulsarium.broker.model.errors import NotAllowedError, ServiceNotReadyError, TopicNotFoundError
-from pulsarium.broker.model.ledger.managed_ledger import Stores
 from pulsarium.broker.model.namespace.metadata import Metadata
 from pulsarium.broker.model.policy.policies import AutoCreation, Policies
 from pulsarium.broker.model.policy.resolve import auto_creation, resolve
 from pulsarium.broker.model.schema.registry import SchemaRegistry
+from pulsarium.broker.model.stores import Stores
 from pulsarium.broker.model.topic.base import Topic
 from pulsarium.broker.model.topic.log import TopicLog
 from pulsarium.broker.model.topic.non_persistent import NonPersistentTopic

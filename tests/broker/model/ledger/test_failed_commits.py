@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pulsarium.broker.cluster import Cluster
-from pulsarium.broker.model.ledger.managed_ledger import LedgerFencedError, ManagedLedger
+from pulsarium.broker.model.ledger.managed_ledger import ManagedLedger
 from pulsarium.broker.model.ledger.position import LATEST, Position
+from pulsarium.broker.model.ledger.publication import LedgerFencedError
 from pulsarium.proto.generated import MLDataFormats_pb2 as ml
 from tests.broker.held import HeldStorage
 from tests.broker.model.stores import NAME, Publisher, append, cluster_of, read_all

@@ -1,0 +1,32 @@
+"""What topics share with the others of their broker; `Cluster` has it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from pulsarium.broker.clock import Clock
+from pulsarium.broker.config.keys import Config
+from pulsarium.broker.model.ledger.cache import EntryCache
+from pulsarium.broker.storage.interface import Storage
+from pulsarium.broker.turn import Turn
+
+
+class Stores(Protocol):
+    """Configuration, clock, turn, storage, cache, and what was stored before the broker started."""
+
+    config: Config
+    clock: Clock
+    turn: Turn
+    storage: Storage
+    cache: EntryCache
+
+    def next_ledger_id(self) -> int: ...
+
+    def recovered(self, path: str) -> bytes | None:
+        """What the store held at `path` when the broker started."""
+        ...
+
+    def recovered_under(self, path: str) -> Sequence[tuple[str, bytes]]:
+        """What it held in the folder `path`: names and values."""
+        ...
