@@ -6,10 +6,10 @@ from typing import Any
 
 from pulsarium.broker.admin.call import Call, wrong_type
 from pulsarium.broker.admin.errors import AdminError, ContainerError
-from pulsarium.broker.admin.namespace_policies import KINDS, NAMESPACE
+from pulsarium.broker.admin.policies.namespaces import KINDS, NAMESPACE
+from pulsarium.broker.admin.policies.retention import validate_retention
 from pulsarium.broker.admin.registry import route
 from pulsarium.broker.admin.reply import Reply, done, json_reply
-from pulsarium.broker.admin.retention import validate_retention
 from pulsarium.broker.broker import Broker
 from pulsarium.broker.model.namespace.policies import is_readable, read_bundles, read_policies, whole_policies
 from pulsarium.proto.topic_name import TopicName

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from pulsarium.broker.admin.call import Call
 from pulsarium.broker.admin.errors import AdminError
-from pulsarium.broker.admin.policy_values import BOOL
+from pulsarium.broker.admin.policies.values import BOOL
 from pulsarium.broker.admin.registry import of_topic, route
 from pulsarium.broker.admin.reply import Reply, done, json_reply
 from pulsarium.broker.admin.topics import each

@@ -6,13 +6,11 @@ from collections.abc import Iterator
 
 from pulsarium.broker.admin import (
     backlog,
-    backlog_quotas,
     brokers,
     clusters,
     internal_stats,
     lookup,
     metrics,
-    namespace_policies,
     namespaces,
     pages,
     partitions,
@@ -22,9 +20,11 @@ from pulsarium.broker.admin import (
     subscriptions,
     tenants,
     termination,
-    topic_policies,
     topics,
 )
+from pulsarium.broker.admin.policies import backlog_quotas
+from pulsarium.broker.admin.policies import namespaces as namespace_policies
+from pulsarium.broker.admin.policies import topics as topic_policies
 from pulsarium.broker.admin.registry import Handler, Route, declared
 
 MODULES = (

@@ -44,7 +44,8 @@ SUBSCRIBING = {
 }
 """Scenario -> (subscription type, the row it proves)."""
 
-SLOW = ("chunks-shared", "dead-letter-initial", "key-shared", "retry-letter")
+SLOW = {*SUBSCRIBING} - {"batch-index-cumulative", "dead-letter-batch", "deduplication", "deduplication-chunks"}
+"""Left to the heavy suite: the Python tests look at the same every day."""
 
 ON_SHARED_TYPES = {"batch-index": "S54-12", "delayed": "B-21"}
 

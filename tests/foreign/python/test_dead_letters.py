@@ -55,17 +55,16 @@ def test_what_is_refused_of_a_batch_dies(client: Any, admin: Admin, topic: str) 
     sent = payloads(10)
     send_all(client.create_producer(topic, batching_enabled=True, batching_max_publish_delay_ms=1000), sent)
     for message in receive(consumer, 10):
-        if message.data() in sent[3:5]:
-            consumer.negative_acknowledge(message)
-        else:
+        if message.data() == sent[4]:
+            consumer.negative_acknowledge(message)  # which brings back the unacknowledged one before it too
+        elif message.data() != sent[3]:
             consumer.acknowledge(message)
     for count in (1, 2):
         messages = receive(consumer, 2)
         assert [(message.data(), message.redelivery_count()) for message in messages] == [
             (payload, count) for payload in sent[3:5]
         ]
-        for message in messages:
-            consumer.negative_acknowledge(message)
+        consumer.negative_acknowledge(messages[1])
     eventually(lambda: admin.backlog(topic, "s") == 0, what="the batch to be acknowledged")
     # This client lays all of the batch aside, the acknowledged part too.
     assert sorted(consume(client.subscribe(f"{topic}-dead", "morgue"), 10)) == sent

@@ -33,6 +33,7 @@ def arrivals(consumer: Any, count: int) -> list[tuple[bytes, float]]:
     return got
 
 
+@pytest.mark.heavy
 @on_shared_types
 def test_in_the_order_of_their_times_and_not_before(client: Any, admin: Admin, topic: str, kind: Any) -> None:
     consumer = client.subscribe(topic, "s", kind)
@@ -52,9 +53,12 @@ def test_in_the_order_of_their_times_and_not_before(client: Any, admin: Admin, t
     eventually(lambda: admin.backlog(topic, "s") == 0, what="no backlog")
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize(
-    "kind", [pulsar.ConsumerType.Exclusive, pulsar.ConsumerType.Failover], ids=lambda k: str(k.name)
+    "kind",
+    [
+        pytest.param(pulsar.ConsumerType.Exclusive, id="Exclusive"),
+        pytest.param(pulsar.ConsumerType.Failover, id="Failover", marks=pytest.mark.heavy),
+    ],
 )
 def test_at_once_where_one_consumer_is_active(client: Any, topic: str, kind: Any) -> None:
     consumer = client.subscribe(topic, "s", kind)

@@ -28,11 +28,12 @@ final class BatchIndex {
         all.put("batch-index-cumulative", BatchIndex::cumulative);
         all.put("batches-publish", context -> publish(context, texts("", 0, context.number("messages"))));
         all.put("batches-acknowledge", BatchIndex::acknowledge);
-        all.put("batches-rest", BatchIndex::tellRest);
+        all.put("batches-rest", BatchIndex::left);
     }
 
-    private static Consumer<byte[]> subscribe(Context context) throws Exception {
-        return context.consumer(context.type()).enableBatchIndexAcknowledgment(true).isAckReceiptEnabled(true)
+    /** With receipts each acknowledgement can be waited for, which takes a tenth of a second. */
+    private static Consumer<byte[]> subscribe(Context context, boolean opted, boolean receipts) throws Exception {
+        return context.consumer(context.type()).enableBatchIndexAcknowledgment(opted).isAckReceiptEnabled(receipts)
                 .subscriptionInitialPosition(SubscriptionInitialPosition.Earliest).subscribe();
     }
 
@@ -63,39 +64,37 @@ final class BatchIndex {
     }
 
     private static void rest(Context context) throws Exception {
-        try (var consumer = subscribe(context)) {
+        try (var consumer = subscribe(context, true, true)) {
             publish(context, texts("", 0, 30));
             acknowledgeSome(consumer, 30);
         }
-        try (var again = subscribe(context)) {
+        try (var again = subscribe(context, true, false)) {
             equal(consume(again, 13), texts("", 0, 30).stream().filter(text -> !goes(text)).toList());
             nothingMore(again);
         }
     }
 
     private static void cumulative(Context context) throws Exception {
-        try (var consumer = subscribe(context)) {
+        try (var consumer = subscribe(context, true, true)) {
             publish(context, texts("", 0, 30));
             get(consumer.acknowledgeCumulativeAsync(receive(consumer, 30).get(13)));
         }
-        try (var again = subscribe(context)) {
+        try (var again = subscribe(context, true, false)) {
             equal(consume(again, 16), texts("", 14, 30));
             nothingMore(again);
         }
     }
 
     private static void acknowledge(Context context) throws Exception {
-        try (var consumer = context.consumer(context.type()).isAckReceiptEnabled(true)
-                .enableBatchIndexAcknowledgment(context.flag("opted"))
-                .subscriptionInitialPosition(SubscriptionInitialPosition.Earliest).subscribe()) {
+        try (var consumer = subscribe(context, context.flag("opted"), true)) {
             acknowledgeSome(consumer, context.number("messages"));
         }
     }
 
-    /** Tells the texts of all messages that are left. */
-    private static void tellRest(Context context) throws Exception {
+    /** These messages are left, in this order. */
+    private static void left(Context context) throws Exception {
         var wanted = context.arguments().getAsJsonArray("wanted");
-        try (var consumer = subscribe(context)) {
+        try (var consumer = subscribe(context, true, false)) {
             var texts = consume(consumer, wanted.size());
             that(new Gson().toJsonTree(texts).equals(wanted), "got " + texts);
             nothingMore(consumer);

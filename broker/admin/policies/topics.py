@@ -11,13 +11,14 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
 
-from pulsarium.broker.admin.applied_policies import delays_of, inactivity_of, retention_of, subscribe_rate_of
 from pulsarium.broker.admin.call import Call
 from pulsarium.broker.admin.errors import AdminError, ContainerError
 from pulsarium.broker.admin.partitions import JAVA_INT, NUMBER
-from pulsarium.broker.admin.policy import Json, Policy, named, with_value
-from pulsarium.broker.admin.policy_checks import at_least_0, check_message_size, check_types_of_topic
-from pulsarium.broker.admin.policy_values import (
+from pulsarium.broker.admin.policies.applied import delays_of, inactivity_of, retention_of, subscribe_rate_of
+from pulsarium.broker.admin.policies.checks import at_least_0, check_message_size, check_types_of_topic
+from pulsarium.broker.admin.policies.policy import Json, Policy, named, with_value
+from pulsarium.broker.admin.policies.retention import check_retention_of_topic, policies_of_namespace
+from pulsarium.broker.admin.policies.values import (
     AUTO_SUBSCRIPTION_CREATION,
     BOOLEAN,
     DELAYED_DELIVERY,
@@ -31,7 +32,6 @@ from pulsarium.broker.admin.policy_values import (
 )
 from pulsarium.broker.admin.registry import Handler, Route, of_topic, route
 from pulsarium.broker.admin.reply import NAMES, Reply, done, json_reply, nothing
-from pulsarium.broker.admin.retention import check_retention_of_topic, policies_of_namespace
 from pulsarium.broker.model.namespace.metadata import GLOBAL
 from pulsarium.broker.model.policy.policies import Policies
 from pulsarium.broker.model.policy.resolve import resolve

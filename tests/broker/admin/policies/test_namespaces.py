@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pulsarium.broker.admin.namespace_policies import POLICIES
+from pulsarium.broker.admin.policies.namespaces import POLICIES
 from pulsarium.broker.config import Config
 from tests.broker.admin.rest import NAMESPACES, Rest, rest_of
 from tests.broker.wire import serving

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pulsarium.broker.admin import policy_values
 from pulsarium.broker.admin.errors import UnreadableBody
-from pulsarium.broker.admin.namespace_policies import KINDS
 from pulsarium.broker.admin.namespaces import read_policy
-from pulsarium.broker.admin.policy_values import (
+from pulsarium.broker.admin.policies import values as policy_values
+from pulsarium.broker.admin.policies.namespaces import KINDS
+from pulsarium.broker.admin.policies.values import (
     AUTO_TOPIC_CREATION,
     BOOL,
     BOOLEAN,

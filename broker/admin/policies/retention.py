@@ -6,8 +6,8 @@ from typing import Any
 
 from pulsarium.broker.admin.call import Call
 from pulsarium.broker.admin.errors import AdminError, ContainerError, unexpected_body
-from pulsarium.broker.admin.policy import Json, with_value
-from pulsarium.broker.admin.policy_values import QUOTA, Kind, record
+from pulsarium.broker.admin.policies.policy import Json, with_value
+from pulsarium.broker.admin.policies.values import QUOTA, Kind, record
 from pulsarium.broker.admin.reply import NAMES
 from pulsarium.broker.model.policy.policies import AGE, STORAGE, Quota
 

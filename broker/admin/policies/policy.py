@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pulsarium.broker.admin.call import Call
-from pulsarium.broker.admin.policy_values import Kind
+from pulsarium.broker.admin.policies.values import Kind
 from pulsarium.broker.admin.reply import Reply, json_reply, nothing
 
 Json = Mapping[str, Any]

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from pulsarium.broker.admin.call import Call
 from pulsarium.broker.admin.errors import AdminError
-from pulsarium.broker.admin.namespace_policies import NAMESPACE
-from pulsarium.broker.admin.policy import Json
-from pulsarium.broker.admin.registry import of_topic, route
-from pulsarium.broker.admin.reply import Reply, done, json_reply
-from pulsarium.broker.admin.retention import (
+from pulsarium.broker.admin.policies.namespaces import NAMESPACE
+from pulsarium.broker.admin.policies.policy import Json
+from pulsarium.broker.admin.policies.retention import (
     QUOTAS,
     check_quota_of_namespace,
     check_quota_of_topic,
@@ -18,7 +16,9 @@ from pulsarium.broker.admin.retention import (
     read_quota,
     with_quota,
 )
-from pulsarium.broker.admin.topic_policies import applied_to, keep, kept_of, topic_of
+from pulsarium.broker.admin.policies.topics import applied_to, keep, kept_of, topic_of
+from pulsarium.broker.admin.registry import of_topic, route
+from pulsarium.broker.admin.reply import Reply, done, json_reply
 
 
 @route("GET", f"{NAMESPACE}/backlogQuotaMap")

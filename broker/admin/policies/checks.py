@@ -6,8 +6,8 @@ from typing import Any
 
 from pulsarium.broker.admin.call import Call
 from pulsarium.broker.admin.errors import AdminError, unexpected_body
-from pulsarium.broker.admin.policy import Check, Json
-from pulsarium.broker.admin.policy_values import request_failed
+from pulsarium.broker.admin.policies.policy import Check, Json
+from pulsarium.broker.admin.policies.values import request_failed
 
 INVALID = "Invalid configuration for autoTopicCreationOverride. the detail is "
 

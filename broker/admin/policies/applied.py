@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pulsarium.broker.admin.policy import Json
+from pulsarium.broker.admin.policies.policy import Json
 from pulsarium.broker.model.policy.policies import Policies
 
 

@@ -7,9 +7,10 @@ from typing import Any
 
 from pulsarium.broker.admin.call import Call
 from pulsarium.broker.admin.errors import AdminError
-from pulsarium.broker.admin.policy import Policy, named
-from pulsarium.broker.admin.policy_checks import at_least_0, check_auto_creation, check_types_of_namespace
-from pulsarium.broker.admin.policy_values import (
+from pulsarium.broker.admin.policies.checks import at_least_0, check_auto_creation, check_types_of_namespace
+from pulsarium.broker.admin.policies.policy import Policy, named
+from pulsarium.broker.admin.policies.retention import QUOTA_MAP, QUOTAS, check_retention_of_namespace
+from pulsarium.broker.admin.policies.values import (
     AUTO_SUBSCRIPTION_CREATION,
     AUTO_TOPIC_CREATION,
     BOOL,
@@ -27,7 +28,6 @@ from pulsarium.broker.admin.policy_values import (
 )
 from pulsarium.broker.admin.registry import Handler, Route
 from pulsarium.broker.admin.reply import Reply, done, json_reply
-from pulsarium.broker.admin.retention import QUOTA_MAP, QUOTAS, check_retention_of_namespace
 
 NAMESPACE = "/admin/v2/namespaces/{tenant}/{namespace}"
 

@@ -1,0 +1,1 @@
+"""Policies over REST: of namespaces and of topics, one declaration each."""
