@@ -26,6 +26,8 @@ Python client. "busy" says how many cores broker and client used: whoever is nea
   scripts/bench --quick                             a look: few messages, one run; too short for judging
   scripts/bench publish-unbatched send-sync         only these programs (--list names them), no start-up figures
   scripts/bench shared-consumers key-shared-consumers    1, 10 and 100 consumers on a subscription, and 100 over 1
+  scripts/bench compaction                          the last message's id on a compacted topic, by the version that
+                                                    asks, and compaction itself
   scripts/bench holes delayed                       a million holes in a cursor, a million delayed messages: what one
                                                     costs at the beginning and at the end, and the memory; a minute or
                                                     two each, run once, and only when named

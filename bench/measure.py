@@ -93,7 +93,7 @@ def alternate(
 
 def measure(program: Program, broker: Broker, topic: str, count: int) -> Run:
     """One run in a client process of its own, on a topic of its own, which is deleted afterwards."""
-    work = Work(broker.service_url, topic, count, program.size, broker.pid)
+    work = Work(broker.service_url, topic, count, program.size, broker.pid, broker.admin_url)
     try:
         with client_process(program, work) as (go, told):
             told()

@@ -29,8 +29,9 @@ class Part:
 class Program:
     """`count` operations a run (`quick` for a look). `target` is broker CPU, in microseconds an operation.
 
-    Programs of one `family` differ in a size; the last one's cost over the first one's is a figure too. One that is
-    `large` takes a minute or two, runs once, and only where it is asked for.
+    Programs of one `family` differ in a size; the last one's cost over the first one's is a figure too. Those of one
+    `group` are about one thing, and can be asked for together. One that is `large` takes a minute or two, runs once,
+    and only where it is asked for.
     """
 
     name: str
@@ -42,6 +43,7 @@ class Program:
     latencies: bool = False
     size: int = PAYLOAD
     family: str = ""
+    group: str = ""
     parts: tuple[Part, ...] = ()
     large: bool = False
 
@@ -125,6 +127,43 @@ DELAYED = Program(
     ),
     large=True,
 )
+LAST_ID = Program(
+    "compacted-last-id",
+    "raw get_last_message_id, v22, compacted",
+    2000,
+    50,
+    _raw("last_id", "compacted"),
+    latencies=True,
+    group="compaction",
+    parts=(
+        Part("stored", "the last batch as it is stored", "kB", 100),
+        *(
+            Part(f"{case}-{what}", f"{told}, {title}", unit)
+            for what, told, unit in (("cpu", "CPU a call", "us"), ("rate", "calls a second", "/s"))
+            for case, title in (
+                ("uncompacted", "before compaction"),
+                ("unlisted", "v21, without field 31"),
+                ("listed", "v21, with field 31"),
+                ("v22", "v22"),
+            )
+        ),
+        Part("copy", "CPU to send the buffer, without a broker", "us"),
+        Part("over-uncompacted", "v22 without that, over before compaction", "x", 1.5),
+        Part("over-unlisted", "v22 over v21 without field 31", "x", 0.2),
+    ),
+)
+COMPACT = Program(
+    "compact",
+    "compaction to a tenth",
+    100_000,
+    1000,
+    _raw("compact", "compaction"),
+    group="compaction",
+    parts=(
+        Part("memory", "VmRSS gained", "MB"),
+        Part("gap", "longest time between two PONGs", "ms", 50),
+    ),
+)
 
 PROGRAMS = (
     Program("publish-unbatched", "publish, unbatched", 30_000, 1000, _official("publish", batched=False), target=15),
@@ -145,6 +184,8 @@ PROGRAMS = (
         target=10,
     ),
     *(_consumers(kind, consumers) for kind in ("Shared", "Key_Shared") for consumers in SIZES),
+    LAST_ID,
+    COMPACT,
     HOLES,
     DELAYED,
 )
@@ -152,9 +193,11 @@ BY_NAME = {program.name: program for program in PROGRAMS}
 
 
 def chosen(names: Sequence[str], *, large: bool) -> list[Program]:
-    """The programs and families that `names` names, all when it is empty, the large ones then only on request."""
+    """The programs, families and groups that `names` names; all when it is empty, the large ones only on request."""
     if not names:
         return [program for program in PROGRAMS if large or not program.large]
-    if unknown := set(names) - BY_NAME.keys() - {program.family for program in PROGRAMS}:
+    wanted = set(names)
+    called = {program.name: {program.name, program.family, program.group} for program in PROGRAMS}
+    if unknown := wanted - set().union(*called.values()):
         raise KeyError(", ".join(sorted(unknown)))
-    return [program for program in PROGRAMS if program.name in names or program.family in names]
+    return [program for program in PROGRAMS if wanted & called[program.name]]

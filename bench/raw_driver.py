@@ -24,6 +24,7 @@ WINDOW = 1000  # messages without a receipt, as an official producer's queue
 IDS_PER_ACK = 100  # as official clients group them
 PERMITS = 1000
 PRODUCER_ID = CONSUMER_ID = 0
+VERSION = 21
 PING = BaseCommand(type=BaseCommand.PING, ping={}).SerializeToString()
 PONG = BaseCommand(type=BaseCommand.PONG, pong={})
 _KINDS = {"Shared": CommandSubscribe.Shared, "Key_Shared": CommandSubscribe.Key_Shared}
@@ -34,19 +35,23 @@ class RawDriverError(RuntimeError):
 
 
 class Connection:
-    """A blocking connection that has said CONNECT."""
+    """A blocking connection that has said CONNECT. `version` is what broker and bench agreed on.
 
-    def __init__(self, service_url: str) -> None:
+    `trailing` is what followed the last command that came.
+    """
+
+    def __init__(self, service_url: str, version: int = VERSION) -> None:
         url = urlsplit(service_url)
         self.socket = socket.create_connection((url.hostname, url.port), timeout=30)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._decoder = FrameDecoder()
         self._commands: deque[bytes] = deque()
+        self.trailing = b""
         connect = BaseCommand(type=BaseCommand.CONNECT)
         connect.connect.client_version = "bench"
-        connect.connect.protocol_version = 21
+        connect.connect.protocol_version = version
         self.send(connect)
-        self.expect(BaseCommand.CONNECTED)
+        self.version = self.expect(BaseCommand.CONNECTED).connected.protocol_version
 
     def send(self, command: BaseCommand) -> None:
         self.socket.sendall(frame(command.SerializeToString()))
@@ -59,6 +64,7 @@ class Connection:
                 raise RawDriverError("the broker closed the connection")
             if frames := self._decoder.feed(data):
                 commands = [command for command, _ in frames]
+                self.trailing = frames[-1][1]
                 if PING in commands:
                     self.send(PONG)
                 return commands

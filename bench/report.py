@@ -137,7 +137,11 @@ class Results:
             figures.append(Figure(f"{name}.p50", LATENCY, f"{title}: p50", "us", 0, p50))
             figures.append(Figure(f"{name}.p99", LATENCY, f"{title}: p99", "us", 0, p99))
         for part in program.parts:
-            runs_of_part = {b: [run.parts[part.name] for run in runs[b]] for b in self.brokers if b in runs}
+            runs_of_part = {  # not every broker can do every part
+                b: [run.parts[part.name] for run in runs[b] if part.name in run.parts]
+                for b in self.brokers
+                if b in runs
+            }
             label = f"{name}: {part.title}"
             figures.append(Figure(f"{name}.{part.name}", PARTS, label, part.unit, 2, runs_of_part, part.target))
         return figures

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 class Work:
     """`count` operations on `topic` of the broker at `service_url`, with payloads of `size` bytes.
 
-    `pid` is the broker's process, for programs that look at it between their parts.
+    `pid` is the broker's process, for programs that look at it between their parts, `admin_url` its REST.
     """
 
     service_url: str
@@ -18,6 +18,7 @@ class Work:
     count: int
     size: int
     pid: int
+    admin_url: str
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,10 @@ class CompressionError(ProtocolError):
     """A payload does not decompress, or not to the size its metadata promises."""
 
 
+class EncryptionError(ProtocolError):
+    """A message cannot be encrypted or decrypted: a key is missing, is the wrong one, or is of a kind nobody uses."""
+
+
 class InvalidMessageId(ProtocolError):
     """A text or bytes that should name a message do not."""
 

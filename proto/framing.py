@@ -37,6 +37,10 @@ class FrameDecoder:
         """Bytes received of a frame that is not complete yet."""
         return len(self._tail)
 
+    def allow(self, max_frame_size: int) -> None:
+        """From the next `feed` on, frames up to this many bytes, their length words included, are let through."""
+        self._limit = max_frame_size - 4
+
     def feed(self, data: bytes) -> list[tuple[bytes, bytes]]:
         """Takes the next bytes; returns (command, trailing) of every frame they complete, in order."""
         frames: list[tuple[bytes, bytes]] = []

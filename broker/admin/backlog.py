@@ -175,12 +175,18 @@ def _persistent(topics: Iterator[Topic], text: str) -> Iterator[PersistentTopic]
         yield topic
 
 
-def _subscription_of(call: Call, topic: Topic, named: str = "") -> PersistentSubscription:
-    """The subscription of the path on one topic; `named` is the topic that a refusal speaks of."""
+def persistent_only(topic: Topic) -> PersistentTopic:
+    """The topic, where Pulsar does not think of another kind."""
     if not isinstance(topic, PersistentTopic):
         found = JAVA_CLASS.format("nonpersistent", "NonPersistentTopic")
         wanted = JAVA_CLASS.format("persistent", "PersistentTopic")
         raise unexpected_body(f"class {found} cannot be cast to class {wanted}")
+    return topic
+
+
+def _subscription_of(call: Call, topic: Topic, named: str = "") -> PersistentSubscription:
+    """The subscription of the path on one topic; `named` is the topic that a refusal speaks of."""
+    topic = persistent_only(topic)
     name = call.encoded_parameter("subscription")
     if name not in topic.subscriptions:
         raise _no_subscription(name, named or str(topic.name))

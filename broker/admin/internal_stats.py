@@ -12,6 +12,8 @@ from pulsarium.broker.admin.registry import of_topic, route
 from pulsarium.broker.admin.reply import Reply, json_reply
 from pulsarium.broker.admin.stats_json import time_text
 from pulsarium.broker.admin.topics import find, parts
+from pulsarium.broker.model.compaction.compacted_ledger import CompactedLedger
+from pulsarium.broker.model.compaction.record import COMPACTION_CURSOR
 from pulsarium.broker.model.cursor.managed_cursor import ManagedCursor
 from pulsarium.broker.model.dispatch.reason import Reason
 from pulsarium.broker.model.ledger.position import Position
@@ -76,6 +78,8 @@ def internal_stats(topic: Topic) -> Json:
     cursors = {name: subscription_stats(each) for name, each in topic.subscriptions.items()}
     if topic.deduplication is not None:
         cursors[topic.deduplication.cursor.name] = cursor_stats(topic.deduplication.cursor)
+    if topic.log.compaction.cursor is not None:
+        cursors[COMPACTION_CURSOR] = cursor_stats(topic.log.compaction.cursor)
     return {
         "entriesAddedCounter": ledger.entries_added,
         "numberOfEntries": ledger.count,
@@ -100,14 +104,18 @@ def internal_stats(topic: Topic) -> Json:
         "cursors": cursors,
         "properties": ledger_properties(topic),
         "schemaLedgers": [],
-        "compactedLedger": {
-            "ledgerId": -1,
-            "entries": -1,
-            "size": -1,
-            "offloaded": False,
-            "underReplicated": False,
-        },
+        "compactedLedger": compacted_ledger(topic),
     }
+
+
+def compacted_ledger(topic: PersistentTopic) -> Json:
+    """What compaction left, in a ledger of its own; -1 when there is none."""
+    compacted = topic.log.compaction.compacted
+    numbers = dict.fromkeys(("ledgerId", "entries", "size"), -1)
+    if isinstance(compacted, CompactedLedger):
+        ledger = compacted.ledger
+        numbers = {"ledgerId": ledger.id, "entries": ledger.confirmed, "size": ledger.size}
+    return {**numbers, "offloaded": False, "underReplicated": False}
 
 
 def subscription_stats(subscription: PersistentSubscription) -> Json:

@@ -7,6 +7,7 @@ from typing import Any
 from pulsarium.broker.admin import backlog_json, dispatch_json
 from pulsarium.broker.admin.rates import Rates
 from pulsarium.broker.clock import instant_text
+from pulsarium.broker.model.compaction.compaction import LastRun
 from pulsarium.broker.model.dispatch.single_active import SingleActiveDispatcher
 from pulsarium.broker.model.errors import BrokerServiceError
 from pulsarium.broker.model.ledger.position import Position
@@ -28,12 +29,6 @@ NO_HOLES = {
     "nonContiguousDeletedMessagesRangesSerializedSize": 0,
     "delayedMessageIndexSizeInBytes": 0,
 }
-NO_COMPACTION = {
-    "lastCompactionRemovedEventCount": 0,
-    "lastCompactionSucceedTimestamp": 0,
-    "lastCompactionFailedTimestamp": 0,
-    "lastCompactionDurationTimeInMills": 0,
-}
 NO_THROTTLING = {
     f"dispatchThrottled{unit}EventsBy{whose}Limit": 0
     for whose in ("Subscription", "Topic", "Broker")
@@ -53,6 +48,17 @@ def time_text(ms: int) -> str:
     seconds, dot, fraction = instant_text(ms).removesuffix("Z").partition(".")
     fraction = fraction.rstrip("0")
     return f"{seconds}{dot if fraction else ''}{fraction}Z"
+
+
+def compaction_figures(topic: Topic) -> Json:
+    """What the last compaction did."""
+    last = topic.compaction.last_run if isinstance(topic, PersistentTopic) else LastRun()
+    return {
+        "lastCompactionRemovedEventCount": last.removed,
+        "lastCompactionSucceedTimestamp": last.succeeded_ms,
+        "lastCompactionFailedTimestamp": last.failed_ms,
+        "lastCompactionDurationTimeInMills": last.duration_ms,
+    }
 
 
 class StatsWriter:
@@ -79,6 +85,9 @@ class StatsWriter:
         """All of a topic's stats."""
         persistent = isinstance(topic, PersistentTopic)
         subscriptions = {name: self.subscription(each) for name, each in topic.subscriptions.items()}
+        if isinstance(topic, PersistentTopic) and topic.log.compaction.cursor is not None:
+            shown = PersistentSubscription(topic, topic.log.compaction.cursor)  # in Pulsar it is one
+            subscriptions[shown.name] = self.subscription(shown) | {"type": "Exclusive"}
         publishers = [] if self._exclude_publishers else [self.publisher(p) for p in topic.producers.by_name.values()]
         stats = self._numbers(topic, subscriptions)
         stats |= {
@@ -95,7 +104,7 @@ class StatsWriter:
         }
         waiting = {"waitingPublishers": len(topic.producers.waiting)}
         compaction = {
-            "compaction": dict(NO_COMPACTION),
+            "compaction": compaction_figures(topic),
             "ownerBroker": self._owner,
             "topicCreationTimeStamp": topic.ledger.created_ms if isinstance(topic, PersistentTopic) else 0,
             "lastPublishTimeStamp": last_publish_ms(topic) if isinstance(topic, PersistentTopic) else 0,

@@ -8,7 +8,9 @@ from pulsarium.broker.admin.positions import read_start
 from pulsarium.broker.admin.registry import of_topic, route
 from pulsarium.broker.admin.reply import Reply, done, json_reply
 from pulsarium.broker.admin.topics import each, parts
+from pulsarium.broker.model.compaction.record import COMPACTION_CURSOR
 from pulsarium.broker.model.ledger.position import EARLIEST, LATEST
+from pulsarium.broker.model.topic.base import Topic
 from pulsarium.broker.model.topic.persistent import PersistentTopic
 
 SUBSCRIPTION = "/subscription/{subscription}"
@@ -17,7 +19,13 @@ SUBSCRIPTION = "/subscription/{subscription}"
 @route("GET", *of_topic("/subscriptions"))
 def get_subscriptions(call: Call) -> Reply:
     """The names of a topic's subscriptions; of all partitions together."""
-    return json_reply(list(dict.fromkeys(name for topic in each(call) for name in topic.subscriptions)))
+    return json_reply(list(dict.fromkeys(name for topic in each(call) for name in _names(topic))))
+
+
+def _names(topic: Topic) -> list[str]:
+    """As Pulsar has it, with the compaction's."""
+    compacted = isinstance(topic, PersistentTopic) and topic.log.compaction.cursor is not None
+    return [COMPACTION_CURSOR, *topic.subscriptions] if compacted else list(topic.subscriptions)
 
 
 @route("PUT", *of_topic(SUBSCRIPTION))

@@ -8,7 +8,7 @@ from pulsarium.broker.commands.registry import handles
 from pulsarium.broker.model.errors import BrokerServiceError
 from pulsarium.broker.model.ledger.position import Position, signed, unsigned
 from pulsarium.broker.model.subscription.persistent import PersistentSubscription
-from pulsarium.proto.errors import EntryError
+from pulsarium.broker.model.topic.last_message import last_message
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def seek(session: Session, cmd: pb.CommandSeek, trailing: bytes) -> None:
 
 @handles(pb.BaseCommand.GET_LAST_MESSAGE_ID)
 def get_last_message_id(session: Session, cmd: pb.CommandGetLastMessageId, trailing: bytes) -> None:
-    """The last message that can be delivered, and how far the subscription has come."""
+    """The last message that can be delivered, and how far the subscription has come (S429-02 to -09)."""
     consumer = session.consumers.get(cmd.consumer_id)
     if consumer is None:
         session.error(cmd.request_id, pb.MetadataError, "Consumer not found")
@@ -58,17 +58,20 @@ def get_last_message_id(session: Session, cmd: pb.CommandGetLastMessageId, trail
         session.error(cmd.request_id, pb.UnknownError, "Failed to recover Transaction Buffer.")
         return
     try:
-        (ledger_id, entry_id), batch_index = subscription.topic.last_message()
-    except EntryError as error:
-        session.error(cmd.request_id, pb.MetadataError, f"Failed to get batch size for entry {error}")
+        last = last_message(
+            subscription.topic, read_compacted=consumer.read_compacted, as_buffer=session.takes_last_entries
+        )
+    except BrokerServiceError as error:
+        session.error(cmd.request_id, error.code, error.text)
         return
-    mark = subscription.cursor.mark_delete
     reply = pb.CommandGetLastMessageIdResponse(request_id=cmd.request_id)
-    reply.last_message_id.ledgerId = unsigned(ledger_id)
-    reply.last_message_id.entryId = unsigned(entry_id)
+    reply.last_message_id.ledgerId = unsigned(last.position.ledger_id)
+    reply.last_message_id.entryId = unsigned(last.position.entry_id)
     reply.last_message_id.partition = consumer.partition
-    reply.last_message_id.batch_index = batch_index
+    if last.batch_index is not None:
+        reply.last_message_id.batch_index = last.batch_index
+    mark = subscription.cursor.mark_delete
     reply.consumer_mark_delete_position.ledgerId = unsigned(mark.ledger_id)
     reply.consumer_mark_delete_position.entryId = unsigned(mark.entry_id)
     answer = pb.BaseCommand(type=pb.BaseCommand.GET_LAST_MESSAGE_ID_RESPONSE, getLastMessageIdResponse=reply)
-    session.reply_later(answer)
+    session.reply_later(answer, last.buffer)

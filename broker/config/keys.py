@@ -198,6 +198,15 @@ class Config:
     managedLedgerInfoCompressionThresholdInBytes: int = key(16_384, "Size from which they are compressed", "bytes")
     managedLedgerCacheSizeMB: int = key(256, "Memory for entries, of all topics together", "MiB", low=0)
 
+    # Compaction
+    brokerServiceCompactionMonitorIntervalInSeconds: int = key(
+        60, "How often topics are looked at that may have to be compacted", "seconds", low=1
+    )
+    brokerServiceCompactionThresholdInBytes: int = key(
+        0, "New messages that lead to compaction, where no policy says so; 0: none do", "bytes", high=JAVA_LONG[1]
+    )
+    topicCompactionRetainNullKey: bool = key(False, "Keep messages without a key when a topic is compacted")
+
     # Namespaces and tenants
     defaultNumberOfNamespaceBundles: int = key(4, "Bundles of a namespace that is created without a number", low=1)
     forceDeleteTenantAllowed: bool = key(False, "Allow force=true when a tenant is deleted")

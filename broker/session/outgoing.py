@@ -42,8 +42,10 @@ class Outgoing:
         self.parts.insert(0, data)
         self.size += len(data)
 
-    def command(self, command: pb.BaseCommand) -> None:
-        self.add(frame(command.SerializeToString()))
+    def command(self, command: pb.BaseCommand, trailing: bytes = b"") -> None:
+        self.add(frame_head(command.SerializeToString(), len(trailing)))
+        if trailing:
+            self.add(trailing)
 
     def ping(self) -> None:
         self.add(self._ping)

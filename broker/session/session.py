@@ -11,7 +11,7 @@ from pulsarium.broker.commands.naming import text_of
 from pulsarium.broker.commands.registry import Handler
 from pulsarium.broker.logs import Log
 from pulsarium.broker.model.client import Client, Delivery
-from pulsarium.broker.session.capabilities import Capabilities
+from pulsarium.broker.session.capabilities import LAST_ENTRY_SINCE, Capabilities
 from pulsarium.broker.session.liveness import Liveness
 from pulsarium.broker.session.outgoing import HIGH_WATER, MOST_WAITING, Outgoing
 from pulsarium.proto.commands import parse
@@ -64,6 +64,7 @@ class Session(Client):
         self.unanswered = 0  # SENDs without a receipt (maxPendingPublishRequestsPerConnection)
         self._max_unanswered = config.maxPendingPublishRequestsPerConnection
         self._was_full = False
+        self._promised = 0  # bytes of entries in replies that wait for a commit
         self._transport = transport
         self._handlers: Mapping[int, Handler] = broker.handlers_before_connect
         self._decoder = FrameDecoder(config.max_frame_size)
@@ -116,6 +117,13 @@ class Session(Client):
     # out
 
     @property
+    def takes_last_entries(self) -> bool:
+        """Whether GET_LAST_MESSAGE_ID is answered with an entry (PIP-429). Not while much waits for a client that asks
+        and asks: the answer without one is as good."""
+        version = min(self.capabilities.version, self.broker.profile.max_protocol_version)
+        return version >= LAST_ENTRY_SINCE and self.outgoing.size + self._promised < HIGH_WATER
+
+    @property
     def room(self) -> int:
         room = 0 if self.closed else HIGH_WATER - self.outgoing.size
         if room <= 0:
@@ -145,14 +153,20 @@ class Session(Client):
         self.outgoing.error(request_id, code, text)
         self._sent()
 
-    def command(self, command: pb.BaseCommand) -> None:
+    def command(self, command: pb.BaseCommand, trailing: bytes = b"") -> None:
         """Send a reply."""
-        self.outgoing.command(command)
+        self.outgoing.command(command, trailing)
         self._sent()
 
-    def reply_later(self, command: pb.BaseCommand) -> None:
+    def reply_later(self, command: pb.BaseCommand, trailing: bytes = b"") -> None:
         """Send a reply once everything that happened so far is kept; later requests may be answered before it."""
-        self.broker.turn.after_commit(lambda error: self.command(command))
+        self._promised += len(trailing)
+
+        def kept(error: Exception | None) -> None:
+            self._promised -= len(trailing)
+            self.command(command, trailing)
+
+        self.broker.turn.after_commit(kept)
 
     def reply_when_kept(self, request_id: int, command: pb.BaseCommand) -> None:
         """Send a reply once what it promises is kept, or say that it could not be."""

@@ -50,7 +50,7 @@ def part(name: str, package: str) -> str:
 
 
 def test_there_is_something_to_check() -> None:
-    assert {part(module.name, "pulsarium") for module in production()} >= {"proto", "broker", "cli"}
+    assert {part(module.name, "pulsarium") for module in production()} >= {"proto", "broker", "client", "cli"}
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
@@ -87,6 +87,14 @@ def test_storage_knows_nothing_of_the_broker() -> None:
 def test_proto_does_no_io() -> None:
     assert not wrong(
         (module, name) for module in modules("proto") for name in module.imports if name.partition(".")[0] in NO_IO
+    )
+
+
+def test_the_client_knows_no_event_loop() -> None:
+    """It runs under trio and asyncio, so it uses what both have: anyio."""
+    loops = {"trio", "asyncio", "sniffio", "socket", "select", "selectors", "ssl", "threading", "subprocess"}
+    assert not wrong(
+        (module, name) for module in modules("client") for name in module.imports if name.partition(".")[0] in loops
     )
 
 

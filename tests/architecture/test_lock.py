@@ -25,8 +25,9 @@ def lock() -> str:
 
 def direct(pyproject: dict[str, Any]) -> list[Requirement]:
     """What pyproject.toml names, for users, tests, checks and builds."""
-    groups = [line for group in pyproject["dependency-groups"].values() for line in group if isinstance(line, str)]
-    return [Requirement(line) for line in pyproject["project"]["dependencies"] + groups]
+    groups = [*pyproject["dependency-groups"].values(), *pyproject["project"]["optional-dependencies"].values()]
+    lines = [line for group in groups for line in group if isinstance(line, str)]
+    return [Requirement(line) for line in pyproject["project"]["dependencies"] + lines]
 
 
 def test_the_lock_meets_what_pyproject_asks_for(pyproject: dict[str, Any], lock: str) -> None:

@@ -79,7 +79,7 @@ def test_the_wheel_works_in_an_empty_environment(wheel: Path, tmp_path: Path) ->
     subprocess.run([*pip, str(wheel)], check=True)
     # Its dependencies come from .venv; a folder on PYTHONPATH has no .pth files read, so not the checkout itself.
     environment = {**os.environ, "PYTHONPATH": sysconfig.get_path("purelib")}
-    program = "import pulsarium.broker, pulsarium.proto, pulsarium.cli; print(pulsarium.broker.__file__)"
+    program = "from pulsarium import broker, cli, client, proto; print(client.__file__)"
     run = subprocess.run(
         [python, "-P", "-W", "error", "-c", program],
         env=environment,

@@ -63,6 +63,12 @@ class Admin:
     def terminate(self, topic: str) -> dict[str, Any]:
         return dict(self.call("POST", f"{_path(topic)}/terminate"))
 
+    def compact(self, topic: str) -> None:
+        self.call("PUT", f"{_path(topic)}/compaction")
+
+    def compaction(self, topic: str) -> dict[str, Any]:
+        return dict(self.call("GET", f"{_path(topic)}/compaction"))
+
     def delete(self, topic: str) -> None:
         self.call("DELETE", _path(topic))
 

@@ -1,4 +1,4 @@
-"""A consumer made of frames, for what no official Python client shows: the AckResponse."""
+"""A consumer and a producer made of frames, for what no official Python client shows: AckResponses, and entries."""
 
 from __future__ import annotations
 
@@ -6,25 +6,85 @@ import socket
 from collections import deque
 from collections.abc import Iterable
 from types import TracebackType
+from typing import TypeVar
 
 from pulsarium.proto.framing import FrameDecoder, frame
 from pulsarium.proto.generated.PulsarApi_pb2 import BaseCommand, CommandAck, CommandSubscribe, MessageIdData
 
 from .broker_process import Address
 
+C = TypeVar("C", bound="RawConnection")
 
-class RawConsumer:
-    """A Shared consumer of `topic` from its earliest message on, on a connection of its own."""
 
-    def __init__(self, address: Address, topic: str, subscription: str) -> None:
+class RawConnection:
+    """A connection that has connected."""
+
+    def __init__(self, address: Address) -> None:
         self._socket = socket.create_connection(("127.0.0.1", address.port), timeout=30)
         self._decoder = FrameDecoder()
-        self._frames: deque[BaseCommand] = deque()
+        self._frames: deque[tuple[BaseCommand, bytes]] = deque()
         connect = BaseCommand(type=BaseCommand.CONNECT)
         connect.connect.client_version = "raw"
         connect.connect.protocol_version = 21
         self._send([connect])
         self._next(BaseCommand.CONNECTED)
+
+    def __enter__(self: C) -> C:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._socket.close()
+
+    def _send(self, commands: Iterable[BaseCommand], entry: bytes = b"") -> None:
+        self._socket.sendall(b"".join(frame(command.SerializeToString(), entry) for command in commands))
+
+    def _next(self, kind: BaseCommand.Type) -> tuple[BaseCommand, bytes]:
+        """The next command of this kind, and the entry behind it."""
+        while True:
+            while not self._frames:
+                data = self._socket.recv(1 << 16)
+                if not data:
+                    raise ConnectionError("closed by the broker")
+                frames = self._decoder.feed(data)
+                self._frames.extend((BaseCommand.FromString(command), trailing) for command, trailing in frames)
+            command, trailing = self._frames.popleft()
+            if command.type == BaseCommand.PING:
+                self._send([BaseCommand(type=BaseCommand.PONG, pong={})])
+            elif command.type == kind:
+                return command, trailing
+            elif command.type not in (BaseCommand.ACTIVE_CONSUMER_CHANGE,):
+                raise AssertionError(f"not what was asked for: {command}")
+
+
+class RawProducer(RawConnection):
+    """A producer on `topic`, on a connection of its own."""
+
+    def __init__(self, address: Address, topic: str) -> None:
+        super().__init__(address)
+        producer = BaseCommand(type=BaseCommand.PRODUCER)
+        producer.producer.topic = topic
+        producer.producer.producer_id = 1
+        producer.producer.request_id = 1
+        self._send([producer])
+        self._next(BaseCommand.PRODUCER_SUCCESS)
+
+    def publish(self, entry: bytes, messages: int = 1) -> None:
+        """Returns once it is stored."""
+        send = BaseCommand(type=BaseCommand.SEND)
+        send.send.producer_id = 1
+        send.send.sequence_id = 0
+        send.send.num_messages = messages
+        self._send([send], entry)
+        self._next(BaseCommand.SEND_RECEIPT)
+
+
+class RawConsumer(RawConnection):
+    """A Shared consumer of `topic` from its earliest message on, on a connection of its own."""
+
+    def __init__(self, address: Address, topic: str, subscription: str) -> None:
+        super().__init__(address)
         subscribe = BaseCommand(type=BaseCommand.SUBSCRIBE)
         subscribe.subscribe.topic = topic
         subscribe.subscribe.subscription = subscription
@@ -35,21 +95,20 @@ class RawConsumer:
         self._send([subscribe])
         self._next(BaseCommand.SUCCESS)
 
-    def __enter__(self) -> RawConsumer:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._socket.close()
-
     def receive(self, count: int) -> list[MessageIdData]:
         """The ids of the next `count` entries."""
+        return [command.message.message_id for command, _ in self._receive(count)]
+
+    def entries(self, count: int) -> list[bytes]:
+        """The next `count` entries themselves."""
+        return [entry for _, entry in self._receive(count)]
+
+    def _receive(self, count: int) -> list[tuple[BaseCommand, bytes]]:
         flow = BaseCommand(type=BaseCommand.FLOW)
         flow.flow.consumer_id = 1
         flow.flow.messagePermits = count
         self._send([flow])
-        return [self._next(BaseCommand.MESSAGE).message.message_id for _ in range(count)]
+        return [self._next(BaseCommand.MESSAGE) for _ in range(count)]
 
     def acknowledge(self, ids: Iterable[MessageIdData], first_request: int) -> None:
         """One ACK each, all in one go, with request ids from `first_request` on."""
@@ -66,24 +125,6 @@ class RawConsumer:
     def acknowledged(self) -> int | None:
         """The request id of the next AckResponse; None when the connection ends first."""
         try:
-            return self._next(BaseCommand.ACK_RESPONSE).ackResponse.request_id
+            return self._next(BaseCommand.ACK_RESPONSE)[0].ackResponse.request_id
         except ConnectionError:
             return None
-
-    def _send(self, commands: Iterable[BaseCommand]) -> None:
-        self._socket.sendall(b"".join(frame(command.SerializeToString()) for command in commands))
-
-    def _next(self, kind: BaseCommand.Type) -> BaseCommand:
-        while True:
-            while not self._frames:
-                data = self._socket.recv(1 << 16)
-                if not data:
-                    raise ConnectionError("closed by the broker")
-                self._frames.extend(BaseCommand.FromString(command) for command, _ in self._decoder.feed(data))
-            command = self._frames.popleft()
-            if command.type == BaseCommand.PING:
-                self._send([BaseCommand(type=BaseCommand.PONG, pong={})])
-            elif command.type == kind:
-                return command
-            elif command.type not in (BaseCommand.ACTIVE_CONSUMER_CHANGE,):
-                raise AssertionError(f"not what was asked for: {command}")

@@ -52,6 +52,9 @@ ON_SHARED_TYPES = {"batch-index": "S54-12", "delayed": "B-21"}
 AROUND_A_RESTART = ("batches-acknowledge", "batches-publish", "batches-rest")
 """Steps of test_kept.py."""
 
+OF_ENCRYPTION = ("encryption-consume", "encryption-publish")
+"""Halves of the tests of test_encryption.py."""
+
 ALONE = (
     "access-exclusive",
     "access-fencing",
@@ -194,6 +197,7 @@ def test_no_scenario_is_left_out(java: LineProgram) -> None:
         *SUBSCRIBING,
         *ON_SHARED_TYPES,
         *AROUND_A_RESTART,
+        *OF_ENCRYPTION,
     }
     known |= {"key-shared-churn", "matrix", "transactions-refused"}
     assert set(java.run("list")["scenarios"]) == known

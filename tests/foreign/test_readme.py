@@ -24,7 +24,12 @@ def examples() -> dict[str, str]:
 def test_the_readme_shows_the_examples() -> None:
     """Each program is in examples/ too, so that it can be run, and both are the same."""
     shown = examples()
-    assert sorted(shown) == ["examples/go/hello.go", "examples/java/Hello.java", "examples/python/hello.py"]
+    assert sorted(shown) == [
+        "examples/go/hello.go",
+        "examples/java/Hello.java",
+        "examples/python/async_client.py",
+        "examples/python/hello.py",
+    ]
     for file, code in shown.items():
         assert (ROOT / file).read_text() == code
 
@@ -48,6 +53,11 @@ def output(command: list[str | Path], folder: Path | None = None) -> str:
 @pytest.mark.parametrize("program", ["examples/python/hello.py"], indirect=True)
 def test_python(program: Path) -> None:
     assert "Hello from Python" in output([sys.executable, "-P", program])
+
+
+@pytest.mark.parametrize("program", ["examples/python/async_client.py"], indirect=True)
+def test_the_async_client(program: Path) -> None:
+    assert "Hello from an async client" in output([sys.executable, "-P", program])
 
 
 @pytest.mark.parametrize("program", ["examples/java/Hello.java"], indirect=True)

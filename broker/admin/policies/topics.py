@@ -25,6 +25,7 @@ from pulsarium.broker.admin.policies.values import (
     INACTIVE_TOPICS,
     INT,
     INTEGER,
+    LONG,
     RETENTION,
     SET_OF_TYPES,
     SUBSCRIBE_RATE,
@@ -152,6 +153,14 @@ POLICIES = (
         "maxSubscriptionsPerTopic",
         "Most subscriptions",
         "maxSubscriptionsPerTopic must be 0 or more",
+    ),
+    TopicPolicy(
+        "compaction_threshold",
+        "compactionThreshold",
+        "Bytes of new messages at which the topic is compacted",
+        LONG,
+        at_least_0("Invalid value for compactionThreshold"),
+        applied=attrgetter("compaction_threshold"),
     ),
     TopicPolicy(
         "max_message_size", "maxMessageSize", "Bytes of the largest message", INT, check_message_size, UNSET_204

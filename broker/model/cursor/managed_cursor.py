@@ -154,8 +154,13 @@ class ManagedCursor(KeptCursor):
         return found
 
     def rewind(self) -> None:
-        """Read again from the first entry that is not acknowledged."""
-        self.read_position = self.ledger.next(self.mark_delete)
+        """Read again from the first entry that is not acknowledged.
+
+        A reader's mark may stand before all ledgers: compaction may have kept something of those that were trimmed.
+        """
+        mark = self.mark_delete
+        trimmed = not self.durable and mark.ledger_id not in self.ledger.ledgers
+        self.read_position = Position(mark.ledger_id, mark.entry_id + 1) if trimmed else self.ledger.next(mark)
 
     def reset(self, target: Position, ack_set: Sequence[int] = ()) -> None:
         """Move to `target`, inclusive, wherever it is (SEEK); later acknowledgements are forgotten."""

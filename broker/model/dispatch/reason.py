@@ -21,6 +21,7 @@ class Reason(Enum):
 
     # of one entry
     ACKNOWLEDGED = "it is acknowledged"
+    COMPACTED_AWAY = "compaction did not keep it, and its consumers read compacted: a cumulative ack goes past it"
     DELIVERED = "a consumer has it and did not acknowledge it yet"
     DELAYED = "its deliver_at_time has not come"
     WAITING = "its consumer has no permits, or its connection is full"

@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from pulsarium.broker.clock import Clock, Timer
-from pulsarium.broker.model.dispatch.dispatcher import Dispatcher
+from pulsarium.broker.model.compaction.reading import read_compacted
+from pulsarium.broker.model.dispatch.dispatcher import Dispatcher, Entries
 from pulsarium.broker.model.dispatch.reason import Reason
 from pulsarium.broker.model.dispatch.selector.hashing import hash_of
 from pulsarium.broker.model.errors import ConsumerBusyError, OwnerMustAnswerError
@@ -118,7 +119,7 @@ class SingleActiveDispatcher(Dispatcher):
     def dispatch(self, subscription: PersistentSubscription) -> Reason:
         cursor = subscription.cursor
         while (consumer := self._ready()) is not None:
-            batch = cursor.read(min(consumer.permits, subscription.max_read), subscription.dispatch_soon)
+            batch = self._read(subscription, consumer)
             if batch is None:
                 return Reason.LOADING
             if not batch:
@@ -127,6 +128,13 @@ class SingleActiveDispatcher(Dispatcher):
             if taken < len(batch) and consumer is self.active:
                 cursor.read_position = batch[taken][0]
         return self.blocked_reason()
+
+    @staticmethod
+    def _read(subscription: PersistentSubscription, consumer: Consumer) -> Entries | None:
+        limit, ready = min(consumer.permits, subscription.max_read), subscription.dispatch_soon
+        if not consumer.read_compacted:
+            return subscription.cursor.read(limit, ready)
+        return read_compacted(subscription.topic.compaction.compacted, subscription.cursor, limit, ready)
 
     def redeliver(
         self, subscription: PersistentSubscription, consumer: Consumer, positions: Sequence[Position] | None

@@ -82,6 +82,7 @@ class Policies:
     max_consumers: int = 0
     max_consumers_per_subscription: int = 0
     max_subscriptions: int = 0
+    compaction_threshold: int = 0  # bytes
     max_message_size: int = 0  # metadata and payload together
     encryption_required: bool = False
     auto_subscription: bool = True

@@ -68,6 +68,7 @@ def resolve(config: Config, namespace: Json, topic: Json = NOTHING) -> Policies:
         max_consumers=at("max_consumers_per_topic", config.maxConsumersPerTopic),
         max_consumers_per_subscription=at("max_consumers_per_subscription", config.maxConsumersPerSubscription),
         max_subscriptions=at("max_subscriptions_per_topic", config.maxSubscriptionsPerTopic),
+        compaction_threshold=at("compaction_threshold", config.brokerServiceCompactionThresholdInBytes),
         max_message_size=at("max_message_size", 0),
         encryption_required=bool(namespace.get("encryption_required")),
         auto_subscription=config.allowAutoSubscriptionCreation if creates is None else creates,

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pulsarium.broker.model.client import Client
+from pulsarium.broker.model.compaction.reading import is_compacted_away
 from pulsarium.broker.model.cursor.managed_cursor import ManagedCursor
 from pulsarium.broker.model.dispatch.dispatcher import Dispatcher
 from pulsarium.broker.model.dispatch.reason import Reason
@@ -133,6 +134,9 @@ class PersistentSubscription(Subscription):
         """Where one entry stands: why nobody has it, or that somebody does."""
         if self.cursor.is_acked(position):
             return Reason.ACKNOWLEDGED
+        reads_compacted = any(consumer.read_compacted for consumer in self.consumers)
+        if reads_compacted and is_compacted_away(self.topic.compaction.compacted, position):
+            return Reason.COMPACTED_AWAY
         metadata = visible_metadata(self.topic.ledger.read_now(position))
         if self.dispatcher is None or metadata is None:
             return self.reason

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from urllib.parse import unquote
 
+from pulsarium.broker.model.compaction.record import CompactionRecord
 from pulsarium.broker.model.cursor.managed_cursor import ManagedCursor
 from pulsarium.broker.model.ledger.managed_ledger import ManagedLedger
 from pulsarium.broker.model.ledger.position import Position
@@ -22,6 +23,7 @@ class TopicLog:
         for cursor_name, value in stores.recovered_under(self.ledger.path):
             cursor = self.open_cursor(unquote(cursor_name), self.ledger.first_position())
             cursor.restore(value)
+        self.compaction = CompactionRecord(self, stores)
 
     def reopen(self) -> None:
         """The topic was unloaded and is loaded again."""
@@ -43,6 +45,7 @@ class TopicLog:
 
     def delete(self) -> None:
         """Forget entries and cursors."""
+        self.compaction.delete()
         for cursor in self.cursors.values():
             cursor.delete()
         self.cursors.clear()

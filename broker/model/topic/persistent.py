@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pulsarium.broker.model.compaction.compaction import Compaction
+from pulsarium.broker.model.compaction.record import COMPACTION_CURSOR
 from pulsarium.broker.model.errors import (
     NamingError,
     NotAllowedError,
@@ -25,7 +27,7 @@ from pulsarium.broker.model.upkeep.age import published_before
 from pulsarium.broker.model.upkeep.backlog_quota import refuse_producers
 from pulsarium.broker.model.upkeep.expiry import check_ttl
 from pulsarium.broker.model.upkeep.trimming import Trimmer
-from pulsarium.proto.entry import parse_metadata, with_broker_metadata
+from pulsarium.proto.entry import with_broker_metadata
 from pulsarium.proto.topic_name import TopicName
 
 if TYPE_CHECKING:
@@ -54,9 +56,11 @@ class PersistentTopic(Topic):
         elif self._stamps:
             self._stamps.go_on_from(self.ledger.properties.get(INDEX_PROPERTY, ""))
         for cursor in log.cursors.values():
-            if cursor.name != DEDUPLICATION_CURSOR:
+            if cursor.name not in OWN_CURSORS:
                 self._subscribe_cursor(cursor)
         self.deduplication = deduplication_of(self)
+        self.compaction = Compaction(self)
+        self.compaction.policies_changed()
         check_ttl(self)
 
     @property
@@ -69,6 +73,7 @@ class PersistentTopic(Topic):
         self.deduplication = deduplication_of(self)
         if policies.message_ttl_seconds != before.message_ttl_seconds:
             check_ttl(self)
+        self.compaction.policies_changed()
         for subscription in self._subscriptions.values():
             subscription.policies_changed()
 
@@ -173,20 +178,28 @@ class PersistentTopic(Topic):
             return found
         check_new_subscription(self)
         _check_name(name)
-        ledger = self.ledger
+        if start is None or start.ledger_id == LATEST.ledger_id:
+            start = EARLIEST if earliest else LATEST
+        mark = self._before(start)
         if name in self._parked:
-            mark = self._parked.pop(name)
+            parked = self._parked.pop(name)
+            mark = parked if parked != self.ledger.first_position() else min(mark, parked)
         elif rollback_seconds:
             mark = self._before_age(rollback_seconds)
-        elif start is None or start.ledger_id == LATEST.ledger_id:
-            mark = ledger.first_position() if earliest else ledger.last_confirmed
-        elif start.ledger_id == EARLIEST.ledger_id:
-            mark = ledger.first_position()
-        else:
-            mark = ledger.previous(ledger.clamp(start))
         cursor = self.log.reader_cursor(name, mark)
         cursor.cursor_properties = properties or {}
         return self._subscribe_cursor(cursor)
+
+    def _before(self, start: Position) -> Position:
+        """The mark of a reader that begins at `start`; before all ledgers, where compaction may have what is left."""
+        ledger, horizon = self.ledger, self.compaction.compacted.horizon
+        if start == LATEST:
+            return ledger.last_confirmed
+        if horizon is not None and start <= horizon and start < ledger.first_position():
+            return max(EARLIEST, Position(start.ledger_id, start.entry_id - 1))
+        if start.ledger_id == EARLIEST.ledger_id:
+            return ledger.first_position()
+        return ledger.previous(ledger.clamp(start))
 
     def _subscribe_cursor(self, cursor: ManagedCursor) -> PersistentSubscription:
         subscription = self._subscriptions[cursor.name] = PersistentSubscription(self, cursor)
@@ -217,16 +230,6 @@ class PersistentTopic(Topic):
 
     # positions
 
-    def last_message(self) -> tuple[Position, int]:
-        """Where the last message stands, with its batch index (-1 when it is no batch); -1:-1 on an empty topic."""
-        last = self.ledger.last_confirmed
-        if not self.ledger.is_valid(last):  # there was none yet, or it was trimmed
-            return EARLIEST, -1
-        metadata = parse_metadata(self.ledger.read_now(last))
-        if metadata.HasField("num_messages_in_batch"):
-            return last, metadata.num_messages_in_batch - 1
-        return last, -1
-
     def position_at(self, time_ms: int) -> Position:
         """The first entry of that time or later: by the broker's stamp where there is one, else publish_time (B-34)."""
         found = self.ledger.find_last(published_before(time_ms))
@@ -237,6 +240,10 @@ class PersistentTopic(Topic):
         return self.ledger.previous(self.position_at(self.now_ms() - seconds * 1000))
 
     # life
+
+    def close(self) -> None:
+        super().close()
+        self.compaction.close()
 
     def terminate(self) -> Position:
         """Take no more messages (B-33); where the last one stands. Once that is kept, producers are disconnected and
@@ -268,10 +275,11 @@ class PersistentTopic(Topic):
 
 
 def _check_name(subscription: str) -> None:
-    if subscription == DEDUPLICATION_CURSOR:
+    if subscription in OWN_CURSORS:
         raise NamingError("Subscription with reserved subscription name attempted")
 
 
+OWN_CURSORS = (DEDUPLICATION_CURSOR, COMPACTION_CURSOR)
 TERMINATED = "Topic was already terminated"
 LEDGER_TERMINATED = (  # what a SEND is told that comes between the request and CLOSE_PRODUCER
     "org.apache.bookkeeper.mledger.ManagedLedgerException$ManagedLedgerTerminatedException: "

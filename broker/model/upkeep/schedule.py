@@ -28,6 +28,7 @@ def work(config: Config, topics: Topics) -> Iterator[tuple[float, Callable[[], N
     yield config.retentionCheckIntervalInSeconds, each(trim)
     yield config.brokerDeduplicationSnapshotFrequencyInSeconds, each(snapshot_when_old)
     yield config.brokerDeduplicationProducerInactivityTimeoutMinutes * 20, each(forget_inactive)  # a third of it
+    yield config.brokerServiceCompactionMonitorIntervalInSeconds, each(compact)
     if config.backlogQuotaCheckEnabled:
         yield config.backlogQuotaCheckIntervalInSeconds, each(check_backlog)
     if config.brokerDeleteInactiveTopicsEnabled:
@@ -38,6 +39,11 @@ def trim(topic: PersistentTopic) -> None:
     """Close a ledger that is old, delete those that need not be kept."""
     topic.ledger.roll_over_when_old()
     topic.trimmer.trim()
+
+
+def compact(topic: PersistentTopic) -> None:
+    """Compact a topic that has as much new as its policy says."""
+    topic.compaction.trigger_when_due()
 
 
 def check_all(topics: Topics, check: Callable[[PersistentTopic], None]) -> None:

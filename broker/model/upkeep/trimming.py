@@ -9,11 +9,13 @@ from pulsarium.broker.model.ledger.retention import first_needed
 from pulsarium.broker.model.subscription.skipping import skip_all, skip_through
 
 if TYPE_CHECKING:
+    from pulsarium.broker.model.subscription.persistent import PersistentSubscription
     from pulsarium.broker.model.topic.persistent import PersistentTopic
 
 
 class Trimmer:
-    """Durable cursors keep what they have not consumed. Readers do not: they go on behind what was deleted."""
+    """Durable cursors keep what they have not consumed. Readers do not: they go on behind what was deleted, or
+    with what compaction kept of it."""
 
     def __init__(self, topic: PersistentTopic) -> None:
         self._topic = topic
@@ -53,5 +55,11 @@ class Trimmer:
     def _going(self, last: Position) -> None:
         self._topic.ledgers_going(last)
         for subscription in list(self._topic.subscriptions.values()):
-            if subscription.cursor.mark_delete < last:
+            if subscription.cursor.mark_delete < last and not self._reads_on(subscription, last):
                 skip_through(subscription, last)
+
+    def _reads_on(self, subscription: PersistentSubscription, last: Position) -> bool:
+        """Whether a reader goes on with what compaction kept of the entries up to `last`."""
+        horizon = self._topic.compaction.compacted.horizon
+        retained = horizon is not None and last <= horizon
+        return retained and not subscription.durable and any(each.read_compacted for each in subscription.consumers)

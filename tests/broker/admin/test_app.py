@@ -70,7 +70,7 @@ async def test_options_and_head(rest: Rest) -> None:
 async def test_what_pulsar_has_and_this_broker_not_yet(rest: Rest) -> None:
     for method, path in (
         ("GET", f"{NAMESPACES}/public/default/persistence"),
-        ("PUT", f"{TOPICS}/t/compaction"),
+        ("PUT", f"{TOPICS}/t/offload"),
         ("GET", f"{ADMIN}/bookies/all"),
         ("GET", "/admin/v3/transactions/coordinators"),
         ("DELETE", f"{NAMESPACES}/public/default/0x00000000_0x40000000"),

@@ -44,7 +44,7 @@ def test_every_route_is_pulsars_or_known_to_be_our_own() -> None:
 def test_what_is_absent_is_what_is_not_built() -> None:
     built = {route for route, _ in all_routes()}
     absent = absent_routes(built)
-    assert Route("PUT", "/admin/v2/persistent/{tenant}/{namespace}/{topic}/compaction") in absent
+    assert Route("PUT", "/admin/v2/persistent/{tenant}/{namespace}/{topic}/offload") in absent
     assert not {(each.method, anonymous(each.path)) for each in absent} & {
         (each.method, anonymous(each.path)) for each in built
     }

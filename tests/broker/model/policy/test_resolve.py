@@ -77,6 +77,7 @@ CONFIG = Config(
     maxConsumersPerTopic=18,
     maxConsumersPerSubscription=19,
     maxSubscriptionsPerTopic=20,
+    brokerServiceCompactionThresholdInBytes=23,
     allowAutoSubscriptionCreation=False,
     subscribeThrottlingRatePerConsumer=21,
     subscribeRatePeriodPerConsumerInSecond=22,
@@ -128,6 +129,7 @@ SOURCES: list[tuple[str, str, Any, Any, Any, Any, Any]] = [
     ("max_producers", "max_producers_per_topic", 17, 0, 0, 5, 5),
     ("max_consumers", "max_consumers_per_topic", 18, 0, 0, 5, 5),
     ("max_consumers_per_subscription", "max_consumers_per_subscription", 19, 0, 0, 5, 5),
+    ("compaction_threshold", "compaction_threshold", 23, 0, 0, 5, 5),
     ("max_subscriptions", "max_subscriptions_per_topic", 20, 0, 0, 5, 5),
     (
         "auto_subscription",

@@ -11,6 +11,7 @@ from pulsarium.broker.config.keys import APPEND_INDEX
 from pulsarium.broker.model.ledger.position import EARLIEST, Position
 from pulsarium.broker.model.policy.policies import Retention
 from pulsarium.broker.model.schema.registry import SchemaRegistry
+from pulsarium.broker.model.topic.last_message import LastMessage, last_message
 from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.broker.model.topic.topics import Topics
 from pulsarium.broker.model.upkeep.schedule import trim
@@ -137,7 +138,7 @@ async def test_a_ledger_that_nobody_writes_to_ends_with_time(mock_clock: MockClo
     trim(topic)
     topic.stores.turn.finish()
     assert ledgers(topic) == []
-    assert topic.last_message() == (EARLIEST, -1)
+    assert last_message(topic) == LastMessage(EARLIEST, -1)
 
 
 @pytest.mark.req("B-25")

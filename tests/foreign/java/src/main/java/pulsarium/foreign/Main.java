@@ -53,6 +53,7 @@ public final class Main {
         Letters.register(all);
         Later.register(all);
         Deduplication.register(all);
+        Encryption.register(all);
         Limits.register(all);
         Messages.register(all);
         Schemas.register(all);

@@ -1,0 +1,137 @@
+"""The engine of compaction: the latest message of each key."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Protocol
+
+from pulsarium.broker.model.compaction.raw import RawMessage, RawReader, TopicReader, each
+from pulsarium.broker.model.compaction.rewrite import Keyed, open_entry
+from pulsarium.broker.model.ledger.position import Position
+
+if TYPE_CHECKING:
+    from pulsarium.broker.model.topic.persistent import PersistentTopic
+
+ENTRY_BITS, INDEX_BITS = 32, 28  # of an entry id, of an index in a batch
+INDEX_MASK = (1 << INDEX_BITS) - 1
+
+Steps = Iterator[bool]
+"""The work in small parts, others may run between any two: True when it cannot go on before `ready()` is called."""
+
+
+class Writer(Protocol):
+    """Where an engine puts what it retains, in the order of positions."""
+
+    removed: int
+    """How many messages did not stay; shown in stats."""
+
+    def write(self, position: Position, entry: bytes) -> None: ...
+
+
+class Compactor(Protocol):
+    """An engine; another one may be found by an entry point (`service.py`)."""
+
+    def create_raw_reader(self, topic: PersistentTopic) -> RawReader:
+        """What it reads a topic with (S429-26)."""
+        ...
+
+    def compact(self, reader: RawReader, writer: Writer, ready: Callable[[], None], *, retain_null_key: bool) -> Steps:
+        """Write what stays of a topic. `ready` is for the reader's `read`."""
+        ...
+
+
+class TwoPhaseCompactor:
+    """Reads a topic twice: for the latest place of each key, and to write what stands there.
+
+    Memory is what the keys take that have a value.
+    """
+
+    def create_raw_reader(self, topic: PersistentTopic) -> RawReader:
+        return TopicReader(topic)
+
+    def compact(self, reader: RawReader, writer: Writer, ready: Callable[[], None], *, retain_null_key: bool) -> Steps:
+        latest = Latest(retain_null_key=retain_null_key)
+        for message in each(reader, ready):
+            if message is not None:
+                latest.learn(message)
+            yield message is None
+        writer.removed = latest.removed
+        for _ in latest.learned():
+            yield False
+        for message in each(reader, ready):
+            if message is not None:
+                entry = latest.left_of(message)
+                if entry is not None:
+                    writer.write(message.position, entry)
+            yield message is None
+
+
+class Latest:
+    """Where the latest message of each key stands.
+
+    A place is one number: an int takes a third of what a tuple does.
+    """
+
+    def __init__(self, *, retain_null_key: bool) -> None:
+        self.removed = 0
+        self._retain_null_key = retain_null_key
+        self._place_of: dict[bytes, int] = {}
+        self._whole: set[int] = set()  # entries that stay as they are
+        self._batches: set[int] = set()  # those of which something may stay
+
+    def learn(self, message: RawMessage) -> None:
+        """The next entry of the topic."""
+        opened = open_entry(message.entry)
+        if opened is None:
+            self.removed += 1
+            return
+        entry = _entry(message.position)
+        if opened.messages is None:
+            self._whole.add(entry)
+            return
+        places = self._place_of
+        for found in opened.messages:
+            if found.key is None:  # S429-29
+                if self._retain_null_key:
+                    self._keep(entry, found.batch_index + 1)
+                else:
+                    self.removed += 1
+            elif found.has_value:
+                self.removed += found.key in places
+                places[found.key] = _place(entry, found)
+            else:
+                places.pop(found.key, None)
+                self.removed += 1
+
+    def learned(self) -> Iterator[None]:
+        """That was the last one: get ready, in steps."""
+        for place in self._place_of.values():
+            self._keep(place >> INDEX_BITS, place & INDEX_MASK)
+            yield
+
+    def _keep(self, entry: int, index: int) -> None:
+        (self._batches if index else self._whole).add(entry)
+
+    def left_of(self, message: RawMessage) -> bytes | None:
+        """What stays of an entry."""
+        entry = _entry(message.position)
+        if entry in self._whole:
+            return message.entry
+        opened = open_entry(message.entry) if entry in self._batches else None
+        if opened is None:
+            return None
+        stays = [found.batch_index for found in opened.messages or () if self._stays(entry, found)]
+        return opened.rewritten(stays)
+
+    def _stays(self, entry: int, message: Keyed) -> bool:
+        if message.key is None:
+            return self._retain_null_key
+        return self._place_of.get(message.key) == _place(entry, message)
+
+
+def _entry(position: Position) -> int:
+    return position.ledger_id << ENTRY_BITS | position.entry_id
+
+
+def _place(entry: int, message: Keyed) -> int:
+    return entry << INDEX_BITS | message.batch_index + 1

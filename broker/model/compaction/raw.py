@@ -1,0 +1,120 @@
+"""Raw messages: entries with their positions, as compaction reads and keeps them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from struct import Struct
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from pulsarium.broker.model.ledger.position import Position
+from pulsarium.proto.entry import strip_broker_metadata
+from pulsarium.proto.generated import PulsarApi_pb2 as pb
+
+if TYPE_CHECKING:
+    from pulsarium.broker.model.topic.persistent import PersistentTopic
+
+READ_BATCH = 100  # entries of one read
+_U32 = Struct(">I")
+
+
+class RawMessage(NamedTuple):
+    """An entry, and where it stands in its topic."""
+
+    position: Position
+    entry: bytes
+
+
+class RawReader(Protocol):
+    """Reads a topic from its first entry to the one that was the last when the reader was opened."""
+
+    @property
+    def last(self) -> Position:
+        """That last entry."""
+        ...
+
+    def read(self, ready: Callable[[], None]) -> list[RawMessage] | None:
+        """What comes next; [] at the end. None: it is being loaded, `ready()` is called when it is there."""
+        ...
+
+    def rewind(self) -> None:
+        """Begin again."""
+        ...
+
+
+class TopicReader:
+    """The raw reader of a topic: what the last compaction left of it, then the entries behind that one's horizon."""
+
+    def __init__(self, topic: PersistentTopic) -> None:
+        self.last = topic.ledger.last_confirmed
+        self._ledger = topic.ledger
+        self._compacted = topic.compaction.compacted
+        self._exposes = topic.stores.config.exposingBrokerEntryMetadataToClientEnabled
+        self.rewind()
+
+    def rewind(self) -> None:
+        self._position = Position(-1, -1)
+        self._in_compacted = self._compacted.horizon is not None
+
+    def read(self, ready: Callable[[], None]) -> list[RawMessage] | None:
+        if self._in_compacted:
+            found = self._compacted.read(self._position, READ_BATCH, ready)
+            if found is None:
+                return None
+            if found:
+                last = found[-1][0]
+                self._position = Position(last.ledger_id, last.entry_id + 1)
+                return [RawMessage(*each) for each in found]
+            assert self._compacted.horizon is not None
+            self._in_compacted, horizon = False, self._compacted.horizon
+            self._position = Position(horizon.ledger_id, horizon.entry_id + 1)
+        return self._read_topic(ready)
+
+    def _read_topic(self, ready: Callable[[], None]) -> list[RawMessage] | None:
+        start = self._ledger.next(Position(self._position.ledger_id, self._position.entry_id - 1))
+        if start > self.last:
+            return []
+        entries = self._ledger.read(start, READ_BATCH, ready)
+        if entries is None:
+            return None
+        ledger_id, first = start
+        if ledger_id == self.last.ledger_id:
+            entries = entries[: self.last.entry_id + 1 - first]
+        self._position = Position(ledger_id, first + len(entries))
+        shown = entries if self._exposes else map(strip_broker_metadata, entries)  # as Pulsar's own reader gets them
+        return [RawMessage(Position(ledger_id, number), entry) for number, entry in enumerate(shown, first)]
+
+
+def each(reader: RawReader, ready: Callable[[], None]) -> Iterator[RawMessage | None]:
+    """All messages from the first one on; None each time that something has to be waited for."""
+    reader.rewind()
+    while True:
+        found = reader.read(ready)
+        if found is None:
+            yield None
+        elif found:
+            yield from found
+        else:
+            return
+
+
+def pack(position: Position, entry: bytes) -> bytes:
+    """A raw message as a compacted ledger holds it: [u32 size][MessageIdData][u32 size][entry], big-endian."""
+    head = pb.MessageIdData(ledgerId=position.ledger_id, entryId=position.entry_id, partition=-1).SerializeToString()
+    return b"".join((_U32.pack(len(head)), head, _U32.pack(len(entry)), entry))
+
+
+def unpack(packed: bytes) -> RawMessage:
+    """The raw message again."""
+    position, start = _head(packed)
+    return RawMessage(position, packed[start:])
+
+
+def position_of(packed: bytes) -> Position:
+    """Where it stands in its topic, without looking at the rest."""
+    return _head(packed)[0]
+
+
+def _head(packed: bytes) -> tuple[Position, int]:
+    end = 4 + int(_U32.unpack_from(packed)[0])
+    message_id = pb.MessageIdData.FromString(packed[4:end])
+    return Position(message_id.ledgerId, message_id.entryId), end + 4

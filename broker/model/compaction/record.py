@@ -1,0 +1,111 @@
+"""What is kept of a topic's compaction: its cursor, which names the compacted ledger, and what has to be deleted."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pulsarium.broker.model.compaction.compacted_ledger import CompactedLedger, NothingCompacted
+from pulsarium.broker.model.ledger.ledger import Ledger
+from pulsarium.broker.model.ledger.position import Position
+from pulsarium.broker.model.stores import Stores
+
+if TYPE_CHECKING:
+    from pulsarium.broker.model.cursor.managed_cursor import ManagedCursor
+    from pulsarium.broker.model.topic.log import TopicLog
+    from pulsarium.broker.storage.interface import Done
+
+COMPACTION_CURSOR = "__compaction"
+LEDGER_PROPERTY = "CompactedTopicLedger"
+
+
+class CompactionRecord:
+    """Stays with the topic's log while the topic is unloaded.
+
+    A durable cursor names the compacted ledger and stands at the horizon, so that entries which were not compacted are
+    not trimmed. Beside it the store has the id of a ledger that the next start deletes: one that is being written, or
+    the one before once the new one is named.
+    """
+
+    def __init__(self, log: TopicLog, stores: Stores) -> None:
+        self.compacted: CompactedLedger | NothingCompacted = NothingCompacted()
+        self._log = log
+        self._stores = stores
+        self._deleted = False
+        self._undeleted: list[int] = []  # ledgers that are still in the store: the commit failed
+        cursor = self.cursor
+        if cursor is not None and LEDGER_PROPERTY in cursor.properties:
+            ledger_id = cursor.properties[LEDGER_PROPERTY]
+            self.compacted = CompactedLedger.recovered(ledger_id, cursor.mark_delete, stores)
+        left = stores.recovered(self._path)
+        if left is not None:
+            self._delete(int(left))
+
+    @property
+    def _path(self) -> str:
+        return f"/compaction/{self._log.ledger.name}"
+
+    @property
+    def cursor(self) -> ManagedCursor | None:
+        return self._log.cursors.get(COMPACTION_CURSOR)
+
+    def open_cursor(self) -> ManagedCursor:
+        """From now on nothing is trimmed that was not compacted."""
+        cursor = self.cursor
+        if cursor is None:
+            cursor = self._log.open_cursor(COMPACTION_CURSOR, self._log.ledger.first_position())
+            cursor.save()
+        return cursor
+
+    def begin(self) -> Ledger:
+        """A new ledger to write to."""
+        for ledger_id in self._undeleted:
+            self._stores.turn.delete_ledger(ledger_id)
+        self._undeleted.clear()
+        ledger = Ledger(self._stores.next_ledger_id(), self._stores.cache, self._stores.clock.now_ms())
+        self._stores.turn.store(self._path, str(ledger.id).encode())
+        return ledger
+
+    def adopt(self, ledger: Ledger, horizon: Position, done: Done) -> None:
+        """All entries of `ledger` are committed: readers see it once its name is. Persist point: the cursor."""
+        cursor, before = self.open_cursor(), self.compacted
+        mark, properties = cursor.mark_delete, cursor.properties
+
+        def adopted(error: Exception | None) -> None:
+            if error is None and self._deleted:
+                self.discard(ledger)
+            elif error is None:
+                self.compacted = CompactedLedger(ledger, horizon, self._stores)
+                if isinstance(before, CompactedLedger):
+                    self.discard(before.ledger)
+            else:
+                cursor.mark_delete, cursor.properties = mark, properties  # it will be saved again
+            done(error)
+
+        cursor.ack_cumulative(horizon)
+        cursor.properties = {LEDGER_PROPERTY: ledger.id}
+        cursor.save()
+        old = str(before.ledger.id).encode() if isinstance(before, CompactedLedger) else None
+        self._stores.turn.store(self._path, old)
+        self._stores.turn.after_commit(adopted)
+
+    def discard(self, ledger: Ledger) -> None:
+        """Nobody reads it any more, or ever will."""
+        ledger.drop()
+        self._delete(ledger.id)
+
+    def _delete(self, ledger_id: int) -> None:
+        def deleted(error: Exception | None) -> None:
+            if error is not None:
+                self._undeleted.append(ledger_id)
+
+        self._stores.turn.delete_ledger(ledger_id)
+        self._stores.turn.store(self._path, None)
+        self._stores.turn.after_commit(deleted)
+
+    def delete(self) -> None:
+        """The topic is deleted."""
+        for ledger_id in self._undeleted:
+            self._stores.turn.delete_ledger(ledger_id)
+        if isinstance(self.compacted, CompactedLedger):
+            self.discard(self.compacted.ledger)
+        self.compacted, self._deleted = NothingCompacted(), True

@@ -1,0 +1,105 @@
+"""What compaction does to one entry: which keys it holds, and the entry with only some of its messages left."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import NamedTuple
+
+from pulsarium.proto import batch
+from pulsarium.proto.compression import compress, decompress
+from pulsarium.proto.entry import build, payload_of, strip_broker_metadata, visible_metadata
+from pulsarium.proto.errors import BatchError, CompressionError
+from pulsarium.proto.generated import PulsarApi_pb2 as pb
+
+Single = tuple[pb.SingleMessageMetadata, bytes]
+
+ALONE = -1
+
+
+class Keyed(NamedTuple):
+    """A message as compaction sees it. One without a value deletes its key (S429-30)."""
+
+    batch_index: int  # ALONE: it is no part of a batch
+    key: bytes | None
+    has_value: bool
+
+
+class OpenEntry:
+    """An entry taken apart once. `messages` is None for a batch that cannot be read: it stays as it is.
+
+    What is encrypted cannot be read either, and counts as one message with the key of its metadata (S429-17).
+    """
+
+    def __init__(self, entry: bytes, metadata: pb.MessageMetadata) -> None:
+        self.entry = entry
+        self._metadata = metadata
+        self._singles: list[Single] = []
+        self.messages: list[Keyed] | None
+        if metadata.HasField("num_messages_in_batch") and not metadata.encryption_keys:
+            self.messages = self._open_batch()
+        else:
+            self.messages = [self._alone()]
+
+    def _alone(self) -> Keyed:
+        metadata = self._metadata
+        if metadata.null_value:
+            return Keyed(ALONE, _key(metadata), False)
+        has_value = metadata.uncompressed_size > 0
+        if not has_value and not metadata.HasField("uncompressed_size"):
+            has_value = bool(payload_of(self.entry))
+        return Keyed(ALONE, _key(metadata), has_value)
+
+    def _open_batch(self) -> list[Keyed] | None:
+        metadata = self._metadata
+        try:
+            payload = decompress(metadata.compression, payload_of(self.entry), metadata.uncompressed_size)
+            self._singles = batch.unpack(payload, metadata.num_messages_in_batch)
+        except (BatchError, CompressionError):
+            return None
+        return [
+            Keyed(index, _key(single), single.payload_size > 0)
+            for index, (single, _) in enumerate(self._singles)
+            if not single.compacted_out  # an earlier compaction took it away
+        ]
+
+    def rewritten(self, retained: Collection[int]) -> bytes | None:
+        """The entry with the messages at these indexes; None when that is nothing (S429-31).
+
+        A batch keeps its count. Those that are gone leave an empty message behind (X-23, S429-12); field 31 says which
+        are left (S429-15). What is no batch, or was not readable, comes as it is.
+        """
+        if not self._singles:
+            return self.entry if retained or self.messages is None else None
+        if not retained:
+            return None
+        singles = [each if index in retained else _placeholder() for index, each in enumerate(self._singles)]
+        payload = batch.pack(singles)
+        metadata = self._metadata
+        metadata.uncompressed_size = len(payload)
+        del metadata.compacted_batch_indexes[:]
+        metadata.compacted_batch_indexes.extend(sorted(retained))
+        head = self.entry[: len(self.entry) - len(strip_broker_metadata(self.entry))]
+        return head + build(metadata, compress(metadata.compression, payload))
+
+
+def open_entry(entry: bytes) -> OpenEntry | None:
+    """An entry for compaction; None when no client may see it, and so nobody misses it: a marker, say."""
+    metadata = visible_metadata(entry)
+    return None if metadata is None else OpenEntry(entry, metadata)
+
+
+def rewrite(entry: bytes, retained: Collection[int]) -> bytes | None:
+    """The entry with only these messages of its batch, as `OpenEntry.rewritten`."""
+    opened = open_entry(entry)
+    return None if opened is None else opened.rewritten(retained)
+
+
+def _placeholder() -> Single:
+    return pb.SingleMessageMetadata(compacted_out=True, payload_size=0), b""
+
+
+def _key(metadata: pb.MessageMetadata | pb.SingleMessageMetadata) -> bytes | None:
+    if not metadata.HasField("partition_key"):
+        return None
+    key: str | bytes = metadata.partition_key
+    return key if isinstance(key, bytes) else key.encode()

@@ -1,0 +1,66 @@
+"""What GET_LAST_MESSAGE_ID finds: the last message of a topic, or of what compaction left of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from pulsarium.broker.model.errors import MetadataError
+from pulsarium.broker.model.ledger.position import EARLIEST, Position
+from pulsarium.proto.entry import parse_metadata, payload_of
+from pulsarium.proto.errors import EntryError, ProtocolError
+from pulsarium.proto.last_entry import buffer_of, last_batch_index
+
+if TYPE_CHECKING:
+    from pulsarium.broker.model.topic.persistent import PersistentTopic
+
+
+class LastMessage(NamedTuple):
+    """Where a last message stands. batch_index: -1 when it is no batch; None: it is somewhere in the entry of `buffer`,
+    and the client looks for it itself (PIP-429)."""
+
+    position: Position
+    batch_index: int | None = -1
+    buffer: bytes = b""
+
+
+def last_message(topic: PersistentTopic, *, read_compacted: bool = False, as_buffer: bool = False) -> LastMessage:
+    """The last message, for a consumer that asked for read_compacted or for one that did not.
+
+    `as_buffer`: of a compacted entry its bytes are enough. BrokerServiceError if the entry cannot be read.
+    """
+    try:
+        found = _last_retained(topic, as_buffer) if read_compacted else None
+    except ProtocolError as error:
+        raise MetadataError(f"Failed to read last entry of the compacted Ledger {error}") from None
+    try:
+        return found or _last_of_all(topic)
+    except EntryError as error:
+        raise MetadataError(f"Failed to get batch size for entry {error}") from None
+
+
+def _last_of_all(topic: PersistentTopic) -> LastMessage:
+    """-1:-1 on an empty topic (S429-33)."""
+    last = topic.ledger.last_confirmed
+    if not topic.ledger.is_valid(last):  # there was none yet, or it was trimmed
+        return LastMessage(EARLIEST)
+    metadata = parse_metadata(topic.ledger.read_now(last))
+    if metadata.HasField("num_messages_in_batch"):
+        return LastMessage(last, metadata.num_messages_in_batch - 1)
+    return LastMessage(last)
+
+
+def _last_retained(topic: PersistentTopic, as_buffer: bool) -> LastMessage | None:
+    """The last message that compaction kept; None where the topic has newer ones, or was never compacted.
+
+    When nothing was kept it is -1:-1 with batch index 0, as in Pulsar.
+    """
+    compacted, last = topic.compaction.compacted, topic.ledger.last_confirmed
+    if compacted.horizon is None or (last > compacted.horizon and topic.ledger.is_valid(last)):
+        return None
+    found = compacted.last_entry()
+    if found is None:
+        return LastMessage(EARLIEST, 0)
+    position, entry = found
+    if as_buffer:
+        return LastMessage(position, None, buffer_of(entry))
+    return LastMessage(position, last_batch_index(parse_metadata(entry), payload_of(entry)))

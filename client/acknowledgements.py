@@ -1,0 +1,109 @@
+"""What of each received batch is not acknowledged, and what the broker is told (PIP-54)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from pulsarium.client.message_id import MessageId
+from pulsarium.proto.generated import PulsarApi_pb2 as pb
+
+
+class _Batch:
+    __slots__ = ("left", "size")
+
+    def __init__(self, size: int, left: Iterable[int]) -> None:
+        self.size = size
+        self.left = set(left)
+
+
+class Acknowledgements:
+    """Turns acknowledged messages into what ACK says: entries, or with batch index acks what is left of a batch."""
+
+    def __init__(self, *, batch_index_ack_enabled: bool = False) -> None:
+        self._by_index = batch_index_ack_enabled
+        self._batches: dict[tuple[int, int], _Batch] = {}
+
+    def __len__(self) -> int:
+        """Batches with something unacknowledged."""
+        return len(self._batches)
+
+    def received(self, entry: tuple[int, int], size: int, indexes: Iterable[int]) -> None:
+        """A batch came, of whose `size` messages these go to the application; again, if it is redelivered."""
+        self._batches[entry] = _Batch(size, indexes)
+
+    def individual(self, message_id: MessageId) -> pb.MessageIdData | None:
+        """Acknowledge one message, or an entry; what to tell the broker, None for nothing yet.
+
+        A message of a batch that is not known here, because its id was kept by the application or its connection was
+        lost, is acknowledged only with batch index acks; otherwise the batch comes again.
+        """
+        entry, index = message_id.entry, message_id.batch_index
+        if index < 0:
+            self._batches.pop(entry, None)
+            return _whole(message_id)
+        batch = self._batches.get(entry)
+        if batch is None:
+            batch = _Batch(message_id.batch_size, range(message_id.batch_size))
+            batch.left.discard(index)
+            known = self._by_index or batch.size == 1
+            return self._rest(message_id, batch) if known and batch.size else None
+        batch.left.discard(index)
+        if not batch.left:
+            del self._batches[entry]
+        return self._rest(message_id, batch)
+
+    def cumulative(self, message_id: MessageId) -> pb.MessageIdData:
+        """Acknowledge everything up to a message, with it.
+
+        Without batch index acks only the entries before an unfinished batch.
+        """
+        entry, index = message_id.entry, message_id.batch_index
+        for earlier in [other for other in self._batches if other < entry]:
+            del self._batches[earlier]
+        batch = self._batches.get(entry) or _Batch(message_id.batch_size, range(message_id.batch_size))
+        batch.left = {other for other in batch.left if other > index >= 0}
+        if not batch.left:
+            self._batches.pop(entry, None)
+        rest = self._rest(message_id, batch)
+        if rest is None:
+            return pb.MessageIdData(
+                ledgerId=message_id.ledger_id, entryId=(message_id.entry_id - 1) % 2**64, partition=message_id.partition
+            )
+        return rest
+
+    def forget(self, entry: tuple[int, int]) -> None:
+        """The batch will come again."""
+        self._batches.pop(entry, None)
+
+    def clear(self) -> None:
+        """Every batch will come again."""
+        self._batches.clear()
+
+    def _rest(self, message_id: MessageId, batch: _Batch) -> pb.MessageIdData | None:
+        data = _whole(message_id)
+        if batch.left:
+            if not self._by_index:
+                return None
+            data.ack_set.extend(ack_set(batch.left))
+            data.batch_size = batch.size
+        return data
+
+
+def ack_set(indexes: Iterable[int]) -> list[int]:
+    """The bits of these messages in signed 64-bit words, lowest first; no zeros at the end."""
+    bits = 0
+    for index in indexes:
+        bits |= 1 << index
+    words = []
+    while bits:
+        word = bits & (2**64 - 1)
+        words.append(word - 2**64 if word >> 63 else word)
+        bits >>= 64
+    return words
+
+
+def _whole(message_id: MessageId) -> pb.MessageIdData:
+    data = pb.MessageIdData(ledgerId=message_id.ledger_id % 2**64, entryId=message_id.entry_id % 2**64)
+    if message_id.partition >= 0:
+        data.partition = message_id.partition
+    return data

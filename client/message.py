@@ -1,0 +1,99 @@
+"""A message as the application gets it."""
+
+from __future__ import annotations
+
+from pulsarium.client.message_id import MessageId
+from pulsarium.proto.generated import PulsarApi_pb2 as pb
+
+
+class Message:
+    """A received message; methods as in the official Python client."""
+
+    __slots__ = ("_data", "_id", "_metadata", "_redelivery_count", "_single", "_topic")
+
+    def __init__(
+        self,
+        topic: str,
+        message_id: MessageId,
+        metadata: pb.MessageMetadata,
+        single: pb.SingleMessageMetadata | None,
+        data: bytes,
+        redelivery_count: int = 0,
+    ) -> None:
+        """`metadata` is the entry's; `single` that of the message where it has its own, in a batch."""
+        self._topic = topic
+        self._id = message_id
+        self._metadata = metadata
+        self._single = single
+        self._data = data
+        self._redelivery_count = redelivery_count
+
+    @property
+    def _own(self) -> pb.SingleMessageMetadata | pb.MessageMetadata:
+        return self._metadata if self._single is None else self._single
+
+    def data(self) -> bytes:
+        """What was sent."""
+        return self._data
+
+    def value(self) -> bytes:
+        """The same, as there is no schema."""
+        return self._data
+
+    def has_null_value(self) -> bool:
+        """Whether it was sent without a value, which deletes its key in a compacted topic."""
+        return self._own.null_value
+
+    def properties(self) -> dict[str, str]:
+        """The application's own properties of it."""
+        return {pair.key: pair.value for pair in self._own.properties}
+
+    def partition_key(self) -> str:
+        """The key, "" without one; in base64 where it was sent as bytes."""
+        return self._own.partition_key
+
+    def has_partition_key(self) -> bool:
+        """Whether it has a key, even an empty one."""
+        return self._own.HasField("partition_key")
+
+    def ordering_key(self) -> str:
+        """What Key_Shared orders by in place of the key, "" without one; bytes that are no UTF-8 as surrogates."""
+        return self._own.ordering_key.decode("utf-8", "surrogateescape")
+
+    def event_timestamp(self) -> int:
+        """Milliseconds since the epoch as the application said, 0 if it did not."""
+        return self._own.event_time
+
+    def publish_timestamp(self) -> int:
+        """When it was sent, in milliseconds since the epoch."""
+        return self._metadata.publish_time
+
+    def message_id(self) -> MessageId:
+        """Where it stands."""
+        return self._id
+
+    def topic_name(self) -> str:
+        """Its topic, in full."""
+        return self._topic
+
+    def redelivery_count(self) -> int:
+        """How often the broker had delivered it before, as far as it counts that: on Shared and Key_Shared."""
+        return self._redelivery_count
+
+    def producer_name(self) -> str:
+        """Who sent it."""
+        return self._metadata.producer_name
+
+    def sequence_id(self) -> int:
+        """Its number among those of its producer."""
+        single = self._single
+        if single is not None and single.HasField("sequence_id"):
+            return single.sequence_id
+        return self._metadata.sequence_id
+
+    def schema_version(self) -> bytes:
+        """The version of the schema it was sent with, b"" without one."""
+        return self._metadata.schema_version
+
+    def __repr__(self) -> str:
+        return f"<Message {self._id} of {self._topic}: {len(self._data)} bytes>"

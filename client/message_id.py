@@ -1,0 +1,71 @@
+"""Where a message stands."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from pulsarium.proto.generated import PulsarApi_pb2 as pb
+from pulsarium.proto.message_id import MessageId as WireMessageId
+
+
+@dataclass(frozen=True, order=True, slots=True)
+class MessageId:
+    """An entry of a topic, and in it a message if `batch_index` is not -1.
+
+    Ids are ordered as their messages stand in a topic. `batch_size` (0: unknown) and `first_chunk` (of a chunked
+    message, whose own id is that of its last chunk) say more about the message, but neither orders nor distinguishes.
+    """
+
+    ledger_id: int
+    entry_id: int
+    partition: int = -1
+    batch_index: int = -1
+    batch_size: int = field(default=0, compare=False)
+    first_chunk: MessageId | None = field(default=None, compare=False)
+
+    earliest: ClassVar[MessageId]
+    latest: ClassVar[MessageId]
+
+    def serialize(self) -> bytes:
+        """Bytes for an application to keep, the same as other Pulsar clients make."""
+        return self._wire().to_bytes()
+
+    @staticmethod
+    def deserialize(data: bytes) -> MessageId:
+        """Reads what any client's `serialize` gave; InvalidMessageId (a ValueError) if it is none."""
+        return MessageId.from_wire(WireMessageId.from_bytes(data))
+
+    @staticmethod
+    def from_data(data: pb.MessageIdData) -> MessageId:
+        """Of an id in a command."""
+        return MessageId.from_wire(WireMessageId.from_data(data))
+
+    def to_data(self) -> pb.MessageIdData:
+        """For a command."""
+        return self._wire().to_data()
+
+    @staticmethod
+    def from_wire(wire: WireMessageId) -> MessageId:
+        """Of the same thing without an order."""
+        first = None if wire.first_chunk is None else MessageId.from_wire(wire.first_chunk)
+        return MessageId(wire.ledger_id, wire.entry_id, wire.partition, wire.batch_index, wire.batch_size, first)
+
+    def _wire(self) -> WireMessageId:
+        first = None if self.first_chunk is None else self.first_chunk._wire()
+        return WireMessageId(
+            self.ledger_id, self.entry_id, self.partition, self.batch_index, self.batch_size, first_chunk=first
+        )
+
+    @property
+    def entry(self) -> tuple[int, int]:
+        """The entry alone: its ledger's id, and its own in there."""
+        return self.ledger_id, self.entry_id
+
+    def __str__(self) -> str:
+        """`(ledger,entry,partition,batch index)`, as the official Python client prints it."""
+        return f"({self.ledger_id},{self.entry_id},{self.partition},{self.batch_index})"
+
+
+MessageId.earliest = MessageId(-1, -1)
+MessageId.latest = MessageId(2**63 - 1, 2**63 - 1)

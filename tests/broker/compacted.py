@@ -1,0 +1,67 @@
+"""A compacted topic that tests fill by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, cast
+
+from pulsarium.broker.model.ledger.position import Position
+from pulsarium.broker.model.topic.persistent import PersistentTopic
+from pulsarium.proto import batch
+from pulsarium.proto.generated import PulsarApi_pb2 as pb
+from pulsarium.proto.topic_name import TopicName
+from tests.broker.wire import TOPIC, Bed, plain
+
+
+class Retained:
+    """Entries that were kept, at their positions. While `loading` none is there."""
+
+    def __init__(self, horizon: Position, entries: Mapping[Position, bytes]) -> None:
+        self.horizon: Position | None = horizon
+        self.entries = sorted(entries.items())
+        self.loading = False
+        self._waiting: list[Callable[[], None]] = []
+
+    def read(self, start: Position, limit: int, ready: Callable[[], None]) -> list[tuple[Position, bytes]] | None:
+        if self.loading:
+            self._waiting.append(ready)
+            return None
+        return [each for each in self.entries if each[0] >= start][:limit]
+
+    def last_entry(self) -> tuple[Position, bytes] | None:
+        return self.entries[-1] if self.entries else None
+
+    def loaded(self) -> None:
+        self.loading = False
+        waiting, self._waiting = self._waiting, []
+        for ready in waiting:
+            ready()
+
+
+def topic_of(bed: Bed, name: str = TOPIC) -> PersistentTopic:
+    topic = bed.broker.topics.find(TopicName.parse(name))
+    assert isinstance(topic, PersistentTopic)
+    return topic
+
+
+def compacted(topic: PersistentTopic, retained: Retained) -> Retained:
+    """Let a topic look as if compaction had left this of it."""
+    cast(Any, topic.log.compaction).compacted = retained
+    return retained
+
+
+def trim(topic: PersistentTopic) -> None:
+    """Let go of all entries that there are: the next come in a ledger of their own."""
+    topic.ledger.reopen()
+    topic.ledger.truncate(list(topic.ledger.ledgers.values())[:-1], topic.ledgers_going)
+
+
+def compacted_batch(*kept: bytes | None, **metadata: Any) -> bytes:
+    """A batch as compaction writes it again; None: a message that was not kept."""
+    packed = batch.pack(
+        (pb.SingleMessageMetadata(payload_size=0, compacted_out=True), b"")
+        if payload is None
+        else (pb.SingleMessageMetadata(payload_size=0, partition_key="k"), payload)
+        for payload in kept
+    )
+    return plain(packed, **{"num_messages_in_batch": len(kept), "uncompressed_size": len(packed), **metadata})

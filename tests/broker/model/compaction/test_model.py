@@ -1,0 +1,118 @@
+"""Whatever is published in whatever form, compaction leaves what a dict would."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from pulsarium.broker.model.ledger.position import Position
+from pulsarium.proto.generated import PulsarApi_pb2 as pb
+from tests.broker.conftest import run_without_waiting
+from tests.broker.held import HeldStorage
+from tests.broker.model.compaction.test_compaction import broker_on, publish, topic_of
+from tests.broker.model.compaction.topics import Found, Single, compact, compacted_entries, keyed_batch, messages_in
+from tests.broker.wire import plain
+
+KINDS = (pb.NONE, pb.LZ4, pb.ZLIB, pb.ZSTD, pb.SNAPPY)
+ENCRYPTED = [pb.EncryptionKeys(key="x", value=b"y")]
+
+singles = st.tuples(st.sampled_from([None, "a", "b", "c", "\u00e9"]), st.sampled_from([b"", b"1", b"2" * 50]))
+
+
+@dataclass(frozen=True)
+class Sent:
+    """An entry: a batch, or one message; or a marker, or something that nobody can read."""
+
+    messages: tuple[Single, ...]
+    is_batch: bool = False
+    compression: pb.CompressionType = pb.NONE
+    encrypted: bool = False
+    strange: bytes | None = None
+
+    @property
+    def entry(self) -> bytes:
+        if self.strange is not None:
+            return self.strange
+        keys = ENCRYPTED if self.encrypted else []
+        key, value = self.messages[0]
+        own: dict[str, Any] = {} if key is None else {"partition_key": key}
+        if self.is_batch:
+            own = own if self.encrypted else {}  # only then somebody looks at it
+            return keyed_batch(*self.messages, compression=self.compression, encryption_keys=keys, **own)
+        return plain(value, encryption_keys=keys, null_value=not value, **own)
+
+
+sent = st.one_of(
+    st.builds(Sent, st.tuples(singles), encrypted=st.booleans()),
+    st.builds(
+        Sent,
+        st.lists(singles, min_size=1, max_size=5).map(tuple),
+        is_batch=st.just(True),
+        compression=st.sampled_from(KINDS),
+        encrypted=st.booleans(),
+    ),
+    st.builds(Sent, st.just(()), strange=st.sampled_from([plain(b"", marker_type=1), b"\x0e\x01garbage", b""])),
+)
+
+
+@dataclass
+class Model:
+    """What should be left: the latest of each key by its position and index, beside those without one."""
+
+    retain_null_key: bool
+    latest: dict[str, Found] = field(default_factory=dict)
+    keyless: list[Found] = field(default_factory=list)
+
+    def take(self, position: Position, entry: Sent) -> None:
+        if entry.strange is not None:
+            return
+        if entry.encrypted or not entry.is_batch:
+            key, value = entry.messages[0]
+            shown = entry.entry
+            self._put(position, -1, key, messages_in([(position, shown)])[0][3] if entry.is_batch else value)
+        else:
+            for index, (key, value) in enumerate(entry.messages):
+                self._put(position, index, key, value)
+
+    def _put(self, position: Position, index: int, key: str | None, value: bytes) -> None:
+        if key is None:
+            self.keyless += [(position, index, key, value)] if self.retain_null_key else []
+        elif value:
+            self.latest[key] = (position, index, key, value)
+        else:
+            self.latest.pop(key, None)
+
+    def left(self) -> list[Found]:
+        return sorted([*self.keyless, *self.latest.values()], key=lambda found: found[:2])
+
+
+@pytest.mark.req("B-32", "S429-11", "S429-15", "S429-17", "S429-29", "S429-30", "S429-31")
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.lists(sent, max_size=8), min_size=1, max_size=3), st.booleans(), st.booleans())
+@example([[Sent((("a", b"1"), (None, b"2"), ("a", b"")), is_batch=True)], [Sent((("b", b"1"),))]], True, True)
+def test_it_leaves_what_a_dict_would(rounds: list[list[Sent]], retain_null_key: bool, restarts: bool) -> None:
+    """Each round is published and compacted, with a restart before it or not."""
+    model = Model(retain_null_key)
+
+    async def play() -> None:
+        storage = HeldStorage()
+        left = list(rounds)
+        while left:
+            async with broker_on(storage, topicCompactionRetainNullKey=retain_null_key) as broker:
+                for _ in range(1 if restarts else len(left)):
+                    entries = left.pop(0)
+                    for position, entry in zip(
+                        publish(broker, *(each.entry for each in entries)), entries, strict=True
+                    ):
+                        model.take(position, entry)
+                    await compact(topic_of(broker))
+                    compacted = topic_of(broker).compaction.compacted
+                    while compacted.read(Position(-1, -1), 1, lambda: None) is None:
+                        pass
+                    assert messages_in(compacted_entries(topic_of(broker))) == model.left()
+
+    run_without_waiting(play)

@@ -1,0 +1,81 @@
+"""Another engine, found by its entry point."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from importlib.metadata import EntryPoint
+from typing import Any
+
+import pytest
+
+from pulsarium.broker.model.compaction import service
+from pulsarium.broker.model.compaction.compactor import TwoPhaseCompactor, Writer
+from pulsarium.broker.model.compaction.raw import RawReader, each
+from pulsarium.broker.model.ledger.position import EARLIEST
+from pulsarium.proto.entry import build, parse_metadata
+from pulsarium.proto.generated import PulsarApi_pb2 as pb
+from tests.broker.model.compaction.test_compaction import publish, single, topic_of
+from tests.broker.model.compaction.topics import compact, compacted_entries
+from tests.broker.wire import Bed
+
+
+class Columns(TwoPhaseCompactor):
+    """Writes one entry of its own form, where the last one stood: no SingleMessageMetadata in it."""
+
+    def compact(
+        self, reader: RawReader, writer: Writer, ready: Callable[[], None], *, retain_null_key: bool
+    ) -> Iterator[bool]:
+        keys: dict[str, int] = {}
+        last = EARLIEST
+        for count, message in enumerate(each(reader, ready)):
+            if message is not None:
+                keys[parse_metadata(message.entry).partition_key] = count
+                last = message.position
+            yield message is None
+        metadata = pb.MessageMetadata(producer_name="columns", sequence_id=0, publish_time=1)
+        metadata.properties.add(key="retained", value=",".join(map(str, keys.values())))
+        writer.write(last, build(metadata, b"in columns"))
+
+
+@pytest.fixture
+def installed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    def entry_points(*, group: str) -> list[EntryPoint]:
+        assert group == service.GROUP
+        return [EntryPoint("columns", f"{__name__}:Columns", group)]
+
+    monkeypatch.setattr(service, "entry_points", entry_points)
+    service.compactor.cache_clear()
+    yield
+    service.compactor.cache_clear()
+
+
+async def test_an_installed_engine_writes_what_it_likes(installed: None, bed: Bed) -> None:
+    topic = topic_of(bed.broker)
+    positions = publish(bed.broker, single("a", b"1"), single("b", b"1"), single("a", b"2"))
+    await compact(topic)
+    ((position, entry),) = compacted_entries(topic)
+    assert position == positions[-1]
+    assert [each.value for each in parse_metadata(entry).properties] == ["2,1"]
+    assert entry.endswith(b"in columns")
+    assert topic.compaction.compacted.horizon == positions[-1]
+
+
+async def test_one_that_cannot_be_loaded(monkeypatch: pytest.MonkeyPatch, bed: Bed) -> None:
+    found = [EntryPoint("broken", "no.such.module:Engine", service.GROUP)]
+    monkeypatch.setattr(service, "entry_points", lambda *, group: found)
+    service.compactor.cache_clear()
+    topic = topic_of(bed.broker)
+    publish(bed.broker, single("a", b"1"))
+    compaction = await compact(topic)
+    assert (compaction.status, compaction.error) == ("ERROR", "No module named 'no'")
+    monkeypatch.undo()
+    await compact(topic)
+    assert compaction.status == "SUCCESS"
+
+
+def test_without_one_it_is_ours(monkeypatch: pytest.MonkeyPatch) -> None:
+    nothing: Any = []
+    monkeypatch.setattr(service, "entry_points", lambda *, group: nothing)
+    service.compactor.cache_clear()
+    assert isinstance(service.compactor(), TwoPhaseCompactor)
+    service.compactor.cache_clear()

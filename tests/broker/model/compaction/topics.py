@@ -1,0 +1,70 @@
+"""Topics to compact, and what compaction should leave of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import trio
+
+from pulsarium.broker.model.compaction.compaction import Compaction
+from pulsarium.broker.model.ledger.position import Position
+from pulsarium.broker.model.topic.persistent import PersistentTopic
+from pulsarium.proto import batch
+from pulsarium.proto.compression import compress, decompress
+from pulsarium.proto.entry import parse_metadata, payload_of
+from pulsarium.proto.generated import PulsarApi_pb2 as pb
+from tests.broker.wire import plain
+
+MOST_SLEEPS = 5000
+
+Single = tuple[str | None, bytes]  # key and value
+Found = tuple[Position, int, str | None, bytes]  # where, the index in its batch (-1: none), key, value
+
+
+def keyed_batch(*messages: Single, compression: pb.CompressionType = pb.NONE, **metadata: Any) -> bytes:
+    """The entry of a batch."""
+    packed = batch.pack([(pb.SingleMessageMetadata(partition_key=key), value) for key, value in messages])
+    fields = {"num_messages_in_batch": len(messages), "compression": compression, **metadata}
+    return plain(compress(compression, packed), uncompressed_size=len(packed), **fields)
+
+
+async def compact(topic: PersistentTopic) -> Compaction:
+    """Compact, and wait for the end."""
+    topic.compaction.trigger()
+    for _ in range(MOST_SLEEPS):
+        if topic.compaction.status != "RUNNING":
+            return topic.compaction
+        await trio.sleep(0.01)
+    raise AssertionError("it does not end")
+
+
+def compacted_entries(topic: PersistentTopic, limit: int = 3) -> list[tuple[Position, bytes]]:
+    """All retained entries, read as a consumer does."""
+    entries: list[tuple[Position, bytes]] = []
+    start = Position(-1, -1)
+    while found := topic.compaction.compacted.read(start, limit, lambda: None):
+        entries += found
+        start = Position(found[-1][0].ledger_id, found[-1][0].entry_id + 1)
+    assert found is not None, "not in memory"
+    return entries
+
+
+def messages_in(entries: Iterable[tuple[Position, bytes]]) -> list[Found]:
+    """The messages of entries, without those that compaction took away."""
+    found: list[Found] = []
+    for position, entry in entries:
+        metadata = parse_metadata(entry)
+        if not metadata.HasField("num_messages_in_batch") or metadata.encryption_keys:
+            found.append((position, -1, key_of(metadata), payload_of(entry)))
+            continue
+        payload = decompress(metadata.compression, payload_of(entry), metadata.uncompressed_size)
+        singles = batch.unpack(payload, metadata.num_messages_in_batch)
+        left = [index for index, (single, _) in enumerate(singles) if not single.compacted_out]
+        assert left == list(metadata.compacted_batch_indexes)
+        found += [(position, index, key_of(singles[index][0]), singles[index][1]) for index in left]
+    return found
+
+
+def key_of(metadata: pb.MessageMetadata | pb.SingleMessageMetadata) -> str | None:
+    return metadata.partition_key if metadata.HasField("partition_key") else None

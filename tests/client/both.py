@@ -1,0 +1,47 @@
+"""Tests that run under trio and asyncio, on a clock that does not wait where the loop lets it be chosen."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeAlias
+
+import anyio
+import pytest
+from trio.testing import MockClock
+
+AsyncTest: TypeAlias = Callable[..., Coroutine[Any, Any, None]]
+
+SECONDS = 20.0  # of real time, after which a test is stuck
+
+
+def run_on(backend: str, test: AsyncTest, *arguments: Any, jump: bool = False) -> None:
+    """Run a coroutine function under one loop; `jump`: under trio time passes when nothing else happens."""
+
+    async def limited() -> None:
+        with anyio.fail_after(SECONDS if not jump else 1e6):
+            await test(*arguments)
+
+    options = {"clock": MockClock(autojump_threshold=0)} if jump and backend == "trio" else {}
+    anyio.run(limited, backend=backend, backend_options=options)
+
+
+def on_both(test: AsyncTest) -> Callable[..., None]:
+    """Makes an async test two plain ones, so that neither pytest-trio nor anyio's plugin takes it for its own."""
+
+    def plain(backend: str, **arguments: Any) -> None:
+        async def call() -> None:
+            await test(**arguments)
+
+        run_on(backend, call)
+
+    signature = inspect.signature(test)
+    backend = inspect.Parameter("backend", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    plain.__signature__ = signature.replace(parameters=[backend, *signature.parameters.values()])  # type: ignore[attr-defined]
+    plain.__name__ = test.__name__
+    plain.__doc__ = test.__doc__
+    plain.__module__ = test.__module__
+    marked: Callable[..., None] = pytest.mark.parametrize("backend", ["trio", "asyncio"])(plain)
+    for mark in getattr(test, "pytestmark", []):
+        marked = pytest.MarkDecorator(mark, _ispytest=True)(marked)
+    return marked

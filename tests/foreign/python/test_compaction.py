@@ -1,0 +1,181 @@
+"""Compacted topics, as the official client saw them at a broker of Pulsar 4.2.4 (GetLastMessageId and compaction)."""
+
+from __future__ import annotations
+
+import time
+from typing import Any, NamedTuple, TypeAlias
+
+import pulsar
+import pytest
+
+from ..admin import Admin
+from ..deadline import eventually
+from .traffic import QUIET_MS, SECONDS, position, receive
+
+Place: TypeAlias = tuple[int, int]  # entry and batch index
+Got: TypeAlias = tuple[Place, str, bytes]  # with key and message
+
+EARLIEST = pulsar.InitialPosition.Earliest
+NOTHING_LEFT = (-1, 0)
+
+
+class Script(NamedTuple):
+    """Batches of (key, message); and what `read_compacted` finds of them."""
+
+    batched: bool
+    entries: list[list[tuple[str, bytes]]]
+    last: Place
+    got: list[Got]
+
+    def everything(self) -> list[Got]:
+        return [
+            ((entry, index if self.batched else -1), key, message)
+            for entry, batch in enumerate(self.entries)
+            for index, (key, message) in enumerate(batch)
+        ]
+
+
+SCRIPTS = {
+    "cpA": Script(
+        True,
+        [[("k1", b"a"), ("k2", b"b")], [("k1", b"c"), ("k3", b"d"), ("k3", b"")]],
+        (1, 0),
+        [
+            ((0, 0), "", b""),
+            ((0, 1), "k2", b"b"),
+            ((1, 0), "k1", b"c"),
+            ((1, 1), "", b""),
+            ((1, 2), "", b""),
+        ],
+    ),
+    "cpB": Script(
+        True,
+        [[("k1", b"a"), ("k2", b"b")], [("k3", b"d"), ("k3", b"")]],
+        (0, 1),
+        [((0, 0), "k1", b"a"), ((0, 1), "k2", b"b")],
+    ),
+    "cpC": Script(False, [[("k1", b"a")], [("k2", b"b")], [("k1", b"")]], (1, -1), [((1, -1), "k2", b"b")]),
+    "cpD": Script(False, [[("k1", b"a")], [("k1", b"")]], NOTHING_LEFT, []),
+    "cpE": Script(True, [[("k1", b"a"), ("k1", b"")]], NOTHING_LEFT, []),
+    "cpF": Script(
+        True,
+        [[("k1", b"a"), ("k2", b"b")], [("k1", b"c"), ("k1", b"d")]],
+        (1, 1),
+        [
+            ((0, 0), "", b""),
+            ((0, 1), "k2", b"b"),
+            ((1, 0), "", b""),
+            ((1, 1), "k1", b"d"),
+        ],
+    ),
+}
+
+
+def publish(client: Any, topic: str, script: Script) -> None:
+    producer = client.create_producer(topic, batching_enabled=script.batched, batching_max_publish_delay_ms=10_000)
+    for batch in script.entries:
+        for key, message in batch:
+            producer.send_async(message, lambda result, message_id: None, partition_key=key)
+        producer.flush()
+    producer.close()
+
+
+def compact(admin: Admin, topic: str) -> None:
+    admin.compact(topic)
+    eventually(lambda: admin.compaction(topic)["status"] == "SUCCESS", what="a compaction")
+
+
+def place_of(message_id: Any) -> Place:
+    _, entry_id, _, batch_index = position(message_id)
+    return entry_id, batch_index
+
+
+def read_all(reader: Any) -> list[Place]:
+    """Until nothing comes any more, whatever `has_message_available` says."""
+    places = []
+    while True:
+        try:
+            places.append(place_of(reader.read_next(timeout_millis=QUIET_MS).message_id()))
+        except pulsar.Timeout:
+            return places
+
+
+@pytest.fixture(params=SCRIPTS)
+def script(request: pytest.FixtureRequest, client: Any, admin: Admin, topic: str) -> Script:
+    """Published and compacted."""
+    script = SCRIPTS[request.param]
+    publish(client, topic, script)
+    compact(admin, topic)
+    return script
+
+
+@pytest.mark.req("S429-09", "S429-13", "S429-16")
+@pytest.mark.parametrize("read_compacted", [False, True])
+def test_a_consumer(client: Any, topic: str, script: Script, read_compacted: bool) -> None:
+    expected = script.got if read_compacted else script.everything()
+    consumer = client.subscribe(topic, "s", initial_position=EARLIEST, is_read_compacted=read_compacted)
+    last = place_of(consumer.get_last_message_id())
+    assert last == (script.last if read_compacted else expected[-1][0])
+    messages = receive(consumer, len(expected))
+    assert [(place_of(m.message_id()), m.partition_key(), m.data()) for m in messages] == expected
+    with pytest.raises(pulsar.Timeout):
+        consumer.receive(timeout_millis=QUIET_MS)
+
+
+@pytest.mark.parametrize("read_compacted", [False, True])
+def test_a_reader(client: Any, topic: str, script: Script, read_compacted: bool) -> None:
+    expected = script.got if read_compacted else script.everything()
+    reader = client.create_reader(topic, pulsar.MessageId.earliest, is_read_compacted=read_compacted)
+    assert read_all(reader) == [place for place, _, _ in expected]
+    assert not reader.has_message_available()
+
+
+@pytest.mark.req("S429-14")
+@pytest.mark.parametrize("read_compacted", [False, True])
+def test_a_reader_that_asks_whether_there_is_more(
+    client: Any, topic: str, script: Script, read_compacted: bool
+) -> None:
+    """It ends. What is compacted out behind the last message is read where the client has it already."""
+    expected = [place for place, _, _ in (script.got if read_compacted else script.everything())]
+    wanted = [place for place in expected if place <= script.last] if read_compacted else expected
+    reader = client.create_reader(topic, pulsar.MessageId.earliest, is_read_compacted=read_compacted)
+    places = []
+    end = time.monotonic() + SECONDS
+    while reader.has_message_available():
+        assert time.monotonic() < end
+        places.append(place_of(reader.read_next(timeout_millis=int(SECONDS * 1000)).message_id()))
+    assert places == expected[: max(len(places), len(wanted))]
+
+
+def test_a_reader_goes_on_behind_the_horizon(client: Any, admin: Admin, topic: str) -> None:
+    publish(client, topic, SCRIPTS["cpC"])
+    compact(admin, topic)
+    reader = client.create_reader(topic, pulsar.MessageId.earliest, is_read_compacted=True)
+    assert read_all(reader) == [(1, -1)]
+    client.create_producer(topic).send(b"new", partition_key="k1")
+    assert reader.has_message_available()
+    assert reader.read_next(timeout_millis=int(SECONDS * 1000)).data() == b"new"
+    assert not reader.has_message_available()
+    reader.seek(pulsar.MessageId.earliest)
+    assert read_all(reader) == [(1, -1), (3, -1)]
+
+
+def test_a_subscription_comes_back(client: Any, admin: Admin, topic: str) -> None:
+    """What was acknowledged of the retained messages does not come again, also after the topic was unloaded."""
+    script = Script(False, [[(f"k{number % 4}", b"%d" % number)] for number in range(10)], (9, -1), [])
+    publish(client, topic, script)
+    compact(admin, topic)
+    consumer = client.subscribe(topic, "s", initial_position=EARLIEST, is_read_compacted=True)
+    messages = receive(consumer, 4)
+    assert [message.data() for message in messages] == [b"6", b"7", b"8", b"9"]
+    consumer.acknowledge(messages[1])
+    consumer.close()
+    admin.unload(topic)
+    consumer = client.subscribe(topic, "s", initial_position=EARLIEST, is_read_compacted=True)
+    messages = receive(consumer, 3)
+    assert [message.data() for message in messages] == [b"6", b"8", b"9"]
+    consumer.acknowledge_cumulative(messages[1])
+    consumer.close()
+    consumer = client.subscribe(topic, "s", initial_position=EARLIEST, is_read_compacted=True)
+    assert [message.data() for message in receive(consumer, 1)] == [b"9"]
+    assert admin.backlog(topic, "s") == 1

@@ -1,0 +1,139 @@
+"""Our own readers and consumers on compacted topics that the official client wrote (PIP-429): by v22 and by v21."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pulsar
+import pytest
+
+from pulsarium.client import InitialPosition, LastEntry, MessageId, Reader, connect
+from pulsarium.client.last_entry import DefaultPayloadToMessageIdConverter
+from tests.client.both import on_both
+
+from .admin import Admin
+from .broker_process import Address, given_address
+from .deadline import eventually
+from .python.test_compaction import SCRIPTS
+
+Earliest = InitialPosition.Earliest
+
+
+@pytest.fixture
+def official(broker: Address) -> Iterator[pulsar.Client]:
+    client = pulsar.Client(broker.service_url, operation_timeout_seconds=15)
+    yield client
+    client.close()
+
+
+def write(
+    official: pulsar.Client,
+    topic: str,
+    entries: list[list[tuple[str, bytes]]],
+    compression: pulsar.CompressionType = pulsar.CompressionType.NONE,
+    batched: bool = True,
+) -> None:
+    producer = official.create_producer(
+        topic, batching_enabled=batched, batching_max_publish_delay_ms=10_000, compression_type=compression
+    )
+    for entry in entries:
+        for key, content in entry:
+            producer.send_async(content, None, partition_key=key)
+        producer.flush()
+    producer.close()
+
+
+def compact(admin: Admin, topic: str) -> None:
+    admin.compact(topic)
+    eventually(lambda: admin.compaction(topic)["status"] == "SUCCESS", what="the compaction")
+
+
+class Counting(DefaultPayloadToMessageIdConverter):
+    """Notes that the broker left the work to us."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+    def convert(self, last_entry: LastEntry) -> MessageId:
+        self.calls += 1
+        return super().convert(last_entry)
+
+
+async def all_of(reader: Reader) -> list[tuple[str, bytes]]:
+    found = []
+    while await reader.has_message_available():
+        message = await reader.read_next()
+        found.append((message.partition_key(), message.data()))
+    return found
+
+
+@pytest.mark.req("S429-08", "S429-10", "S429-13", "S429-14")
+@pytest.mark.parametrize("version", [21, 22])
+@on_both
+async def test_the_example_of_the_pip(
+    broker: Address, admin: Admin, official: pulsar.Client, topic: str, version: int
+) -> None:
+    example = [("k0", b"v0"), ("k0", b"v1"), ("k1", b"v0"), ("k1", b"")]
+    write(official, topic, [example], pulsar.CompressionType.LZ4)
+    compact(admin, topic)
+    counting = Counting()
+    async with connect(broker.service_url, max_protocol_version=version) as client:
+        async with client.create_reader(
+            topic, MessageId.earliest, read_compacted=True, payload_to_message_id_converter=counting
+        ) as reader:
+            assert await all_of(reader) == [("k0", b"v1")]
+            (last,) = await reader.get_last_message_ids()
+            assert (last.entry_id, last.batch_index) == (0, 1)
+        async with client.create_reader(topic, MessageId.earliest) as reader:
+            assert await all_of(reader) == example
+            (last,) = await reader.get_last_message_ids()
+            assert last.batch_index == 3
+    if given_address() is None:  # no other broker has v22
+        assert bool(counting.calls) == (version == 22)
+
+
+@pytest.mark.req("S429-14")
+@pytest.mark.parametrize("version", [21, 22])
+@pytest.mark.parametrize("name", SCRIPTS)
+@on_both
+async def test_what_a_real_broker_was_seen_to_keep(
+    broker: Address, admin: Admin, official: pulsar.Client, topic: str, name: str, version: int
+) -> None:
+    """The recorded scripts: what is compacted out, which the official client shows as empty, is not delivered."""
+    script = SCRIPTS[name]
+    write(official, topic, script.entries, batched=script.batched)
+    compact(admin, topic)
+    kept = [(key, content) for _, key, content in script.got if key]
+    async with connect(broker.service_url, max_protocol_version=version) as client:
+        async with client.create_reader(topic, MessageId.earliest, read_compacted=True) as reader:
+            assert await all_of(reader) == kept
+            (last,) = await reader.get_last_message_ids()
+            assert (last.entry_id, last.batch_index) == script.last
+        async with client.subscribe(topic, "s", initial_position=Earliest, read_compacted=True) as consumer:
+            assert await consumer.get_last_message_ids() == [last]
+            for expected in kept:
+                message = await consumer.receive()
+                assert (message.partition_key(), message.data()) == expected
+                await consumer.acknowledge(message)
+
+
+@pytest.mark.req("S429-05", "S429-14")
+@pytest.mark.parametrize("version", [21, 22])
+@on_both
+async def test_a_message_newer_than_the_horizon(
+    broker: Address, admin: Admin, official: pulsar.Client, topic: str, version: int
+) -> None:
+    write(official, topic, [[("k0", b"1"), ("k0", b"2")]])
+    compact(admin, topic)
+    write(official, topic, [[("k0", b"3"), ("k1", b"4")]])
+    counting = Counting()
+    async with (
+        connect(broker.service_url, max_protocol_version=version) as client,
+        client.create_reader(
+            topic, MessageId.earliest, read_compacted=True, payload_to_message_id_converter=counting
+        ) as reader,
+    ):
+        (last,) = await reader.get_last_message_ids()
+        assert last.batch_index == 1
+        assert await all_of(reader) == [("k0", b"2"), ("k0", b"3"), ("k1", b"4")]
+        assert counting.calls == 0
