@@ -40,6 +40,11 @@ class Address:
         return urlsplit(self.admin_url).port or 0
 
 
+def is_pulsarium() -> bool:
+    """Whether the tests talk to our broker, and not to another that somebody gave them."""
+    return given_address() is None and not os.environ.get(COMMAND)
+
+
 def given_address() -> Address | None:
     """The running broker that the environment names, if it does."""
     given = os.environ.get(ADDRESS)

@@ -7,9 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from pulsarium.proto.entry import parse_metadata
+from pulsarium.proto.generated.PulsarApi_pb2 import LZ4
+
 from .broker_process import COMMAND, Address, given_address
 from .key_order import KEYED_MESSAGES, STEPS, assert_ordered_by_key, events, seeds
 from .lines import LineProgram
+from .raw import RawConsumer
 from .scenario import MESSAGES, Combination, matrix, on_each_subscription
 from .toolchains import JAVA, require
 
@@ -48,6 +52,9 @@ SLOW = {*SUBSCRIBING} - {"batch-index-cumulative", "dead-letter-batch", "dedupli
 """Left to the heavy suite: the Python tests look at the same every day."""
 
 ON_SHARED_TYPES = {"batch-index": "S54-12", "delayed": "B-21"}
+
+COMPACTED = {"compacted-batch": ("S429-10", "S429-13", "S429-14"), "compacted-encrypted": ("S429-14", "S429-17")}
+"""Scenario -> the rows it proves."""
 
 AROUND_A_RESTART = ("batches-acknowledge", "batches-publish", "batches-rest")
 """Steps of test_kept.py."""
@@ -173,6 +180,18 @@ def test_on_shared_types(java: LineProgram, topic: str, scenario: str, subscript
     java.run(scenario, topic=topic, subscription=subscription)
 
 
+@pytest.mark.parametrize(
+    "scenario", [pytest.param(scenario, marks=pytest.mark.req(*rows)) for scenario, rows in COMPACTED.items()]
+)
+def test_compacted(java: LineProgram, broker: Address, topic: str, scenario: str) -> None:
+    """The example of PIP-429."""
+    java.run(scenario, topic=topic)
+    with RawConsumer(broker, topic, "raw") as consumer:
+        metadata = parse_metadata(consumer.entries(1)[0])
+    assert (metadata.compression, metadata.num_messages_in_batch) == (LZ4, 4)
+    assert bool(metadata.encryption_keys) == (scenario == "compacted-encrypted")
+
+
 @pytest.mark.parametrize(("seed", "batched"), seeds("1-batched"))
 @pytest.mark.req("B-11")
 def test_order_is_kept_while_consumers_come_and_go(java: LineProgram, topic: str, seed: int, batched: bool) -> None:
@@ -196,6 +215,7 @@ def test_no_scenario_is_left_out(java: LineProgram) -> None:
         *ON_EXCLUSIVE_AND_FAILOVER,
         *SUBSCRIBING,
         *ON_SHARED_TYPES,
+        *COMPACTED,
         *AROUND_A_RESTART,
         *OF_ENCRYPTION,
     }

@@ -75,6 +75,15 @@ record Context(PulsarClient client, String serviceUrl, String adminUrl, JsonObje
         return admin("GET", path(topic) + "/stats", "");
     }
 
+    void compact(String topic) throws Exception {
+        admin("PUT", path(topic) + "/compaction", "");
+    }
+
+    /** The state of the last compaction, as JSON. */
+    String compaction(String topic) throws Exception {
+        return admin("GET", path(topic) + "/compaction", "");
+    }
+
     /** Sets a policy of the scenario's own namespace; `value` is JSON. */
     void policy(String name, String value) throws Exception {
         admin("POST", "/admin/v2/namespaces/" + text("namespace") + "/" + name, value);

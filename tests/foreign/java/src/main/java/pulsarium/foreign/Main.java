@@ -54,6 +54,7 @@ public final class Main {
         Later.register(all);
         Deduplication.register(all);
         Encryption.register(all);
+        Compacted.register(all);
         Limits.register(all);
         Messages.register(all);
         Schemas.register(all);
