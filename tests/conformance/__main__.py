@@ -17,8 +17,9 @@ from .replay import PROTO, NewBroker, Replay, Verdict
 ABOUT = """\
 Replays the scenarios that were recorded on a real broker (tests/transcripts) against fresh `pulsarium serve`
 processes that have the recorded broker's settings, and compares what was said, frame by frame. Times, ledger ids,
-ports, generated names and the wording of errors are masked. What differs is played a second time, alone, and that
-counts: a busy machine may not grant a broker the time that a scenario gives it.
+ports, generated names and the wording of errors are masked. What differs is played again, alone, up to
+seven times: a busy machine may not grant a broker the time that a scenario gives it, and where two connections write in
+the same instant either may be served first.
 
   scripts/conformance                   the scenarios that must be equal now (tests/transcripts/scenarios.toml)
   scripts/conformance 37 057-059 seek   by number, range or a part of the name; -v shows the differences
