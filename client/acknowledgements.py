@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from pulsarium.client.message_id import MessageId
+from pulsarium.proto.ack_set import words_of
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
 
@@ -90,16 +91,11 @@ class Acknowledgements:
 
 
 def ack_set(indexes: Iterable[int]) -> list[int]:
-    """The bits of these messages in signed 64-bit words, lowest first; no zeros at the end."""
+    """The bits of these messages, as they go over the wire."""
     bits = 0
     for index in indexes:
         bits |= 1 << index
-    words = []
-    while bits:
-        word = bits & (2**64 - 1)
-        words.append(word - 2**64 if word >> 63 else word)
-        bits >>= 64
-    return words
+    return words_of(bits)
 
 
 def _whole(message_id: MessageId) -> pb.MessageIdData:

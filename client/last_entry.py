@@ -12,7 +12,7 @@ from pulsarium.client.payload import Decoder
 from pulsarium.proto.entry import split
 from pulsarium.proto.errors import BatchError, EntryError
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
-from pulsarium.proto.last_entry import last_kept
+from pulsarium.proto.last_entry import known_batch_index, last_kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class DefaultPayloadToMessageIdConverter:
     def convert(self, last_entry: LastEntry) -> MessageId:
         """The last message that is not compacted out; InvalidMessage if there is none, or the entry is broken."""
         metadata = pb.MessageMetadata.FromString(last_entry.metadata_buffer)
-        index = _known_index(metadata)
+        index = known_batch_index(metadata)  # in the order of the broker (S429-16)
         if index is None:
             try:
                 index = last_kept(last_entry.payload_buffer, metadata.num_messages_in_batch)
@@ -54,18 +54,6 @@ class DefaultPayloadToMessageIdConverter:
                 raise InvalidMessage(f"last entry: {error}") from error
         size = metadata.num_messages_in_batch if index >= 0 else 0
         return MessageId(last_entry.ledger_id, last_entry.entry_id, last_entry.partition_index, index, size)
-
-
-def _known_index(metadata: pb.MessageMetadata) -> int | None:
-    """What the metadata alone says, in the order of the broker (S429-16); None: look into the payload."""
-    size = metadata.num_messages_in_batch
-    if size <= 1:
-        return -1
-    if metadata.compacted_batch_indexes:
-        return metadata.compacted_batch_indexes[-1]
-    if metadata.encryption_keys:
-        return size - 1
-    return None
 
 
 class LastMessageIds:

@@ -13,6 +13,7 @@ from pulsarium.client.errors import CryptoError, PulsarError
 from pulsarium.client.payload_processor import MessagePayloadProcessor
 from pulsarium.proto import batch
 from pulsarium.proto import entry as entries
+from pulsarium.proto.ack_set import bits_of
 from pulsarium.proto.compression import decompress
 from pulsarium.proto.encryption import MessageDecryptor
 from pulsarium.proto.errors import BatchError, CompressionError, EncryptionError, EntryError
@@ -22,6 +23,7 @@ from pulsarium.proto.generated import PulsarApi_pb2 as pb
 Single: TypeAlias = tuple[int, pb.SingleMessageMetadata | None, bytes]
 
 _NO_BATCH = -1
+ALL = -1  # as the bits of an ack set: nothing is acknowledged
 
 
 class Unreadable(PulsarError):
@@ -115,7 +117,8 @@ def messages(
         return [(_NO_BATCH, None, decoded.payload)]
     try:
         found = (processor or _PulsarFormat()).process(metadata, decoded.payload)
-        return [single for single in found if _is_due(single, ack_set)]
+        left = bits_of(ack_set) if ack_set else ALL
+        return [single for single in found if _is_due(single, left)]
     except BatchError as error:
         raise Unreadable(str(error), pb.CommandAck.BatchDeSerializeError) from error
 
@@ -130,13 +133,11 @@ class _PulsarFormat:
         return [(index, single, message) for index, (single, message) in enumerate(singles)]
 
 
-def _is_due(message: Single, ack_set: Sequence[int]) -> bool:
+def _is_due(message: Single, left: int) -> bool:
     index, single, _ = message
     if single is not None and single.compacted_out:
         return False
-    if index < 0 or not ack_set:
-        return True
-    return index // 64 < len(ack_set) and bool(ack_set[index // 64] >> index % 64 & 1)
+    return index < 0 or bool(left >> index & 1)
 
 
 def _decompressed(decoded: Decoded) -> Decoded:

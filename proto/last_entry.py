@@ -41,6 +41,15 @@ def last_batch_index(metadata: MessageMetadata, payload: bytes) -> int:
     `payload` as it is stored; it is decompressed only if nothing else tells (S429-16). BatchError or CompressionError
     if it is not what the metadata says, BatchError if nothing was kept.
     """
+    index = known_batch_index(metadata)
+    if index is None:
+        batch = compression.decompress(metadata.compression, payload, metadata.uncompressed_size)
+        index = last_kept(batch, metadata.num_messages_in_batch)
+    return index
+
+
+def known_batch_index(metadata: MessageMetadata) -> int | None:
+    """What the metadata alone says of it; None: the payload has to be looked into."""
     size = metadata.num_messages_in_batch
     if size <= 1:
         return -1
@@ -48,8 +57,7 @@ def last_batch_index(metadata: MessageMetadata, payload: bytes) -> int:
         return metadata.compacted_batch_indexes[-1]
     if metadata.encryption_keys:  # such a batch is never compacted
         return size - 1
-    batch = compression.decompress(metadata.compression, payload, metadata.uncompressed_size)
-    return last_kept(batch, size)
+    return None
 
 
 def last_kept(batch: bytes, size: int) -> int:

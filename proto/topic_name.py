@@ -6,6 +6,7 @@ from functools import lru_cache
 from urllib.parse import quote_plus, unquote_plus
 
 from pulsarium.proto.errors import InvalidTopicName
+from pulsarium.proto.text import text_of
 
 PERSISTENT = "persistent"
 NON_PERSISTENT = "non-persistent"
@@ -37,7 +38,7 @@ class NamespaceName:
     @staticmethod
     def parse(text: str | bytes) -> "NamespaceName":
         """InvalidTopicName for a text that names no namespace; slashes at its end do no harm."""
-        text = _as_text(text)
+        text = text_of(text)
         return _parse_namespace(text) if len(text) <= _CACHED else _parse_namespace.__wrapped__(text)
 
     def topic(self, local_name: str, domain: str = PERSISTENT) -> "TopicName":
@@ -64,7 +65,7 @@ class TopicName:
         InvalidTopicName for any other text. Bytes are what protobuf hands over for a string that is not UTF-8; they
         are read with replacement characters, as Pulsar reads them.
         """
-        text = _as_text(text)
+        text = text_of(text)
         # Monstrous names are a stranger's: they are not worth memory.
         return _parse_topic(text) if len(text) <= _CACHED else _parse_topic.__wrapped__(text)
 
@@ -133,10 +134,6 @@ class TopicName:
 
     def __str__(self) -> str:
         return f"{self.domain}://{self.tenant}/{self.namespace}/{self.local_name}"
-
-
-def _as_text(text: str | bytes) -> str:
-    return text.decode("utf-8", "replace") if isinstance(text, bytes) else text
 
 
 @lru_cache(maxsize=16384)

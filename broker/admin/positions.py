@@ -7,9 +7,9 @@ from typing import Any
 
 from pulsarium.broker.admin.call import Call, place, texts_of
 from pulsarium.broker.admin.errors import UnreadableBody, unexpected_body
-from pulsarium.broker.model.cursor.batch_acks import words_of
 from pulsarium.broker.model.ledger.managed_ledger import ManagedLedger
 from pulsarium.broker.model.ledger.position import EARLIEST, LATEST, Position
+from pulsarium.proto.ack_set import words_of
 from pulsarium.proto.entry import parse_metadata
 from pulsarium.proto.errors import EntryError
 

@@ -168,7 +168,7 @@ class StatsWriter:
         dispatcher = subscription.dispatcher
         active = dispatcher.active if isinstance(dispatcher, SingleActiveDispatcher) else None
         durable = isinstance(subscription, PersistentSubscription)
-        ranges = dispatch_json.key_ranges(dispatcher)
+        ranges, waiting = dispatch_json.key_ranges(dispatcher), dispatch_json.waiting(dispatcher)
         shown = [] if self._exclude_consumers else [self.consumer(each, ranges.get(each, {})) for each in consumers]
         replicated = bool(subscription.replicated)
         return {
@@ -179,8 +179,8 @@ class StatsWriter:
             "msgRateRedeliver": 0.0,
             "messageAckRate": 0.0,
             "chunkedMessageRate": 0.0,
-            **self._backlog(subscription),
-            **dispatch_json.waiting(dispatcher),
+            **self._backlog(subscription, delayed=waiting["msgDelayed"]),
+            **waiting,
             "unackedMessages": sum(each.unacked for each in consumers),
             "type": subscription.type_name,
             **({"activeConsumerName": active.name} if active is not None and durable else {}),
@@ -201,7 +201,7 @@ class StatsWriter:
             "replicated": replicated,
         }
 
-    def _backlog(self, subscription: Subscription) -> Json:
+    def _backlog(self, subscription: Subscription, *, delayed: int) -> Json:
         backlog = size = since = 0
         if isinstance(subscription, PersistentSubscription):
             cursor = subscription.cursor
@@ -213,7 +213,7 @@ class StatsWriter:
             "msgBacklog": backlog,
             "backlogSize": size,
             "earliestMsgPublishTimeInBacklog": since,
-            "msgBacklogNoDelayed": backlog - dispatch_json.waiting(subscription.dispatcher)["msgDelayed"],
+            "msgBacklogNoDelayed": backlog - delayed,
         }
 
     def _times(self, subscription: Subscription) -> Json:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from pulsarium.broker.model.errors import BrokerServiceError
 from pulsarium.proto.errors import InvalidTopicName
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
+from pulsarium.proto.text import text_of
 from pulsarium.proto.topic_name import TopicName
 
 
@@ -26,11 +27,6 @@ def parse_name(text: str) -> TopicName:
     except InvalidTopicName as error:
         raise InvalidNameError(f"Invalid topic name: {error}") from None
     return name
-
-
-def text_of(value: str | bytes) -> str:
-    """A text field; one that is not UTF-8 comes as bytes, and Pulsar replaces what it cannot read."""
-    return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
 
 
 def texts_of(pairs: Iterable[pb.KeyValue]) -> dict[str, str]:

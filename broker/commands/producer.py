@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pulsarium.broker.commands.errors import CloseConnection
-from pulsarium.broker.commands.naming import check_metadata, parse_name, text_of, texts_of
+from pulsarium.broker.commands.naming import check_metadata, parse_name, texts_of
 from pulsarium.broker.commands.registry import handles
 from pulsarium.broker.logs import Log
 from pulsarium.broker.model.errors import BrokerServiceError, NotAllowedError, OwnerMustAnswerError
@@ -13,6 +13,7 @@ from pulsarium.broker.model.topic.base import Topic
 from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.broker.model.topic.producer import ProducerOptions
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
+from pulsarium.proto.text import text_of
 
 if TYPE_CHECKING:
     from pulsarium.broker.session.session import Session

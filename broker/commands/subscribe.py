@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from pulsarium.broker.commands.naming import check_metadata, parse_name, text_of, texts_of
+from pulsarium.broker.commands.naming import check_metadata, parse_name, texts_of
 from pulsarium.broker.commands.registry import handles
 from pulsarium.broker.logs import Log
 from pulsarium.broker.model.dispatch.selector.options import KeySharedOptions
@@ -22,6 +22,7 @@ from pulsarium.broker.model.topic.joining import IN_ORDER, check_consumer
 from pulsarium.broker.model.topic.non_persistent import NonPersistentTopic
 from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
+from pulsarium.proto.text import text_of
 
 if TYPE_CHECKING:
     from pulsarium.broker.session.session import Session

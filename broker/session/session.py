@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from pulsarium.broker.commands.errors import CloseConnection
-from pulsarium.broker.commands.naming import text_of
 from pulsarium.broker.commands.registry import Handler
 from pulsarium.broker.logs import Log
 from pulsarium.broker.model.client import Client, Delivery
@@ -19,6 +18,7 @@ from pulsarium.proto.entry import strip_broker_metadata, strip_checksum
 from pulsarium.proto.errors import CommandError, EntryError
 from pulsarium.proto.framing import FrameDecoder
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
+from pulsarium.proto.text import text_of
 
 if TYPE_CHECKING:
     from pulsarium.broker.broker import Broker

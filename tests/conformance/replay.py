@@ -67,11 +67,12 @@ class Replay:
         verdicts = self._play_all(scenarios, new_broker, jobs, tell)
         for plays in range(2, MOST_PLAYS + 1):
             failed = [v.scenario for v in verdicts if not good(v)]
-            if failed:
-                again = [replace(v, plays=plays) for v in self._play_all(failed, new_broker, 1, lambda verdict: None)]
-                for verdict in again:
-                    tell(verdict)
-                verdicts = [v for v in verdicts if v.scenario not in failed] + again
+            if not failed:
+                break
+            again = [replace(v, plays=plays) for v in self._play_all(failed, new_broker, 1, lambda verdict: None)]
+            for verdict in again:
+                tell(verdict)
+            verdicts = [v for v in verdicts if v.scenario not in failed] + again
         return sorted(verdicts, key=lambda v: v.scenario.number)
 
     def _play_all(

@@ -27,10 +27,9 @@ class NothingCompacted:
 class CompactedLedger:
     """The retained entries up to the horizon, in the order of their positions."""
 
-    def __init__(self, ledger: Ledger, horizon: Position, stores: Stores) -> None:
+    def __init__(self, ledger: Ledger, horizon: Position) -> None:
         self.horizon: Position | None = horizon
         self.ledger = ledger
-        self._stores = stores
         self._places: dict[Position, int] = {}  # where readers go on: position -> entry of the compacted ledger
         self._last: tuple[Position, bytes] | None = None
 
@@ -39,25 +38,21 @@ class CompactedLedger:
         """The one that the store has."""
         ledger = Ledger(ledger_id, stores.cache, stores.clock.now_ms())
         ledger.adopt(stores.storage.stored_runs(ledger_id))
-        return cls(ledger, horizon, stores)
+        return cls(ledger, horizon)
 
     def read(self, start: Position, limit: int, ready: Callable[[], None]) -> list[tuple[Position, bytes]] | None:
         first = self._place_of(start)
-        if first >= self.ledger.confirmed:
-            return []
-        block = self.ledger.block_of(first)
-        if block.entries is None:
-            self._stores.cache.load(block, ready)
-            return None
-        offset = first - block.first
-        found: list[tuple[Position, bytes]] = list(map(unpack, block.entries[offset : offset + limit]))
+        entries = self.ledger.read(first, limit, ready)
+        if not entries:
+            return entries if entries is None else []
+        found: list[tuple[Position, bytes]] = list(map(unpack, entries))
         ledger_id, entry_id = found[-1][0]
         self._remember(Position(ledger_id, entry_id + 1), first + len(found))
         return found
 
     def last_entry(self) -> tuple[Position, bytes] | None:
         if self._last is None and self.ledger.confirmed:
-            self._last = unpack(self._read_now(self.ledger.confirmed - 1))
+            self._last = unpack(self.ledger.read_now(self.ledger.confirmed - 1))
         return self._last
 
     def _place_of(self, start: Position) -> int:
@@ -68,7 +63,7 @@ class CompactedLedger:
         low, high = 0, self.ledger.confirmed
         while low < high:
             middle = (low + high) // 2
-            if position_of(self._read_now(middle)) < start:
+            if position_of(self.ledger.read_now(middle)) < start:
                 low = middle + 1
             else:
                 high = middle
@@ -79,12 +74,6 @@ class CompactedLedger:
         if len(self._places) >= MOST_PLACES:
             del self._places[next(iter(self._places))]
         self._places[start] = place
-
-    def _read_now(self, entry_id: int) -> bytes:
-        block = self.ledger.block_of(entry_id)
-        if block.entries is not None:
-            return block.entries[entry_id - block.first]
-        return self._stores.storage.read_now(self.ledger.id, entry_id, entry_id)[0]
 
 
 class CompactedWriter:

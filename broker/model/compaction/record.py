@@ -74,7 +74,7 @@ class CompactionRecord:
             if error is None and self._deleted:
                 self.discard(ledger)
             elif error is None:
-                self.compacted = CompactedLedger(ledger, horizon, self._stores)
+                self.compacted = CompactedLedger(ledger, horizon)
                 if isinstance(before, CompactedLedger):
                     self.discard(before.ledger)
             else:

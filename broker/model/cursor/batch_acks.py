@@ -6,26 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.ledger.position_set import PositionSet
-
-WORD = 64
-
-
-def bits_of(words: Sequence[int]) -> int:
-    """An ack set from the wire, signed 64-bit words, as one number; a set bit is a message NOT yet acknowledged."""
-    bits = 0
-    for shift, word in enumerate(words):
-        bits |= (word & (2**WORD - 1)) << (shift * WORD)
-    return bits
-
-
-def words_of(bits: int) -> list[int]:
-    """The wire form of an ack set, without trailing zero words."""
-    words = []
-    while bits:
-        word = bits & (2**WORD - 1)
-        words.append(word - 2**WORD if word >= 2 ** (WORD - 1) else word)
-        bits >>= WORD
-    return words
+from pulsarium.proto.ack_set import bits_of, words_of
 
 
 class BatchAcks:

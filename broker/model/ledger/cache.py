@@ -96,6 +96,10 @@ class EntryCache:
 
         self._storage.spill(block.ledger.id, Run(block.first, block.entries), spilled)
 
+    def read_now(self, ledger_id: int, entry_id: int) -> bytes:
+        """One entry from the store, at once; nothing is brought back for it."""
+        return self._storage.read_now(ledger_id, entry_id, entry_id)[0]
+
     def load(self, block: Block, ready: Callable[[], None]) -> None:
         """Bring a block back; `ready()` on the event loop once its entries can be read.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Callable
 
 from pulsarium.broker.model.ledger.cache import BLOCK_BYTES, BLOCK_ENTRIES, ENTRY_OVERHEAD, Block, EntryCache
 
@@ -86,6 +87,27 @@ class Ledger:
     def block_of(self, entry_id: int) -> Block:
         """The block that holds an entry."""
         return self.blocks[bisect_right(self._firsts, entry_id) - 1]
+
+    def read(self, first: int, limit: int, ready: Callable[[], None]) -> list[bytes] | None:
+        """Up to `limit` visible entries of one block, from `first` on; [] when there are none.
+
+        None: they are not in memory; `ready()` is called when they are.
+        """
+        if first >= self.confirmed:
+            return []
+        block = self.block_of(first)
+        if block.entries is None:
+            self._cache.load(block, ready)
+            return None
+        offset = first - block.first
+        return block.entries[offset : offset + min(limit, self.confirmed - first)]
+
+    def read_now(self, entry_id: int) -> bytes:
+        """One entry, from disk if need be."""
+        block = self.block_of(entry_id)
+        if block.entries is not None:
+            return block.entries[entry_id - block.first]
+        return self._cache.read_now(self.id, entry_id)
 
     def drop(self) -> None:
         """The ledger is deleted."""

@@ -105,22 +105,11 @@ class LedgerSequence:
         None: they are not in memory; `ready()` is called when they are.
         """
         ledger = self.ledgers.get(start.ledger_id)
-        if ledger is None or start.entry_id >= ledger.confirmed:
-            return []
-        block = ledger.block_of(start.entry_id)
-        if block.entries is None:
-            self._cache.load(block, ready)
-            return None
-        offset = start.entry_id - block.first
-        return block.entries[offset : offset + min(limit, ledger.confirmed - start.entry_id)]
+        return ledger.read(start.entry_id, limit, ready) if ledger is not None else []
 
     def read_now(self, position: Position) -> bytes:
         """One entry, from disk if need be. For single looks: the last message id, a search by time, a peek."""
-        ledger = self.ledgers[position.ledger_id]
-        block = ledger.block_of(position.entry_id)
-        if block.entries is not None:
-            return block.entries[position.entry_id - block.first]
-        return self._storage.read_now(ledger.id, position.entry_id, position.entry_id)[0]
+        return self.ledgers[position.ledger_id].read_now(position.entry_id)
 
     def all_after(self, position: Position) -> Iterator[bytes]:
         """Every visible entry behind `position`, from disk if need be, block by block. For a topic that is loaded."""

@@ -12,6 +12,7 @@ from pulsarium.broker.model.ledger.publication import Pending, Publication
 from pulsarium.broker.model.stores import Stores
 from pulsarium.proto.entry import parse_metadata
 from pulsarium.proto.errors import EntryError
+from pulsarium.proto.text import text_of
 
 if TYPE_CHECKING:
     from pulsarium.broker.model.cursor.managed_cursor import ManagedCursor
@@ -57,7 +58,7 @@ class Deduplication:
                 continue
             if _completes(metadata):
                 highest = max(signed(metadata.sequence_id), signed(metadata.highest_sequence_id))
-                self._persisted[_text(metadata.producer_name)] = highest
+                self._persisted[text_of(metadata.producer_name)] = highest
         return count
 
     # publishing
@@ -170,11 +171,6 @@ class _Watched:
 def _completes(metadata: pb.MessageMetadata) -> bool:
     """Whether it is a whole message, or the last chunk of one."""
     return not metadata.HasField("chunk_id") or metadata.chunk_id == metadata.num_chunks_from_msg - 1
-
-
-def _text(name: str | bytes) -> str:
-    """A name as PRODUCER reads it: one that is not UTF-8 comes as bytes."""
-    return name.decode("utf-8", "replace") if isinstance(name, bytes) else name
 
 
 def deduplication_of(topic: PersistentTopic) -> Deduplication | None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pulsarium.broker.clock import Clock
+from pulsarium.broker.model.compaction.record import COMPACTION_CURSOR
 from pulsarium.broker.model.errors import NamingError, NotAllowedError
 from pulsarium.broker.model.policy.policies import Rate
+from pulsarium.broker.model.topic.deduplication import DEDUPLICATION_CURSOR
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
 if TYPE_CHECKING:
@@ -14,13 +16,15 @@ if TYPE_CHECKING:
 
 SubType = pb.CommandSubscribe.SubType
 IN_ORDER = (SubType.Exclusive, SubType.Failover)
+OWN_CURSORS = (DEDUPLICATION_CURSOR, COMPACTION_CURSOR)
 RESERVED = "pulsar.repl"  # replicatorPrefix: the cursors of replicators
+RESERVED_NAME = "Subscription with reserved subscription name attempted"
 
 
 def check_consumer(topic: Topic, subscription: str, type: int, *, read_compacted: bool) -> None:
     """Raise what SUBSCRIBE is told that asks for something the topic does not have."""
     if subscription.startswith(RESERVED):
-        raise NamingError("Subscription with reserved subscription name attempted")
+        raise NamingError(RESERVED_NAME)
     if not topic.name.is_persistent:  # any type and even no name will do
         if read_compacted:
             raise NotAllowedError("readCompacted only valid on persistent topics")
@@ -36,10 +40,15 @@ def check_consumer(topic: Topic, subscription: str, type: int, *, read_compacted
         raise NamingError("Empty subscription name")
 
 
-def check_new_subscription(topic: Topic) -> None:
-    """Raise when a topic has all the subscriptions it may have (maxSubscriptionsPerTopic); those of readers count."""
+def check_new_subscription(topic: Topic, name: str) -> None:
+    """Raise when a topic has all the subscriptions it may have (maxSubscriptionsPerTopic); those of readers count.
+
+    So does the name of a cursor of the broker's own, also over REST.
+    """
     if 0 < topic.policies.max_subscriptions <= len(topic.subscriptions):
         raise NotAllowedError(f"Exceed the maximum number of subscriptions of the topic: {topic.name}")
+    if name in OWN_CURSORS:
+        raise NamingError(RESERVED_NAME)
 
 
 class SubscribeRate:

@@ -5,9 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pulsarium.broker.model.compaction.compaction import Compaction
-from pulsarium.broker.model.compaction.record import COMPACTION_CURSOR
 from pulsarium.broker.model.errors import (
-    NamingError,
     NotAllowedError,
     PersistenceError,
     SubscriptionNotFoundError,
@@ -20,8 +18,8 @@ from pulsarium.broker.model.policy.policies import Policies
 from pulsarium.broker.model.stores import Stores
 from pulsarium.broker.model.subscription.persistent import PersistentSubscription
 from pulsarium.broker.model.topic.base import Topic
-from pulsarium.broker.model.topic.deduplication import DEDUPLICATION_CURSOR, deduplication_of
-from pulsarium.broker.model.topic.joining import check_new_subscription
+from pulsarium.broker.model.topic.deduplication import deduplication_of
+from pulsarium.broker.model.topic.joining import OWN_CURSORS, check_new_subscription
 from pulsarium.broker.model.topic.producer import Producer, ProducerOptions
 from pulsarium.broker.model.upkeep.age import published_before
 from pulsarium.broker.model.upkeep.backlog_quota import refuse_producers
@@ -147,8 +145,7 @@ class PersistentTopic(Topic):
             if rollback_seconds and not found.resetting:
                 found.move(self.position_at(self.now_ms() - rollback_seconds * 1000))
             return found
-        check_new_subscription(self)
-        _check_name(name)
+        check_new_subscription(self, name)
         start = self.ledger.first_position() if earliest else self.ledger.last_confirmed
         if rollback_seconds:
             start = self._before_age(rollback_seconds)
@@ -176,8 +173,7 @@ class PersistentTopic(Topic):
             if found.durable:
                 raise NotAllowedError("Durable subscription with the same name already exists.")
             return found
-        check_new_subscription(self)
-        _check_name(name)
+        check_new_subscription(self, name)
         if start is None or start.ledger_id == LATEST.ledger_id:
             start = EARLIEST if earliest else LATEST
         mark = self._before(start)
@@ -274,12 +270,6 @@ class PersistentTopic(Topic):
             self.ledger.properties[INDEX_PROPERTY] = str(self._stamps.index)
 
 
-def _check_name(subscription: str) -> None:
-    if subscription in OWN_CURSORS:
-        raise NamingError("Subscription with reserved subscription name attempted")
-
-
-OWN_CURSORS = (DEDUPLICATION_CURSOR, COMPACTION_CURSOR)
 TERMINATED = "Topic was already terminated"
 LEDGER_TERMINATED = (  # what a SEND is told that comes between the request and CLOSE_PRODUCER
     "org.apache.bookkeeper.mledger.ManagedLedgerException$ManagedLedgerTerminatedException: "

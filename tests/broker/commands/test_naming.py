@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from pulsarium.broker.commands.naming import text_of, texts_of
+from pulsarium.broker.commands.naming import texts_of
 from pulsarium.proto.framing import frame
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
+from pulsarium.proto.text import text_of
 from tests.broker.wire import TOPIC, Bed, Exclusive, Type, Wire, command
 
 MARK, BROKEN, READ = "zz", b"z\xff", "z\ufffd"

@@ -8,6 +8,7 @@ import mmh3
 
 from pulsarium.broker.model.ledger.position import signed
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
+from pulsarium.proto.text import text_of
 
 NONE_KEY = b"NONE_KEY"  # of a message that has nothing to tell it by
 
@@ -27,16 +28,11 @@ def key_of(metadata: pb.MessageMetadata) -> bytes:
     if metadata.HasField("ordering_key"):
         return metadata.ordering_key
     if metadata.HasField("partition_key"):
-        key = _utf8(metadata.partition_key)
+        key = text_of(metadata.partition_key).encode()
         return _decoded(key) if metadata.partition_key_b64_encoded else key
     if metadata.HasField("producer_name") and metadata.HasField("sequence_id"):
-        return b"%b-%d" % (_utf8(metadata.producer_name), signed(metadata.sequence_id))
+        return b"%b-%d" % (text_of(metadata.producer_name).encode(), signed(metadata.sequence_id))
     return NONE_KEY
-
-
-def _utf8(value: str | bytes) -> bytes:
-    """A text field as Pulsar would encode it again; one that is not UTF-8 comes as bytes."""
-    return (value.decode("utf-8", "replace") if isinstance(value, bytes) else value).encode()
 
 
 def _decoded(key: bytes) -> bytes:

@@ -19,6 +19,7 @@ from pulsarium.broker.model.compaction.compactor import TwoPhaseCompactor
 from pulsarium.broker.model.compaction.raw import RawMessage, TopicReader
 from pulsarium.broker.model.compaction.record import COMPACTION_CURSOR, LEDGER_PROPERTY
 from pulsarium.broker.model.errors import NamingError, NotAllowedError
+from pulsarium.broker.model.ledger.cache import EntryCache
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.broker.storage.interface import Batch
@@ -514,6 +515,13 @@ async def test_nobody_subscribes_as_the_compaction(bed: Bed) -> None:
         topic_of(bed.broker).subscribe(COMPACTION_CURSOR, earliest=True)
 
 
+async def spilled(cache: EntryCache) -> None:
+    """Nothing is left in memory; a thread moves it."""
+    while cache.size:
+        cache.trim()
+        await trio.sleep(1)
+
+
 async def test_in_memory_and_spilled(bed: Bed) -> None:
     """A store that keeps no entries, and a cache that holds nothing."""
     bed.broker.cluster.cache.limit = 0
@@ -522,10 +530,9 @@ async def test_in_memory_and_spilled(bed: Bed) -> None:
     for number in range(20):
         publish(bed.broker, *(single(f"k{each}", b"%d" % number) for each in range(10)))
         await trio.sleep(1)
+    await spilled(bed.broker.cluster.cache)
     await compact(topic)
-    while bed.broker.cluster.cache.size:  # a thread moves it
-        bed.broker.cluster.cache.trim()
-        await trio.sleep(1)
+    await spilled(bed.broker.cluster.cache)
     found: list[tuple[Position, bytes]] = []
     start = Position(-1, -1)
     while True:

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from pulsarium.broker.cluster import Cluster
-from pulsarium.broker.model.cursor.batch_acks import words_of
 from pulsarium.broker.model.cursor.managed_cursor import ManagedCursor
 from pulsarium.broker.model.ledger.managed_ledger import ManagedLedger
 from pulsarium.broker.model.ledger.position import EARLIEST, LATEST, Position
 from pulsarium.broker.model.topic.log import TopicLog
+from pulsarium.proto.ack_set import words_of
 from tests.broker.held import HeldStorage
 from tests.broker.model.stores import NAME, Publisher, append, cluster_of
 
