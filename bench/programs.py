@@ -98,7 +98,7 @@ HOLES = Program(
     "holes",
     "raw ack, every second message",
     1_000_000,
-    1000,
+    100_000,  # the CPU clock of another process ticks every 4 ms: 5 % of them have to take some ticks
     _raw("holes", "large"),
     size=TINY,
     parts=(
@@ -113,7 +113,7 @@ DELAYED = Program(
     "delayed",
     "raw publish, delayed by an hour or two",
     1_000_000,
-    1000,
+    40_000,
     _raw("delayed", "large"),
     size=TINY,
     parts=(

@@ -37,7 +37,7 @@ def test_quick_yields_every_figure() -> None:
 
 
 def test_large_programs_at_a_tiny_size() -> None:
-    run = bench("holes", "delayed", "--quick", "--scale", "2", "--json", "-")
+    run = bench("holes", "delayed", "--quick", "--json", "-")
     assert run.returncode == 0, run.stderr
     medians = {f["figure"]: f["brokers"]["pulsarium"]["median"] for f in json.loads(run.stdout)["figures"]}
     assert all(medians[f"{p.name}.{part.name}"] > 0 for p in (HOLES, DELAYED) for part in p.parts if part.unit != "MB")
