@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import ModuleType
 
 from pulsarium.broker.admin.call import Call
 from pulsarium.broker.admin.reply import Reply
+from pulsarium.broker.auth.needs import SUPERUSER, Needs
 
 Handler = Callable[[Call], Reply]
 MARK = "__routes__"
@@ -21,13 +22,25 @@ class Route:
 
     method: str
     path: str
+    needs: Needs = field(default=SUPERUSER, compare=False)
+    anywhere: bool = field(default=False, compare=False)
+
+    @property
+    def by_owner(self) -> bool:
+        """Whether the topic's own broker has to answer; others say which one that is (307)."""
+        return "{topic}" in self.path and not self.anywhere
 
 
-def route(method: str, *paths: str) -> Callable[[Handler], Handler]:
-    """Make a function the handler of `method` on each of `paths`. It may be given several routes."""
+def route(method: str, *paths: str, needs: Needs = SUPERUSER, anywhere: bool = False) -> Callable[[Handler], Handler]:
+    """Make a function the handler of `method` on each of `paths`. It may be given several routes.
+
+    `needs` is what the caller's role must be allowed. A route of a topic is answered by the broker that serves the topic,
+    unless it may be answered `anywhere`, because it is only about what all brokers share.
+    """
 
     def mark(handler: Handler) -> Handler:
-        declared: list[Route] = [*getattr(handler, MARK, ()), *(Route(method, path) for path in paths)]
+        found = (Route(method, path, needs, anywhere) for path in paths)
+        declared: list[Route] = [*getattr(handler, MARK, ()), *found]
         setattr(handler, MARK, tuple(declared))
         return handler
 
