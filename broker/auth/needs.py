@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum, auto
 
 
@@ -12,6 +12,7 @@ class Kind(Enum):
     ANYBODY = auto()  # also without credentials
     SUPERUSER = auto()
     CLUSTER = auto()
+    CLUSTER_POLICY = auto()
     BROKER = auto()
     TENANT = auto()  # superusers, and of an existing tenant its admins
     TENANT_ADMIN = auto()  # admins of the tenant; grants are given by them
@@ -28,6 +29,7 @@ class Needs:
     kind: Kind
     operation: str = ""
     policy: str = ""
+    forbidden: bool = field(default=False, compare=False)  # 403 by a PIP, where Pulsar's own answer is 401
 
     def __str__(self) -> str:
         words = (self.kind.name.lower().replace("_", " "), self.operation, self.policy)
@@ -59,9 +61,14 @@ def namespace_operation(operation: str) -> Needs:
     return Needs(Kind.NAMESPACE, operation)
 
 
-def topic_operation(operation: str) -> Needs:
-    """TopicOperation, by its name."""
-    return Needs(Kind.TOPIC, operation)
+def cluster_policy(policy: str, *, write: bool) -> Needs:
+    """A PolicyName of a cluster, to read or to write."""
+    return Needs(Kind.CLUSTER_POLICY, "WRITE" if write else "READ", policy)
+
+
+def topic_operation(operation: str, *, forbidden: bool = False) -> Needs:
+    """TopicOperation, by its name. `forbidden`: a PIP says 403 to who may not, where Pulsar answers 401."""
+    return Needs(Kind.TOPIC, operation, forbidden=forbidden)
 
 
 def namespace_policy(policy: str, *, write: bool) -> Needs:

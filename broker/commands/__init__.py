@@ -15,11 +15,12 @@ from pulsarium.broker.commands import (
     transaction,
     watch,
 )
+from pulsarium.broker.commands.authorized import authorized
 from pulsarium.broker.commands.registry import Handler, collect
 
 MODULES = (connection, consumer, lookup, producer, schema, seek, subscribe, transaction, watch)
 
 
-def handlers(*, connected: bool) -> Mapping[int, Handler]:
-    """What a connection takes, before and after its CONNECT."""
-    return collect(MODULES, connected=connected)
+def handlers(*, connected: bool, authorize: bool = False) -> Mapping[int, Handler]:
+    """What a connection takes, before and after its CONNECT; with `authorize` only from roles that may."""
+    return collect(MODULES, connected=connected, guard=authorized if authorize else None)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pulsarium.broker.auth.identity import AuthenticationError
+from pulsarium.broker.auth.login import Login, RolesRefused, Stale
 from pulsarium.broker.commands.errors import CloseConnection
 from pulsarium.broker.commands.registry import handles
 from pulsarium.broker.logs import Log
@@ -22,8 +24,9 @@ def connect(session: Session, cmd: pb.CommandConnect, trailing: bytes) -> None:
     """Agree on a version (W-05 to W-12). Client flags are noted; the broker's own never depend on them."""
     if session.connected:
         raise CloseConnection("a second CONNECT")
-    broker = session.broker
+    _log_in(session, cmd)
     session.connect(cmd)
+    broker = session.broker
     connected = pb.CommandConnected(
         server_version=broker.profile.server_version,
         protocol_version=min(broker.profile.max_protocol_version, cmd.protocol_version),
@@ -35,7 +38,13 @@ def connect(session: Session, cmd: pb.CommandConnect, trailing: bytes) -> None:
             supports_topic_watcher_reconcile=broker.config.enableBrokerTopicListWatcher,
         ),
     )
-    log.info("connection opened", peer=session, client=session.client_version, protocol=cmd.protocol_version)
+    log.info(
+        "connection opened",
+        peer=session,
+        client=session.client_version,
+        protocol=cmd.protocol_version,
+        role=None if session.login is None else session.principal,
+    )
     session.command(pb.BaseCommand(type=pb.BaseCommand.CONNECTED, connected=connected))
 
 
@@ -49,9 +58,37 @@ def pong(session: Session, cmd: pb.CommandPong, trailing: bytes) -> None:
     """A sign of life; that bytes came in was noted already."""
 
 
+def _log_in(session: Session, cmd: pb.CommandConnect) -> None:
+    """Find out who it is, where that is asked. What was wrong is for the log: clients hear the same of everything."""
+    cluster = session.broker.cluster
+    if cluster.authentication is None:
+        return
+    try:
+        session.login = Login(cluster.authentication, cluster.authorization, cmd, session.certificate)
+    except AuthenticationError as error:
+        raise _failed(session, error) from None
+    except RolesRefused as error:
+        session.error(NO_REQUEST, pb.AuthorizationError, str(error))
+        raise CloseConnection(str(error)) from None
+
+
+def _failed(session: Session, why: AuthenticationError | str) -> CloseConnection:
+    session.error(NO_REQUEST, pb.AuthenticationError, "Failed to authenticate")
+    return CloseConnection(f"not authenticated: {why}")
+
+
 @handles(pb.BaseCommand.AUTH_RESPONSE, before_connect=True)
 def auth_response(session: Session, cmd: pb.CommandAuthResponse, trailing: bytes) -> None:
-    """Nobody was challenged: authentication is off."""
-    if cmd.HasField("response"):
-        session.error(NO_REQUEST, pb.AuthenticationError, "Failed to authenticate")
-    raise CloseConnection("AUTH_RESPONSE to no AUTH_CHALLENGE")
+    """New credentials, asked for (AUTH_CHALLENGE) or not. Nothing is answered when they are good."""
+    response = cmd.response
+    if not (response.HasField("auth_method_name") and response.HasField("auth_data")):
+        raise CloseConnection("AUTH_RESPONSE without credentials")
+    if session.login is None:
+        raise _failed(session, "AUTH_RESPONSE to no AUTH_CHALLENGE")
+    try:
+        session.login.renew(response.auth_data)
+    except AuthenticationError as error:
+        raise _failed(session, error) from None
+    except Stale as error:
+        raise CloseConnection(str(error)) from None
+    log.info("credentials renewed", peer=session, role=session.principal)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pulsarium.broker.auth.needs import namespace_operation, topic_operation
 from pulsarium.broker.commands.errors import CloseConnection
 from pulsarium.broker.commands.registry import handles
 from pulsarium.broker.model.topic.pattern import PatternError, TopicPattern
@@ -20,7 +21,7 @@ Lookup = pb.CommandLookupTopicResponse
 Metadata = pb.CommandPartitionedTopicMetadataResponse
 
 
-@handles(pb.BaseCommand.LOOKUP)
+@handles(pb.BaseCommand.LOOKUP, needs=topic_operation("LOOKUP"))
 def lookup(session: Session, cmd: pb.CommandLookupTopic, trailing: bytes) -> None:
     """Which broker serves a topic. Nothing is created; topics that do not exist are looked up all the same."""
     broker = session.broker
@@ -28,18 +29,23 @@ def lookup(session: Session, cmd: pb.CommandLookupTopic, trailing: bytes) -> Non
     try:
         name = TopicName.parse(cmd.topic)
         listener = text_of(cmd.advertised_listener_name)
-        url = broker.listener_url(listener)
-        if str(name.namespace_name) not in broker.metadata.namespaces:
+        found = broker.cluster.ownership.find(broker, name, authoritative=cmd.authoritative)
+        urls = None if found is None else found.broker.listener(listener)
+        if found is None:
             _lookup_failed(reply, pb.TopicNotFound, "Namespace not found")
-        elif url is None:
+        elif urls is None:
             text = f"the broker do not have {listener} listener"
             _lookup_failed(reply, pb.ServiceNotReady, text)
         else:
-            reply.response = Lookup.Connect
-            reply.brokerServiceUrl = url
-            reply.authoritative = True
-            # the client then goes through the URL that it knows, so that port maps, tunnels and TLS names work
-            reply.proxy_through_service_url = True
+            reply.response = Lookup.Redirect if found.redirect else Lookup.Connect
+            if urls.pulsar:
+                reply.brokerServiceUrl = urls.pulsar
+            if urls.pulsar_ssl:
+                reply.brokerServiceUrlTls = urls.pulsar_ssl
+            reply.authoritative = found.authoritative
+            # with one broker, or through a proxy, the client takes the URL that it knows: port maps and tunnels work
+            # so, and TLS names fit
+            reply.proxy_through_service_url = session.through_proxy or len(broker.cluster.brokers) == 1
     except InvalidTopicName as error:
         _lookup_failed(reply, pb.InvalidTopicName, f"Invalid topic name: {error}")
     session.reply_later(pb.BaseCommand(type=pb.BaseCommand.LOOKUP_RESPONSE, lookupTopicResponse=reply))
@@ -51,7 +57,7 @@ def _lookup_failed(reply: Lookup, code: pb.ServerError, text: str) -> None:
     reply.message = text
 
 
-@handles(pb.BaseCommand.PARTITIONED_METADATA)
+@handles(pb.BaseCommand.PARTITIONED_METADATA, needs=topic_operation("LOOKUP"))
 def partitioned_metadata(session: Session, cmd: pb.CommandPartitionedTopicMetadata, trailing: bytes) -> None:
     """How many partitions a topic has; 0 for one that has none, or that may be created without."""
     reply = Metadata(request_id=cmd.request_id)
@@ -78,7 +84,7 @@ def _metadata_failed(reply: Metadata, code: pb.ServerError, text: str) -> None:
     reply.message = text
 
 
-@handles(pb.BaseCommand.GET_TOPICS_OF_NAMESPACE)
+@handles(pb.BaseCommand.GET_TOPICS_OF_NAMESPACE, needs=namespace_operation("GET_TOPICS"))
 def get_topics_of_namespace(session: Session, cmd: pb.CommandGetTopicsOfNamespace, trailing: bytes) -> None:
     """The topics of a namespace, all or those that match a pattern, unless the client's hash says it knows them."""
     broker = session.broker

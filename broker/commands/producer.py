@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pulsarium.broker.auth.needs import topic_operation
 from pulsarium.broker.commands.errors import CloseConnection
 from pulsarium.broker.commands.naming import check_metadata, parse_name, texts_of
 from pulsarium.broker.commands.registry import handles
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 log = Log("producer")
 
 
-@handles(pb.BaseCommand.PRODUCER)
+@handles(pb.BaseCommand.PRODUCER, needs=topic_operation("PRODUCE"))
 def producer(session: Session, cmd: pb.CommandProducer, trailing: bytes) -> None:
     """Create a producer (P-01 to P-09). The id is taken from here on; the reply comes when everything is kept."""
     request_id, producer_id = cmd.request_id, cmd.producer_id
@@ -41,7 +42,7 @@ def producer(session: Session, cmd: pb.CommandProducer, trailing: bytes) -> None
     options = ProducerOptions(
         producer_id=producer_id,
         request_id=request_id,
-        name=text_of(cmd.producer_name) or session.broker.next_producer_name(),
+        name=text_of(cmd.producer_name) or session.broker.cluster.next_producer_name(),
         encrypted=cmd.encrypted,
         access_mode=cmd.producer_access_mode,
         topic_epoch=cmd.topic_epoch if cmd.HasField("topic_epoch") else None,
@@ -55,7 +56,7 @@ def producer(session: Session, cmd: pb.CommandProducer, trailing: bytes) -> None
 def _topic(session: Session, cmd: pb.CommandProducer) -> tuple[Topic, bytes]:
     """The topic, ready for the producer, and the version of its schema. In the order of P-01."""
     name = parse_name(cmd.topic)
-    topic = session.broker.topics.find_or_create(name, create=True, absent=f"Topic not found {name}")
+    topic = session.broker.find_or_create(name, create=True, absent=f"Topic not found {name}")
     topic.check_producer(encrypted=cmd.encrypted)
     schema_version = b""
     if cmd.HasField("schema"):

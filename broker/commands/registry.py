@@ -7,24 +7,30 @@ from dataclasses import dataclass
 from types import MappingProxyType, ModuleType
 from typing import Any
 
+from pulsarium.broker.auth.needs import Needs
+
 Handler = Callable[[Any, Any, bytes], None]  # session, the command's body, what follows it in the frame
+Guard = Callable[[int, Handler, Needs], Handler]  # the command, its handler and what a role needs for it
 MARK = "__handles__"
 
 
 @dataclass(frozen=True, slots=True)
 class Handles:
-    """What a handler declares: the command, and whether it is taken before CONNECT, or not yet built."""
+    """What a handler declares: the command, whether it is taken before CONNECT, or not built yet, and what it needs."""
 
     command: int
     before_connect: bool = False
     absent: str = ""  # why the command is refused, where it is
+    needs: Needs | None = None  # what a role must be allowed, where that is asked
 
 
-def handles(command: int, *, before_connect: bool = False, absent: str = "") -> Callable[[Handler], Handler]:
+def handles(
+    command: int, *, before_connect: bool = False, absent: str = "", needs: Needs | None = None
+) -> Callable[[Handler], Handler]:
     """Make a function the handler of a command. It may handle several."""
 
     def mark(handler: Handler) -> Handler:
-        declared: list[Handles] = [*getattr(handler, MARK, ()), Handles(command, before_connect, absent)]
+        declared: list[Handles] = [*getattr(handler, MARK, ()), Handles(command, before_connect, absent, needs)]
         setattr(handler, MARK, tuple(declared))
         return handler
 
@@ -40,12 +46,14 @@ def declared(modules: Iterable[ModuleType]) -> Iterable[tuple[Handles, Handler]]
                     yield handled, value
 
 
-def collect(modules: Iterable[ModuleType], *, connected: bool) -> Mapping[int, Handler]:
-    """The handlers of a connection's state, by command type."""
+def collect(modules: Iterable[ModuleType], *, connected: bool, guard: Guard | None = None) -> Mapping[int, Handler]:
+    """The handlers of a connection's state, by command type; behind `guard` those that need anything."""
     found: dict[int, Handler] = {}
     for handled, handler in declared(modules):
         if connected or handled.before_connect:
             if handled.command in found:
                 raise TypeError(f"command {handled.command} has two handlers")
+            if guard is not None and handled.needs is not None:
+                handler = guard(handled.command, handler, handled.needs)
             found[handled.command] = handler
     return MappingProxyType(found)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from pulsarium.broker.auth.needs import topic_operation
 from pulsarium.broker.commands.naming import check_metadata, parse_name, texts_of
 from pulsarium.broker.commands.registry import handles
 from pulsarium.broker.logs import Log
@@ -32,7 +33,7 @@ log = Log("subscribe")
 STRICT_NAME = re.compile(r"[\w\-=:.]+", re.ASCII)
 
 
-@handles(pb.BaseCommand.SUBSCRIBE)
+@handles(pb.BaseCommand.SUBSCRIBE, needs=topic_operation("CONSUME"))
 def subscribe(session: Session, cmd: pb.CommandSubscribe, trailing: bytes) -> None:
     """Attach a consumer to a subscription, which is made when there is none (C-01 to C-13)."""
     if cmd.consumer_id in session.consumers:
@@ -157,7 +158,7 @@ def _subscription(session: Session, cmd: pb.CommandSubscribe) -> Subscription:
         raise NamingError(
             f"Please let the subscription only contains '/w(a-zA-Z_0-9)' or '_', the current value is {subscription}"
         )
-    topic = broker.topics.find_or_create(name, create=cmd.force_topic_creation, absent=f"Topic {name} does not exist")
+    topic = broker.find_or_create(name, create=cmd.force_topic_creation, absent=f"Topic {name} does not exist")
     topic.check_max_consumers()
     creates = cmd.durable and name.is_persistent and subscription not in topic.subscriptions
     if creates and not topic.policies.auto_subscription:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pulsarium.broker.auth.needs import namespace_operation
 from pulsarium.broker.commands.errors import CloseConnection
 from pulsarium.broker.commands.registry import handles
 from pulsarium.broker.model.topic.pattern import PatternError, TopicPattern
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from pulsarium.broker.session.session import Session
 
 
-@handles(pb.BaseCommand.WATCH_TOPIC_LIST)
+@handles(pb.BaseCommand.WATCH_TOPIC_LIST, needs=namespace_operation("GET_TOPICS"))
 def watch_topic_list(session: Session, cmd: pb.CommandWatchTopicList, trailing: bytes) -> None:
     """Begin to watch; the topics that match now, unless the client's hash says it knows them."""
     broker, watcher_id = session.broker, cmd.watcher_id

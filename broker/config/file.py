@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .errors import ConfigError
 from .keys import Config, Key, documented_keys
@@ -10,25 +11,17 @@ from .keys import Config, Key, documented_keys
 if TYPE_CHECKING:
     from .properties import Setting
 
-# Keys of a promise that clients and operators rely on. To lose one in a list of three hundred would be a trap.
-_MISSED: Final[Mapping[str, str]] = {
-    "authenticationEnabled": "every client is let in",
-    "authorizationEnabled": "every client may do everything",
-    "brokerServicePortTls": "no TLS port is opened",
-    "webServicePortTls": "no HTTPS port is opened",
-}
-
 
 class LoadedConfig(NamedTuple):
     """A Config and what was said beside it.
 
     ignored: keys of the file that Pulsarium does not have, in the order of the file, each once.
-    missed: one sentence for each of them that asked for something a user would miss.
+    places: where each key that was set stands: "broker.conf:12" or "--set".
     """
 
     config: Config
     ignored: tuple[str, ...] = ()
-    missed: tuple[str, ...] = ()
+    places: Mapping[str, str] = MappingProxyType({})
 
 
 def load(path: Path | None, overrides: Sequence[str] = ()) -> LoadedConfig:
@@ -41,22 +34,23 @@ def load(path: Path | None, overrides: Sequence[str] = ()) -> LoadedConfig:
     known = documented_keys()
     values: dict[str, Any] = {}
     places: dict[str, str] = {}
-    foreign: dict[str, str] = {}
+    foreign: dict[str, None] = {}
     for setting in _read(path) if path else ():
         if setting.key in known:
             _put(known[setting.key], setting.value, f"{path}:{setting.line}", values, places)
         else:
-            foreign[setting.key] = setting.value.strip()
+            foreign[setting.key] = None
     for override in overrides:
         name, equals, value = (part.strip() for part in override.partition("="))
         if not equals or not name:
-            raise ConfigError("--set", "", f"{override!r} is not key=value")
+            secret = any(override.startswith(key.name) for key in known.values() if key.meaning.secret)
+            raise ConfigError("--set", "", f"{'***' if secret else repr(override)} is not key=value")
         if name not in known:
             raise ConfigError("--set", name, _unknown(name, known))
         _put(known[name], value, "--set", values, places)
     config = Config(**values)
     _check_listeners(config, places)
-    return LoadedConfig(config, tuple(foreign), _missed(foreign))
+    return LoadedConfig(config, tuple(foreign), places)
 
 
 def _read(path: Path) -> "list[Setting]":
@@ -104,11 +98,3 @@ def _unknown(name: str, known: Mapping[str, Key]) -> str:
     lower = {each.lower(): each for each in known}
     near = [lower[each] for each in difflib.get_close_matches(name.lower(), lower, n=3, cutoff=0.7)]
     return "no such key" + (f"; did you mean {' or '.join(near)}?" if near else " among those that have an effect here")
-
-
-def _missed(foreign: Mapping[str, str]) -> tuple[str, ...]:
-    return tuple(
-        f"{name}={foreign[name]} has no effect here: {what}"
-        for name, what in _MISSED.items()
-        if foreign.get(name, "").lower() not in ("", "false")
-    )

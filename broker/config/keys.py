@@ -13,16 +13,25 @@ QUOTA_POLICIES: Final = ("producer_request_hold", "producer_exception", "consume
 INACTIVE_TOPIC_MODES: Final = ("delete_when_no_subscriptions", "delete_when_subscriptions_caught_up")
 APPEND_BROKER_TIMESTAMP: Final = "org.apache.pulsar.common.intercept.AppendBrokerTimestampMetadataInterceptor"
 APPEND_INDEX: Final = "org.apache.pulsar.common.intercept.AppendIndexMetadataInterceptor"
+AUTHENTICATION_PROVIDERS: Final = tuple(
+    f"org.apache.pulsar.broker.authentication.AuthenticationProvider{name}" for name in ("Basic", "Tls", "Token")
+)
+AUTHORIZATION_PROVIDER: Final = "org.apache.pulsar.broker.authorization.PulsarAuthorizationProvider"
+TLS_PROTOCOLS: Final = ("TLSv1.2", "TLSv1.3")
 
 
 class Meaning(NamedTuple):
-    """What a key means and takes. `unit` is "" for counts and texts; `low` and `high` bound numbers, both included."""
+    """What a key means and takes. `unit` is "" for counts and texts; `low` and `high` bound numbers, both included.
+
+    The value of a `secret` key is shown nowhere.
+    """
 
     doc: str
     unit: str = ""
     low: int | None = None
     high: int | None = None
     one_of: tuple[str, ...] = ()
+    secret: bool = False
 
 
 def key(
@@ -33,10 +42,11 @@ def key(
     low: int | None = None,
     high: int | None = None,
     one_of: tuple[str, ...] = (),
+    secret: bool = False,
 ) -> T:
     """A field of Config: its default and its Meaning."""
-    meaning = Meaning(doc=doc, unit=unit, low=low, high=high, one_of=one_of)
-    made: T = field(default=default, metadata={"meaning": meaning})
+    meaning = Meaning(doc=doc, unit=unit, low=low, high=high, one_of=one_of, secret=secret)
+    made: T = field(default=default, metadata={"meaning": meaning}, repr=not secret)
     return made
 
 
@@ -58,6 +68,65 @@ class Config:
     )
     advertisedListeners: str = key("", "Named URLs for clients, as name:pulsar://host:port, separated by commas")
     internalListenerName: str = key("", "The listener of advertisedListeners that is used unasked; unset: the first")
+    brokerServicePortTls: int | None = key(
+        None, "Port of the binary protocol over TLS; 0 takes a free one; unset: none", low=0, high=65535
+    )
+    webServicePortTls: int | None = key(None, "Port of HTTPS; 0 takes a free one; unset: none", low=0, high=65535)
+
+    # TLS of these two ports
+    tlsCertificateFilePath: str | None = key(None, "Certificate of the broker and those behind it, PEM")
+    tlsKeyFilePath: str | None = key(None, "Private key of the certificate, PEM, not encrypted")
+    tlsTrustCertsFilePath: str | None = key(None, "Certificates that those of clients must come from, PEM")
+    tlsRequireTrustedClientCertOnConnect: bool = key(False, "Refuse clients without such a certificate")
+    tlsAllowInsecureConnection: bool = key(
+        False, "Ask nobody for a certificate, unless tlsTrustCertsFilePath is set; nobody is let in by a false one"
+    )
+    tlsProtocols: frozenset[str] = key(
+        frozenset(), "Versions of TLS that are spoken; unset: both", one_of=TLS_PROTOCOLS
+    )
+    tlsCertRefreshCheckDurationSec: int = key(300, "How often changed files are looked for; 0: never", "seconds", low=0)
+
+    # Who a client is
+    authenticationEnabled: bool = key(False, "Let in only who proves a role")
+    authenticationProviders: tuple[str, ...] = key(
+        (), "What a role is proved by: password, certificate, token", one_of=AUTHENTICATION_PROVIDERS
+    )
+    strictAuthMethod: bool = key(
+        False, "Refuse HTTP requests that do not name their method (X-Pulsar-Auth-Method-Name)"
+    )
+    anonymousUserRole: str | None = key(None, "Role of those who prove none; unset: they are refused")
+    authenticationRefreshCheckSeconds: int = key(
+        60, "How often connections are looked at whose tokens may have expired", "seconds", low=1
+    )
+    authenticateOriginalAuthData: bool = key(False, "Check also the credentials that a proxy passes on")
+    authenticateMetricsEndpoint: bool = key(False, "Ask for a role also at /metrics")
+    tokenSecretKey: str | None = key(
+        None,
+        "Key that signs tokens (HS256 to HS512): file:///..., data:;base64,... or base64 itself",
+        secret=True,
+    )
+    tokenPublicKey: str | None = key(
+        None, "Public key of who signs them (RSA, EC) where there is no tokenSecretKey; DER, given like it"
+    )
+    tokenPublicAlg: str = key(
+        "RS256",
+        "Kind of that key",
+        one_of=("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512"),
+    )
+    tokenAuthClaim: str = key("sub", "Claim of a token that names the role")
+    tokenAudienceClaim: str | None = key(None, "Claim that must name this broker; unset: none must")
+    tokenAudience: str | None = key(None, "This broker's name there")
+    tokenAllowedClockSkewSeconds: int = key(0, "How far the clock of who signs tokens may be off", "seconds", low=0)
+    basicAuthConf: str | None = key(
+        None, "Users and passwords as htpasswd writes them (apr1, crypt), given like tokenSecretKey", secret=True
+    )
+
+    # What a role may do
+    authorizationEnabled: bool = key(False, "Let roles do only what they are granted")
+    authorizationProvider: str = key(AUTHORIZATION_PROVIDER, "What decides", one_of=(AUTHORIZATION_PROVIDER,))
+    superUserRoles: frozenset[str] = key(frozenset(), "Roles that may do everything")
+    proxyRoles: frozenset[str] = key(frozenset(), "Roles that speak for others, whose role they name")
+    authorizationAllowWildcardsMatching: bool = key(False, "Take * at either end of a granted role for anything")
 
     # Connections
     maxMessageSize: int = key(
@@ -88,6 +157,7 @@ class Config:
     maxProducersPerTopic: int = key(0, "Most producers of a topic; 0 for any number")
     maxConsumersPerTopic: int = key(0, "Most consumers of a topic; 0 for any number")
     maxSubscriptionsPerTopic: int = key(0, "Most subscriptions of a topic; 0 for any number")
+    aggregatePublisherStatsByProducerName: bool = key(False, "Add up producers of one name in partitioned-stats")
     encryptionRequireOnProducer: bool = key(False, "Refuse producers and messages without encryption")
     brokerDeleteInactiveTopicsEnabled: bool = key(True, "Delete topics that nobody uses")
     brokerDeleteInactiveTopicsFrequencySeconds: int = key(60, "How often they are looked for", "seconds", low=1)
@@ -167,6 +237,11 @@ class Config:
         0, "Longest delay that a producer may ask for; 0 for any", "milliseconds", high=JAVA_LONG[1]
     )
 
+    subscriptionBacklogScanMaxEntries: int = key(10_000, "Most entries that analyzeBacklog looks at", low=1)
+    subscriptionBacklogScanMaxTimeMs: int = key(
+        120_000, "How long it may look", "milliseconds", low=1, high=JAVA_LONG[1]
+    )
+
     # Entries
     brokerEntryMetadataInterceptors: tuple[str, ...] = key(
         (), "What the broker adds to each entry: its time, its index", one_of=(APPEND_BROKER_TIMESTAMP, APPEND_INDEX)
@@ -224,6 +299,11 @@ class Config:
     def max_frame_size(self) -> int:
         """Bytes of the largest frame, its length word included."""
         return self.maxMessageSize + FRAME_PADDING
+
+    @property
+    def has_tls(self) -> bool:
+        """Whether any port speaks TLS."""
+        return self.brokerServicePortTls is not None or self.webServicePortTls is not None
 
     @property
     def max_inactive_seconds(self) -> int:

@@ -2,12 +2,26 @@
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from .keys import Config
 from .profile import PIP, Profile
 
 Durability = Literal["none", "os", "fsync"]
+
+
+class PortNumbers(NamedTuple):
+    """Where a broker listens. 0: at any free port; None: not at all."""
+
+    binary: int
+    web: int
+    binary_tls: int | None = None
+    web_tls: int | None = None
+
+    def nth(self, index: int) -> "PortNumbers":
+        """Those of the broker of this index: each the next higher ones; 0 stays any free one."""
+        binary, web, *tls = (port + index if port else port for port in self)
+        return PortNumbers(binary or 0, web or 0, *tls)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,3 +54,9 @@ class ServeOptions:
     def http_port(self) -> int:
         """The port of HTTP; 0: any free one."""
         return self.config.webServicePort
+
+    @property
+    def ports(self) -> PortNumbers:
+        """All of the first broker's."""
+        config = self.config
+        return PortNumbers(self.port, self.http_port, config.brokerServicePortTls, config.webServicePortTls)

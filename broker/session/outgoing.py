@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from pulsarium.broker.model.client import Delivery
+from pulsarium.broker.model.client import Assigned, Delivery
 from pulsarium.broker.model.ledger.position import unsigned
 from pulsarium.broker.model.ledger.publication import Pending
 from pulsarium.proto.framing import frame, frame_head
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
+REFRESH = b"PulsarAuthRefresh"  # what AUTH_CHALLENGE holds in mid-session (cmd 36)
 UNASKED = 2**64 - 1  # request id of what the broker sends on its own (W-11)
 HIGH_WATER = 1 << 20  # bytes waiting for the socket from which on no more messages are added
 MOST_WAITING = 8 << 20  # bytes waiting from which on no more commands are read
@@ -46,6 +47,11 @@ class Outgoing:
         self.add(frame_head(command.SerializeToString(), len(trailing)))
         if trailing:
             self.add(trailing)
+
+    def auth_challenge(self, method: str, version: int) -> None:
+        data = pb.AuthData(auth_method_name=method, auth_data=REFRESH)
+        challenge = pb.CommandAuthChallenge(challenge=data, protocol_version=version)
+        self.command(pb.BaseCommand(type=pb.BaseCommand.AUTH_CHALLENGE, authChallenge=challenge))
 
     def ping(self) -> None:
         self.add(self._ping)
@@ -141,12 +147,14 @@ class Outgoing:
             success.topic_epoch = topic_epoch
         self.command(pb.BaseCommand(type=pb.BaseCommand.PRODUCER_SUCCESS, producer_success=success))
 
-    def close_producer(self, producer_id: int) -> None:
+    def close_producer(self, producer_id: int, assigned: Assigned | None) -> None:
         close = pb.CommandCloseProducer(producer_id=producer_id, request_id=UNASKED)
+        _assign(close, assigned)
         self.command(pb.BaseCommand(type=pb.BaseCommand.CLOSE_PRODUCER, close_producer=close))
 
-    def close_consumer(self, consumer_id: int) -> None:
+    def close_consumer(self, consumer_id: int, assigned: Assigned | None) -> None:
         close = pb.CommandCloseConsumer(consumer_id=consumer_id, request_id=UNASKED)
+        _assign(close, assigned)
         self.command(pb.BaseCommand(type=pb.BaseCommand.CLOSE_CONSUMER, close_consumer=close))
 
     def reached_end_of_topic(self, consumer_id: int) -> None:
@@ -156,6 +164,13 @@ class Outgoing:
     def active_consumer_change(self, consumer_id: int, is_active: bool) -> None:
         change = pb.CommandActiveConsumerChange(consumer_id=consumer_id, is_active=is_active)
         self.command(pb.BaseCommand(type=pb.BaseCommand.ACTIVE_CONSUMER_CHANGE, active_consumer_change=change))
+
+
+def _assign(close: pb.CommandCloseProducer | pb.CommandCloseConsumer, assigned: Assigned | None) -> None:
+    if assigned is not None:
+        close.assignedBrokerServiceUrl = assigned.service_url
+        if assigned.service_url_tls:
+            close.assignedBrokerServiceUrlTls = assigned.service_url_tls
 
 
 def message_id(ledger_id: int, entry_id: int, partition: int, batch_index: int) -> pb.MessageIdData:

@@ -6,13 +6,16 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
+from pulsarium.broker.auth.identity import NOBODY, Certificate, Principal
+from pulsarium.broker.auth.login import Login
 from pulsarium.broker.commands.errors import CloseConnection
 from pulsarium.broker.commands.registry import Handler
 from pulsarium.broker.logs import Log
-from pulsarium.broker.model.client import Client, Delivery
+from pulsarium.broker.model.client import Assigned, Client, Delivery
 from pulsarium.broker.session.capabilities import LAST_ENTRY_SINCE, Capabilities
 from pulsarium.broker.session.liveness import Liveness
 from pulsarium.broker.session.outgoing import HIGH_WATER, MOST_WAITING, Outgoing
+from pulsarium.broker.session.refresh import Refresh
 from pulsarium.proto.commands import parse
 from pulsarium.proto.entry import strip_broker_metadata, strip_checksum
 from pulsarium.proto.errors import CommandError, EntryError
@@ -44,14 +47,20 @@ class Transport(Protocol):
 class Session(Client):
     """Handles one connection's commands and sends what the model has for it."""
 
-    def __init__(self, broker: Broker, address: str, transport: Transport) -> None:
+    def __init__(
+        self, broker: Broker, address: str, transport: Transport, certificate: Certificate | None = None
+    ) -> None:
         config = broker.config
         self.broker = broker
         self.address = address
         self.client_version = ""
         self.capabilities = Capabilities()
         self.connected = False
+        self.through_proxy = False
         self.closed = False
+        self.certificate = certificate  # that the client showed over TLS
+        self.login: Login | None = None
+        self._refresh: Refresh | None = None
         self.producers: dict[int, Producer] = {}
         self.consumers: dict[int, Consumer] = {}
         self.waiting_producers: dict[int, Producer] = {}  # for their turn (WaitForExclusive)
@@ -254,7 +263,7 @@ class Session(Client):
             self.outgoing.reached_end_of_topic(consumer_id)
             self._sent()
 
-    def close_producer(self, producer_id: int) -> None:
+    def close_producer(self, producer_id: int, assigned: Assigned | None = None) -> None:
         self.forget_producer(producer_id)
         if len(self._closed_producers) >= RECENT:
             self._closed_producers.pop(next(iter(self._closed_producers)))
@@ -263,19 +272,19 @@ class Session(Client):
         if not self.capabilities.takes_closings:
             self.close("a producer was closed, and this client can only be told by disconnecting it")
             return
-        self.outgoing.close_producer(producer_id)
+        self.outgoing.close_producer(producer_id, assigned)
         self._sent()
 
     def drops_sends_of(self, producer_id: int) -> bool:
         """Whether the client may not have read our CLOSE_PRODUCER yet; it will send again (cmd 6)."""
         return self.broker.clock.monotonic() < self._closed_producers.get(producer_id, -math.inf)
 
-    def close_consumer(self, consumer_id: int) -> None:
+    def close_consumer(self, consumer_id: int, assigned: Assigned | None = None) -> None:
         self.consumers.pop(consumer_id, None)
         if not self.capabilities.takes_closings:
             self.close("a consumer was closed, and this client can only be told by disconnecting it")
             return
-        self.outgoing.close_consumer(consumer_id)
+        self.outgoing.close_consumer(consumer_id, assigned)
         self._sent()
 
     def forget_producer(self, producer_id: int) -> None:
@@ -285,13 +294,39 @@ class Session(Client):
     # life
 
     def connect(self, connect: pb.CommandConnect) -> None:
-        """CONNECT was accepted."""
+        """CONNECT was accepted. Through a proxy it may be meant for another broker of the cluster."""
+        if connect.proxy_to_broker_url:
+            self.through_proxy = True
+            meant = self.broker.cluster.broker_at(connect.proxy_to_broker_url) or self.broker
+            if not meant.alive:
+                raise CloseConnection(f"the broker that the proxy names is down: {meant.web_address}")
+            self._move_to(meant)
         self.connected = self._liveness.connected = True
         self.client_version = text_of(connect.client_version)
         self.capabilities = Capabilities.of(
             connect, exposing_broker_metadata=self.broker.config.exposingBrokerEntryMetadataToClientEnabled
         )
         self._handlers = self.broker.handlers
+
+        if self.login is not None and self.login.renewable:
+            clock, interval = self.broker.clock, self.broker.config.authenticationRefreshCheckSeconds
+            self._refresh = Refresh(self, self.login, clock, interval)
+
+    def _move_to(self, broker: Broker) -> None:
+        self.broker.sessions.discard(self)
+        self.broker = broker
+        broker.sessions.add(self)
+
+    @property
+    def principal(self) -> Principal:
+        """Who it is; nobody while nobody is asked."""
+        return NOBODY if self.login is None else self.login.principal
+
+    def challenge(self) -> None:
+        assert self.login is not None
+        version = min(self.capabilities.version, self.broker.profile.max_protocol_version)
+        self.outgoing.auth_challenge(self.login.method, version)
+        self._sent()
 
     @property
     def supports_partial_producer(self) -> bool:
@@ -329,6 +364,8 @@ class Session(Client):
         for watcher in self.watchers.values():
             self.broker.topics.watchers.remove(watcher)
         self._liveness.stop()
+        if self._refresh is not None:
+            self._refresh.stop()
         self.broker.turn.flush(self)
 
 

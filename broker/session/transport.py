@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import socket
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 import trio
 
+from pulsarium.broker.auth.identity import Certificate
 from pulsarium.broker.logs import Log
 
 if TYPE_CHECKING:
@@ -17,6 +19,7 @@ log = Log("session")
 SMALLEST_READ = 16 << 10
 LARGEST_READ = 256 << 10
 LAST_WORDS_SECONDS = 1.0
+GOODBYE_SECONDS = 0.2
 
 
 class SocketTransport:
@@ -66,7 +69,7 @@ class SocketTransport:
         finally:
             trio.lowlevel.notify_closing(self._sock)
             self._sock.close()
-            self._broker.close_session(self._session)
+            self._session.broker.close_session(self._session)
 
     async def _read_all(self) -> None:
         session, sock, turn = self._session, self._sock, self._broker.turn
@@ -105,19 +108,30 @@ class SocketTransport:
 
 
 class StreamTransport:
-    """Any trio stream, for tests without ports and for TLS."""
+    """Any trio stream: TLS, and in tests memory. `certificate` is what the client showed over it."""
 
-    def __init__(self, broker: Broker, stream: trio.abc.Stream, address: str) -> None:
-        self._broker = broker
+    def __init__(
+        self,
+        broker: Broker,
+        stream: trio.abc.Stream,
+        address: str,
+        certificate: Certificate | None = None,
+        read_size: int = LARGEST_READ,
+    ) -> None:
+        self._turn = broker.turn
         self._stream = stream
-        self._wakes = trio.Event()
+        self._read_size = read_size
+        self._writer_wakes = trio.Event()
+        self._reader_wakes = trio.Event()  # more may be read
         self._scope = trio.CancelScope()
-        self._session = broker.open_session(address, self)
+        self._session = broker.open_session(address, self, certificate)
 
     def wake(self) -> None:
-        self._wakes.set()
+        self._writer_wakes.set()
         if self._session.closed:  # what waits is still written, if the other side takes it
             self._scope.deadline = min(self._scope.deadline, trio.current_time() + LAST_WORDS_SECONDS)
+        if self._session.closed or self._session.may_read:
+            self._reader_wakes.set()
 
     async def serve(self) -> None:
         """Carry bytes until either side closes."""
@@ -127,23 +141,28 @@ class StreamTransport:
                     nursery.start_soon(self._read_all)
                     nursery.start_soon(self._write_all)
         finally:
-            self._broker.close_session(self._session)
-            with trio.CancelScope(shield=True, deadline=trio.current_time() + 1):
-                await trio.aclose_forcefully(self._stream)
+            self._session.broker.close_session(self._session)
+            # TLS says goodbye, to a client that listens; nobody waits for one that does not
+            with trio.CancelScope(shield=True, deadline=trio.current_time() + GOODBYE_SECONDS):
+                await self._stream.aclose()
 
     async def _read_all(self) -> None:
+        session = self._session
         try:
-            while not self._session.closed:
-                data = await self._stream.receive_some(LARGEST_READ)
+            while not session.closed:
+                data = await self._stream.receive_some(self._read_size)
                 if not data:
-                    self._session.ended()
+                    session.ended()
                     break
-                self._broker.turn.begin()
-                self._session.receive(bytes(data))
-                self._broker.turn.finish()
+                self._turn.begin()
+                session.receive(bytes(data))
+                self._turn.finish()
+                while not (session.may_read or session.closed):
+                    self._reader_wakes = trio.Event()
+                    await self._reader_wakes.wait()
         except (trio.BrokenResourceError, trio.ClosedResourceError):
             pass
-        self._broker.close_session(self._session)
+        session.broker.close_session(session)
 
     async def _write_all(self) -> None:
         session = self._session
@@ -152,18 +171,27 @@ class StreamTransport:
                 if session.outgoing.size:
                     await self._stream.send_all(session.outgoing.take())
                     session.drained()
-                    self._broker.turn.finish()
+                    self._turn.finish()
+                    self.wake()
                 elif session.closed:
                     break
                 else:
-                    self._wakes = trio.Event()
-                    await self._wakes.wait()
+                    self._writer_wakes = trio.Event()
+                    await self._writer_wakes.wait()
         except (trio.BrokenResourceError, trio.ClosedResourceError):
             pass
         self._scope.cancel()
 
 
-async def accept(broker: Broker, listener: socket.socket) -> None:
+Serve = Callable[["Broker", socket.socket, str], Awaitable[None]]  # carries one connection; the socket is its own
+
+
+async def serve_plain(broker: Broker, sock: socket.socket, address: str) -> None:
+    """A connection without TLS."""
+    await SocketTransport(broker, sock, address).serve()
+
+
+async def accept(broker: Broker, listener: socket.socket, serve: Serve = serve_plain) -> None:
     """Serve every connection to a listening socket, until cancelled."""
     async with trio.open_nursery() as nursery:
         while True:
@@ -178,5 +206,4 @@ async def accept(broker: Broker, listener: socket.socket) -> None:
                 continue
             sock.setblocking(False)
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            transport = SocketTransport(broker, sock, f"/{host}:{port}")
-            nursery.start_soon(transport.serve)
+            nursery.start_soon(serve, broker, sock, f"/{host}:{port}")

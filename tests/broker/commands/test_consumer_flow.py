@@ -147,6 +147,7 @@ async def test_unreadable_metadata_reaches_nobody_and_holds_nobody_up(bed: Bed, 
 
 
 @pytest.mark.req("W-03")
+@pytest.mark.req("S415-30")
 async def test_stamps_of_the_broker_go_only_to_those_who_can_take_them(autojump_clock: object) -> None:
     interceptors = (
         "org.apache.pulsar.common.intercept.AppendBrokerTimestampMetadataInterceptor",

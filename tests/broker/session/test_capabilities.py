@@ -39,6 +39,7 @@ def test_commands_behind_a_flag() -> None:
 
 
 @pytest.mark.req("W-03")
+@pytest.mark.req("S415-30")
 @pytest.mark.parametrize(
     ("version", "flag", "exposing", "exposes"),
     [(18, True, True, True), (17, True, True, False), (18, False, True, False), (18, True, False, False)],

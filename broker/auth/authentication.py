@@ -1,0 +1,67 @@
+"""Who a client is: the providers of authenticationProviders, and the role of those who prove none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from pulsarium.broker.auth.certificates import CertificateProvider
+from pulsarium.broker.auth.identity import AuthenticationError, HttpCredentials, Identity, Provider
+from pulsarium.broker.config.keys import Config
+from pulsarium.broker.logs import Log
+
+log = Log("auth")
+
+METHOD_HEADER = "x-pulsar-auth-method-name"
+
+
+class Authentication:
+    """Made at the start of a broker that has authenticationEnabled. Raises ConfigError."""
+
+    def __init__(self, config: Config, now_ms: Callable[[], int]) -> None:
+        self.now_ms = now_ms
+        self.anonymous = (config.anonymousUserRole or "").strip() or None
+        self.checks_original = config.authenticateOriginalAuthData
+        self.refresh_seconds = config.authenticationRefreshCheckSeconds
+        self._strict = config.strictAuthMethod
+        # in the order of their names, as Pulsar asks them
+        found = [_provider(name, config, now_ms) for name in sorted(set(config.authenticationProviders))]
+        self._providers = {provider.method: provider for provider in found}
+        if not found:
+            log.warning("authenticationEnabled without authenticationProviders: no client can prove a role")
+
+    def provider(self, method: str) -> Provider | None:
+        """The provider of CONNECT's auth_method_name."""
+        return self._providers.get(method)
+
+    def of_request(self, request: HttpCredentials) -> Identity:
+        """The role of an HTTP request. Raises AuthenticationError."""
+        method = request.headers.get(METHOD_HEADER)
+        if method is not None:
+            provider = self._providers.get(method)
+            if provider is None:
+                raise AuthenticationError("Unsupported authentication method")
+            return provider.authenticate_http(request)
+        if self._strict:
+            raise AuthenticationError("Authentication method missing")
+        for provider in self._providers.values():
+            try:
+                return provider.authenticate_http(request)
+            except AuthenticationError as error:
+                if log.debug_enabled:
+                    log.debug("a provider takes no request", method=provider.method, reason=error)
+        if self._providers and self.anonymous is None:
+            raise AuthenticationError("Authentication required")
+        return Identity(self.anonymous)
+
+
+def _provider(name: str, config: Config, now_ms: Callable[[], int]) -> Provider:
+    # imported where they are wanted: what they need is not installed with every broker
+    if name.endswith("Token"):
+        from pulsarium.broker.auth.tokens import TokenProvider
+
+        return TokenProvider(config, now_ms)
+    if name.endswith("Basic"):
+        from pulsarium.broker.auth.passwords import PasswordProvider
+
+        return PasswordProvider(config)
+    return CertificateProvider()

@@ -1,0 +1,150 @@
+"""Who may do what, as Pulsar's PulsarAuthorizationProvider decides it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from pulsarium.broker.auth.grants import Grants
+from pulsarium.broker.auth.identity import Principal
+from pulsarium.broker.auth.needs import Kind, Needs
+from pulsarium.broker.config.keys import Config
+from pulsarium.proto.topic_name import NamespaceName, TopicName
+
+if TYPE_CHECKING:
+    from pulsarium.broker.model.namespace.metadata import Metadata
+
+# NamespaceOperation -> actions of which one is enough; those that are not here are for admins of the tenant
+NAMESPACE_ACTIONS: Final = {
+    "GET_TOPIC": ("consume", "produce"),
+    "GET_TOPICS": ("consume", "produce"),
+    "GET_BUNDLE": ("consume", "produce"),
+    "UNSUBSCRIBE": ("consume",),
+    "TRIM_TOPIC": ("consume",),
+    "CLEAR_BACKLOG": ("consume",),
+    "PACKAGES": ("packages",),
+}
+# the same of TopicOperation
+PRODUCING: Final = frozenset({"LOOKUP", "GET_STATS", "GET_METADATA", "PRODUCE"})
+CONSUMING: Final = frozenset(
+    {
+        "LOOKUP",
+        "GET_STATS",
+        "GET_METADATA",
+        "GET_SUBSCRIPTIONS",
+        "CONSUME",
+        "SUBSCRIBE",
+        "UNSUBSCRIBE",
+        "SKIP",
+        "EXPIRE_MESSAGES",
+        "PEEK_MESSAGES",
+        "RESET_CURSOR",
+        "GET_BACKLOG_SIZE",
+        "SET_REPLICATED_SUBSCRIPTION_STATUS",
+        "GET_REPLICATED_SUBSCRIPTION_STATUS",
+    }
+)
+OF_BROKER: Final = (Kind.SUPERUSER, Kind.CLUSTER, Kind.CLUSTER_POLICY, Kind.BROKER)
+
+
+class TenantNotFound(Exception):
+    """Whoever is no superuser is told so before anything else."""
+
+
+class WrongSubscriptionName(Exception):
+    """Of a subscription that does not begin with the role (subscription_auth_mode Prefix), in Pulsar's words."""
+
+    def __init__(self, role: str | None, topic: TopicName) -> None:
+        super().__init__(
+            "Failed to create consumer - The subscription name needs to be prefixed by the authentication role, "
+            f"like {role}-xxxx for topic: {topic}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What an operation is about, as far as its kind needs to know."""
+
+    tenant: str = ""
+    namespace: NamespaceName | None = None
+    topic: TopicName | None = None
+    subscription: str = ""
+
+
+def of_topic(topic: TopicName, subscription: str = "") -> Target:
+    return Target(topic.tenant, topic.namespace_name, topic, subscription)
+
+
+def of_namespace(namespace: NamespaceName) -> Target:
+    return Target(namespace.tenant, namespace)
+
+
+class Authorization:
+    """Decides from the metadata as it is at that moment."""
+
+    def __init__(self, config: Config, metadata: Metadata) -> None:
+        self._metadata = metadata
+        self._superusers = config.superUserRoles
+        self._proxies = config.proxyRoles
+        self._wildcards = config.authorizationAllowWildcardsMatching
+
+    def is_superuser(self, role: str | None) -> bool:
+        return role is not None and role in self._superusers
+
+    def is_proxy(self, role: str | None) -> bool:
+        return role is not None and role in self._proxies
+
+    def is_valid(self, principal: Principal, *, equal: bool = True) -> bool:
+        """Whether who asks may say for whom: a proxy must, for no other proxy; others only themselves, if `equal`."""
+        original = (principal.original or "").strip()
+        if self.is_proxy(principal.role):
+            return bool(original) and not self.is_proxy(principal.original)
+        return not original or (equal and principal.original == principal.role)
+
+    def allows(self, principal: Principal, needs: Needs, target: Target) -> bool:
+        """Whether it may be done. Raises TenantNotFound, WrongSubscriptionName."""
+        if needs.kind is Kind.ANYBODY:
+            return True
+        if not self.is_valid(principal):
+            return False
+        if not self.is_proxy(principal.role):
+            return self.allows_role(principal.role, needs, target)
+        return all(self.allows_role(role, needs, target) for role in (principal.role, principal.original))
+
+    def allows_role(self, role: str | None, needs: Needs, target: Target) -> bool:
+        """The same of one role."""
+        if self.is_superuser(role):
+            return True
+        if needs.kind in OF_BROKER:
+            return False
+        if self._is_tenant_admin(role, target.tenant):
+            return True
+        if needs.kind is Kind.NAMESPACE and target.namespace is not None:
+            grants = self._grants(target.namespace)
+            return any(grants.on_namespace(role, action) for action in NAMESPACE_ACTIONS.get(needs.operation, ()))
+        if needs.kind is Kind.TOPIC and target.topic is not None:
+            return self._allows_topic(role, needs.operation, target.topic, target.subscription)
+        return False
+
+    def _is_tenant_admin(self, role: str | None, tenant: str) -> bool:
+        info = self._metadata.tenants.get(tenant)
+        if info is None:
+            raise TenantNotFound("Tenant does not exist")
+        return role is not None and role in (info.get("adminRoles") or ())
+
+    def _grants(self, namespace: NamespaceName) -> Grants:
+        return Grants(self._metadata.namespaces.get(str(namespace)), wildcards=self._wildcards)
+
+    def _allows_topic(self, role: str | None, operation: str, topic: TopicName, subscription: str) -> bool:
+        grants = self._grants(topic.namespace_name)
+        if operation in PRODUCING and grants.on_topic(topic, role, "produce"):
+            return True
+        if operation not in CONSUMING:
+            return False
+        if subscription.strip():
+            roles = grants.roles_of_subscription(subscription)
+            if roles and role not in roles:
+                return False
+            if grants.subscriptions_have_prefix and not (role and subscription.startswith(role)):
+                raise WrongSubscriptionName(role, topic)
+        return grants.on_topic(topic, role, "consume")

@@ -1,0 +1,64 @@
+"""What the policies of a namespace grant: auth_policies, as REST keeps them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from pulsarium.proto.topic_name import TopicName
+
+Json = Mapping[str, Any]
+
+
+class Grants:
+    """The grants of one namespace. They are read anew for each question, so that a change holds at once."""
+
+    def __init__(self, policies: Json | None, *, wildcards: bool) -> None:
+        self._policies = policies or {}
+        self._wildcards = wildcards
+        self._auth: Json = self._policies.get("auth_policies") or {}
+
+    def on_namespace(self, role: str | None, action: str) -> bool:
+        """Whether a role may do it everywhere in the namespace."""
+        return self._grants(self._auth.get("namespace_auth"), role, action)
+
+    def on_topic(self, topic: TopicName, role: str | None, action: str) -> bool:
+        """Whether a role may do it with a topic: granted for the namespace, the topic, or all of its partitions."""
+        if self.on_namespace(role, action):
+            return True
+        topics: Json = self._auth.get("destination_auth") or {}
+        if self._grants(topics.get(str(topic)), role, action):
+            return True
+        return topic.is_partition and _has(topics.get(str(topic.partitioned_name)), role, action)
+
+    def roles_of_subscription(self, subscription: str) -> Collection[str]:
+        """Who alone may use a subscription; empty: everybody who may consume."""
+        found: Collection[str] = (self._auth.get("subscription_auth_roles") or {}).get(subscription) or ()
+        return found
+
+    @property
+    def subscriptions_have_prefix(self) -> bool:
+        """Whether the names of subscriptions must begin with the role (subscription_auth_mode)."""
+        return bool(self._policies.get("subscription_auth_mode") == "Prefix")
+
+    def _grants(self, granted: Json | None, role: str | None, action: str) -> bool:
+        if _has(granted, role, action):
+            return True
+        return (
+            self._wildcards
+            and role is not None
+            and any(
+                action in (actions or ()) and _matches(pattern, role) for pattern, actions in (granted or {}).items()
+            )
+        )
+
+
+def _has(granted: Json | None, role: str | None, action: str) -> bool:
+    return granted is not None and role is not None and action in (granted.get(role) or ())
+
+
+def _matches(pattern: str, role: str) -> bool:
+    """authorizationAllowWildcardsMatching: one * at the beginning or at the end."""
+    if pattern.endswith("*") and role.startswith(pattern[:-1]):
+        return True
+    return pattern.startswith("*") and role.endswith(pattern[1:])

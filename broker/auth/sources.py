@@ -1,0 +1,51 @@
+"""Where keys and passwords come from: file:, data:, a path, or base64."""
+
+from __future__ import annotations
+
+import base64
+from pathlib import Path
+from urllib.parse import unquote_to_bytes, urlsplit
+
+from pulsarium.broker.config.errors import ConfigError
+
+FORMS = "it is file:///path, data:;base64,..., the path of a file, or base64"
+
+
+def read_source(key: str, value: str) -> bytes:
+    """What a setting leads to, as Pulsar reads keys. Raises ConfigError, which does not show the value."""
+    value = value.strip()
+    if value.startswith("data:"):
+        return _data(key, value)
+    if value.startswith("file:"):
+        return _file(key, unquote_to_bytes(urlsplit(value).path).decode())
+    if _is_file(value):
+        return _file(key, value)
+    return _base64(key, value)
+
+
+def _data(key: str, value: str) -> bytes:
+    head, comma, content = value.removeprefix("data:").partition(",")
+    if not comma:
+        raise ConfigError("", key, f"a data: URL has a comma before its content; {FORMS}")
+    return _base64(key, content) if head.endswith(";base64") else unquote_to_bytes(content)
+
+
+def _is_file(value: str) -> bool:
+    try:
+        return Path(value).is_file()
+    except (OSError, ValueError):  # too long, or not a path at all
+        return False
+
+
+def _file(key: str, path: str) -> bytes:
+    try:
+        return Path(path).read_bytes()
+    except OSError as error:
+        raise ConfigError("", key, f"{path} cannot be read: {error.strerror}") from None
+
+
+def _base64(key: str, text: str) -> bytes:
+    try:
+        return base64.b64decode("".join(text.split()), validate=True)
+    except ValueError:  # binascii.Error, or letters beyond ASCII
+        raise ConfigError("", key, f"is no file and no base64; {FORMS}") from None

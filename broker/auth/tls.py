@@ -1,0 +1,128 @@
+"""TLS of the binary port and of HTTPS: one context, made anew when its files change."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final, Protocol
+
+from pulsarium.broker.auth.identity import Certificate
+from pulsarium.broker.config.errors import ConfigError
+from pulsarium.broker.config.keys import Config
+from pulsarium.broker.logs import Log
+
+log = Log("tls")
+
+HANDSHAKE_SECONDS: Final = 10.0  # Netty's own limit
+FILES: Final = ("tlsCertificateFilePath", "tlsKeyFilePath", "tlsTrustCertsFilePath")
+
+
+class ShowsCertificate(Protocol):
+    """A connection over TLS."""
+
+    def getpeercert(self) -> Certificate | None: ...
+
+
+class TlsContext:
+    """Says at each connection what it is served with. Raises ConfigError when it is made, and never later."""
+
+    def __init__(self, config: Config, monotonic: Callable[[], float]) -> None:
+        self._config = config
+        self._monotonic = monotonic
+        self._interval = config.tlsCertRefreshCheckDurationSec
+        self._times = self._file_times()
+        self._context = context_of(config)
+        self._looked_at = monotonic()
+
+    def current(self) -> ssl.SSLContext:
+        """The context, from the files as they are, looked at every tlsCertRefreshCheckDurationSec."""
+        now = self._monotonic()
+        if self._interval and now - self._looked_at >= self._interval:
+            self._looked_at = now
+            times = self._file_times()
+            if times != self._times:
+                self._renew(times)
+        return self._context
+
+    def _renew(self, times: list[int | None]) -> None:
+        try:
+            self._context = context_of(self._config)
+        except ConfigError as error:  # half written, or wrong: what was good stays
+            log.warning("changed TLS files are not taken", reason=error)
+        else:
+            self._times = times
+            log.info("TLS files read again")
+
+    def _file_times(self) -> list[int | None]:
+        return [_changed_at(getattr(self._config, key)) for key in FILES]
+
+
+def context_of(config: Config) -> ssl.SSLContext:
+    """What the tls... keys say. Raises ConfigError."""
+    ports = ("brokerServicePortTls", "webServicePortTls")
+    port = next((key for key in ports if getattr(config, key) is not None), ports[0])
+    for key in FILES[:2]:
+        if not getattr(config, key):
+            raise ConfigError("", key, f"is wanted by {port}")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    if config.tlsProtocols:
+        versions = sorted(ssl.TLSVersion[name.replace(".", "_")] for name in config.tlsProtocols)
+        context.minimum_version, context.maximum_version = versions[0], versions[-1]
+    _load_certificate(context, str(config.tlsCertificateFilePath), str(config.tlsKeyFilePath))
+    context.verify_mode = _verify_mode(config)
+    if config.tlsTrustCertsFilePath:
+        try:
+            context.load_verify_locations(config.tlsTrustCertsFilePath)
+        except OSError as error:
+            raise ConfigError("", "tlsTrustCertsFilePath", _why(error, config.tlsTrustCertsFilePath)) from None
+    elif config.tlsRequireTrustedClientCertOnConnect:
+        context.load_default_certs(ssl.Purpose.CLIENT_AUTH)
+    return context
+
+
+def _verify_mode(config: Config) -> ssl.VerifyMode:
+    """A certificate that a client shows must be a trusted one; whether it has to show one is another question."""
+    if config.tlsRequireTrustedClientCertOnConnect:
+        return ssl.CERT_REQUIRED
+    return ssl.CERT_OPTIONAL if config.tlsTrustCertsFilePath else ssl.CERT_NONE
+
+
+def _load_certificate(context: ssl.SSLContext, certificate: str, key: str) -> None:
+    def no_password() -> str:
+        raise ConfigError("", "tlsKeyFilePath", f"{key} is encrypted; Pulsar takes plain ones (openssl pkcs8 -nocrypt)")
+
+    try:
+        context.load_cert_chain(certificate, key, no_password)
+    except OSError as error:
+        if not Path(certificate).is_file() or (
+            isinstance(error, ssl.SSLError) and not _holds(certificate, "CERTIFICATE")
+        ):
+            raise ConfigError("", "tlsCertificateFilePath", _why(error, certificate)) from None
+        raise ConfigError("", "tlsKeyFilePath", _why(error, key)) from None
+
+
+def _holds(path: str, what: str) -> bool:
+    try:
+        return f"-----BEGIN {what}-----" in Path(path).read_text("latin-1")
+    except OSError:
+        return False
+
+
+def _why(error: OSError, path: str) -> str:
+    if isinstance(error, ssl.SSLError):
+        reason = (error.reason or "not understood").replace("_", " ").lower()
+        return f"{path} cannot be used: {reason}"
+    return f"{path} cannot be read: {error.strerror}"
+
+
+def _changed_at(path: str | None) -> int | None:
+    try:
+        return Path(path).stat().st_mtime_ns if path else None
+    except OSError:
+        return None
+
+
+def certificate_of(tls: ShowsCertificate) -> Certificate | None:
+    """What a client showed and what was verified."""
+    return tls.getpeercert() or None

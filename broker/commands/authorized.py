@@ -1,0 +1,135 @@
+"""What a role must be allowed before a command is handled: the one place where commands are authorized.
+
+SEND, ACK and FLOW are not looked at: who has a producer or a consumer may use it, as in Pulsar.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from pulsarium.broker.auth.authorization import (
+    Target,
+    TenantNotFound,
+    WrongSubscriptionName,
+    of_namespace,
+    of_topic,
+)
+from pulsarium.broker.auth.needs import Kind, Needs, topic_operation
+from pulsarium.broker.commands.registry import Handler
+from pulsarium.broker.logs import Log
+from pulsarium.proto.errors import InvalidTopicName
+from pulsarium.proto.generated import PulsarApi_pb2 as pb
+from pulsarium.proto.text import text_of
+from pulsarium.proto.topic_name import NamespaceName, TopicName
+
+if TYPE_CHECKING:
+    from pulsarium.broker.session.session import Session
+
+log = Log("auth")
+
+SUBSCRIBE = topic_operation("SUBSCRIBE")
+
+
+class Words(NamedTuple):
+    """What a client is told that may not; `failed`: when it could not be found out, "" for why."""
+
+    refused: str
+    failed: str = ""
+
+
+WORDS: Final[Mapping[int, Words]] = {
+    pb.BaseCommand.LOOKUP: Words(
+        "Client is not authorized to Lookup", "Exception occurred while trying to authorize lookup"
+    ),
+    pb.BaseCommand.PARTITIONED_METADATA: Words("Client is not authorized to Get Partition Metadata"),
+    pb.BaseCommand.PRODUCER: Words("Client is not authorized to Produce"),
+    pb.BaseCommand.SUBSCRIBE: Words("Client is not authorized to subscribe"),
+    pb.BaseCommand.GET_TOPICS_OF_NAMESPACE: Words(
+        "Client is not authorized to GetTopicsOfNamespace",
+        "Exception occurred while trying to authorize GetTopicsOfNamespace",
+    ),
+    pb.BaseCommand.WATCH_TOPIC_LIST: Words(
+        "Proxy Client is not authorized to watchTopicList",
+        "Exception occurred while trying to handle command WatchTopicList",
+    ),
+}
+
+
+class Refused(NamedTuple):
+    """The answer to a command that was not allowed."""
+
+    text: str
+    code: pb.ServerError = pb.AuthorizationError
+
+
+def authorized(command: int, handler: Handler, needs: Needs) -> Handler:
+    """The same handler, for those whose role may do it."""
+
+    def checked(session: Session, cmd: Any, trailing: bytes) -> None:
+        refused = check(session, command, needs, cmd)
+        if refused is None:
+            handler(session, cmd, trailing)
+            return
+        log.warning("not authorized", peer=session, role=session.principal, needs=needs, reason=refused.text)
+        answer(session, command, cmd, refused)
+
+    return checked
+
+
+def check(session: Session, command: int, needs: Needs, cmd: Any) -> Refused | None:
+    """Why a command is not handled, if it is not."""
+    try:
+        target = target_of(needs, cmd)
+    except InvalidTopicName:
+        return None  # the handler has its own words for that
+    words = WORDS[command]
+    try:
+        allowed = allows(session, needs, target)
+        if allowed and command == pb.BaseCommand.PRODUCER and cmd.initial_subscription_name:
+            assert target.topic is not None
+            allowed = allows(session, SUBSCRIBE, of_topic(target.topic, text_of(cmd.initial_subscription_name)))
+    except TenantNotFound as error:
+        if command == pb.BaseCommand.PARTITIONED_METADATA:
+            text = f"Tenant or namespace or topic does not exist: {target.namespace}"
+            return Refused(text, pb.TopicNotFound)
+        return Refused(words.failed or f"org.apache.pulsar.broker.web.RestException: {error}")
+    except WrongSubscriptionName as error:
+        return Refused(f"org.apache.pulsar.broker.PulsarServerException: {error}")
+    return None if allowed else Refused(words.refused)
+
+
+def allows(session: Session, needs: Needs, target: Target) -> bool:
+    authorization = session.broker.cluster.authorization
+    return authorization is None or authorization.allows(session.principal, needs, target)
+
+
+def target_of(needs: Needs, cmd: Any) -> Target:
+    """What a command is about. Raises InvalidTopicName."""
+    if needs.kind is Kind.NAMESPACE:
+        return of_namespace(NamespaceName.parse(cmd.namespace))
+    subscription = text_of(cmd.subscription) if isinstance(cmd, pb.CommandSubscribe) else ""
+    return of_topic(TopicName.parse(cmd.topic), subscription)
+
+
+def answer(session: Session, command: int, cmd: Any, refused: Refused) -> None:
+    """In the form that the command is answered in."""
+    if command == pb.BaseCommand.LOOKUP:
+        lookup = pb.CommandLookupTopicResponse(
+            request_id=cmd.request_id,
+            response=pb.CommandLookupTopicResponse.Failed,
+            error=refused.code,
+            message=refused.text,
+        )
+        session.command(pb.BaseCommand(type=pb.BaseCommand.LOOKUP_RESPONSE, lookupTopicResponse=lookup))
+    elif command == pb.BaseCommand.PARTITIONED_METADATA:
+        metadata = pb.CommandPartitionedTopicMetadataResponse(
+            request_id=cmd.request_id,
+            response=pb.CommandPartitionedTopicMetadataResponse.Failed,
+            error=refused.code,
+            message=refused.text,
+        )
+        response = pb.BaseCommand.PARTITIONED_METADATA_RESPONSE
+        session.command(pb.BaseCommand(type=response, partitionMetadataResponse=metadata))
+    else:
+        session.error(cmd.request_id, refused.code, refused.text)

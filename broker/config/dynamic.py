@@ -1,0 +1,133 @@
+"""Settings that can be changed while brokers run, by their broker.conf names."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from pulsarium.broker.config.keys import Config, documented_keys
+from pulsarium.broker.config.values import read_value
+from pulsarium.broker.logs import Log
+
+log = Log("config")
+
+FOLDER = "/admin/configuration"
+
+# Pulsar 4.2's, in the order in which it tells them
+_TEXT = """
+loadBalancerSheddingGracePeriodMinutes loadBalancerBandwithInResourceWeight loadBalancerBandwithOutResourceWeight
+loadBalancerNamespaceBundleMaxBandwidthMbytes managedLedgerCursorResetLedgerCloseTimestampMaxClockSkewMillis
+subscribeRatePeriodPerConsumerInSecond dispatchThrottlingRatePerSubscriptionInByte maxPublishRatePerTopicInBytes
+autoSkipNonRecoverableData brokerPublisherThrottlingMaxByteRate dispatchThrottlingRateInMsg
+supportedNamespaceBundleSplitAlgorithms loadBalancerAverageResourceUsageDifferenceThresholdPercentage
+brokerDeleteInactiveTopicsFrequencySeconds loadBalancerAvgShedderHighThreshold loadBalancerLoadSheddingStrategy
+loadBalancerBrokerMaxTopics loadBalancerMaxNumberOfBrokerSheddingPerCycle loadBalancerAutoBundleSplitEnabled
+loadBalancerSheddingConditionHitCountThreshold loadBalancerSheddingEnabled loadBalancerDirectMemoryResourceWeight
+loadBalancerSheddingBundlesWithPoliciesEnabled subscriptionTypesEnabled
+subscriptionKeySharedUseClassicPersistentImplementation loadBalancerBrokerThresholdShedderPercentage
+loadBalancerBandwidthOutResourceWeight loadBalancerNamespaceMaximumBundles
+managedLedgerInactiveLedgerRolloverTimeSeconds forceDeleteNamespaceAllowed schemaLedgerForceRecovery
+loadBalancerReportUpdateMaxIntervalMinutes dispatchThrottlingRatePerReplicatorInMsg
+managedLedgerCacheEvictionExtendTTLOfEntriesWithRemainingExpectedReadsMaxTimes
+loadBalancerNamespaceBundleSplitConditionHitCountThreshold clientLibraryVersionCheckEnabled
+maxMessagePublishBufferSizeInMB brokerShutdownTimeoutMs dispatcherMinReadBatchSize
+subscriptionSharedUseClassicPersistentImplementation loadBalancerAvgShedderHitCountLowThreshold minUnloadMessage
+minUnloadMessageThroughput brokerClientTlsEnabled loadBalancerBrokerLoadDataTTLInSeconds
+brokerDeleteInactiveTopicsMaxInactiveDurationSeconds brokerDeleteInactivePartitionedTopicMetadataEnabled
+keySharedUnblockingIntervalMs maxTopicsPerNamespace maxNumPartitionsPerPartitionedTopic
+loadBalancerReportUpdateMinIntervalMillis dispatchThrottlingRatePerSubscriptionInMsg
+loadBalancerServiceUnitStateMaxConcurrentOverrides topicPoliciesCacheInitTimeoutSeconds superUserRoles
+transactionPendingAckBatchedWriteEnabled brokerDeleteInactiveTopicsMode loadBalancerMsgRateDifferenceShedderThreshold
+dispatcherMaxReadSizeBytes exposeBundlesMetricsInPrometheus managedLedgerCacheEvictionExtendTTLOfRecentlyAccessed
+subscriptionRedeliveryTrackerEnabled dispatchThrottlingRatePerTopicInByte dispatchThrottlingRateRelativeToPublishRate
+maxNamespacesPerTenant strictlyVerifySubscriptionName defaultNumberOfNamespaceBundles entryFiltersDirectory
+dispatcherPauseOnAckStatePersistentEnabled loadBalancerAvgShedderLowThreshold loadBalancerHistoryResourcePercentage
+dispatchThrottlingOnBatchMessageEnabled replicationStartAt bookkeeperUseV2WireProtocol
+keySharedLookAheadMsgInReplayThresholdPerConsumer loadBalanceSheddingDelayInSeconds
+loadBalancerBandwidthInResourceWeight defaultNumPartitions managedLedgerCacheSizeMB maxUnloadPercentage
+dispatcherReadFailureBackoffMandatoryStopTimeInMs loadBalancerSheddingExcludedNamespaces allowOverrideEntryFilters
+loadBalancerDistributeBundlesEvenlyEnabled dispatchThrottlingRatePerReplicatorInByte
+dispatchThrottlingOnNonBacklogConsumerEnabled topicPublisherThrottlingTickTimeMillis unblockStuckSubscriptionEnabled
+preciseDispatcherFlowControl maxConcurrentLookupRequest skipBrokerShutdownOnOOM managedLedgerCacheEvictionWatermark
+httpRequestsFailOnUnknownPropertiesEnabled brokerPublisherThrottlingMaxMessageRate
+loadBalancerNamespaceBundleMaxMsgRate replicationProducerQueueSize loadBalancerNamespaceBundleMaxSessions
+loadBalancerTransferEnabled allowAutoTopicCreationType managedLedgerInactiveOffloadedLedgerEvictionTimeSeconds
+managedLedgerMaxBacklogBetweenCursorsForCaching loadBalancerNamespaceBundleMaxTopics
+loadBalancerMsgThroughputMultiplierDifferenceShedderThreshold dispatcherMaxReadBatchSize
+managedLedgerMinimumBacklogCursorsForCaching transactionLogBatchedWriteEnabled brokerClientAuthenticationPlugin
+dispatcherReadFailureBackoffInitialTimeInMs subscribeThrottlingRatePerConsumer loadBalancerMemoryResourceWeight
+topicFactoryClassName keySharedLookAheadMsgInReplayThresholdPerSubscription brokerClientAuthenticationParameters
+loadBalancerReportUpdateThresholdPercentage subscriptionKeySharedEnable managedLedgerCacheEvictionTimeThresholdMillis
+brokerDeleteInactiveTopicsEnabled loadBalancerAvgShedderHitCountHighThreshold configurationMetadataSyncEventTopic
+managedLedgerMinimumBacklogEntriesForCaching maxPublishRatePerTopicInMessages maxUnloadBundleNumPerShedding
+maxConcurrentTopicLoadRequest managedLedgerTraceTaskExecution loadBalancerDebugModeEnabled
+resourceUsageTransportPublishIntervalInSecs loadBalancerAutoUnloadSplitBundlesEnabled
+dispatcherEntryFilterRescheduledMessageDelay loadBalancerServiceUnitTableViewSyncer
+defaultNamespaceBundleSplitAlgorithm dispatcherReadFailureBackoffMaxTimeInMs entryFilterNames
+dispatcherMaxRoundRobinBatchSize loadBalancerBundleUnloadMinThroughputThreshold
+brokerReplicationInactiveThresholdSeconds preferLaterVersions loadBalancerMaxNumberOfBundlesInBundleLoadReport
+dispatchThrottlingRatePerTopicInMsg maxTenants loadBalancerCPUResourceWeight allowAutoTopicCreation
+managedLedgerForceRecovery loadBalancerMaxNumberOfBundlesToSplitPerCycle failureDomainsEnabled
+loadBalancerBrokerOverloadedThresholdPercentage flowOrQpsDifferenceThresholdPercentage
+namespaceBundleUnloadingTimeoutMs dispatchThrottlingRateInByte forceDeleteTenantAllowed isAllowAutoUpdateSchemaEnabled
+brokerPublisherThrottlingTickTimeMillis loadBalancerBrokerLoadTargetStd allowAutoSubscriptionCreation
+loadBalancerSheddingIntervalMinutes dispatcherDispatchMessagesInSubscriptionThread
+loadBalancerHostUsageCheckIntervalMinutes topicNameCacheMaxCapacity loadManagerClassName metadataSyncEventTopic
+"""
+NAMES = tuple(_TEXT.split())
+
+
+class Records(Protocol):
+    """Where they are kept."""
+
+    def put(self, folder: str, *names: str, value: Any) -> None: ...
+
+    def forget(self, folder: str, *names: str) -> None: ...
+
+    def inside(self, folder: str, *names: str) -> dict[str, Any]: ...
+
+
+class DynamicSettings:
+    """What was changed. It holds for all brokers of the cluster, and for those that start later.
+
+    Of the settings that Pulsarium honours, those have effect that are read when they are needed.
+    """
+
+    def __init__(self, config: Config, records: Records) -> None:
+        self._config = config
+        self._records = records
+        self._keys = documented_keys()
+        self._before: dict[str, object] = {}  # as the broker was started
+        for name, text in self.values.items():
+            self._apply(name, text)
+
+    @property
+    def values(self) -> dict[str, str]:
+        """The texts that were set."""
+        return self._records.inside(FOLDER)
+
+    def put(self, name: str, text: str) -> None:
+        """Change a setting. One that cannot be read is kept all the same, as Pulsar does, and changes nothing."""
+        self._records.put(FOLDER, name, value=text)
+        self._apply(name, text)
+
+    def forget(self, name: str) -> None:
+        """Undo it."""
+        self._records.forget(FOLDER, name)
+        if name in self._before:
+            self._set(name, self._before.pop(name))
+
+    def _apply(self, name: str, text: str) -> None:
+        key = self._keys.get(name)
+        if key is None:
+            return
+        try:
+            value = read_value(key, text)
+        except ValueError as error:
+            log.warning("a dynamic setting cannot be read", name=name, reason=error)
+            return
+        self._before.setdefault(name, getattr(self._config, name))
+        self._set(name, value)
+
+    def _set(self, name: str, value: object) -> None:
+        # everybody holds this one Config, and frozen says that nobody else changes it
+        object.__setattr__(self._config, name, value)

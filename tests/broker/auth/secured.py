@@ -1,0 +1,118 @@
+"""Keys, tokens, passwords and certificates of tests, made when they are wanted; and the settings that take them."""
+
+from __future__ import annotations
+
+import base64
+import datetime as dt
+import hmac
+import ipaddress
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jwt
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.x509.oid import NameOID
+
+from pulsarium.broker.config import Config
+
+PREFIX = "org.apache.pulsar.broker.authentication.AuthenticationProvider"
+TOKEN, BASIC, TLS = f"{PREFIX}Token", f"{PREFIX}Basic", f"{PREFIX}Tls"
+SECRET = b"a secret of tests, thirty-two bytes at least"
+# admin and user with the password 123456, as htpasswd -m and htpasswd -d write them
+PASSWORDS = "admin:$apr1$FG4AO6aX$KGYPuMoLUou3i6vUkPUUf.\nuser:14UaTZqKDvWIQ\n"
+
+
+def base64_of(content: bytes) -> str:
+    return base64.b64encode(content).decode()
+
+
+def token(role: str | None, *, key: Any = SECRET, algorithm: str = "HS256", **claims: Any) -> str:
+    """A token; `exp` and `nbf` are seconds."""
+    subject = {} if role is None else {"sub": role}
+    return jwt.encode({**subject, **claims}, key, algorithm)
+
+
+def bearer(role: str | None, **claims: Any) -> dict[str, str]:
+    """The header of a request from a role."""
+    return {"authorization": f"Bearer {token(role, **claims)}"}
+
+
+def by_token(**others: Any) -> Config:
+    """A broker that takes tokens, and grants; admin is its superuser, proxy speaks for others."""
+    keys: dict[str, Any] = {
+        "authenticationEnabled": True,
+        "authorizationEnabled": True,
+        "authenticationProviders": (TOKEN,),
+        "tokenSecretKey": base64_of(SECRET),
+        "superUserRoles": frozenset({"admin"}),
+        "proxyRoles": frozenset({"proxy"}),
+    }
+    return Config(**{**keys, **others})
+
+
+class Files(NamedTuple):
+    """PEM files."""
+
+    certificate: Path
+    key: Path
+
+
+class Authority:
+    """Signs certificates; its own is `path`."""
+
+    def __init__(self, folder: Path, name: str = "authority") -> None:
+        self._folder = folder
+        self._key = ec.generate_private_key(ec.SECP256R1())
+        self._name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+        self.path = folder / f"{name}.pem"
+        usage = x509.KeyUsage(True, False, False, False, False, True, True, False, False)
+        made = _builder(self._name, self._name, self._key.public_key())
+        made = made.add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        certificate = made.add_extension(usage, critical=True).sign(self._key, hashes.SHA256())
+        self.path.write_bytes(certificate.public_bytes(Encoding.PEM))
+        self._identifier = x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key())
+
+    def sign(self, *common_names: str) -> Files:
+        """A certificate for localhost, and for clients of that name."""
+        key = ec.generate_private_key(ec.SECP256R1())
+        subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name) for name in common_names])
+        hosts = [x509.DNSName("localhost"), x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]
+        made = _builder(subject, self._name, key.public_key())
+        made = made.add_extension(x509.SubjectAlternativeName(hosts), critical=False)
+        made = made.add_extension(self._identifier, critical=False)
+        certificate = made.sign(self._key, hashes.SHA256())
+        found = Files(self._folder / f"{common_names[0]}.crt", self._folder / f"{common_names[0]}.key")
+        found.certificate.write_bytes(certificate.public_bytes(Encoding.PEM))
+        found.key.write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+        return found
+
+
+def _builder(subject: x509.Name, issuer: x509.Name, key: Any) -> x509.CertificateBuilder:
+    now = _now()
+    return (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(issuer)
+        .public_key(key)
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - dt.timedelta(days=1))
+        .not_valid_after(now + dt.timedelta(days=1))
+    )
+
+
+def unprotected(algorithm: str, key: bytes, **claims: Any) -> str:
+    """A token that a library would not make: signed by "none", or with a public key in place of a secret."""
+    parts = ({"alg": algorithm}, claims)
+    text = ".".join(base64.urlsafe_b64encode(json.dumps(part).encode()).decode().rstrip("=") for part in parts)
+    signature = b"" if algorithm == "none" else hmac.digest(key, text.encode(), "sha256")
+    return f"{text}.{base64.urlsafe_b64encode(signature).decode().rstrip('=')}"
+
+
+@cache
+def _now() -> dt.datetime:
+    return dt.datetime.now(dt.UTC)

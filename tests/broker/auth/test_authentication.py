@@ -1,0 +1,75 @@
+"""Which provider is asked, and who is nobody."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+import pytest
+
+from pulsarium.broker.auth.authentication import Authentication
+from pulsarium.broker.auth.identity import AuthenticationError, HttpCredentials
+from tests.broker.auth.secured import BASIC, PASSWORDS, TLS, TOKEN, base64_of, by_token, token
+
+USERS = f"data:;base64,{base64_of(PASSWORDS.encode())}"
+CERTIFICATE = {"subject": ((("commonName", "certified"),),)}
+
+
+def authentication(*providers: str, **keys: Any) -> Authentication:
+    return Authentication(by_token(authenticationProviders=providers, basicAuthConf=USERS, **keys), lambda: 0)
+
+
+def role(found: Authentication, *, certificate: dict[str, Any] | None = None, **headers: str) -> str | None:
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return found.of_request(HttpCredentials(named, {}, certificate)).role
+
+
+BY_TOKEN = f"Bearer {token('tokened')}"
+BY_PASSWORD = f"Basic {base64.b64encode(b'admin:123456').decode()}"
+
+
+def test_providers_are_asked_in_the_order_of_their_names() -> None:
+    found = authentication(TOKEN, TLS, BASIC)
+    assert role(found, authorization=BY_TOKEN) == "tokened"
+    assert role(found, authorization=BY_PASSWORD) == "admin"
+    assert role(found, certificate=CERTIFICATE) == "certified"
+    assert role(found, certificate=CERTIFICATE, authorization=BY_PASSWORD) == "admin"
+    assert role(found, certificate=CERTIFICATE, authorization=BY_TOKEN) == "certified"
+
+
+def test_a_request_may_name_its_method() -> None:
+    found = authentication(TOKEN, TLS)
+    by_name = role(found, certificate=CERTIFICATE, authorization=BY_TOKEN, x_pulsar_auth_method_name="token")
+    assert by_name == "tokened"
+    with pytest.raises(AuthenticationError, match="Unsupported authentication method"):
+        role(found, authorization=BY_TOKEN, x_pulsar_auth_method_name="basic")
+    with pytest.raises(AuthenticationError, match="Invalid HTTP Authorization header"):
+        role(found, certificate=CERTIFICATE, x_pulsar_auth_method_name="token")
+
+
+def test_a_strict_broker_wants_the_method() -> None:
+    found = authentication(TOKEN, strictAuthMethod=True)
+    with pytest.raises(AuthenticationError, match="Authentication method missing"):
+        role(found, authorization=BY_TOKEN)
+    assert role(found, authorization=BY_TOKEN, x_pulsar_auth_method_name="token") == "tokened"
+
+
+def test_who_proves_nothing_is_anonymous_or_refused() -> None:
+    with pytest.raises(AuthenticationError, match="Authentication required"):
+        role(authentication(TOKEN, TLS), authorization="Bearer junk")
+    found = authentication(TOKEN, anonymousUserRole="anonymous")
+    assert role(found, authorization="Bearer junk") == "anonymous"
+    assert found.anonymous == "anonymous"
+    assert authentication(TOKEN, anonymousUserRole=" ").anonymous is None
+
+
+def test_providers_by_the_method_of_connect() -> None:
+    found = authentication(TOKEN, TLS)
+    assert found.provider("token") is not None
+    assert found.provider("tls") is not None
+    assert found.provider("basic") is None
+
+
+def test_no_providers(caplog: pytest.LogCaptureFixture) -> None:
+    assert role(authentication()) is None
+    assert "authenticationEnabled without authenticationProviders" in str(caplog.records[0].msg)

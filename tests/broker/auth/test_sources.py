@@ -1,0 +1,49 @@
+"""Where keys come from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pulsarium.broker.auth.sources import read_source
+from pulsarium.broker.config import ConfigError
+
+
+def test_a_file_by_url_or_path(tmp_path: Path) -> None:
+    path = tmp_path / "a key"
+    path.write_bytes(b"\x00key")
+    assert read_source("k", f"file://{str(path).replace(' ', '%20')}") == b"\x00key"
+    assert read_source("k", f" {path} ") == b"\x00key"
+
+
+@pytest.mark.parametrize(
+    ("value", "content"),
+    [
+        ("data:;base64,AGtleQ==", b"\x00key"),
+        ("data:application/octet-stream;base64,AGtleQ==", b"\x00key"),
+        ("data:,plain%20text", b"plain text"),
+        ("AGtleQ==", b"\x00key"),
+    ],
+)
+def test_the_content_itself(value: str, content: bytes) -> None:
+    assert read_source("k", value) == content
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ("data:nothing", "a data: URL has a comma"),
+        ("data:;base64,hush!", "is no file and no base64"),
+        ("hushé", "is no file and no base64"),
+        ("hush!", "is no file and no base64"),
+        ("hush" * 5000 + "!", "is no file and no base64"),
+        ("file:///not/there", "/not/there cannot be read: No such file or directory"),
+    ],
+)
+def test_what_is_none_is_refused_by_key_and_not_shown(value: str, message: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        read_source("tokenSecretKey", value)
+    assert str(caught.value).startswith("tokenSecretKey: ")
+    assert message in str(caught.value)
+    assert "hush" not in str(caught.value)

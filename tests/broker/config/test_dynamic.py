@@ -1,0 +1,49 @@
+"""Settings that change while brokers run."""
+
+from __future__ import annotations
+
+from pulsarium.broker.config import Config
+from pulsarium.broker.config.dynamic import NAMES, DynamicSettings
+from pulsarium.broker.config.keys import documented_keys
+from pulsarium.broker.model.namespace.records import Records
+from tests.broker.model.namespace.test_records import Store
+
+
+def test_a_setting_changes_and_comes_back() -> None:
+    config = Config(defaultNumPartitions=3)
+    settings = DynamicSettings(config, Records(Store()))
+    settings.put("defaultNumPartitions", "5")
+    settings.put("defaultNumPartitions", "7")
+    assert config.defaultNumPartitions == 7
+    settings.forget("defaultNumPartitions")
+    assert config.defaultNumPartitions == 3
+    settings.forget("defaultNumPartitions")
+    assert (config.defaultNumPartitions, settings.values) == (3, {})
+
+
+def test_one_that_cannot_be_read_changes_nothing() -> None:
+    config = Config()
+    settings = DynamicSettings(config, Records(Store()))
+    settings.put("defaultNumPartitions", "many")
+    assert (config.defaultNumPartitions, settings.values) == (1, {"defaultNumPartitions": "many"})
+
+
+def test_one_that_is_unknown_here_is_kept() -> None:
+    settings = DynamicSettings(Config(), Records(Store()))
+    settings.put("loadBalancerDebugModeEnabled", "true")
+    assert settings.values == {"loadBalancerDebugModeEnabled": "true"}
+
+
+def test_those_that_were_changed_hold_from_the_start() -> None:
+    store = Store()
+    DynamicSettings(Config(), Records(store)).put("allowAutoTopicCreation", "false")
+    records = Records(store)
+    for path, value in store.kept.items():
+        records.recover(path, value)
+    config = Config()
+    DynamicSettings(config, records)
+    assert not config.allowAutoTopicCreation
+
+
+def test_some_of_them_are_honoured() -> None:
+    assert len(set(NAMES) & set(documented_keys())) >= 20

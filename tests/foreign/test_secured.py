@@ -1,0 +1,366 @@
+"""An encrypted broker with tokens, passwords, certificates and grants, and the official Python client."""
+
+from __future__ import annotations
+
+import base64
+import http.client
+import json
+import socket
+import ssl
+import time
+import urllib.error
+import urllib.request
+import uuid
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+import pulsar
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from pulsarium.proto.framing import FrameDecoder, frame
+from pulsarium.proto.generated import PulsarApi_pb2 as pb
+from tests.broker.admin.random_requests import PREPARED, Bad, bad_requests, is_meant
+from tests.broker.auth.secured import BASIC, PASSWORDS, TLS, TOKEN, Authority, Files, base64_of, bearer, token
+
+from .broker_process import BrokerProcess, is_pulsarium
+from .deadline import eventually
+
+pytestmark = pytest.mark.skipif(not is_pulsarium(), reason="keys and certificates are made for a broker of ours")
+
+SECRET_OF_TEST = b"the secret of one broker, of thirty-two bytes at least"
+OTHER = b"another key that is long enough for it"
+REFRESH_SECONDS = 1
+OPERATION_SECONDS = 10
+NO_HEADERS: Mapping[str, str] = {}
+HUSHED = pulsar.FileLogger(pulsar.LoggerLevel.Error, "/dev/null")
+
+
+class Secured(NamedTuple):
+    """The broker, its URLs by TLS and in the clear, and what its clients trust."""
+
+    process: BrokerProcess
+    authority: Authority
+    service_url: str
+    admin_url: str
+
+    @property
+    def plain_url(self) -> str:
+        return self.process.address.service_url
+
+    @contextmanager
+    def client(self, authentication: Any = None, *, url: str = "", **others: Any) -> Iterator[pulsar.Client]:
+        options = {
+            "tls_trust_certs_file_path": str(self.authority.path),
+            "tls_validate_hostname": True,
+            "operation_timeout_seconds": OPERATION_SECONDS,
+            "logger": HUSHED,
+            **others,
+        }
+        client = pulsar.Client(url or self.service_url, authentication, **options)
+        try:
+            yield client
+        finally:
+            client.close()
+
+    def rest(
+        self,
+        method: str,
+        path: str,
+        value: Any = None,
+        files: Files | None = None,
+        headers: Mapping[str, str] = NO_HEADERS,
+    ) -> int:
+        """The status of a call over HTTPS."""
+        context = ssl.create_default_context(cafile=str(self.authority.path))
+        if files is not None:
+            context.load_cert_chain(files.certificate, files.key)
+        given = {"Content-Type": "application/json", **headers}
+        data = None if value is None else json.dumps(value).encode()
+        request = urllib.request.Request(self.admin_url + path, data, given, method=method)
+        try:
+            with urllib.request.urlopen(request, timeout=30, context=context) as answer:
+                return int(answer.status)
+        except urllib.error.HTTPError as error:
+            with error:
+                return error.code
+
+
+@pytest.fixture(scope="module")
+def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
+    folder = tmp_path_factory.mktemp("secured")
+    authority = Authority(folder)
+    server = authority.sign("server")
+    (folder / "htpasswd").write_text(PASSWORDS.replace("user:", "eater:"))
+    (folder / "secret.key").write_bytes(SECRET_OF_TEST)
+    conf = folder / "broker.conf"
+    conf.write_text(
+        f"""\
+authenticationEnabled=true
+authorizationEnabled=true
+authenticationProviders={TOKEN},{BASIC},{TLS}
+tokenSecretKey=file://{folder}/secret.key
+basicAuthConf=file://{folder}/htpasswd
+superUserRoles=admin
+authenticationRefreshCheckSeconds={REFRESH_SECONDS}
+tlsTrustCertsFilePath={authority.path}
+"""
+    )
+    options = ["--config", str(conf), "--tls-port", "0", "--https-port", "0", "--log-level", "debug"]
+    process = BrokerProcess(folder, [*options, "--tls-cert", str(server.certificate), "--tls-key", str(server.key)])
+    ready = json.loads((folder / "ready.json").read_text())
+    urls = [ready[name].replace("127.0.0.1", "localhost") for name in ("service_url_tls", "admin_url_tls")]
+    found = Secured(process, authority, *urls)
+    for role, actions in (("maker", ["produce"]), ("eater", ["consume"])):
+        path = f"/admin/v2/namespaces/public/default/permissions/{role}"
+        assert found.rest("POST", path, actions, headers=capital(bearer("admin", key=SECRET_OF_TEST))) == 204
+    yield found
+    log = process.tail(limit=1 << 30)
+    assert process.stop() == 0
+    secrets = [base64_of(SECRET_OF_TEST), SECRET_OF_TEST.decode(), "123456", token("maker", key=SECRET_OF_TEST)]
+    assert [secret for secret in secrets if secret in log] == []
+
+
+def capital(headers: dict[str, str]) -> dict[str, str]:
+    return {name.capitalize(): value for name, value in headers.items()}
+
+
+def by_token(role: str, **claims: Any) -> pulsar.AuthenticationToken:
+    return pulsar.AuthenticationToken(token(role, **{"key": SECRET_OF_TEST, **claims}))
+
+
+def topic() -> str:
+    return f"persistent://public/default/secured-{uuid.uuid4().hex[:8]}"
+
+
+@pytest.mark.req("B-44", "B-46")
+def test_a_role_with_grants_over_tls(secured: Secured) -> None:
+    name = topic()
+    with secured.client(by_token("maker")) as maker, secured.client(by_token("eater")) as eater:
+        consumer = eater.subscribe(name, "s")
+        producer = maker.create_producer(name)
+        for number in range(100):
+            producer.send_async(b"%d" % number, None)
+        producer.flush()
+        assert [consumer.receive(10_000).data() for _ in range(100)] == [b"%d" % number for number in range(100)]
+
+
+def test_large_messages_over_tls(secured: Secured) -> None:
+    name = topic()
+    with secured.client(by_token("admin")) as client:
+        consumer = client.subscribe(name, "s")
+        producer = client.create_producer(name)
+        payloads = [bytes([number]) * 4_000_000 for number in range(5)]
+        for payload in payloads:
+            producer.send(payload)
+        assert [consumer.receive(10_000).data() for _ in payloads] == payloads
+
+
+@pytest.mark.req("B-45", "B-46")
+def test_a_password(secured: Secured) -> None:
+    name = topic()
+    with secured.client(pulsar.AuthenticationBasic("admin", "123456")) as client:
+        client.create_producer(name).send(b"x")
+
+
+@pytest.mark.req("B-45", "B-46")
+def test_a_certificate(secured: Secured) -> None:
+    files = secured.authority.sign("maker")
+    authentication = pulsar.AuthenticationTLS(str(files.certificate), str(files.key))
+    name = topic()
+    with secured.client(authentication) as client:
+        client.create_producer(name).send(b"x")
+        with pytest.raises(pulsar.AuthorizationError):
+            client.subscribe(name, "s")
+
+
+def test_a_token_in_the_clear(secured: Secured) -> None:
+    with secured.client(by_token("maker"), url=secured.plain_url) as client:
+        client.create_producer(topic()).send(b"x")
+
+
+def stranger(secured: Secured) -> Any:
+    folder = secured.authority.path.parent / "stranger"
+    folder.mkdir(exist_ok=True)
+    files = Authority(folder, "stranger").sign("admin")
+    return pulsar.AuthenticationTLS(str(files.certificate), str(files.key))
+
+
+WRONG: dict[str, dict[str, Any]] = {
+    "nothing": {},
+    "another key": {"auth_method_name": "token", "auth_data": token("admin", key=OTHER).encode()},
+    "expired": {"auth_method_name": "token", "auth_data": token("admin", key=SECRET_OF_TEST, exp=1000).encode()},
+    "junk": {"auth_method_name": "token", "auth_data": b"junk"},
+    "password": {"auth_method_name": "basic", "auth_data": b"admin:wrong"},
+    "user": {"auth_method_name": "basic", "auth_data": b"nobody:123456"},
+    "no certificate": {"auth_method_name": "tls"},
+    "another method": {"auth_method_name": "athenz", "auth_data": b"x"},
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_wrong_credentials_are_refused_by_their_code(case: str, secured: Secured) -> None:
+    context = ssl.create_default_context(cafile=str(secured.authority.path))
+    port = urlsplit(secured.service_url).port
+    with (
+        socket.create_connection(("localhost", port), timeout=10) as raw,
+        context.wrap_socket(raw, server_hostname="localhost") as connection,
+    ):
+        connect = pb.CommandConnect(client_version="test", protocol_version=21, **WRONG[case])
+        connection.sendall(frame(pb.BaseCommand(type=pb.BaseCommand.CONNECT, connect=connect).SerializeToString()))
+        data = b""
+        while more := connection.recv(4096):
+            data += more
+    ((head, _),) = FrameDecoder().feed(data)
+    error = pb.BaseCommand.FromString(head).error
+    assert (error.error, error.message) == (pb.AuthenticationError, "Failed to authenticate")
+
+
+def test_the_client_gives_up_with_wrong_credentials(secured: Secured) -> None:
+    """It tries again until its time is over, also with a broker of Pulsar's, and then says no more than that."""
+    wrong = secured.client(by_token("admin", key=OTHER), operation_timeout_seconds=1)
+    with wrong as client, pytest.raises(pulsar.PulsarException):
+        client.create_producer(topic())
+
+
+def test_a_certificate_that_nobody_trusts(secured: Secured) -> None:
+    with (
+        secured.client(stranger(secured), operation_timeout_seconds=2) as client,
+        pytest.raises(pulsar.PulsarException),
+    ):
+        client.create_producer(topic())
+
+
+def test_a_broker_that_the_client_does_not_trust(secured: Secured, tmp_path: Path) -> None:
+    other = Authority(tmp_path)
+    trusting: dict[str, Any] = {"tls_trust_certs_file_path": str(other.path), "operation_timeout_seconds": 2}
+    with secured.client(by_token("admin"), **trusting) as client, pytest.raises(pulsar.PulsarException):
+        client.create_producer(topic())
+
+
+@pytest.mark.parametrize("role", ["maker", "eater", "nobody"])
+def test_what_is_not_granted_is_refused_as_such(role: str, secured: Secured) -> None:
+    name = topic()
+    with secured.client(by_token("admin")) as admin:
+        admin.create_producer(name)
+        with secured.client(by_token(role)) as client:
+            if role != "maker":
+                with pytest.raises(pulsar.AuthorizationError):
+                    client.create_producer(name)
+            if role != "eater":
+                with pytest.raises(pulsar.AuthorizationError):
+                    client.subscribe(name, "s")
+
+
+def test_a_token_that_expires_is_renewed_in_mid_session(secured: Secured) -> None:
+    given: list[float] = []
+
+    def supply() -> str:
+        given.append(time.time())
+        return token("maker", key=SECRET_OF_TEST, exp=int(time.time()) + 1)
+
+    with secured.client(pulsar.AuthenticationToken(supply)) as client:
+        producer = client.create_producer(topic())
+        start = len(secured.process.tail(limit=1 << 30))
+        asked = len(given)
+
+        def renewed() -> bool:
+            producer.send(b"x")
+            return len(given) >= asked + 2
+
+        eventually(renewed, what="two more tokens", seconds=15)
+        log = secured.process.tail(limit=1 << 30)[start:]
+        assert log.count("credentials renewed") >= 2
+        assert "connection closed" not in log
+
+
+def test_rest_over_https(secured: Secured) -> None:
+    def status(**headers: str) -> int:
+        return secured.rest("GET", "/admin/v2/tenants", headers=headers)
+
+    assert status(**capital(bearer("admin", key=SECRET_OF_TEST))) == 200
+    assert status(Authorization=f"Basic {base64.b64encode(b'admin:123456').decode()}") == 200
+    assert secured.rest("GET", "/admin/v2/tenants", files=secured.authority.sign("admin")) == 200
+    assert status(**capital(bearer("maker", key=SECRET_OF_TEST))) == 401
+    assert status(**capital(bearer("admin", key=OTHER))) == 401
+    assert status() == 401
+
+
+def test_lookup_over_https(secured: Secured) -> None:
+    with secured.client(by_token("maker"), url=secured.admin_url) as client:
+        client.create_producer(topic()).send(b"x")
+
+
+SHUTDOWN = "/admin/v2/brokers/shutdown"  # what it is for
+
+
+class Knocking:
+    """One connection after the other to HTTPS, and a request on it at a time."""
+
+    def __init__(self, secured: Secured) -> None:
+        self._secured = secured
+        self._context = ssl.create_default_context(cafile=str(secured.authority.path))
+        self._connection: http.client.HTTPSConnection | None = None
+
+    def ask(self, request: Bad) -> tuple[int, bytes]:
+        """Status and body; a request that is none of HTTP costs its connection."""
+        if self._connection is None:
+            port = urlsplit(self._secured.admin_url).port
+            self._connection = http.client.HTTPSConnection("localhost", port, timeout=90, context=self._context)
+        try:
+            self._connection.request(request.method, request.url, request.body, dict(request.headers))
+            with self._connection.getresponse() as answer:
+                return answer.status, answer.read()
+        except (http.client.HTTPException, ConnectionError):
+            self.close()
+            return 0, b""
+
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+
+def survives(secured: Secured, count: int) -> None:
+    """Random requests, and then the official client."""
+    faults: list[str] = []
+    admin = token("admin", key=SECRET_OF_TEST)
+
+    def signed(headers: Mapping[str, str]) -> dict[str, str]:
+        """The same roles as tests without ports have, by the key of this broker."""
+        found = dict(headers)
+        for role in ("admin", "tadmin", "user", "nobody"):
+            if found.get("authorization") == f"Bearer {token(role)}":
+                found["authorization"] = f"Bearer {token(role, key=SECRET_OF_TEST)}"
+        return found
+
+    @settings(max_examples=count // 50, deadline=None, suppress_health_check=list(HealthCheck), phases=[Phase.generate])
+    @given(st.lists(bad_requests(), min_size=50, max_size=50))
+    def some(requests: list[Bad]) -> None:
+        for method, path, value in PREPARED:
+            secured.rest(method, path, value, headers={"Authorization": f"Bearer {admin}"})
+        for request in requests:
+            if request.route != SHUTDOWN:
+                status, body = knocking.ask(replace(request, headers=signed(request.headers)))
+                if not is_meant(request, status, body):
+                    faults.append(f"{status} {body[:200]!r} to {request} of {request.route}")
+
+    with closing(Knocking(secured)) as knocking:
+        some()
+    assert faults == []
+    test_a_role_with_grants_over_tls(secured)
+
+
+def test_it_survives_random_requests(secured: Secured) -> None:
+    survives(secured, 200)
+
+
+@pytest.mark.heavy
+@pytest.mark.timeout(1200)
+def test_it_survives_ten_thousand_random_requests(secured: Secured) -> None:
+    survives(secured, 10_000)
