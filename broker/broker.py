@@ -1,15 +1,21 @@
-"""A broker: the topics it serves and the sessions of its clients."""
+"""A broker: the ports it listens on, the topics it serves, and the sessions of its clients."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from urllib.parse import urlsplit
 
+from pulsarium.broker.auth.identity import Certificate
 from pulsarium.broker.cluster import Cluster
 from pulsarium.broker.commands import handlers
-from pulsarium.broker.config.listeners import parse_listeners
-from pulsarium.broker.model.topic.topics import Topics
-from pulsarium.broker.model.upkeep.schedule import start_upkeep
+from pulsarium.broker.config.listeners import Listener, parse_listeners
+from pulsarium.broker.model.client import Assigned
+from pulsarium.broker.model.errors import ServiceNotReadyError
+from pulsarium.broker.model.topic.base import Topic
 from pulsarium.broker.session.session import Session, Transport
+from pulsarium.proto.topic_name import TopicName
+
+WHOLE_BUNDLE = "0x00000000_0xffffffff"
 
 
 class Broker:
@@ -23,17 +29,19 @@ class Broker:
         self.turn = cluster.turn
         self.metadata = cluster.metadata
         self.schemas = cluster.schemas
-        self.handlers = handlers(connected=True)
+        self.topics = cluster.topics
+        self.handlers = handlers(connected=True, authorize=cluster.authorization is not None)
         self.handlers_before_connect = handlers(connected=False)
         self._listeners = parse_listeners(self.config.advertisedListeners)
         self.sessions: set[Session] = set()
+        self.alive = True
+        self.on_shutdown: Callable[[], None] = lambda: None  # an operator asks for its end
         self.started_ms = self.clock.now_ms()
         self.port = self.config.brokerServicePort
         self.http_port = self.config.webServicePort
-        self.topics = Topics(cluster, self.metadata, self.schemas)
-        self.topics.recover(cluster.recovered_paths())
-        start_upkeep(self.clock, self.config, self.topics)
-        self._producer_names = 0
+        self.port_tls = self.config.brokerServicePortTls
+        self.http_port_tls = self.config.webServicePortTls
+        cluster.ownership.members.append(self)
 
     # addresses
 
@@ -46,26 +54,69 @@ class Broker:
         """host:port of HTTP: the broker's id in Pulsar's texts."""
         return f"{self.advertised_address}:{self.http_port}"
 
-    def listener_url(self, name: str) -> str | None:
-        """The pulsar:// URL that LOOKUP answers (advertisedListeners); None for a listener that there is not."""
+    @property
+    def addresses(self) -> set[str]:
+        """host:port of the binary protocol, in every form that clients are told."""
+        hosts = (self.advertised_address, self.config.bindAddress, "127.0.0.1", "localhost")
+        ports = [port for port in (self.port, self.port_tls) if port is not None]
+        urls = (url for listener in self._listeners.values() for url in (listener.pulsar, listener.pulsar_ssl) if url)
+        return {*(f"{host}:{port}" for host in hosts for port in ports), *(urlsplit(url).netloc for url in urls)}
+
+    def listener(self, name: str = "") -> Listener | None:
+        """The URLs that LOOKUP answers (advertisedListeners); None for a listener that there is not."""
         listeners = self._listeners
         if name:
-            return listeners[name].pulsar or None if name in listeners else None
+            found = listeners.get(name)
+            return found if found is not None and (found.pulsar or found.pulsar_ssl) else None
         if listeners:
-            preferred = self.config.internalListenerName or next(iter(listeners))
-            return listeners[preferred].pulsar
-        return f"pulsar://{self.advertised_address}:{self.port}"
+            return listeners[self.config.internalListenerName or next(iter(listeners))]
+        return self.listener_at(self.advertised_address)
 
-    def listening(self, service_url: str, admin_url: str) -> None:
+    def listener_at(self, host: str) -> Listener:
+        """The URLs of the ports that are bound, by a name for this host."""
+        return Listener(
+            pulsar=f"pulsar://{host}:{self.port}",
+            pulsar_ssl="" if self.port_tls is None else f"pulsar+ssl://{host}:{self.port_tls}",
+            http=f"http://{host}:{self.http_port}",
+            https="" if self.http_port_tls is None else f"https://{host}:{self.http_port_tls}",
+        )
+
+    @property
+    def assigned(self) -> Assigned:
+        """How clients are told that this broker serves a topic now."""
+        urls = self.listener()
+        return Assigned("", "") if urls is None else Assigned(urls.pulsar, urls.pulsar_ssl)
+
+    def listening(
+        self, port: int, http_port: int, port_tls: int | None = None, http_port_tls: int | None = None
+    ) -> None:
         """The ports are bound."""
-        self.port = urlsplit(service_url).port or self.port
-        self.http_port = urlsplit(admin_url).port or self.http_port
-        self.topics.web_address = self.web_address
+        self.port, self.http_port = port, http_port
+        self.port_tls, self.http_port_tls = port_tls, http_port_tls
+
+    # topics
+
+    def find_or_create(self, name: TopicName, *, create: bool, absent: str) -> Topic:
+        """A topic for a producer or consumer, if it is served here; `absent` is what it is told when there is none and
+        none is made."""
+        if self.cluster.ownership.owner(name) is not self:
+            namespace = str(name.namespace_name)
+            bundle = self.cluster.ownership.bundle_of(name) or WHOLE_BUNDLE
+            raise ServiceNotReadyError(
+                f"Namespace bundle ({namespace}/{bundle}) for topic ({name}) not served by this "
+                f"instance:{self.web_address}. Please redo the lookup."
+            )
+        return self.topics.find_or_create(name, create=create, absent=absent)
+
+    def loaded_topics(self) -> Iterator[Topic]:
+        """The topics that this broker serves now."""
+        owner = self.cluster.ownership.owner
+        return (topic for topic in list(self.topics.loaded.values()) if owner(topic.name) is self)
 
     # sessions
 
-    def open_session(self, address: str, transport: Transport) -> Session:
-        session = Session(self, address, transport)
+    def open_session(self, address: str, transport: Transport, certificate: Certificate | None = None) -> Session:
+        session = Session(self, address, transport, certificate)
         self.sessions.add(session)
         return session
 
@@ -73,15 +124,25 @@ class Broker:
         self.sessions.discard(session)
         session.close()
 
-    def next_producer_name(self) -> str:
-        """A name for a producer that has none, never used before: clients bring theirs back after a restart."""
-        name = f"{self.config.clusterName}-{self.cluster.starts_before}-{self._producer_names}"
-        self._producer_names += 1
-        return name
-
-    def save(self) -> None:
-        """Keep what waits for its time: the broker stops."""
+    def close_sessions(self) -> None:
         for session in list(self.sessions):
             self.close_session(session)
-        self.topics.save()
-        self.turn.finish()
+
+    # life
+
+    def stop(self) -> None:
+        """It is gone, as when its process ends: its clients are cut off, its bundles are nobody's. Storage and metadata
+        are the cluster's and stay."""
+        topics, ownership = list(self.loaded_topics()), self.cluster.ownership
+        self.alive = False
+        self.close_sessions()
+        for topic in topics:
+            if not topic.closed:  # one that nobody used any more went with its last client
+                self.topics.unload(topic.name)
+        for namespace, bundle in ownership.bundles_of(self):
+            ownership.release(namespace, bundle)
+
+    def start(self) -> None:
+        """It is back, and owns nothing."""
+        self.alive = True
+        self.started_ms = self.clock.now_ms()

@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
+from pulsarium.broker.auth.authentication import Authentication
+from pulsarium.broker.auth.authorization import Authorization
+from pulsarium.broker.auth.tls import TlsContext
 from pulsarium.broker.clock import Clock
+from pulsarium.broker.config.dynamic import DynamicSettings
 from pulsarium.broker.config.keys import Config
 from pulsarium.broker.config.profile import Profile
 from pulsarium.broker.model.ledger.cache import EntryCache
 from pulsarium.broker.model.namespace.metadata import Metadata
+from pulsarium.broker.model.namespace.ownership import Ownership
 from pulsarium.broker.model.schema.registry import SchemaRegistry
+from pulsarium.broker.model.topic.topics import Topics
+from pulsarium.broker.model.upkeep.schedule import start_upkeep
 from pulsarium.broker.storage.interface import Storage
 from pulsarium.broker.turn import Turn
+
+if TYPE_CHECKING:
+    from pulsarium.broker.broker import Broker
 
 LEDGER_COUNTER = "/counters/ledger-id"
 COUNTER_RETRY = 1.0  # seconds
@@ -19,7 +30,7 @@ START_COUNTER = "/counters/starts"
 
 
 class Cluster:
-    """Storage, metadata, schemas, clock and turn. Must be made inside a trio run."""
+    """Storage, metadata, schemas, topics, clock and turn, and which brokers there are. Made inside a trio run."""
 
     def __init__(self, config: Config, profile: Profile, storage: Storage) -> None:
         self.config = config
@@ -38,8 +49,57 @@ class Cluster:
         self.turn.store(START_COUNTER, str(self.starts_before + 1).encode())
         self.metadata = Metadata(self.turn, config.clusterName)
         self.metadata.recover(self._kept)
+        self.dynamic = DynamicSettings(config, self.metadata.records)
+        self.authentication = Authentication(config, self.clock.now_ms) if config.authenticationEnabled else None
+        self.authorization = Authorization(config, self.metadata) if config.authorizationEnabled else None
+        self.tls = TlsContext(config, self.clock.monotonic) if config.has_tls else None
         self.schemas = SchemaRegistry(self.turn)
         self.schemas.recover(self._kept)
+        self.topics = Topics(self, self.metadata, self.schemas)
+        self.topics.recover(self._kept)
+        self.ownership: Ownership[Broker] = Ownership(config, self.metadata)
+        start_upkeep(self.clock, config, self.topics)
+        self._producer_names = 0
+
+    # brokers
+
+    @property
+    def brokers(self) -> Sequence[Broker]:
+        """Those that there are, also while they are down."""
+        return self.ownership.members
+
+    def broker_at(self, url: str) -> Broker | None:
+        """The broker of a service URL, or of host:port, which is how a proxy names it."""
+        address = url.rpartition("//")[2].rstrip("/")
+        return next((broker for broker in self.brokers if address in broker.addresses), None)
+
+    def unload_bundle(self, namespace: str, bundle: str, destination: Broker | None = None) -> None:
+        """Disconnect the clients of a bundle's topics. `destination` serves it from now on, and clients are told so;
+        without one the next lookup decides."""
+        ownership = self.ownership
+        if destination is None:
+            ownership.release(namespace, bundle)
+        else:
+            ownership.assign(namespace, bundle, destination)
+        assigned = None if destination is None else destination.assigned
+        for topic in list(self.topics.loaded.values()):
+            if str(topic.name.namespace_name) == namespace and ownership.bundle_of(topic.name) == bundle:
+                self.topics.unload(topic.name, assigned)
+
+    def next_producer_name(self) -> str:
+        """A name for a producer that has none, never used before: clients bring theirs back after a restart."""
+        name = f"{self.config.clusterName}-{self.starts_before}-{self._producer_names}"
+        self._producer_names += 1
+        return name
+
+    def save(self) -> None:
+        """Keep what waits for its time: all brokers stop."""
+        for broker in self.brokers:
+            broker.close_sessions()
+        self.topics.save()
+        self.turn.finish()
+
+    # what is stored
 
     def next_ledger_id(self) -> int:
         """A ledger id that was never used in this cluster."""
@@ -63,6 +123,3 @@ class Cluster:
     def recovered_under(self, path: str) -> Sequence[tuple[str, bytes]]:
         """What it held in the folder `path`: names and values; handed out once."""
         return [(kept[len(path) + 1 :], self._kept.pop(kept)) for kept in self._folders.pop(path, [])]
-
-    def recovered_paths(self) -> list[str]:
-        return list(self._kept)

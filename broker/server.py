@@ -1,20 +1,21 @@
-"""Opens a broker: store, ports, HTTP; closes them in the opposite order."""
+"""Opens brokers: store, ports, HTTP; closes them in the opposite order."""
 
 from __future__ import annotations
 
 import errno
 import socket
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Sequence
+from contextlib import ExitStack, asynccontextmanager
+from functools import partial
 from importlib import import_module
 
 import trio
 
 from pulsarium.broker.broker import Broker
 from pulsarium.broker.cluster import Cluster
-from pulsarium.broker.config.options import ServeOptions
+from pulsarium.broker.config.options import PortNumbers, ServeOptions
 from pulsarium.broker.errors import PortInUse
+from pulsarium.broker.session.tls import over_tls
 from pulsarium.broker.session.transport import accept
 from pulsarium.broker.storage.interface import Storage
 
@@ -22,13 +23,149 @@ ADMIN = "pulsarium.broker.admin.server"
 STORAGE_GRACE = 0.5  # seconds to write what was handed over; SIGTERM is to end a broker within one
 
 
-@dataclass(frozen=True, slots=True)
-class RunningBroker:
-    """A broker that answers."""
+class Ports:
+    """The listening sockets of a broker; 0 takes a free port. Raises PortInUse, and then none is taken."""
 
-    broker: Broker
-    service_url: str
-    admin_url: str
+    def __init__(self, host: str, wanted: PortNumbers) -> None:
+        self.host = host
+        with ExitStack() as taken:
+            self.binary = taken.enter_context(bind(host, wanted.binary, "--port"))
+            self.web = taken.enter_context(bind(host, wanted.web, "--http-port"))
+            tls = wanted.binary_tls
+            self.binary_tls = None if tls is None else taken.enter_context(bind(host, tls, "--tls-port"))
+            https = wanted.web_tls
+            self.web_tls = None if https is None else taken.enter_context(bind(host, https, "--https-port"))
+            self._taken = taken.pop_all()
+        self.numbers = PortNumbers(
+            _number(self.binary),
+            _number(self.web),
+            None if self.binary_tls is None else _number(self.binary_tls),
+            None if self.web_tls is None else _number(self.web_tls),
+        )
+
+    def __enter__(self) -> Ports:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._taken.close()
+
+
+def _number(sock: socket.socket) -> int:
+    number: int = sock.getsockname()[1]
+    return number
+
+
+class RunningBroker:
+    """A broker that answers on its ports. It can be killed, and brought back on the same ones."""
+
+    def __init__(self, broker: Broker, ports: Ports, nursery: trio.Nursery) -> None:
+        self.broker = broker
+        self._ports = ports
+        self._nursery = nursery
+        self._scope = trio.CancelScope()
+        self._ended = trio.Event()
+        broker.listening(*ports.numbers)
+        broker.on_shutdown = lambda: nursery.start_soon(self._shut_down)
+        self.shut_down = trio.Event()  # an operator asked for its end
+
+    @property
+    def service_url(self) -> str:
+        """pulsar://host:port, as it is bound."""
+        return f"pulsar://{self._url_host}:{self.broker.port}"
+
+    @property
+    def admin_url(self) -> str:
+        """http://host:port, as it is bound."""
+        return f"http://{self._url_host}:{self.broker.http_port}"
+
+    @property
+    def service_url_tls(self) -> str | None:
+        """pulsar+ssl://host:port, where it is bound."""
+        port = self.broker.port_tls
+        return None if port is None else f"pulsar+ssl://{self._url_host}:{port}"
+
+    @property
+    def admin_url_tls(self) -> str | None:
+        """https://host:port, where it is bound."""
+        port = self.broker.http_port_tls
+        return None if port is None else f"https://{self._url_host}:{port}"
+
+    @property
+    def _url_host(self) -> str:
+        return f"[{self._ports.host}]" if ":" in self._ports.host else self._ports.host
+
+    async def serve(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Answer on the ports that were taken, until killed; started when all of them are answered."""
+        self._scope, self._ended = trio.CancelScope(), trio.Event()
+        try:
+            with self._ports, self._scope:
+                async with trio.open_nursery() as nursery:
+                    nursery.start_soon(accept, self.broker, self._ports.binary)
+                    tls = self.broker.cluster.tls
+                    if tls is not None and self._ports.binary_tls is not None:
+                        nursery.start_soon(accept, self.broker, self._ports.binary_tls, over_tls(tls.current))
+                    # HTTP costs 0.2 s to import: clients of the binary port need not wait for it
+                    await trio.to_thread.run_sync(import_module, ADMIN)
+                    serve_http = import_module(ADMIN).serve_http
+                    await nursery.start(serve_http, self.broker, self._ports.web)
+                    if tls is not None and self._ports.web_tls is not None:
+                        await nursery.start(partial(serve_http, tls=tls), self.broker, self._ports.web_tls)
+                    task_status.started()
+        finally:
+            self._ended.set()
+
+    async def kill(self) -> None:
+        """End this broker, and no other: its clients are cut off, its bundles are nobody's."""
+        self.broker.stop()
+        self._scope.cancel()
+        await self._ended.wait()
+
+    async def _shut_down(self) -> None:
+        await self.kill()
+        self.shut_down.set()
+
+    async def bring_back(self) -> None:
+        """Start it again, on its old ports. Raises PortInUse."""
+        self._ports = Ports(self._ports.host, self._ports.numbers)
+        self.broker.start()
+        await self._nursery.start(self.serve)
+
+
+class RunningCluster:
+    """The brokers of one process."""
+
+    def __init__(self, brokers: Sequence[RunningBroker]) -> None:
+        self.brokers = brokers
+
+    async def wait_shut_down(self) -> None:
+        """Wait until operators have ended all of them (POST brokers/shutdown)."""
+        for each in self.brokers:
+            await each.shut_down.wait()
+
+    @property
+    def broker(self) -> Broker:
+        """The first one."""
+        return self.brokers[0].broker
+
+    @property
+    def service_url(self) -> str:
+        """The first one's."""
+        return self.brokers[0].service_url
+
+    @property
+    def admin_url(self) -> str:
+        """The first one's."""
+        return self.brokers[0].admin_url
+
+    @property
+    def service_url_tls(self) -> str | None:
+        """The first one's."""
+        return self.brokers[0].service_url_tls
+
+    @property
+    def admin_url_tls(self) -> str | None:
+        """The first one's."""
+        return self.brokers[0].admin_url_tls
 
 
 def open_storage(options: ServeOptions) -> Storage:
@@ -60,39 +197,33 @@ def bind(host: str, port: int, option: str) -> socket.socket:
 
 
 @asynccontextmanager
-async def open_broker(options: ServeOptions) -> AsyncIterator[RunningBroker]:
-    """Serve until the block is left. Raises PortInUse, or StorageError for a data directory that cannot be used."""
-    binary = bind(options.host, options.port, "--port")
-    try:
-        web = bind(options.host, options.http_port, "--http-port")
-    except BaseException:
-        binary.close()
-        raise
-    with binary, web:
-        async with open_core(options) as broker:
-            host = f"[{options.host}]" if ":" in options.host else options.host
-            service_url = f"pulsar://{host}:{binary.getsockname()[1]}"
-            admin_url = f"http://{host}:{web.getsockname()[1]}"
-            broker.listening(service_url, admin_url)
-            async with trio.open_nursery() as nursery:
-                nursery.start_soon(accept, broker, binary)
-                # HTTP costs 0.2 s to import: clients of the binary port need not wait for it
-                await trio.to_thread.run_sync(import_module, ADMIN)
-                await nursery.start(import_module(ADMIN).serve_http, broker, web)
-                yield RunningBroker(broker, service_url, admin_url)
-                nursery.cancel_scope.cancel()
+async def open_broker(options: ServeOptions) -> AsyncIterator[RunningCluster]:
+    """Serve until the block is left, with `options.brokers` brokers; each after the first has the next higher ports.
+
+    Raises PortInUse, StorageError for a data directory that cannot be used, or ConfigError for keys and certificates.
+    """
+    with ExitStack() as stack:
+        taken = [stack.enter_context(Ports(options.host, options.ports.nth(index))) for index in range(options.brokers)]
+        async with open_core(options) as first, trio.open_nursery() as nursery:
+            brokers = zip(first.cluster.brokers, taken, strict=True)
+            running = [RunningBroker(broker, ports, nursery) for broker, ports in brokers]
+            for each in running:
+                await nursery.start(each.serve)
+            yield RunningCluster(running)
+            nursery.cancel_scope.cancel()
 
 
 @asynccontextmanager
 async def open_core(options: ServeOptions) -> AsyncIterator[Broker]:
-    """A broker without ports, for tests over streams: store, clock and timers run."""
+    """Brokers without ports, for tests over streams: store, clock and timers run. Yields the first one."""
     storage = open_storage(options)
     async with trio.open_nursery() as nursery:
         await nursery.start(storage.run)
-        broker = Broker(Cluster(options.config, options.profile, storage))
+        cluster = Cluster(options.config, options.profile, storage)
+        brokers = [Broker(cluster) for _ in range(options.brokers)]
         async with trio.open_nursery() as timers:
-            timers.start_soon(broker.clock.run)
-            yield broker
-            broker.save()
+            timers.start_soon(cluster.clock.run)
+            yield brokers[0]
+            cluster.save()
             timers.cancel_scope.cancel()
         nursery.cancel_scope.cancel()

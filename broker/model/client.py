@@ -22,6 +22,13 @@ class Delivery(NamedTuple):
     ack_set: Sequence[int]  # what of a batch remains; empty: all of it
 
 
+class Assigned(NamedTuple):
+    """The broker that serves a topic from now on, where that is known (PIP-307)."""
+
+    service_url: str
+    service_url_tls: str = ""
+
+
 class Client(Protocol):
     """One client connection, seen from the model."""
 
@@ -62,11 +69,11 @@ class Client(Protocol):
         """Nothing comes any more from a terminated topic, where the client can bear to hear that."""
         ...
 
-    def close_producer(self, producer_id: int) -> None:
+    def close_producer(self, producer_id: int, assigned: Assigned | None = None) -> None:
         """Tell the client that the broker closed its producer, and forget it (cmd 15)."""
         ...
 
-    def close_consumer(self, consumer_id: int) -> None:
+    def close_consumer(self, consumer_id: int, assigned: Assigned | None = None) -> None:
         """Tell the client that the broker closed its consumer, and forget it (cmd 16)."""
         ...
 

@@ -66,6 +66,17 @@ class NotAllowedError(BrokerServiceError):
     java_name = "NotAllowedException"
 
 
+class UnsupportedSubscriptionTypeError(NotAllowedError):
+    """Messages of such a subscription are not acknowledged one by one."""
+
+    def __init__(self) -> None:
+        super().__init__("Unsupported subscription type.")
+
+
+class NoSuchMessageError(BrokerServiceError):
+    """A message id, or a batch index in it, that names nothing."""
+
+
 class TopicNotFoundError(BrokerServiceError):
     code = pb.TopicNotFound
     java_name = "TopicNotFoundException"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 from pulsarium.broker.clock import Clock
@@ -10,6 +11,19 @@ from pulsarium.broker.config.keys import Config
 from pulsarium.broker.model.ledger.cache import EntryCache
 from pulsarium.broker.storage.interface import Storage
 from pulsarium.broker.turn import Turn
+
+
+@dataclass(slots=True)
+class Stat:
+    """What a metadata store tells of a value: how often it was changed, and when. Counted from the broker's start."""
+
+    created_ms: int
+    modified_ms: int = 0
+    version: int = -1
+
+    def changed(self, now_ms: int) -> None:
+        """It was made, or changed."""
+        self.modified_ms, self.version = now_ms, self.version + 1
 
 
 class Stores(Protocol):

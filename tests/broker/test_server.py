@@ -11,6 +11,7 @@ import pytest
 import trio
 
 from pulsarium.broker.config import Config, ServeOptions
+from pulsarium.broker.config.options import PortNumbers
 from pulsarium.broker.errors import PortInUse
 from pulsarium.broker.server import open_broker
 from pulsarium.broker.storage.errors import StorageError
@@ -63,6 +64,49 @@ async def test_two_brokers_in_one_process() -> None:
         assert two.broker.topics.names("public/default") == []
         for wire in wires:
             await wire.aclose()
+
+
+async def test_a_cluster_has_ports_for_each_broker() -> None:
+    async with open_broker(ServeOptions(config=ANY_PORTS, brokers=3)) as running:
+        assert len({url for each in running.brokers for url in (each.service_url, each.admin_url)}) == 6
+        for each in running.brokers:
+            wire = await dial(each.service_url)
+            await wire.ask(Type.LOOKUP, topic=TOPIC)
+            await wire.aclose()
+
+
+def test_fixed_ports_count_up_and_free_ones_stay_free() -> None:
+    fixed = PortNumbers(6650, 8080, None, 6651)
+    assert [fixed.nth(index) for index in range(2)] == [fixed, (6651, 8081, None, 6652)]
+    free = PortNumbers(0, 0, 0)
+    assert [free.nth(index) for index in range(2)] == [free, free]
+
+
+async def test_a_broker_is_killed_and_brought_back_on_its_ports() -> None:
+    async with open_broker(ServeOptions(config=ANY_PORTS, brokers=2)) as running:
+        first, second = running.brokers
+        wire = await dial(first.service_url)
+        await wire.ask(Type.LOOKUP, topic=TOPIC)
+        await wire.producer()
+        await wire.publish(plain(b"kept"))
+        await first.kill()
+        await wire.closed()
+        await wire.aclose()
+        with pytest.raises(OSError):  # noqa: PT011
+            await dial(first.service_url)
+        other = await dial(second.service_url)
+        found = await other.ask(Type.LOOKUP, topic=TOPIC)
+        assert found.brokerServiceUrl.endswith(f":{second.broker.port}")
+        await other.subscribe(initialPosition=Earliest)
+        await other.flow()
+        assert await other.payloads(1) == [b"kept"]
+        url = first.service_url
+        await first.bring_back()
+        assert first.service_url == url
+        back = await dial(url)
+        assert (await back.ask(Type.LOOKUP, topic=TOPIC)).brokerServiceUrl == found.brokerServiceUrl
+        for each in (other, back):
+            await each.aclose()
 
 
 async def test_a_broker_with_clients_attached_ends_at_once(tmp_path: Path) -> None:

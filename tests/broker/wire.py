@@ -278,23 +278,27 @@ class Wire:
 
 
 class Bed:
-    """A broker without ports, and connections to it."""
+    """Brokers without ports, and connections to them; to the first one where nothing is said."""
 
     def __init__(self, broker: Broker, nursery: trio.Nursery) -> None:
         self.broker = broker
         self._nursery = nursery
         self._connections = 0
 
-    def dial(self) -> Wire:
+    def dial(self, broker: int = 0) -> Wire:
         """A connection on which nothing was said yet."""
         near, far = memory_stream_pair()
         self._connections += 1
-        transport = StreamTransport(self.broker, far, f"/test:{self._connections}")
+        transport = StreamTransport(self.brokers[broker], far, f"/test:{self._connections}")
         self._nursery.start_soon(transport.serve)
         return Wire(near)
 
-    async def connect(self, version: int = VERSION, flags: Iterable[str] = (), **fields: Any) -> Wire:
-        wire = self.dial()
+    @property
+    def brokers(self) -> Sequence[Broker]:
+        return self.broker.cluster.brokers
+
+    async def connect(self, version: int = VERSION, flags: Iterable[str] = (), broker: int = 0, **fields: Any) -> Wire:
+        wire = self.dial(broker)
         await wire.connect(version, flags, **fields)
         return wire
 
@@ -306,9 +310,10 @@ async def serving(
     profile: Profile = PIP,
     data: Path | None = None,
     storage: Storage | None = None,
+    brokers: int = 1,
 ) -> AsyncIterator[Bed]:
     """A broker, until the block is left; over `storage` where a test brings its own."""
-    options = ServeOptions(config=config or Config(), profile=profile, data=data)
+    options = ServeOptions(config=config or Config(), profile=profile, data=data, brokers=brokers)
     with ExitStack() as stack:
         if storage is not None:
             stack.enter_context(patch("pulsarium.broker.server.open_storage", return_value=storage))

@@ -36,6 +36,11 @@ class Admin:
                 raise AdminError(f"{method} {path}", error.code, error.read().decode(errors="replace")) from None
         return json.loads(text) if text.strip() else None
 
+    def text(self, path: str) -> str:
+        """The answer to a GET, where it is no JSON."""
+        with urllib.request.urlopen(self.url + path, timeout=30) as answer:
+            return str(answer.read().decode())
+
     def create_namespace(self, namespace: str) -> None:
         self.call("PUT", f"/admin/v2/namespaces/{namespace}")
 

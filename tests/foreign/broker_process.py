@@ -69,21 +69,25 @@ class BrokerProcess:
                 [*command, *ports, *options], stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, cwd=folder
             )
         try:
-            self.address = eventually(
+            self.addresses = eventually(
                 lambda: self._ready(ready), what=f"{ready.name} of {command}", seconds=START_SECONDS
             )
         except BaseException:
             self.kill()
             raise
+        self.address = self.addresses[0]
 
-    def _ready(self, file: Path) -> Address | None:
+    def _ready(self, file: Path) -> list[Address] | None:
         code = self._process.poll()
         if code is not None:
             raise AssertionError(f"the broker exited with {code} before it was ready:\n{self.tail()}")
         if not file.exists() or not (text := file.read_text()).strip():
             return None
         ready = json.loads(text)
-        return Address(ready["service_url"].rstrip("/"), ready["admin_url"].rstrip("/"))
+        return [
+            Address(each["service_url"].rstrip("/"), each["admin_url"].rstrip("/"))
+            for each in ready.get("brokers") or [ready]
+        ]
 
     @property
     def running(self) -> bool:

@@ -10,7 +10,7 @@ from pulsarium.broker.model.cursor.records import NO_LEDGER, CursorFormat, Holes
 from pulsarium.broker.model.ledger.managed_ledger import ManagedLedger
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.ledger.position_set import PositionSet
-from pulsarium.broker.model.stores import Stores
+from pulsarium.broker.model.stores import Stat, Stores
 from pulsarium.proto.generated import MLDataFormats_pb2 as ml
 
 SAVE_DELAY = 0.1  # seconds; acknowledgements that nobody waits for are saved at least this often
@@ -42,6 +42,8 @@ class KeptCursor:
         self.properties: dict[str, int] = {}
         self.cursor_properties: dict[str, str] = {}
         self.saves = 0
+        self.info = b""  # a ManagedCursorInfo: what the metadata store has of it, once it was saved
+        self.stat = Stat(stores.clock.now_ms())
         self.ledger_id = NO_LEDGER  # the ledger that keeps this cursor, where not the metadata store does
         self.ledger_last_entry = -1
         self.ledger_open = False  # written to; not so the one that a restart found
@@ -130,9 +132,10 @@ class KeptCursor:
 
     def _store_info(self) -> None:
         self._stored_properties = dict(self.cursor_properties)
-        if self._keeps:
-            now_ms = self._stores.clock.now_ms()
-            self._store(self.path, self._format.cursor_info(self, self.ledger_id, self.cursor_properties, now_ms))
+        now_ms = self._stores.clock.now_ms()
+        self.info = self._format.cursor_info(self, self.ledger_id, self.cursor_properties, now_ms)
+        self.stat.changed(now_ms)
+        self._store(self.path, self.info)
 
     def _append_record(self, *, new: bool) -> None:
         """The next entry of the cursor's ledger; only the newest one is kept, since nobody reads another.
@@ -161,6 +164,8 @@ class KeptCursor:
 
     def restore(self, value: bytes) -> None:
         """Take the state that was kept."""
+        self.info = value
+        self.stat.changed(self._stores.clock.now_ms())
         info = read_cursor_info(value)
         self.cursor_properties = {text.name: text.value for text in info.cursorProperties}
         self._stored_properties = dict(self.cursor_properties)

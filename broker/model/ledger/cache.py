@@ -96,6 +96,14 @@ class EntryCache:
 
         self._storage.spill(block.ledger.id, Run(block.first, block.entries), spilled)
 
+    def fetch(self, ledger_id: int, entry_id: int, done: Callable[[bytes | Exception], None]) -> None:
+        """One entry from the store, or why it cannot be read; nothing is brought back for it."""
+
+        def fetched(result: list[bytes] | Exception) -> None:
+            done(result if isinstance(result, Exception) else result[0])
+
+        self._storage.read(ledger_id, entry_id, entry_id, fetched)
+
     def read_now(self, ledger_id: int, entry_id: int) -> bytes:
         """One entry from the store, at once; nothing is brought back for it."""
         return self._storage.read_now(ledger_id, entry_id, entry_id)[0]

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from pulsarium.broker.clock import Clock
 from pulsarium.broker.config.keys import Config
 from pulsarium.proto.entry import parse_broker_metadata
+from pulsarium.proto.errors import EntryError
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
 INDEX_PROPERTY = "index"  # where the count stands once the entry that had it is gone; Pulsar keeps it there always
@@ -28,17 +31,32 @@ class EntryStamps:
         if self._timestamp:
             stamp.broker_timestamp = self._clock.now_ms()
         if self._index:
-            self.index += messages
+            self.index += max(messages, 0)  # what SEND claims, which may be anything
             stamp.index = max(self.index, 0)
         return stamp
 
     def go_on_after(self, entry: bytes) -> None:
         """The last entry of a topic that is loaded again."""
-        stamp = parse_broker_metadata(entry)  # what the producer sent may be anything
-        if stamp is not None and stamp.HasField("index"):
-            self.index = stamp.index
+        index = index_of(entry)
+        if index is not None:
+            self.index = index
 
-    def go_on_from(self, index: str) -> None:
-        """The same, when its last entry is gone; `index` is what was kept instead, if anything."""
-        if self._index and index.isdecimal():
-            self.index = int(index)
+    def go_on_from(self, index: int) -> None:
+        """The same, when its last entry is gone; `index` is what was kept instead."""
+        if self._index:
+            self.index = index
+
+
+def kept_index(properties: Mapping[str, str]) -> int:
+    """The index of the last message of a ledger whose last entry is gone; -1 when none was kept."""
+    text = properties.get(INDEX_PROPERTY, "")
+    return int(text) if text.isdecimal() else -1
+
+
+def index_of(entry: bytes) -> int | None:
+    """The index of an entry's last message, as the broker wrote it; None where it did not."""
+    try:
+        stamp = parse_broker_metadata(entry)
+    except EntryError:  # a producer may send what looks like one
+        return None
+    return stamp.index if stamp is not None and stamp.HasField("index") else None

@@ -102,6 +102,14 @@ class Ledger:
         offset = first - block.first
         return block.entries[offset : offset + min(limit, self.confirmed - first)]
 
+    def fetch(self, entry_id: int, done: Callable[[bytes | Exception], None]) -> None:
+        """One entry, or why the store cannot read it. `done` may be called before this returns."""
+        block = self.block_of(entry_id)
+        if block.entries is not None:
+            done(block.entries[entry_id - block.first])
+        else:
+            self._cache.fetch(self.id, entry_id, done)
+
     def read_now(self, entry_id: int) -> bytes:
         """One entry, from disk if need be."""
         block = self.block_of(entry_id)

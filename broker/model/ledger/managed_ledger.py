@@ -14,7 +14,7 @@ from pulsarium.broker.model.ledger.publication import LedgerFencedError, LedgerT
 from pulsarium.broker.model.ledger.retention import consumed, not_retained
 from pulsarium.broker.model.ledger.sequence import LedgerSequence
 from pulsarium.broker.model.policy.policies import Retention
-from pulsarium.broker.model.stores import Stores
+from pulsarium.broker.model.stores import Stat, Stores
 from pulsarium.proto.generated import MLDataFormats_pb2 as ml
 
 NO_RETENTION = Retention()
@@ -27,6 +27,7 @@ class ManagedLedger(LedgerSequence):
         super().__init__(stores.cache, stores.storage)
         self.name = name
         self.created_ms = stores.clock.now_ms()
+        self.stat = Stat(self.created_ms, self.created_ms, 0)  # Pulsar writes it first without a ledger
         self.entries_added = 0
         self.fenced = False
         self.terminated: Position | None = None  # where the last entry stands, once no more are taken (B-33)
@@ -112,6 +113,7 @@ class ManagedLedger(LedgerSequence):
         if self.terminated is not None:
             info.terminatedPosition.ledgerId, info.terminatedPosition.entryId = self.terminated
         self._turn.store(self.path, self._compression.pack(info.SerializeToString()))
+        self.stat.changed(self._stores.clock.now_ms())
         self._turn.after_commit(self._info_stored)
 
     def _info_stored(self, error: Exception | None) -> None:
@@ -149,8 +151,8 @@ class ManagedLedger(LedgerSequence):
 
     # appending
 
-    def append(self, entry: bytes, publication: Publication, sequence_id: int, highest_sequence_id: int) -> None:
-        """Add an entry; `publication` hears when it is committed, or that it was not."""
+    def append(self, entry: bytes, publication: Publication, sequence_id: int, highest_sequence_id: int) -> Position:
+        """Add an entry, and say where; `publication` hears when it is committed, or that it was not."""
         if self.fenced:
             raise LedgerFencedError(self.name)
         if self.terminated is not None:
@@ -166,7 +168,9 @@ class ManagedLedger(LedgerSequence):
         entry_id = ledger.append(entry)
         if self._storage.keeps_entries:
             turn.store_entry(ledger.id, entry_id, entry)
-        self._pending.append(Pending(publication, Position(ledger.id, entry_id), sequence_id, highest_sequence_id))
+        position = Position(ledger.id, entry_id)
+        self._pending.append(Pending(publication, position, sequence_id, highest_sequence_id))
+        return position
 
     def _roll_over_when_due(self) -> None:
         """Start the next ledger when this one is full or old, but not while it is young."""

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from pulsarium.broker.model.ledger.cache import EntryCache
 from pulsarium.broker.model.ledger.ledger import Ledger
 from pulsarium.broker.model.ledger.position import Position
+from pulsarium.broker.model.ledger.search import newest_position, read_through
 from pulsarium.broker.storage.interface import Storage
 
 
@@ -32,10 +33,18 @@ class LedgerSequence:
         """Number of visible entries."""
         return sum(ledger.confirmed for ledger in self.ledgers.values())
 
+    @property
+    def last_appended(self) -> Position | None:
+        """Where the newest entry stands, which may wait for its commit yet; None: there is none."""
+        for ledger in reversed(self.ledgers.values()):
+            if ledger.count:
+                return Position(ledger.id, ledger.count - 1)
+        return None
+
     def first_position(self) -> Position:
-        """The place before the first entry."""
+        """The place before the first entry, which may wait for its commit yet."""
         for ledger in self.ledgers.values():
-            if ledger.confirmed or ledger is self._current:
+            if ledger.count or ledger is self._current:
                 return Position(ledger.id, -1)
         return Position(self._current.id, -1)
 
@@ -46,7 +55,7 @@ class LedgerSequence:
         if ledger is not None and (entry_id < ledger.confirmed or not self._has_later_entries(ledger)):
             return Position(ledger.id, entry_id)
         for later in self.ledgers.values():
-            if later.id > position.ledger_id and (later.confirmed or later is self._current):
+            if later.id > position.ledger_id and (later.count or later is self._current):
                 return Position(later.id, 0)
         return Position(self._current.id, self._current.confirmed)
 
@@ -107,6 +116,10 @@ class LedgerSequence:
         ledger = self.ledgers.get(start.ledger_id)
         return ledger.read(start.entry_id, limit, ready) if ledger is not None else []
 
+    def fetch(self, position: Position, done: Callable[[bytes | Exception], None]) -> None:
+        """One entry, without holding the loop: `done` hears it, or why it cannot be read, perhaps at once."""
+        self.ledgers[position.ledger_id].fetch(position.entry_id, done)
+
     def read_now(self, position: Position) -> bytes:
         """One entry, from disk if need be. For single looks: the last message id, a search by time, a peek."""
         return self.ledgers[position.ledger_id].read_now(position.entry_id)
@@ -126,20 +139,4 @@ class LedgerSequence:
 
     def find_last(self, matches: Callable[[bytes], bool]) -> Position | None:
         """The last entry for which `matches` holds, where it holds for a first part of the entries and not after."""
-        found: Position | None = None
-        first = self.next(self.first_position())
-        if not self.is_valid(first) or not matches(self.read_now(first)):
-            return None  # whatever comes behind it, as in Pulsar
-        for ledger in self.ledgers.values():
-            low, high = 0, ledger.confirmed
-            while low < high:
-                middle = (low + high) // 2
-                if matches(self.read_now(Position(ledger.id, middle))):
-                    low = middle + 1
-                else:
-                    high = middle
-            if low:
-                found = Position(ledger.id, low - 1)
-            if low < ledger.confirmed:
-                break
-        return found
+        return read_through(newest_position(self.ledgers.values(), matches), self.read_now)

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from pulsarium.broker.model.namespace.records import Records
 from pulsarium.proto.topic_name import TopicName
 
 Json = dict[str, Any]
@@ -14,6 +15,8 @@ CLUSTERS = "/admin/clusters"
 TENANTS = "/admin/policies"
 PARTITIONED = "/admin/partitioned-topics"
 TOPIC_POLICIES = "/admin/topic-policies"
+LOCAL_POLICIES = "/admin/local-policies"
+RESOURCE_QUOTAS = "/loadbalance/resource-quota"
 GLOBAL = "global"  # what is set for a topic in all clusters stands under this name among its policies
 STANDALONE_NAMESPACES = (("public", "default"), ("pulsar", "system"))
 
@@ -35,6 +38,7 @@ class Metadata:
         self.partitioned: dict[str, Json] = {}  # topic name -> {"partitions": n, ...}
         self.topic_policies: dict[str, Json] = {}  # topic name, of a partitioned topic its own -> what was set
         self.on_policies_changed: Callable[[str], None] = lambda namespace: None
+        self.records = Records(keeps)
         self._keeps = keeps
 
     # start
@@ -43,17 +47,17 @@ class Metadata:
         """Take over what the store has; a store that is new gets the namespaces of a standalone."""
         for path, value in kept.items():
             root, _, rest = path.lstrip("/").partition("/")
-            if root != "admin":
-                continue
-            kind, _, name = rest.partition("/")
+            kind, _, name = rest.partition("/") if root == "admin" else ("", "", "")
             if kind == "policies":
                 (self.namespaces if "/" in name else self.tenants)[name] = json.loads(value)
-            elif kind == "clusters":
+            elif kind == "clusters" and "/" not in name:
                 self.clusters[name] = json.loads(value)
             elif kind == "partitioned-topics":
                 self.partitioned[_topic_at(name)] = json.loads(value)
             elif kind == "topic-policies":
                 self.topic_policies[_topic_at(name)] = json.loads(value)
+            else:
+                self.records.recover(path, value)
         if not self.tenants:
             for tenant, namespace in STANDALONE_NAMESPACES:
                 self.put_tenant(tenant, {"adminRoles": [], "allowedClusters": [self.cluster]})
@@ -95,10 +99,8 @@ class Metadata:
                 self.forget_topic_policies(topic)
         del self.namespaces[name]
         self._keep(f"{TENANTS}/{name}", None)
-
-    def bundle_of(self, namespace: str) -> str:
-        """The range that is named in "not served by this instance"; an emulator has one bundle for everything."""
-        return f"{namespace}/0x00000000_0xffffffff"
+        self.records.forget(LOCAL_POLICIES, name)
+        self.records.forget(RESOURCE_QUOTAS, name)
 
     # partitioned topics
 
@@ -108,7 +110,9 @@ class Metadata:
         return int(info["partitions"]) if info is not None else 0
 
     def put_partitioned(self, topic: TopicName, partitions: int, properties: dict[str, str] | None = None) -> None:
-        info: Json = {"partitions": partitions, "deleted": False, "properties": properties or {}}
+        info: Json = {"partitions": partitions, "deleted": False}
+        if properties is not None:
+            info["properties"] = properties
         self.partitioned[str(topic)] = info
         self._keep(self._partitioned_path(topic), info)
 

@@ -57,6 +57,7 @@ DEFAULTS: Mapping[str, Any] = {
     "offload_policies": ABSENT,
     "deduplicationSnapshotIntervalSeconds": ABSENT,
     "subscription_types_enabled": [],
+    "allowed_topic_property_keys_for_metrics": ABSENT,
     "properties": {},
     "resource_group_name": ABSENT,
     "migrated": False,
@@ -70,6 +71,7 @@ NUMBERS = frozenset(
     or name.endswith(("_in_seconds", "_minutes", "_threshold", "IntervalSeconds"))
 )
 FLAGS = frozenset({"deduplicationEnabled", "dispatcherPauseOnAckStatePersistentEnabled"})
+LISTS = frozenset({"allowed_topic_property_keys_for_metrics"})
 TEXTS = frozenset({"schema_auto_update_compatibility_strategy", "resource_group_name"})
 
 
@@ -84,6 +86,15 @@ def whole_policies(kept: Mapping[str, Any], config: Config) -> Json:
         shown = {**shown, "bundles": bundles_data(even_boundaries(config.defaultNumberOfNamespaceBundles))}
         shown = {name: shown[name] for name in DEFAULTS if name in shown}
     return shown
+
+
+def boundaries_of(kept: Mapping[str, Any], config: Config) -> list[str]:
+    """The boundaries of a namespace's bundles."""
+    bundles = kept.get("bundles")
+    boundaries: list[str] = (
+        even_boundaries(config.defaultNumberOfNamespaceBundles) if not bundles else bundles["boundaries"]
+    )
+    return boundaries
 
 
 def read_policies(policies: Mapping[str, Any]) -> Json:
@@ -101,7 +112,7 @@ def is_readable(name: str, value: Any) -> bool:
     if name in FLAGS:
         return isinstance(value, bool)
     if default is ABSENT:
-        return isinstance(value, str if name in TEXTS else dict)
+        return isinstance(value, str if name in TEXTS else list if name in LISTS else dict)
     if isinstance(default, list):
         return isinstance(value, list) and all(isinstance(item, str) for item in value)
     return isinstance(value, type(default))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from pulsarium.broker.model.client import Client
+from pulsarium.broker.model.client import Assigned, Client
 from pulsarium.broker.model.dispatch.dispatcher import Dispatcher
 from pulsarium.broker.model.dispatch.key_shared import KeySharedDispatcher
 from pulsarium.broker.model.dispatch.selector.choice import selector_for
@@ -122,10 +122,10 @@ class Subscription:
 
     def _last_consumer_left(self) -> None: ...
 
-    def disconnect_consumers(self) -> None:
-        """Tell every consumer that it is closed (CLOSE_CONSUMER), and let it go."""
+    def disconnect_consumers(self, assigned: Assigned | None = None) -> None:
+        """Tell every consumer that it is closed (CLOSE_CONSUMER), and who serves it now, and let it go."""
         for consumer in list(self.consumers):
-            consumer.client.close_consumer(consumer.consumer_id)
+            consumer.client.close_consumer(consumer.consumer_id, assigned)
             if consumer in self.consumers:  # else an old client was disconnected, with all that it had
                 self.remove_consumer(consumer)
 

@@ -152,18 +152,22 @@ class PersistentSubscription(Subscription):
 
     # acknowledging
 
-    def acknowledge(self, consumer: Consumer, positions: Sequence[Position]) -> None:
-        """Acknowledge whole entries."""
-        assert self.dispatcher is not None
+    def acknowledge(self, consumer: Consumer | None, positions: Sequence[Position]) -> None:
+        """Acknowledge whole entries through a consumer; None while there is none."""
         for position in positions:
             self.cursor.ack(position)
-        self.dispatcher.acknowledged(consumer, positions)
+        if consumer is not None:
+            assert self.dispatcher is not None
+            self.dispatcher.acknowledged(consumer, positions)
 
-    def acknowledge_partly(self, consumer: Consumer, position: Position, ack_set: Sequence[int]) -> None:
+    def acknowledge_partly(self, consumer: Consumer | None, position: Position, ack_set: Sequence[int]) -> None:
         """Acknowledge the messages of a batch that are not in `ack_set` any more (PIP-54)."""
-        assert self.dispatcher is not None
         cursor = self.cursor
-        if cursor.ack_batch(position, ack_set):
+        whole = cursor.ack_batch(position, ack_set)
+        if consumer is None:
+            return
+        assert self.dispatcher is not None
+        if whole:
             self.dispatcher.acknowledged(consumer, (position,))
         elif not cursor.is_acked(position):
             self.dispatcher.acknowledged_partly(consumer, position, cursor.batch_acks.remaining(position))

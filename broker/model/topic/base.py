@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 
-from pulsarium.broker.model.client import Client
+from pulsarium.broker.model.client import Assigned, Client
 from pulsarium.broker.model.errors import (
     ConsumerBusyError,
     MetadataError,
@@ -130,9 +130,9 @@ class Topic(ABC):
             f"{producers} producers, and 0 replicators."
         )
 
-    def close(self) -> None:
-        """Disconnect everybody (unload, delete): clients look the topic up again (B-50)."""
+    def close(self, assigned: Assigned | None = None) -> None:
+        """Disconnect everybody (unload, delete): clients look the topic up again (B-50), or know where it is now."""
         self.closed = True
-        self.producers.disconnect()
+        self.producers.disconnect(assigned)
         for subscription in list(self.subscriptions.values()):
-            subscription.disconnect_consumers()
+            subscription.disconnect_consumers(assigned)

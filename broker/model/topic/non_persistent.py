@@ -40,12 +40,16 @@ class NonPersistentTopic(Topic):
     ) -> None:
         where = NOWHERE
         if self._takes_more(producer.client):
-            for subscription in list(self._subscriptions.values()):  # a delivery may end a connection, and with it one
-                subscription.publish(entry)
+            self.pass_on(entry)
         else:
             where = DROPPED
             producer.dropped += messages
         producer.persisted([Pending(producer, where, sequence_id, highest_sequence_id)])
+
+    def pass_on(self, entry: bytes) -> None:
+        """Give an entry to everybody who is there."""
+        for subscription in list(self._subscriptions.values()):  # a delivery may end a connection, and with it one
+            subscription.publish(entry)
 
     def _takes_more(self, client: Client) -> bool:
         """Whether a connection has not sent too much at once (maxConcurrentNonPersistentMessagePerConnection).

@@ -11,7 +11,7 @@ from pulsarium.broker.model.errors import (
     SubscriptionNotFoundError,
     TopicTerminatedError,
 )
-from pulsarium.broker.model.ledger.interceptors import INDEX_PROPERTY, EntryStamps
+from pulsarium.broker.model.ledger.interceptors import INDEX_PROPERTY, EntryStamps, kept_index
 from pulsarium.broker.model.ledger.position import EARLIEST, LATEST, Position
 from pulsarium.broker.model.ledger.publication import LedgerFencedError, LedgerTerminatedError
 from pulsarium.broker.model.policy.policies import Policies
@@ -29,7 +29,7 @@ from pulsarium.proto.entry import with_broker_metadata
 from pulsarium.proto.topic_name import TopicName
 
 if TYPE_CHECKING:
-    from pulsarium.broker.model.client import Client
+    from pulsarium.broker.model.client import Assigned, Client
     from pulsarium.broker.model.cursor.managed_cursor import ManagedCursor
     from pulsarium.broker.model.ledger.publication import Publication
     from pulsarium.broker.model.topic.log import TopicLog
@@ -46,13 +46,15 @@ class PersistentTopic(Topic):
         self.ledger.on_confirmed = self._confirmed
         self._subscriptions: dict[str, PersistentSubscription] = {}
         self._parked: dict[str, Position] = {}  # where SEEK left readers that have not come back yet
+        self.offload_failed = False  # whether it was asked for: there is nowhere to offload to
         self.trimmer = Trimmer(self)
         self.ledger.on_rolled = self._rolled
         self._stamps = EntryStamps(stores.config, stores.clock)
-        if self._stamps and self.ledger.is_valid(self.ledger.last_confirmed):
-            self._stamps.go_on_after(self.ledger.read_now(self.ledger.last_confirmed))
+        last = self.ledger.last_appended
+        if self._stamps and last is not None:
+            self._stamps.go_on_after(self.ledger.read_now(last))
         elif self._stamps:
-            self._stamps.go_on_from(self.ledger.properties.get(INDEX_PROPERTY, ""))
+            self._stamps.go_on_from(kept_index(self.ledger.properties))
         for cursor in log.cursors.values():
             if cursor.name not in OWN_CURSORS:
                 self._subscribe_cursor(cursor)
@@ -103,10 +105,16 @@ class PersistentTopic(Topic):
             if admitted is None:
                 return
             publication = admitted
+        self.append(publication, sequence_id, highest_sequence_id, messages, entry)
+
+    def append(
+        self, publication: Publication, sequence_id: int, highest_sequence_id: int, messages: int, entry: bytes
+    ) -> Position:
+        """Take an entry that nobody sent before, and say where it is."""
         if self._stamps:
             entry = with_broker_metadata(entry, self._stamps.next(messages))
         try:
-            self.ledger.append(entry, publication, sequence_id, highest_sequence_id)
+            return self.ledger.append(entry, publication, sequence_id, highest_sequence_id)
         except LedgerFencedError:
             raise PersistenceError("The topic failed to store messages; look it up again") from None
         except LedgerTerminatedError:
@@ -237,8 +245,8 @@ class PersistentTopic(Topic):
 
     # life
 
-    def close(self) -> None:
-        super().close()
+    def close(self, assigned: Assigned | None = None) -> None:
+        super().close(assigned)
         self.compaction.close()
 
     def terminate(self) -> Position:

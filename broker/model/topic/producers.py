@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 
+from pulsarium.broker.model.client import Assigned
 from pulsarium.broker.model.errors import (
     BrokerServiceError,
     NamingError,
@@ -123,18 +124,18 @@ class Producers:
             following.client.producer_ready(following)
             return
 
-    def disconnect(self) -> None:
-        """Tell everybody that the broker closed them (CLOSE_PRODUCER)."""
+    def disconnect(self, assigned: Assigned | None = None) -> None:
+        """Tell everybody that the broker closed them (CLOSE_PRODUCER), and who serves them now."""
         for waiter in self.waiting:
             waiter.closed = True
-            waiter.client.close_producer(waiter.producer_id)
+            waiter.client.close_producer(waiter.producer_id, assigned)
         self.waiting.clear()
-        self.disconnect_those(lambda producer: True)
+        self.disconnect_those(lambda producer: True, assigned)
 
-    def disconnect_those(self, unwanted: Callable[[Producer], bool]) -> None:
+    def disconnect_those(self, unwanted: Callable[[Producer], bool], assigned: Assigned | None = None) -> None:
         """The same for some of those that are in."""
         for producer in [each for each in self.by_name.values() if unwanted(each)]:
-            producer.client.close_producer(producer.producer_id)
+            producer.client.close_producer(producer.producer_id, assigned)
             self.remove(producer)
 
     def __len__(self) -> int:

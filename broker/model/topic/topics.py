@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from pulsarium.broker.model.errors import NotAllowedError, ServiceNotReadyError, TopicNotFoundError
+from pulsarium.broker.model.client import Assigned
+from pulsarium.broker.model.errors import NotAllowedError, TopicNotFoundError
 from pulsarium.broker.model.namespace.metadata import Metadata
 from pulsarium.broker.model.policy.policies import AutoCreation, Policies
 from pulsarium.broker.model.policy.resolve import auto_creation, resolve
@@ -21,12 +22,14 @@ MANAGED_LEDGERS = "/managed-ledgers/"
 
 
 class Topics:
-    """The topics of a broker. Persistent ones exist with their managed ledger, others while somebody uses them."""
+    """The topics of a cluster. Persistent ones exist with their managed ledger, others while somebody uses them.
+
+    Which broker serves a topic is not known here: `Ownership` is asked before.
+    """
 
     def __init__(self, stores: Stores, metadata: Metadata, schemas: SchemaRegistry) -> None:
         self.loaded: dict[str, Topic] = {}
         self.watchers = Watchers()
-        self.web_address = ""  # as errors name this broker
         self._stores = stores
         self._metadata = metadata
         self._schemas = schemas
@@ -69,12 +72,6 @@ class Topics:
         if topic is not None:
             return topic
         config = self._stores.config
-        namespace = str(name.namespace_name)
-        if namespace not in self._metadata.namespaces:
-            raise ServiceNotReadyError(
-                f"Namespace bundle ({self._metadata.bundle_of(namespace)}) for topic ({name}) not served by this "
-                f"instance:{self.web_address}. Please redo the lookup."
-            )
         enabled = config.enablePersistentTopics if name.is_persistent else config.enableNonPersistentTopics
         if not enabled:
             raise NotAllowedError(f"Broker is unable to load {name.domain} topic")
@@ -153,13 +150,13 @@ class Topics:
         self.loaded[str(name)] = topic
         return topic
 
-    def unload(self, name: TopicName) -> None:
-        """Disconnect a topic's clients; it is loaded again when the first comes back."""
+    def unload(self, name: TopicName, assigned: Assigned | None = None) -> None:
+        """Disconnect a topic's clients, who may be told where it is now; it is loaded again when one comes back."""
         if not self.exists(name):
             raise TopicNotFoundError(f"Topic {name} not found")
         topic = self.loaded.pop(str(name), None)
         if topic is not None:
-            topic.close()
+            topic.close(assigned)
 
     def delete(self, name: TopicName, *, force: bool) -> None:
         """Delete a topic with its subscriptions, messages and schema; connected clients forbid it unless forced."""

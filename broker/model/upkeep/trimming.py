@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pulsarium.broker.model.ledger.position import Position
-from pulsarium.broker.model.ledger.retention import first_needed
+from pulsarium.broker.model.ledger.retention import consumed, first_needed
 from pulsarium.broker.model.subscription.skipping import skip_all, skip_through
 
 if TYPE_CHECKING:
@@ -46,11 +46,11 @@ class Trimmer:
         self._topic.ledger.trim(self._slowest(), self._topic.policies.retention, self._going)
 
     def truncate(self) -> None:
-        """Skip everything for everybody and delete every ledger but the one that is written to, retained or not."""
+        """Skip everything for everybody and delete every ledger but those that are written to, retained or not."""
         for subscription in list(self._topic.subscriptions.values()):
             skip_all(subscription)
         ledger = self._topic.ledger
-        ledger.truncate([each for each in ledger.ledgers.values() if each.closed], self._going)
+        ledger.truncate(list(consumed(ledger.ledgers, None)), self._going)
 
     def _going(self, last: Position) -> None:
         self._topic.ledgers_going(last)

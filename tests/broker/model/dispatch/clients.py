@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 from pulsarium.broker.cluster import Cluster
-from pulsarium.broker.model.client import Client, Delivery
+from pulsarium.broker.model.client import Assigned, Client, Delivery
 from pulsarium.broker.model.dispatch.selector.options import KeySharedOptions
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.policy.resolve import resolve
@@ -66,7 +66,7 @@ class FakeClient:
             for consumer in self.consumers.values():
                 consumer.subscription.resume(consumer)
 
-    def close_consumer(self, consumer_id: int) -> None:
+    def close_consumer(self, consumer_id: int, assigned: Assigned | None = None) -> None:
         self.consumers.pop(consumer_id, None)
         if not self._takes_closings:
             self.close("")

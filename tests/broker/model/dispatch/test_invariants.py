@@ -23,6 +23,7 @@ from pulsarium.broker.model.dispatch.sharing import SharingDispatcher
 from pulsarium.broker.model.errors import BrokerServiceError
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.subscription.consumer import Consumer
+from pulsarium.broker.model.subscription.skip_entries import Skip, SkipEntry
 from pulsarium.broker.model.subscription.skipping import skip_through
 from pulsarium.broker.storage.errors import StorageError
 from pulsarium.broker.storage.interface import ReadDone
@@ -172,6 +173,13 @@ class Life:
         if self.positions:
             skip_through(self.stand.subscription, self.random.choice(self.positions))
 
+    def skip_entries(self) -> None:
+        some = self.random.sample(self.positions, min(len(self.positions), 4))
+        parts = [(), (), (0,), (1, 2), (0, 1, 2)]
+        skip = Skip(self.stand.subscription, [SkipEntry(*each, self.random.choice(parts)) for each in some])
+        skip.check(dict.fromkeys(skip.partial, 3))
+        skip.apply()
+
     def seek(self) -> None:
         if self.positions and not self.random.randrange(4):
             target = self.random.choice(self.positions)
@@ -318,6 +326,7 @@ STEPS: list[Callable[[Life], None]] = [
     *[Life.drain] * 2,
     Life.change_policies,
     Life.skip,
+    Life.skip_entries,
     Life.seek,
     Life.hold_reads,
     *[Life.release_reads] * 2,

@@ -78,6 +78,25 @@ async def test_the_oldest_blocks_go_first_once_they_are_kept() -> None:
     assert ledger.read_now(Position(ledger.last_confirmed.ledger_id, 0)) == bytes(MB)
 
 
+async def test_single_entries_are_fetched_and_nothing_is_brought_back() -> None:
+    store = SpillStorage()
+    cluster = cluster_of(store, managedLedgerCacheSizeMB=2)
+    ledger = ManagedLedger(NAME, cluster)
+    for number in range(3):
+        append(ledger, cluster, bytes([number]) * MB)
+    cluster.turn.finish()
+    assert resident(ledger) == [False, False, True]
+    got: list[bytes | Exception] = []
+    first, last = (Position(ledger.last_confirmed.ledger_id, number) for number in (0, 2))
+    store.holding_reads = True
+    ledger.fetch(first, got.append)
+    ledger.fetch(last, got.append)
+    assert got == [b"\2" * MB]  # from memory, at once
+    store.release_reads()
+    assert got[1:] == [bytes(MB)]
+    assert resident(ledger) == [False, False, True]
+
+
 async def test_what_is_read_back_is_read_once_for_all() -> None:
     store = HeldStorage()
     cluster = cluster_of(store, managedLedgerCacheSizeMB=1)

@@ -90,7 +90,7 @@ def test_clearing(program: list[tuple[str, object]]) -> None:
     assert not made
 
 
-@given(st.integers(0, LAST_ID - 5000), st.integers(1, 5000), st.integers(1, 3))
+@given(st.integers(0, LAST_ID - 5010), st.integers(1, 5000), st.integers(1, 3))
 def test_long_runs(first: int, length: int, gap: int) -> None:
     made = PositionSet()
     made.add_range(1, first, first + length)

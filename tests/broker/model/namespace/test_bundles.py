@@ -6,7 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pulsarium.broker.model.namespace.bundles import bundle_of, even_boundaries, ranges
+from pulsarium.broker.model.namespace.bundles import (
+    bundle_named,
+    bundle_of,
+    even_boundaries,
+    hash_position,
+    middle,
+    ranges,
+    split_at,
+    topics_middle,
+)
 from pulsarium.proto.topic_name import TopicName
 
 
@@ -44,3 +53,59 @@ def test_every_topic_has_one_bundle(bundles: int, name: str) -> None:
     topic = TopicName("persistent", "t", "n", name.encode("utf-8", "replace").decode())
     assert bundle_of(boundaries, topic) in ranges(boundaries)
     assert len(ranges(boundaries)) == bundles
+
+
+@pytest.mark.parametrize("named", ["0x00000000_0x40000000", "0x0_0x40000000", "0_1073741824"])
+def test_a_range_by_its_name(named: str) -> None:
+    assert bundle_named(even_boundaries(4), "t/n", named) == "0x00000000_0x40000000"
+
+
+def wrong_upper(upper: str) -> str:
+    asked = f"Invalid upper boundary for bundle t/n/0x00000000_{upper}. "
+    return f"{asked}Expected upper boundary of t/n/0x00000000_0x40000000"
+
+
+@pytest.mark.parametrize(
+    ("named", "words"),
+    [
+        ("junk", "Invalid bundle range: junk"),
+        ("", "Invalid bundle range: "),
+        ("0x0", "Invalid bundle range: 0x0"),
+        ("0x0_x", 'For input string: "x"'),
+        ("0x0_0xx", 'For input string: "x" under radix 16'),
+        ("_1", "Zero length string"),
+        ("0_9223372036854775808", 'For input string: "9223372036854775808"'),
+        ("0x1_0x1", "Cannot create bundle object for an empty key range"),
+        ("0x40000000_0x0", "Invalid range: [1073741824..0)"),
+        ("0x0_0x1_0x2", wrong_upper("0x00000001")),
+        ("-1_5", "Cannot find bundle t/n/0xffffffffffffffff_0x00000005 in the bundles list"),
+        ("0x0_0x100000000", wrong_upper("0x100000000")),
+        ("0x1_0x40000000", "Cannot find bundle t/n/0x00000001_0x40000000 in the bundles list"),
+        ("0x0_0x80000000", wrong_upper("0x80000000")),
+    ],
+)
+def test_names_of_no_range(named: str, words: str) -> None:
+    with pytest.raises(ValueError) as error:  # noqa: PT011
+        bundle_named(even_boundaries(4), "t/n", named)
+    assert str(error.value) == words
+
+
+@given(st.integers(1, 64), st.data())
+def test_a_range_is_split(bundles: int, data: st.DataObject) -> None:
+    boundaries = even_boundaries(bundles)
+    bundle = data.draw(st.sampled_from(ranges(boundaries)))
+    positions = data.draw(st.lists(st.integers(-1, 2**32)))
+    split = split_at(boundaries, bundle, positions)
+    assert split == sorted(set(split))
+    low, high = (int(edge, 16) for edge in bundle.split("_"))
+    assert set(split) - set(boundaries) == {f"0x{each:08x}" for each in positions if low < each < high}
+    assert set(boundaries) <= set(split)
+    assert low < middle(bundle) < high
+
+
+def test_the_middle_of_topics() -> None:
+    topics = [TopicName.parse(f"persistent://public/default/{number}") for number in range(5)]
+    assert topics_middle(topics[:1]) is topics_middle([]) is None
+    split = topics_middle(topics)
+    assert split is not None
+    assert sum(hash_position(topic) <= split for topic in topics) == 2

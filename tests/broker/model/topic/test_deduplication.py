@@ -11,12 +11,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from pulsarium.broker.cluster import Cluster
+from pulsarium.broker.model.client import Assigned
 from pulsarium.broker.model.ledger.publication import Pending
-from pulsarium.broker.model.schema.registry import SchemaRegistry
 from pulsarium.broker.model.topic.deduplication import STORED_BEFORE
 from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.broker.model.topic.producer import Producer, ProducerOptions
-from pulsarium.broker.model.topic.topics import Topics
 from pulsarium.proto.entry import parse_metadata
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.topic_name import TopicName
@@ -85,7 +84,7 @@ class Sender:
 
     def publish_finished(self, count: int) -> None: ...
 
-    def close_producer(self, producer_id: int) -> None:
+    def close_producer(self, producer_id: int, assigned: Assigned | None = None) -> None:
         self.producer = None
 
 
@@ -113,8 +112,7 @@ class World:
             managedLedgerMaxEntriesPerLedger=4,
             managedLedgerMinLedgerRolloverTimeMinutes=0,
         )
-        self.topics = Topics(self.cluster, self.cluster.metadata, SchemaRegistry(self.cluster.turn))
-        self.topics.recover(self.cluster.recovered_paths())
+        self.topics = self.cluster.topics
 
     def topic(self) -> PersistentTopic:
         topic = self.topics.create(NAME)

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pulsarium.broker.model.client import Assigned
 from pulsarium.broker.model.errors import (
     BrokerServiceError,
     NamingError,
@@ -38,7 +39,7 @@ class Client:
     def forget_producer(self, producer_id: int) -> None:
         self.heard.append(("forgotten", producer_id))
 
-    def close_producer(self, producer_id: int) -> None:
+    def close_producer(self, producer_id: int, assigned: Assigned | None = None) -> None:
         self.heard.append(("closed", producer_id))
 
 

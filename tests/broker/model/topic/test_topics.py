@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import pytest
+import trio.testing
 
 from pulsarium.broker.config import Config
+from pulsarium.broker.config.keys import APPEND_INDEX
 from pulsarium.broker.model.errors import TopicHasClientsError, TopicNotFoundError
+from pulsarium.broker.model.ledger.interceptors import index_of
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.broker.model.upkeep.schedule import check_all, trim
@@ -297,3 +300,47 @@ async def test_the_stamp_of_a_topic_goes_on_after_an_unload(autojump_clock: obje
             stamp = pb.BrokerEntryMetadata.FromString(ledger.read_now(ledger.last_confirmed)[6:8])
             stamps.append(stamp.index)
     assert stamps == [2, 5]
+
+
+@pytest.mark.req("S415-31")
+async def test_a_topic_that_is_unloaded_while_messages_are_on_their_way() -> None:
+    """Their indexes are not given again, and who begins with the earliest message gets them."""
+    store = HeldStorage()
+    async with serving(Config(brokerEntryMetadataInterceptors=(APPEND_INDEX,)), storage=store) as bed:
+        sender, wire = await bed.connect(), await bed.connect()
+        await sender.producer()
+        store.holding = True
+        await sender.write(sender.sends(plain(b"a"), plain(b"b")))
+        await sender.alive()
+        bed.broker.topics.unload(NAME)
+        topic = topic_of(bed)
+        subscription = topic.subscribe("sub", earliest=True)
+        store.release()
+        await sender.expect(Type.CLOSE_PRODUCER)
+        assert len(await sender.receipts(2)) == 2
+        assert subscription.cursor.backlog() == 2
+        await sender.producer()
+        await sender.publish(plain(b"c"))
+        assert [index_of(entry) for entry in topic.ledger.all_after(topic.ledger.first_position())] == [0, 1, 2]
+        await wire.subscribe()
+        await wire.flow()
+        assert await wire.payloads(3) == [b"a", b"b", b"c"]
+
+
+async def test_an_index_that_was_given_to_what_could_not_be_kept_is_given_again() -> None:
+    store = HeldStorage()
+    async with serving(Config(brokerEntryMetadataInterceptors=(APPEND_INDEX,)), storage=store) as bed:
+        sender = await bed.connect()
+        await sender.producer()
+        await sender.publish(plain(b"a"))
+        store.holding = True
+        await sender.write(sender.sends(plain(b"b")))
+        await sender.alive()
+        store.fail()
+        store.release()
+        await trio.testing.wait_all_tasks_blocked()
+        topic = topic_of(bed)
+        again = await bed.connect()
+        await again.producer()
+        await again.publish(plain(b"c"))
+        assert [index_of(entry) for entry in topic.ledger.all_after(topic.ledger.first_position())] == [0, 1]

@@ -10,7 +10,6 @@ from trio.testing import MockClock
 from pulsarium.broker.config.keys import APPEND_INDEX
 from pulsarium.broker.model.ledger.position import EARLIEST, Position
 from pulsarium.broker.model.policy.policies import Retention
-from pulsarium.broker.model.schema.registry import SchemaRegistry
 from pulsarium.broker.model.topic.last_message import LastMessage, last_message
 from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.broker.model.topic.topics import Topics
@@ -29,9 +28,7 @@ def topics(storage: HeldStorage | None = None, **config: object) -> Topics:
         storage,
         **{"managedLedgerMaxEntriesPerLedger": 1, "managedLedgerMinLedgerRolloverTimeMinutes": 0, **config},
     )
-    made = Topics(cluster, cluster.metadata, SchemaRegistry(cluster.turn))
-    made.recover(cluster.recovered_paths())
-    return made
+    return cluster.topics
 
 
 def topic_of(topics: Topics) -> PersistentTopic:
@@ -185,3 +182,21 @@ async def test_truncate_skips_everything_and_heeds_no_retention() -> None:
     assert ledgers(topic) == [last.ledger_id]
     assert cursor.mark_delete == last
     assert cursor.backlog() == 0
+
+
+async def test_truncate_leaves_what_waits_for_its_commit() -> None:
+    store = HeldStorage()
+    found = topics(store)
+    publish(topic_of(found))
+    store.holding = True
+    topic = topic_of(found)
+    publisher = Publisher()
+    topic.publish(publisher, 1, 1, 1, plain(b"1"))  # type: ignore[arg-type]
+    topic.stores.turn.finish()
+    found.unload(NAME)
+    topic = topic_of(found)
+    topic.trimmer.truncate()
+    topic.stores.turn.finish()
+    store.release()
+    assert [topic.ledger.last_confirmed] == publisher.kept
+    assert topic.ledger.is_valid(publisher.kept[0])

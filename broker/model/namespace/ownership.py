@@ -1,0 +1,115 @@
+"""Which broker serves which bundle, and how one is found for a bundle that nobody serves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
+
+from pulsarium.broker.config.keys import Config
+from pulsarium.broker.model.namespace.bundles import bundle_of
+from pulsarium.broker.model.namespace.metadata import Metadata
+from pulsarium.broker.model.namespace.policies import boundaries_of
+from pulsarium.proto.topic_name import TopicName
+
+
+class Member(Protocol):
+    """A broker, as its cluster knows it."""
+
+    @property
+    def alive(self) -> bool: ...
+
+
+M = TypeVar("M", bound=Member)
+
+
+@dataclass(frozen=True, slots=True)
+class Found(Generic[M]):
+    """What a lookup comes to: the owner; or, with `redirect`, whom to ask next, and whether that one is to serve."""
+
+    broker: M
+    redirect: bool = False
+    authoritative: bool = True
+
+
+class Ownership(Generic[M]):
+    """The bundles that brokers own. Nothing of it is kept: a broker that ends owns nothing."""
+
+    def __init__(self, config: Config, metadata: Metadata) -> None:
+        self.members: list[M] = []
+        self._leader: M | None = None
+        self._owners: dict[tuple[str, str], M] = {}
+        self._config = config
+        self._metadata = metadata
+
+    # who there is
+
+    @property
+    def alive(self) -> list[M]:
+        return [member for member in self.members if member.alive]
+
+    @property
+    def leader(self) -> M:
+        """Who decides where an unowned bundle goes. It stays the leader while it is there."""
+        if self._leader is None or not self._leader.alive:
+            self._leader = self.alive[0]
+        return self._leader
+
+    # bundles
+
+    def bundle_of(self, topic: TopicName) -> str | None:
+        """The range of its namespace that a topic falls into; None when there is no such namespace."""
+        kept = self._metadata.namespaces.get(str(topic.namespace_name))
+        if kept is None:
+            return None
+        return bundle_of(boundaries_of(kept, self._config), topic)
+
+    def owner_of(self, namespace: str, bundle: str) -> M | None:
+        """Who serves a bundle. Of a cluster of one that is always the one."""
+        if len(self.members) == 1:
+            return self.members[0] if self.members[0].alive else None
+        return self._owners.get((namespace, bundle))
+
+    def owner(self, topic: TopicName) -> M | None:
+        """Who serves a topic; None when its bundle is unowned, or its namespace not there."""
+        if len(self.members) == 1:  # whatever the bundle
+            known = str(topic.namespace_name) in self._metadata.namespaces
+            return self.members[0] if known and self.members[0].alive else None
+        bundle = self.bundle_of(topic)
+        return None if bundle is None else self.owner_of(str(topic.namespace_name), bundle)
+
+    def bundles_of(self, member: M) -> list[tuple[str, str]]:
+        """(namespace, bundle) of what a broker serves."""
+        return [key for key, owner in self._owners.items() if owner is member]
+
+    def assign(self, namespace: str, bundle: str, member: M) -> None:
+        self._owners[namespace, bundle] = member
+
+    def release(self, namespace: str, bundle: str) -> None:
+        self._owners.pop((namespace, bundle), None)
+
+    def forget(self, namespace: str) -> None:
+        """It was deleted: one of that name may be divided otherwise."""
+        self._owners = {key: owner for key, owner in self._owners.items() if key[0] != namespace}
+
+    # lookup
+
+    def find(self, asked: M, topic: TopicName, *, authoritative: bool) -> Found[M] | None:
+        """What `asked` answers to a lookup; None when the namespace is not there.
+
+        An unowned bundle goes to the least loaded broker, which only the leader decides; `authoritative` means that it
+        did: the one asked is to serve.
+        """
+        bundle = self.bundle_of(topic)
+        if bundle is None:
+            return None
+        namespace = str(topic.namespace_name)
+        owner = self.owner_of(namespace, bundle)
+        if owner is not None:
+            return Found(owner)
+        if not authoritative and asked is not self.leader:
+            return Found(self.leader, redirect=True, authoritative=False)
+        chosen = asked if authoritative else min(self.alive, key=lambda member: len(self.bundles_of(member)))
+        if chosen is asked:
+            self.assign(namespace, bundle, asked)
+            return Found(asked)
+        return Found(chosen, redirect=True)

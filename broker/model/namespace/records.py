@@ -1,0 +1,62 @@
+"""What operators tell the cluster that no broker acts upon: JSON at Pulsar's metadata paths."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Protocol
+from urllib.parse import quote, unquote
+
+ROOTS = (
+    "/admin/clusters/",
+    "/admin/configuration/",
+    "/admin/local-policies/",
+    "/admin/resourcegroups/",
+    "/bookies/",
+    "/loadbalance/resource-quota/",
+)
+
+
+class Keeps(Protocol):
+    """The store behind them."""
+
+    def store(self, path: str, value: bytes | None) -> None: ...
+
+
+class Records:
+    """By path. A name is quoted in it, so that what somebody calls a thing never is a path of its own."""
+
+    def __init__(self, keeps: Keeps) -> None:
+        self._keeps = keeps
+        self._values: dict[str, Any] = {}
+
+    def recover(self, path: str, value: bytes) -> None:
+        """Take over what the store has."""
+        if path.startswith(ROOTS):
+            self._values[path] = json.loads(value)
+
+    def get(self, folder: str, *names: str) -> Any:
+        """What is kept, None for nothing."""
+        return self._values.get(_path(folder, names))
+
+    def put(self, folder: str, *names: str, value: Any) -> None:
+        """Keep it."""
+        path = _path(folder, names)
+        self._values[path] = value
+        self._keeps.store(path, json.dumps(value).encode())
+
+    def forget(self, folder: str, *names: str) -> None:
+        """Forget it, and everything in it."""
+        path = _path(folder, names)
+        for kept in [kept for kept in self._values if kept == path or kept.startswith(f"{path}/")]:
+            del self._values[kept]
+            self._keeps.store(kept, None)
+
+    def inside(self, folder: str, *names: str) -> dict[str, Any]:
+        """Everything right in a folder, by name."""
+        start = f"{_path(folder, names)}/"
+        found = {path[len(start) :]: value for path, value in self._values.items() if path.startswith(start)}
+        return {unquote(name): value for name, value in found.items() if "/" not in name}
+
+
+def _path(folder: str, names: tuple[str, ...]) -> str:
+    return "/".join((folder, *(quote(name, safe="") for name in names)))

@@ -1,0 +1,63 @@
+"""Ledgers of entries that carry an index, and the looking up of indexes in them."""
+
+from __future__ import annotations
+
+from pulsarium.broker.cluster import Cluster
+from pulsarium.broker.model.ledger.interceptors import EntryStamps
+from pulsarium.broker.model.ledger.managed_ledger import ManagedLedger
+from pulsarium.broker.model.ledger.message_index import find_index
+from pulsarium.broker.model.ledger.position import Position
+from pulsarium.broker.model.ledger.search import read_through
+from pulsarium.proto.entry import with_broker_metadata
+from tests.broker.model.stores import NAME, append, cluster_of
+from tests.broker.wire import batch_of, plain
+
+INTERCEPTORS = tuple(
+    f"org.apache.pulsar.common.intercept.Append{what}MetadataInterceptor" for what in ("BrokerTimestamp", "Index")
+)
+MARKER = plain(b"", marker_type=20)
+
+
+def entry_of(messages: int) -> bytes:
+    """A batch of so many messages, one message that is none, or (0) a marker."""
+    if not messages:
+        return MARKER
+    return plain(b"x") if messages == 1 else batch_of(*[b"x"] * messages)
+
+
+class Indexed:
+    """A managed ledger, and the index of what is appended to it."""
+
+    def __init__(self) -> None:
+        self.cluster: Cluster = cluster_of(brokerEntryMetadataInterceptors=INTERCEPTORS)
+        self.ledger = ManagedLedger(NAME, self.cluster)
+        self._stamps = EntryStamps(self.cluster.config, self.cluster.clock)
+        self.looks = 0
+
+    def append(self, *counts: int) -> list[Position]:
+        """Entries of so many messages each; 0: a marker, which has an index too. Where they stand."""
+        append(self.ledger, self.cluster, *[self.stamped(entry_of(count), max(count, 1)) for count in counts])
+        ledger_id, last = self.ledger.last_confirmed
+        return [Position(ledger_id, last - len(counts) + 1 + number) for number in range(len(counts))]
+
+    def stamped(self, entry: bytes, messages: int = 1) -> bytes:
+        return with_broker_metadata(entry, self._stamps.next(messages))
+
+    def trim(self, ledgers: int) -> list[int]:
+        """Delete the first ledgers, if there are so many beside the last one; which they were."""
+        gone = list(self.ledger.ledgers.values())[:-1][:ledgers]
+        self.ledger.truncate(gone, lambda last: None)
+        self.cluster.turn.finish()
+        return [ledger.id for ledger in gone]
+
+    def roll(self) -> None:
+        """What comes next goes to a new ledger."""
+        self.ledger.reopen()
+
+    def find(self, index: int, *, as_released: bool = False) -> Position | None:
+        self.looks = 0
+        return read_through(find_index(self.ledger, index, as_released=as_released), self._look)
+
+    def _look(self, position: Position) -> bytes:
+        self.looks += 1
+        return self.ledger.read_now(position)

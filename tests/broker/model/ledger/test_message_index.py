@@ -1,0 +1,140 @@
+"""Which entry has a message index (PIP-415)."""
+
+from __future__ import annotations
+
+import pytest
+import trio
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pulsarium.broker.model.ledger.message_index import NoIndexError
+from pulsarium.broker.model.ledger.position import EARLIEST, Position
+from tests.broker.model.ledger.indexed import MARKER, Indexed
+from tests.broker.model.stores import append
+from tests.broker.wire import batch_of, plain
+
+UNREADABLE = b"\0\0\0\3xyz"
+
+
+@pytest.mark.req("S415-07")
+@pytest.mark.req("S415-08")
+@pytest.mark.req("S415-09")
+async def test_every_index_of_a_batch_is_its_entry() -> None:
+    topic = Indexed()
+    first, second = topic.append(3, 2)
+    assert [topic.find(index) for index in range(6)] == [first] * 3 + [second] * 2 + [None]
+
+
+@pytest.mark.req("S415-31")
+async def test_it_goes_on_over_ledgers() -> None:
+    topic = Indexed()
+    first = topic.append(*[1] * 10)
+    topic.roll()
+    second = topic.append(1, 4)
+    assert topic.find(9) == first[-1]
+    assert topic.find(10) == second[0] == Position(topic.ledger.last_confirmed.ledger_id, 0)
+    assert topic.find(14) == second[1]
+
+
+@pytest.mark.req("S415-24")
+@pytest.mark.req("S415-25")
+async def test_a_marker_stands_for_the_next_message() -> None:
+    topic = Indexed()
+    user, *markers, later, last = topic.append(2, 0, 0, 3, 0)
+    assert [topic.find(index) for index in (1, 2, 3, 4, 6)] == [user, later, later, later, later]
+    assert topic.find(7) is None  # nobody can read what is there
+    assert [topic.find(index, as_released=True) for index in (2, 3, 7)] == [*markers, last]  # X-31
+    assert topic.find(8, as_released=True) is None
+
+
+@pytest.mark.req("S415-24")
+async def test_a_marker_at_the_start() -> None:
+    topic = Indexed()
+    marker, user = topic.append(0, 1)
+    assert [topic.find(0), topic.find(0, as_released=True)] == [user, marker]
+
+
+@pytest.mark.req("S415-42")
+async def test_what_the_producer_wrote_is_not_looked_at() -> None:
+    """A message of a transaction that was aborted has its index like any other."""
+    topic = Indexed()
+    aborted = batch_of(b"a", b"b", txnid_most_bits=1, txnid_least_bits=7)
+    append(topic.ledger, topic.cluster, *[topic.stamped(entry) for entry in (plain(b"x"), aborted, UNREADABLE)])
+    ledger_id = topic.ledger.last_confirmed.ledger_id
+    assert [topic.find(index) for index in range(3)] == [Position(ledger_id, entry) for entry in range(3)]
+
+
+@pytest.mark.req("S415-26")
+@pytest.mark.parametrize("as_released", [False, True])
+async def test_indexes_that_were_deleted(as_released: bool) -> None:
+    topic = Indexed()
+    topic.append(2, 3)
+    topic.roll()
+    (kept,) = topic.append(4)
+    topic.trim(1)
+    found = [topic.find(index, as_released=as_released) for index in range(10)]
+    inside_first = [EARLIEST] * 3 if as_released else [kept] * 3  # as observed on 4.2.4
+    assert found == [*[EARLIEST] * 5, *inside_first, kept, None]
+
+
+@pytest.mark.req("S415-23")
+async def test_entries_from_before_there_were_interceptors() -> None:
+    topic = Indexed()
+    append(topic.ledger, topic.cluster, plain(b"old"))
+    topic.append(1)
+    with pytest.raises(NoIndexError):
+        topic.find(0)
+
+
+async def test_entries_from_after_there_were_interceptors() -> None:
+    topic = Indexed()
+    positions = topic.append(1, 1)
+    append(topic.ledger, topic.cluster, plain(b"new"), b"\x0e\x02\0\0\0\3abc", MARKER)
+    assert [topic.find(index) for index in range(3)] == [*positions, None]
+
+
+async def test_few_entries_are_looked_at() -> None:
+    topic = Indexed()
+    for _ in range(40):
+        topic.append(*[1] * 50)
+        topic.roll()
+    for index in (0, 1, 999, 1_000, 1_998, 1_999):
+        assert topic.find(index) is not None
+        assert topic.looks <= 3 + 12 + 1  # first, first, last, halves of 2,000, and what was found
+
+
+@given(
+    ledgers=st.lists(st.lists(st.integers(0, 5), max_size=6), max_size=6),
+    trimmed=st.integers(0, 6),
+    as_released=st.booleans(),
+)
+def test_against_a_list(ledgers: list[list[int]], trimmed: int, as_released: bool) -> None:
+    async def check() -> None:
+        topic = Indexed()
+        naive: list[tuple[Position, int]] = []  # the entry of each index, and how many messages it has
+        for counts in ledgers:
+            positions = topic.append(*counts) if counts else []
+            for position, count in zip(positions, counts, strict=True):
+                naive += [(position, count)] * max(count, 1)
+            topic.roll()
+        gone = topic.trim(trimmed)
+        if not topic.ledger.count:
+            return
+        left = [index for index, (position, _) in enumerate(naive) if position.ledger_id not in gone]
+        for index in range(len(naive) + 2):
+            assert topic.find(index, as_released=as_released) == expected(naive, left[0], index, as_released)
+
+    trio.run(check)
+
+
+def expected(naive: list[tuple[Position, int]], first: int, index: int, as_released: bool) -> Position | None:
+    if as_released:  # of the first entry that is left only the last index counts
+        first += max(naive[first][1], 1) - 1
+    if index < first:
+        return EARLIEST
+    following = naive[index:] if as_released else [each for each in naive[index:] if each[1]]
+    return following[0][0] if following else None
+
+
+async def test_when_nothing_is_left() -> None:
+    assert Indexed().find(0) is None

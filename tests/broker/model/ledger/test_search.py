@@ -1,0 +1,65 @@
+"""Looking for an entry by halving."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pulsarium.broker.model.ledger.cache import EntryCache
+from pulsarium.broker.model.ledger.ledger import Ledger
+from pulsarium.broker.model.ledger.position import Position
+from pulsarium.broker.model.ledger.search import Visible, newest_matching, newest_position, read_through
+from tests.broker.held import HeldStorage
+
+
+def ledgers_of(counts: list[int]) -> list[Ledger]:
+    cache = EntryCache(HeldStorage(), 1 << 20)
+    ledgers = [Ledger(3 * number, cache, 0) for number in range(len(counts))]
+    for ledger, count in zip(ledgers, counts, strict=True):
+        for _ in range(count):
+            ledger.append(b"x")
+        ledger.confirmed = count
+    return ledgers
+
+
+@given(st.lists(st.integers(0, 4), max_size=6))
+def test_entries_are_numbered_over_all_ledgers(counts: list[int]) -> None:
+    entries = Visible(ledgers_of(counts))
+    expected = [Position(3 * ledger, entry) for ledger, count in enumerate(counts) for entry in range(count)]
+    assert len(entries) == len(expected)
+    assert [entries[number] for number in range(len(entries))] == expected
+
+
+def test_entries_that_are_not_confirmed_are_not_visible() -> None:
+    first, second = ledgers_of([3, 2])
+    first.confirmed, second.confirmed = 1, 2
+    assert [Visible([first, second])[number] for number in range(3)] == [(0, 0), (3, 0), (3, 1)]
+
+
+@given(st.integers(0, 200), st.integers(0, 200))
+def test_the_newest_that_matches(count: int, matching: int) -> None:
+    ledgers = ledgers_of([count])
+    looked: list[int] = []
+
+    def look(position: Position) -> bytes:
+        looked.append(position.entry_id)
+        return b"%d" % position.entry_id
+
+    found = read_through(newest_matching(Visible(ledgers), lambda entry: int(entry) < matching), look)
+    assert found == min(matching, count) - 1
+    assert len(looked) <= 3 + count.bit_length()
+
+
+def test_nothing_matches_once_the_first_does_not() -> None:
+    ledgers = ledgers_of([3])
+    values = {0: b"no", 1: b"yes", 2: b"yes"}
+    reading = newest_position(ledgers, lambda entry: entry == b"yes")
+    assert read_through(reading, lambda position: values[position.entry_id]) is None
+
+
+def test_the_last_is_looked_at_before_what_is_between() -> None:
+    """As Pulsar does it, which shows where publish times are in no order."""
+    ledgers = ledgers_of([3])
+    values = {0: b"yes", 1: b"no", 2: b"yes"}
+    reading = newest_position(ledgers, lambda entry: entry == b"yes")
+    assert read_through(reading, lambda position: values[position.entry_id]) == Position(0, 2)
