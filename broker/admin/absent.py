@@ -9,6 +9,8 @@ from pulsarium.broker.admin.pulsar_routes import pulsar_routes
 from pulsarium.broker.admin.registry import Route
 
 FUNCTIONS = re.compile(r"/admin/v[23]/(functions|sinks?|sources?|worker|worker-stats)(/.*)?")
+PACKAGES = re.compile(r"/admin/v3/packages/.+")
+NO_PACKAGES = "Package Management Service is not enabled in the broker."  # enablePackagesManagement
 NO_FUNCTIONS = "Pulsar Function Worker is not enabled, probably functionsWorkerEnabled is set to false"
 
 
@@ -22,6 +24,8 @@ class AbsentRoutes:
         """Raise what a call is told that Pulsar would take; nothing is raised for one that it would not take either."""
         if FUNCTIONS.fullmatch(path):
             raise AdminError(409, NO_FUNCTIONS)
+        if PACKAGES.fullmatch(path):
+            raise AdminError(503, NO_PACKAGES)
         if self._routes is None:
             self._routes = [(route.method, route.path.split("/")) for route in pulsar_routes()]
         parts = path.split("/")

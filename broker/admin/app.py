@@ -22,13 +22,17 @@ class AdminApp:
     """Routes by the path as it was sent, so that an encoded slash stays inside its part."""
 
     def __init__(self, broker: Broker) -> None:
-        rates = Rates(broker)
+        rates = self._rates = Rates(broker)
         absent = AbsentRoutes()
         self._router = Router(
-            [Route(path, Resource(broker, rates, absent, handlers)) for path, handlers in by_path()],
+            [Route(path, Resource(broker, rates, absent, handlers)) for path, handlers in by_path(broker.profile)],
             redirect_slashes=False,
             default=Resource(broker, rates, absent, {}),
         )
+
+    def stop(self) -> None:
+        """Nobody asks any more: let go of what runs in between."""
+        self._rates.stop()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from pulsarium.broker.admin.call import Call
 from pulsarium.broker.admin.errors import AdminError, ContainerError, unexpected_body
-from pulsarium.broker.admin.positions import read_place
+from pulsarium.broker.admin.positions import NUMBER, read_place
 from pulsarium.broker.admin.registry import of_topic, route
 from pulsarium.broker.admin.reply import NAMES, Reply, done, nothing
 from pulsarium.broker.admin.topics import each, find
+from pulsarium.broker.auth.needs import TENANT_ADMIN, topic_operation
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.subscription.persistent import PersistentSubscription
 from pulsarium.broker.model.subscription.skipping import skip, skip_all
@@ -19,47 +19,46 @@ from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.broker.model.upkeep.expiry import expire_older_than, expire_through
 
 SUBSCRIPTION = "/subscription/{subscription}"
-NUMBER = re.compile(r"[+-]?[0-9]{1,19}")
 JAVA_CLASS = "org.apache.pulsar.broker.service.{0}.{1}"
 
 
-@route("POST", *of_topic(SUBSCRIPTION + "/skip/{count}"))
+@route("POST", *of_topic(SUBSCRIPTION + "/skip/{count}"), needs=topic_operation("SKIP"))
 def skip_messages(call: Call) -> Reply:
     """Acknowledge the next entries, for everybody."""
-    count = _number(call, "count", bits=32)
-    _refuse_parent(call, "Skip messages on a partitioned topic is not allowed")
-    skip(_subscription_of(call, find(call)), count)
+    count = number_of(call, "count", bits=32)
+    refuse_parent(call, "Skip messages on a partitioned topic is not allowed")
+    skip(subscription_of(call, find(call)), count)
     return done()
 
 
-@route("POST", *of_topic(SUBSCRIPTION + "/skip_all"))
+@route("POST", *of_topic(SUBSCRIPTION + "/skip_all"), needs=topic_operation("SKIP"))
 def skip_all_messages(call: Call) -> Reply:
     """Acknowledge everything that there is, on each partition."""
-    for subscription in [_subscription_of(call, topic, named=str(call.topic)) for topic in each(call)]:
+    for subscription in [subscription_of(call, topic, named=str(call.topic)) for topic in each(call)]:
         skip_all(subscription)
     return done()
 
 
-@route("POST", *of_topic(SUBSCRIPTION + "/resetcursor/{timestamp}"))
+@route("POST", *of_topic(SUBSCRIPTION + "/resetcursor/{timestamp}"), needs=topic_operation("RESET_CURSOR"))
 def reset_cursor(call: Call) -> Reply:
     """Move to the first message of that time or later, in ms since the epoch, on each partition."""
-    timestamp = _number(call, "timestamp", bits=64)
+    timestamp = number_of(call, "timestamp", bits=64)
     name = call.encoded_parameter("subscription")
     for topic in each(call):
         found = topic.subscriptions.get(name)
         if found is None:
-            raise _no_subscription(name, str(topic.name))
+            raise no_subscription(name, str(topic.name))
         if isinstance(found, PersistentSubscription):
             _reset(found, found.topic.position_at(timestamp), [])
     return done()
 
 
-@route("POST", *of_topic(SUBSCRIPTION + "/resetcursor"))
+@route("POST", *of_topic(SUBSCRIPTION + "/resetcursor"), needs=topic_operation("RESET_CURSOR"))
 def reset_cursor_to_position(call: Call) -> Reply:
     """Move to a message; the next one comes first when it is excluded."""
     place = read_place(call)
-    _refuse_parent(call, "Reset-cursor at position is not allowed for partitioned-topic")
-    subscription = _subscription_of(call, find(call))
+    refuse_parent(call, "Reset-cursor at position is not allowed for partitioned-topic")
+    subscription = subscription_of(call, find(call))
     _reset(subscription, *place.in_ledger(subscription.topic.ledger))
     return done()
 
@@ -71,23 +70,23 @@ def _reset(subscription: PersistentSubscription, target: Position, ack_set: list
     subscription.reset_now(lambda: subscription.cursor.reset(target, ack_set if in_batches else []))
 
 
-@route("POST", *of_topic(SUBSCRIPTION + "/expireMessages/{seconds}"))
+@route("POST", *of_topic(SUBSCRIPTION + "/expireMessages/{seconds}"), needs=topic_operation("EXPIRE_MESSAGES"))
 def expire_messages(call: Call) -> Reply:
     """Acknowledge what is older than that, on each partition; 409 where that was not tried."""
-    seconds = _number(call, "seconds", bits=32)
+    seconds = number_of(call, "seconds", bits=32)
     topics = _persistent_of(call, "Expire messages on a non-persistent topic is not allowed")
     name = call.encoded_parameter("subscription")
     for topic in topics:
         if name not in topic.subscriptions:
-            raise _no_subscription(name, str(call.topic))
+            raise no_subscription(name, str(call.topic))
     _expire([topic.subscriptions[name] for topic in topics], seconds)
     return done()
 
 
-@route("POST", *of_topic("/all_subscription/expireMessages/{seconds}"))
+@route("POST", *of_topic("/all_subscription/expireMessages/{seconds}"), needs=topic_operation("EXPIRE_MESSAGES"))
 def expire_messages_of_all(call: Call) -> Reply:
     """The same for every subscription."""
-    seconds = _number(call, "seconds", bits=32)
+    seconds = number_of(call, "seconds", bits=32)
     topics = _persistent_of(call, "Expire messages for all subscriptions on a non-persistent topic is not allowed")
     _expire([topic.subscriptions[name] for topic in topics for name in sorted(topic.subscriptions)], seconds)
     return done()
@@ -106,15 +105,15 @@ def _expire(subscriptions: list[PersistentSubscription], seconds: int) -> None:
         )
 
 
-@route("POST", *of_topic(SUBSCRIPTION + "/expireMessages"))
+@route("POST", *of_topic(SUBSCRIPTION + "/expireMessages"), needs=topic_operation("EXPIRE_MESSAGES"))
 def expire_messages_to_position(call: Call) -> Reply:
     """Acknowledge everything up to a message."""
     place = read_place(call)
     if place.partition != call.topic.partition_index:
         text = "Invalid parameter for expire message by position, partition index of passed in message position "
         raise AdminError(412, text + "doesn't match partition index for the topic")
-    _refuse_parent(call, "Expire message at position is not supported for partitioned-topic")
-    subscription = _subscription_of(call, find(call))
+    refuse_parent(call, "Expire message at position is not supported for partitioned-topic")
+    subscription = subscription_of(call, find(call))
     if not expire_through(subscription, *place.in_ledger(subscription.topic.ledger)):
         raise AdminError(
             409,
@@ -124,7 +123,7 @@ def expire_messages_to_position(call: Call) -> Reply:
     return done()
 
 
-@route("POST", *of_topic("/trim"))
+@route("POST", *of_topic("/trim"), needs=topic_operation("TRIM_TOPIC"))
 def trim_topic(call: Call) -> Reply:
     """Let go now of what is consumed and not retained."""
     if call.domain != "persistent":
@@ -135,7 +134,7 @@ def trim_topic(call: Call) -> Reply:
     return nothing()
 
 
-@route("DELETE", *of_topic("/truncate"))
+@route("DELETE", *of_topic("/truncate"), needs=TENANT_ADMIN)
 def truncate_topic(call: Call) -> Reply:
     """Skip everything for every subscription, and delete what was written before."""
     if call.domain != "persistent":
@@ -149,15 +148,20 @@ def truncate_topic(call: Call) -> Reply:
 # reading a call
 
 
-def _number(call: Call, name: str, *, bits: int) -> int:
-    """A number in the path; there is no such path for anything else."""
-    text = call.parameter(name)
+def number_of(call: Call, name: str, *, bits: int) -> int:
+    """A number in the path."""
+    return number_in(call.parameter(name), bits=bits)
+
+
+def number_in(text: str, *, bits: int) -> int:
+    """A number of a path or query; nothing is there for anything else."""
     if NUMBER.fullmatch(text) and -(2 ** (bits - 1)) <= int(text) < 2 ** (bits - 1):
         return int(text)
     raise ContainerError(404, NAMES[404])
 
 
-def _refuse_parent(call: Call, text: str) -> None:
+def refuse_parent(call: Call, text: str) -> None:
+    """405 for a partitioned topic as a whole."""
     if call.broker.metadata.partitions_of(call.topic):
         raise AdminError(405, text)
 
@@ -180,18 +184,20 @@ def persistent_only(topic: Topic) -> PersistentTopic:
     if not isinstance(topic, PersistentTopic):
         found = JAVA_CLASS.format("nonpersistent", "NonPersistentTopic")
         wanted = JAVA_CLASS.format("persistent", "PersistentTopic")
-        raise unexpected_body(f"class {found} cannot be cast to class {wanted}")
+        otherwise = AdminError(405, "Not allowed on a non-persistent topic")
+        raise unexpected_body(f"class {found} cannot be cast to class {wanted}", otherwise)
     return topic
 
 
-def _subscription_of(call: Call, topic: Topic, named: str = "") -> PersistentSubscription:
+def subscription_of(call: Call, topic: Topic, named: str = "") -> PersistentSubscription:
     """The subscription of the path on one topic; `named` is the topic that a refusal speaks of."""
     topic = persistent_only(topic)
     name = call.encoded_parameter("subscription")
     if name not in topic.subscriptions:
-        raise _no_subscription(name, named or str(topic.name))
+        raise no_subscription(name, named or str(topic.name))
     return topic.subscriptions[name]
 
 
-def _no_subscription(subscription: str, topic: str) -> AdminError:
+def no_subscription(subscription: str, topic: str) -> AdminError:
+    """404, in the words that Pulsar has for it."""
     return AdminError(404, f"Subscription {subscription} not found for topic {topic}")

@@ -2,31 +2,32 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any
 
 from pulsarium.broker.admin.call import Call
 from pulsarium.broker.admin.errors import AdminError
 from pulsarium.broker.admin.registry import route
 from pulsarium.broker.admin.reply import Reply, done, json_reply, text_reply
+from pulsarium.broker.auth.needs import ANYBODY, broker_operation
+from pulsarium.broker.config.keys import documented_keys
 
 ROOT = "/admin/v2/brokers"
 
 
-@route("GET", ROOT, f"{ROOT}/{{cluster}}")
+@route("GET", ROOT, f"{ROOT}/{{cluster}}", needs=broker_operation("LIST_BROKERS"))
 def get_active_brokers(call: Call) -> Reply:
     """The ids of the brokers that serve; whichever cluster is named, as in Pulsar."""
-    return json_reply([call.broker.web_address])
+    return json_reply([broker.web_address for broker in call.broker.cluster.ownership.alive])
 
 
-@route("GET", f"{ROOT}/leaderBroker")
+@route("GET", f"{ROOT}/leaderBroker", needs=broker_operation("GET_LEADER_BROKER"))
 def get_leader(call: Call) -> Reply:
     """The broker that decides for all."""
-    address = call.broker.web_address
+    address = call.broker.cluster.ownership.leader.web_address
     return json_reply({"serviceUrl": f"http://{address}", "brokerId": address})
 
 
-@route("GET", f"{ROOT}/health")
+@route("GET", f"{ROOT}/health", needs=broker_operation("HEALTH_CHECK"))
 def health(call: Call) -> Reply:
     """ok: what answers here can also serve."""
     broker_id = call.query.get("brokerId")
@@ -35,23 +36,24 @@ def health(call: Call) -> Reply:
     return text_reply("ok")
 
 
-@route("GET", f"{ROOT}/ready")
+@route("GET", f"{ROOT}/ready", needs=ANYBODY)
 def ready(call: Call) -> Reply:
     """ok once the broker serves, which it does as soon as this can be asked."""
     return text_reply("ok")
 
 
-@route("GET", f"{ROOT}/version")
+@route("GET", f"{ROOT}/version", needs=ANYBODY)
 def version(call: Call) -> Reply:
     """The version that clients compare theirs with."""
     return text_reply(call.broker.profile.server_version.removeprefix("Pulsar Server").removeprefix("Pulsarium "))
 
 
-@route("GET", f"{ROOT}/configuration/runtime")
+@route("GET", f"{ROOT}/configuration/runtime", needs=broker_operation("LIST_RUNTIME_CONFIGURATIONS"))
 def get_runtime_configuration(call: Call) -> Reply:
-    """Every setting in force that this broker honours, as texts."""
+    """Every setting in force that this broker honours, as texts, but for those that are secret, as in Pulsar."""
     config = call.broker.config
-    return json_reply({each.name: _text(getattr(config, each.name)) for each in dataclasses.fields(config)})
+    shown = (name for name, key in documented_keys().items() if not key.meaning.secret)
+    return json_reply({name: _text(getattr(config, name)) for name in shown})
 
 
 def _text(value: Any) -> str:
@@ -64,31 +66,7 @@ def _text(value: Any) -> str:
     return str(value)
 
 
-@route("GET", f"{ROOT}/configuration/values")
-def get_dynamic_values(call: Call) -> Reply:
-    """Settings that were changed while running: none, for none can be."""
-    return json_reply({})
-
-
-@route("GET", f"{ROOT}/configuration")
-def get_dynamic_names(call: Call) -> Reply:
-    """Settings that can be changed while running."""
-    return json_reply([])
-
-
-@route("POST", f"{ROOT}/configuration/{{configName}}/{{configValue}}")
-def set_dynamic_value(call: Call) -> Reply:
-    """Change a setting: refused, as Pulsar does for those that it reads at its start."""
-    raise AdminError(412, "Can't update non-dynamic configuration")
-
-
-@route("DELETE", f"{ROOT}/configuration/{{configName}}")
-def delete_dynamic_value(call: Call) -> Reply:
-    """Undo a change of a setting."""
-    raise AdminError(412, "Can't delete non-dynamic configuration")
-
-
-@route("GET", f"{ROOT}/backlog-quota-check")
+@route("GET", f"{ROOT}/backlog-quota-check", needs=broker_operation("CHECK_BACKLOG_QUOTA"))
 def check_backlog_quotas(call: Call) -> Reply:
     """Look at backlog quotas now; without quotas there is nothing to be done."""
     return done()

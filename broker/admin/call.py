@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, unquote_plus
 
 from pulsarium.broker.admin.errors import AdminError, UnreadableBody, WrongMediaType
+from pulsarium.broker.auth.identity import NOBODY, Principal
 from pulsarium.proto.errors import InvalidTopicName
 from pulsarium.proto.topic_name import NamespaceName, TopicName
 
@@ -35,6 +36,8 @@ class Call:
     query: Mapping[str, str]
     headers: Mapping[str, str]
     body: bytes
+    principal: Principal = NOBODY  # who calls
+    secure: bool = False  # over HTTPS
 
     # path
 
@@ -42,8 +45,8 @@ class Call:
         return unquote(self.parameters[name])
 
     def encoded_parameter(self, name: str) -> str:
-        """Names that clients encode themselves, by Java's URLEncoder: topics and subscriptions."""
-        return unquote_plus(self.parameters[name])
+        """Names that clients encode themselves, by Java's URLEncoder; all but a topic's once more, as any path."""
+        return unquote_plus(self.parameters[name] if name == "topic" else self.parameter(name))
 
     @property
     def namespace(self) -> str:
@@ -63,7 +66,9 @@ class Call:
 
     @property
     def domain(self) -> str:
-        return self.path.split("/")[3]
+        """persistent or non-persistent; paths begin with /admin/v2 or /topics before it."""
+        parts = self.path.split("/")
+        return parts[2] if parts[1] == "topics" else parts[3]
 
     @property
     def topic_anywhere(self) -> TopicName:

@@ -9,6 +9,7 @@ from pulsarium.broker.admin.call import Call, wrong_type
 from pulsarium.broker.admin.errors import AdminError, unexpected_body
 from pulsarium.broker.admin.registry import route
 from pulsarium.broker.admin.reply import Reply, done, json_reply, nothing
+from pulsarium.broker.auth.needs import ANYBODY, cluster_operation
 from pulsarium.broker.broker import Broker
 
 NAME = re.compile(r"[-=:.\w]+", re.ASCII)
@@ -57,6 +58,13 @@ def names(broker: Broker) -> list[str]:
     return sorted({broker.config.clusterName, *broker.metadata.clusters})
 
 
+def _over_tls(broker: Broker) -> dict[str, str]:
+    """This broker's URLs of the ports that speak TLS."""
+    urls = broker.listener_at(broker.advertised_address)
+    found = {"serviceUrlTls": urls.https, "brokerServiceUrlTls": urls.pulsar_ssl}
+    return {name: url for name, url in found.items() if url}
+
+
 def data_of(broker: Broker, name: str) -> dict[str, Any]:
     """What is known of a cluster; 404 when nothing is."""
     kept = broker.metadata.clusters.get(name)
@@ -64,6 +72,7 @@ def data_of(broker: Broker, name: str) -> dict[str, Any]:
         return {
             "serviceUrl": f"http://{broker.web_address}",
             "brokerServiceUrl": f"pulsar://{broker.advertised_address}:{broker.port}",
+            **_over_tls(broker),
             "brokerClientTlsEnabled": False,
             "tlsAllowInsecureConnection": False,
             "brokerClientTlsEnabledWithKeyStore": False,
@@ -76,19 +85,19 @@ def data_of(broker: Broker, name: str) -> dict[str, Any]:
     return kept
 
 
-@route("GET", "/admin/v2/clusters")
+@route("GET", "/admin/v2/clusters", needs=ANYBODY)
 def get_clusters(call: Call) -> Reply:
     """The names of all clusters."""
     return json_reply(names(call.broker))
 
 
-@route("GET", "/admin/v2/clusters/{cluster}")
+@route("GET", "/admin/v2/clusters/{cluster}", needs=cluster_operation("GET_CLUSTER"))
 def get_cluster(call: Call) -> Reply:
     """The addresses of a cluster."""
     return json_reply(data_of(call.broker, call.parameter("cluster")))
 
 
-@route("PUT", "/admin/v2/clusters/{cluster}")
+@route("PUT", "/admin/v2/clusters/{cluster}", needs=cluster_operation("CREATE_CLUSTER"))
 def create_cluster(call: Call) -> Reply:
     """Tell of another cluster."""
     data = _read(call)
@@ -103,7 +112,7 @@ def create_cluster(call: Call) -> Reply:
     return nothing()
 
 
-@route("POST", "/admin/v2/clusters/{cluster}")
+@route("POST", "/admin/v2/clusters/{cluster}", needs=cluster_operation("UPDATE_CLUSTER"))
 def update_cluster(call: Call) -> Reply:
     """Tell of a cluster anew."""
     data = _read(call)
@@ -115,7 +124,7 @@ def update_cluster(call: Call) -> Reply:
     return nothing()
 
 
-@route("DELETE", "/admin/v2/clusters/{cluster}")
+@route("DELETE", "/admin/v2/clusters/{cluster}", needs=cluster_operation("DELETE_CLUSTER"))
 def delete_cluster(call: Call) -> Reply:
     """Forget a cluster. The broker's own is told of anew."""
     name = call.parameter("cluster")
@@ -124,19 +133,19 @@ def delete_cluster(call: Call) -> Reply:
     return done()
 
 
-@route("GET", "/admin/v2/clusters/{cluster}/peers")
+@route("GET", "/admin/v2/clusters/{cluster}/peers", needs=cluster_operation("GET_PEER_CLUSTER"))
 def get_peers(call: Call) -> Reply:
     """The clusters that serve global namespaces together with this one."""
     return json_reply(data_of(call.broker, call.parameter("cluster")).get("peerClusterNames"))
 
 
-@route("POST", "/admin/v2/clusters/{cluster}/peers")
+@route("POST", "/admin/v2/clusters/{cluster}/peers", needs=cluster_operation("UPDATE_PEER_CLUSTER"))
 def set_peers(call: Call) -> Reply:
     """Name the peers of a cluster."""
     name, broker = call.parameter("cluster"), call.broker
     data = data_of(broker, name)
-    peers = call.json_list("java.util.LinkedHashSet<java.lang.String>") or []
-    for peer in peers:
+    peers = call.json_list("java.util.LinkedHashSet<java.lang.String>")
+    for peer in peers or ():
         if peer == name:
             raise AdminError(412, f"{peer} itself can't be part of peer-list")
         if peer not in names(broker):

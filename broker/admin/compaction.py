@@ -7,10 +7,11 @@ from pulsarium.broker.admin.call import Call
 from pulsarium.broker.admin.registry import of_topic, route
 from pulsarium.broker.admin.reply import Reply, done, json_reply
 from pulsarium.broker.admin.topics import each, find
+from pulsarium.broker.auth.needs import topic_operation
 from pulsarium.broker.model.errors import NotAllowedError
 
 
-@route("PUT", *of_topic("/compaction"))
+@route("PUT", *of_topic("/compaction"), needs=topic_operation("COMPACT"))
 def compact_topic(call: Call) -> Reply:
     """Keep only the latest message of each key, for readers that ask for it; of each partition."""
     running: list[NotAllowedError] = []
@@ -24,7 +25,7 @@ def compact_topic(call: Call) -> Reply:
     return done()
 
 
-@route("GET", *of_topic("/compaction"))
+@route("GET", *of_topic("/compaction"), needs=topic_operation("COMPACT"))
 def get_compaction(call: Call) -> Reply:
     """How the last compaction ended, or that it runs."""
     compaction = persistent_only(find(call)).compaction

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from typing import Any
 
 from pulsarium.broker.admin.call import Call
@@ -12,10 +13,12 @@ from pulsarium.broker.admin.registry import of_topic, route
 from pulsarium.broker.admin.reply import Reply, json_reply
 from pulsarium.broker.admin.stats_json import time_text
 from pulsarium.broker.admin.topics import find, parts
+from pulsarium.broker.auth.needs import topic_operation
 from pulsarium.broker.model.compaction.compacted_ledger import CompactedLedger
 from pulsarium.broker.model.compaction.record import COMPACTION_CURSOR
 from pulsarium.broker.model.cursor.managed_cursor import ManagedCursor
 from pulsarium.broker.model.dispatch.reason import Reason
+from pulsarium.broker.model.ledger.ledger import Ledger
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.ledger.position_set import PositionSet
 from pulsarium.broker.model.subscription.persistent import PersistentSubscription
@@ -23,6 +26,8 @@ from pulsarium.broker.model.topic.base import Topic
 from pulsarium.broker.model.topic.persistent import PersistentTopic
 
 Json = dict[str, Any]
+
+BOOKIE = "localhost:3181"  # the one of a standalone
 
 NOTHING_STORED = {
     "numberOfEntries": 0,
@@ -46,15 +51,15 @@ NO_CURSOR = {
 }
 
 
-@route("GET", *of_topic("/internalStats"))
+@route("GET", *of_topic("/internalStats"), needs=topic_operation("GET_STATS"))
 def get_internal_stats(call: Call) -> Reply:
     """The ledgers of a topic, and where its cursors stand."""
     if call.domain != "persistent" and not call.broker.topics.exists(call.topic):
         raise AdminError(404, "Topic not found")
-    return json_reply(internal_stats(find(call)))
+    return json_reply(internal_stats(find(call), metadata=call.flag("metadata")))
 
 
-@route("GET", *of_topic("/partitioned-internalStats"))
+@route("GET", *of_topic("/partitioned-internalStats"), needs=topic_operation("GET_STATS"), anywhere=True)
 def get_partitioned_internal_stats(call: Call) -> Reply:
     """The same of each partition."""
     name, broker = call.topic, call.broker
@@ -65,8 +70,8 @@ def get_partitioned_internal_stats(call: Call) -> Reply:
     return json_reply({"metadata": shown(info), "partitions": each})
 
 
-def internal_stats(topic: Topic) -> Json:
-    """A topic's internalStats."""
+def internal_stats(topic: Topic, *, metadata: bool = False) -> Json:
+    """A topic's internalStats, with what BookKeeper would know of its ledgers as `metadata`."""
     if not isinstance(topic, PersistentTopic):
         return {
             "entriesAddedCounter": topic.messages_in,
@@ -97,6 +102,7 @@ def internal_stats(topic: Topic) -> Json:
                 "entries": each.confirmed if each.closed else 0,
                 "size": each.size if each.closed else 0,
                 "offloaded": False,
+                **({"metadata": ledger_metadata(topic, each)} if metadata else {}),
                 "underReplicated": False,
             }
             for each in ledger.ledgers.values()
@@ -106,6 +112,22 @@ def internal_stats(topic: Topic) -> Json:
         "schemaLedgers": [],
         "compactedLedger": compacted_ledger(topic),
     }
+
+
+def ledger_metadata(topic: PersistentTopic, ledger: Ledger) -> str:
+    """A ledger's metadata as BookKeeper puts it in words."""
+    closed = f"state=CLOSED, length={ledger.size}, lastEntryId={ledger.confirmed - 1}"
+    made_for = {
+        "component": "managed-ledger",
+        "pulsar/managed-ledger": topic.name.managed_ledger_path,
+        "application": "pulsar",
+    }
+    custom = ", ".join(f"{key}=base64:{b64encode(text.encode()).decode()}" for key, text in made_for.items())
+    return (
+        "LedgerMetadata{formatVersion=3, ensembleSize=1, writeQuorumSize=1, ackQuorumSize=1, "
+        f"{closed if ledger.closed else 'state=OPEN'}, digestType=CRC32C, password=OMITTED, "
+        f"ensembles={{0=[{BOOKIE}]}}, customMetadata={{{custom}}}}}"
+    )
 
 
 def compacted_ledger(topic: PersistentTopic) -> Json:

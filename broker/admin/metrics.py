@@ -9,6 +9,7 @@ from pulsarium.broker.admin.call import Call
 from pulsarium.broker.admin.registry import route
 from pulsarium.broker.admin.reply import Reply
 from pulsarium.broker.admin.stats_json import StatsWriter
+from pulsarium.broker.auth.needs import ANYBODY
 
 TEXT_FORMAT = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -67,13 +68,13 @@ class Sample(NamedTuple):
     value: float
 
 
-@route("GET", "/metrics")
+@route("GET", "/metrics", needs=ANYBODY)
 def redirect(call: Call) -> Reply:
     """To where the metrics are, as in Pulsar."""
     return Reply(301, headers={"Location": "/metrics/"})
 
 
-@route("GET", "/metrics/")
+@route("GET", "/metrics/", needs=ANYBODY)
 def get_metrics(call: Call) -> Reply:
     """Counters and gauges of this broker, its topics and their subscriptions."""
     return Reply(200, text_format(samples(call)).encode(), TEXT_FORMAT)
@@ -91,7 +92,7 @@ def samples(call: Call) -> Iterator[Sample]:
     topics_of: dict[str, int] = {}
     totals = dict.fromkeys(("topics", "producers", "subscriptions", "consumers"), 0)
     backlog = size = 0
-    for topic in broker.topics.loaded.values():
+    for topic in broker.loaded_topics():
         stats = writer.topic(topic)
         namespace = str(topic.name.namespace_name)
         topics_of[namespace] = topics_of.get(namespace, 0) + 1

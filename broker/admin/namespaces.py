@@ -6,10 +6,12 @@ from typing import Any
 
 from pulsarium.broker.admin.call import Call, wrong_type
 from pulsarium.broker.admin.errors import AdminError, ContainerError
+from pulsarium.broker.admin.namespace import owned
 from pulsarium.broker.admin.policies.namespaces import KINDS, NAMESPACE
 from pulsarium.broker.admin.policies.retention import validate_retention
 from pulsarium.broker.admin.registry import route
 from pulsarium.broker.admin.reply import Reply, done, json_reply
+from pulsarium.broker.auth.needs import namespace_operation, namespace_policy, tenant_operation
 from pulsarium.broker.broker import Broker
 from pulsarium.broker.model.namespace.policies import is_readable, read_bundles, read_policies, whole_policies
 from pulsarium.proto.topic_name import TopicName
@@ -17,7 +19,7 @@ from pulsarium.proto.topic_name import TopicName
 POLICIES_TYPE = "org.apache.pulsar.common.policies.data.Policies"
 
 
-@route("GET", "/admin/v2/namespaces/{tenant}")
+@route("GET", "/admin/v2/namespaces/{tenant}", needs=tenant_operation("LIST_NAMESPACES"))
 def get_namespaces(call: Call) -> Reply:
     """The namespaces of a tenant."""
     tenant = call.parameter("tenant")
@@ -26,7 +28,7 @@ def get_namespaces(call: Call) -> Reply:
     return json_reply(sorted(call.broker.metadata.namespaces_of(tenant)))
 
 
-@route("GET", NAMESPACE)
+@route("GET", NAMESPACE, needs=namespace_policy("ALL", write=False))
 def get_policies(call: Call) -> Reply:
     """Everything that is set for a namespace, defaults included."""
     return json_reply(policies_of(call))
@@ -37,7 +39,7 @@ def policies_of(call: Call) -> dict[str, Any]:
     return whole_policies(call.broker.metadata.namespaces[call.existing_namespace], call.broker.config)
 
 
-@route("PUT", NAMESPACE)
+@route("PUT", NAMESPACE, needs=tenant_operation("CREATE_NAMESPACE"))
 def create_namespace(call: Call) -> Reply:
     """Make a namespace, with policies if the body has any."""
     metadata = call.broker.metadata
@@ -72,7 +74,7 @@ def read_policy(field: str, value: Any) -> Any:
     return value
 
 
-@route("DELETE", NAMESPACE)
+@route("DELETE", NAMESPACE, needs=tenant_operation("DELETE_NAMESPACE"))
 def delete_namespace(call: Call) -> Reply:
     """Delete a namespace; one with topics only with force=true, where the broker allows that."""
     force = call.flag("force")
@@ -100,20 +102,19 @@ def remove_namespace(broker: Broker, namespace: str, *, force: bool) -> None:
         metadata.delete_partitioned(parent)
         broker.schemas.delete(parent)
     metadata.delete_namespace(namespace)
+    broker.cluster.ownership.forget(namespace)
 
 
 @route("PUT", f"{NAMESPACE}/unload")
 def unload_namespace(call: Call) -> Reply:
     """Disconnect the clients of all topics; they come back by looking them up."""
-    topics = call.broker.topics
     if call.namespace not in call.broker.metadata.namespaces:
         raise AdminError(404, "Namespace not found")
-    for name in topics.names(call.namespace, non_persistent=True):
-        topics.unload(TopicName.parse(name))
+    owned.unload_namespace(call.broker, call.namespace)
     return done()
 
 
-@route("GET", f"{NAMESPACE}/topics")
+@route("GET", f"{NAMESPACE}/topics", needs=namespace_operation("GET_TOPICS"))
 def get_topics(call: Call) -> Reply:
     """The topics of a namespace, partitions one by one."""
     mode = call.query.get("mode", "PERSISTENT")
@@ -127,7 +128,7 @@ def get_topics(call: Call) -> Reply:
     return json_reply(found)
 
 
-@route("GET", f"{NAMESPACE}/bundles")
+@route("GET", f"{NAMESPACE}/bundles", needs=namespace_operation("GET_BUNDLE"))
 def get_bundles(call: Call) -> Reply:
     """How the namespace's hash space is divided."""
     return json_reply(policies_of(call)["bundles"])

@@ -8,6 +8,7 @@ from pulsarium.broker.admin.call import Call
 from pulsarium.broker.admin.page import PAGE
 from pulsarium.broker.admin.registry import route
 from pulsarium.broker.admin.reply import Reply, json_reply, text_reply
+from pulsarium.broker.auth.needs import ANYBODY
 from pulsarium.broker.config.version import VERSION
 from pulsarium.broker.model.subscription.base import Subscription
 from pulsarium.broker.model.subscription.persistent import PersistentSubscription
@@ -20,13 +21,13 @@ NOTHING_FROM_ELSEWHERE = (
 )
 
 
-@route("GET", "/status.html")
+@route("GET", "/status.html", needs=ANYBODY)
 def status(call: Call) -> Reply:
     """OK, for load balancers (statusFilePath in Pulsar)."""
     return text_reply("OK", content_type="text/html")
 
 
-@route("GET", "/")
+@route("GET", "/", needs=ANYBODY)
 def page(call: Call) -> Reply:
     """What happens on this broker, for a person."""
     headers = {"Content-Security-Policy": NOTHING_FROM_ELSEWHERE, "Cache-Control": "no-cache"}
@@ -49,7 +50,7 @@ def overview(call: Call) -> Reply:
         "version": VERSION,
         "profile": broker.profile.name,
         "cluster": broker.config.clusterName,
-        "serviceUrl": broker.listener_url(""),
+        "serviceUrl": broker.assigned.service_url,
         "uptimeSeconds": (broker.clock.now_ms() - broker.started_ms) // 1000,
         "connections": len(broker.sessions),
         "topicCount": len(names),

@@ -9,20 +9,22 @@ from pulsarium.broker.admin.call import Call, parse_json, texts_of, wrong_type
 from pulsarium.broker.admin.errors import AdminError, unexpected_body
 from pulsarium.broker.admin.registry import of_domain, of_topic, route
 from pulsarium.broker.admin.reply import Reply, done, json_reply
+from pulsarium.broker.auth.needs import namespace_operation, topic_operation, topic_policy
 from pulsarium.proto.topic_name import TopicName
 
+TAKEN = "This topic already exists"
 METADATA_TYPE = "application/vnd.partitioned-topic-metadata+json"
 NUMBER = re.compile(r"-?[0-9]{1,10}")
 JAVA_INT = range(-(2**31), 2**31)
 
 
-@route("GET", *of_domain("/partitioned"))
+@route("GET", *of_domain("/partitioned"), needs=namespace_operation("GET_TOPICS"))
 def get_partitioned_topics(call: Call) -> Reply:
     """The partitioned topics of a namespace, by their own names."""
     return json_reply(sorted(call.broker.metadata.partitioned_of(call.existing_namespace, call.domain)))
 
 
-@route("GET", *of_topic("/partitions"))
+@route("GET", *of_topic("/partitions"), needs=topic_operation("LOOKUP"), anywhere=True)
 def get_partitions(call: Call) -> Reply:
     """How many partitions a topic has: 0 for one that is not partitioned."""
     name, broker = call.topic, call.broker
@@ -35,18 +37,19 @@ def get_partitions(call: Call) -> Reply:
 
 
 def shown(info: dict[str, Any]) -> dict[str, Any]:
-    """A partitioned topic's metadata as JSON; properties only where there are any."""
-    fields: dict[str, Any] = {"partitions": info["partitions"], "deleted": False}
-    if info.get("properties"):
-        fields["properties"] = info["properties"]
-    return fields
+    """A partitioned topic's metadata as JSON; properties only where some were set, if only to be removed again."""
+    properties = info.get("properties")
+    fields = {"partitions": info["partitions"], "deleted": False}
+    return fields if properties is None else {**fields, "properties": properties}
 
 
-@route("PUT", *of_topic("/partitions"))
+@route("PUT", *of_topic("/partitions"), needs=topic_policy("PARTITION", write=True), anywhere=True)
 def create_partitioned_topic(call: Call) -> Reply:
     """Make a partitioned topic with its partitions."""
     partitions, properties = _read(call)
     name, broker = call.topic, call.broker
+    if not name.is_persistent and broker.metadata.partitions_of(name.partitioned_name):
+        raise AdminError(409, TAKEN)  # whose name is not looked at before
     _check_name(name)
     limit = broker.config.maxNumPartitionsPerPartitionedTopic
     if partitions <= 0:
@@ -54,12 +57,12 @@ def create_partitioned_topic(call: Call) -> Reply:
     if 0 < limit < partitions:
         raise AdminError(406, f"Number of partitions should be less than or equal to {limit}")
     if broker.topics.exists(name) or broker.metadata.partitions_of(name):
-        raise AdminError(409, "This topic already exists")
+        raise AdminError(409, TAKEN)
     broker.topics.create_partitions(name, partitions, properties)
     return done()
 
 
-@route("POST", *of_topic("/partitions"))
+@route("POST", *of_topic("/partitions"), needs=topic_policy("PARTITION", write=True), anywhere=True)
 def add_partitions(call: Call) -> Reply:
     """Give a partitioned topic more partitions."""
     partitions, _ = _read(call)
@@ -78,7 +81,7 @@ def add_partitions(call: Call) -> Reply:
     return done()
 
 
-@route("DELETE", *of_topic("/partitions"))
+@route("DELETE", *of_topic("/partitions"), needs=namespace_operation("DELETE_TOPIC"))
 def delete_partitioned_topic(call: Call) -> Reply:
     """Delete a partitioned topic with its partitions."""
     name, broker = call.topic, call.broker
@@ -99,7 +102,7 @@ def delete_partitioned_topic(call: Call) -> Reply:
     return done()
 
 
-@route("POST", *of_topic("/createMissedPartitions"))
+@route("POST", *of_topic("/createMissedPartitions"), needs=namespace_operation("CREATE_TOPIC"), anywhere=True)
 def create_missed_partitions(call: Call) -> Reply:
     """Make the partitions that are not there."""
     name, broker = call.topic, call.broker

@@ -1,11 +1,13 @@
-"""Message ids in bodies, as Pulsar's ResetCursorData has them."""
+"""Message ids in bodies, as Pulsar's ResetCursorData has them, and in answers."""
 
 from __future__ import annotations
 
+import math
+import re
 from dataclasses import dataclass
 from typing import Any
 
-from pulsarium.broker.admin.call import Call, place, texts_of
+from pulsarium.broker.admin.call import Call, place, texts_of, wrong_type
 from pulsarium.broker.admin.errors import UnreadableBody, unexpected_body
 from pulsarium.broker.model.ledger.managed_ledger import ManagedLedger
 from pulsarium.broker.model.ledger.position import EARLIEST, LATEST, Position
@@ -14,6 +16,9 @@ from pulsarium.proto.entry import parse_metadata
 from pulsarium.proto.errors import EntryError
 
 LONG_MIN, LONG_MAX = -(2**63), 2**63 - 1
+NUMBER = re.compile(r"[+-]?[0-9]{1,19}")  # as Java reads a long, and an int
+RESET_CURSOR_DATA = "org.apache.pulsar.client.impl.ResetCursorData"
+MESSAGE_ID = "org.apache.pulsar.client.impl.MessageIdImpl"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,23 +73,57 @@ def read_start(call: Call) -> tuple[Position, dict[str, str]]:
     return position, properties
 
 
+def read_message_id(call: Call) -> Position | None:
+    """The message id of a body that is one (MessageIdImpl); None when there is no body."""
+    value: Any = call.json()
+    if value is None:
+        return None
+    if isinstance(value, dict):
+        return Position(_long(value, "ledgerId"), _long(value, "entryId"))
+    if not isinstance(value, str):
+        raise wrong_type(MESSAGE_ID, value)
+    why = f"no String-argument constructor/factory method to deserialize from String value ('{value}')"
+    raise UnreadableBody(
+        f"Cannot construct instance of `{MESSAGE_ID}` (although at least one Creator exists): {why}{place(1, 1)}"
+    )
+
+
+def message_id_json(position: Position, partition: int) -> dict[str, int]:
+    """A message id as Pulsar's answers have it."""
+    return {
+        "ledgerId": position.ledger_id,
+        "entryId": position.entry_id,
+        "partitionIndex": partition,
+        "batchSize": 0,
+        "batchIndex": -1,
+    }
+
+
 def _place(value: Any) -> Place:
     if value in ("earliest", "latest"):
         return Place(EARLIEST if value == "earliest" else LATEST)
+    if isinstance(value, list):
+        raise wrong_type(RESET_CURSOR_DATA, value)
     if not isinstance(value, dict):
         text = f"problem: Invalid value {value} for the position. Allowed values are [latest, earliest]"
-        whole = f"Cannot construct instance of `org.apache.pulsar.client.impl.ResetCursorData`, {text}"
+        whole = f"Cannot construct instance of `{RESET_CURSOR_DATA}`, {text}"
         raise UnreadableBody(whole + place(1, 1))
     return Place(
         Position(_long(value, "ledgerId"), _long(value, "entryId")),
         partition=_long(value, "partitionIndex", -1),
         batch_index=_long(value, "batchIndex", -1),
-        excluded=bool(value.get("isExcluded")),
+        excluded=bool(value.get("excluded")),
     )
 
 
 def _long(value: dict[str, Any], field: str, default: int = 0) -> int:
-    number = value.get(field, default)
+    """A long as Jackson takes it: texts of digits too, and numbers with a fraction, which it cuts off."""
+    found = value.get(field, default)
+    if found is None:
+        return 0
+    number = math.trunc(found) if isinstance(found, float) and math.isfinite(found) else found
+    if isinstance(number, str) and NUMBER.fullmatch(number.strip()):
+        number = int(number)
     if isinstance(number, bool) or not isinstance(number, int) or not LONG_MIN <= number <= LONG_MAX:
-        raise UnreadableBody(f"Cannot deserialize value of type `long` from {number!r}: {field}")
+        raise wrong_type("long", found)
     return number

@@ -7,6 +7,7 @@ from pulsarium.broker.admin.errors import AdminError, unexpected_body
 from pulsarium.broker.admin.registry import of_topic, route
 from pulsarium.broker.admin.reply import Reply, done, json_reply
 from pulsarium.broker.admin.topics import each, find
+from pulsarium.broker.auth.needs import topic_operation
 from pulsarium.broker.model.subscription.persistent import PersistentSubscription
 from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.proto.topic_name import TopicName
@@ -14,7 +15,7 @@ from pulsarium.proto.topic_name import TopicName
 INDEX = "index"  # the property in which AppendIndexMetadataInterceptor keeps its count
 
 
-@route("GET", *of_topic("/properties"))
+@route("GET", *of_topic("/properties"), needs=topic_operation("GET_METADATA"))
 def get_properties(call: Call) -> Reply:
     """The properties of a topic."""
     name = _persistent(call)
@@ -29,17 +30,17 @@ def get_properties(call: Call) -> Reply:
 def ledger_properties(topic: PersistentTopic) -> dict[str, str]:
     """The properties of a topic's managed ledger; interceptors have theirs there too."""
     index = {INDEX: "-1"} if topic.stores.config.appends_index else {}
-    return {**topic.ledger.properties, **index}
+    return {**index, **topic.ledger.properties}
 
 
-@route("PUT", *of_topic("/properties"))
+@route("PUT", *of_topic("/properties"), needs=topic_operation("UPDATE_METADATA"))
 def put_properties(call: Call) -> Reply:
     """Give a topic more properties."""
     sent = call.json_strings() or {}
     return _change(call, _persistent(call), dict(sent))
 
 
-@route("DELETE", *of_topic("/properties"))
+@route("DELETE", *of_topic("/properties"), needs=topic_operation("DELETE_METADATA"))
 def delete_property(call: Call) -> Reply:
     """Take a property away."""
     name, key = _persistent(call), call.query.get("key")
@@ -71,7 +72,7 @@ def _change(call: Call, name: TopicName, changes: dict[str, str | None]) -> Repl
     return done()
 
 
-@route("GET", *of_topic("/subscription/{subscription}/properties"))
+@route("GET", *of_topic("/subscription/{subscription}/properties"), needs=topic_operation("CONSUME"))
 def get_subscription_properties(call: Call) -> Reply:
     """The properties of a subscription; of a partitioned topic's those of all its partitions."""
     found: dict[str, str] = {}
@@ -80,7 +81,7 @@ def get_subscription_properties(call: Call) -> Reply:
     return json_reply(found)
 
 
-@route("PUT", *of_topic("/subscription/{subscription}/properties"))
+@route("PUT", *of_topic("/subscription/{subscription}/properties"), needs=topic_operation("SUBSCRIBE"))
 def put_subscription_properties(call: Call) -> Reply:
     """Replace the properties of a subscription."""
     properties = call.json_strings() or {}

@@ -38,7 +38,11 @@ class Rates:
         self._seconds = broker.config.statsUpdateFrequencyInSecs
         self._counts: dict[object, tuple[int, int]] = {}
         self._rates: dict[object, Rate] = {}
-        broker.clock.call_later(self._seconds, self._update)
+        self._timer = broker.clock.call_later(self._seconds, self._update)
+
+    def stop(self) -> None:
+        """Look no more."""
+        self._timer.cancel()
 
     def of(self, counted: object) -> Rate:
         """The rate of a producer or consumer; of a stored subscription that of its messages that expired."""
@@ -57,7 +61,7 @@ class Rates:
 
     def _update(self) -> None:
         counts: dict[object, tuple[int, int]] = {}
-        for topic in self._broker.topics.loaded.values():
+        for topic in self._broker.topics.loaded.values():  # also of partitions that others serve
             for producer in topic.producers.by_name.values():
                 counts[producer] = (producer.messages_in, producer.bytes_in)
                 counts[producer, DROPS] = (producer.dropped, 0)
@@ -75,4 +79,4 @@ class Rates:
             if messages != old_messages:
                 self._rates[counted] = Rate((messages - old_messages) / seconds, (size - old_size) / seconds)
         self._counts = counts
-        self._broker.clock.call_later(seconds, self._update)
+        self._timer = self._broker.clock.call_later(seconds, self._update)

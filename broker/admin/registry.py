@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from types import ModuleType
+from typing import TypeVar
 
 from pulsarium.broker.admin.call import Call
 from pulsarium.broker.admin.reply import Reply
 from pulsarium.broker.auth.needs import SUPERUSER, Needs
+from pulsarium.broker.config.profile import Profile
 
-Handler = Callable[[Call], Reply]
+Handler = Callable[[Call], Reply | Awaitable[Reply]]  # awaited: what has to read entries that are not in memory
+H = TypeVar("H", bound=Handler)
 MARK = "__routes__"
 
 DOMAINS = ("persistent", "non-persistent")
+
+Offered = Callable[[Profile], bool]
+Check = Callable[[Call], object]  # raises what the call is refused with
+
+
+def always(profile: Profile) -> bool:
+    """Whichever profile it is."""
+    return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +35,8 @@ class Route:
     path: str
     needs: Needs = field(default=SUPERUSER, compare=False)
     anywhere: bool = field(default=False, compare=False)
+    offered: Offered = field(default=always, compare=False)
+    first: Check | None = field(default=None, compare=False)
 
     @property
     def by_owner(self) -> bool:
@@ -31,15 +44,23 @@ class Route:
         return "{topic}" in self.path and not self.anywhere
 
 
-def route(method: str, *paths: str, needs: Needs = SUPERUSER, anywhere: bool = False) -> Callable[[Handler], Handler]:
+def route(
+    method: str,
+    *paths: str,
+    needs: Needs = SUPERUSER,
+    anywhere: bool = False,
+    offered: Offered = always,
+    first: Check | None = None,
+) -> Callable[[H], H]:
     """Make a function the handler of `method` on each of `paths`. It may be given several routes.
 
-    `needs` is what the caller's role must be allowed. A route of a topic is answered by the broker that serves the topic,
-    unless it may be answered `anywhere`, because it is only about what all brokers share.
+    `needs` is what the caller's role must be allowed. A route of a topic is answered by the broker that serves
+    the topic, unless it may be answered `anywhere`, because it is only about what all brokers share. Where it is not
+    `offered` by the profile it does not exist. `first` is what Pulsar checks before it asks who calls, and who serves.
     """
 
-    def mark(handler: Handler) -> Handler:
-        found = (Route(method, path, needs, anywhere) for path in paths)
+    def mark(handler: H) -> H:
+        found = (Route(method, path, needs, anywhere, offered, first) for path in paths)
         declared: list[Route] = [*getattr(handler, MARK, ()), *found]
         setattr(handler, MARK, tuple(declared))
         return handler

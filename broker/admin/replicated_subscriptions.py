@@ -10,19 +10,20 @@ from pulsarium.broker.admin.policies.values import BOOL
 from pulsarium.broker.admin.registry import of_topic, route
 from pulsarium.broker.admin.reply import Reply, done, json_reply
 from pulsarium.broker.admin.topics import each
+from pulsarium.broker.auth.needs import topic_operation
 from pulsarium.broker.model.subscription.persistent import PersistentSubscription
 
 STATUS = "/subscription/{subscription}/replicatedSubscriptionStatus"
 
 
-@route("GET", *of_topic(STATUS))
+@route("GET", *of_topic(STATUS), needs=topic_operation("GET_REPLICATED_SUBSCRIPTION_STATUS"))
 def get_replicated(call: Call) -> Reply:
     """For the topic, or each partition of it, by name."""
     found = _subscriptions(call, "Cannot get replicated subscriptions on non-persistent topics")
     return json_reply({str(subscription.topic.name): subscription.replicated for subscription in found})
 
 
-@route("POST", *of_topic(STATUS))
+@route("POST", *of_topic(STATUS), needs=topic_operation("SET_REPLICATED_SUBSCRIPTION_STATUS"))
 def set_replicated(call: Call) -> Reply:
     """Wish it, or not."""
     replicated = BOOL.read(call)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from typing import Any
@@ -21,17 +21,21 @@ NAMES = {
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A finished answer. Without `content_type` there is no such header."""
+    """A finished answer. Without `content_type` there is no such header.
+
+    `raw_headers` go out in upper and lower case as they are, and as often as they are there.
+    """
 
     status: int
     body: bytes = b""
     content_type: str | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
+    raw_headers: Sequence[tuple[str, str]] = ()
 
 
 def json_bytes(value: Any) -> bytes:
     """JSON as Jackson writes it: without spaces, not escaped beyond need."""
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode(errors="replace")
 
 
 def json_reply(value: Any, status: int = 200) -> Reply:
@@ -40,7 +44,7 @@ def json_reply(value: Any, status: int = 200) -> Reply:
 
 def text_reply(text: str, status: int = 200, content_type: str = JSON) -> Reply:
     """Plain text, which most of Pulsar's routes label as JSON."""
-    return Reply(status, text.encode(), content_type)
+    return Reply(status, text.encode(errors="replace"), content_type)
 
 
 def done() -> Reply:
@@ -68,7 +72,8 @@ def page(status: int, message: str, url: str, accept: str, headers: Mapping[str,
     """An error of the servlet container: JSON for who asks for JSON, else HTML."""
     if JSON in accept:
         value = {"servlet": SERVLET, "message": message, "url": url, "status": str(status)}
-        return Reply(status, json_bytes(value), JSON, headers or {})
+        lines = ",\n".join(f'"{name}":{json.dumps(text, ensure_ascii=False)}' for name, text in value.items())
+        return Reply(status, f"{{\n{lines}\n}}".encode(errors="replace"), JSON, headers or {})
     rows = "".join(
         f"<tr><th>{name}:</th><td>{escape(value)}</td></tr>\n"
         for name, value in (("URI", url), ("STATUS", str(status)), ("MESSAGE", message), ("SERVLET", SERVLET))

@@ -12,10 +12,14 @@ from starlette.responses import Response
 
 from pulsarium.broker.admin.absent import AbsentRoutes
 from pulsarium.broker.admin.call import Call
+from pulsarium.broker.admin.credentials import principal_of
 from pulsarium.broker.admin.errors import AdminError, ContainerError, UnreadableBody, WrongMediaType, from_model
+from pulsarium.broker.admin.owner import elsewhere
+from pulsarium.broker.admin.permission import check_permission
 from pulsarium.broker.admin.rates import Rates
-from pulsarium.broker.admin.registry import Handler
+from pulsarium.broker.admin.registry import Handler, Route
 from pulsarium.broker.admin.reply import JSON, NAMES, Reply, page, reason, text_reply, unexpected
+from pulsarium.broker.auth.identity import Principal
 from pulsarium.broker.logs import Log
 from pulsarium.broker.model.errors import BrokerServiceError
 
@@ -34,9 +38,11 @@ class BodyTooLarge(Exception):
 
 
 class Resource:
-    """An ASGI application for one path. Handlers are plain functions, so each call is atomic."""
+    """An ASGI application for one path. Handlers are plain functions, so each call is atomic; few are awaited."""
 
-    def __init__(self, broker: Broker, rates: Rates, absent: AbsentRoutes, handlers: Mapping[str, Handler]) -> None:
+    def __init__(
+        self, broker: Broker, rates: Rates, absent: AbsentRoutes, handlers: Mapping[str, tuple[Route, Handler]]
+    ) -> None:
         self._broker = broker
         self._rates = rates
         self._absent = absent
@@ -55,13 +61,16 @@ class Resource:
     async def _answer(self, request: Request) -> Reply:
         accept = request.headers.get("accept", "")
         url = request.scope["path"]
-        handler = self._handlers.get("GET" if request.method == "HEAD" else request.method)
+        handled = self._handlers.get("GET" if request.method == "HEAD" else request.method)
         try:
-            if handler is None:
+            principal = await self._principal(request)
+            if handled is None:
+                await read_body(request, self._broker.config.max_frame_size)  # left unread it ends the connection
                 return self._without_handler(request.method, url, accept)
-            return await self._handle(request, handler)
+            return await self._handle(request, principal, *handled)
         except AdminError as error:
-            return reason(error.status, error.reason)
+            refused = error.told(self._broker.profile)
+            return reason(refused.status, refused.reason)
         except BrokerServiceError as error:
             refused = from_model(error)
             return reason(refused.status, refused.reason)
@@ -70,9 +79,10 @@ class Resource:
         except WrongMediaType:
             return Reply(415)
         except ContainerError as error:
+            said = error.told(self._broker.profile)
             if request.method in ("GET", "POST"):
-                return page(error.status, error.message, url, accept)
-            return Reply(error.status)
+                return page(said.status, said.message, url, accept)
+            return Reply(said.status)
         except BodyTooLarge:
             return page(413, NAMES[413], url, accept, {"Connection": "close"})
         except ClientDisconnect:
@@ -81,7 +91,14 @@ class Resource:
             log.error("a request failed", exception=error, method=request.method, path=url)
             return unexpected(error)
 
-    async def _handle(self, request: Request, handler: Handler) -> Reply:
+    async def _principal(self, request: Request) -> Principal:
+        try:
+            return principal_of(self._broker, request)
+        except ContainerError:
+            await read_body(request, self._broker.config.max_frame_size)  # left unread it ends the connection
+            raise
+
+    async def _handle(self, request: Request, principal: Principal, route: Route, handler: Handler) -> Reply:
         call = Call(
             broker=self._broker,
             rates=self._rates,
@@ -91,15 +108,25 @@ class Resource:
             query=request.query_params,
             headers=request.headers,
             body=await read_body(request, self._broker.config.max_frame_size),
+            principal=principal,
+            secure=request.scope["scheme"] == "https",
         )
+        if route.first is not None:
+            route.first(call)
+        check_permission(call, route)
+        moved = elsewhere(call) if route.by_owner else None
+        if moved is not None:
+            return moved
         reply = handler(call)
+        if not isinstance(reply, Reply):
+            reply = await reply
         await committed(self._broker)
         return reply
 
     def _without_handler(self, method: str, url: str, accept: str) -> Reply:
         self._absent.check(method, url)
         if not self._handlers:
-            return page(404, NAMES[404], url, accept)
+            raise ContainerError(404, NAMES[404])
         if method == "OPTIONS":
             return Reply(200, content_type=JSON, headers={"Allow": ",".join(self._methods)})
         allow = {"Allow": ",".join(method for method in self._methods if method != "HEAD")}
@@ -113,6 +140,7 @@ def response_of(reply: Reply) -> Response:
     response = Response(reply.body, reply.status, dict(reply.headers))
     if reply.content_type is not None:
         response.headers["content-type"] = reply.content_type
+    response.raw_headers += [(name.encode("latin-1"), value.encode("latin-1")) for name, value in reply.raw_headers]
     return response
 
 

@@ -6,44 +6,88 @@ from collections.abc import Iterator
 
 from pulsarium.broker.admin import (
     backlog,
+    backlog_sizes,
     brokers,
     clusters,
     compaction,
+    internal_info,
     internal_stats,
     lookup,
+    message_ids,
+    messages,
     metrics,
     namespaces,
+    offload,
     pages,
     partitions,
+    producing,
     properties,
     replicated_subscriptions,
+    skip_by_message_ids,
     stats,
     subscriptions,
     tenants,
     termination,
     topics,
 )
-from pulsarium.broker.admin.policies import backlog_quotas
+from pulsarium.broker.admin.cluster import (
+    bookies,
+    broker_stats,
+    configuration,
+    failure_domains,
+    isolation,
+    migration,
+    resource_groups,
+    resource_quotas,
+    shutdown,
+)
+from pulsarium.broker.admin.namespace import affinity, bundles, permissions
+from pulsarium.broker.admin.namespace import backlog as namespace_backlog
+from pulsarium.broker.admin.namespace import properties as namespace_properties
+from pulsarium.broker.admin.policies import backlog_quotas, subscription_rates
 from pulsarium.broker.admin.policies import namespaces as namespace_policies
 from pulsarium.broker.admin.policies import topics as topic_policies
 from pulsarium.broker.admin.registry import Handler, Route, declared
+from pulsarium.broker.config.profile import PIP, Profile
 
 MODULES = (
+    affinity,
     backlog,
     backlog_quotas,
+    backlog_sizes,
+    bookies,
+    broker_stats,
     brokers,
+    bundles,
     clusters,
     compaction,
+    configuration,
+    failure_domains,
+    internal_info,
     internal_stats,
+    isolation,
     lookup,
+    message_ids,
+    messages,
     metrics,
+    migration,
+    namespace_backlog,
     namespace_policies,
+    namespace_properties,
     namespaces,
+    offload,
     pages,
     partitions,
+    permissions,
+    producing,
     properties,
     replicated_subscriptions,
+    resource_groups,
+    resource_quotas,
+    shutdown,
+    skip_by_message_ids,
     stats,
+    subscription_rates,
     subscriptions,
     tenants,
     termination,
@@ -57,12 +101,17 @@ def all_routes() -> Iterator[tuple[Route, Handler]]:
     return declared(MODULES)
 
 
-def by_path() -> list[tuple[str, dict[str, Handler]]]:
-    """Paths with their handlers by method; of two that fit a request, the one with fixed parts comes first."""
-    found: dict[str, dict[str, Handler]] = {}
+def by_path(profile: Profile = PIP) -> list[tuple[str, dict[str, tuple[Route, Handler]]]]:
+    """What a profile offers: paths, with what answers each method there.
+
+    Of two paths that fit a request, the one with fixed parts comes first.
+    """
+    found: dict[str, dict[str, tuple[Route, Handler]]] = {}
     for declaration, handler in all_routes():
+        if not declaration.offered(profile):
+            continue
         handlers = found.setdefault(declaration.path, {})
         if declaration.method in handlers:
             raise TypeError(f"{declaration.method} {declaration.path} has two handlers")
-        handlers[declaration.method] = handler
+        handlers[declaration.method] = (declaration, handler)
     return sorted(found.items(), key=lambda item: [part.startswith("{") for part in item[0].split("/")])

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 import socket
+import ssl
+from functools import partial
 from typing import TYPE_CHECKING, cast
 
 import trio
@@ -12,17 +14,25 @@ from anycorn.app_wrappers import ASGIWrapper
 from anycorn.tcp_server import tcp_server_handler
 from anycorn.typing import ConnectionState
 from anycorn.worker_context import WorkerContext
-from anyio.abc import SocketStream
+from anyio import BrokenResourceError, EndOfStream
+from anyio.abc import ByteStream, SocketAttribute, SocketStream
+from anyio.streams.tls import TLSAttribute, TLSStream
 
 from pulsarium.broker.admin.app import AdminApp
+from pulsarium.broker.admin.credentials import CERTIFICATE
+from pulsarium.broker.auth.tls import HANDSHAKE_SECONDS, TlsContext, certificate_of
 from pulsarium.broker.logs import Log
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from anycorn.typing import ASGIFramework
+    from starlette.types import ASGIApp, Receive, Scope, Send
 
+    from pulsarium.broker.auth.identity import Certificate
     from pulsarium.broker.broker import Broker
+
+    Handle = Callable[[SocketStream], Awaitable[None]]  # serves one connection
 
 log = Log("admin")
 
@@ -31,12 +41,18 @@ PAUSE = 0.1  # seconds before accepting again, when the process has no file desc
 
 
 async def serve_http(
-    broker: Broker, sock: socket.socket, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED
+    broker: Broker,
+    sock: socket.socket,
+    task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
+    *,
+    tls: TlsContext | None = None,
 ) -> None:
-    """Answer HTTP on `sock`, which is bound, listening and non-blocking, until cancelled. It stays the caller's."""
-    handle = tcp_server_handler(
-        ASGIWrapper(cast("ASGIFramework", AdminApp(broker))), _config(), WorkerContext(None), ConnectionState({})
-    )
+    """Answer HTTP, or with `tls` HTTPS, on `sock`, which is bound, listening and non-blocking, until cancelled.
+
+    The socket stays the caller's.
+    """
+    app = AdminApp(broker)
+    handle = _handler(app) if tls is None else partial(_over_tls, app, tls)
     connections: set[socket.socket] = set()
     async with trio.open_nursery() as nursery:
         task_status.started()
@@ -46,9 +62,66 @@ async def serve_http(
                 connections.add(connection)
                 nursery.start_soon(_serve, handle, connection, connections)
         finally:
+            app.stop()
             # anycorn shields its writes: one to a client that does not read would keep the broker from stopping
             for connection in connections:
                 _hang_up(connection)
+
+
+def _handler(app: ASGIApp) -> Handle:
+    """What serves a connection with an application."""
+    context = WorkerContext(None)
+    handle: Handle = tcp_server_handler(
+        ASGIWrapper(cast("ASGIFramework", app)), _config(), context, ConnectionState({})
+    )
+    return handle
+
+
+async def _over_tls(app: ASGIApp, tls: TlsContext, connection: SocketStream) -> None:
+    """Shake hands, then serve a connection whose requests come from who showed a certificate."""
+    stream: ByteStream | None = None
+    reason: object = f"no handshake within {HANDSHAKE_SECONDS:g} seconds"
+    with trio.move_on_after(HANDSHAKE_SECONDS):
+        try:
+            stream = await _TlsStream.wrap(
+                connection, server_side=True, ssl_context=tls.current(), standard_compatible=False
+            )
+        except (ssl.SSLError, BrokenResourceError, EndOfStream) as error:
+            reason = error.__cause__ or error
+    if stream is None:
+        log.warning("a TLS handshake failed", peer=_peer(connection), reason=reason)
+        return
+    certificate = certificate_of(stream.extra(TLSAttribute.ssl_object))
+    await _handler(_Certified(app, certificate))(cast("SocketStream", stream))
+
+
+class _TlsStream(TLSStream):
+    """A client that said goodbye is gone: anycorn knows that by another name than anyio gives it."""
+
+    async def send(self, item: bytes) -> None:
+        try:
+            await super().send(item)
+        except EndOfStream:
+            raise BrokenResourceError from None
+
+
+class _Certified:
+    """The application, for requests of one client."""
+
+    def __init__(self, app: ASGIApp, certificate: Certificate | None) -> None:
+        self._app = app
+        self._certificate = certificate
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        scope[CERTIFICATE] = self._certificate
+        await self._app(scope, receive, send)
+
+
+def _peer(connection: SocketStream) -> str:
+    try:
+        return f"/{connection.extra(SocketAttribute.remote_address)[0]}"
+    except OSError:  # it is gone
+        return "?"
 
 
 def _config() -> Config:
@@ -77,9 +150,7 @@ async def _accept(sock: socket.socket) -> socket.socket:
         return connection
 
 
-async def _serve(
-    handle: Callable[[SocketStream], Awaitable[None]], connection: socket.socket, connections: set[socket.socket]
-) -> None:
+async def _serve(handle: Handle, connection: socket.socket, connections: set[socket.socket]) -> None:
     """Serve one connection; whatever happens to it happens to no other."""
     try:
         with connection:

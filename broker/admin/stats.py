@@ -10,15 +10,16 @@ from pulsarium.broker.admin.registry import of_topic, route
 from pulsarium.broker.admin.reply import Reply, json_reply
 from pulsarium.broker.admin.stats_json import StatsWriter
 from pulsarium.broker.admin.topics import find, parts
+from pulsarium.broker.auth.needs import topic_operation
 
 
-@route("GET", *of_topic("/stats"))
+@route("GET", *of_topic("/stats"), needs=topic_operation("GET_STATS"))
 def get_stats(call: Call) -> Reply:
     """Who publishes to a topic, who consumes it, and how far they are."""
     return json_reply(_writer(call).topic(find(call)))
 
 
-@route("GET", *of_topic("/partitioned-stats"))
+@route("GET", *of_topic("/partitioned-stats"), needs=topic_operation("GET_STATS"), anywhere=True)
 def get_partitioned_stats(call: Call) -> Reply:
     """The stats of all partitions added up, and unless perPartition=false of each."""
     name, broker = call.topic, call.broker

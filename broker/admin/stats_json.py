@@ -150,7 +150,8 @@ class StatsWriter:
             "averageMsgSize": rate.average_size,
             "chunkedMessageRate": 0.0,
             "producerId": producer.producer_id,
-            "supportsPartialProducer": producer.client.supports_partial_producer,
+            "supportsPartialProducer": producer.topic.stores.config.aggregatePublisherStatsByProducerName
+            and producer.client.supports_partial_producer,
             "producerName": producer.name,
             "address": producer.client.address,
             "connectedSince": time_text(producer.connected_ms),

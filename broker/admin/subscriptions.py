@@ -8,6 +8,7 @@ from pulsarium.broker.admin.positions import read_start
 from pulsarium.broker.admin.registry import of_topic, route
 from pulsarium.broker.admin.reply import Reply, done, json_reply
 from pulsarium.broker.admin.topics import each, parts
+from pulsarium.broker.auth.needs import topic_operation
 from pulsarium.broker.model.compaction.record import COMPACTION_CURSOR
 from pulsarium.broker.model.ledger.position import EARLIEST, LATEST
 from pulsarium.broker.model.topic.base import Topic
@@ -16,7 +17,7 @@ from pulsarium.broker.model.topic.persistent import PersistentTopic
 SUBSCRIPTION = "/subscription/{subscription}"
 
 
-@route("GET", *of_topic("/subscriptions"))
+@route("GET", *of_topic("/subscriptions"), needs=topic_operation("GET_SUBSCRIPTIONS"))
 def get_subscriptions(call: Call) -> Reply:
     """The names of a topic's subscriptions; of all partitions together."""
     return json_reply(list(dict.fromkeys(name for topic in each(call) for name in _names(topic))))
@@ -28,7 +29,7 @@ def _names(topic: Topic) -> list[str]:
     return [COMPACTION_CURSOR, *topic.subscriptions] if compacted else list(topic.subscriptions)
 
 
-@route("PUT", *of_topic(SUBSCRIPTION))
+@route("PUT", *of_topic(SUBSCRIPTION), needs=topic_operation("SUBSCRIBE"))
 def create_subscription(call: Call) -> Reply:
     """Make a subscription, without a consumer, at a position or at the end."""
     position, properties = read_start(call)
@@ -56,7 +57,7 @@ def create_subscription(call: Call) -> Reply:
     return done()
 
 
-@route("DELETE", *of_topic(SUBSCRIPTION))
+@route("DELETE", *of_topic(SUBSCRIPTION), needs=topic_operation("UNSUBSCRIBE"))
 def delete_subscription(call: Call) -> Reply:
     """Delete a subscription; with connected consumers only with force=true."""
     subscription, force = call.encoded_parameter("subscription"), call.flag("force")

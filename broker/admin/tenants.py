@@ -6,23 +6,25 @@ import re
 from typing import Any
 
 from pulsarium.broker.admin import clusters
-from pulsarium.broker.admin.call import Call, wrong_type
+from pulsarium.broker.admin.call import Call
 from pulsarium.broker.admin.errors import AdminError
 from pulsarium.broker.admin.namespaces import remove_namespace
+from pulsarium.broker.admin.policies.values import DATA, TEXTS, record
 from pulsarium.broker.admin.registry import route
 from pulsarium.broker.admin.reply import Reply, done, json_reply
+from pulsarium.broker.auth.needs import tenant_operation
 
 NAME = re.compile(r"[-=:.\w]+", re.ASCII)
-FIELDS = ("adminRoles", "allowedClusters")
+INFO = record(f"{DATA}.TenantInfoImpl", {"adminRoles": TEXTS, "allowedClusters": TEXTS})
 
 
-@route("GET", "/admin/v2/tenants")
+@route("GET", "/admin/v2/tenants", needs=tenant_operation("LIST_TENANTS"))
 def get_tenants(call: Call) -> Reply:
     """The names of all tenants."""
     return json_reply(sorted(call.broker.metadata.tenants))
 
 
-@route("GET", "/admin/v2/tenants/{tenant}")
+@route("GET", "/admin/v2/tenants/{tenant}", needs=tenant_operation("GET_TENANT"))
 def get_tenant(call: Call) -> Reply:
     """Who administers a tenant, and on which clusters it may have namespaces."""
     info = call.broker.metadata.tenants.get(call.parameter("tenant"))
@@ -31,7 +33,7 @@ def get_tenant(call: Call) -> Reply:
     return json_reply(info)
 
 
-@route("PUT", "/admin/v2/tenants/{tenant}")
+@route("PUT", "/admin/v2/tenants/{tenant}", needs=tenant_operation("CREATE_TENANT"))
 def create_tenant(call: Call) -> Reply:
     """Make a tenant."""
     name = call.parameter("tenant")
@@ -45,7 +47,7 @@ def create_tenant(call: Call) -> Reply:
     return done()
 
 
-@route("POST", "/admin/v2/tenants/{tenant}")
+@route("POST", "/admin/v2/tenants/{tenant}", needs=tenant_operation("UPDATE_TENANT"))
 def update_tenant(call: Call) -> Reply:
     """Change a tenant."""
     name = call.parameter("tenant")
@@ -57,7 +59,7 @@ def update_tenant(call: Call) -> Reply:
     return done()
 
 
-@route("DELETE", "/admin/v2/tenants/{tenant}")
+@route("DELETE", "/admin/v2/tenants/{tenant}", needs=tenant_operation("DELETE_TENANT"))
 def delete_tenant(call: Call) -> Reply:
     """Delete a tenant; one with namespaces only with force=true, where the broker allows that."""
     broker, name, force = call.broker, call.parameter("tenant"), call.flag("force")
@@ -75,14 +77,10 @@ def delete_tenant(call: Call) -> Reply:
 
 
 def _read(call: Call) -> dict[str, Any]:
-    info = call.json_object("org.apache.pulsar.common.policies.data.TenantInfoImpl")
+    info: dict[str, Any] | None = INFO.read(call)
     if info is None:
         raise AdminError(412, "TenantInfo is null")
-    kept = {field: info[field] for field in FIELDS if info.get(field) is not None}
-    for value in kept.values():
-        if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-            raise wrong_type("java.util.HashSet", value)
-    return {field: list(dict.fromkeys(value)) for field, value in kept.items()}
+    return info
 
 
 def _check(call: Call, info: dict[str, Any]) -> None:

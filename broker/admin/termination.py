@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from pulsarium.broker.admin.call import Call
 from pulsarium.broker.admin.errors import AdminError
+from pulsarium.broker.admin.positions import message_id_json
 from pulsarium.broker.admin.registry import of_topic, route
 from pulsarium.broker.admin.reply import Reply, json_reply
 from pulsarium.broker.admin.topics import find, parts
+from pulsarium.broker.auth.needs import topic_operation
 from pulsarium.broker.model.topic.base import Topic
 from pulsarium.broker.model.topic.persistent import PersistentTopic
 
@@ -18,7 +18,7 @@ NOT_PARTITIONED = (
 )
 
 
-@route("POST", *of_topic("/terminate"))
+@route("POST", *of_topic("/terminate"), needs=topic_operation("TERMINATE"))
 def terminate_topic(call: Call) -> Reply:
     """Let nobody publish any more; the last message's id."""
     if call.domain != "persistent":
@@ -28,24 +28,17 @@ def terminate_topic(call: Call) -> Reply:
     return json_reply(_terminate(find(call)))
 
 
-@route("POST", *of_topic("/terminate/partitions"))
+@route("POST", *of_topic("/terminate/partitions"), needs=topic_operation("TERMINATE"), anywhere=True)
 def terminate_partitions(call: Call) -> Reply:
     """The same for every partition."""
     name, topics = call.topic, call.broker.topics
     if not call.broker.metadata.partitions_of(name):
         raise AdminError(405, NOT_PARTITIONED)
     if call.domain != "persistent":
-        raise AdminError(500, ONLY_PERSISTENT)
+        raise AdminError(500, ONLY_PERSISTENT, AdminError(406, ONLY_PERSISTENT))
     return json_reply({str(part.partition_index): _terminate(topics.find(part)) for part in parts(call.broker, name)})
 
 
-def _terminate(topic: Topic) -> dict[str, Any]:
+def _terminate(topic: Topic) -> dict[str, int]:
     assert isinstance(topic, PersistentTopic)
-    last = topic.terminate()
-    return {
-        "ledgerId": last.ledger_id,
-        "entryId": last.entry_id,
-        "partitionIndex": -1,
-        "batchSize": 0,
-        "batchIndex": -1,
-    }
+    return message_id_json(topic.terminate(), -1)

@@ -6,17 +6,17 @@ from collections.abc import Iterator
 
 from pulsarium.broker.admin.call import Call
 from pulsarium.broker.admin.errors import AdminError
+from pulsarium.broker.admin.namespace.owned import named_bundle, names_in
 from pulsarium.broker.admin.registry import of_domain, of_topic, route
 from pulsarium.broker.admin.reply import Reply, done, json_reply
+from pulsarium.broker.auth.needs import namespace_operation, topic_operation
 from pulsarium.broker.broker import Broker
-from pulsarium.broker.model.namespace.bundles import bundle_of, ranges
-from pulsarium.broker.model.namespace.policies import whole_policies
 from pulsarium.broker.model.topic.base import Topic
 from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.proto.topic_name import TopicName
 
 
-@route("GET", *of_domain())
+@route("GET", *of_domain(), needs=namespace_operation("GET_TOPICS"))
 def get_topics(call: Call) -> Reply:
     """The topics of a namespace, partitions one by one; ?bundle= names a range of them."""
     broker, namespace = call.broker, call.existing_namespace
@@ -24,31 +24,25 @@ def get_topics(call: Call) -> Reply:
     names = broker.topics.names(namespace, persistent=persistent, non_persistent=not persistent)
     bundle = call.query.get("bundle")
     if bundle:
-        boundaries = boundaries_of(broker, namespace)
-        names = [name for name in names if bundle_of(boundaries, TopicName.parse(name)) == bundle]
+        inside = set(names_in(broker, namespace, bundle))
+        names = [name for name in names if name in inside]
     return json_reply(names)
 
 
-@route("GET", "/admin/v2/non-persistent/{tenant}/{namespace}/{topic}")
+@route(
+    "GET",
+    "/admin/v2/non-persistent/{tenant}/{namespace}/{topic}",
+    needs=namespace_operation("GET_BUNDLE"),
+    anywhere=True,
+)
 def get_topics_of_bundle(call: Call) -> Reply:
     """The non-persistent topics in a range of their namespace; the range stands where else a topic does."""
-    broker, namespace = call.broker, call.existing_namespace
-    bundle = call.parameter("topic")
-    boundaries = boundaries_of(broker, namespace)
-    if bundle not in ranges(boundaries):
-        raise AdminError(412, f"Invalid bundle range: {bundle}")
-    names = broker.topics.names(namespace, persistent=False, non_persistent=True)
-    return json_reply([name for name in names if bundle_of(boundaries, TopicName.parse(name)) == bundle])
+    namespace = call.existing_namespace
+    bundle = named_bundle(call, "topic")
+    return json_reply([name for name in names_in(call.broker, namespace, bundle) if not name.startswith("persistent")])
 
 
-def boundaries_of(broker: Broker, namespace: str) -> list[str]:
-    """How a namespace is divided."""
-    policies = whole_policies(broker.metadata.namespaces[namespace], broker.config)
-    boundaries: list[str] = policies["bundles"]["boundaries"]
-    return boundaries
-
-
-@route("PUT", *of_topic())
+@route("PUT", *of_topic(), needs=namespace_operation("CREATE_TOPIC"))
 def create_topic(call: Call) -> Reply:
     """Make a topic without partitions."""
     properties = call.json_strings()
@@ -67,7 +61,7 @@ def create_topic(call: Call) -> Reply:
     return done()
 
 
-@route("DELETE", *of_topic())
+@route("DELETE", *of_topic(), needs=namespace_operation("DELETE_TOPIC"))
 def delete_topic(call: Call) -> Reply:
     """Delete a topic that nobody is connected to, or with force=true any."""
     name, broker = call.topic_anywhere, call.broker
@@ -80,7 +74,7 @@ def delete_topic(call: Call) -> Reply:
     return done()
 
 
-@route("PUT", *of_topic("/unload"))
+@route("PUT", *of_topic("/unload"), needs=topic_operation("UNLOAD"))
 def unload_topic(call: Call) -> Reply:
     """Disconnect a topic's clients; they come back by looking it up."""
     name, broker = call.topic, call.broker

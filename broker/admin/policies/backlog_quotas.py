@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pulsarium.broker.admin.call import Call
 from pulsarium.broker.admin.errors import AdminError
+from pulsarium.broker.admin.policies.kept import applied_to, keep, kept_of, topic_of
 from pulsarium.broker.admin.policies.namespaces import NAMESPACE
 from pulsarium.broker.admin.policies.policy import Json
 from pulsarium.broker.admin.policies.retention import (
@@ -16,25 +17,25 @@ from pulsarium.broker.admin.policies.retention import (
     read_quota,
     with_quota,
 )
-from pulsarium.broker.admin.policies.topics import applied_to, keep, kept_of, topic_of
 from pulsarium.broker.admin.registry import of_topic, route
 from pulsarium.broker.admin.reply import Reply, done, json_reply
+from pulsarium.broker.auth.needs import namespace_policy, topic_policy
 
 
-@route("GET", f"{NAMESPACE}/backlogQuotaMap")
+@route("GET", f"{NAMESPACE}/backlogQuotaMap", needs=namespace_policy("BACKLOG", write=False))
 def get_quotas_of_namespace(call: Call) -> Reply:
     """The limits of backlogs, by kind."""
     return json_reply(call.broker.metadata.namespaces[call.existing_namespace].get(QUOTAS, {}))
 
 
-@route("POST", f"{NAMESPACE}/backlogQuota")
+@route("POST", f"{NAMESPACE}/backlogQuota", needs=namespace_policy("BACKLOG", write=True))
 def set_quota_of_namespace(call: Call) -> Reply:
     """Limit the backlog."""
     kind = quota_kind(call)
     return _change(call, kind, read_quota(call, null=False))
 
 
-@route("DELETE", f"{NAMESPACE}/backlogQuota")
+@route("DELETE", f"{NAMESPACE}/backlogQuota", needs=namespace_policy("BACKLOG", write=True))
 def delete_quota_of_namespace(call: Call) -> Reply:
     """Take a limit away."""
     return _change(call, quota_kind(call), None)
@@ -50,7 +51,7 @@ def _change(call: Call, kind: str, quota: Json | None) -> Reply:
     return done()
 
 
-@route("GET", *of_topic("/backlogQuotaMap"))
+@route("GET", *of_topic("/backlogQuotaMap"), needs=topic_policy("BACKLOG", write=False))
 def get_quotas_of_topic(call: Call) -> Reply:
     """The limits of the topic's backlog; ?applied=true: those of the namespace, or the broker, if it has none."""
     name = topic_of(call)
@@ -62,7 +63,7 @@ def get_quotas_of_topic(call: Call) -> Reply:
     return json_reply(quotas or {})
 
 
-@route("POST", *of_topic("/backlogQuota"))
+@route("POST", *of_topic("/backlogQuota"), needs=topic_policy("BACKLOG", write=True))
 def set_quota_of_topic(call: Call) -> Reply:
     """Limit the topic's backlog."""
     kind = quota_kind(call)
@@ -72,7 +73,7 @@ def set_quota_of_topic(call: Call) -> Reply:
     return keep(call, name, with_quota(kept, kind, quota))
 
 
-@route("DELETE", *of_topic("/backlogQuota"))
+@route("DELETE", *of_topic("/backlogQuota"), needs=topic_policy("BACKLOG", write=True))
 def delete_quota_of_topic(call: Call) -> Reply:
     """Take a limit away."""
     kind = quota_kind(call)

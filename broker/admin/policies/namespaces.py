@@ -8,13 +8,19 @@ from typing import Any
 from pulsarium.broker.admin.call import Call
 from pulsarium.broker.admin.errors import AdminError
 from pulsarium.broker.admin.policies.checks import at_least_0, check_auto_creation, check_types_of_namespace
-from pulsarium.broker.admin.policies.policy import Policy, named
+from pulsarium.broker.admin.policies.entry_filters import NAMESPACE_FILTERS
+from pulsarium.broker.admin.policies.offload import NAMESPACE_OFFLOAD
+from pulsarium.broker.admin.policies.persistence import NAMESPACE_PERSISTENCE
+from pulsarium.broker.admin.policies.policy import MISSING, POLICIES_MISSING, NamespacePolicy, named
+from pulsarium.broker.admin.policies.rates import NAMESPACE_RATES
+from pulsarium.broker.admin.policies.replication import NAMESPACE_REPLICATION
 from pulsarium.broker.admin.policies.retention import QUOTA_MAP, QUOTAS, check_retention_of_namespace
+from pulsarium.broker.admin.policies.schemas import NAMESPACE_SCHEMAS
 from pulsarium.broker.admin.policies.values import (
     AUTO_SUBSCRIPTION_CREATION,
     AUTO_TOPIC_CREATION,
     BOOL,
-    COMPATIBILITY,
+    DATA,
     DELAYED_DELIVERY,
     INACTIVE_TOPICS,
     INT,
@@ -25,115 +31,201 @@ from pulsarium.broker.admin.policies.values import (
     SUBSCRIBE_RATE,
     TEXTS,
     Kind,
+    choice,
     mapping,
 )
 from pulsarium.broker.admin.registry import Handler, Route
-from pulsarium.broker.admin.reply import Reply, done, json_reply
+from pulsarium.broker.admin.reply import Reply, json_reply
+from pulsarium.broker.auth.needs import SUPERUSER
 
 NAMESPACE = "/admin/v2/namespaces/{tenant}/{namespace}"
-
-# those whose setters say it so when there is no such namespace
-POLICIES_DO_NOT_EXIST = frozenset(
-    {
-        "retention_policies",
-        "delayed_delivery_policies",
-        "inactive_topic_policies",
-        "deduplicationSnapshotIntervalSeconds",
-        "max_subscriptions_per_topic",
-    }
-)
+NO_POLICIES = (404, POLICIES_MISSING)
 SET_ONLY = ("GET", "POST")
 
 
-def most(name: str, word: str, about: str) -> Policy:
+def most(name: str, word: str, right: str, about: str, **more: Any) -> NamespacePolicy:
     """A limit."""
-    return Policy(name, word, about, INT, at_least_0(f"{word} must be 0 or more"))
+    return NamespacePolicy(name, word, right, about, INT, at_least_0(f"{word} must be 0 or more"), **more)
 
 
-POLICIES = (
-    Policy(
+POLICIES: tuple[NamespacePolicy, ...] = (
+    NamespacePolicy(
         "message_ttl_in_seconds",
         "messageTTL",
+        "TTL",
         "Age at which messages are acknowledged for everybody",
         INT,
         at_least_0("Invalid value for message TTL, message TTL must >= 0"),
     ),
-    Policy(
+    NamespacePolicy(
         "retention_policies",
         "retention",
+        "RETENTION",
         "How long acknowledged messages stay",
         RETENTION,
         check_retention_of_namespace,
+        missing=NO_POLICIES,
     ),
-    Policy("deduplicationEnabled", "deduplication", "Whether messages that were sent twice are dropped", BOOL),
-    Policy(
+    NamespacePolicy(
+        "deduplicationEnabled",
+        "deduplication",
+        "DEDUPLICATION",
+        "Whether messages that were sent twice are dropped",
+        BOOL,
+    ),
+    NamespacePolicy(
         "deduplicationSnapshotIntervalSeconds",
         "deduplicationSnapshotInterval",
+        "DEDUPLICATION_SNAPSHOT",
         "Seconds after which sequence ids are kept",
         INTEGER,
         at_least_0("interval must be greater than or equal to 0"),
         methods=SET_ONLY,
+        missing=NO_POLICIES,
     ),
-    Policy("delayed_delivery_policies", "delayedDelivery", "Whether deliver_at_time is heeded", DELAYED_DELIVERY),
-    Policy("inactive_topic_policies", "inactiveTopicPolicies", "When unused topics are deleted", INACTIVE_TOPICS),
-    Policy(
+    NamespacePolicy(
+        "delayed_delivery_policies",
+        "delayedDelivery",
+        "DELAYED_DELIVERY",
+        "Whether deliver_at_time is heeded",
+        DELAYED_DELIVERY,
+        missing=NO_POLICIES,
+        guard=SUPERUSER,
+    ),
+    NamespacePolicy(
+        "inactive_topic_policies",
+        "inactiveTopicPolicies",
+        "INACTIVE_TOPIC",
+        "When unused topics are deleted",
+        INACTIVE_TOPICS,
+        missing=NO_POLICIES,
+    ),
+    NamespacePolicy(
         "compaction_threshold",
         "compactionThreshold",
+        "COMPACTION",
         "Bytes of new messages at which a topic is compacted",
         LONG,
         at_least_0("compactionThreshold must be 0 or more"),
         methods=("GET", "PUT", "DELETE"),
     ),
-    most("max_unacked_messages_per_consumer", "maxUnackedMessagesPerConsumer", "Messages that a consumer may owe"),
-    most("max_unacked_messages_per_subscription", "maxUnackedMessagesPerSubscription", "The same for all of them"),
-    most("max_producers_per_topic", "maxProducersPerTopic", "Most producers of a topic"),
-    most("max_consumers_per_topic", "maxConsumersPerTopic", "Most consumers of a topic"),
-    most("max_consumers_per_subscription", "maxConsumersPerSubscription", "Most consumers of a subscription"),
-    most("max_subscriptions_per_topic", "maxSubscriptionsPerTopic", "Most subscriptions of a topic"),
-    Policy(
+    most(
+        "max_unacked_messages_per_consumer",
+        "maxUnackedMessagesPerConsumer",
+        "MAX_UNACKED",
+        "Messages that a consumer may owe",
+    ),
+    most(
+        "max_unacked_messages_per_subscription",
+        "maxUnackedMessagesPerSubscription",
+        "MAX_UNACKED",
+        "The same for all of them",
+    ),
+    most("max_producers_per_topic", "maxProducersPerTopic", "MAX_PRODUCERS", "Most producers of a topic"),
+    most("max_consumers_per_topic", "maxConsumersPerTopic", "MAX_CONSUMERS", "Most consumers of a topic"),
+    most(
+        "max_consumers_per_subscription",
+        "maxConsumersPerSubscription",
+        "MAX_CONSUMERS",
+        "Most consumers of a subscription",
+    ),
+    most(
+        "max_subscriptions_per_topic",
+        "maxSubscriptionsPerTopic",
+        "MAX_SUBSCRIPTIONS",
+        "Most subscriptions of a topic",
+        missing=NO_POLICIES,
+    ),
+    NamespacePolicy(
         "autoTopicCreationOverride",
         "autoTopicCreation",
+        "AUTO_TOPIC_CREATION",
         "Whether clients make topics, and of how many partitions",
         AUTO_TOPIC_CREATION,
         check_auto_creation,
     ),
-    Policy(
+    NamespacePolicy(
         "autoSubscriptionCreationOverride",
         "autoSubscriptionCreation",
+        "AUTO_SUBSCRIPTION_CREATION",
         "Whether consumers make subscriptions",
         AUTO_SUBSCRIPTION_CREATION,
     ),
-    Policy(
+    NamespacePolicy(
         "encryption_required",
         "encryptionRequired",
+        "ENCRYPTION",
         "Whether what is not encrypted is refused",
         BOOL,
         unset=json_reply(False),
         methods=SET_ONLY,
     ),
-    Policy(
+    NamespacePolicy(
         "clusterSubscribeRate",
         "subscribeRate",
+        "RATE",
         "How often one consumer may subscribe",
         SUBSCRIBE_RATE,
         per_cluster=True,
     ),
-    Policy(
+    NamespacePolicy(
         "subscription_types_enabled",
         "subscriptionTypesEnabled",
+        "SUBSCRIPTION_AUTH_MODE",
         "Subscription types that consumers may ask for; []: those of the broker",
         SET_OF_TYPES,
         check_types_of_namespace,
         unset=json_reply([]),
     ),
-    Policy(
-        "schema_compatibility_strategy",
-        "schemaCompatibilityStrategy",
-        "What a new schema must be compatible with",
-        COMPATIBILITY,
-        unset=json_reply("UNDEFINED"),
-        methods=("GET", "PUT"),
+    most(
+        "max_topics_per_namespace",
+        "maxTopicsPerNamespace",
+        "MAX_TOPICS",
+        "Most topics",
+        unset=json_reply(0),
+        missing=NO_POLICIES,
     ),
+    NamespacePolicy(
+        "subscription_expiration_time_minutes",
+        "subscriptionExpirationTime",
+        "SUBSCRIPTION_EXPIRATION_TIME",
+        "Minutes after which a subscription that nobody uses is deleted",
+        INT,
+        at_least_0("Invalid value for subscription expiration time"),
+    ),
+    NamespacePolicy(
+        "subscription_auth_mode",
+        "subscriptionAuthMode",
+        "SUBSCRIPTION_AUTH_MODE",
+        "Whether a subscription's name must begin with the role",
+        choice(f"{DATA}.SubscriptionAuthMode", ("None", "Prefix"), "None"),
+        unset=json_reply("None"),
+        methods=SET_ONLY,
+    ),
+    NamespacePolicy(
+        "dispatcherPauseOnAckStatePersistentEnabled",
+        "dispatcherPauseOnAckStatePersistent",
+        "DISPATCHER_PAUSE_ON_ACK_STATE_PERSISTENT",
+        "Whether dispatch waits while acknowledgements cannot be kept",
+        BOOL,
+        unset=json_reply(False),
+        read=lambda call: True,
+        removed=False,
+        missing_for_get=POLICIES_MISSING,
+    ),
+    NamespacePolicy(
+        "allowed_topic_property_keys_for_metrics",
+        "allowedTopicPropertyKeysForMetrics",
+        "ALLOW_CUSTOM_METRIC_LABELS",
+        "Properties of topics that metrics may show",
+        TEXTS,
+    ),
+    *NAMESPACE_RATES,
+    *NAMESPACE_SCHEMAS,
+    *NAMESPACE_PERSISTENCE,
+    *NAMESPACE_REPLICATION,
+    *NAMESPACE_FILTERS,
+    *NAMESPACE_OFFLOAD,
 )
 
 
@@ -145,11 +237,14 @@ KINDS: Mapping[str, Kind] = {
 }
 
 
-def _routes(policy: Policy) -> Iterator[tuple[Route, Handler]]:
+def _routes(policy: NamespacePolicy) -> Iterator[tuple[Route, Handler]]:
     """The handlers of one policy."""
 
     def get(call: Call) -> Reply:
-        return policy.shown(call, call.broker.metadata.namespaces[call.existing_namespace])
+        kept = call.broker.metadata.namespaces.get(call.namespace)
+        if kept is None:
+            raise AdminError(404, policy.missing_for_get)
+        return policy.shown(call, kept)
 
     def set_(call: Call) -> Reply:
         value = policy.read_value(call)
@@ -163,15 +258,14 @@ def _routes(policy: Policy) -> Iterator[tuple[Route, Handler]]:
         metadata, name = call.broker.metadata, call.namespace
         kept = metadata.namespaces.get(name)
         if kept is None:
-            what = "Namespace policies does" if policy.name in POLICIES_DO_NOT_EXIST else "Namespace does"
-            raise AdminError(404, f"{what} not exist")
+            raise AdminError(*policy.missing, otherwise=AdminError(404, MISSING))
         metadata.put_namespace(name, policy.changed(call, kept, value))
-        return done()
+        return policy.answer
 
     for method in policy.methods:
         handler = {"GET": get, "DELETE": delete}.get(method, set_)
         yield (
-            Route(method, f"{NAMESPACE}/{policy.word}"),
+            Route(method, f"{NAMESPACE}/{policy.word}", policy.needs(write=method != "GET")),
             named(handler, f"{method.lower()}_{policy.word}", policy.about),
         )
 

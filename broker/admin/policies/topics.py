@@ -7,17 +7,23 @@ its namespace. With ?isGlobal=true they are kept apart, for all clusters, and a 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
 
 from pulsarium.broker.admin.call import Call
-from pulsarium.broker.admin.errors import AdminError, ContainerError
+from pulsarium.broker.admin.errors import ContainerError
 from pulsarium.broker.admin.partitions import JAVA_INT, NUMBER
 from pulsarium.broker.admin.policies.applied import delays_of, inactivity_of, retention_of, subscribe_rate_of
 from pulsarium.broker.admin.policies.checks import at_least_0, check_message_size, check_types_of_topic
-from pulsarium.broker.admin.policies.policy import Json, Policy, named, with_value
+from pulsarium.broker.admin.policies.entry_filters import TOPIC_FILTERS
+from pulsarium.broker.admin.policies.kept import applied_to, keep, kept_of, topic_of
+from pulsarium.broker.admin.policies.offload import TOPIC_OFFLOAD
+from pulsarium.broker.admin.policies.persistence import TOPIC_PERSISTENCE
+from pulsarium.broker.admin.policies.policy import TopicPolicy, named
+from pulsarium.broker.admin.policies.rates import TOPIC_RATES
+from pulsarium.broker.admin.policies.replication import TOPIC_REPLICATION
 from pulsarium.broker.admin.policies.retention import check_retention_of_topic, policies_of_namespace
+from pulsarium.broker.admin.policies.schemas import TOPIC_SCHEMAS
 from pulsarium.broker.admin.policies.values import (
     AUTO_SUBSCRIPTION_CREATION,
     BOOLEAN,
@@ -33,52 +39,55 @@ from pulsarium.broker.admin.policies.values import (
 )
 from pulsarium.broker.admin.registry import Handler, Route, of_topic, route
 from pulsarium.broker.admin.reply import NAMES, Reply, done, json_reply, nothing
-from pulsarium.broker.model.namespace.metadata import GLOBAL
+from pulsarium.broker.auth.needs import TENANT_ADMIN, topic_policy
 from pulsarium.broker.model.policy.policies import Policies
-from pulsarium.broker.model.policy.resolve import resolve
-from pulsarium.proto.topic_name import TopicName
 
 UNSET_204 = done()
 
 
-@dataclass(frozen=True, slots=True)
-class TopicPolicy(Policy):
-    """`applied`: what holds for the topic, from wherever it is set."""
+def read_number(name: str) -> Callable[[Call], int | None]:
+    """Of topics, some numbers stand in the query."""
 
-    applied: Callable[[Policies], Any] | None = None
+    def read(call: Call) -> int | None:
+        value = call.query.get(name)
+        if value is None:
+            return None
+        if not NUMBER.fullmatch(value) or int(value) not in JAVA_INT:
+            raise ContainerError(404, NAMES[404])
+        return int(value)
 
-
-def read_ttl(call: Call) -> int | None:
-    """Of topics, it stands in the query."""
-    value = call.query.get("messageTTL")
-    if value is None:
-        return None
-    if not NUMBER.fullmatch(value) or int(value) not in JAVA_INT:
-        raise ContainerError(404, NAMES[404])
-    return int(value)
+    return read
 
 
 def most(
-    name: str, word: str, about: str, text: str, kind: Kind = INT, applied: Callable[[Policies], Any] | None = None
+    name: str,
+    word: str,
+    right: str,
+    about: str,
+    text: str,
+    kind: Kind = INT,
+    applied: Callable[[Policies], Any] | None = None,
 ) -> TopicPolicy:
     """A limit; `text` refuses negative ones. Those of which Pulsar shows none applied answer 204 when unset."""
     unset = UNSET_204 if applied is None else nothing()
-    return TopicPolicy(name, word, about, kind, at_least_0(text), unset, applied=applied)
+    return TopicPolicy(name, word, right, about, kind, at_least_0(text), unset, applied=applied)
 
 
-POLICIES = (
+POLICIES: tuple[TopicPolicy, ...] = (
     TopicPolicy(
         "message_ttl_in_seconds",
         "messageTTL",
+        "TTL",
         "Age at which messages are acknowledged for everybody",
         INTEGER,
         at_least_0("Invalid value for message TTL"),
-        read=read_ttl,
+        read=read_number("messageTTL"),
         applied=attrgetter("message_ttl_seconds"),
     ),
     TopicPolicy(
         "retention_policies",
         "retention",
+        "RETENTION",
         "How long acknowledged messages stay",
         RETENTION,
         check_retention_of_topic,
@@ -87,6 +96,7 @@ POLICIES = (
     TopicPolicy(
         "deduplicationEnabled",
         "deduplicationEnabled",
+        "DEDUPLICATION",
         "Whether messages that were sent twice are dropped",
         BOOLEAN,
         applied=attrgetter("deduplication"),
@@ -94,6 +104,7 @@ POLICIES = (
     TopicPolicy(
         "deduplicationSnapshotIntervalSeconds",
         "deduplicationSnapshotInterval",
+        "DEDUPLICATION_SNAPSHOT",
         "Seconds after which sequence ids are kept",
         INTEGER,
         at_least_0("interval must be 0 or more"),
@@ -101,6 +112,7 @@ POLICIES = (
     TopicPolicy(
         "delayed_delivery_policies",
         "delayedDelivery",
+        "DELAYED_DELIVERY",
         "Whether deliver_at_time is heeded",
         DELAYED_DELIVERY,
         applied=delays_of,
@@ -108,6 +120,7 @@ POLICIES = (
     TopicPolicy(
         "inactive_topic_policies",
         "inactiveTopicPolicies",
+        "INACTIVE_TOPIC",
         "When the topic is deleted because nobody uses it",
         INACTIVE_TOPICS,
         applied=inactivity_of,
@@ -115,6 +128,7 @@ POLICIES = (
     most(
         "max_unacked_messages_per_consumer",
         "maxUnackedMessagesOnConsumer",
+        "MAX_UNACKED",
         "Messages that a consumer may owe",
         "maxUnackedNum must be 0 or more",
         INTEGER,
@@ -123,6 +137,7 @@ POLICIES = (
     most(
         "max_unacked_messages_per_subscription",
         "maxUnackedMessagesOnSubscription",
+        "MAX_UNACKED",
         "Messages that all consumers of a subscription may owe",
         "maxUnackedNum must be 0 or more",
         INTEGER,
@@ -131,6 +146,7 @@ POLICIES = (
     most(
         "max_producers_per_topic",
         "maxProducers",
+        "MAX_PRODUCERS",
         "Most producers",
         "maxProducers must be 0 or more",
         applied=attrgetter("max_producers"),
@@ -138,6 +154,7 @@ POLICIES = (
     most(
         "max_consumers_per_topic",
         "maxConsumers",
+        "MAX_CONSUMERS",
         "Most consumers",
         "maxConsumers must be 0 or more",
         applied=attrgetter("max_consumers"),
@@ -145,29 +162,40 @@ POLICIES = (
     most(
         "max_consumers_per_subscription",
         "maxConsumersPerSubscription",
+        "MAX_CONSUMERS",
         "Most consumers of a subscription",
         "Invalid value for maxConsumersPerSubscription",
     ),
     most(
         "max_subscriptions_per_topic",
         "maxSubscriptionsPerTopic",
+        "MAX_SUBSCRIPTIONS",
         "Most subscriptions",
         "maxSubscriptionsPerTopic must be 0 or more",
     ),
     TopicPolicy(
         "compaction_threshold",
         "compactionThreshold",
+        "COMPACTION",
         "Bytes of new messages at which the topic is compacted",
         LONG,
         at_least_0("Invalid value for compactionThreshold"),
         applied=attrgetter("compaction_threshold"),
     ),
     TopicPolicy(
-        "max_message_size", "maxMessageSize", "Bytes of the largest message", INT, check_message_size, UNSET_204
+        "max_message_size",
+        "maxMessageSize",
+        "MAX_MESSAGE_SIZE",
+        "Bytes of the largest message",
+        INT,
+        check_message_size,
+        UNSET_204,
+        guard=TENANT_ADMIN,
     ),
     TopicPolicy(
         "autoSubscriptionCreationOverride",
         "autoSubscriptionCreation",
+        "AUTO_SUBSCRIPTION_CREATION",
         "Whether consumers make subscriptions",
         AUTO_SUBSCRIPTION_CREATION,
         applied=lambda policies: {"allowAutoSubscriptionCreation": policies.auto_subscription},
@@ -175,6 +203,7 @@ POLICIES = (
     TopicPolicy(
         "clusterSubscribeRate",
         "subscribeRate",
+        "RATE",
         "How often one consumer may subscribe",
         SUBSCRIBE_RATE,
         per_cluster=True,
@@ -183,44 +212,39 @@ POLICIES = (
     TopicPolicy(
         "subscription_types_enabled",
         "subscriptionTypesEnabled",
+        "SUBSCRIPTION_AUTH_MODE",
         "Subscription types that consumers may ask for; []: those of the namespace",
         SET_OF_TYPES,
         check_types_of_topic,
         json_reply([]),
     ),
+    TopicPolicy(
+        "subscription_expiration_time_minutes",
+        "subscriptionExpirationTime",
+        "SUBSCRIPTION_EXPIRATION_TIME",
+        "Minutes after which a subscription that nobody uses is deleted",
+        INTEGER,
+        at_least_0("Invalid value for subscription expiration time"),
+        read=read_number("subscriptionExpirationTime"),
+        default=lambda config: 0,
+    ),
+    TopicPolicy(
+        "dispatcherPauseOnAckStatePersistentEnabled",
+        "dispatcherPauseOnAckStatePersistent",
+        "DISPATCHER_PAUSE_ON_ACK_STATE_PERSISTENT",
+        "Whether dispatch waits while acknowledgements cannot be kept",
+        BOOLEAN,
+        unset=json_reply(False),
+        read=lambda call: True,
+        default=lambda config: False,
+    ),
+    *TOPIC_RATES,
+    *TOPIC_SCHEMAS,
+    *TOPIC_PERSISTENCE,
+    *TOPIC_REPLICATION,
+    *TOPIC_FILTERS,
+    *TOPIC_OFFLOAD,
 )
-
-
-def topic_of(call: Call) -> TopicName:
-    """The topic of the path, which must exist; partitions have no policies of their own."""
-    name = call.topic
-    if name.is_partition:
-        raise AdminError(412, "Not allowed to set/get topic policy for a partition")
-    if not (call.broker.topics.exists(name) or call.broker.metadata.partitions_of(name)):
-        raise AdminError(404, f"Topic {name} not found")
-    return name
-
-
-def kept_of(call: Call, name: TopicName) -> dict[str, Any]:
-    """What is set for a topic, here or for all clusters."""
-    kept = call.broker.metadata.topic_policies.get(str(name), {})
-    found: dict[str, Any] = kept.get(GLOBAL, {}) if call.flag("isGlobal") else kept
-    return found
-
-
-def applied_to(call: Call, name: TopicName) -> Policies:
-    """What REST calls applied: without those of all clusters, or with them alone, though both hold."""
-    return resolve(call.broker.config, policies_of_namespace(call), kept_of(call, name))
-
-
-def keep(call: Call, name: TopicName, changed: Json) -> Reply:
-    """Keep it there."""
-    metadata = call.broker.metadata
-    policies = {field: value for field, value in changed.items() if value != {}}
-    if call.flag("isGlobal"):
-        policies = with_value(metadata.topic_policies.get(str(name), {}), GLOBAL, policies or None)
-    metadata.put_topic_policies(name, policies)
-    return done()
 
 
 def _routes(policy: TopicPolicy) -> Iterator[tuple[Route, Handler]]:
@@ -228,31 +252,39 @@ def _routes(policy: TopicPolicy) -> Iterator[tuple[Route, Handler]]:
 
     def get(call: Call) -> Reply:
         name = topic_of(call)
-        if policy.applied is not None and call.flag("applied"):
+        kept = kept_of(call, name, is_local=policy.is_local)
+        if not policy.has_applied or not call.flag("applied"):
+            return policy.shown(call, kept)
+        if policy.applied is not None:
             return json_reply(policy.applied(applied_to(call, name)))
-        return policy.shown(call, kept_of(call, name))
+        value = policy.in_force(call, kept, policies_of_namespace(call))
+        return policy.unset if value is None else json_reply(value)
 
     def set_(call: Call) -> Reply:
         value = policy.read_value(call)
         name = topic_of(call)
-        kept = kept_of(call, name)
+        kept = kept_of(call, name, is_local=policy.is_local)
         policy.check(call, kept, value)
-        return keep(call, name, policy.changed(call, kept, value))
+        if value is None and policy.keeps_at_null:
+            return done()
+        return keep(call, name, policy.changed(call, kept, value), is_local=policy.is_local)
 
     def delete(call: Call) -> Reply:
         name = topic_of(call)
-        return keep(call, name, policy.changed(call, kept_of(call, name), None))
+        kept = kept_of(call, name, is_local=policy.is_local)
+        return keep(call, name, policy.changed(call, kept, None), is_local=policy.is_local)
 
     for method in policy.methods:
         handler = {"GET": get, "DELETE": delete}.get(method, set_)
+        needs = policy.needs(write=method != "GET")
         for path in of_topic(f"/{policy.word}"):
-            yield Route(method, path), named(handler, f"{method.lower()}_{policy.word}", policy.about)
+            yield Route(method, path, needs), named(handler, f"{method.lower()}_{policy.word}", policy.about)
 
 
 __routes__ = tuple(found for policy in POLICIES for found in _routes(policy))
 
 
-@route("DELETE", *of_topic("/policies"))
+@route("DELETE", *of_topic("/policies"), needs=topic_policy("MAX_PRODUCERS", write=True), anywhere=True)
 def delete_policies(call: Call) -> Reply:
     """Forget all policies of the topic, which need not exist."""
     call.broker.metadata.put_topic_policies(call.topic, {})

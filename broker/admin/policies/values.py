@@ -97,10 +97,33 @@ def boolean(java_type: str, recognized: str, **more: Any) -> Kind:
     return Kind(java_type, of, **more)
 
 
-def texts(value: Any) -> list[str]:
-    if not isinstance(value, list):
-        raise wrong_type("java.util.HashSet<java.lang.String>", value)
-    return [text_of(each) for each in value]
+def double(java_type: str, **more: Any) -> Kind:
+    """A number with a fraction."""
+
+    def of(value: Any) -> float:
+        if isinstance(value, bool) or not isinstance(value, (int, float, str)):
+            raise wrong_type(java_type, value)
+        try:
+            return float(value)
+        except (ValueError, OverflowError):
+            found = f'String "{value}": not a valid `{java_type}` value (as String to convert)'
+            raise UnreadableBody(f"Cannot deserialize value of type `{java_type}` from {found}{place(1, 1)}") from None
+
+    return Kind(java_type, of, **more)
+
+
+def collection(java_type: str) -> Kind:
+    """Several texts; of a set each one once."""
+
+    def of(value: Any) -> list[str]:
+        if isinstance(value, str):
+            raise _no_creator(java_type, "String", f"String value ('{value}')")
+        if not isinstance(value, list):
+            raise wrong_type(f"{java_type}<java.lang.String>", value)
+        found = [text_of(each) for each in value]
+        return list(dict.fromkeys(found)) if java_type.endswith("Set") else found
+
+    return Kind(f"{java_type}<java.lang.String>", of)
 
 
 def choice(java_type: str, names: tuple[str, ...], null: Any = None) -> Kind:
@@ -121,8 +144,9 @@ def _no_creator(java_type: str, word: str, value: str) -> UnreadableBody:
     return UnreadableBody(f"Cannot construct instance of `{java_type}` (although at least one Creator exists): {what}")
 
 
-def record(java_type: str, fields: Mapping[str, Kind]) -> Kind:
-    """An object of known fields; what else is in it goes, and what is missing is null."""
+def record(java_type: str, fields: Mapping[str, Kind], missing: Mapping[str, Any] | None = None) -> Kind:
+    """An object of known fields; what else is in it goes. One that is not there is what `missing` says, or as null."""
+    missing = missing or {}
 
     def of(value: Any) -> dict[str, Any]:
         if isinstance(value, str):
@@ -134,7 +158,7 @@ def record(java_type: str, fields: Mapping[str, Kind]) -> Kind:
         found = {}
         for name, kind in fields.items():
             try:
-                found[name] = kind.value_of(value.get(name))
+                found[name] = missing[name] if name not in value and name in missing else kind.value_of(value.get(name))
             except UnreadableBody as error:
                 raise UnreadableBody(f'{error.text} (through reference chain: {java_type}["{name}"])') from None
         return {name: field for name, field in found.items() if field is not None}
@@ -142,24 +166,31 @@ def record(java_type: str, fields: Mapping[str, Kind]) -> Kind:
     return Kind(java_type, of, is_object=True)
 
 
-def mapping(kind: Kind) -> Kind:
+def mapping(kind: Kind, java_type: str = "java.util.Map") -> Kind:
     """An object of any fields, all of one kind."""
 
     def of(value: Any) -> dict[str, Any]:
+        if isinstance(value, str):
+            raise _no_creator(java_type, "String", f"String value ('{value}')")
         if not isinstance(value, dict):
-            raise wrong_type("java.util.Map", value)
+            raise wrong_type(f"{java_type}<java.lang.String,{kind.java_type}>", value)
         return {name: kind.of(each) for name, each in value.items() if each is not None}
 
-    return Kind("java.util.Map", of, is_object=True)
+    return Kind(java_type, of, is_object=True)
+
+
+def listed(java_type: str, value: Any) -> list[Any]:
+    """A list of something that is no text; one text alone is refused in other words."""
+    if isinstance(value, str):
+        found = "String value (token `JsonToken.VALUE_STRING`)"
+        raise UnreadableBody(f"Cannot deserialize value of type `{java_type}` from {found}{place(1, 1)}")
+    if not isinstance(value, list):
+        raise wrong_type(java_type, value)
+    return value
 
 
 def _types(value: Any) -> list[str | None]:
-    if isinstance(value, str):
-        found = "String value (token `JsonToken.VALUE_STRING`)"
-        raise UnreadableBody(f"Cannot deserialize value of type `{TYPES}` from {found}{place(1, 1)}")
-    if not isinstance(value, list):
-        raise wrong_type(TYPES, value)
-    named = {SUBSCRIPTION_TYPE.value_of(each) for each in value}
+    named = {SUBSCRIPTION_TYPE.value_of(each) for each in listed(TYPES, value)}
     return sorted(named, key=TYPES_IN_PULSARS_ORDER.index)
 
 
@@ -174,7 +205,9 @@ LONG = integer("long", 64, null=0, is_primitive=True)
 BOOL = boolean("boolean", '"true"/"True"/"TRUE" or "false"/"False"/"FALSE"', null=False, is_primitive=True)
 BOOLEAN = boolean("java.lang.Boolean", '"true" or "false"')
 TEXT = Kind("java.lang.String", text_of)
-TEXTS = Kind("java.util.HashSet<java.lang.String>", texts)
+TEXTS = collection("java.util.HashSet")
+TEXT_LIST = collection("java.util.ArrayList")
+DOUBLE = double("double", null=0.0)
 
 RETENTION = record(f"{DATA}.RetentionPolicies", {"retentionTimeInMinutes": INT, "retentionSizeInMB": LONG})
 DELAYED_DELIVERY = record(

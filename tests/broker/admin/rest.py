@@ -45,6 +45,7 @@ class Rest:
 
     def __init__(self, broker: Broker) -> None:
         self.app = AdminApp(broker)
+        self.extra: dict[str, Any] = {}  # what the server knows of a connection
 
     async def call(self, method: str, url: str, value: Any = NOTHING, *, body: Any = b"", **headers: str) -> Answer:
         """`value` is sent as JSON, `body` (bytes, or pieces of them) as it is. Headers as keywords."""
@@ -56,11 +57,12 @@ class Rest:
             given.setdefault("content_type", "application/json")
         raw_path, _, query = url.partition("?")
         scope = {
+            **self.extra,
             "type": "http",
             "asgi": {"version": "3.0", "spec_version": "2.1"},
             "http_version": "1.1",
             "method": method,
-            "scheme": "http",
+            "scheme": self.extra.get("scheme", "http"),
             "path": raw_path,
             "raw_path": raw_path.encode(),
             "query_string": query.encode(),
@@ -101,6 +103,8 @@ class Rest:
         return answer.status, answer.reason
 
 
-def rest_of(bed: Bed) -> Rest:
-    bed.broker.listening("pulsar://127.0.0.1:6650", "http://127.0.0.1:8080")
-    return Rest(bed.broker)
+def rest_of(bed: Bed, broker: int = 0) -> Rest:
+    """The API of one broker; ports count up from 6650 and 8080."""
+    for index, each in enumerate(bed.brokers):
+        each.listening(6650 + index, 8080 + index)
+    return Rest(bed.brokers[broker])

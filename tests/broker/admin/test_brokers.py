@@ -34,14 +34,6 @@ async def test_configuration(rest: Rest) -> None:
     assert runtime["advertisedAddress"] == ""
     assert runtime["subscriptionTypesEnabled"] == "Exclusive,Failover,Key_Shared,Shared"
     assert all(isinstance(value, str) for value in runtime.values())
-    assert await rest.get(f"{BROKERS}/configuration") == []
-    assert await rest.get(f"{BROKERS}/configuration/values") == {}
-
-
-async def test_settings_stay(rest: Rest) -> None:
-    url = f"{BROKERS}/configuration/maxMessageSize"
-    assert await rest.refused("POST", f"{url}/1") == (412, "Can't update non-dynamic configuration")
-    assert await rest.refused("DELETE", url) == (412, "Can't delete non-dynamic configuration")
 
 
 async def test_version_and_quotas(rest: Rest) -> None:

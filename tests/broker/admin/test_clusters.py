@@ -86,4 +86,4 @@ async def test_peers_of_wrong_types(rest: Rest, peers: Any) -> None:
 
 
 async def test_an_update_without_data(rest: Rest) -> None:
-    assert (await rest.refused("POST", f"{CLUSTERS}/standalone", None))[0] == 500
+    assert (await rest.refused("POST", f"{CLUSTERS}/standalone", None))[0] == 400

@@ -57,6 +57,22 @@ async def test_a_topic_at_work(rest: Rest, wire: Wire) -> None:
     assert (cursor["state"], cursor["active"], cursor["waitingReadOp"]) == ("Open", True, True)
 
 
+async def test_what_bookkeeper_would_know_of_the_ledgers() -> None:
+    async with serving(Config(managedLedgerMaxEntriesPerLedger=1, managedLedgerMinLedgerRolloverTimeMinutes=0)) as bed:
+        rest = rest_of(bed)
+        wire = await bed.connect()
+        await wire.producer()
+        await wire.publish(plain(b"x"))
+        await wire.publish(plain(b"y"))
+        full, *_, current = (await rest.get(f"{URL}?metadata=true"))["ledgers"]
+    assert "metadata" in current
+    length = len(plain(b"x"))
+    assert f" state=CLOSED, length={length}, lastEntryId=0, digestType=" in full["metadata"]
+    assert " state=OPEN, digestType=" in current["metadata"]
+    name = "cHVibGljL2RlZmF1bHQvcGVyc2lzdGVudC90"  # public/default/persistent/t
+    assert f"pulsar/managed-ledger=base64:{name}, " in current["metadata"]
+
+
 async def test_a_cursor_that_nothing_was_acknowledged_on(rest: Rest) -> None:
     await rest.done("PUT", f"{TOPICS}/t/subscription/s")
     cursor = (await rest.get(URL))["cursors"]["s"]

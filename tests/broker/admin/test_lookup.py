@@ -51,7 +51,7 @@ async def test_listeners() -> None:
 
 
 async def test_an_unknown_listener(rest: Rest) -> None:
-    assert await rest.refused("GET", f"{T}?listenerName=x") == (500, "the broker do not have x listener")
+    assert await rest.refused("GET", f"{T}?listenerName=x") == (400, "the broker do not have x listener")
 
 
 async def test_nothing_is_made(rest: Rest) -> None:
@@ -63,7 +63,7 @@ async def test_nothing_is_made(rest: Rest) -> None:
 @pytest.mark.parametrize("path", ["wrong-domain/public/default/x", "persistent/public/default/with%2Fslash"])
 async def test_names_that_are_none(rest: Rest, path: str) -> None:
     answer = await rest.call("GET", f"{LOOKUP}/{path}")
-    assert (answer.status, answer.json["message"]) == (500, "Request failed.")
+    assert (answer.status, answer.json["message"]) == (400, "Bad Request")
 
 
 async def test_a_missing_namespace(rest: Rest) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from pulsarium.broker.config import Config
 from tests.broker.admin.rest import NAMESPACES, NON_PERSISTENT, TOPICS, Rest, rest_of
-from tests.broker.wire import TOPIC, Type, Wire, serving
+from tests.broker.wire import TOPIC, Bed, Type, Wire, serving
 
 FRESH = {
     "auth_policies": {"namespace_auth": {}, "destination_auth": {}, "subscription_auth_roles": {}},
@@ -155,3 +155,15 @@ async def test_a_namespace_is_unloaded(rest: Rest, wire: Wire) -> None:
     await rest.done("PUT", f"{NAMESPACES}/public/default/unload")
     assert {(await wire.next()).command.type for _ in range(2)} == {Type.CLOSE_PRODUCER, Type.CLOSE_CONSUMER}
     assert await rest.refused("PUT", f"{NAMESPACES}/public/nope/unload") == (404, "Namespace not found")
+
+
+async def test_what_is_deleted_is_nobody_s(bed: Bed, rest: Rest) -> None:
+    """A namespace of the same name may have other bundles."""
+    url = f"{NAMESPACES}/public/gone"
+    await rest.done("PUT", url)
+    ownership = bed.broker.cluster.ownership
+    ownership.assign("public/gone", "0x00000000_0x40000000", bed.broker)
+    kept = ("public/default", "0x00000000_0x40000000")
+    ownership.assign(*kept, bed.broker)
+    await rest.done("DELETE", url)
+    assert ownership.bundles_of(bed.broker) == [kept]

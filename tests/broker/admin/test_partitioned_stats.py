@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from tests.broker.admin.rest import NON_PERSISTENT, TOPICS, Rest
-from tests.broker.wire import Bed, Shared, Wire, plain
+from pulsarium.broker.config.keys import Config
+from tests.broker.admin.rest import NON_PERSISTENT, TOPICS, Rest, rest_of
+from tests.broker.wire import Bed, Shared, Wire, plain, serving
 
 PARTS = [f"persistent://public/default/p-partition-{i}" for i in range(3)]
 URL = f"{TOPICS}/p/partitioned-stats"
@@ -57,11 +58,19 @@ async def test_without_the_single_ones(rest: Rest, wire: Wire) -> None:
     assert (await rest.get(f"{URL}?perPartition=false"))["partitions"] == {}
 
 
-async def test_partial_producers_are_one(rest: Rest, bed: Bed) -> None:
+async def test_partial_producers_are_one() -> None:
+    async with serving(Config(aggregatePublisherStatsByProducerName=True)) as bed:
+        rest, wire = rest_of(bed), await bed.connect(flags=["supports_partial_producer"])
+        await used(rest, wire)
+        (publisher,) = (await rest.get(URL))["publishers"]
+        assert (publisher["producerName"], publisher["supportsPartialProducer"]) == ("p", True)
+
+
+async def test_they_are_not_added_up_unless_asked(rest: Rest, bed: Bed) -> None:
     wire = await bed.connect(flags=["supports_partial_producer"])
     await used(rest, wire)
     (publisher,) = (await rest.get(URL))["publishers"]
-    assert (publisher["producerName"], publisher["supportsPartialProducer"]) == ("p", True)
+    assert ("producerName" in publisher, publisher["supportsPartialProducer"]) == (False, False)
 
 
 async def test_partitions_that_are_unlike(rest: Rest, wire: Wire) -> None:

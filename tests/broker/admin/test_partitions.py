@@ -46,6 +46,22 @@ async def test_properties_come_in_their_own_media_type(rest: Rest) -> None:
     assert await rest.get(f"{TOPICS}/p/partitions") == {**expected, "partitions": 4}
 
 
+async def test_properties_that_were_removed_leave_a_trace(rest: Rest) -> None:
+    await rest.done("PUT", f"{TOPICS}/p/partitions", 2)
+    await rest.done("PUT", f"{TOPICS}/p/properties", {"k": "v"})
+    await rest.done("DELETE", f"{TOPICS}/p/properties?key=k")
+    assert await rest.get(f"{TOPICS}/p/partitions") == {"partitions": 2, "deleted": False, "properties": {}}
+
+
+@BOTH
+async def test_a_partition_is_no_partitioned_topic(rest: Rest, root: str) -> None:
+    """Pulsar looks at the name of a non-persistent one last."""
+    await rest.done("PUT", f"{root}/p/partitions", 2)
+    wrong = (412, "Partitioned Topic Name should not contain '-partition-'")
+    assert await rest.refused("PUT", f"{root}/p-partition-0/partitions", 2) == (wrong if root == TOPICS else EXISTS)
+    assert await rest.refused("POST", f"{root}/p-partition-0/partitions", 2) == wrong
+
+
 async def test_a_count_as_text(rest: Rest) -> None:
     assert (await rest.call("PUT", f"{TOPICS}/p/partitions", body=b"4", content_type="text/plain")).status == 204
     assert (await rest.call("PUT", f"{TOPICS}/q/partitions", body=b'"2"')).status == 204
@@ -68,7 +84,7 @@ async def test_metadata_that_is_none(rest: Rest, body: str) -> None:
 
 async def test_no_count(rest: Rest) -> None:
     status, reason = await rest.refused("PUT", f"{TOPICS}/p/partitions")
-    assert status == 500
+    assert status == 400
     assert 'because "metadata" is null' in reason
 
 

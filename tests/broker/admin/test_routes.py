@@ -19,12 +19,13 @@ from pulsarium.broker.admin.routes import all_routes, by_path
 from tests.broker.admin.rest import rest_of
 from tests.broker.wire import serving
 
-OUR_OWN = {
+OUR_OWN = {  # and the proposals that are not in 4.2.4
     Route("GET", "/"),
     Route("GET", "/metrics"),
     Route("GET", "/metrics/"),
     Route("GET", "/pulsarium/topics"),
     Route("GET", "/status.html"),
+    Route("POST", "/admin/v2/persistent/{tenant}/{namespace}/{topic}/subscription/{subscription}/skipByMessageIds"),
 }
 
 
@@ -44,7 +45,7 @@ def test_every_route_is_pulsars_or_known_to_be_our_own() -> None:
 def test_what_is_absent_is_what_is_not_built() -> None:
     built = {route for route, _ in all_routes()}
     absent = absent_routes(built)
-    assert Route("PUT", "/admin/v2/persistent/{tenant}/{namespace}/{topic}/offload") in absent
+    assert Route("GET", "/admin/v3/transactions/coordinators") in absent
     assert not {(each.method, anonymous(each.path)) for each in absent} & {
         (each.method, anonymous(each.path)) for each in built
     }
@@ -80,7 +81,9 @@ FIELDS = [
     "properties",
     "ledgerId",
     "entryId",
-    "isExcluded",
+    "excluded",
+    "batchIndex",
+    "messageIds",
     "partitions",
     "autoTopicCreationOverride",
     "retention_policies",
@@ -142,10 +145,6 @@ def test_no_call_finds_a_fault_of_the_broker(program: list[tuple[str, str, Any, 
             for method, url, value, content_type in program:
                 body = json.dumps(value).encode()
                 answer = await rest.call(method, url, body=body, content_type=content_type)
-                assert (
-                    answer.status < 500
-                    or b"is null" in answer.body
-                    or (answer.status == 500 and (b"Request failed." in answer.body or b"listener" in answer.body))
-                ), (method, url, value, answer)
+                assert answer.status < 500, (method, url, value, answer)
 
     trio.run(play, clock=MockClock(autojump_threshold=0))

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import socket
+import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from pathlib import Path
 from unittest.mock import patch
 
 import pytest
 import trio
 from trio.testing import wait_all_tasks_blocked
 
+from pulsarium.broker.admin import server
 from pulsarium.broker.admin.server import serve_http
+from pulsarium.broker.auth.tls import TlsContext
 from pulsarium.broker.broker import Broker
+from pulsarium.broker.config import Config
 from pulsarium.broker.server import bind
+from tests.broker.auth.secured import TLS, Authority, Files, by_token
 from tests.broker.wire import serving
 
 HANGS = 30  # seconds
@@ -54,15 +60,15 @@ class Served:
 
 
 @asynccontextmanager
-async def served() -> AsyncIterator[Served]:
+async def served(config: Config | None = None, tls: TlsContext | None = None) -> AsyncIterator[Served]:
     with trio.fail_after(HANGS), bind("127.0.0.1", 0, "--http-port") as sock:
-        async with serving() as bed, trio.open_nursery() as nursery:
+        async with serving(config) as bed, trio.open_nursery() as nursery:
             scope = trio.CancelScope()
             served = Served(bed.broker, sock.getsockname()[1], scope)
 
             async def run(task_status: trio.TaskStatus[None]) -> None:
                 with scope:
-                    await serve_http(bed.broker, sock, task_status)
+                    await serve_http(bed.broker, sock, task_status, tls=tls)
                 served.stopped.set()
 
             await nursery.start(run)
@@ -70,7 +76,7 @@ async def served() -> AsyncIterator[Served]:
             nursery.cancel_scope.cancel()
 
 
-async def answer(stream: trio.SocketStream, request: bytes = GET) -> tuple[bytes, bytes]:
+async def answer(stream: trio.abc.Stream, request: bytes = GET) -> tuple[bytes, bytes]:
     """Head and body of one answer."""
     await stream.send_all(request)
     data = b""
@@ -85,7 +91,7 @@ async def answer(stream: trio.SocketStream, request: bytes = GET) -> tuple[bytes
     return head, body
 
 
-async def read(stream: trio.SocketStream) -> bytes:
+async def read(stream: trio.abc.Stream) -> bytes:
     data = bytes(await stream.receive_some(1 << 20))
     assert data, "the server hung up"
     return data
@@ -110,6 +116,15 @@ async def test_one_connection_many_requests() -> None:
         data = b""
         while data.count(TENANTS) < 20:
             data += await read(stream)
+
+
+async def test_a_body_that_no_handler_wants_does_not_end_the_connection() -> None:
+    async with served() as http, await http.connect() as stream:
+        await stream.send_all(b"POST /admin/v2/brokers/version HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n")
+        await wait_all_tasks_blocked(0.01)
+        head, _ = await answer(stream, b"{}")
+        assert head.startswith(b"HTTP/1.1 405")
+        assert (await answer(stream))[1] == TENANTS
 
 
 async def test_what_is_not_http_harms_nobody() -> None:
@@ -160,3 +175,71 @@ async def test_it_stops_in_the_middle_of_a_request() -> None:
     async with served() as http, await http.connect() as stream:
         await stream.send_all(b"PUT /admin/v2/tenants/t HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{")
         assert await http.stop() < 0.5
+
+
+@pytest.fixture
+def authority(tmp_path: Path) -> Authority:
+    return Authority(tmp_path)
+
+
+def context_of(authority: Authority) -> TlsContext:
+    files = authority.sign("server")
+    config = Config(
+        webServicePortTls=0,
+        tlsCertificateFilePath=str(files.certificate),
+        tlsKeyFilePath=str(files.key),
+        tlsTrustCertsFilePath=str(authority.path),
+    )
+    return TlsContext(config, lambda: 0.0)
+
+
+async def shake_hands(http: Served, authority: Authority, client: Files | None = None) -> trio.abc.Stream:
+    context = ssl.create_default_context(cafile=str(authority.path))
+    if client is not None:
+        context.load_cert_chain(client.certificate, client.key)
+    stream = trio.SSLStream(await http.connect(), context, server_hostname="localhost", https_compatible=True)
+    await stream.do_handshake()
+    return stream
+
+
+async def test_the_certificate_of_a_connection_is_the_role_of_its_requests(authority: Authority) -> None:
+    async with served(by_token(authenticationProviders=(TLS,)), context_of(authority)) as https:
+        async with await shake_hands(https, authority, authority.sign("admin")) as stream:
+            for _ in range(2):
+                assert (await answer(stream))[1] == TENANTS
+        for name, status in (("user", b" 401 "), (None, b" 401 ")):
+            client = None if name is None else authority.sign(name)
+            async with await shake_hands(https, authority, client) as stream:
+                assert status in (await answer(stream))[0]
+
+
+@pytest.mark.parametrize("data", NONSENSE, ids=range(len(NONSENSE)))
+async def test_what_is_not_https_harms_nobody(
+    data: bytes, authority: Authority, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with served(tls=context_of(authority)) as https:
+        async with await https.connect() as stream:
+            with suppress(trio.BrokenResourceError):
+                await stream.send_all(data)
+                await stream.send_eof()
+                while await stream.receive_some():
+                    pass
+        async with await shake_hands(https, authority) as good:
+            assert (await answer(good))[1] == TENANTS
+    assert "a TLS handshake failed" in caplog.text
+    assert [record for record in caplog.records if record.levelname == "ERROR"] == []
+
+
+async def test_a_handshake_may_not_take_for_ever(
+    authority: Authority, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(server, "HANDSHAKE_SECONDS", 0.01)
+    async with served(tls=context_of(authority)) as https, await https.connect() as stream:
+        assert await stream.receive_some() == b""
+    assert "no handshake within 0.01 seconds" in caplog.text
+
+
+async def test_it_stops_while_a_client_shakes_no_hands(authority: Authority) -> None:
+    async with served(tls=context_of(authority)) as https, await https.connect():
+        await wait_all_tasks_blocked()
+        assert await https.stop() < 1

@@ -30,10 +30,10 @@ async def test_a_subscriptions_life(rest: Rest) -> None:
         (None, 3),
         ("latest", 3),
         ("earliest", 0),
-        ({"ledgerId": -1, "entryId": -1, "partitionIndex": -1, "batchIndex": -1, "isExcluded": False}, 0),
+        ({"ledgerId": -1, "entryId": -1, "partitionIndex": -1, "batchIndex": -1, "excluded": False}, 0),
         ({"ledgerId": LONG_MAX, "entryId": LONG_MAX}, 3),
         ({"ledgerId": "ledger", "entryId": 1}, 1),
-        ({"ledgerId": "ledger", "entryId": 1, "isExcluded": True}, 2),
+        ({"ledgerId": "ledger", "entryId": 1, "excluded": True}, 2),
         ({"ledgerId": 99999, "entryId": 1}, 3),
     ],
 )
@@ -50,7 +50,7 @@ async def test_where_it_begins(rest: Rest, wire: Wire, where: Any, first: int) -
 
 
 @pytest.mark.parametrize(
-    "where", ["1:1", 5, [], {"ledgerId": "x"}, {"ledgerId": 1.5}, {"entryId": 2**63}, {"ledgerId": True}]
+    "where", ["1:1", 5, [], {"ledgerId": "x"}, {"ledgerId": "1.5"}, {"entryId": 2**63}, {"ledgerId": True}]
 )
 async def test_where_it_cannot_begin(rest: Rest, where: Any) -> None:
     answer = await rest.call("PUT", URL, where)

@@ -52,4 +52,4 @@ async def test_what_cannot_be_terminated(rest: Rest) -> None:
         for topics in (TOPICS, NON_PERSISTENT):
             assert await rest.refused("POST", f"{topics}/{name}/terminate/partitions") == (405, f"{whole} commands")
     assert await rest.refused("POST", f"{NON_PERSISTENT}/absent/terminate") == (406, loose)
-    assert await rest.refused("POST", f"{NON_PERSISTENT}/p/terminate/partitions") == (500, loose)
+    assert await rest.refused("POST", f"{NON_PERSISTENT}/p/terminate/partitions") == (406, loose)

@@ -1,0 +1,1 @@
+"""What REST keeps of a cluster beside its addresses."""

@@ -1,0 +1,159 @@
+"""/admin/v2/clusters/.../namespaceIsolationPolicies: which brokers may serve which namespaces. Kept and shown."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from pulsarium.broker.admin.call import Call
+from pulsarium.broker.admin.cluster.existing import CLUSTER, FOLDER, existing_cluster
+from pulsarium.broker.admin.errors import AdminError, unexpected_body
+from pulsarium.broker.admin.namespace.owned import unload_namespace
+from pulsarium.broker.admin.policies.values import DATA, TEXT, TEXT_LIST, choice, mapping, record
+from pulsarium.broker.admin.registry import route
+from pulsarium.broker.admin.reply import Reply, done, json_reply
+from pulsarium.broker.auth.needs import cluster_policy
+
+POLICIES = "namespaceIsolationPolicies"
+ALL = f"{CLUSTER}/{POLICIES}"
+ONE = f"{ALL}/{{policyName}}"
+READ = cluster_policy("NAMESPACE_ISOLATION", write=False)
+WRITE = cluster_policy("NAMESPACE_ISOLATION", write=True)
+FIELDS = ("namespaces", "primary", "secondary", "auto_failover_policy", "unload_scope")
+PARAMETERS = ("min_limit", "usage_threshold")  # of min_available, the one kind of fail-over
+
+FAILOVER = record(
+    f"{DATA}.AutoFailoverPolicyDataImpl",
+    {"parameters": mapping(TEXT), "policy_type": choice(f"{DATA}.AutoFailoverPolicyType", ("min_available",))},
+)
+ISOLATION_TYPE = f"{DATA}.NamespaceIsolationDataImpl"
+ISOLATION = record(
+    ISOLATION_TYPE,
+    {
+        **dict.fromkeys(FIELDS[:3], TEXT_LIST),
+        "auto_failover_policy": FAILOVER,
+        "unload_scope": choice(f"{DATA}.NamespaceIsolationPolicyUnloadScope", ("all_matching", "none", "changed")),
+    },
+)
+Json = Mapping[str, Any]
+
+
+@route("GET", ALL, needs=READ)
+def get_policies(call: Call) -> Reply:
+    """All of them, by name; 404 while none was ever set."""
+    return json_reply(_kept(call, existing_cluster(call, 404)))
+
+
+@route("GET", ONE, needs=READ)
+def get_policy(call: Call) -> Reply:
+    """One of them."""
+    cluster, name = existing_cluster(call), call.parameter("policyName")
+    policies = _kept(call, cluster)
+    if name not in policies:
+        raise AdminError(404, f"Cannot find NamespaceIsolationPolicy {name} for cluster {cluster}")
+    return json_reply(policies[name])
+
+
+@route("GET", f"{ALL}/brokers", needs=READ)
+def get_brokers(call: Call) -> Reply:
+    """What holds for each broker."""
+    policies = _kept(call, existing_cluster(call))
+    members = call.broker.cluster.ownership.alive
+    return json_reply([_of_broker(member.web_address, policies) for member in members])
+
+
+@route("GET", f"{ALL}/brokers/{{broker}}", needs=READ)
+def get_broker(call: Call) -> Reply:
+    """What holds, or would hold, for one."""
+    return json_reply(_of_broker(call.parameter("broker"), _kept(call, existing_cluster(call))))
+
+
+@route("POST", ONE, needs=WRITE)
+def set_policy(call: Call) -> Reply:
+    """Set one. Namespaces that it matches are unloaded, so that they may go to brokers that are theirs."""
+    policy = ISOLATION.read(call)
+    cluster, name = existing_cluster(call), call.parameter("policyName")
+    if policy is None:
+        raise unexpected_body(f'Cannot invoke "{ISOLATION_TYPE}.validate()" because "policyData" is null')
+    if not _is_valid(policy):
+        shown = {field: policy.get(field) for field in FIELDS}
+        raise AdminError(400, f"Invalid format of input policy data. policy: {name}; data: {_as_jackson(shown)}")
+    records = call.broker.metadata.records
+    policies = records.get(FOLDER, cluster, POLICIES) or {}
+    records.put(FOLDER, cluster, POLICIES, value={**policies, name: policy})
+    _unload(call, policy, policies.get(name, {}))
+    return done()
+
+
+@route("DELETE", ONE, needs=WRITE)
+def delete_policy(call: Call) -> Reply:
+    """Forget one, which need not be there."""
+    cluster = existing_cluster(call)
+    records = call.broker.metadata.records
+    policies = dict(records.get(FOLDER, cluster, POLICIES) or {})
+    policies.pop(call.parameter("policyName"), None)
+    records.put(FOLDER, cluster, POLICIES, value=policies)
+    return done()
+
+
+def _kept(call: Call, cluster: str) -> dict[str, Any]:
+    policies: dict[str, Any] | None = call.broker.metadata.records.get(FOLDER, cluster, POLICIES)
+    if policies is None:
+        raise AdminError(404, f"NamespaceIsolationPolicies for cluster {cluster} does not exist")
+    return policies
+
+
+def _of_broker(broker: str, policies: Json) -> Json:
+    """What is said of a broker; the last policy that names it gives its name."""
+    found: dict[str, Any] = {}
+    namespaces: list[str] = []
+    for name, policy in policies.items():
+        primary = _matches(broker, policy["primary"])
+        if primary or _matches(broker, policy.get("secondary", ())):
+            namespaces += policy["namespaces"]
+            found = {"policyName": name, "primary": primary}
+    return {"brokerName": broker, "namespaceRegex": namespaces, "primary": False, **found}
+
+
+def _matches(name: str, patterns: Iterable[str]) -> bool:
+    return any(re.fullmatch(pattern, name) for pattern in patterns)
+
+
+def _is_valid(policy: Json) -> bool:
+    failover = policy.get("auto_failover_policy") or {}
+    if not (policy.get("namespaces") and policy.get("primary") and policy.get("secondary") is not None):
+        return False
+    if failover.get("policy_type") is None or not set(PARAMETERS) <= set(failover.get("parameters", ())):
+        return False
+    try:
+        for pattern in (*policy["namespaces"], *policy["primary"], *policy["secondary"]):
+            re.compile(pattern)
+    except re.error:
+        return False
+    return True
+
+
+def _as_jackson(value: Any, indent: str = "") -> str:
+    """Indented JSON with the spaces that Jackson has, lists in one line."""
+    if isinstance(value, list):
+        return f"[ {', '.join(map(json.dumps, value))} ]" if value else "[ ]"
+    if not isinstance(value, dict):
+        return json.dumps(value)
+    deeper = f"{indent}  "
+    lines = [f"{deeper}{json.dumps(key)} : {_as_jackson(each, deeper)}" for key, each in value.items()]
+    return "\n".join(["{", ",\n".join(lines), f"{indent}}}"]) if lines else "{ }"
+
+
+def _unload(call: Call, policy: Json, before: Json) -> None:
+    """Unload the namespaces that a policy is about: all of them, or those of patterns that changed."""
+    scope = policy.get("unload_scope")
+    if scope == "none":
+        return
+    patterns = {*policy["namespaces"], *before.get("namespaces", ())}
+    if scope != "all_matching" and sorted(before.get("primary", policy["primary"])) == sorted(policy["primary"]):
+        patterns -= set(policy["namespaces"]) & set(before.get("namespaces", ()))
+    for namespace in call.broker.metadata.namespaces:
+        if _matches(namespace, patterns):
+            unload_namespace(call.broker, namespace)

@@ -1,0 +1,1 @@
+"""What REST does with a namespace beside its policies."""

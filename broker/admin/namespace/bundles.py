@@ -1,0 +1,158 @@
+"""/admin/v2/namespaces: the bundles of a namespace: shown, unloaded, split, deleted."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+from pulsarium.broker.admin.call import Call
+from pulsarium.broker.admin.errors import AdminError, unexpected_body
+from pulsarium.broker.admin.namespace.owned import boundaries_of, check_owned, named_bundle, names_in
+from pulsarium.broker.admin.policies.namespaces import NAMESPACE
+from pulsarium.broker.admin.policies.values import Kind, integer, listed
+from pulsarium.broker.admin.registry import route
+from pulsarium.broker.admin.reply import Reply, done, json_reply
+from pulsarium.broker.auth.needs import SUPERUSER, namespace_operation, namespace_policy
+from pulsarium.broker.broker import Broker
+from pulsarium.broker.model.namespace.bundles import (
+    bundle_of,
+    hash_position,
+    middle,
+    ranges,
+    split_at,
+    topics_middle,
+)
+from pulsarium.broker.model.namespace.policies import MOST_BUNDLES, bundles_data
+from pulsarium.proto.errors import InvalidTopicName
+from pulsarium.proto.topic_name import TopicName
+
+BUNDLE = f"{NAMESPACE}/{{bundle}}"
+EQUAL, BY_TOPICS, AT, BY_FLOW = ALGORITHMS = (
+    "range_equally_divide",
+    "topic_count_equally_divide",
+    "specified_positions_divide",
+    "flow_or_qps_equally_divide",
+)
+SPLIT_POSITION = integer("java.lang.Long", 64)
+
+
+POSITIONS = "java.util.ArrayList<java.lang.Long>"
+SPLIT_POSITIONS = Kind(
+    POSITIONS, lambda value: [SPLIT_POSITION.of(each) for each in listed(POSITIONS, value) if each is not None]
+)
+
+
+@route("GET", f"{BUNDLE}/topicHashPositions", needs=namespace_policy("PERSISTENCE", write=False))
+def get_hash_positions(call: Call) -> Reply:
+    """Where in the hash space the topics of a bundle are; ?topics= names some of them."""
+    namespace, bundle = call.namespace, named_bundle(call, anywhere=True)
+    check_owned(call, bundle)
+    found = [TopicName.parse(name) for name in names_in(call.broker, namespace, bundle)]
+    asked = _asked(call)
+    if asked:
+        found = [name for name in found if name in asked or name.partitioned_name in asked]
+    return json_reply(
+        {
+            "namespace": namespace,
+            "bundle": bundle,
+            "topicHashPositions": {str(name): hash_position(name) for name in found},
+        }
+    )
+
+
+def _asked(call: Call) -> list[TopicName]:
+    texts = [text for text in call.query.get("topics", "").split(",") if text]
+    try:
+        return [TopicName.parse(text) for text in texts]
+    except InvalidTopicName as error:
+        raise unexpected_body(str(error), AdminError(412, "Topic name is not valid")) from None
+
+
+@route("PUT", f"{BUNDLE}/unload", needs=SUPERUSER)
+def unload_bundle(call: Call) -> Reply:
+    """Disconnect the clients of a bundle's topics; ?destinationBroker= names the broker that is to serve it next."""
+    destination = _destination(call)
+    if "_" not in call.parameter("bundle"):
+        raise unexpected_body("Invalid bundle range", AdminError(412, "Invalid bundle range"))
+    bundle = named_bundle(call)
+    call.broker.cluster.unload_bundle(call.namespace, bundle, destination)
+    return done()
+
+
+def _destination(call: Call) -> Broker | None:
+    """The broker that is named, by its host and port of HTTP."""
+    named = re.sub(r"^https?://", "", call.query.get("destinationBroker", "").strip())
+    if not named:
+        return None
+    for broker in call.broker.cluster.ownership.alive:
+        if broker.web_address == named:
+            return broker
+    raise AdminError(409, "Not allowed unload namespace bundle to inactive destination broker")
+
+
+@route("PUT", f"{BUNDLE}/split", needs=SUPERUSER)
+def split_bundle(call: Call) -> Reply:
+    """Split a bundle in two, or at the positions of the body; LARGEST, or HOT, is the one with most topics."""
+    positions = SPLIT_POSITIONS.read(call) or []
+    algorithm = call.query.get("splitAlgorithmName", "").strip() or EQUAL
+    if algorithm not in ALGORITHMS:
+        text = f"supported algorithms are [{', '.join(ALGORITHMS)}]"
+        raise AdminError(412, f"Unsupported namespace bundle split algorithm, {text}")
+    if algorithm == AT and not positions:
+        raise AdminError(412, f"With {AT} split algorithm, splitBoundaries must not be empty")
+    broker, namespace = call.broker, call.namespace
+    boundaries = boundaries_of(broker, namespace)
+    bundle = _largest(call) if call.parameter("bundle") in ("LARGEST", "HOT") else named_bundle(call)
+    names = names_in(broker, namespace, bundle) if algorithm in (AT, BY_TOPICS) else []
+    if algorithm == EQUAL:
+        positions = [middle(bundle)]
+    elif algorithm != AT:
+        split = topics_middle([TopicName.parse(name) for name in names])
+        positions = [] if split is None else [split]
+    elif len(names) < 2:
+        positions = []  # as Pulsar has it: such a bundle stays whole
+    changed = split_at(boundaries, bundle, positions)
+    if len(changed) > MOST_BUNDLES:
+        raise AdminError(412, f"A namespace has at most {MOST_BUNDLES} bundles on this broker")
+    _split(broker, namespace, bundle, changed, unload=call.flag("unload"))
+    return done()
+
+
+def _largest(call: Call) -> str:
+    """The bundle with most topics, which Pulsar takes for HOT too where nobody measures load."""
+    broker, namespace = call.broker, call.existing_namespace
+    named = call.parameter("bundle")
+    boundaries = boundaries_of(broker, namespace)
+    counts = Counter(bundle_of(boundaries, TopicName.parse(name)) for name in broker.topics.names(namespace))
+    if not counts:
+        raise AdminError(404, f"Bundle range {named} not found")
+    return max(sorted(counts), key=counts.__getitem__)
+
+
+def _split(broker: Broker, namespace: str, bundle: str, boundaries: list[str], *, unload: bool) -> None:
+    """What was served as one bundle is served by the same broker as several, unless they are unloaded."""
+    metadata, cluster = broker.metadata, broker.cluster
+    owner = cluster.ownership.owner_of(namespace, bundle)
+    before = set(ranges(boundaries_of(broker, namespace)))
+    metadata.put_namespace(namespace, {**metadata.namespaces[namespace], "bundles": bundles_data(boundaries)})
+    made = [name for name in ranges(boundaries) if name not in before]
+    if made:
+        cluster.ownership.release(namespace, bundle)
+    for name in made:
+        if owner is not None:
+            cluster.ownership.assign(namespace, name, owner)
+        if unload:
+            cluster.unload_bundle(namespace, name)
+
+
+@route("DELETE", BUNDLE, needs=namespace_operation("DELETE_BUNDLE"))
+def delete_bundle(call: Call) -> Reply:
+    """Give up an empty bundle, or with force=true any; topics stay, and its next use brings it back."""
+    namespace = call.existing_namespace
+    bundle = named_bundle(call)
+    check_owned(call, bundle)
+    persistent = [name for name in names_in(call.broker, namespace, bundle) if name.startswith("persistent:")]
+    if persistent and not call.flag("force"):
+        raise AdminError(409, "Cannot delete non empty bundle")
+    call.broker.cluster.unload_bundle(namespace, bundle)
+    return done()

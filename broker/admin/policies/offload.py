@@ -1,0 +1,204 @@
+"""/admin/v2: offload policies, of namespaces and of topics. Kept and shown; there is no tiered storage here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pulsarium.broker.admin.call import Call
+from pulsarium.broker.admin.errors import AdminError, unexpected_body
+from pulsarium.broker.admin.policies.policy import Json, NamespacePolicy, TopicPolicy, with_value
+from pulsarium.broker.admin.policies.values import DATA, LONG, TEXT, Kind, choice, integer, mapping, record
+from pulsarium.broker.admin.reply import json_reply, nothing
+
+OFFLOAD = "OFFLOAD"
+POLICIES = "offload_policies"
+WHAT = "Where old ledgers would go"
+DRIVERS = ("S3", "aws-s3", "google-cloud-storage", "filesystem", "azureblob", "aliyun-oss")
+S3_DRIVERS = ("s3", "aws-s3", "aliyun-oss")
+INTEGER = integer("java.lang.Integer")
+LONG_OBJECT = integer("java.lang.Long", 64)
+
+# in Pulsar's order
+FIELDS: Mapping[str, Kind] = {
+    "offloadersDirectory": TEXT,
+    "managedLedgerOffloadDriver": TEXT,
+    "managedLedgerOffloadMaxThreads": INTEGER,
+    "managedLedgerOffloadReadThreads": INTEGER,
+    "managedLedgerOffloadPrefetchRounds": INTEGER,
+    "managedLedgerOffloadThresholdInSeconds": LONG_OBJECT,
+    "managedLedgerOffloadThresholdInBytes": LONG_OBJECT,
+    "managedLedgerOffloadDeletionLagInMillis": LONG_OBJECT,
+    "managedLedgerOffloadedReadPriority": choice(
+        f"{DATA}.OffloadedReadPriority", ("BOOKKEEPER_FIRST", "TIERED_STORAGE_FIRST")
+    ),
+    "managedLedgerExtraConfigurations": mapping(TEXT),
+    "s3ManagedLedgerOffloadRegion": TEXT,
+    "s3ManagedLedgerOffloadBucket": TEXT,
+    "s3ManagedLedgerOffloadServiceEndpoint": TEXT,
+    "s3ManagedLedgerOffloadMaxBlockSizeInBytes": INTEGER,
+    "s3ManagedLedgerOffloadReadBufferSizeInBytes": INTEGER,
+    "s3ManagedLedgerOffloadCredentialId": TEXT,
+    "s3ManagedLedgerOffloadCredentialSecret": TEXT,
+    "s3ManagedLedgerOffloadRole": TEXT,
+    "s3ManagedLedgerOffloadRoleSessionName": TEXT,
+    "gcsManagedLedgerOffloadRegion": TEXT,
+    "gcsManagedLedgerOffloadBucket": TEXT,
+    "gcsManagedLedgerOffloadMaxBlockSizeInBytes": INTEGER,
+    "gcsManagedLedgerOffloadReadBufferSizeInBytes": INTEGER,
+    "gcsManagedLedgerOffloadServiceAccountKeyFile": TEXT,
+    "fileSystemProfilePath": TEXT,
+    "fileSystemURI": TEXT,
+    "managedLedgerOffloadBucket": TEXT,
+    "managedLedgerOffloadRegion": TEXT,
+    "managedLedgerOffloadServiceEndpoint": TEXT,
+    "managedLedgerOffloadMaxBlockSizeInBytes": INTEGER,
+    "managedLedgerOffloadReadBufferSizeInBytes": INTEGER,
+}
+DEFAULTS: Mapping[str, Any] = {
+    "offloadersDirectory": "./offloaders",
+    "managedLedgerOffloadMaxThreads": 2,
+    "managedLedgerOffloadReadThreads": 2,
+    "managedLedgerOffloadPrefetchRounds": 1,
+    "managedLedgerExtraConfigurations": {},
+    "s3ManagedLedgerOffloadMaxBlockSizeInBytes": 64 << 20,
+    "s3ManagedLedgerOffloadReadBufferSizeInBytes": 1 << 20,
+    "s3ManagedLedgerOffloadRoleSessionName": "pulsar-s3-offload",
+    "gcsManagedLedgerOffloadMaxBlockSizeInBytes": 128 << 20,
+    "gcsManagedLedgerOffloadReadBufferSizeInBytes": 1 << 20,
+}
+
+
+def shown_policies(policies: Json) -> dict[str, Any]:
+    """Offload policies as Pulsar writes them, with what it tells of the driver."""
+    driver = str(policies.get("managedLedgerOffloadDriver", "")).lower()
+    return {
+        **{name: policies[name] for name in FIELDS if policies.get(name) is not None},
+        "s3Driver": driver in S3_DRIVERS,
+        "gcsDriver": driver == "google-cloud-storage",
+        "fileSystemDriver": driver == "filesystem",
+    }
+
+
+_RECORD = record(f"{DATA}.OffloadPoliciesImpl", FIELDS, DEFAULTS)
+OFFLOAD_POLICIES = Kind(_RECORD.java_type, lambda value: shown_policies(_RECORD.of(value)), is_object=True)
+
+
+def check_offload(call: Call, kept: Json, value: Any) -> None:
+    """Refuse drivers that Pulsar does not know, and those without a bucket."""
+    if value is None:
+        raise AdminError(412, "The offloadPolicies must be specified for namespace offload.")
+    driver = value.get("managedLedgerOffloadDriver")
+    if str(driver).lower() not in map(str.lower, DRIVERS):
+        raise AdminError(412, f"The driver is not supported, support value: {','.join(DRIVERS)}")
+    older = "s3ManagedLedgerOffloadBucket" if value["s3Driver"] else "gcsManagedLedgerOffloadBucket"
+    has_older = (value["s3Driver"] or value["gcsDriver"]) and value.get(older)
+    if not (value.get("managedLedgerOffloadBucket") or has_older or value["fileSystemDriver"]):
+        raise AdminError(412, "The bucket must be specified for namespace offload.")
+
+
+class OffloadPart(NamespacePolicy):
+    """One number of a namespace's offload policies, which older Pulsars kept beside them."""
+
+    __slots__ = ()
+
+    def value_in(self, call: Call, kept: Json) -> Any:
+        policies = kept.get(POLICIES) or {}
+        return policies.get(PARTS[self.name], kept.get(self.name))
+
+    def changed(self, call: Call, kept: Json, value: Any) -> dict[str, Any]:
+        policies = {**(kept.get(POLICIES) or DEFAULTS), PARTS[self.name]: value}
+        return with_value(without_older(kept), POLICIES, shown_policies({**older_parts(kept), **policies}))
+
+
+class WholePolicies(NamespacePolicy):
+    """All of a namespace's offload policies."""
+
+    __slots__ = ()
+
+    def changed(self, call: Call, kept: Json, value: Any) -> dict[str, Any]:
+        if value is not None:
+            value = shown_policies({**older_parts(kept), **value})
+        return with_value(without_older(kept), POLICIES, value)
+
+
+class TopicOffload(TopicPolicy):
+    """Those of a topic, over those of its namespace."""
+
+    __slots__ = ()
+
+    def in_force(self, call: Call, kept: Json, namespace: Json) -> Any:
+        found = {**(namespace.get(POLICIES) or {}), **(kept.get(POLICIES) or {})}
+        return shown_policies(found) if found else None
+
+
+def older_parts(kept: Json) -> dict[str, Any]:
+    return {part: kept[name] for name, part in PARTS.items() if kept.get(name) not in (None, -1)}
+
+
+def without_older(kept: Json) -> dict[str, Any]:
+    return {name: value for name, value in kept.items() if name not in PARTS}
+
+
+# by their older names
+PARTS = {
+    "offload_threshold": "managedLedgerOffloadThresholdInBytes",
+    "offload_threshold_in_seconds": "managedLedgerOffloadThresholdInSeconds",
+    "offload_deletion_lag_ms": "managedLedgerOffloadDeletionLagInMillis",
+}
+GET_PUT = ("GET", "PUT")
+NO_NODE = unexpected_body("org.apache.pulsar.metadata.api.MetadataStoreException$NotFoundException: ").reason
+
+NAMESPACE_OFFLOAD = (
+    OffloadPart(
+        "offload_threshold",
+        "offloadThreshold",
+        OFFLOAD,
+        "Bytes from which old ledgers would be offloaded",
+        LONG,
+        unset=json_reply(-1),
+        methods=GET_PUT,
+    ),
+    OffloadPart(
+        "offload_threshold_in_seconds",
+        "offloadThresholdInSeconds",
+        OFFLOAD,
+        "Age from which they would be",
+        LONG,
+        unset=json_reply(-1),
+        methods=GET_PUT,
+        answer=nothing(),
+    ),
+    OffloadPart(
+        "offload_deletion_lag_ms",
+        "offloadDeletionLagMs",
+        OFFLOAD,
+        "How long an offloaded ledger would be kept here too",
+        LONG,
+        methods=("GET", "PUT", "DELETE"),
+    ),
+    WholePolicies(
+        POLICIES,
+        "offloadPolicies",
+        OFFLOAD,
+        WHAT,
+        OFFLOAD_POLICIES,
+        check_offload,
+        methods=("GET", "POST"),
+        missing=(500, NO_NODE),
+    ),
+    WholePolicies(
+        POLICIES,
+        "removeOffloadPolicies",
+        OFFLOAD,
+        "Forget them",
+        OFFLOAD_POLICIES,
+        methods=("DELETE",),
+        missing=(409, "Concurrent modification"),
+    ),
+)
+TOPIC_OFFLOAD = (
+    TopicOffload(
+        POLICIES, "offloadPolicies", OFFLOAD, WHAT, OFFLOAD_POLICIES, check_offload, default=lambda config: None
+    ),
+)

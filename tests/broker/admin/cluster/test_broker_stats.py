@@ -1,0 +1,85 @@
+"""/admin/v2/broker-stats."""
+
+from __future__ import annotations
+
+from unittest.mock import patch
+
+from tests.broker.admin.rest import ADMIN, NON_PERSISTENT, TOPICS, Rest
+from tests.broker.admin.steps import Step, play
+from tests.broker.wire import Bed, Wire, plain
+
+STATS = f"{ADMIN}/broker-stats"
+NAME = "persistent://public/default/t"
+
+
+async def test_metrics(rest: Rest, wire: Wire) -> None:
+    await rest.done("PUT", f"{TOPICS}/t")
+    cache, health, connections = await rest.get(f"{STATS}/metrics")
+    assert cache["dimensions"] == {}
+    assert cache["metrics"]["brk_ml_count"] == 1
+    assert len(cache["metrics"]) == 16
+    assert health == {
+        "metrics": {"brk_health": 1},
+        "dimensions": {"broker": "localhost", "cluster": "standalone", "metric": "broker_health"},
+    }
+    assert connections["metrics"] == {"brk_active_connections": 1}
+
+
+async def test_topics_after_a_minute(rest: Rest, bed: Bed) -> None:
+    await rest.done("PUT", f"{TOPICS}/t")
+    await rest.done("PUT", f"{NON_PERSISTENT}/t")
+    assert await rest.get(f"{STATS}/topics") == {}
+    with patch.object(bed.broker, "started_ms", bed.broker.started_ms - 60_000):
+        found = await rest.get(f"{STATS}/topics")
+    assert list(found) == ["public/default"]
+    topics = [topic for bundle in found["public/default"].values() for kind in bundle.items() for topic in kind[1]]
+    assert sorted(topics) == [f"non-{NAME}", NAME]
+    kinds = {kind for bundle in found["public/default"].values() for kind in bundle}
+    assert kinds == {"persistent", "non-persistent"}
+    (stats,) = (bundle["persistent"][NAME] for bundle in found["public/default"].values() if "persistent" in bundle)
+    assert (stats["publishers"], stats["replication"], stats["subscriptions"]) == ([], {}, {})
+    assert len(stats) == 17
+
+
+async def test_clients_of_topics(rest: Rest, bed: Bed, wire: Wire) -> None:
+    await rest.done("PUT", f"{TOPICS}/t")
+    await wire.subscribe()
+    await wire.producer()
+    await wire.publish(plain(b"x"))
+    with patch.object(bed.broker, "started_ms", bed.broker.started_ms - 60_000):
+        found = await rest.get(f"{STATS}/topics")
+    (kinds,) = found["public/default"].values()
+    stats, whole = kinds["persistent"][NAME], await rest.get(f"{TOPICS}/t/stats")
+    (publisher,) = stats["publishers"]
+    assert publisher.items() <= whole["publishers"][0].items()
+    assert len(publisher) == 9
+    (subscription,) = stats["subscriptions"].values()
+    assert (subscription["msgBacklog"], subscription["numberOfEntriesSinceFirstNotAckedMessage"]) == (1, 1)
+    assert len(subscription) == 14
+    assert len(subscription["consumers"][0]) == 11
+    assert (stats["producerCount"], stats["msgInCount"]) == (1, 1)
+
+
+async def test_what_bookies_are_asked_for(rest: Rest) -> None:
+    assert await rest.get(f"{STATS}/bookieops") == {}
+    await rest.done("PUT", f"{TOPICS}/t")
+    await rest.done("PUT", f"{NON_PERSISTENT}/t")
+    found = await rest.get(f"{STATS}/bookieops")
+    assert list(found["public/default"]) == [NAME]
+    assert set(found["public/default"][NAME].values()) == {0}
+    assert len(found["public/default"][NAME]) == 8
+
+
+async def test_what_there_is_nothing_of(rest: Rest) -> None:
+    noop = "org.apache.pulsar.broker.loadbalance.NoopLoadManager does not support this operation"
+    await play(
+        rest,
+        Step(f"GET {STATS}/mbeans", 200, []),
+        Step(f"GET {STATS}/load-report", 204),
+        Step(f"GET {STATS}/broker-resource-availability/public/default", 409, {"reason": noop}),
+        Step(f"GET {STATS}/allocator-stats/nope", 406, {"reason": "Invalid allocator name : nope"}),
+    )
+    for allocator in ("default", "ml-cache"):
+        arenas = await rest.get(f"{STATS}/allocator-stats/{allocator}")
+        assert (arenas["directArenas"], arenas["heapArenas"], arenas["numDirectArenas"]) == ([], [], 0)
+    assert (await rest.call("GET", f"{STATS}/nosuch")).status == 404

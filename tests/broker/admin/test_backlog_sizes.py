@@ -1,0 +1,255 @@
+"""How much subscriptions have before them, over REST."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pulsarium.broker.config import PIP, PULSAR_4_2, Config, Profile
+from pulsarium.broker.model.ledger.position import Position
+from tests.broker.admin.rest import ADMIN, NON_PERSISTENT, TOPICS, Rest, rest_of
+from tests.broker.held import HeldStorage
+from tests.broker.wire import Bed, Earliest, Shared, Wire, batch_of, plain, serving
+
+T = f"{TOPICS}/t"
+ANALYZE = f"{T}/subscription/s/analyzeBacklog"
+PROFILES = pytest.mark.parametrize("profile", [PIP, PULSAR_4_2], ids=lambda profile: profile.name)
+SIZE = len(plain(b"x"))
+
+
+async def published(wire: Wire, *entries: bytes) -> list[Position]:
+    await wire.producer()
+    return await wire.publish(*entries or [plain(b"x")] * 4)
+
+
+def at(ledger: Any, entry: Any) -> dict[str, Any]:
+    return {"ledgerId": ledger, "entryId": entry, "partitionIndex": -1}
+
+
+# size
+
+
+async def size(rest: Rest, body: Any) -> int:
+    answer = await rest.call("PUT", f"{T}/backlogSize", body)
+    assert answer.status == 200, answer
+    found: int = answer.json
+    return found
+
+
+async def test_bytes_behind_a_message(rest: Rest, wire: Wire) -> None:
+    ((ledger, _), *_) = await published(wire)
+    for entry, left in ((-1, 4), (0, 3), (2, 1), (3, 0), (99, 0), (-5, 4)):
+        assert await size(rest, at(ledger, entry)) == left * SIZE
+    assert await size(rest, at(-1, -1)) == await size(rest, at(-2, 5)) == 4 * SIZE
+    assert await size(rest, at(ledger + 1000, 0)) == 0
+    assert await size(rest, {**at(str(ledger), "1"), "batchIndex": 1, "other": [1]}) == 2 * SIZE
+    assert await size(rest, at(ledger + 0.5, None)) == 3 * SIZE
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        ([], "Cannot deserialize value of type `org.apache.pulsar.client.impl.MessageIdImpl` from Array value"),
+        ("x", "Cannot construct instance of `org.apache.pulsar.client.impl.MessageIdImpl` (although at least one"),
+        ({"ledgerId": "a"}, 'Cannot deserialize value of type `long` from String "a": not a valid `long` value'),
+        (
+            {"ledgerId": True},
+            "Cannot deserialize value of type `long` from Boolean value (token `JsonToken.VALUE_TRUE`",
+        ),
+        ({"ledgerId": 2**63}, "Cannot deserialize value of type `long` from"),
+        ({"ledgerId": 1e300}, "Cannot deserialize value of type `long` from"),
+    ],
+)
+async def test_what_is_no_message_id(rest: Rest, wire: Wire, body: Any, text: str) -> None:
+    await published(wire)
+    answer = await rest.call("PUT", f"{T}/backlogSize", body)
+    assert (answer.status, answer.headers["content-type"]) == (400, "text/plain")
+    assert answer.body.decode().startswith(text)
+
+
+@PROFILES
+async def test_no_message_id(bed: Bed, profile: Profile) -> None:
+    async with serving(profile=profile) as made:
+        rest, wire = rest_of(made), await made.connect()
+        await published(wire)
+        answers = [await rest.refused("PUT", f"{T}/backlogSize"), await rest.refused("PUT", f"{T}/backlogSize", None)]
+        for status, text in answers:
+            if profile is PIP:
+                assert (status, text) == (400, "A message id is needed")
+            else:
+                assert (status, '"messageId" is null' in text) == (500, True)
+
+
+@PROFILES
+async def test_topics_without_a_size(bed: Bed, profile: Profile) -> None:
+    async with serving(profile=profile) as made:
+        rest, wire = rest_of(made), await made.connect()
+        await wire.producer("non-persistent://public/default/t")
+        for domain in (TOPICS, NON_PERSISTENT):
+            await rest.done("PUT", f"{domain}/parts/partitions", 2)
+            refusal = await rest.refused("PUT", f"{domain}/parts/backlogSize", at(0, 0))
+            assert refusal == (405, "calculate backlog size is not allowed for partitioned-topic")
+            name = f"{domain.split('/')[3]}://public/default/absent"
+            refusal = await rest.refused("PUT", f"{domain}/absent/backlogSize", at(0, 0))
+            assert refusal == (404, f"Topic {name} not found")
+        status, text = await rest.refused("PUT", f"{NON_PERSISTENT}/t/backlogSize", at(0, 0))
+        if profile is PIP:
+            assert (status, text) == (405, "Not allowed on a non-persistent topic")
+        else:
+            assert (status, "cannot be cast" in text) == (500, True)
+
+
+# the estimate
+
+
+async def test_the_estimate_of_a_topic(rest: Rest, wire: Wire) -> None:
+    positions = await published(wire)
+    await wire.subscribe(name="all", type=Shared, initialPosition=Earliest)
+    await wire.subscribe(name="some", type=Shared, initialPosition=Earliest, consumer_id=1)
+    await wire.ack(positions[0], consumer_id=1)
+    found = await rest.get(f"{T}/backlog")
+    assert list(found) == [
+        *("topicName", "brokerName", "storageSize", "totalMessages", "messageBacklog"),
+        *("dataLedgerDetails", "cursorDetails", "statGeneratedAt"),
+    ]
+    some = found["cursorDetails"].pop("some")
+    assert found | {"statGeneratedAt": 0} == {
+        "topicName": "public/default/persistent/t",
+        "brokerName": "localhost",
+        "storageSize": 4 * SIZE,
+        "totalMessages": 4,
+        "messageBacklog": 7,
+        "dataLedgerDetails": [],
+        "cursorDetails": {"all": {"cursorBacklog": 4, "cursorLedgerId": -1}},
+        "statGeneratedAt": 0,
+    }
+    assert (some["cursorBacklog"], some["cursorLedgerId"] >= 0) == (3, True)
+
+
+@pytest.mark.parametrize(
+    "topic", [f"{TOPICS}/absent", f"{TOPICS}/parts", f"{NON_PERSISTENT}/t", f"{NON_PERSISTENT}/no"]
+)
+async def test_the_estimate_of_what_has_none(rest: Rest, wire: Wire, topic: str) -> None:
+    await wire.producer("non-persistent://public/default/t")
+    await rest.done("PUT", f"{TOPICS}/parts/partitions", 2)
+    found = await rest.get(f"{topic}/backlog")
+    assert (found["storageSize"], found["totalMessages"], found["messageBacklog"]) == (0, 0, 0)
+    assert (found["cursorDetails"], found["topicName"].rsplit("/", 1)[1]) == ({}, topic.rsplit("/", 1)[1])
+
+
+async def test_the_estimate_wants_a_namespace(rest: Rest) -> None:
+    refusal = await rest.refused("GET", f"{ADMIN}/persistent/public/absent/t/backlog")
+    assert refusal == (404, "Namespace not found")
+
+
+# analysis
+
+
+async def analyzed(rest: Rest, body: Any = None, url: str = ANALYZE) -> Any:
+    answer = await rest.call("POST", url, body) if body is not None else await rest.call("POST", url)
+    assert answer.status == 200, answer
+    return answer.json
+
+
+async def test_each_entry_is_looked_at(rest: Rest, wire: Wire) -> None:
+    marker = plain(b"", marker_type=21)
+    entries = (plain(b"a"), batch_of(*[b"b"] * 3), marker, plain(b"c"), batch_of(*[b"d"] * 2))
+    positions = await published(wire, *entries)
+    await wire.subscribe(name="s", type=Shared, initialPosition=Earliest)
+    await wire.ack(positions[3])
+    ledger = positions[0].ledger_id
+    assert await analyzed(rest) == {
+        "entries": 3,
+        "messages": 6,
+        "markerMessages": 1,
+        "filterRejectedEntries": 0,
+        "filterAcceptedEntries": 3,
+        "filterRescheduledEntries": 0,
+        "filterRejectedMessages": 0,
+        "filterAcceptedMessages": 6,
+        "filterRescheduledMessages": 0,
+        "aborted": False,
+        "firstMessageId": f"{ledger}:0",
+        "lastMessageId": f"{ledger}:4",
+    }
+
+
+async def test_from_a_position_on(rest: Rest, wire: Wire) -> None:
+    positions = await published(wire)
+    ledger = positions[0].ledger_id
+    await wire.subscribe(name="s", type=Shared, initialPosition=Earliest)
+    await wire.ack(positions[0])
+    await wire.ack(positions[2])
+    for body, count in (
+        (None, 2),
+        (at(ledger, 2), 1),
+        (at(ledger, 3), 1),
+        (at(ledger, 4), 0),
+        (at(ledger + 1000, 0), 0),
+        (at(ledger, 0), 3),  # acknowledged, but not deleted: Pulsar counts it then
+        ("earliest", 3),
+        ("latest", 0),
+    ):
+        found = await analyzed(rest, body)
+        assert (found["entries"], "firstMessageId" in found) == (count, count > 0), body
+    for wrong in ([1], "wrong"):
+        assert (await rest.call("POST", ANALYZE, wrong)).status == 400
+
+
+async def test_over_ledgers_and_from_disk(bed: Bed) -> None:
+    async with serving(Config(managedLedgerCacheSizeMB=0), storage=HeldStorage()) as made:
+        rest, wire = rest_of(made), await made.connect()
+        await rest.done("PUT", f"{T}/subscription/s")
+        for _ in range(3):
+            await published(wire, *[plain(b"x")] * 150)
+            await rest.done("PUT", f"{T}/unload")
+            await wire.next()
+        made.broker.cluster.cache.trim()
+        assert (await analyzed(rest))["messages"] == 450
+
+
+@pytest.mark.parametrize(("limit", "aborted"), [(3, True), (4, False), (5, False)])
+async def test_not_more_than_so_many(bed: Bed, limit: int, aborted: bool) -> None:
+    async with serving(Config(subscriptionBacklogScanMaxEntries=limit)) as made:
+        rest, wire = rest_of(made), await made.connect()
+        await published(wire)
+        await wire.subscribe(name="s", initialPosition=Earliest)
+        found = await analyzed(rest)
+        assert (found["entries"], found["aborted"]) == (min(limit, 4), aborted)
+
+
+async def test_not_longer_than_that(bed: Bed) -> None:
+    store = HeldStorage()
+    config = Config(managedLedgerCacheSizeMB=0, subscriptionBacklogScanMaxTimeMs=500)
+    async with serving(config, storage=store) as made:
+        rest, wire = rest_of(made), await made.connect()
+        await published(wire)
+        await wire.subscribe(name="s", initialPosition=Earliest)
+        made.broker.cluster.cache.trim()
+        store.holding_reads = True
+        found = await analyzed(rest)
+        assert (found["entries"], found["aborted"]) == (0, True)
+
+
+@PROFILES
+async def test_what_cannot_be_analyzed(bed: Bed, profile: Profile) -> None:
+    async with serving(profile=profile) as made:
+        rest, wire = rest_of(made), await made.connect()
+        await wire.producer()
+        await wire.subscribe("non-persistent://public/default/t", "s")
+        text = "Subscription s not found for topic persistent://public/default/t"
+        assert await rest.refused("POST", ANALYZE) == (404, text)
+        rest_of_path = "subscription/s/analyzeBacklog"
+        for domain in (TOPICS, NON_PERSISTENT):
+            await rest.done("PUT", f"{domain}/parts/partitions", 2)
+            status, text = await rest.refused("POST", f"{domain}/parts/{rest_of_path}")
+            assert (status, text.partition(",")[0]) == (405, "Analyze backlog on a partitioned topic is not allowed")
+            name = f"{domain.split('/')[3]}://public/default/absent"
+            refusal = await rest.refused("POST", f"{domain}/absent/{rest_of_path}")
+            assert refusal == (404, f"Topic {name} not found")
+        status, text = await rest.refused("POST", f"{NON_PERSISTENT}/t/{rest_of_path}")
+        if profile is PIP:
+            assert (status, text) == (405, "Analyze backlog on a non-persistent topic is not allowed")
+        else:
+            assert (status, "Unsupported operation analyzeBacklog" in text) == (500, True)

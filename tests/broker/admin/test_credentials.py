@@ -1,0 +1,136 @@
+"""Who calls: asked of every path that is Pulsar's own."""
+
+from __future__ import annotations
+
+import base64
+import logging
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from pulsarium.broker.config import Config
+from tests.broker.admin.rest import ADMIN, NAMESPACES, TENANTS, TOPICS, Rest, rest_of
+from tests.broker.auth.secured import BASIC, PASSWORDS, TLS, TOKEN, base64_of, bearer, by_token, token
+from tests.broker.wire import Type, serving
+
+OTHER = b"another key that is long enough for it"
+
+
+def all_three(**keys: Any) -> Config:
+    users = f"data:;base64,{base64_of(PASSWORDS.encode())}"
+    return by_token(authenticationProviders=(BASIC, TLS, TOKEN), basicAuthConf=users, **keys)
+
+
+@pytest.fixture
+async def rest() -> AsyncIterator[Rest]:
+    async with serving(all_three()) as bed:
+        yield rest_of(bed)
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {},
+        {"authorization": "Bearer junk"},
+        {"authorization": "Bearer "},
+        bearer("admin", key=OTHER),
+        bearer("admin", exp=1000),
+        {"authorization": "Basic eDp5"},
+        {"authorization": "Digest x"},
+        {"authorization": f"Basic {base64.b64encode(b'admin:wrong').decode()}"},
+    ],
+    ids=["none", "junk", "blank", "other key", "expired", "nobody", "other scheme", "wrong password"],
+)
+@pytest.mark.parametrize("url", [TENANTS, f"{TOPICS}/t/stats", f"{ADMIN}/nothing", "/lookup/v2/topic/x", "/topics/x"])
+async def test_what_proves_nothing(url: str, headers: dict[str, str], rest: Rest) -> None:
+    answer = await rest.call("GET", url, **headers)
+    assert answer.status == 401
+    assert answer.json["message"] == "Authentication required"
+    assert (answer.json["url"], answer.json["status"]) == (url, "401")
+    assert "www-authenticate" not in answer.headers
+    assert (await rest.call("PUT", url, **headers)).status == 401
+
+
+async def test_what_proves_a_role(rest: Rest) -> None:
+    assert (await rest.call("GET", TENANTS, **bearer("admin"))).status == 200
+    assert (await rest.call("GET", f"{TENANTS}?token={token('admin')}")).status == 200
+    basic = base64.b64encode(b"admin:123456").decode()
+    assert (await rest.call("GET", TENANTS, authorization=f"Basic {basic}")).status == 200
+    named = await rest.call("GET", TENANTS, **bearer("admin"), x_pulsar_auth_method_name="basic")
+    assert (named.status, named.json["message"]) == (401, 'Authentication token has to be started with "Basic "')
+
+
+@pytest.mark.parametrize("url", ["/", "/status.html", "/metrics/"])
+async def test_what_is_open(url: str, rest: Rest) -> None:
+    assert (await rest.call("GET", url)).status == 200
+
+
+async def test_what_any_role_may_see_and_nobody_else(rest: Rest) -> None:
+    for url in (f"{ADMIN}/brokers/ready", f"{ADMIN}/brokers/version", f"{ADMIN}/clusters"):
+        assert (await rest.call("GET", url)).status == 401
+        assert (await rest.call("GET", url, **bearer("user"))).status == 200
+
+
+async def test_metrics_may_be_asked_for_too() -> None:
+    async with serving(by_token(authenticateMetricsEndpoint=True)) as bed:
+        rest = rest_of(bed)
+        assert (await rest.call("GET", "/metrics/")).status == 401
+        assert (await rest.call("GET", "/metrics/", **bearer("user"))).status == 200
+
+
+async def test_who_proves_nothing_may_be_anonymous() -> None:
+    async with serving(by_token(anonymousUserRole="anonymous")) as bed:
+        rest = rest_of(bed)
+        answer = await rest.call("GET", TENANTS, authorization="Bearer junk")
+        assert "clientAppId [anonymous]" in answer.reason
+
+
+async def test_the_certificate_of_a_connection_is_a_role(rest: Rest) -> None:
+    shown = {"subject": ((("commonName", "admin"),),)}
+    rest.extra = {"pulsarium.certificate": shown}
+    assert (await rest.call("GET", TENANTS)).status == 200
+
+
+async def test_nothing_is_asked_unless_it_is_on() -> None:
+    async with serving(Config()) as bed:
+        rest = rest_of(bed)
+        assert (await rest.call("GET", TENANTS, authorization="Bearer junk")).status == 200
+
+
+async def test_authentication_without_authorization() -> None:
+    async with serving(by_token(authorizationEnabled=False)) as bed:
+        rest = rest_of(bed)
+        assert (await rest.call("GET", TENANTS)).status == 401
+        assert (await rest.call("GET", TENANTS, **bearer("whoever"))).status == 200
+
+
+async def test_no_secret_is_in_the_log_nor_in_an_answer(caplog: pytest.LogCaptureFixture) -> None:
+    config = all_three()
+    right, wrong = token("admin"), token("admin", key=OTHER)
+    basic = base64.b64encode(b"admin:hush").decode()
+    kept = [str(config.tokenSecretKey), str(config.basicAuthConf), PASSWORDS[20:40]]
+    secrets = [right, wrong, basic, "hush", *kept]
+    with caplog.at_level(logging.DEBUG):
+        async with serving(config) as bed:
+            rest = rest_of(bed)
+            answers = [
+                await rest.call("GET", url, **headers)
+                for url in (TENANTS, f"{TENANTS}?token={wrong}", f"{ADMIN}/brokers/configuration/runtime", NAMESPACES)
+                for headers in (
+                    {"authorization": f"Bearer {right}"},
+                    {"authorization": f"Bearer {wrong}"},
+                    {"authorization": f"Basic {basic}"},
+                    {"authorization": f"Basic {basic}", "x_pulsar_auth_method_name": "basic"},
+                )
+            ]
+            for data in (right.encode(), wrong.encode(), b"admin:hush"):
+                wire = bed.dial()
+                method = "basic" if b":" in data else "token"
+                fields: dict[str, Any] = {"auth_method_name": method, "auth_data": data}
+                await wire.send(Type.CONNECT, client_version="x", protocol_version=21, **fields)
+                await wire.next()
+                await wire.aclose()
+    said = caplog.text + repr(config) + "".join(answer.body.decode() for answer in answers)
+    assert "not authenticated" in said
+    assert [secret for secret in secrets if secret in said] == []

@@ -1,0 +1,106 @@
+"""A topic's own broker answers; others say which one that is."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from pulsarium.broker.config import Config
+from pulsarium.broker.model.namespace.ownership import Ownership
+from pulsarium.proto.topic_name import TopicName
+from tests.broker.admin.rest import ADMIN, TOPICS, Rest, rest_of
+from tests.broker.wire import TOPIC, Bed, serving
+
+LOOKUP = "/lookup/v2/topic/persistent/public/default/t"
+T = f"{TOPICS}/t"
+NAME = TopicName.parse(TOPIC)
+
+
+@pytest.fixture
+async def bed() -> AsyncIterator[Bed]:
+    async with serving(brokers=2) as made:
+        yield made
+
+
+@pytest.fixture
+def first(bed: Bed) -> Rest:
+    return rest_of(bed)
+
+
+@pytest.fixture
+def second(bed: Bed) -> Rest:
+    return rest_of(bed, 1)
+
+
+def give(bed: Bed, broker: int, topic: TopicName = NAME) -> None:
+    """The bundle of a topic is a broker's."""
+    ownership: Ownership = bed.broker.cluster.ownership  # type: ignore[type-arg]
+    bundle = ownership.bundle_of(topic)
+    assert bundle is not None
+    ownership.assign("public/default", bundle, bed.brokers[broker])
+
+
+async def test_another_broker_is_named(bed: Bed, first: Rest, second: Rest) -> None:
+    give(bed, 1)
+    answer = await first.call("PUT", T)
+    assert (answer.status, answer.body) == (307, b"")
+    assert answer.headers["location"] == f"http://broker.example:8081{T}?authoritative=true"  # the leader says so
+    await second.done("PUT", T)
+    give(bed, 0)
+    answer = await second.call("GET", f"{T}/stats?getPreciseBacklog=true&authoritative=true")
+    location = f"http://broker.example:8080{T}/stats?getPreciseBacklog=true&authoritative=false"
+    assert (answer.status, answer.headers["location"]) == (307, location)
+    assert (await first.get(f"{T}/stats"))["msgInCounter"] == 0
+
+
+async def test_nobody_s_topic_is_the_leader_s_to_give(bed: Bed, second: Rest) -> None:
+    answer = await second.call("PUT", T)
+    assert answer.headers["location"] == f"http://broker.example:8080{T}?authoritative=false"
+    assert bed.broker.cluster.ownership.owner(TopicName.parse(TOPIC)) is None
+    await second.done("PUT", f"{T}?authoritative=true")
+    assert bed.broker.cluster.ownership.owner(TopicName.parse(TOPIC)) is bed.brokers[1]
+
+
+async def test_any_broker_answers_for_partitions_wherever_they_are(first: Rest, second: Rest) -> None:
+    await second.done("PUT", f"{TOPICS}/p/partitions", 8)
+    for rest in (first, second):
+        assert (await rest.get(f"{TOPICS}/p/partitioned-stats"))["metadata"]["partitions"] == 8
+        assert len(await rest.get(TOPICS)) == 8
+
+
+async def test_what_all_brokers_know_any_one_tells(bed: Bed, first: Rest) -> None:
+    give(bed, 1)
+    assert (await first.call("GET", f"{T}/partitions")).status == 404
+
+
+async def test_lookup(bed: Bed, first: Rest, second: Rest) -> None:
+    answer = await second.call("GET", LOOKUP)
+    assert (answer.status, answer.headers["location"]) == (
+        307,
+        f"http://broker.example:8080{LOOKUP}?authoritative=false",
+    )
+    give(bed, 1)
+    urls = await first.get(LOOKUP)
+    assert (urls["brokerUrl"], urls["httpUrl"]) == ("pulsar://broker.example:6651", "http://broker.example:8081")
+
+
+async def test_an_advertised_address_is_where_others_are() -> None:
+    async with serving(Config(advertisedAddress="b.example"), brokers=2) as bed:
+        rest = rest_of(bed)
+        give(bed, 1)
+        answer = await rest.call("GET", f"{T}/stats")
+        assert answer.headers["location"] == f"http://b.example:8081{T}/stats?authoritative=true"
+
+
+async def test_a_wrong_host_is_not_repeated(bed: Bed, first: Rest) -> None:
+    give(bed, 1)
+    answer = await first.call("GET", f"{T}/stats", host="evil.example/x")
+    assert answer.headers["location"].startswith("http://localhost:8081/")
+
+
+async def test_which_brokers_there_are(bed: Bed, first: Rest, second: Rest) -> None:
+    assert await first.get(f"{ADMIN}/brokers") == ["localhost:8080", "localhost:8081"]
+    bed.broker.stop()
+    assert await second.get(f"{ADMIN}/brokers") == ["localhost:8081"]
+    assert (await second.get(f"{ADMIN}/brokers/leaderBroker"))["brokerId"] == "localhost:8081"

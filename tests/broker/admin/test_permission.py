@@ -1,0 +1,250 @@
+"""What roles may do over REST, and the words of refusal (rest-samples/auth)."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from pulsarium.broker.admin.routes import all_routes
+from pulsarium.broker.auth.needs import ANYBODY, SUPERUSER
+from tests.broker.admin.rest import ADMIN, NAMESPACES, TENANTS, Rest, rest_of
+from tests.broker.auth.secured import bearer, by_token
+from tests.broker.wire import Bed, serving
+
+TOPIC = f"{ADMIN}/persistent/ta/ns/t"
+NAMESPACE = f"{NAMESPACES}/ta/ns"
+POLICY = "Unauthorized to validateNamespacePolicyOperation for operation"
+TOPIC_POLICY = "Unauthorized to validateTopicPolicyOperation for operation"
+BOTH = "originalPrincipal [null] and clientAppId [user] about operation"
+
+
+@pytest.fixture
+async def bed() -> AsyncIterator[Bed]:
+    async with serving(by_token()) as bed:
+        await prepare(rest_of(bed))
+        yield bed
+
+
+@pytest.fixture
+async def rest(bed: Bed) -> Rest:
+    return rest_of(bed)
+
+
+async def prepare(rest: Rest) -> None:
+    """A tenant with an admin, a namespace, and a topic with a subscription."""
+    admin = bearer("admin")
+    for method, url, value in (
+        ("PUT", f"{TENANTS}/ta", {"adminRoles": ["tadmin"], "allowedClusters": ["standalone"]}),
+        ("PUT", NAMESPACE, {}),
+        ("PUT", TOPIC, None),
+        ("PUT", f"{TOPIC}/subscription/s", "earliest"),
+    ):
+        answer = await rest.call(method, url, value, **admin)
+        assert answer.status == 204, answer
+
+
+async def grant(rest: Rest, role: str, *actions: str) -> None:
+    answer = await rest.call("POST", f"{NAMESPACE}/permissions/{role}", list(actions), **bearer("admin"))
+    assert answer.status == 204, answer
+
+
+REFUSED: list[tuple[str, str, Any, int, str]] = [
+    ("GET", TENANTS, None, 401, f"Unauthorized to validateBothTenantOperationAndSuperUser for {BOTH} [LIST_TENANTS] "),
+    (
+        "PUT",
+        f"{TENANTS}/x",
+        {},
+        401,
+        f"Unauthorized to validateBothTenantOperationAndSuperUser for {BOTH} [CREATE_TENANT] ",
+    ),
+    (
+        "GET",
+        f"{NAMESPACES}/ta",
+        None,
+        401,
+        f"Unauthorized to validateTenantOperation for {BOTH} [LIST_NAMESPACES] on tenant [ta]",
+    ),
+    (
+        "PUT",
+        f"{NAMESPACES}/ta/x",
+        None,
+        401,
+        f"Unauthorized to validateTenantOperation for {BOTH} [CREATE_NAMESPACE] on tenant [ta]",
+    ),
+    ("GET", NAMESPACE, None, 403, f"{POLICY} [READ] on namespace [ta/ns] on policy [ALL]"),
+    (
+        "GET",
+        f"{NAMESPACE}/topics",
+        None,
+        403,
+        "Unauthorized to validateNamespaceOperation for operation [GET_TOPICS] on namespace [ta/ns]",
+    ),
+    (
+        "POST",
+        f"{NAMESPACE}/retention",
+        {"retentionTimeInMinutes": 1, "retentionSizeInMB": 1},
+        403,
+        f"{POLICY} [WRITE] on namespace [ta/ns] on policy [RETENTION]",
+    ),
+    (
+        "PUT",
+        f"{TOPIC}-2",
+        None,
+        403,
+        "Unauthorized to validateNamespaceOperation for operation [CREATE_TOPIC] on namespace [ta/ns]",
+    ),
+    (
+        "GET",
+        f"{TOPIC}/stats",
+        None,
+        401,
+        "Unauthorized to validateTopicOperation for operation [GET_STATS] on topic [persistent://ta/ns/t]",
+    ),
+    (
+        "GET",
+        f"{TOPIC}-2/stats",
+        None,
+        401,
+        "Unauthorized to validateTopicOperation for operation [GET_STATS] on topic [persistent://ta/ns/t-2]",
+    ),
+    (
+        "GET",
+        f"{TOPIC}/retention",
+        None,
+        403,
+        f"{TOPIC_POLICY} [READ] on topic [persistent://ta/ns/t] on policy [RETENTION]",
+    ),
+    ("DELETE", f"{TOPIC}/truncate", None, 401, "Don't have permission to administrate resources on this tenant"),
+    (
+        "GET",
+        "/lookup/v2/topic/persistent/ta/ns/t",
+        None,
+        401,
+        "Unauthorized to validateTopicOperation for operation [LOOKUP] on topic [persistent://ta/ns/t]",
+    ),
+    (
+        "GET",
+        f"{ADMIN}/clusters/c",
+        None,
+        401,
+        f"Unauthorized to validateBothSuperuserAndClusterOperation for {BOTH} [GET_CLUSTER] on cluster [c]",
+    ),
+    (
+        "GET",
+        f"{ADMIN}/brokers/health",
+        None,
+        401,
+        f"Unauthorized to validateBothSuperuserAndBrokerOperation for {BOTH} [HEALTH_CHECK] on broker [localhost:8080]",
+    ),
+    ("PUT", f"{NAMESPACE}/unload", None, 401, "This operation requires super-user access"),
+    ("GET", f"{ADMIN}/persistent/nope/ns/t/stats", None, 404, "Tenant does not exist"),
+]
+
+
+@pytest.mark.parametrize(("method", "url", "value", "status", "text"), REFUSED, ids=lambda each: str(each)[:60])
+async def test_the_words_of_refusal(method: str, url: str, value: Any, status: int, text: str, rest: Rest) -> None:
+    body = {} if value is None else {"value": value}
+    answer = await rest.call(method, url, **body, **bearer("user"))
+    assert (answer.status, answer.reason) == (status, text)
+
+
+async def test_admins_of_the_tenant_may(rest: Rest) -> None:
+    tadmin = bearer("tadmin")
+    for method, url, status in (
+        ("GET", f"{TENANTS}/ta", 200),
+        ("GET", NAMESPACE, 200),
+        ("GET", f"{TOPIC}/stats", 200),
+        ("GET", f"{TOPIC}-2/stats", 404),
+        ("POST", f"{TOPIC}/terminate", 200),
+        ("DELETE", f"{TOPIC}/truncate", 204),
+        ("GET", f"{TENANTS}/public", 401),
+        ("GET", TENANTS, 401),
+        ("GET", f"{ADMIN}/brokers", 401),
+    ):
+        assert (await rest.call(method, url, **tadmin)).status == status, url
+
+
+async def test_grants_hold_at_once(rest: Rest) -> None:
+    skip = f"{TOPIC}/subscription/s/skip_all"
+    assert (await rest.call("POST", skip, **bearer("user"))).status == 401
+    await grant(rest, "user", "consume")
+    assert (await rest.call("POST", skip, **bearer("user"))).status == 204
+    assert (await rest.call("DELETE", TOPIC, **bearer("user"))).status == 403
+    await grant(rest, "user")
+    assert (await rest.call("POST", skip, **bearer("user"))).status == 401
+
+
+async def test_roles_of_a_subscription(rest: Rest) -> None:
+    await grant(rest, "user", "consume")
+    url = f"{NAMESPACE}/permissions/subscription/s"
+    assert (await rest.call("POST", url, ["other"], **bearer("admin"))).status == 204
+    assert (await rest.call("POST", f"{TOPIC}/subscription/s/skip_all", **bearer("user"))).status == 401
+    assert (await rest.call("GET", f"{TOPIC}/subscriptions", **bearer("user"))).status == 200
+
+
+async def test_names_of_subscriptions_that_begin_with_the_role(rest: Rest) -> None:
+    await grant(rest, "user", "consume")
+    mode = await rest.call("POST", f"{NAMESPACE}/subscriptionAuthMode", "Prefix", **bearer("admin"))
+    assert mode.status == 204
+    answer = await rest.call("PUT", f"{TOPIC}/subscription/mine", "latest", **bearer("user"))
+    assert answer.status == 401
+    assert "prefixed by the authentication role, like user-xxxx" in answer.reason
+    assert (await rest.call("PUT", f"{TOPIC}/subscription/user-1", "latest", **bearer("user"))).status == 204
+
+
+@pytest.mark.parametrize(
+    ("role", "original", "url", "reason"),
+    [
+        ("proxy", None, f"{NAMESPACE}/unload", "Invalid combination of Original principal"),
+        ("proxy", "user", f"{NAMESPACE}/unload", "Proxy not authorized for super-user operation (proxy:proxy)"),
+        ("user", "admin", f"{NAMESPACE}/unload", "Invalid combination of Original principal"),
+        ("user", "user", f"{NAMESPACE}/unload", "This operation requires super-user access"),
+    ],
+)
+async def test_whom_a_proxy_speaks_for(role: str, original: str | None, url: str, reason: str, rest: Rest) -> None:
+    headers = bearer(role) if original is None else {**bearer(role), "x_original_principal": original}
+    answer = await rest.call("PUT", url, **headers)
+    assert answer.status == 401
+    assert answer.reason.startswith(reason)
+
+
+async def test_a_proxy_that_is_a_superuser() -> None:
+    async with serving(by_token(superUserRoles=frozenset({"admin", "proxy"}))) as bed:
+        rest = rest_of(bed)
+        await prepare(rest)
+
+        async def through(original: str, method: str, url: str) -> int:
+            return (await rest.call(method, url, **bearer("proxy"), x_original_principal=original)).status
+
+        assert await through("admin", "GET", TENANTS) == 200
+        assert await through("user", "GET", TENANTS) == 401
+        assert await through("user", "DELETE", f"{TOPIC}/truncate") == 401
+        assert await through("tadmin", "GET", f"{TOPIC}/stats") == 200
+
+
+async def test_a_role_that_is_none_may_nothing(rest: Rest) -> None:
+    nobody = bearer(None)
+    need = "Need to authenticate to perform the request"
+    for url, status in ((f"{TOPIC}/stats", 401), (f"{NAMESPACE}/topics", 403), (f"{NAMESPACES}/ta", 401)):
+        answer = await rest.call("GET", url, **nobody)
+        assert (answer.status, answer.reason) == (status, need)
+    answer = await rest.call("DELETE", f"{TOPIC}/truncate", **nobody)
+    assert (answer.status, answer.reason) == (403, need)
+
+
+def test_every_route_says_what_it_needs() -> None:
+    """A route for superusers alone is either one of these or forgot to say."""
+    found = {declared.path for declared, _ in all_routes() if declared.needs == SUPERUSER}
+    assert not {path for path in found if "{topic}" in path}
+    opened = {declared.path for declared, _ in all_routes() if declared.needs == ANYBODY}
+    assert opened == {
+        "/",
+        "/status.html",
+        "/metrics",
+        "/metrics/",
+        f"{ADMIN}/brokers/ready",
+        f"{ADMIN}/brokers/version",
+        f"{ADMIN}/clusters",
+    }
