@@ -8,7 +8,11 @@ import click
 
 from pulsarium.broker.config.version import VERSION
 
-_COMMANDS: Final[Mapping[str, str]] = {"serve": "pulsarium.cli.serve:serve"}
+_COMMANDS: Final[Mapping[str, str]] = {
+    "serve": "pulsarium.cli.serve:serve",
+    "admin": "pulsarium.cli.admin.main:admin",
+    "client": "pulsarium.cli.client.main:client",
+}
 
 
 class LazyGroup(click.Group):
@@ -38,8 +42,13 @@ def cli() -> None:
     In a test, on free ports, which the ready line and the ready file name:
       pulsarium serve --port 0 --http-port 0 --ready-file broker.json
     \b
+    Set it up and look at it, as with pulsar-admin:
+      pulsarium admin topics stats orders
+      pulsarium client produce orders --messages first,second
+    \b
     What each command takes:
       pulsarium serve --help
+      pulsarium admin --help
     """
 
 

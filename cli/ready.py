@@ -2,13 +2,33 @@
 
 import json
 import os
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Protocol
+
+URLS = ("service_url", "admin_url", "service_url_tls", "admin_url_tls")
 
 
-def ready_content(service_url: str, admin_url: str, pid: int) -> str:
-    """{"service_url", "admin_url", "brokers": [{"service_url", "admin_url"}], "pid"} and a line feed."""
-    urls = {"service_url": service_url, "admin_url": admin_url}
-    return json.dumps({**urls, "brokers": [urls], "pid": pid}, indent=2) + "\n"
+class Urls(Protocol):
+    """Where a broker answers."""
+
+    @property
+    def service_url(self) -> str: ...
+    @property
+    def admin_url(self) -> str: ...
+    @property
+    def service_url_tls(self) -> str | None: ...
+    @property
+    def admin_url_tls(self) -> str | None: ...
+
+
+def ready_content(brokers: Sequence[Urls], pid: int) -> str:
+    """{"service_url", "admin_url", "brokers": [{"service_url", "admin_url"}], "pid"} and a line feed.
+
+    The first two are the first broker's. Ports that speak TLS add "service_url_tls" and "admin_url_tls" behind them.
+    """
+    each = [{name: getattr(broker, name) for name in URLS if getattr(broker, name)} for broker in brokers]
+    return json.dumps({**each[0], "brokers": each, "pid": pid}, indent=2) + "\n"
 
 
 def write_ready_file(path: Path, content: str) -> None:

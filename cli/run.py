@@ -2,20 +2,21 @@
 
 import errno
 import gc
+import ipaddress
 import os
 import signal
 import socket
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager
 from typing import Final, Protocol
 
 import trio
 
-from pulsarium.broker.config import LoadedConfig, ServeOptions
+from pulsarium.broker.config import Config, ConfigError, LoadedConfig, ServeOptions
 from pulsarium.broker.logs import Log
 
-from .ready import ready_content, remove_ready_file, remove_stale_ready_file, write_ready_file
+from .ready import Urls, ready_content, remove_ready_file, remove_stale_ready_file, write_ready_file
 from .refusal import Refusal, RunRefused
 
 log = Log("serve")
@@ -29,13 +30,12 @@ _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 _CANNOT_BIND: Final = (errno.EACCES, errno.EPERM, errno.EADDRNOTAVAIL)
 
 
-class Running(Protocol):
-    """A broker that can serve."""
+class Running(Urls, Protocol):
+    """Brokers that can serve; the URLs are the first one's."""
 
     @property
-    def service_url(self) -> str: ...
-    @property
-    def admin_url(self) -> str: ...
+    def brokers(self) -> Sequence[Urls]: ...
+    async def wait_shut_down(self) -> None: ...
 
 
 Opener = Callable[[ServeOptions], AbstractAsyncContextManager[Running]]
@@ -46,6 +46,7 @@ def run(options: ServeOptions, loaded: LoadedConfig) -> None:
     from pulsarium.broker.server import open_broker
 
     note_config(loaded)
+    note_openness(options.config)
     try:
         sys.setswitchinterval(SWITCH_INTERVAL)
         gc.set_threshold(*GARBAGE_THRESHOLDS)
@@ -62,8 +63,25 @@ def note_config(loaded: LoadedConfig) -> None:
     if loaded.ignored:
         line = f"these keys have no effect here: {', '.join(loaded.ignored)}"
         log.info(line)
-    for sentence in loaded.missed:
-        log.warning(sentence)
+
+
+def note_openness(config: Config) -> None:
+    """Says that whoever reaches the port may do everything, where others than this machine may reach it."""
+    if not (config.authenticationEnabled or is_loopback(config.bindAddress)):
+        log.warning(
+            "this broker is open to everybody who reaches it: set authenticationEnabled, or keep it on 127.0.0.1",
+            address=config.bindAddress,
+        )
+
+
+def is_loopback(address: str) -> bool:
+    """Whether only this machine reaches it. A name that is none of an address counts as reachable."""
+    if address == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(address).is_loopback
+    except ValueError:
+        return False
 
 
 def print_ready(line: str) -> None:
@@ -83,6 +101,7 @@ async def serve_until_signal(options: ServeOptions, opener: Opener, announce: Ca
                 async with opener(options) as running:
                     # From here on a signal is no cancellation: the broker closes in its own order, within the grace.
                     if not stopping.is_set():
+                        nursery.start_soon(_stop_when_shut_down, running, stopping)
                         with ready(running, options, announce):
                             await stopping.wait()
             nursery.cancel_scope.cancel()
@@ -91,13 +110,14 @@ async def serve_until_signal(options: ServeOptions, opener: Opener, announce: Ca
 @contextmanager
 def ready(running: Running, options: ServeOptions, announce: Callable[[str], None]) -> Iterator[None]:
     """Announces the broker: the ready file while the block runs, then the ready line."""
-    line = f"pulsarium ready {running.service_url} {running.admin_url}"
+    urls = (running.service_url, running.admin_url, running.service_url_tls, running.admin_url_tls)
+    line = " ".join(["pulsarium ready", *(url for url in urls if url is not None)])
     path = options.ready_file
     if path is None:
         announce(line)
         yield
         return
-    content = ready_content(running.service_url, running.admin_url, os.getpid())
+    content = ready_content(running.brokers, os.getpid())
     try:
         write_ready_file(path, content)
     except OSError as error:
@@ -107,6 +127,12 @@ def ready(running: Running, options: ServeOptions, announce: Callable[[str], Non
         yield
     finally:
         remove_ready_file(path, content)
+
+
+async def _stop_when_shut_down(running: Running, stopping: trio.Event) -> None:
+    await running.wait_shut_down()
+    log.info("stopping", reason="it was shut down over REST")
+    stopping.set()
 
 
 async def _stop_on_signal(signals: AsyncIterator[int], stopping: trio.Event, serving: trio.CancelScope) -> None:
@@ -133,7 +159,7 @@ def refusal_of(error: BaseException, options: ServeOptions) -> Refusal | None:
             return error
         case PortInUse(port=port, option=option):
             return RunRefused(f"port {port} is in use; choose another with {option} N, or {option} 0 for a free one")
-        case StorageError():
+        case StorageError() | ConfigError():
             return RunRefused(str(error))
         case OSError() if isinstance(error, socket.gaierror) or error.errno in _CANNOT_BIND:
             asked = f"--host {options.host} --port {options.port} --http-port {options.http_port}"

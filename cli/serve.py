@@ -1,6 +1,7 @@
 """`pulsarium serve`: the options, and what they mean together."""
 
 import signal
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,19 @@ output = options_of("Output")
 PORT = click.IntRange(0, 65535)
 FILE = click.Path(dir_okay=False, path_type=Path)
 DIRECTORY = click.Path(file_okay=False, path_type=Path)
+
+
+# the options that are another word for one broker.conf key
+KEYS = {
+    "host": "bindAddress",
+    "port": "brokerServicePort",
+    "http_port": "webServicePort",
+    "tls_port": "brokerServicePortTls",
+    "https_port": "webServicePortTls",
+    "tls_cert": "tlsCertificateFilePath",
+    "tls_key": "tlsKeyFilePath",
+    "tls_ca": "tlsTrustCertsFilePath",
+}
 
 
 @click.command(cls=GroupedCommand)
@@ -49,12 +63,18 @@ DIRECTORY = click.Path(file_okay=False, path_type=Path)
     metavar="N",
     help="Highest protocol version to speak.  [default: 22, and 21 with pulsar-4.2]",
 )
-@behaviour("--brokers", type=click.IntRange(min=1), default=1, metavar="N", hidden=True)
-@tls("--tls-port", type=PORT, metavar="N", hidden=True)
-@tls("--https-port", type=PORT, metavar="N", hidden=True)
-@tls("--tls-cert", type=FILE, metavar="FILE", hidden=True)
-@tls("--tls-key", type=FILE, metavar="FILE", hidden=True)
-@tls("--tls-ca", type=FILE, metavar="FILE", hidden=True)
+@behaviour(
+    "--brokers",
+    type=click.IntRange(min=1),
+    default=1,
+    metavar="N",
+    help="Run N brokers of one cluster; each has the next higher ports.  [default: 1]",
+)
+@tls("--tls-port", type=PORT, metavar="N", help="Port for Pulsar clients over TLS; 0 takes a free one.")
+@tls("--https-port", type=PORT, metavar="N", help="Port for the admin API over TLS; 0 takes a free one.")
+@tls("--tls-cert", type=FILE, metavar="FILE", help="Certificate of the broker, PEM.")
+@tls("--tls-key", type=FILE, metavar="FILE", help="Its private key, PEM.")
+@tls("--tls-ca", type=FILE, metavar="FILE", help="Certificates that those of clients must come from, PEM.")
 @output("--ready-file", type=FILE, metavar="FILE", help="Write URLs and pid there as JSON, once it can serve.")
 @output("--log-level", type=click.Choice(LEVELS), default="info", show_default=True, help="Least level to log.")
 @output("--log-format", type=click.Choice(FORMATS), default="text", show_default=True, help="Log lines on stderr.")
@@ -76,6 +96,8 @@ def serve(log_level: str, log_format: str, **asked: Any) -> None:
       pulsarium serve --config broker.conf --set allowAutoTopicCreation=false
     As the released Pulsar 4.2 behaves:
       pulsarium serve --profile pulsar-4.2
+    Also over TLS, for pulsar+ssl:// and https:// URLs:
+      pulsarium serve --tls-port 6651 --https-port 8443 --tls-cert server.pem --tls-key server.key
     """
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         # Until the broker listens for signals, Ctrl-C just ends the process, in place of a traceback from an import.
@@ -102,8 +124,10 @@ def gather(asked: dict[str, Any]) -> "tuple[ServeOptions, LoadedConfig]":
         loaded = load(asked["config"], asked["overrides"])
     except ConfigError as error:
         raise RequestRefused(str(error)) from None
+    config = _with_command_line(loaded.config, asked)
+    _check_security(config, {**loaded.places, **{key: _named(option) for option, key in KEYS.items() if asked[option]}})
     options = ServeOptions(
-        config=_with_command_line(loaded.config, asked),
+        config=config,
         profile=_profile(asked["profile"], asked["max_protocol_version"]),
         data=asked["data"],
         durability=asked["durability"] or "os",
@@ -116,8 +140,27 @@ def gather(asked: dict[str, Any]) -> "tuple[ServeOptions, LoadedConfig]":
 def _with_command_line(config: "Config", asked: dict[str, Any]) -> "Config":
     from dataclasses import replace
 
-    keys = {"host": "bindAddress", "port": "brokerServicePort", "http_port": "webServicePort"}
-    return replace(config, **{key: asked[option] for option, key in keys.items() if asked[option] is not None})
+    given: dict[str, Any] = {key: asked[option] for option, key in KEYS.items() if asked[option] is not None}
+    given.update({key: str(value) for key, value in given.items() if isinstance(value, Path)})
+    return replace(config, **given)
+
+
+def _named(option: str) -> str:
+    return f"--{option.replace('_', '-')}"
+
+
+def _check_security(config: "Config", places: Mapping[str, str]) -> None:
+    """Refuse keys, passwords and certificates that cannot be used, by the place that names them."""
+    if not (config.authenticationEnabled or config.authorizationEnabled or config.has_tls):
+        return
+    from pulsarium.broker.auth.setup import check
+    from pulsarium.broker.config import ConfigError
+
+    try:
+        check(config)
+    except ConfigError as error:
+        place = error.where or places.get(error.key, "")
+        raise RequestRefused(str(ConfigError(place, error.key, error.reason))) from None
 
 
 def _profile(name: str, max_protocol_version: int | None) -> "Profile":
@@ -135,11 +178,5 @@ def _profile(name: str, max_protocol_version: int | None) -> "Profile":
 
 
 def _refuse_what_is_not_built(asked: dict[str, Any]) -> None:
-    for name in ("tls_port", "https_port", "tls_cert", "tls_key", "tls_ca"):
-        if asked.pop(name) is not None:
-            option = name.replace("_", "-")
-            raise RequestRefused(f"--{option}: TLS is not built yet; clients connect in plain text to --port")
     if asked.pop("capture") is not None:
         raise RequestRefused("--capture: frames are not captured yet; --log-level debug shows connections")
-    if asked["brokers"] > 1:
-        raise RequestRefused(f"--brokers {asked['brokers']}: a cluster of several is not built yet; start one")

@@ -6,13 +6,29 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from pulsarium.cli.ready import ready_content, remove_ready_file, remove_stale_ready_file, write_ready_file
 
-CONTENT = ready_content("pulsar://127.0.0.1:1", "http://127.0.0.1:2", 3)
+
+@dataclass
+class Urls:
+    service_url: str = "pulsar://127.0.0.1:1"
+    admin_url: str = "http://127.0.0.1:2"
+    service_url_tls: str | None = None
+    admin_url_tls: str | None = None
+
+
+CONTENT = ready_content([Urls()], 3)
+
+
+def test_ports_that_speak_tls_are_named_too() -> None:
+    content = json.loads(ready_content([Urls(service_url_tls="pulsar+ssl://127.0.0.1:3")], 3))
+    assert content["service_url_tls"] == content["brokers"][0]["service_url_tls"] == "pulsar+ssl://127.0.0.1:3"
+    assert "admin_url_tls" not in content
 
 
 def test_content() -> None:
@@ -22,6 +38,12 @@ def test_content() -> None:
         "brokers": [{"service_url": "pulsar://127.0.0.1:1", "admin_url": "http://127.0.0.1:2"}],
         "pid": 3,
     }
+
+
+def test_content_of_several() -> None:
+    content = json.loads(ready_content([Urls(), Urls("pulsar://127.0.0.1:3", "http://127.0.0.1:4")], 3))
+    assert content["service_url"] == "pulsar://127.0.0.1:1"
+    assert [each["admin_url"] for each in content["brokers"]] == ["http://127.0.0.1:2", "http://127.0.0.1:4"]
 
 
 def test_it_is_written_whole_and_alone(tmp_path: Path) -> None:
@@ -54,14 +76,12 @@ def test_the_file_of_a_dead_broker_is_removed(tmp_path: Path) -> None:
     process = subprocess.Popen([sys.executable, "-c", ""])
     process.wait()
     path = tmp_path / "ready.json"
-    path.write_text(ready_content("pulsar://h:1", "http://h:2", process.pid))
+    path.write_text(ready_content([Urls()], process.pid))
     remove_stale_ready_file(path)
     assert not path.exists()
 
 
-@pytest.mark.parametrize(
-    "content", [ready_content("pulsar://h:1", "http://h:2", os.getpid()), "", "[]", "{}", "x", '{"pid": "x"}']
-)
+@pytest.mark.parametrize("content", [ready_content([Urls()], os.getpid()), "", "[]", "{}", "x", '{"pid": "x"}'])
 def test_any_other_file_stays(content: str, tmp_path: Path) -> None:
     path = tmp_path / "ready.json"
     remove_stale_ready_file(path)

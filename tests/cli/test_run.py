@@ -20,7 +20,7 @@ from pulsarium.broker.config import Config, LoadedConfig, ServeOptions
 from pulsarium.broker.errors import PortInUse
 from pulsarium.broker.storage.errors import StorageError
 from pulsarium.cli.refusal import Refusal, RunRefused
-from pulsarium.cli.run import GRACE_SECONDS, note_config, refusal_of, serve_until_signal
+from pulsarium.cli.run import GRACE_SECONDS, note_config, note_openness, refusal_of, serve_until_signal
 
 READY = "pulsarium ready pulsar://127.0.0.1:1 http://127.0.0.1:2"
 
@@ -31,10 +31,21 @@ class Stub:
 
     service_url: str = "pulsar://127.0.0.1:1"
     admin_url: str = "http://127.0.0.1:2"
+    service_url_tls: str | None = None
+    admin_url_tls: str | None = None
+    shut_down_by_an_operator: bool = False
     slow_to_open: bool = False
     slow_to_close: bool = False
     error: Exception | None = None
     events: str = ""
+
+    @property
+    def brokers(self) -> list[Stub]:
+        return [self]
+
+    async def wait_shut_down(self) -> None:
+        if not self.shut_down_by_an_operator:
+            await trio.sleep_forever()
 
     @asynccontextmanager
     async def open(self, options: ServeOptions) -> AsyncIterator[Stub]:
@@ -64,6 +75,12 @@ class Stub:
 
 def never(line: str) -> None:
     raise AssertionError(line)
+
+
+async def test_an_operator_s_shutdown_closes_it_in_order(autojump_clock: trio.testing.MockClock) -> None:
+    stub = Stub(shut_down_by_an_operator=True)
+    await serve_until_signal(ServeOptions(), stub.open, lambda line: None)
+    assert stub.events == "opening orderly closed"
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -170,10 +187,28 @@ def test_a_bug_keeps_its_traceback() -> None:
 def test_keys_without_effect_are_named_in_one_line(caplog: pytest.LogCaptureFixture) -> None:
     ignored = tuple(f"someLongKeyOfTheFile{number}" for number in range(300))
     with caplog.at_level(logging.INFO, "pulsarium"):
-        note_config(LoadedConfig(Config(), ignored, ("a=1 has no effect here: b",)))
-    first, second = caplog.records
-    assert first.getMessage() == f"these keys have no effect here: {', '.join(ignored)}"
-    assert (second.levelname, second.getMessage()) == ("WARNING", "a=1 has no effect here: b")
+        note_config(LoadedConfig(Config(), ignored))
+    (only,) = caplog.records
+    assert str(only.msg) == f"these keys have no effect here: {', '.join(ignored)}"
+
+
+@pytest.mark.parametrize(
+    ("address", "secured", "warns"),
+    [
+        ("127.0.0.1", False, False),
+        ("::1", False, False),
+        ("localhost", False, False),
+        ("0.0.0.0", False, True),
+        ("::", False, True),
+        ("broker.example", False, True),
+        ("0.0.0.0", True, False),
+    ],
+)
+def test_an_open_broker_that_others_may_reach(
+    address: str, secured: bool, warns: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    note_openness(Config(bindAddress=address, authenticationEnabled=secured))
+    assert ["open to everybody" in str(record.msg) for record in caplog.records] == [True] * warns
 
 
 def test_nothing_is_said_of_a_config_without_such_keys(caplog: pytest.LogCaptureFixture) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from pulsarium.broker.auth.sources import FORMS
 from pulsarium.broker.config import PIP, PULSAR_4_2, Config, LoadedConfig, ServeOptions
 from pulsarium.cli import logs, run
 from pulsarium.cli.main import cli
@@ -122,16 +123,27 @@ def test_data_is_kept_by_the_system_unless_told(runs: Runs) -> None:
     assert served(runs, "--data", "d").durability == "os"
 
 
+BY_TOKEN = "org.apache.pulsar.broker.authentication.AuthenticationProviderToken"
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ("--tls-port 6651", "--tls-port: TLS is not built yet; clients connect in plain text to --port"),
-        ("--https-port 8443", "--https-port: TLS is not built yet; clients connect in plain text to --port"),
-        ("--tls-cert c", "--tls-cert: TLS is not built yet; clients connect in plain text to --port"),
-        ("--tls-key k", "--tls-key: TLS is not built yet; clients connect in plain text to --port"),
-        ("--tls-ca a", "--tls-ca: TLS is not built yet; clients connect in plain text to --port"),
+        ("--tls-port 6651", "tlsCertificateFilePath: is wanted by brokerServicePortTls"),
+        ("--https-port 8443 --tls-cert c", "tlsKeyFilePath: is wanted by webServicePortTls"),
+        (
+            "--tls-port 0 --tls-cert no.pem --tls-key k",
+            "--tls-cert: tlsCertificateFilePath: no.pem cannot be read: No such file or directory",
+        ),
+        (
+            "--set authorizationEnabled=true",
+            "--set: authorizationEnabled: needs authenticationEnabled=true: roles have to be proved first",
+        ),
+        (
+            f"--set authenticationEnabled=true --set tokenSecretKey=hush! --set authenticationProviders={BY_TOKEN}",
+            f"--set: tokenSecretKey: is no file and no base64; {FORMS}",
+        ),
         ("--capture f", "--capture: frames are not captured yet; --log-level debug shows connections"),
-        ("--brokers 3", "--brokers 3: a cluster of several is not built yet; start one"),
         ("--durability fsync", "--durability fsync needs --data DIR: without it nothing is on disk"),
         (
             "--profile pulsar-4.2 --max-protocol-version 22",

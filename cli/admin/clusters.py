@@ -1,0 +1,217 @@
+"""`pulsarium admin clusters`."""
+
+from typing import Any
+
+import click
+
+from pulsarium.proto.topic_name import NamespaceName, TopicName
+
+from .api import Api
+from .command import Command, Group, Values, argument, delete, get, option, path_of, post
+from .errors import ServerError
+from .listing import listed
+from .output import java, json_value, lines
+from .values import split
+
+CLUSTER = argument("cluster")
+DOMAIN = option("--domain-name", required=True, help="The failure domain.")
+BROKERS = option("--broker-list", metavar="BROKER,...", help="The brokers in it.")
+
+# Option, field of ClusterData, what it is.
+_TEXTS = (
+    ("--url", "serviceUrl", "Its web service."),
+    ("--url-secure", "serviceUrlTls", "Its web service with TLS."),
+    ("--broker-url", "brokerServiceUrl", "Its binary service."),
+    ("--broker-url-secure", "brokerServiceUrlTls", "Its binary service with TLS."),
+    ("--proxy-url", "proxyServiceUrl", "A proxy before it."),
+    ("--auth-plugin", "authenticationPlugin", "How brokers authenticate there."),
+    ("--auth-parameters", "authenticationParameters", "With what."),
+    ("--proxy-protocol", "proxyProtocol", "How the proxy routes."),
+    ("--tls-enable", "brokerClientTlsEnabled", "Brokers connect with TLS."),
+    ("--tls-allow-insecure", "tlsAllowInsecureConnection", "Without looking at certificates."),
+    ("--tls-enable-keystore", "brokerClientTlsEnabledWithKeyStore", "Keys are in a keystore."),
+    ("--tls-trust-store-type", "brokerClientTlsTrustStoreType", "Type of the truststore.  [default: JKS]"),
+    ("--tls-trust-store", "brokerClientTlsTrustStore", "Path of the truststore."),
+    ("--tls-trust-store-pwd", "brokerClientTlsTrustStorePassword", "Its password."),
+    ("--tls-key-store-type", "brokerClientTlsKeyStoreType", "Type of the keystore.  [default: JKS]"),
+    ("--tls-key-store", "brokerClientTlsKeyStore", "Path of the keystore."),
+    ("--tls-key-store-pwd", "brokerClientTlsKeyStorePassword", "Its password."),
+    ("--tls-trust-certs-filepath", "brokerClientTrustCertsFilePath", "Certificates to trust."),
+    ("--tls-key-filepath", "brokerClientKeyFilePath", "Private key of the brokers."),
+    ("--tls-certs-filepath", "brokerClientCertificateFilePath", "Certificate of the brokers."),
+    ("--tls-factory-plugin", "brokerClientSslFactoryPlugin", "Java class that makes TLS engines."),
+    ("--tls-factory-plugin-params", "brokerClientSslFactoryPluginParams", "Its parameters."),
+    ("--listener-name", "listenerName", "Which advertised listener to use."),
+)
+_DEFAULTS = {
+    "brokerClientTlsTrustStoreType": "JKS",
+    "brokerClientTlsKeyStoreType": "JKS",
+    "brokerClientSslFactoryPlugin": "org.apache.pulsar.common.util.DefaultPulsarSslFactory",
+}
+_FLAGS = ("brokerClientTlsEnabled", "tlsAllowInsecureConnection", "brokerClientTlsEnabledWithKeyStore")
+
+
+def _data_option(name: str, field: str, help: str) -> click.Option:
+    if field in _FLAGS:
+        return option(name, dest=field.lower(), flag=True, help=help)
+    return option(name, dest=field.lower(), type=click.Choice(["SNI"]) if field == "proxyProtocol" else None, help=help)
+
+
+_DATA = (
+    *(_data_option(*row) for row in _TEXTS),
+    option("--cluster-config-file", type=click.Path(exists=True, dir_okay=False), help="All of it, in a JSON file."),
+)
+
+
+def _cluster(values: Values) -> dict[str, object]:
+    """ClusterData, with what Pulsar's class has where nothing is said."""
+    found: dict[str, object] = {}
+    if values.cluster_config_file is not None:
+        found = _file(values.cluster_config_file)
+    for _, name, _ in _TEXTS:
+        given = getattr(values, name.lower())
+        if given or name in _FLAGS:
+            found[name] = given or found.get(name, False)
+        elif name in _DEFAULTS:
+            found.setdefault(name, _DEFAULTS[name])
+    if found["brokerClientTlsEnabledWithKeyStore"]:
+        needed = ("brokerClientTlsTrustStoreType", "brokerClientTlsTrustStore", "brokerClientTlsTrustStorePassword")
+        if not all(found.get(name) for name in needed):
+            raise click.UsageError(
+                "You must specify tls-trust-store-type, tls-trust-store and tls-trust-store-pwd"
+                " when enable tls-enable-keystore"
+            )
+    return found
+
+
+def _file(path: str) -> dict[str, object]:
+    import json
+    from pathlib import Path
+
+    try:
+        found = json.loads(Path(path).read_text())
+    except ValueError as error:
+        raise click.UsageError(f"--cluster-config-file: {path} is no JSON: {error}") from None
+    if not isinstance(found, dict):
+        raise click.UsageError(f"--cluster-config-file: {path} holds no object")
+    return found
+
+
+def _delete(api: Api, values: Values) -> None:
+    if values.all:
+        for tenant in api.call("GET", "tenants"):
+            _delete_tenant(api, tenant)
+    api.call("DELETE", path_of("clusters/{cluster}", values))
+
+
+def _delete_tenant(api: Api, tenant: str) -> None:
+    for namespace in api.call("GET", f"namespaces/{tenant}"):
+        for partitioned in (True, False):
+            for topic in listed(api, NamespaceName.parse(namespace), partitioned=partitioned):
+                path = path_of("{topic}", Values(topic=TopicName.parse(topic)))
+                end = "/partitions" if partitioned else ""
+                api.call("DELETE", path + end, query={"force": True, "deleteSchema": True})
+        api.call("DELETE", f"namespaces/{namespace}", query={"force": True})
+    api.call("DELETE", f"tenants/{tenant}", query={"force": False})
+
+
+def _list(api: Api, values: Values) -> list[str]:
+    names: list[str] = api.call("GET", "clusters")
+    if not values.current:
+        return names
+    current = (api.call("GET", "brokers/configuration/runtime") or {}).get("clusterName")
+    return [f"{name}(*)" if name == current else name for name in names]
+
+
+def _migration(values: Values) -> dict[str, object]:
+    fields = {
+        "serviceUrl": values.service_url,
+        "serviceUrlTls": values.service_url_secure,
+        "brokerServiceUrl": values.broker_url,
+        "brokerServiceUrlTls": values.broker_url_secure,
+    }
+    return {**{name: value for name, value in fields.items() if value is not None}, "empty": False}
+
+
+def _brokers(values: Values) -> dict[str, object]:
+    return {"brokers": split(values.broker_list)} if values.broker_list else {}
+
+
+def _domains(data: Any, values: Values) -> str:
+    return "\n".join(
+        f"{name}    FailureDomainImpl(brokers={java(domain.get('brokers'))})" for name, domain in (data or {}).items()
+    )
+
+
+def _list_domains(api: Api, values: Values) -> Any:
+    try:
+        return api.call("GET", path_of("clusters/{cluster}/failureDomains", values))
+    except ServerError as error:
+        if error.status == 404 and "FailureDomain" in error.message:
+            return {}
+        raise
+
+
+_DOMAIN_PATH = "clusters/{cluster}/failureDomains/{domain_name}"
+
+GROUP = Group(
+    "clusters",
+    "Clusters, their peers and failure domains.",
+    (
+        get("get", "clusters/{cluster}", "Show a cluster.", CLUSTER),
+        Command(
+            "create",
+            "Make another cluster known.",
+            lambda api, values: api.call("PUT", path_of("clusters/{cluster}", values), body=_cluster(values)),
+            (CLUSTER, *_DATA),
+            example="east --url http://east:8080 --broker-url pulsar://east:6650",
+        ),
+        post("update", "clusters/{cluster}", "Replace what is known of a cluster.", CLUSTER, *_DATA, body=_cluster),
+        Command(
+            "delete",
+            "Forget a cluster.",
+            _delete,
+            (CLUSTER, option("--all", "-a", flag=True, help="Delete all tenants, namespaces and topics before.")),
+        ),
+        Command(
+            "list",
+            "List the clusters.",
+            _list,
+            (option("--current", "-c", flag=True, help="Mark this broker's own with (*)."),),
+            lines,
+        ),
+        post(
+            "update-peer-clusters",
+            "clusters/{cluster}/peers",
+            "Set the peers of a cluster.",
+            CLUSTER,
+            option("--peer-clusters", required=True, metavar="CLUSTER,...", help="Its peers; '' for none."),
+            body=lambda values: split(values.peer_clusters),
+        ),
+        get("get-cluster-migration", "clusters/{cluster}/migrate", "Show where a cluster migrates to.", CLUSTER),
+        post(
+            "update-cluster-migration",
+            "clusters/{cluster}/migrate",
+            "Say where a cluster migrates to.",
+            CLUSTER,
+            option("--migrated", flag=True, help="It has."),
+            option("--service-url", help="Web service of the new one."),
+            option("--service-url-secure", help="Its web service with TLS."),
+            option("--broker-url", help="Its binary service."),
+            option("--broker-url-secure", help="Its binary service with TLS."),
+            query={"migrated": "migrated"},
+            body=_migration,
+        ),
+        get("get-peer-clusters", "clusters/{cluster}/peers", "List the peers of a cluster.", CLUSTER, show=json_value),
+        get("get-failure-domain", _DOMAIN_PATH, "Show a failure domain.", CLUSTER, DOMAIN),
+        post(
+            "create-failure-domain", _DOMAIN_PATH, "Create a failure domain.", CLUSTER, DOMAIN, BROKERS, body=_brokers
+        ),
+        post(
+            "update-failure-domain", _DOMAIN_PATH, "Replace a failure domain.", CLUSTER, DOMAIN, BROKERS, body=_brokers
+        ),
+        delete("delete-failure-domain", _DOMAIN_PATH, "Delete a failure domain.", CLUSTER, DOMAIN),
+        Command("list-failure-domains", "List the failure domains.", _list_domains, (CLUSTER,), _domains),
+    ),
+    examples=("clusters list", "clusters get standalone"),
+)

@@ -1,0 +1,195 @@
+"""The commands of `topics` that look at messages, and that skip some by their ids."""
+
+import base64
+import binascii
+from typing import Any
+
+import click
+
+from .api import Api
+from .command import Command, Values, argument, get, option, path_of, post
+from .errors import ServerError
+from .message import Message, messages_of, show, show_by_id
+from .output import value
+from .values import INT, LONG, TIMESTAMP, TOPIC, Parsed
+
+TOPIC_ARGUMENT = argument("topic", TOPIC)
+SUBSCRIPTION = option("--subscription", "-s", required=True, help="The subscription.")
+COUNT = option("--count", "-n", type=INT, default=1, help="How many messages.")
+
+
+def message_id(data: Any, values: Values) -> str:
+    """A message id as Pulsar's class shows it."""
+    if not isinstance(data, dict):
+        return value(data)
+    names = {"ledgerId": -1, "entryId": -1, "partitionIndex": -1, "batchSize": 0, "batchIndex": -1}
+    return value({name: data.get(name, default) for name, default in names.items()})
+
+
+def _peek(api: Api, values: Values) -> list[Message]:
+    if values.count <= 0:
+        raise click.UsageError("--count: there have to be messages to show")
+    found: list[Message] = []
+    for position in range(1, values.count + 1):
+        path = path_of("{topic}/subscription/{subscription:twice}/position/", values)
+        try:
+            reply = api.reply("GET", f"{path}{position}")
+        except ServerError as error:
+            if error.status == 404 and (found or "position" in error.message.lower()):
+                break
+            raise
+        found += [message for message in messages_of(reply) if _visible(message, values)]
+    return found
+
+
+def _visible(message: Message, values: Values) -> bool:
+    if "x-pulsar-marker-type" in message.headers and not getattr(values, "show_server_marker", False):
+        return False
+    if getattr(values, "transaction_isolation_level", "READ_UNCOMMITTED") == "READ_UNCOMMITTED":
+        return True
+    return not any(message.headers.get(f"x-pulsar-txn-{state}") == "true" for state in ("uncommitted", "aborted"))
+
+
+def _examine(api: Api, values: Values) -> list[Message]:
+    query = {"initialPosition": values.initial_position, "messagePosition": values.message_position}
+    return messages_of(api.reply("GET", path_of("{topic}/examinemessage", values), query=query))
+
+
+def _by_id(api: Api, values: Values) -> list[Message]:
+    return messages_of(api.reply("GET", path_of("{topic}/ledger/{ledger_id}/entry/{entry_id}", values)))
+
+
+def peek_command(*more: click.Option) -> Command:
+    return Command(
+        "peek-messages",
+        "Show messages that a subscription has yet to acknowledge, without taking them.",
+        _peek,
+        (TOPIC_ARGUMENT, SUBSCRIPTION, COUNT, *more),
+        show,
+        example="orders -s billing -n 3",
+    )
+
+
+BY_ID = Command(
+    "get-message-by-id",
+    "Show the message of an entry.",
+    _by_id,
+    (
+        TOPIC_ARGUMENT,
+        option("--ledgerId", "-l", type=LONG, required=True, help="The ledger."),
+        option("--entryId", "-e", type=LONG, required=True, help="The entry in it."),
+    ),
+    show_by_id,
+    example="orders --ledgerId 12 --entryId 3",
+)
+
+LAST = get(
+    "last-message-id", "{topic}/lastMessageId", "Show the id of the last message.", TOPIC_ARGUMENT, show=message_id
+)
+
+
+def _triplet(text: str) -> dict[str, int]:
+    """`ledgerId:entryId` or `ledgerId:entryId:batchIndex`."""
+    parts = text.split(":")
+    if len(parts) not in (2, 3) or not all(part.isascii() and part.isdigit() for part in parts):
+        raise ValueError(f"'{text}' is no message id; it has the form ledgerId:entryId or ledgerId:entryId:batchIndex")
+    ids = [int(part) for part in parts]
+    if max(ids[:2]) >= 2**63 or max(ids[2:], default=0) >= 2**31:
+        raise ValueError(f"'{text}' has a number that is too large")
+    return dict(zip(("ledgerId", "entryId", "batchIndex"), ids, strict=False))
+
+
+def _serialized(text: str) -> dict[str, int]:
+    """MessageId.toByteArray in base64. Its partition is left behind: the broker asks every partition."""
+    from pulsarium.proto.errors import InvalidMessageId
+    from pulsarium.proto.message_id import MessageId
+
+    try:
+        found = MessageId.from_bytes(base64.b64decode(text, validate=True))
+    except (binascii.Error, InvalidMessageId):
+        raise ValueError(f"'{text}' is no serialized message id in base64") from None
+    batch = {} if found.batch_index < 0 else {"batchIndex": found.batch_index}
+    return {"ledgerId": found.ledger_id, "entryId": found.entry_id, **batch}
+
+
+def _skip_body(values: Values) -> dict[str, object]:
+    """One request carries one format, so that base64 ids become what triplets are (PIP-423)."""
+    ids = [*values.message_id_triplet, *values.message_id_base64]
+    if not ids:
+        raise click.UsageError("Name the messages to skip with --messageId-triplet or --messageId-base64")
+    return {"type": "messageId", "messageIds": ids}
+
+
+SKIP_BY_ID = post(
+    "skip-messages",
+    "{topic}/subscription/{subscription:twice}/skipByMessageIds",
+    "Skip some messages for a subscription by their message IDs.",
+    TOPIC_ARGUMENT,
+    SUBSCRIPTION,
+    option(
+        "--messageId-triplet",
+        type=Parsed("L:E[:B]", _triplet),
+        many=True,
+        help="The message ID as ledgerId:entryId, and :batchIndex for one of a batch; may be repeated.",
+    ),
+    option(
+        "--messageId-base64",
+        type=Parsed("ID", _serialized),
+        many=True,
+        help="A serialized MessageId in base64; may be repeated.",
+    ),
+    body=_skip_body,
+    example="orders -s billing --messageId-triplet 12345:100 --messageId-triplet 12345:101:3",
+)
+
+
+def _by_index(api: Api, values: Values) -> Any:
+    return api.call("GET", path_of("{topic}/getMessageIdByIndex", values), query={"index": values.index})
+
+
+BY_INDEX = Command(
+    "get-message-id-by-index",
+    "Show the id of the entry that holds the message of an index. Needs a broker that counts them.",
+    _by_index,
+    (TOPIC_ARGUMENT, option("--index", "-i", type=LONG, required=True, help="The index, from 0.")),
+    message_id,
+    example="--index 12345 persistent://public/default/orders",
+)
+
+COMMANDS = (
+    peek_command(
+        option("--show-server-marker", "-ssm", flag=True, help="Markers of the broker too."),
+        option(
+            "--transaction-isolation-level",
+            "-til",
+            type=click.Choice(["READ_COMMITTED", "READ_UNCOMMITTED"]),
+            default="READ_COMMITTED",
+            help="Whether messages of open and aborted transactions count.",
+        ),
+    ),
+    Command(
+        "examine-messages",
+        "Show the message at a place counted from the first or the last.",
+        _examine,
+        (
+            TOPIC_ARGUMENT,
+            option("--initialPosition", "-i", default="latest", help="Count from `earliest` or from `latest`."),
+            option("--messagePosition", "-m", type=LONG, default=1, help="Which one, from 1."),
+        ),
+        show,
+        example="orders --initialPosition earliest --messagePosition 1",
+    ),
+    BY_ID,
+    get(
+        "get-message-id",
+        "{topic}/messageid/{datetime}",
+        "Show the id of the first message published at or after a time.",
+        TOPIC_ARGUMENT,
+        option("--datetime", "-d", type=TIMESTAMP, required=True, help="The time, like 2021-06-28T16:53:08Z."),
+        show=message_id,
+        example="orders --datetime 2021-06-28T16:53:08Z",
+    ),
+    LAST,
+    SKIP_BY_ID,
+    BY_INDEX,
+)

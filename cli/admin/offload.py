@@ -1,0 +1,110 @@
+"""Offload policies. An emulator keeps them and offloads nothing."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, Final
+
+import click
+
+from .command import Values, option
+from .values import BYTES, LONG, MILLISECONDS, SECONDS
+
+_S3: Final = ("S3", "aws-s3", "aliyun-oss")
+_DRIVERS: Final = ("S3", "aws-s3", "google-cloud-storage", "filesystem", "azureblob", "aliyun-oss")
+_MAX_BLOCK_SIZE: Final = 64 * 2**20
+_READ_BUFFER_SIZE: Final = 2**20
+
+# What Pulsar's own class has where nothing is said; it sends all of it.
+_DEFAULTS: Final[Mapping[str, Any]] = MappingProxyType(
+    {
+        "offloadersDirectory": "./offloaders",
+        "managedLedgerOffloadMaxThreads": 2,
+        "managedLedgerOffloadReadThreads": 2,
+        "managedLedgerOffloadPrefetchRounds": 1,
+        "managedLedgerExtraConfigurations": {},
+        "s3ManagedLedgerOffloadMaxBlockSizeInBytes": _MAX_BLOCK_SIZE,
+        "s3ManagedLedgerOffloadReadBufferSizeInBytes": _READ_BUFFER_SIZE,
+        "s3ManagedLedgerOffloadRoleSessionName": "pulsar-s3-offload",
+        "gcsManagedLedgerOffloadMaxBlockSizeInBytes": 2 * _MAX_BLOCK_SIZE,
+        "gcsManagedLedgerOffloadReadBufferSizeInBytes": _READ_BUFFER_SIZE,
+    }
+)
+
+
+def options(
+    *role: str,
+    block: tuple[str, ...],
+    buffer: tuple[str, ...],
+    size: tuple[str, ...],
+    seconds: tuple[str, ...],
+    lag: tuple[str, ...],
+    units: bool,
+) -> tuple[click.Option, ...]:
+    """The names differ with the group; `units`: 10M and 3h may be said, not only numbers."""
+    byte, second, millisecond = (BYTES, SECONDS, MILLISECONDS) if units else (LONG, LONG, LONG)
+    size_type = BYTES if units else click.IntRange(1, 2**31 - 1)
+    return (
+        option("--driver", "-d", required=True, help=f"One of {', '.join(_DRIVERS)}."),
+        option("--region", "-r", help="Region of the storage."),
+        option("--bucket", "-b", help="Bucket for the ledgers."),
+        option("--endpoint", "-e", help="Another endpoint of the service."),
+        option("--aws-id", "-i", help="AWS credential id."),
+        option("--aws-secret", "-s", help="AWS credential secret."),
+        option(*role, dest="s3_role", help="S3 role to assume."),
+        option("--s3-role-session-name", "-rsn", help="Session name of that role."),
+        option(*block, dest="block", type=size_type, default=str(_MAX_BLOCK_SIZE), help="Size of a block."),
+        option(*buffer, dest="buffer", type=size_type, default=str(_READ_BUFFER_SIZE), help="Read buffer."),
+        option(*size, dest="size", type=byte, help="Offload from this size on."),
+        option(*seconds, dest="seconds", type=second, help="Offload what is this old."),
+        option(*lag, dest="lag", type=millisecond, help="Delete from BookKeeper this long after offloading."),
+        option(
+            "--offloadedReadPriority",
+            "-orp",
+            dest="priority",
+            type=click.Choice(["tiered-storage-first", "bookkeeper-first"]),
+            help="Where to read what is in both places.",
+        ),
+    )
+
+
+def body(values: Values) -> dict[str, Any]:
+    """As Pulsar's client sends it: only S3 and Google settings have fields of their own."""
+    driver = next((name for name in _DRIVERS if name.lower() == values.driver.lower()), None)
+    if driver is None:
+        raise click.UsageError(f"The driver {values.driver} is not supported, (Possible values: {','.join(_DRIVERS)}).")
+    if driver in _S3 and not (values.region or values.endpoint):
+        raise click.UsageError(f"The driver {values.driver} needs --region or --endpoint")
+    found = dict(_DEFAULTS)
+    found["managedLedgerOffloadDriver"] = values.driver
+    _add(found, "managedLedgerOffloadThresholdInSeconds", values.seconds)
+    _add(found, "managedLedgerOffloadThresholdInBytes", values.size)
+    _add(found, "managedLedgerOffloadDeletionLagInMillis", values.lag)
+    if values.priority is not None:
+        found["managedLedgerOffloadedReadPriority"] = values.priority.replace("-", "_").upper()
+    if driver in _S3:
+        _add_storage(found, "s3ManagedLedger", values)
+        _add(found, "s3ManagedLedgerOffloadServiceEndpoint", values.endpoint)
+        _add(found, "s3ManagedLedgerOffloadCredentialId", values.aws_id)
+        _add(found, "s3ManagedLedgerOffloadCredentialSecret", values.aws_secret)
+        _add(found, "s3ManagedLedgerOffloadRole", values.s3_role)
+        _add(found, "s3ManagedLedgerOffloadRoleSessionName", values.s3_role_session_name)
+    if driver == "google-cloud-storage":
+        _add_storage(found, "gcsManagedLedger", values)
+    _add_storage(found, "managedLedger", values)
+    _add(found, "managedLedgerOffloadServiceEndpoint", values.endpoint)
+    found["s3Driver"] = driver in ("S3", "aws-s3")
+    found["gcsDriver"] = driver == "google-cloud-storage"
+    found["fileSystemDriver"] = driver == "filesystem"
+    return found
+
+
+def _add_storage(found: dict[str, Any], prefix: str, values: Values) -> None:
+    _add(found, f"{prefix}OffloadRegion", values.region)
+    _add(found, f"{prefix}OffloadBucket", values.bucket)
+    found[f"{prefix}OffloadMaxBlockSizeInBytes"] = values.block
+    found[f"{prefix}OffloadReadBufferSizeInBytes"] = values.buffer
+
+
+def _add(found: dict[str, Any], name: str, value: object) -> None:
+    if value is not None:
+        found[name] = value

@@ -1,0 +1,100 @@
+"""How results look: in pulsar-admin's words for scripts, as tables for people, as JSON for programs."""
+
+import json
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from .table import table
+
+# `auto` is `table` on a terminal and `text`, which is pulsar-admin's own format, elsewhere.
+FORMATS: Final = ("auto", "text", "table", "json")
+
+
+def rendered(style: str, data: Any, text: Callable[[], str]) -> str:
+    if style == "auto":
+        style = "table" if sys.stdout.isatty() else "text"
+    if style == "json":
+        return json.dumps(_plain(data), indent=2, ensure_ascii=False)
+    return table(_plain(data)) if style == "table" else text()
+
+
+def _plain(data: Any) -> Any:
+    """What a command returned that is no JSON says it itself."""
+    if isinstance(data, list):
+        return [_plain(item) for item in data]
+    return data.as_json() if hasattr(data, "as_json") else data
+
+
+def value(data: Any, values: object = None) -> str:
+    """A text as it is, anything else as Jackson prints it; `null` for nothing."""
+    return data if isinstance(data, str) else jackson(data)
+
+
+def json_value(data: Any, values: object = None) -> str:
+    """As Jackson prints it, a text in quotes too."""
+    return jackson(data)
+
+
+def silent(data: Any, values: object = None) -> str:
+    """Nothing, where pulsar-admin keeps to itself what tables and JSON show."""
+    return ""
+
+
+def lines(data: Any, values: object = None) -> str:
+    """One element a line; nothing at all for an empty list."""
+    return "\n".join(value(item) for item in data or ())
+
+
+def pairs(data: Any, values: object = None) -> str:
+    """`key    value` lines, values as Java's toString prints them."""
+    return "\n".join(f"{key}    {java(item)}" for key, item in (data or {}).items())
+
+
+def gson(data: Any, values: object = None) -> str:
+    """As Gson prints it, with small indents."""
+    return json.dumps(data, indent=2, ensure_ascii=False)
+
+
+def compact(data: Any, values: object = None) -> str:
+    return json.dumps(data, separators=(",", ":"), ensure_ascii=False)
+
+
+def java(data: Any) -> str:
+    """What toString gives for collections of strings, numbers and booleans."""
+    if isinstance(data, list):
+        return "[" + ", ".join(map(java, data)) + "]"
+    if isinstance(data, Mapping):
+        return "{" + ", ".join(f"{key}={java(item)}" for key, item in data.items()) + "}"
+    return value(data)
+
+
+def jackson(data: Any, depth: int = 0) -> str:
+    """JSON as Jackson's pretty printer indents it: objects over lines, arrays within one."""
+    if isinstance(data, Mapping):
+        if not data:
+            return "{ }"
+        inner = "  " * (depth + 1)
+        fields = (f"{inner}{_text(str(key))} : {jackson(item, depth + 1)}" for key, item in data.items())
+        return "{\n" + ",\n".join(fields) + "\n" + "  " * depth + "}"
+    if isinstance(data, list):
+        return "[ " + ", ".join(jackson(item, depth) for item in data) + " ]" if data else "[ ]"
+    return _double(data) if isinstance(data, float) else _text(data)
+
+
+def _text(data: Any) -> str:
+    return json.dumps(data, ensure_ascii=False)
+
+
+def _double(number: float) -> str:
+    """As Java's Double.toString: an exponent from ten million on and below a thousandth."""
+    if number != number or number in (float("inf"), float("-inf")):
+        return {"inf": '"Infinity"', "-inf": '"-Infinity"'}.get(str(number), '"NaN"')
+    if number == 0 or 1e-3 <= abs(number) < 1e7:
+        text = repr(number)
+        return text if "e" not in text else f"{number:f}".rstrip("0")
+    digits, _, exponent = f"{number:.17e}".partition("e")
+    shortest = repr(number)
+    mantissa = shortest.partition("e")[0].replace("-", "").replace(".", "").strip("0") or digits
+    sign = "-" if number < 0 else ""
+    return f"{sign}{mantissa[0]}.{mantissa[1:] or '0'}E{int(exponent)}"

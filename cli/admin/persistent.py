@@ -1,0 +1,118 @@
+"""`pulsarium admin persistent`: `topics` as it was, for scripts of old."""
+
+from dataclasses import replace
+from typing import Any
+
+import click
+
+from . import messages, partitions, subscriptions, topic_stats, topics, upkeep
+from .command import Command, Group, Values, delete, get, option, post
+from .message import hex_dump
+from .messages import TOPIC_ARGUMENT
+from .permissions import ACTIONS, actions
+from .values import INT
+
+_PRECISE = option("--get-precise-backlog", "-gpb", flag=True, help="Count the backlog exactly, by message.")
+_LEAST_STATS = "subscriptionBacklogSize=false&getEarliestTimeInBacklog=false"
+_FORCE = option("--force", flag=True, help="Also while clients are connected; they are closed.")
+_PARTITIONS = option("--partitions", "-p", type=INT, required=True, help="How many partitions.")
+
+
+def _persistent(command: Command) -> Command:
+    """Refuses topics of the other kind."""
+
+    def run(api: Any, values: Values) -> Any:
+        if (topic := getattr(values, "topic", None)) is not None and not topic.is_persistent:
+            raise click.UsageError("Need to provide a persistent topic name")
+        return command.run(api, values)
+
+    return replace(command, run=run)
+
+
+_COMMANDS = (
+    topics.LIST,
+    topics.LIST_PARTITIONED,
+    topics.PERMISSIONS,
+    post(
+        "grant-permission",
+        "{topic}/permissions/{role}",
+        "Allow a role to use a topic.",
+        TOPIC_ARGUMENT,
+        option("--role", required=True, help="Who."),
+        option("--actions", **ACTIONS),
+        body=actions,
+    ),
+    delete(
+        "revoke-permission",
+        "{topic}/permissions/{role}",
+        "Take that back.",
+        TOPIC_ARGUMENT,
+        option("--role", required=True, help="Who."),
+    ),
+    topics.LOOKUP,
+    topics.BUNDLE_RANGE,
+    delete("delete", "{topic}?deleteSchema=true", "Delete a topic.", TOPIC_ARGUMENT, _FORCE, query={"force": "force"}),
+    upkeep.UNLOAD,
+    upkeep.TRUNCATE,
+    subscriptions.LIST,
+    subscriptions.UNSUBSCRIBE,
+    subscriptions.create_command(),
+    get(
+        "stats",
+        f"{{topic}}/stats?{_LEAST_STATS}&excludePublishers=false&excludeConsumers=false",
+        "Show the stats of a topic.",
+        TOPIC_ARGUMENT,
+        _PRECISE,
+        query={"getPreciseBacklog": "get_precise_backlog"},
+    ),
+    topic_stats.STATS_INTERNAL,
+    topic_stats.INFO_INTERNAL,
+    get(
+        "partitioned-stats",
+        f"{{topic}}/partitioned-stats?getPreciseBacklog=false&{_LEAST_STATS}&excludePublishers=false&excludeConsumers=false",
+        "Show the stats of all partitions together.",
+        TOPIC_ARGUMENT,
+        option("--per-partition", flag=True, help="Of each partition too."),
+        query={"perPartition": "per_partition"},
+    ),
+    topic_stats.PARTITIONED_STATS_INTERNAL,
+    subscriptions.SKIP,
+    subscriptions.clear_command("skip-all"),
+    subscriptions.expire_command(subscriptions.EXPIRE_TIME),
+    subscriptions.EXPIRE_ALL,
+    Command(
+        "create-partitioned-topic",
+        "Create a partitioned topic.",
+        partitions.create_partitioned,
+        (TOPIC_ARGUMENT, _PARTITIONS),
+    ),
+    Command(
+        "update-partitioned-topic",
+        "Give it more.",
+        partitions.update_partitioned,
+        (TOPIC_ARGUMENT, _PARTITIONS),
+    ),
+    partitions.PARTITIONED_METADATA,
+    delete(
+        "delete-partitioned-topic",
+        "{topic}/partitions?deleteSchema=true",
+        "Delete a partitioned topic.",
+        TOPIC_ARGUMENT,
+        _FORCE,
+        query={"force": "force"},
+    ),
+    messages.peek_command(),
+    replace(messages.BY_ID, show=lambda data, values: "\n".join(hex_dump(message.payload) for message in data)),
+    messages.LAST,
+    subscriptions.reset_command(),
+    upkeep.TERMINATE,
+    upkeep.COMPACT,
+    upkeep.COMPACTION_STATUS,
+)
+
+GROUP = Group(
+    "persistent",
+    "Persistent topics, by the commands of old: see `topics`.",
+    tuple(map(_persistent, _COMMANDS)),
+    hidden=True,
+)

@@ -1,0 +1,138 @@
+"""`pulsarium admin schemas`."""
+
+import json
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import click
+
+from pulsarium.proto.topic_name import TopicName
+
+from .api import Api
+from .command import Command, Group, Values, argument, delete, get, option, path_of
+from .errors import AdminError
+from .output import gson, jackson, silent
+from .values import LONG, TOPIC
+
+TOPIC_ARGUMENT = argument("topic", TOPIC)
+FILENAME = option(
+    "--filename", "-f", required=True, type=click.Path(path_type=Path), help="A JSON file with the schema."
+)
+
+
+def _info(topic: TopicName, answer: dict[str, Any]) -> dict[str, Any]:
+    """SchemaInfo as pulsar-admin shows it: the definition of a structured schema as JSON."""
+    schema: Any = answer.get("data", "")
+    if answer.get("type") in ("JSON", "AVRO", "PROTOBUF", "PROTOBUF_NATIVE", "KEY_VALUE"):
+        with suppress(ValueError):
+            schema = json.loads(schema)
+    return {
+        "name": topic.local_name,
+        "schema": schema,
+        "type": answer.get("type"),
+        "timestamp": answer.get("timestamp", 0),
+        "properties": dict(sorted((answer.get("properties") or {}).items())),
+    }
+
+
+def _get(api: Api, values: Values) -> Any:
+    path = path_of("schemas/{topic:bare}", values)
+    if values.all_version:
+        return [_info(values.topic, answer) for answer in api.call("GET", f"{path}/schemas")["getSchemaResponses"]]
+    if values.version is not None:
+        return _info(values.topic, api.call("GET", f"{path}/schema/{values.version}"))
+    answer = api.call("GET", f"{path}/schema")
+    return {"version": answer.get("version"), "schemaInfo": _info(values.topic, answer)}
+
+
+def _show(data: Any, values: Values) -> str:
+    if not values.all_version:
+        return gson(data)
+    return "\n".join(
+        jackson({**info, "schema": (text := _text(info["schema"])), "schemaDefinition": text}) for info in data
+    )
+
+
+def _text(schema: Any) -> str:
+    return schema if isinstance(schema, str) else json.dumps(schema, separators=(",", ":"))
+
+
+def _read(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text())
+    except OSError as error:
+        raise AdminError(f"Schema file {path} cannot be read: {error.strerror}") from None
+    except ValueError as error:
+        raise AdminError(f"Schema file {path} is no JSON: {error}") from None
+
+
+def _upload(api: Api, values: Values) -> None:
+    given = _read(values.filename)
+    body = {name: given[name] for name in ("type", "schema", "properties") if name in given}
+    api.call("POST", path_of("schemas/{topic:bare}/schema", values), body=body)
+
+
+def _compatibility(api: Api, values: Values) -> Any:
+    return api.call("POST", path_of("schemas/{topic:bare}/compatibility", values), body=_read(values.filename))
+
+
+def _extract(api: Api, values: Values) -> None:
+    raise AdminError("A schema cannot be extracted from a Java class here; write it to a file and use `schemas upload`")
+
+
+GROUP = Group(
+    "schemas",
+    "Schemas of topics.",
+    (
+        Command(
+            "get",
+            "Show the schema of a topic: the newest, one version, or all.",
+            _get,
+            (
+                TOPIC_ARGUMENT,
+                option("--version", "-v", type=LONG, help="Which version."),
+                option("--all-version", "-a", flag=True, help="All of them."),
+            ),
+            _show,
+        ),
+        delete(
+            "delete",
+            "schemas/{topic:bare}/schema",
+            "Delete the schema of a topic.",
+            TOPIC_ARGUMENT,
+            option("--force", "-f", flag=True, help="All versions, beyond recall."),
+            query={"force": "force"},
+        ),
+        Command(
+            "upload",
+            'Give a topic a schema: {"type": "JSON", "schema": "...", "properties": {}} in a file.',
+            _upload,
+            (TOPIC_ARGUMENT, FILENAME),
+            example="orders --filename order.json",
+        ),
+        Command(
+            "extract",
+            "Take a schema from a Java class. Needs a JVM, so it is refused here.",
+            _extract,
+            (
+                TOPIC_ARGUMENT,
+                option("--jar", "-j", required=True, help="The jar."),
+                option("--type", "-t", required=True, help="avro or json."),
+                option("--classname", "-c", required=True, help="The class."),
+                option("--always-allow-null", "-a", type=bool, default=True, help="Whether fields may be null."),
+                option("--dry-run", "-n", flag=True, help="Show it only."),
+            ),
+            hidden=True,
+        ),
+        get("metadata", "schemas/{topic:bare}/metadata", "Show where the schemas are kept.", TOPIC_ARGUMENT),
+        Command(
+            "compatibility",
+            "Ask whether a schema would be accepted.",
+            _compatibility,
+            (TOPIC_ARGUMENT, FILENAME),
+            silent,
+        ),
+    ),
+    examples=("schemas get orders", "schemas upload orders --filename order.json"),
+)

@@ -1,0 +1,124 @@
+"""The commands of `topics` for what happens to a topic's data: unload, truncate, terminate, compact, offload."""
+
+import time
+from typing import Any
+
+import click
+
+from .api import Api
+from .command import Command, Values, delete, option, path_of, post, put
+from .errors import AdminError
+from .messages import TOPIC_ARGUMENT
+from .output import value
+from .subscriptions import message_id_json
+from .values import BYTES, POSITION
+
+
+def terminated(data: Any, values: Values) -> str:
+    return f"Topic successfully terminated at {position_of(data)}"
+
+
+def position_of(data: Any) -> str:
+    """Where a topic ended, in pulsar-admin's words."""
+    return f"{data['ledgerId']}:{data['entryId']}:{data.get('partitionIndex', -1)}"
+
+
+def _progress(route: str, noun: str, doing: str) -> Any:
+    """compaction-status and offload-status: the state in words; with --wait-complete once it is over."""
+
+    def run(api: Api, values: Values) -> dict[str, Any]:
+        while True:
+            status: dict[str, Any] = api.call("GET", path_of(f"{{topic}}/{route}", values))
+            if status["status"] != "RUNNING" or not values.wait_complete:
+                break
+            time.sleep(1)
+        if status["status"] == "ERROR":
+            click.echo(f"Error in {noun.lower()}")
+            raise AdminError(f"Error {doing}: {status.get('lastError') or ''}")
+        return status
+
+    def show(data: dict[str, Any], values: Values) -> str:
+        if data["status"] == "NOT_RUN":
+            return f"{noun} has not been run for {values.topic} since broker startup"
+        return f"{noun} is currently running" if data["status"] == "RUNNING" else f"{noun} was a success"
+
+    wait = option("--wait-complete", "-w", flag=True, help="Wait until it is over.")
+    what = f"Show how {noun.lower()} of a topic goes."
+    return Command(f"{noun.lower()}-status", what, run, (TOPIC_ARGUMENT, wait), show)
+
+
+COMPACTION_STATUS = _progress("compaction", "Compaction", "compacting")
+
+
+def _offload(api: Api, values: Values) -> Any:
+    stats = api.call("GET", path_of("{topic}/internalStats", values), query={"metadata": False})
+    if not stats["ledgers"]:
+        raise AdminError("Topic doesn't have any data")
+    # A ledger that is still open has its size elsewhere.
+    stats["ledgers"][-1]["size"] = stats["currentLedgerSize"]
+    first = _first_to_keep(stats["ledgers"], values.size_threshold)
+    if first is None:
+        return None
+    position = (first, 0)
+    api.call("PUT", path_of("{topic}/offload", values), body=message_id_json(position, batchSize=0))
+    return {"ledgerId": first, "entryId": 0}
+
+
+def _first_to_keep(ledgers: list[dict[str, Any]], threshold: int) -> int | None:
+    """The ledger before which all goes, so that at most `threshold` bytes stay; None if nothing has to go."""
+    kept = 0
+    first: int = ledgers[-1]["ledgerId"]
+    for ledger in reversed(ledgers):
+        kept += ledger["size"]
+        if kept > threshold:
+            return first
+        first = ledger["ledgerId"]
+    return None
+
+
+def _offloaded(data: Any, values: Values) -> str:
+    if data is None:
+        return "Nothing to offload"
+    return f"Offload triggered for {values.topic} for messages before {data['ledgerId']}:0:-1"
+
+
+def _compact(api: Api, values: Values) -> str:
+    api.call("PUT", path_of("{topic}/compaction", values))
+    return f"Topic compaction requested for {values.topic}"
+
+
+UNLOAD = put("unload", "{topic}/unload", "Close a topic; clients look it up again.", TOPIC_ARGUMENT)
+TRUNCATE = delete("truncate", "{topic}/truncate", "Drop all data of a topic.", TOPIC_ARGUMENT)
+TERMINATE = post(
+    "terminate", "{topic}/terminate", "End a topic: nothing more is accepted.", TOPIC_ARGUMENT, show=terminated
+)
+COMPACT = Command("compact", "Compact a topic: keep the last message of each key.", _compact, (TOPIC_ARGUMENT,), value)
+
+COMMANDS = (
+    TRUNCATE,
+    UNLOAD,
+    TERMINATE,
+    COMPACT,
+    COMPACTION_STATUS,
+    Command(
+        "offload",
+        "Move old ledgers to another storage. An emulator has none.",
+        _offload,
+        (
+            TOPIC_ARGUMENT,
+            option("--size-threshold", "-s", type=BYTES, required=True, help="How much stays, like 10M or 4G."),
+        ),
+        _offloaded,
+    ),
+    _progress("offload", "Offload", "offloading"),
+    put(
+        "get-backlog-size",
+        "{topic}/backlogSize",
+        "Show how many bytes there are after a message.",
+        TOPIC_ARGUMENT,
+        option("--messageId", "-m", type=POSITION, default="-1:-1", help="The message: ledgerId:entryId."),
+        body=lambda values: message_id_json(values.message_id, batchSize=0),
+        show=value,
+    ),
+    post("trim-topic", "{topic}/trim", "Drop the ledgers that retention does not keep.", TOPIC_ARGUMENT),
+)

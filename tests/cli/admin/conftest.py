@@ -1,0 +1,80 @@
+"""`pulsarium admin` with a broker that the test plays."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from pulsarium.cli.admin.api import Api, Reply
+from pulsarium.cli.main import cli
+
+
+@dataclass
+class Played:
+    """What a broker would answer, by method and target without query; 204 to all else. `sent` is what came."""
+
+    answers: dict[tuple[str, str], list[Reply]] = field(default_factory=dict)
+    sent: list[tuple[str, str, Any]] = field(default_factory=list)
+    headers: list[Mapping[str, str]] = field(default_factory=list)
+    urls: list[str] = field(default_factory=list)
+
+    def answer(
+        self, method: str, path: str, body: object = "", status: int = 200, headers: Mapping[str, str] | None = None
+    ) -> None:
+        """One answer more to a request; the last one stays. `path` begins after /admin/v2/ or with a slash."""
+        text = body if isinstance(body, str | bytes) else json.dumps(body)
+        reply = Reply(status, dict(headers or {}), text if isinstance(text, bytes) else text.encode())
+        self.answers.setdefault((method, path if path.startswith("/") else f"/admin/v2/{path}"), []).append(reply)
+
+    def refuse(self, method: str, path: str, status: int, reason: str) -> None:
+        self.answer(method, path, {"reason": reason}, status)
+
+    def send(self, method: str, url: str, body: bytes | None, headers: Mapping[str, str]) -> Reply:
+        target = "/" + url.partition("://")[2].partition("/")[2]
+        self.urls.append(url)
+        self.headers.append(headers)
+        short = target.removeprefix("/admin/v2/")
+        self.sent.append((method, short, decoded(body)))
+        replies = self.answers.get((method, target.partition("?")[0]))
+        if not replies:
+            return Reply(204, {}, b"")
+        return replies.pop(0) if len(replies) > 1 else replies[0]
+
+    def run(self, *arguments: str, env: Mapping[str, str | None] | None = None) -> Result:
+        """A run that must not end in a traceback."""
+        return CliRunner().invoke(cli, ["admin", *arguments], prog_name="pulsarium", env=env, catch_exceptions=False)
+
+    def said(self, *arguments: str) -> str:
+        """stdout of a run that must succeed and say nothing else."""
+        result = self.run(*arguments)
+        assert (result.exit_code, result.stderr) == (0, "")
+        return result.stdout
+
+    def refused(self, *arguments: str) -> str:
+        """stderr of a run that must fail and print nothing."""
+        result = self.run(*arguments)
+        assert (result.exit_code, result.stdout) == (1, "")
+        return result.stderr
+
+
+def decoded(body: bytes | None) -> Any:
+    if body is None:
+        return None
+    try:
+        return json.loads(body)
+    except ValueError:
+        return body.decode()
+
+
+@pytest.fixture
+def played(monkeypatch: pytest.MonkeyPatch) -> Played:
+    """Takes every request in place of a connection."""
+    played = Played()
+    monkeypatch.delenv("PULSAR_CLIENT_CONF", raising=False)
+    monkeypatch.setattr(Api, "_send", lambda self, method, url, body, headers: played.send(method, url, body, headers))
+    return played

@@ -1,0 +1,199 @@
+"""Calls over real connections, to a server on loopback that answers as it is told."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+
+from pulsarium.cli.admin.api import Api
+from pulsarium.cli.admin.errors import AdminError, ServerError, Unreachable
+
+
+class Server(ThreadingHTTPServer):
+    """`answers` by path: status, headers, body. `seen` is what came: method, target, headers, body."""
+
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.answers: dict[str, tuple[int, dict[str, str], bytes]] = {}
+        self.seen: list[tuple[str, str, dict[str, str], bytes]] = []
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_address[1]}"
+
+
+class Handler(BaseHTTPRequestHandler):
+    server: Server
+
+    def do_GET(self) -> None:
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        self.server.seen.append((self.command, self.path, dict(self.headers), body))
+        status, headers, answer = self.server.answers.get(self.path.partition("?")[0], (204, {}, b""))
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name, value)
+        if status != 204:
+            self.send_header("Content-Length", str(len(answer)))
+        self.end_headers()
+        self.wfile.write(answer)
+
+    do_POST = do_PUT = do_DELETE = do_GET  # noqa: N815 - as BaseHTTPRequestHandler calls them
+
+    def log_message(self, *_: Any) -> None:
+        """Not on stderr."""
+
+
+def running() -> Iterator[Server]:
+    with Server() as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+server = pytest.fixture(running, name="server")
+other = pytest.fixture(running, name="other")
+
+
+def api_of(*urls: str, **headers: str) -> Api:
+    return Api(urls, headers, None, 10)
+
+
+def nobody() -> str:
+    """Where nobody listens."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        return f"http://127.0.0.1:{taken.getsockname()[1]}"
+
+
+def test_a_call_sends_method_path_query_and_body(server: Server) -> None:
+    query = {"a": True, "b": None, "c": ["x", "y z"], "d": 5}
+    assert api_of(server.url + "/").call("PUT", "x/y", query=query, body={"k": [1]}) is None
+    ((method, target, headers, body),) = server.seen
+    assert (method, target) == ("PUT", "/admin/v2/x/y?a=true&c=x&c=y+z&d=5")
+    assert (headers["Content-Type"], headers["Accept"]) == ("application/json", "application/json")
+    assert json.loads(body) == {"k": [1]}
+
+
+def test_a_path_of_its_own_and_its_query(server: Server) -> None:
+    api_of(server.url).call("GET", "/lookup/v2/x?a=1", query={"b": 2})
+    assert server.seen[0][1] == "/lookup/v2/x?a=1&b=2"
+
+
+@pytest.mark.parametrize(
+    ("body", "data", "text"),
+    [
+        (b"", None, ""),
+        (b"null", None, "null"),
+        (b'{"a": 1}', {"a": 1}, '{"a": 1}'),
+        (b"ok", "ok", "ok"),
+        (b"4.2.4", "4.2.4", "4.2.4"),
+        (b"5", 5, "5"),
+        (b'"BACKWARD"', "BACKWARD", '"BACKWARD"'),
+    ],
+)
+def test_what_an_answer_holds(body: bytes, data: object, text: str, server: Server) -> None:
+    server.answers["/admin/v2/x"] = 200, {}, body
+    assert api_of(server.url).call("GET", "x") == data
+    assert api_of(server.url).call("GET", "x", text=True) == text
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (b'{"reason": "Tenant does not exist"}', "Tenant does not exist"),
+        (b'{"servlet": "x", "message": "Not Found", "url": "/x", "status": "404"}', "Not Found"),
+        (b'{"reason": null}', "HTTP 404 Not Found"),
+        (b"", "HTTP 404 Not Found"),
+        (b"[]", "HTTP 404 Not Found"),
+        (b"Unrecognized token 'x'", "Unrecognized token 'x'"),
+        (b"<!DOCTYPE html><HTML>oops</HTML>", "HTTP 404 Not Found"),
+        (b"\xff", "�"),
+    ],
+)
+def test_what_a_refusal_says(body: bytes, message: str, server: Server) -> None:
+    server.answers["/admin/v2/x"] = 404, {}, body
+    with pytest.raises(ServerError) as refused:
+        api_of(server.url).call("GET", "x")
+    assert (refused.value.status, refused.value.message) == (404, message)
+
+
+@pytest.mark.parametrize("status", [301, 302, 307, 308])
+def test_a_redirect_keeps_method_body_and_credentials(status: int, server: Server, other: Server) -> None:
+    server.answers["/admin/v2/x"] = status, {"Location": f"{other.url}/admin/v2/x?authoritative=true"}, b""
+    other.answers["/admin/v2/x"] = 200, {}, b'"here"'
+    assert api_of(server.url, Authorization="Bearer t").call("POST", "x", body=[1]) == "here"
+    ((method, target, headers, body),) = other.seen
+    assert (method, target, headers["Authorization"], body) == (
+        "POST",
+        "/admin/v2/x?authoritative=true",
+        "Bearer t",
+        b"[1]",
+    )
+
+
+def test_a_redirect_within_a_broker(server: Server) -> None:
+    server.answers["/admin/v2/x"] = 307, {"Location": "/admin/v2/y"}, b""
+    server.answers["/admin/v2/y"] = 200, {}, b"1"
+    assert api_of(server.url).call("GET", "x") == 1
+
+
+def test_redirects_in_a_circle_end(server: Server) -> None:
+    server.answers["/admin/v2/x"] = 307, {"Location": "/admin/v2/x"}, b""
+    with pytest.raises(AdminError, match="circle"):
+        api_of(server.url).call("GET", "x")
+    assert len(server.seen) == 10
+
+
+def test_nobody_listens() -> None:
+    url = nobody()
+    with pytest.raises(Unreachable) as failed:
+        api_of(url).call("GET", "x")
+    assert failed.value.message == f"Cannot connect to {url}: connection refused"
+    assert "pulsarium serve" in failed.value.reason
+    assert "--admin-url" in failed.value.reason
+
+
+def test_the_next_of_several_is_tried(server: Server) -> None:
+    server.answers["/admin/v2/x"] = 200, {}, b"1"
+    assert api_of(nobody(), server.url).call("GET", "x") == 1
+    with pytest.raises(Unreachable):
+        api_of(nobody(), nobody()).call("GET", "x")
+
+
+def test_a_refusal_is_not_asked_of_the_next(server: Server, other: Server) -> None:
+    server.answers["/admin/v2/x"] = 500, {}, b""
+    with pytest.raises(ServerError, match="HTTP 500 Internal Server Error"):
+        api_of(server.url, other.url).call("GET", "x")
+    assert other.seen == []
+
+
+def test_an_answer_that_does_not_come() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        with pytest.raises(Unreachable, match=r"did not answer within 0.01 s") as failed:
+            Api((url,), {}, None, 0.01).call("GET", "x")
+    assert "--request-timeout" in failed.value.reason
+
+
+def test_what_is_no_http(server: Server) -> None:
+    def talk(listener: socket.socket) -> None:
+        connection, _ = listener.accept()
+        with connection:
+            connection.recv(1000)
+            connection.sendall(b"\x00\x00\x00\x10nonsense\r\n\r\n")
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=talk, args=(listener,))
+        thread.start()
+        with pytest.raises(Unreachable, match="Cannot talk to"):
+            api_of(f"http://127.0.0.1:{listener.getsockname()[1]}").call("GET", "x")
+        thread.join()

@@ -1,0 +1,182 @@
+"""The options of `pulsarium admin` itself."""
+
+from __future__ import annotations
+
+import json
+import ssl
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pulsarium.broker.config.version import VERSION
+from pulsarium.cli.admin.session import Session
+
+from .conftest import Played
+
+
+def where(played: Played, *options: str, env: dict[str, str | None] | None = None) -> str:
+    """The URL that the options lead to."""
+    result = played.run(*options, "tenants", "list", env=env)
+    assert result.exit_code == 0, result.stderr
+    return played.urls[-1].removesuffix("/admin/v2/tenants")
+
+
+def test_where_the_broker_is(played: Played, tmp_path: Path) -> None:
+    conf = tmp_path / "client.conf"
+    conf.write_text("# ours\nwebServiceUrl=http://conf:1/\nauthPlugin=token\nauthParams=token:t\n")
+    assert where(played) == "http://127.0.0.1:8080"
+    assert where(played, "--config", str(conf)) == "http://conf:1"
+    assert played.headers[-1]["Authorization"] == "Bearer t"
+    assert where(played, env={"PULSAR_CLIENT_CONF": str(conf)}) == "http://conf:1"
+    assert where(played, env={"PULSAR_ADMIN_URL": "http://env:2"}) == "http://env:2"
+    assert (
+        where(played, env={"PULSARIUM_ADMIN_URL": "http://env:3", "PULSAR_ADMIN_URL": "http://env:2"}) == "http://env:3"
+    )
+    assert where(played, "--admin-url", "http://option:4", "--config", str(conf)) == "http://option:4"
+
+
+def test_several_places() -> None:
+    assert Session(admin_url="http://a:1,b:2/x").api.urls == ["http://a:1/x", "http://b:2/x"]
+
+
+@pytest.mark.parametrize("url", ["localhost:8080", "ftp://x", "http://", "http://x:port", "pulsar://x:6650"])
+def test_what_is_no_url(url: str) -> None:
+    from click.testing import CliRunner
+
+    from pulsarium.cli.admin.main import admin
+
+    result = CliRunner().invoke(admin, ["--admin-url", url, "tenants", "list"])
+    assert result.exit_code == 1
+    assert "is no URL" in result.stderr
+
+
+def test_a_client_conf_that_is_not_there(played: Played, tmp_path: Path) -> None:
+    assert "No such file" in played.refused("--config", str(tmp_path / "none"), "tenants", "list")
+    (tmp_path / "bad").write_text("a=\\u12")
+    assert "bad:1:" in played.refused("--config", str(tmp_path / "bad"), "tenants", "list")
+
+
+def test_tls(tmp_path: Path) -> None:
+    def context(**options: object) -> ssl.SSLContext:
+        session = Session(admin_url="https://x", **options)  # type: ignore[arg-type]
+        found = session.api._tls
+        assert found is not None
+        return found
+
+    strict = context(tls_enable_hostname_verification=True)
+    assert (strict.verify_mode, strict.check_hostname) == (ssl.CERT_REQUIRED, True)
+    usual = context()
+    assert (usual.verify_mode, usual.check_hostname) == (ssl.CERT_REQUIRED, False)
+    loose = context(tls_allow_insecure=True, tls_enable_hostname_verification=True)
+    assert (loose.verify_mode, loose.check_hostname) == (ssl.CERT_NONE, False)
+    conf = tmp_path / "client.conf"
+    conf.write_text("tlsAllowInsecureConnection=true\n")
+    assert context(config=conf).verify_mode == ssl.CERT_NONE
+    assert context(config=conf, tls_allow_insecure=False).verify_mode == ssl.CERT_REQUIRED
+
+
+def test_certificates_that_cannot_be_read(played: Played, tmp_path: Path) -> None:
+    missing = str(tmp_path / "ca.pem")
+    said = played.refused("--admin-url", "https://x", "--tls-trust-cert-path", missing, "tenants", "list")
+    assert missing in said
+    (tmp_path / "ca.pem").write_text("nonsense")
+    assert missing in played.refused("--admin-url", "https://x", "--tls-trust-cert-path", missing, "tenants", "list")
+
+
+def test_output_is_pulsar_admins_own_where_nobody_watches(played: Played) -> None:
+    played.answer("GET", "tenants", ["a", "b"])
+    assert played.said("tenants", "list") == "a\nb\n"
+    assert played.said("--output", "text", "tenants", "list") == "a\nb\n"
+
+
+def test_output_for_programs(played: Played) -> None:
+    played.answer("GET", "tenants", ["a", "b"])
+    played.answer("GET", "tenants/a", {"adminRoles": [], "allowedClusters": ["c"]})
+    played.answer("GET", "namespaces/a/b/retention", "")
+    played.answer("GET", "brokers/version", "4.2.4")
+    for place in (["--output", "json", "tenants", "list"], ["tenants", "list", "--output", "json"]):
+        assert json.loads(played.said(*place)) == ["a", "b"]
+    assert json.loads(played.said("--output", "json", "tenants", "get", "a"))["allowedClusters"] == ["c"]
+    assert played.said("--output", "json", "namespaces", "get-retention", "a/b") == "null\n"
+    assert played.said("--output", "json", "brokers", "version") == '"4.2.4"\n'
+
+
+def test_output_for_people(played: Played) -> None:
+    played.answer("GET", "namespaces/a/b/retention", {"retentionTimeInMinutes": 10, "retentionSizeInMB": 100})
+    played.answer("GET", "namespaces/a/b/messageTTL", "")
+    said = played.said("--output", "table", "namespaces", "get-retention", "a/b")
+    assert said == "retentionTimeInMinutes  10\nretentionSizeInMB       100\n"
+    assert played.said("--output", "table", "namespaces", "get-message-ttl", "a/b") == "not set\n"
+
+
+def test_a_change_says_nothing(played: Played) -> None:
+    for style in ("auto", "text", "table", "json"):
+        assert played.said("--output", style, "tenants", "delete", "a") == ""
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        ["nosuch"],
+        ["topics"],
+        ["topics", "nosuch"],
+        ["topics", "create"],
+        ["topics", "create", "a", "b"],
+        ["topics", "stats", "a", "--nosuch"],
+        ["topics", "create-partitioned-topic", "a"],
+        ["topics", "create-partitioned-topic", "a", "--partitions", "x"],
+        ["topics", "stats", "a/b"],
+        ["namespaces", "create", "badname"],
+        ["--request-timeout", "0", "tenants", "list"],
+        ["--output", "xml", "tenants", "list"],
+    ],
+)
+def test_a_wrong_command_line_ends_with_1_and_is_not_sent(arguments: list[str], played: Played) -> None:
+    assert "Usage: pulsarium admin" in played.refused(*arguments)
+    assert played.sent == []
+
+
+def test_a_refusal_is_said_as_pulsar_admin_says_it(played: Played) -> None:
+    played.refuse("GET", "tenants/nope", 404, "Tenant does not exist")
+    assert played.refused("tenants", "get", "nope") == "Tenant does not exist\n\nReason: Tenant does not exist\n"
+
+
+def test_what_is_off_by_default_says_how_to_turn_it_on(played: Played) -> None:
+    played.refuse("DELETE", "namespaces/a/b", 405, "Broker doesn't allow forced deletion of namespaces")
+    said = played.refused("namespaces", "delete", "a/b", "--force")
+    assert said.endswith("To turn it on: pulsarium serve --set forceDeleteNamespaceAllowed=true\n")
+
+
+def test_version_and_help(played: Played) -> None:
+    for option in ("-v", "--version"):
+        assert played.said(option) == f"Current version of pulsarium admin is: {VERSION}\n"
+    for option in ("-h", "--help"):
+        text = played.said(option)
+        assert "pulsarium admin topics create-partitioned-topic public/shop/orders --partitions 4" in text
+        assert "  ns-isolation-policy  " in text
+        assert "persistent  " not in text
+
+
+def test_help_of_a_group_and_of_a_command_teaches(played: Played) -> None:
+    assert "  pulsarium admin topics peek-messages orders -s billing -n 3\n" in played.said("topics", "-h")
+    text = played.said("namespaces", "set-retention", "--help")
+    assert "  pulsarium admin namespaces set-retention shop/orders --time 3h --size 10G\n" in text
+
+
+def test_the_groups_say_in_the_list_what_they_say_themselves(played: Played) -> None:
+    from pulsarium.cli.admin.main import _GROUPS
+
+    for name, (_, what) in _GROUPS.items():
+        assert what in " ".join(played.said(name, "--help").split())
+
+
+def test_neither_the_broker_nor_protobuf_is_imported() -> None:
+    code = (
+        "import sys; from pulsarium.cli.admin import main, topics, namespaces, clusters, schemas; print(*sys.modules)"
+    )
+    run = subprocess.run([sys.executable, "-P", "-c", code], check=True, capture_output=True, text=True)
+    modules = set(run.stdout.split())
+    assert not modules & {"trio", "google.protobuf", "starlette", "sqlite3", "pulsarium.broker.broker"}

@@ -1,0 +1,177 @@
+"""`pulsarium client` against a broker on loopback, and what it refuses without one."""
+
+from __future__ import annotations
+
+import re
+import socket
+import subprocess
+import sys
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from pulsarium.cli.main import cli
+from tests.foreign.broker_process import BrokerProcess
+
+LINE = re.compile(r"publishTime:\[\d+\], eventTime:\[0\], key:\[(.*?)\], properties:\[(.*?)\], content:(.*)")
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    process = BrokerProcess(tmp_path_factory.mktemp("broker"))
+    yield process.address.service_url
+    assert process.stop() == 0
+
+
+@pytest.fixture
+def topic() -> str:
+    return f"persistent://public/default/{uuid.uuid4()}"
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(cli, ["client", *arguments], prog_name="pulsarium", catch_exceptions=False)
+
+
+def done(*arguments: str) -> list[tuple[str, str, str]]:
+    """Key, properties and content of what a run showed."""
+    result = run(*arguments)
+    assert result.exit_code == 0, result.stderr
+    lines = result.stdout.splitlines()
+    assert lines[::2] == ["----- got message -----"] * (len(lines) // 2)
+    found = [LINE.fullmatch(line) for line in lines[1::2]]
+    return [(one[1], one[2], one[3]) for one in found if one is not None]
+
+
+def test_there_and_back(url: str, topic: str) -> None:
+    produce = ("--url", url, "produce", topic, "-m", "hello,world", "-n", "2", "-k", "key1", "-p", "a=b,c", "-p", "d=e")
+    result = run(*produce)
+    assert (result.exit_code, result.stdout, result.stderr) == (0, "", "4 messages successfully produced\n")
+    hello, world = ("key1", "a=b,c, d=e", "hello"), ("key1", "a=b,c, d=e", "world")
+    consumed = ("--url", url, "consume", topic, "-s", "sub", "-p", "Earliest", "-n", "3")
+    assert done(*consumed) == [hello, world, hello]
+    assert done("--url", url, "consume", topic, "-s", "sub") == [world]  # the others are acknowledged
+    assert done("--url", url, "read", topic, "-m", "earliest", "-n", "4") == [hello, world] * 2
+
+
+def test_what_is_sent(url: str, topic: str, tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"from a file")
+    files = ("-f", str(tmp_path / "file"))
+    assert run("--url", url, "produce", topic, "-m", "a;b,c", "-s", ";", "-m", "d", *files, "-db").exit_code == 0
+    shown = done("--url", url, "read", topic, "-m", "earliest", "-n", "4")
+    assert [content for _, _, content in shown] == ["a", "b,c", "d", "from a file"]
+    assert {(key, properties) for key, properties, _ in shown} == {("null", "")}
+
+
+def test_how_it_is_shown(url: str, topic: str) -> None:
+    run("--url", url, "produce", topic, "-m", "hi")
+    read = ("--url", url, "read", topic, "-m", "earliest")
+    assert done(*read, "--hex") == [("null", "", "68 69")]
+    result = run(*read, "--hide-content")
+    assert (result.stdout, result.stderr) == ("", "1 messages received\n")
+    ((_, _, content),) = done(*read, "-mp")
+    assert re.fullmatch(
+        r"hi, event-time:1970-01-01T00:00:00Z, message-id:\d+:0:-1, producer-name:standalone-\S+, sequence-id:0, "
+        r"replicated-from:null, redelivery-count:0, ordering-key:, schema-version:",
+        content,
+    )
+
+
+def test_where_reading_begins(url: str, topic: str) -> None:
+    run("--url", url, "produce", topic, "-m", "a,b", "-db")
+    ((_, _, first),) = done("--url", url, "read", topic, "-m", "earliest", "-mp")
+    found = re.search(r"message-id:(\d+:\d+):", first)
+    assert found is not None
+    assert done("--url", url, "read", topic, "-m", found[1]) == [("null", "", "b")]
+    assert done("--url", url, "read", topic, "-m", found[1], "-i") == [("null", "", "a")]
+
+
+def test_a_pattern_and_an_end(url: str) -> None:
+    name = f"persistent://public/default/many-{uuid.uuid4().hex}"
+    for number in (1, 2):
+        run("--url", url, "produce", f"{name}-{number}", "-m", str(number))
+    consume = ("--url", url, "consume", "-p", "Earliest")
+    shown = done(*consume, f"{name}-.*", "--regex", "-s", "sub", "-n", "2", "-t", "Shared")
+    assert sorted(content for _, _, content in shown) == ["1", "2"]
+    assert done(*consume, f"{name}-1", "-s", "other", "-n", "0", "--end-timestamp", "5") == []
+
+
+def test_encrypted(url: str, topic: str, tmp_path: Path) -> None:
+    from cryptography.hazmat.primitives import serialization
+    from cryptography.hazmat.primitives.asymmetric import rsa
+
+    private = rsa.generate_private_key(65537, 2048)
+    pem = serialization.Encoding.PEM
+    (tmp_path / "private").write_bytes(
+        private.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    )
+    (tmp_path / "public").write_bytes(
+        private.public_key().public_bytes(pem, serialization.PublicFormat.SubjectPublicKeyInfo)
+    )
+    produce = ("--url", url, "produce", topic, "-m", "secret", "-ekn", "ours", "-ekv", f"file://{tmp_path}/public")
+    assert run(*produce).exit_code == 0
+    read = ("--url", url, "read", topic, "-m", "earliest")
+    assert done(*read, "-ekv", f"file://{tmp_path}/private") == [("null", "", "secret")]
+    refused = run(*read)
+    assert refused.exit_code == 1
+    assert "CryptoError" in refused.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        ("", 2, "Usage: pulsarium client"),
+        ("produce", 2, "TOPIC"),
+        ("produce t", 2, "Please supply message content with either --messages or --files"),
+        ("produce t -m x -n 2000", 1, "Attempting to send 2000 messages"),
+        ("produce t -m x -p y", 2, "--properties"),
+        ("produce t -f /no/where", 1, "/no/where"),
+        ("produce t -m x --chunking", 2, "--chunking"),
+        ("produce t -m x -vs json", 2, "--value-schema"),
+        ("produce t -m x -ekn a", 2, "--encryption-key-value"),
+        ("produce t -m x -ekn a -ekv data:;base64,%%%", 2, "base64"),
+        ("consume t", 2, "--subscription-name"),
+        ("consume t -s s -n -1", 2, "--num-messages"),
+        ("consume t -s s -m NonDurable", 2, "--subscription-mode"),
+        ("consume t -s s -st auto_consume", 2, "--schema-type"),
+        ("read t -m bad", 2, "bad"),
+        ("read t -mc 5", 2, "--max_chunked_msg"),
+        ("--proxy-url x read t", 2, "--proxy-url"),
+        ("--listener-name x read t", 2, "--listener-name"),
+        ("--auth-plugin none read t", 2, "--auth-plugin"),
+    ],
+)
+def test_what_is_refused_before_anything_is_sent(arguments: str, code: int, said: str) -> None:
+    result = run(*arguments.split())
+    assert (result.exit_code, result.stdout) == (code, "")
+    assert said in result.stderr
+
+
+def test_nobody_listens() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    code = (
+        "import sys, pulsarium.cli.client.session as s\n"
+        "import pulsarium.client as c; from functools import partial\n"
+        "c.connect = partial(c.connect, operation_timeout=0.2)\n"
+        "from pulsarium.cli.main import main; main()"
+    )
+    command = [sys.executable, "-P", "-c", code, "client", "--url", f"pulsar://127.0.0.1:{port}", "read", "t"]
+    result = subprocess.run(command, check=False, capture_output=True, text=True, timeout=30)
+    assert (result.returncode, result.stdout) == (1, "")
+    assert "pulsarium serve" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_the_broker_refuses(url: str) -> None:
+    result = run("--url", url, "produce", "persistent://no/such/topic", "-m", "a")
+    assert result.exit_code == 1
+    assert result.stderr.count("\n") == 1
+
+
+def test_help_imports_no_client() -> None:
+    code = "import sys, pulsarium.cli.client.main, pulsarium.cli.client.consume; print(*sys.modules)"
+    run = subprocess.run([sys.executable, "-P", "-c", code], check=True, capture_output=True, text=True)
+    assert not set(run.stdout.split()) & {"anyio", "trio", "google.protobuf", "pulsarium.client"}
