@@ -7,21 +7,37 @@ async with connect("pulsar://localhost:6650") as client:
 What can go wrong is in `pulsarium.client.errors`.
 """
 
-from pulsarium.client.batching import Receipt
 from pulsarium.client.client import Client, connect
-from pulsarium.client.consumer import Consumer
-from pulsarium.client.consumer_options import ConsumerKeySharedPolicy, ConsumerType, InitialPosition, KeySharedMode
-from pulsarium.client.crypto import ConsumerCryptoFailureAction, CryptoKeyReader, KeyReader
+from pulsarium.client.connection.authentication import (
+    Authentication,
+    AuthenticationBasic,
+    AuthenticationTLS,
+    AuthenticationToken,
+)
+from pulsarium.client.consumer.consumer import Consumer
+from pulsarium.client.consumer.last_entry import LastEntry, PayloadToMessageIdConverter
+from pulsarium.client.consumer.options import (
+    ConsumerKeySharedPolicy,
+    ConsumerType,
+    InitialPosition,
+    KeySharedMode,
+    RegexSubscriptionMode,
+)
+from pulsarium.client.consumer.reader import Reader
+from pulsarium.client.entry.crypto import ConsumerCryptoFailureAction, CryptoKeyReader, KeyReader
+from pulsarium.client.entry.payload_processor import MessagePayloadProcessor
 from pulsarium.client.errors import PulsarError
-from pulsarium.client.last_entry import LastEntry, PayloadToMessageIdConverter
 from pulsarium.client.message import Message
 from pulsarium.client.message_id import MessageId
-from pulsarium.client.payload_processor import MessagePayloadProcessor
-from pulsarium.client.producer import Producer
-from pulsarium.client.producer_options import CompressionType
-from pulsarium.client.reader import Reader
+from pulsarium.client.producer.batching import Receipt
+from pulsarium.client.producer.options import CompressionType, HashingScheme, PartitionsRoutingMode
+from pulsarium.client.producer.producer import Producer
 
 __all__ = [
+    "Authentication",
+    "AuthenticationBasic",
+    "AuthenticationTLS",
+    "AuthenticationToken",
     "Client",
     "CompressionType",
     "Consumer",
@@ -29,6 +45,7 @@ __all__ = [
     "ConsumerKeySharedPolicy",
     "ConsumerType",
     "CryptoKeyReader",
+    "HashingScheme",
     "InitialPosition",
     "KeyReader",
     "KeySharedMode",
@@ -36,10 +53,12 @@ __all__ = [
     "Message",
     "MessageId",
     "MessagePayloadProcessor",
+    "PartitionsRoutingMode",
     "PayloadToMessageIdConverter",
     "Producer",
     "PulsarError",
     "Reader",
     "Receipt",
+    "RegexSubscriptionMode",
     "connect",
 ]

@@ -3,31 +3,28 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import AsyncIterator, Collection, Mapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import anyio
 from anyio.abc import TaskGroup
 
-from pulsarium.client import errors
-from pulsarium.client.connection import Connection
-from pulsarium.client.consumer import Consumer
-from pulsarium.client.consumer_options import ConsumerKeySharedPolicy, ConsumerOptions, ConsumerType, InitialPosition
-from pulsarium.client.crypto import ConsumerCryptoFailureAction, KeyReader
-from pulsarium.client.errors import AlreadyClosed, OperationNotSupported
-from pulsarium.client.last_entry import PayloadToMessageIdConverter
-from pulsarium.client.link import Backoff
-from pulsarium.client.lookup import Lookup
-from pulsarium.client.message_id import MessageId
-from pulsarium.client.payload_processor import MessagePayloadProcessor
-from pulsarium.client.pool import Pool, Settings
-from pulsarium.client.producer import Producer
-from pulsarium.client.producer_options import CompressionType, ProducerOptions
-from pulsarium.client.protocol import MAX_PROTOCOL_VERSION
-from pulsarium.client.reader import Reader
-from pulsarium.client.service_url import Address, parse
-from pulsarium.proto.errors import InvalidTopicName
-from pulsarium.proto.topic_name import TopicName
+from pulsarium.client.arguments import arguments_of
+from pulsarium.client.connection.authentication import Authentication
+from pulsarium.client.connection.connection import Connection
+from pulsarium.client.connection.link import Backoff
+from pulsarium.client.connection.lookup import Lookup
+from pulsarium.client.connection.pool import Pool, Settings
+from pulsarium.client.connection.protocol import MAX_PROTOCOL_VERSION
+from pulsarium.client.connection.service_url import Address, BrokerUrls, parse
+from pulsarium.client.connection.tls import Tls
+from pulsarium.client.consumer.consumer import Consumer
+from pulsarium.client.consumer.options import ConsumerOptions, ReaderOptions
+from pulsarium.client.consumer.reader import Reader
+from pulsarium.client.errors import AlreadyClosed
+from pulsarium.client.producer.options import ProducerOptions
+from pulsarium.client.producer.producer import Producer
+from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
 
 class Client:
@@ -40,7 +37,6 @@ class Client:
         self._lookup = Lookup(self._pool, service)
         self._producer_ids = itertools.count()
         self._consumer_ids = itertools.count()
-        self._plain: set[str] = set()  # topics that are known to have no partitions
         self._closed = False
 
     # ---- for producers, consumers and readers
@@ -56,134 +52,51 @@ class Client:
         return Backoff()
 
     async def connect_to(self, topic: str) -> Connection:
-        """A connection to the broker that serves the topic (a full name), looked up now.
+        """A connection to the broker that serves the topic (a full name), looked up now."""
+        return await self._open_lookup().connection_for(topic)
 
-        OperationNotSupported for a topic that has partitions: not built yet.
-        """
+    async def connect_to_broker(self, broker: BrokerUrls, proxy: Address | None) -> Connection:
+        """A connection to this broker, through the proxy if there is one."""
+        return await self._open_lookup().connection_to(broker, proxy)
+
+    async def partitions(self, topic: str, *, create: bool = True) -> int:
+        """How many partitions a topic (a full name) has, 0: none; `create`: as its namespace has it, if it is new."""
+        return await self._open_lookup().partitions(topic, create=create)
+
+    async def topics(self, namespace: str, mode: pb.CommandGetTopicsOfNamespace.Mode) -> list[str]:
+        """The topics of a namespace (`tenant/namespace`), of partitioned ones the partitions."""
+        return await self._open_lookup().topics(namespace, mode)
+
+    def _open_lookup(self) -> Lookup:
         if self._closed:
             raise AlreadyClosed("the client was closed")
-        if topic not in self._plain:
-            if await self._lookup.partitions(topic) > 0:
-                raise OperationNotSupported(f"{topic} is partitioned: not built yet, but its partitions can be named")
-            self._plain.add(topic)
-        return await self._lookup.connection_for(topic)
+        return self._lookup
 
-    @staticmethod
-    def full_name(topic: str) -> str:
-        """`persistent://public/default/topic` of `topic`; InvalidTopicName if it is no name."""
-        try:
-            return str(TopicName.parse(topic))
-        except InvalidTopicName as error:
-            raise errors.InvalidTopicName(*error.args) from None
+    # ---- for applications
 
-    def create_producer(
-        self,
-        topic: str,
-        *,
-        producer_name: str | None = None,
-        compression_type: CompressionType = CompressionType.NONE,
-        batching_enabled: bool = True,
-        batching_max_messages: int = 1000,
-        batching_max_allowed_size_in_bytes: int = 128 * 1024,
-        batching_max_publish_delay: float = 0.01,
-        max_pending_messages: int = 1000,
-        properties: Mapping[str, str] | None = None,
-        initial_sequence_id: int | None = None,
-        encryption_keys: Collection[str] = (),
-        crypto_key_reader: KeyReader | None = None,
-    ) -> Producer:
+    @arguments_of(ProducerOptions)
+    def create_producer(self, options: ProducerOptions) -> Producer:
         """A producer on a topic: `async with` opens and closes it. What the options mean, ProducerOptions says.
 
         InvalidTopicName, InvalidConfiguration or CryptoError for arguments that make no sense. Opening raises
         ConnectError, or what the broker refuses it with.
         """
-        options = ProducerOptions(
-            producer_name=producer_name,
-            compression_type=compression_type,
-            batching_enabled=batching_enabled,
-            batching_max_messages=batching_max_messages,
-            batching_max_allowed_size_in_bytes=batching_max_allowed_size_in_bytes,
-            batching_max_publish_delay=batching_max_publish_delay,
-            max_pending_messages=max_pending_messages,
-            properties=properties or {},
-            initial_sequence_id=initial_sequence_id,
-            encryption_keys=encryption_keys,
-            crypto_key_reader=crypto_key_reader,
-        )
-        return Producer(self, self.full_name(topic), options)
+        return Producer(self, options)
 
-    def subscribe(
-        self,
-        topic: str,
-        subscription_name: str,
-        *,
-        consumer_type: ConsumerType = ConsumerType.Exclusive,
-        initial_position: InitialPosition = InitialPosition.Latest,
-        consumer_name: str = "",
-        receiver_queue_size: int = 1000,
-        read_compacted: bool = False,
-        properties: Mapping[str, str] | None = None,
-        negative_ack_redelivery_delay: float = 60.0,
-        batch_index_ack_enabled: bool = False,
-        ack_receipt_enabled: bool = False,
-        start_message_id_inclusive: bool = False,
-        replicate_subscription_state_enabled: bool = False,
-        key_shared_policy: ConsumerKeySharedPolicy | None = None,
-        crypto_key_reader: KeyReader | None = None,
-        crypto_failure_action: ConsumerCryptoFailureAction = ConsumerCryptoFailureAction.FAIL,
-        payload_to_message_id_converter: PayloadToMessageIdConverter | None = None,
-        message_payload_processor: MessagePayloadProcessor | None = None,
-    ) -> Consumer:
-        """A consumer on a topic: `async with` subscribes and closes it. What the options mean, ConsumerOptions says.
+    @arguments_of(ConsumerOptions)
+    def subscribe(self, options: ConsumerOptions) -> Consumer:
+        """A consumer on topics: `async with` subscribes and closes it. What the options mean, ConsumerOptions says.
 
-        InvalidTopicName or ValueError for arguments that make no sense. Opening raises ConnectError, or what the broker
-        refuses it with.
+        InvalidTopicName or InvalidConfiguration for arguments that make no sense. Opening raises ConnectError, or what
+        the broker refuses it with.
         """
-        options = ConsumerOptions(
-            consumer_type=consumer_type,
-            initial_position=initial_position,
-            consumer_name=consumer_name,
-            receiver_queue_size=receiver_queue_size,
-            read_compacted=read_compacted,
-            properties=properties or {},
-            negative_ack_redelivery_delay=negative_ack_redelivery_delay,
-            batch_index_ack_enabled=batch_index_ack_enabled,
-            ack_receipt_enabled=ack_receipt_enabled,
-            start_message_id_inclusive=start_message_id_inclusive,
-            replicate_subscription_state_enabled=replicate_subscription_state_enabled,
-            key_shared_policy=key_shared_policy,
-            crypto_key_reader=crypto_key_reader,
-            crypto_failure_action=crypto_failure_action,
-            payload_to_message_id_converter=payload_to_message_id_converter,
-            message_payload_processor=message_payload_processor,
-        )
-        return Consumer(self, topic, subscription_name, options)
+        return Consumer(self, options)
 
-    def create_reader(
-        self,
-        topic: str,
-        start_message_id: MessageId,
-        *,
-        reader_name: str | None = None,
-        read_compacted: bool = False,
-        receiver_queue_size: int = 1000,
-        start_message_id_inclusive: bool = False,
-        crypto_key_reader: KeyReader | None = None,
-        crypto_failure_action: ConsumerCryptoFailureAction = ConsumerCryptoFailureAction.FAIL,
-        payload_to_message_id_converter: PayloadToMessageIdConverter | None = None,
-        message_payload_processor: MessagePayloadProcessor | None = None,
-    ) -> Reader:
-        """A reader that begins behind `start_message_id`: `async with` opens and closes it. Raises as `subscribe`."""
-        options = ConsumerOptions(
-            receiver_queue_size=receiver_queue_size,
-            read_compacted=read_compacted,
-            start_message_id_inclusive=start_message_id_inclusive,
-            crypto_key_reader=crypto_key_reader,
-            crypto_failure_action=crypto_failure_action,
-            payload_to_message_id_converter=payload_to_message_id_converter,
-            message_payload_processor=message_payload_processor,
-        )
-        return Reader(self, topic, start_message_id, options, reader_name)
+    @arguments_of(ReaderOptions)
+    def create_reader(self, options: ReaderOptions) -> Reader:
+        """A reader that begins behind `start_message_id`: `async with` opens and closes it. What the options mean,
+        ReaderOptions says. Raises as `subscribe`."""
+        return Reader(self, options)
 
     async def aclose(self) -> None:
         """Close every connection; what was open on them ends with AlreadyClosed."""
@@ -198,16 +111,41 @@ async def connect(
     operation_timeout: float = 30.0,
     connection_timeout: float = 10.0,
     max_protocol_version: int = MAX_PROTOCOL_VERSION,
+    authentication: Authentication | None = None,
+    tls_trust_certs_file_path: str | None = None,
+    tls_allow_insecure_connection: bool = False,
+    tls_validate_hostname: bool = True,
+    tls_certificate_file_path: str | None = None,
+    tls_private_key_file_path: str | None = None,
 ) -> AsyncIterator[Client]:
     """A client of the brokers at `service_url`, under trio or asyncio, until the block is left.
 
     operation_timeout: seconds the broker may take for an answer, and the first opening of anything altogether.
     connection_timeout: seconds until a connection has to be there.
     max_protocol_version: the highest version of the protocol to offer.
+    authentication: AuthenticationToken, AuthenticationBasic or AuthenticationTLS.
 
-    Connections are made when something is opened. InvalidUrl for a URL that cannot be read.
+    For `pulsar+ssl://`, paths of PEM files: tls_trust_certs_file_path, the authorities to believe, the system's if none
+    are named; tls_certificate_file_path and tls_private_key_file_path, the client's own, which AuthenticationTLS names
+    as well. tls_validate_hostname, unlike in the official client, is on unless it is turned off;
+    tls_allow_insecure_connection believes any certificate.
+
+    Connections are made when something is opened. InvalidUrl for a URL that cannot be read, InvalidConfiguration for
+    files that cannot.
     """
-    settings = Settings(operation_timeout, connection_timeout, max_protocol_version)
+    certificate, key = tls_certificate_file_path, tls_private_key_file_path
+    if certificate is None and authentication is not None and authentication.certificate is not None:
+        certificate, key = authentication.certificate
+    tls = Tls(
+        trust_certs_file_path=tls_trust_certs_file_path,
+        allow_insecure_connection=tls_allow_insecure_connection,
+        validate_hostname=tls_validate_hostname,
+        certificate_file_path=certificate,
+        private_key_file_path=key,
+    )
+    settings = Settings(
+        operation_timeout, connection_timeout, max_protocol_version, authentication=authentication, tls=tls
+    )
     async with open_client(service_url, settings) as client:
         yield client
 
@@ -216,6 +154,8 @@ async def connect(
 async def open_client(service_url: str, settings: Settings) -> AsyncIterator[Client]:
     """`connect`, with all there is to set."""
     service = parse(service_url)
+    if service[0].tls:
+        settings.tls.context()  # what is wrong with it shall show now
     failure: Exception | None = None
     async with anyio.create_task_group() as tasks:
         client = Client(service, tasks, settings)

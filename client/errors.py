@@ -79,7 +79,7 @@ class BrokerPersistenceError(PulsarError):
 
 
 class AuthenticationError(PulsarError):
-    """The broker does not know who this is."""
+    """The broker does not know who this is, or with TLS one side does not believe the other."""
 
 
 class AuthorizationError(PulsarError):

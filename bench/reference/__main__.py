@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -13,6 +14,7 @@ import tempfile
 import time
 import urllib.error
 import urllib.request
+from dataclasses import dataclass
 from pathlib import Path
 
 from bench.brokers import free_port
@@ -106,20 +108,37 @@ def java(options: argparse.Namespace, jars: Path, data: Path, conf: Path) -> lis
     ]
 
 
-def await_ready(process: subprocess.Popen[bytes], admin_url: str) -> None:
+def credentials(conf: Path) -> dict[str, str]:
+    """Headers with the token that the configuration gives the broker itself, if it does."""
+    found = re.search(r"^brokerClientAuthenticationParameters=token:(\S+)", conf.read_text(), re.MULTILINE)
+    return {"Authorization": f"Bearer {found[1]}"} if found else {}
+
+
+def await_ready(process: subprocess.Popen[bytes], admin_url: str, headers: dict[str, str]) -> None:
     """Until the namespace public/default exists: the last thing a standalone does before it is of use."""
+    request = urllib.request.Request(f"{admin_url}/admin/v2/namespaces/public", headers=headers)
     deadline = time.monotonic() + READY_SECONDS
     while time.monotonic() < deadline:
         if process.poll() is not None:
             sys.exit(f"reference-pulsar: the broker exited with {process.returncode}")
         try:
-            with urllib.request.urlopen(f"{admin_url}/admin/v2/namespaces/public", timeout=5) as answer:
+            with urllib.request.urlopen(request, timeout=5) as answer:
                 if "public/default" in json.load(answer):
                     return
         except (OSError, ValueError):
             pass
         time.sleep(0.1)
     sys.exit(f"reference-pulsar: not ready in {READY_SECONDS} s")
+
+
+@dataclass(frozen=True)
+class Urls:
+    """Where it answers."""
+
+    service_url: str
+    admin_url: str
+    service_url_tls: str | None = None
+    admin_url_tls: str | None = None
 
 
 def serve(options: argparse.Namespace, data: Path) -> int:
@@ -130,9 +149,9 @@ def serve(options: argparse.Namespace, data: Path) -> int:
     conf.write_text(rendered(options.config, port, http_port))
     process = subprocess.Popen(java(options, fetch(options.cache), data, conf), cwd=data, stdout=sys.stderr)
     try:
-        await_ready(process, admin_url)
+        await_ready(process, admin_url, credentials(conf))
         if options.ready_file:
-            write_ready_file(options.ready_file, ready_content(service_url, admin_url, process.pid))
+            write_ready_file(options.ready_file, ready_content([Urls(service_url, admin_url)], process.pid))
         print(f"pulsar ready {service_url} {admin_url}", flush=True)
         return process.wait()
     except KeyboardInterrupt:

@@ -12,9 +12,12 @@ from anyio.abc import ByteStream
 
 from pulsarium.broker.config import Config
 from pulsarium.client.client import Client, open_client
-from pulsarium.client.pool import Settings
-from pulsarium.client.service_url import Address
+from pulsarium.client.connection.pool import Settings
+from pulsarium.client.connection.service_url import Address
+from pulsarium.proto.topic_name import TopicName
 from tests.broker.wire import Bed, Wire, serving
+
+FIRST_PORT = 6650  # of the first broker; the others follow
 
 
 class TrioStream(ByteStream):
@@ -54,21 +57,32 @@ class InProcess:
 
     def __init__(self, bed: Bed) -> None:
         self.bed = bed
+        self.dialled: list[int] = []
+        """To which brokers the clients made connections."""
         self._streams: list[trio.abc.Stream] = []
 
     async def _dial(self, address: Address) -> ByteStream:
-        stream = self.bed.dial().stream
+        number = address.port - FIRST_PORT
+        if not self.bed.brokers[number].alive:
+            raise ConnectionRefusedError("nobody there")
+        self.dialled.append(number)
+        stream = self.bed.dial(number).stream
         self._streams.append(stream)
         return TrioStream(stream)
 
-    def client(self, **settings: Any) -> AbstractAsyncContextManager[Client]:
-        return open_client("pulsar://here:6650", Settings(dial=self._dial, **settings))
+    def client(self, url: str = "pulsar://here:6650", **settings: Any) -> AbstractAsyncContextManager[Client]:
+        return open_client(url, Settings(dial=self._dial, **settings))
 
     async def wire(self) -> Wire:
         """A raw connection with a producer 0 on the usual topic."""
         wire = await self.bed.connect()
         await wire.producer()
         return wire
+
+    def partitioned(self, topic: str, partitions: int) -> None:
+        """Make it a partitioned topic, or give it more partitions."""
+        self.bed.broker.topics.create_partitions(TopicName.parse(topic), partitions)
+        self.bed.broker.turn.finish()
 
     async def cut(self) -> None:
         """Every connection of the clients breaks."""
@@ -78,6 +92,8 @@ class InProcess:
 
 
 @asynccontextmanager
-async def in_process(config: Config | None = None) -> AsyncIterator[InProcess]:
-    async with serving(config) as bed:
+async def in_process(config: Config | None = None, brokers: int = 1) -> AsyncIterator[InProcess]:
+    async with serving(config, brokers=brokers) as bed:
+        for index, broker in enumerate(bed.brokers):
+            broker.listening(FIRST_PORT + index, 8080 + index)
         yield InProcess(bed)

@@ -10,8 +10,8 @@ import anyio
 from anyio.abc import ByteStream
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
-from pulsarium.client.pool import Settings
-from pulsarium.client.service_url import Address
+from pulsarium.client.connection.pool import Settings
+from pulsarium.client.connection.service_url import Address
 from pulsarium.proto.commands import COMMANDS, parse
 from pulsarium.proto.framing import FrameDecoder, frame
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
@@ -67,7 +67,7 @@ def pipes() -> tuple[Pipe, Pipe]:
 class Peer:
     """What a test does as the broker on one connection."""
 
-    def __init__(self, stream: Pipe) -> None:
+    def __init__(self, stream: ByteStream) -> None:
         self.stream = stream
         self._decoder = FrameDecoder()
         self._inbox: deque[tuple[pb.BaseCommand, bytes]] = deque()

@@ -11,7 +11,7 @@ from pulsarium.client import connect, errors
 from pulsarium.client.client import open_client
 from tests.client.both import on_both
 from tests.client.peer import Peer, Peers, Type
-from tests.client.test_producer import answer_producer
+from tests.client.producer.test_producer import answer_producer
 
 
 @on_both

@@ -9,11 +9,11 @@ from trio.testing import MockClock
 from pulsarium.broker.config import Config
 from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.client import errors
-from pulsarium.client.batching import Receipt
 from pulsarium.client.client import Client
-from pulsarium.client.consumer import Consumer
-from pulsarium.client.consumer_options import InitialPosition
-from pulsarium.client.producer_options import CompressionType
+from pulsarium.client.consumer.consumer import Consumer
+from pulsarium.client.consumer.options import InitialPosition
+from pulsarium.client.producer.batching import Receipt
+from pulsarium.client.producer.options import CompressionType
 from pulsarium.proto.topic_name import TopicName
 from tests.broker.wire import TOPIC
 from tests.client.in_process import InProcess, in_process

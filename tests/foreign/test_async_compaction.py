@@ -8,7 +8,7 @@ import pulsar
 import pytest
 
 from pulsarium.client import InitialPosition, LastEntry, MessageId, Reader, connect
-from pulsarium.client.last_entry import DefaultPayloadToMessageIdConverter
+from pulsarium.client.consumer.last_entry import DefaultPayloadToMessageIdConverter
 from tests.client.both import on_both
 
 from .admin import Admin

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from pulsarium.client.last_entry import DefaultPayloadToMessageIdConverter, LastEntry
+from pulsarium.client.consumer.last_entry import DefaultPayloadToMessageIdConverter, LastEntry
 from pulsarium.client.message_id import MessageId
 from pulsarium.proto import batch
 from pulsarium.proto.generated import PulsarApi_pb2 as pb

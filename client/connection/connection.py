@@ -1,0 +1,292 @@
+"""One connection to a broker: requests and their replies, and what the broker sends unasked."""
+
+from __future__ import annotations
+
+import ssl
+
+import anyio
+from anyio.abc import ByteStream
+
+from pulsarium.client.connection.authentication import Authentication, credentials_of
+from pulsarium.client.connection.protocol import Challenged, ClientProtocol, Connected, Event, Received
+from pulsarium.client.connection.routes import (
+    ConsumerHandler,
+    ProducerHandler,
+    Reply,
+    Routes,
+    Waiter,
+    again,
+    request_id_of,
+)
+from pulsarium.client.connection.service_url import Address
+from pulsarium.client.errors import (
+    AlreadyClosed,
+    AuthenticationError,
+    ConnectError,
+    LocalProtocolError,
+    PulsarError,
+    Timeout,
+)
+from pulsarium.proto.commands import COMMANDS
+from pulsarium.proto.generated import PulsarApi_pb2 as pb
+
+KEEP_ALIVE = 30.0  # seconds between PINGs, and within which something has to come
+LAST_WORDS = 1.0  # seconds that what is queued may take to go out when the connection is closed
+_READ = 256 * 1024  # bytes asked of the stream at once
+_MOST_REQUEST_IDS = 2**64 - 1  # this one marks what the broker sends unasked
+
+__all__ = ["Connection", "ConsumerHandler", "ProducerHandler", "Reply"]
+
+
+class Connection:
+    """Reads in one task, writes in another (`run`); everything else is called from the tasks of its users.
+
+    `protocol_version` is the broker's, at most ours; `max_message_size` in bytes is what the broker takes.
+    """
+
+    def __init__(
+        self,
+        stream: ByteStream,
+        address: str,
+        protocol: ClientProtocol | None = None,
+        *,
+        authentication: Authentication | None = None,
+        proxy: Address | None = None,
+        operation_timeout: float = 30.0,
+        keep_alive: float = KEEP_ALIVE,
+    ) -> None:
+        """`address` is for texts; times in seconds. `proxy`: through which it leads to its broker."""
+        self.proxy = proxy
+        self.address = address
+        self.server_version = ""
+        self.feature_flags: frozenset[str] = frozenset()
+        self._stream = stream
+        self._protocol = protocol or ClientProtocol()
+        self._authentication = authentication
+        self._challenged = anyio.Event()
+        self._operation_timeout = operation_timeout
+        self._keep_alive = keep_alive
+        self._request_id = 0
+        self._routes = Routes()
+        self._something_to_write = anyio.Event()
+        self._heard = False
+        self._error: PulsarError | None = None
+        self._scope = anyio.CancelScope()
+        self._flushed = anyio.Event()  # everything queued is written; of interest to `aclose` only
+        self._stopped: anyio.Event | None = None  # set when `run` is done
+
+    @property
+    def protocol_version(self) -> int:
+        return self._protocol.protocol_version
+
+    @property
+    def max_message_size(self) -> int:
+        return self._protocol.max_message_size
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether it ended; every handler and waiter was told."""
+        return self._error is not None
+
+    # ---- for its users
+
+    def next_request_id(self) -> int:
+        """A number no other request of this connection has."""
+        self._request_id = (self._request_id + 1) % _MOST_REQUEST_IDS
+        return self._request_id
+
+    async def request(self, command: pb.BaseCommand, trailing: bytes = b"") -> Reply:
+        """Send a command whose body has a `next_request_id()`, and wait for its answer.
+
+        Raises the PulsarError that an ERROR, or an error inside the answer, stands for; ConnectError if the
+        connection is or gets lost; Timeout after `operation_timeout`. When it is cancelled a late answer is ignored.
+        """
+        request_id = request_id_of(command)
+        if request_id is None:
+            raise LocalProtocolError(f"{COMMANDS[command.type].name} without a request id")
+        waiter = self._routes.waiters[request_id] = Waiter()
+        try:
+            self.send_nowait(command, trailing)
+            with anyio.move_on_after(self._operation_timeout):
+                await waiter.done.wait()
+        finally:
+            self._routes.waiters.pop(request_id, None)
+        if waiter.error is not None:
+            raise waiter.error
+        if waiter.reply is None:
+            raise Timeout(f"no answer to {COMMANDS[command.type].name} in {self._operation_timeout:g} s")
+        return waiter.reply
+
+    def send_nowait(self, command: pb.BaseCommand, trailing: bytes = b"") -> None:
+        """Queue a command; ConnectError if the connection is lost."""
+        if self._error is not None:
+            raise again(self._error)
+        self._protocol.send(command, trailing)
+        self._something_to_write.set()
+
+    def attach_consumer(self, consumer_id: int, handler: ConsumerHandler) -> None:
+        """What comes for this consumer goes to `handler`, until it is detached or lost."""
+        self._routes.consumers[consumer_id] = handler
+
+    def detach_consumer(self, consumer_id: int) -> None:
+        """Whatever still comes for this consumer is dropped."""
+        self._routes.consumers.pop(consumer_id, None)
+
+    def attach_producer(self, producer_id: int, handler: ProducerHandler) -> None:
+        """What comes for this producer goes to `handler`, until it is detached or lost."""
+        self._routes.producers[producer_id] = handler
+
+    def detach_producer(self, producer_id: int) -> None:
+        """Whatever still comes for this producer is dropped."""
+        self._routes.producers.pop(producer_id, None)
+
+    def abort(self, error: PulsarError) -> None:
+        """Give the connection up: everybody who waits gets `error`."""
+        self._lose(error)
+        self._scope.cancel()
+
+    # ---- for the pool
+
+    async def handshake(self) -> None:
+        """CONNECT, until CONNECTED; raises what the broker refused with. On failure the stream is closed."""
+        try:
+            self._protocol.connect(*await credentials_of(self._authentication, self.address))
+            while not self.server_version:
+                if self._challenged.is_set():
+                    await self._answer()
+                if self._protocol.has_output:
+                    await self._stream.send(self._protocol.take())
+                self._take_in(await self._read())
+                if self._error is not None:
+                    raise self._error
+            self._stopped = anyio.Event()
+        except BaseException as error:
+            self._lose(error if isinstance(error, PulsarError) else ConnectError("the handshake was given up"))
+            await anyio.aclose_forcefully(self._stream)
+            if isinstance(error, ssl.SSLError):  # with TLS 1.3 a refused certificate shows only now
+                raise AuthenticationError(f"{self.address}: {_reason(error)}") from error
+            if isinstance(error, (OSError, anyio.BrokenResourceError)):
+                raise ConnectError(f"{self.address}: {_reason(error)}") from error
+            raise
+
+    async def run(self) -> None:
+        """Read and write until the connection ends or is closed. After `handshake`, in a task of its own."""
+        try:
+            with self._scope:
+                async with anyio.create_task_group() as tasks:
+                    tasks.start_soon(self._write_all)
+                    tasks.start_soon(self._watch)
+                    tasks.start_soon(self._answer_challenges)
+                    await self._read_all()
+                    tasks.cancel_scope.cancel()
+        finally:
+            self._lose(ConnectError(f"the connection to {self.address} was closed"))
+            with anyio.CancelScope(shield=True):
+                await anyio.aclose_forcefully(self._stream)
+            if self._stopped is not None:
+                self._stopped.set()
+
+    async def aclose(self) -> None:
+        """Write what is queued, for a second at most, and close; everybody who waits gets AlreadyClosed."""
+        if self._error is None and self._stopped is not None:
+            self._flushed = anyio.Event()
+            self._something_to_write.set()
+            with anyio.move_on_after(LAST_WORDS):
+                await self._flushed.wait()
+        self.abort(AlreadyClosed("the client was closed"))
+        if self._stopped is not None:
+            await self._stopped.wait()
+
+    # ---- its tasks
+
+    async def _read(self) -> bytes:
+        try:
+            return await self._stream.receive(_READ)
+        except anyio.EndOfStream:
+            return b""
+
+    async def _read_all(self) -> None:
+        while self._error is None:
+            try:
+                data = await self._read()
+            except (OSError, anyio.BrokenResourceError, anyio.ClosedResourceError) as error:
+                self._lose(ConnectError(f"{self.address}: {_reason(error)}"))
+                return
+            self._take_in(data)
+
+    async def _write_all(self) -> None:
+        """Whatever was queued since the last write goes out with one write."""
+        while self._error is None:
+            await self._something_to_write.wait()
+            self._something_to_write = anyio.Event()
+            try:
+                if self._protocol.has_output:
+                    await self._stream.send(self._protocol.take())
+            except (OSError, anyio.BrokenResourceError, anyio.ClosedResourceError) as error:
+                self.abort(ConnectError(f"{self.address}: {_reason(error)}"))
+            if not self._protocol.has_output:
+                self._flushed.set()
+
+    async def _answer_challenges(self) -> None:
+        while self._error is None:
+            await self._challenged.wait()
+            try:
+                await self._answer()
+            except PulsarError as error:
+                self.abort(error)
+
+    async def _answer(self) -> None:
+        """AUTH_RESPONSE, with credentials as they are now."""
+        self._challenged = anyio.Event()
+        if self._authentication is None:
+            raise AuthenticationError(f"{self.address} wants authentication")
+        credentials = await credentials_of(self._authentication, self.address)
+        if self._error is None:
+            self._protocol.answer_challenge(*credentials)
+            self._something_to_write.set()
+
+    async def _watch(self) -> None:
+        """Keep-alive: PING with every interval; the end if nothing at all came since the last one."""
+        if self._keep_alive <= 0:
+            return
+        await anyio.sleep(self._keep_alive)
+        while self._error is None:
+            self._heard = False
+            self.send_nowait(pb.BaseCommand(type=pb.BaseCommand.PING, ping=pb.CommandPing()))
+            await anyio.sleep(self._keep_alive)
+            if not self._heard:
+                self.abort(ConnectError(f"{self.address} does not answer PING within {self._keep_alive:g} s"))
+
+    # ---- what came in
+
+    def _take_in(self, data: bytes) -> None:
+        self._heard = True
+        for event in self._protocol.receive(data):
+            self._handle(event)
+        if self._protocol.has_output:  # PONG
+            self._something_to_write.set()
+
+    def _handle(self, event: Event) -> None:
+        if isinstance(event, Received):
+            self._routes.take(event.command, event.trailing)
+        elif isinstance(event, Connected):
+            self.server_version = event.server_version or "?"
+            self.feature_flags = event.feature_flags
+        elif isinstance(event, Challenged):
+            self._challenged.set()
+        else:
+            self._lose(event.error)
+
+    def _lose(self, error: PulsarError) -> None:
+        """Tell everybody, once."""
+        if self._error is not None:
+            return
+        self._error = error
+        self._protocol.close()
+        self._routes.end(error)
+        self._something_to_write.set()
+        self._flushed.set()
+
+
+def _reason(error: Exception) -> str:
+    return str(error) or "connection broken"

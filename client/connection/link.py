@@ -1,0 +1,169 @@
+"""Keeps a producer or a consumer open on its topic, whatever happens to connections and brokers."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, TypeVar
+
+import anyio
+
+from pulsarium.client.connection.connection import Connection
+from pulsarium.client.connection.service_url import Address, BrokerUrls
+from pulsarium.client.errors import FATAL, TRANSIENT, AlreadyClosed, ConnectError, PulsarError, copy_of
+
+if TYPE_CHECKING:
+    from pulsarium.client.client import Client
+
+T = TypeVar("T")
+
+
+class Backoff:
+    """How long to wait before the next try: doubling, and a little less by chance, so that not all come at once."""
+
+    def __init__(
+        self, initial: float = 0.1, maximum: float = 60.0, jitter: Callable[[], float] = random.random
+    ) -> None:
+        """Times in seconds; `jitter` gives numbers from 0 to 1, for up to a tenth less."""
+        self._initial = initial
+        self._maximum = maximum
+        self._jitter = jitter
+        self._next = initial
+
+    def next(self) -> float:
+        """Seconds to wait now."""
+        delay = self._next
+        self._next = min(self._next * 2, self._maximum)
+        return delay * (1 - self._jitter() / 10)
+
+    def reset(self) -> None:
+        """It worked: begin anew."""
+        self._next = self._initial
+
+
+async def patiently(client: Client, attempt: Callable[[], Awaitable[T]], backoff: Backoff | None = None) -> T:
+    """Make a first attempt at something; what may pass (errors.TRANSIENT) is tried again for `operation_timeout`
+    seconds. Then, and at once after any other failure, the error is raised."""
+    backoff = backoff or client.new_backoff()
+    deadline = anyio.current_time() + client.operation_timeout
+    while True:
+        try:
+            return await attempt()
+        except TRANSIENT:
+            delay = backoff.next()
+            if anyio.current_time() + delay >= deadline:
+                raise
+            await anyio.sleep(delay)
+
+
+class Link:
+    """Calls `open` on a connection to the topic's broker, and again after each `lost`, with backoff between."""
+
+    def __init__(
+        self,
+        client: Client,
+        topic: str,
+        open: Callable[[Connection], Awaitable[None]],
+        *,
+        on_failed: Callable[[PulsarError], None] | None = None,
+    ) -> None:
+        """`open` sends SUBSCRIBE or PRODUCER and attaches its handler.
+
+        `on_failed` is told when something happened after which no further try makes sense (errors.FATAL).
+        """
+        self.topic = topic
+        self._client = client
+        self._open = open
+        self._on_failed = on_failed
+        self._backoff = client.new_backoff()
+        self._connection: Connection | None = None
+        self._owner: BrokerUrls | None = None
+        self._proxy: Address | None = None  # through which the last connection led
+        self._error: PulsarError | None = None
+        self._lost = anyio.Event()
+        self._settled = anyio.Event()  # open, or failed for good
+        self._scope = anyio.CancelScope()
+        self._running: anyio.Event | None = None
+
+    @property
+    def current(self) -> Connection | None:
+        """The connection on which it is open now."""
+        return self._connection
+
+    async def start(self) -> None:
+        """Open for the first time, `patiently`."""
+        await patiently(self._client, self._try, self._backoff)
+        self._running = anyio.Event()
+        self._client.task_group.start_soon(self._keep_open)
+
+    def lost(self, owner: BrokerUrls | None = None) -> None:
+        """What was open is not any more: open it again, at once and without a lookup where `owner` has the topic."""
+        self._owner = owner
+        if self._connection is not None:
+            self._connection = None
+            self._settled = anyio.Event()
+        self._lost.set()
+
+    async def connection(self) -> Connection:
+        """The connection on which it is open, as soon as it is; raises what it failed with for good."""
+        while self._connection is None:
+            if self._error is not None:
+                raise copy_of(self._error)
+            await self._settled.wait()
+        return self._connection
+
+    def close_nowait(self) -> None:
+        """Do not open it again; who waits for the connection gets AlreadyClosed. What is open stays for the owner."""
+        self._fail(AlreadyClosed(f"{self.topic}: closed"))
+        self._scope.cancel()
+
+    async def aclose(self) -> None:
+        """`close_nowait`, and wait until its task is gone."""
+        self.close_nowait()
+        if self._running is not None:
+            await self._running.wait()
+
+    async def _try(self) -> None:
+        self._lost = anyio.Event()
+        owner, self._owner = self._owner, None
+        if owner is None:
+            connection = await self._client.connect_to(self.topic)
+        else:
+            try:
+                connection = await self._client.connect_to_broker(owner, self._proxy)
+            except PulsarError:
+                connection = await self._client.connect_to(self.topic)
+        self._proxy = connection.proxy
+        await self._open(connection)
+        if self._lost.is_set() or connection.is_lost:
+            raise ConnectError(f"{self.topic}: lost while it was opened")
+        self._connection = connection
+        self._backoff.reset()
+        self._settled.set()
+
+    async def _keep_open(self) -> None:
+        assert self._running is not None
+        try:
+            with self._scope:
+                while self._error is None:
+                    await self._lost.wait()
+                    await anyio.sleep(self._backoff.next() if self._owner is None else 0)
+                    await self._try_again()
+        finally:
+            self._running.set()
+
+    async def _try_again(self) -> None:
+        try:
+            await self._try()
+        except FATAL as error:
+            self._fail(error)
+            if self._on_failed is not None:
+                self._on_failed(error)
+        except PulsarError:
+            self._lost.set()
+
+    def _fail(self, error: PulsarError) -> None:
+        if self._error is None:
+            self._error = error
+        self._connection = None
+        self._settled.set()

@@ -1,0 +1,191 @@
+"""Who on a connection gets what the broker sends: a waiting request, a producer, a consumer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import NamedTuple, Protocol
+
+import anyio
+
+from pulsarium.client.connection.service_url import BrokerUrls
+from pulsarium.client.errors import AlreadyClosed, ConnectError, PulsarError, ServiceUnitNotReady, error_of
+from pulsarium.proto.commands import COMMANDS
+from pulsarium.proto.generated import PulsarApi_pb2 as pb
+
+
+class Reply(NamedTuple):
+    """What answered a request, and the bytes behind it."""
+
+    command: pb.BaseCommand
+    trailing: bytes
+
+
+class ConsumerHandler(Protocol):
+    """Takes what the broker sends to one consumer. None of these may wait."""
+
+    def on_message(self, command: pb.CommandMessage, trailing: bytes) -> None:
+        """MESSAGE; `trailing` is its entry."""
+        ...
+
+    def on_end_of_topic(self) -> None:
+        """REACHED_END_OF_TOPIC."""
+        ...
+
+    def on_active_change(self, is_active: bool) -> None:
+        """ACTIVE_CONSUMER_CHANGE."""
+        ...
+
+    def on_lost(self, error: PulsarError, owner: BrokerUrls | None = None) -> None:
+        """CLOSE_CONSUMER from the broker, or the connection ended; the handler is detached already.
+
+        `owner`: who has the topic now, where the broker says that (PIP-307).
+        """
+        ...
+
+
+class ProducerHandler(Protocol):
+    """Takes what the broker sends to one producer. None of these may wait."""
+
+    def on_receipt(self, receipt: pb.CommandSendReceipt) -> None:
+        """SEND_RECEIPT."""
+        ...
+
+    def on_send_error(self, error: pb.CommandSendError) -> None:
+        """SEND_ERROR."""
+        ...
+
+    def on_lost(self, error: PulsarError, owner: BrokerUrls | None = None) -> None:
+        """CLOSE_PRODUCER from the broker, or the connection ended; the rest as for consumers."""
+        ...
+
+
+class Waiter:
+    """A request without its reply."""
+
+    __slots__ = ("done", "error", "reply")
+
+    def __init__(self) -> None:
+        self.done = anyio.Event()
+        self.reply: Reply | None = None
+        self.error: PulsarError | None = None
+
+
+class Routes:
+    """The waiting requests and the handlers of one connection."""
+
+    def __init__(self) -> None:
+        self.waiters: dict[int, Waiter] = {}  # by request id
+        self.consumers: dict[int, ConsumerHandler] = {}
+        self.producers: dict[int, ProducerHandler] = {}
+
+    def take(self, command: pb.BaseCommand, trailing: bytes) -> None:
+        """Hand a command to whom it is for; what nobody waits for any more is dropped."""
+        _TO.get(command.type, Routes._answer)(self, command, trailing)
+
+    def end(self, error: PulsarError) -> None:
+        """Tell everybody that the connection is lost."""
+        waiters, self.waiters = self.waiters, {}
+        for waiter in waiters.values():
+            waiter.error = again(error)
+            waiter.done.set()
+        handlers: list[ProducerHandler | ConsumerHandler] = [*self.producers.values(), *self.consumers.values()]
+        self.producers.clear()
+        self.consumers.clear()
+        for handler in handlers:
+            handler.on_lost(again(error))
+
+    def _answer(self, command: pb.BaseCommand, trailing: bytes) -> None:
+        request_id = request_id_of(command)
+        waiter = None if request_id is None else self.waiters.pop(request_id, None)
+        if waiter is not None:
+            waiter.error = _error_in(command)
+            waiter.reply = Reply(command, trailing)
+            waiter.done.set()
+
+    def _message(self, command: pb.BaseCommand, trailing: bytes) -> None:
+        handler = self.consumers.get(command.message.consumer_id)
+        if handler is not None:
+            handler.on_message(command.message, trailing)
+
+    def _receipt(self, command: pb.BaseCommand, trailing: bytes) -> None:
+        handler = self.producers.get(command.send_receipt.producer_id)
+        if handler is not None:
+            handler.on_receipt(command.send_receipt)
+
+    def _send_error(self, command: pb.BaseCommand, trailing: bytes) -> None:
+        handler = self.producers.get(command.send_error.producer_id)
+        if handler is not None:
+            handler.on_send_error(command.send_error)
+
+    def _close_producer(self, command: pb.BaseCommand, trailing: bytes) -> None:
+        handler = self.producers.pop(command.close_producer.producer_id, None)
+        if handler is not None:
+            handler.on_lost(ServiceUnitNotReady("the broker closed the producer"), _owner(command.close_producer))
+
+    def _close_consumer(self, command: pb.BaseCommand, trailing: bytes) -> None:
+        handler = self.consumers.pop(command.close_consumer.consumer_id, None)
+        if handler is not None:
+            handler.on_lost(ServiceUnitNotReady("the broker closed the consumer"), _owner(command.close_consumer))
+
+    def _active_change(self, command: pb.BaseCommand, trailing: bytes) -> None:
+        handler = self.consumers.get(command.active_consumer_change.consumer_id)
+        if handler is not None:
+            handler.on_active_change(command.active_consumer_change.is_active)
+
+    def _end_of_topic(self, command: pb.BaseCommand, trailing: bytes) -> None:
+        handler = self.consumers.get(command.reachedEndOfTopic.consumer_id)
+        if handler is not None:
+            handler.on_end_of_topic()
+
+
+_TO = {
+    pb.BaseCommand.MESSAGE: Routes._message,
+    pb.BaseCommand.SEND_RECEIPT: Routes._receipt,
+    pb.BaseCommand.SEND_ERROR: Routes._send_error,
+    pb.BaseCommand.CLOSE_PRODUCER: Routes._close_producer,
+    pb.BaseCommand.CLOSE_CONSUMER: Routes._close_consumer,
+    pb.BaseCommand.ACTIVE_CONSUMER_CHANGE: Routes._active_change,
+    pb.BaseCommand.REACHED_END_OF_TOPIC: Routes._end_of_topic,
+}
+
+
+def _fields_named(name: str) -> Mapping[int, str]:
+    """Command type -> the field of its body, for those whose body has a field of this name."""
+    bodies = {number: pb.BaseCommand.DESCRIPTOR.fields_by_name[spec.field] for number, spec in COMMANDS.items()}
+    return MappingProxyType(
+        {n: body.name for n, body in bodies.items() if body.message_type and name in body.message_type.fields_by_name}
+    )
+
+
+_WITH_REQUEST_ID = _fields_named("request_id")
+_WITH_ERROR = _fields_named("error")
+
+
+def _owner(close: pb.CommandCloseProducer | pb.CommandCloseConsumer) -> BrokerUrls | None:
+    urls = BrokerUrls(str(close.assignedBrokerServiceUrl), str(close.assignedBrokerServiceUrlTls))
+    return urls if any(urls) else None
+
+
+def request_id_of(command: pb.BaseCommand) -> int | None:
+    field = _WITH_REQUEST_ID.get(command.type)
+    if field is None or not (body := getattr(command, field)).HasField("request_id"):
+        return None
+    return int(body.request_id)
+
+
+def _error_in(command: pb.BaseCommand) -> PulsarError | None:
+    """What an answer refuses with, if it does."""
+    field = _WITH_ERROR.get(command.type)
+    if field is None or not (body := getattr(command, field)).HasField("error"):
+        return None
+    return error_of(body.error, str(body.message))
+
+
+def again(error: PulsarError) -> PulsarError:
+    """The same failure for another who waits: an exception that is raised twice collects both tracebacks.
+
+    Whatever ended the connection, those who used it lost a connection, unless the client itself was closed.
+    """
+    kind = AlreadyClosed if isinstance(error, AlreadyClosed) else ConnectError
+    return kind(*error.args)

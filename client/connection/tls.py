@@ -1,0 +1,70 @@
+"""TLS: whom the client believes, and the certificate that it shows."""
+
+from __future__ import annotations
+
+import ssl
+from dataclasses import dataclass
+
+import anyio
+from anyio.abc import ByteStream
+from anyio.streams.tls import TLSStream
+
+from pulsarium.client.errors import AuthenticationError, ConnectError, InvalidConfiguration
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tls:
+    """What holds for connections to `pulsar+ssl://`; paths are of PEM files, read with each connection."""
+
+    trust_certs_file_path: str | None = None
+    """The authorities whose certificates are believed; None: the system's."""
+    allow_insecure_connection: bool = False
+    """Believe any certificate."""
+    validate_hostname: bool = True
+    """The certificate must be the host's."""
+    certificate_file_path: str | None = None
+    """The client's own certificate, for brokers that want one."""
+    private_key_file_path: str | None = None
+
+    def __post_init__(self) -> None:
+        if (self.certificate_file_path is None) != (self.private_key_file_path is None):
+            raise InvalidConfiguration("a TLS certificate and its private key go together")
+
+    def context(self) -> ssl.SSLContext:
+        """For one connection; InvalidConfiguration if a file cannot be read."""
+        try:
+            context = ssl.create_default_context(cafile=self.trust_certs_file_path)
+            if self.certificate_file_path is not None:
+                # a password would be asked for on the terminal
+                context.load_cert_chain(self.certificate_file_path, self.private_key_file_path, password=_no_password)
+        except OSError as error:
+            names = (self.trust_certs_file_path, self.certificate_file_path, self.private_key_file_path)
+            raise InvalidConfiguration(f"TLS with {', '.join(name for name in names if name)}: {error}") from error
+        if self.allow_insecure_connection:
+            context.check_hostname = False
+            context.verify_mode = ssl.CERT_NONE
+        elif not self.validate_hostname:
+            context.check_hostname = False
+        return context
+
+
+async def wrap(stream: ByteStream, host: str, tls: Tls) -> ByteStream:
+    """The stream with TLS on it, after the handshake.
+
+    AuthenticationError if the sides do not believe each other, ConnectError if the stream ends.
+    """
+    try:
+        return await TLSStream.wrap(
+            stream, server_side=False, hostname=host, ssl_context=tls.context(), standard_compatible=False
+        )
+    except BaseException as error:
+        await anyio.aclose_forcefully(stream)
+        if isinstance(error, ssl.SSLError):
+            raise AuthenticationError(f"no TLS with {host}: {error}") from error
+        if isinstance(error, (anyio.BrokenResourceError, anyio.EndOfStream)):
+            raise ConnectError(f"{host}: closed during the TLS handshake") from error
+        raise
+
+
+def _no_password() -> bytes:
+    raise InvalidConfiguration("the private key for TLS has a password, which there is nobody to ask for")

@@ -1,0 +1,1 @@
+"""Receiving: consumers and the readers that stand on them."""

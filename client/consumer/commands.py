@@ -1,0 +1,77 @@
+"""The commands of a consumer. Those that are answered lack their request id, which is the connection's to give."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from pulsarium.client.consumer.options import ConsumerOptions
+from pulsarium.client.message_id import MessageId
+from pulsarium.proto.generated import PulsarApi_pb2 as pb
+
+Type = pb.BaseCommand
+
+
+def subscribe(topic: str, consumer_id: int, options: ConsumerOptions, *, durable: bool) -> pb.BaseCommand:
+    """SUBSCRIBE, also without epoch and start, which differ from one time to the next."""
+    body = pb.CommandSubscribe(
+        topic=topic,
+        subscription=options.subscription_name,
+        consumer_id=consumer_id,
+        subType=options.consumer_type.value,
+        initialPosition=options.initial_position.value,
+        durable=durable,
+        read_compacted=options.read_compacted,
+        metadata=[pb.KeyValue(key=key, value=value) for key, value in options.properties.items()],
+    )
+    if options.consumer_name:
+        body.consumer_name = options.consumer_name
+    if options.replicate_subscription_state_enabled:
+        body.replicate_subscription_state = True
+    policy = options.key_shared_policy
+    if policy is not None:
+        body.keySharedMeta.keySharedMode = policy.key_shared_mode.value
+        body.keySharedMeta.allowOutOfOrderDelivery = policy.allow_out_of_order_delivery
+        for first, last in policy.sticky_ranges:
+            body.keySharedMeta.hashRanges.add(start=first, end=last)
+    return pb.BaseCommand(type=Type.SUBSCRIBE, subscribe=body)
+
+
+def flow(consumer_id: int, permits: int) -> pb.BaseCommand:
+    return pb.BaseCommand(type=Type.FLOW, flow=pb.CommandFlow(consumer_id=consumer_id, messagePermits=permits))
+
+
+def ack(
+    consumer_id: int,
+    kind: pb.CommandAck.AckType,
+    message_ids: Iterable[pb.MessageIdData],
+    error: pb.CommandAck.ValidationError | None = None,
+) -> pb.BaseCommand:
+    """ACK of entries; with `error` of one that nobody can read. It is answered only with a request id."""
+    body = pb.CommandAck(consumer_id=consumer_id, ack_type=kind, message_id=message_ids)
+    if error is not None:
+        body.validation_error = error
+    return pb.BaseCommand(type=Type.ACK, ack=body)
+
+
+def redeliver(
+    consumer_id: int, entries: Iterable[tuple[int, int]] = (), consumer_epoch: int | None = None
+) -> pb.BaseCommand:
+    """REDELIVER_UNACKNOWLEDGED_MESSAGES; without entries of everything."""
+    body = pb.CommandRedeliverUnacknowledgedMessages(consumer_id=consumer_id)
+    body.message_ids.extend(MessageId(*entry).to_data() for entry in entries)
+    if consumer_epoch is not None:
+        body.consumer_epoch = consumer_epoch
+    return pb.BaseCommand(type=Type.REDELIVER_UNACKNOWLEDGED_MESSAGES, redeliverUnacknowledgedMessages=body)
+
+
+def get_last_message_id(consumer_id: int) -> pb.BaseCommand:
+    body = pb.CommandGetLastMessageId(consumer_id=consumer_id)
+    return pb.BaseCommand(type=Type.GET_LAST_MESSAGE_ID, getLastMessageId=body)
+
+
+def unsubscribe(consumer_id: int) -> pb.BaseCommand:
+    return pb.BaseCommand(type=Type.UNSUBSCRIBE, unsubscribe=pb.CommandUnsubscribe(consumer_id=consumer_id))
+
+
+def close(consumer_id: int) -> pb.BaseCommand:
+    return pb.BaseCommand(type=Type.CLOSE_CONSUMER, close_consumer=pb.CommandCloseConsumer(consumer_id=consumer_id))

@@ -1,0 +1,95 @@
+"""A reader: goes through a topic from a place of its own choice, without a subscription that lasts."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from types import TracebackType
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+from pulsarium.client.consumer.consumer import Consumer
+from pulsarium.client.consumer.options import ReaderOptions
+from pulsarium.client.consumer.place import Place
+from pulsarium.client.consumer.start import Start
+from pulsarium.client.message import Message
+from pulsarium.client.message_id import MessageId
+
+if TYPE_CHECKING:
+    from pulsarium.client.client import Client
+
+
+class Reader:
+    """Reads the messages of a topic in their order, of each partition in its own; made by `Client.create_reader`.
+
+    It is open inside its `async with`. When its connection is lost it goes on where it was.
+    """
+
+    def __init__(self, client: Client, options: ReaderOptions) -> None:
+        """Nothing is sent yet. InvalidTopicName if `topic` is no name."""
+        self._options = options
+        start = Start(options.start_message_id, options.start_message_id_inclusive)
+        self._consumer = Consumer(client, options.consumer_options(f"reader-{uuid4().hex[:10]}"), start)
+        self._places: dict[str, Place] = {}
+
+    async def __aenter__(self) -> Reader:
+        await self._consumer.__aenter__()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self._consumer.aclose()
+
+    def __aiter__(self) -> Reader:
+        return self
+
+    async def __anext__(self) -> Message:
+        return self._passed(await self._consumer.__anext__())
+
+    def topic(self) -> str:
+        """The topic, in full."""
+        return self._consumer.topic()
+
+    async def read_next(self) -> Message:
+        """The next message, as soon as there is one; raises as `Consumer.receive` does."""
+        return self._passed(await self._consumer.receive())
+
+    def _passed(self, message: Message) -> Message:
+        places = self._places if message.topic_name() in self._places else self._all_places()
+        places[message.topic_name()].passed(message.message_id())
+        return message
+
+    def _all_places(self) -> dict[str, Place]:
+        """With those of partitions that came since."""
+        for part in self._consumer.parts:
+            if part.topic not in self._places:
+                every = max(1, self._options.receiver_queue_size // 2)
+                self._places[part.topic] = Place(part, every, inclusive=self._options.start_message_id_inclusive)
+        return self._places
+
+    async def has_message_available(self) -> bool:
+        """Whether `read_next` would find a message now, so that `while await has_message_available()` ends (PIP-429).
+
+        Asks the broker for the last message, unless something waits here already. What is compacted out does not count.
+        Raises the broker's refusal, and what a `payload_to_message_id_converter` raises.
+        """
+        if self._consumer.inbox:
+            return True
+        for place in list(self._all_places().values()):
+            if await place.has_more():
+                return True
+        return False
+
+    async def get_last_message_ids(self) -> list[MessageId]:
+        """The last message of the topic, as `Consumer.get_last_message_ids` gives it."""
+        return await self._consumer.get_last_message_ids()
+
+    async def seek(self, target: MessageId | datetime | int) -> None:
+        """Go on behind a message (or at it, as the start was chosen), or at a time: see `Consumer.seek`."""
+        for place in self._places.values():
+            place.moved()
+        await self._consumer.seek(target)
+
+    async def aclose(self) -> None:
+        """End it; a second call does nothing."""
+        await self._consumer.aclose()

@@ -1,0 +1,160 @@
+"""What keeps a consumer subscribed: opened once, again after each loss, and closed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import anyio
+
+from pulsarium.client.connection.connection import Connection
+from pulsarium.client.connection.link import Link
+from pulsarium.client.connection.service_url import BrokerUrls
+from pulsarium.client.consumer import commands
+from pulsarium.client.consumer.ack_group import AckGroup
+from pulsarium.client.consumer.acknowledgements import Acknowledgements
+from pulsarium.client.consumer.inbox import Inbox
+from pulsarium.client.consumer.last_entry import LastMessageIds
+from pulsarium.client.consumer.nacks import NegativeAcks
+from pulsarium.client.consumer.options import ConsumerOptions, ConsumerType
+from pulsarium.client.consumer.receiver import Receiver
+from pulsarium.client.consumer.start import Start
+from pulsarium.client.errors import AlreadyClosed, PulsarError
+from pulsarium.client.message_id import MessageId
+from pulsarium.proto.generated import PulsarApi_pb2 as pb
+from pulsarium.proto.topic_name import TopicName
+
+if TYPE_CHECKING:
+    from pulsarium.client.client import Client
+
+IN_ORDER = frozenset({ConsumerType.Exclusive, ConsumerType.Failover})
+
+
+class Subscribed:
+    """The parts of a consumer of one topic, and its being open."""
+
+    def __init__(
+        self, client: Client, topic: str, options: ConsumerOptions, inbox: Inbox, reading_from: Start | None = None
+    ) -> None:
+        """Nothing is sent yet. `topic` is a full name; `reading_from`: of a reader, whose subscription is not kept."""
+        self.topic = topic
+        self._options = options
+        self.partition = TopicName.parse(topic).partition_index
+        self._durable = reading_from is None
+        self._inbox = inbox
+        self._id = client.next_consumer_id()
+        self._link = Link(client, topic, self._open, on_failed=self._failed)
+        self._acknowledgements = Acknowledgements(batch_index_ack_enabled=options.batch_index_ack_enabled)
+        self.receiver = Receiver(topic, self._id, options, self._acknowledgements, self._lost, inbox, reading_from)
+        """What waits here."""
+        self._last_ids = LastMessageIds(options.crypto_key_reader, options.payload_to_message_id_converter)
+        self._nacks = NegativeAcks(client.task_group, options.negative_ack_redelivery_delay, self._redeliver)
+        self._group = AckGroup(client.task_group, self._acknowledge_group)
+        self._seeking = anyio.Lock()
+        self._closed = False
+
+    async def open(self) -> None:
+        """Subscribe for the first time; raises what the broker refuses it with."""
+        await self._link.start()
+        self._inbox.add(self.receiver)
+
+    # ---- the end
+
+    async def unsubscribe(self) -> None:
+        """Delete the subscription, and close. Raises the broker's refusal, as while others are subscribed."""
+        connection = await self._link.connection()
+        self._group.flush()
+        command = commands.unsubscribe(self._id)
+        command.unsubscribe.request_id = connection.next_request_id()
+        await connection.request(command)
+        await self._end()
+
+    async def aclose(self) -> None:
+        """Leave the subscription; what is not acknowledged goes to others. A second call does nothing."""
+        connection = self._link.current
+        if self._closed:
+            return
+        try:
+            if connection is not None:
+                self._group.flush()
+                self.receiver.detach()
+                await connection.request(self._close_command(connection))
+        except PulsarError:
+            pass  # closed with its connection
+        finally:
+            await self._end()
+
+    async def _end(self) -> None:
+        self._closed = True
+        self.receiver.detach()
+        self.receiver.fail(AlreadyClosed(f"{self.topic}: the consumer was closed"))
+        self._nacks.close()
+        self._group.close()
+        self._inbox.remove(self.receiver)
+        await self._link.aclose()
+
+    def _close_command(self, connection: Connection) -> pb.BaseCommand:
+        command = commands.close(self._id)
+        command.close_consumer.request_id = connection.next_request_id()
+        return command
+
+    # ---- for the link
+
+    async def _open(self, connection: Connection) -> None:
+        async with self._seeking:  # a SEEK under way decides where to begin
+            command = commands.subscribe(self.topic, self._id, self._options, durable=self._durable)
+            if not self._durable:
+                start = self.receiver.start
+                at = MessageId.earliest if start is None else start.message_id
+                command.subscribe.start_message_id.CopyFrom(at.to_data())
+            if self._options.consumer_type in IN_ORDER:
+                command.subscribe.consumer_epoch = self.receiver.epoch
+            command.subscribe.request_id = connection.next_request_id()
+            self.receiver.attach(connection)
+            try:
+                await connection.request(command)
+            except BaseException:
+                self.receiver.detach()
+                if not connection.is_lost:  # it may be open all the same
+                    connection.send_nowait(self._close_command(connection))
+                raise
+            if ids := self._group.take():  # of the connection before
+                connection.send_nowait(commands.ack(self._id, pb.CommandAck.Individual, ids))
+            self.receiver.opened()
+
+    def _lost(self, owner: BrokerUrls | None) -> None:
+        self._nacks.clear()
+        self._link.lost(owner)
+
+    def _failed(self, error: PulsarError) -> None:
+        self.receiver.fail(error)
+
+    # ---- what comes again
+
+    def _redeliver(self, entries: set[tuple[int, int]] | None) -> None:
+        connection = self._link.current
+        if connection is None:
+            return  # all of it comes again with the next connection
+        self._group.flush()
+        # the command first, then the permits of what is dropped: a FLOW in front of it makes a Java broker read ahead,
+        # and go on behind what it should deliver again
+        if self._options.consumer_type in IN_ORDER:
+            self.receiver.epoch += 1  # what is on its way is of one that is over (PIP-84)
+            connection.send_nowait(commands.redeliver(self._id, consumer_epoch=self.receiver.epoch))
+            self._drop_all()
+        elif entries is None:
+            connection.send_nowait(commands.redeliver(self._id))
+            self._drop_all()
+        else:
+            connection.send_nowait(commands.redeliver(self._id, sorted(entries)))
+            self.receiver.drop(entries)
+
+    def _acknowledge_group(self, ids: list[pb.MessageIdData]) -> bool:
+        connection = self._link.current
+        if connection is None:
+            return False
+        connection.send_nowait(commands.ack(self._id, pb.CommandAck.Individual, ids))
+        return True
+
+    def _drop_all(self) -> None:
+        self._nacks.clear()
+        self.receiver.clear()

@@ -1,0 +1,1 @@
+"""Entries, and the messages in them: packed, compressed, encrypted, and back."""

@@ -1,0 +1,148 @@
+"""From the entry of a MESSAGE to its messages: checked, decrypted, decompressed, taken apart.
+
+In that order: payloads are compressed before they are encrypted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple, TypeAlias
+
+from pulsarium.client.entry.crypto import ConsumerCryptoFailureAction, KeyReader
+from pulsarium.client.entry.payload_processor import MessagePayloadProcessor
+from pulsarium.client.errors import CryptoError, PulsarError
+from pulsarium.proto import batch
+from pulsarium.proto import entry as entries
+from pulsarium.proto.ack_set import bits_of
+from pulsarium.proto.compression import decompress
+from pulsarium.proto.encryption import MessageDecryptor
+from pulsarium.proto.errors import BatchError, CompressionError, EncryptionError, EntryError
+from pulsarium.proto.generated import PulsarApi_pb2 as pb
+
+#: Index in the batch (-1: no batch), the message's own metadata in a batch, its bytes.
+Single: TypeAlias = tuple[int, pb.SingleMessageMetadata | None, bytes]
+
+_NO_BATCH = -1
+ALL = -1  # as the bits of an ack set: nothing is acknowledged
+
+
+class Unreadable(PulsarError):
+    """An entry that nobody can read, or that was to be discarded: acknowledge it with `validation_error`."""
+
+    def __init__(self, text: str, validation_error: pb.CommandAck.ValidationError) -> None:
+        super().__init__(text)
+        self.validation_error = validation_error
+
+
+class Decoded(NamedTuple):
+    """An entry whose payload is decrypted and, unless it is a chunk, decompressed."""
+
+    metadata: pb.MessageMetadata
+    payload: bytes
+    broker_metadata: pb.BrokerEntryMetadata | None = None
+    still_encrypted: bool = False
+    """The payload is as the producer encrypted it, because CONSUME was asked for."""
+
+    @property
+    def is_chunk(self) -> bool:
+        """Part of a message of several entries (PIP-37): collect them, then `join`."""
+        return self.metadata.num_chunks_from_msg > 1 and not self.still_encrypted
+
+
+class Decoder:
+    """Decodes what one consumer receives."""
+
+    def __init__(
+        self,
+        crypto_key_reader: KeyReader | None = None,
+        *,
+        crypto_failure_action: ConsumerCryptoFailureAction = ConsumerCryptoFailureAction.FAIL,
+    ) -> None:
+        self._decryptor = None if crypto_key_reader is None else MessageDecryptor(crypto_key_reader.get_private_key)
+        self._failure_action = crypto_failure_action
+
+    def decode(self, entry: bytes) -> Decoded:
+        """What is in an entry, with or without checksum and broker metadata.
+
+        Unreadable if it is damaged. What cannot be decrypted raises CryptoError (FAIL) or Unreadable (DISCARD).
+        """
+        try:
+            broker_metadata = entries.parse_broker_metadata(entry)
+            if entries.checksum_matches(entries.strip_broker_metadata(entry)) is False:
+                raise Unreadable("the entry does not fit its checksum", pb.CommandAck.ChecksumMismatch)
+            metadata = entries.parse_metadata(entry)
+            payload = entries.payload_of(entry)
+        except EntryError as error:
+            raise Unreadable(str(error), pb.CommandAck.ChecksumMismatch) from error
+        if metadata.encryption_keys:
+            try:
+                payload = self._decrypt(metadata, payload)
+            except CryptoError as error:
+                return self._after_failure(Decoded(metadata, payload, broker_metadata, still_encrypted=True), error)
+        decoded = Decoded(metadata, payload, broker_metadata)
+        return decoded if decoded.is_chunk else _decompressed(decoded)
+
+    def _decrypt(self, metadata: pb.MessageMetadata, payload: bytes) -> bytes:
+        if self._decryptor is None:
+            names = ", ".join(key.key for key in metadata.encryption_keys)
+            raise CryptoError(f"the message is encrypted for {names}: give the consumer or reader a crypto_key_reader")
+        try:
+            return self._decryptor.decrypt(metadata, payload)
+        except EncryptionError as error:
+            raise CryptoError(str(error)) from error
+
+    def _after_failure(self, encrypted: Decoded, error: CryptoError) -> Decoded:
+        if self._failure_action is ConsumerCryptoFailureAction.CONSUME:
+            return encrypted
+        if self._failure_action is ConsumerCryptoFailureAction.DISCARD:
+            raise Unreadable(str(error), pb.CommandAck.DecryptionError) from error
+        raise error
+
+
+def join(chunks: Sequence[Decoded]) -> Decoded:
+    """The message of all its chunks, in their order; Unreadable if it does not decompress."""
+    return _decompressed(chunks[-1]._replace(payload=b"".join(chunk.payload for chunk in chunks)))
+
+
+def messages(
+    decoded: Decoded, ack_set: Sequence[int] = (), processor: MessagePayloadProcessor | None = None
+) -> list[Single]:
+    """The messages of an entry that are still to be delivered; Unreadable if it is no batch where it should be one.
+
+    Left out: what compaction removed, and what is acknowledged, going by the MESSAGE's `ack_set`: 64-bit words whose
+    set bits are the batch indexes that are not; empty: none is. What a `processor` raises passes through.
+    """
+    metadata = decoded.metadata
+    if decoded.still_encrypted:
+        return [(_NO_BATCH, None, decoded.payload)]
+    try:
+        found = (processor or _PulsarFormat()).process(metadata, decoded.payload)
+        left = bits_of(ack_set) if ack_set else ALL
+        return [single for single in found if _is_due(single, left)]
+    except BatchError as error:
+        raise Unreadable(str(error), pb.CommandAck.BatchDeSerializeError) from error
+
+
+class _PulsarFormat:
+    """The built-in MessagePayloadProcessor: one message, or a batch."""
+
+    def process(self, metadata: pb.MessageMetadata, payload: bytes) -> list[Single]:
+        if not metadata.HasField("num_messages_in_batch"):
+            return [(_NO_BATCH, None, payload)]
+        singles = batch.unpack(payload, metadata.num_messages_in_batch)
+        return [(index, single, message) for index, (single, message) in enumerate(singles)]
+
+
+def _is_due(message: Single, left: int) -> bool:
+    index, single, _ = message
+    if single is not None and single.compacted_out:
+        return False
+    return index < 0 or bool(left >> index & 1)
+
+
+def _decompressed(decoded: Decoded) -> Decoded:
+    metadata = decoded.metadata
+    try:
+        return decoded._replace(payload=decompress(metadata.compression, decoded.payload, metadata.uncompressed_size))
+    except CompressionError as error:
+        raise Unreadable(str(error), pb.CommandAck.DecompressionError) from error

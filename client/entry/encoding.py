@@ -1,0 +1,63 @@
+"""From messages to the entry of a SEND: batched, compressed, encrypted, in that order."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Sequence
+
+from pulsarium.client.entry.crypto import KeyReader
+from pulsarium.client.errors import CryptoError, InvalidConfiguration
+from pulsarium.proto import batch
+from pulsarium.proto import entry as entries
+from pulsarium.proto.compression import compress
+from pulsarium.proto.encryption import MessageEncryptor
+from pulsarium.proto.errors import EncryptionError
+from pulsarium.proto.generated import PulsarApi_pb2 as pb
+
+
+class Encoder:
+    """Encodes what one producer sends; the metadata it is given must be new, and is completed."""
+
+    def __init__(
+        self,
+        compression_type: pb.CompressionType = pb.NONE,
+        encryption_keys: Collection[str] = (),
+        crypto_key_reader: KeyReader | None = None,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """CryptoError if one of the keys cannot be used. `clock` gives seconds, for the change of data keys."""
+        self._compression_type = compression_type
+        self._clock = clock
+        self._encryptor = _encryptor(encryption_keys, crypto_key_reader, clock())
+
+    def single(self, metadata: pb.MessageMetadata, payload: bytes) -> bytes:
+        """The entry of one message."""
+        if self._compression_type != pb.NONE:
+            metadata.compression = self._compression_type
+            metadata.uncompressed_size = len(payload)
+            payload = compress(self._compression_type, payload)
+        if self._encryptor is not None:
+            try:
+                payload = self._encryptor.encrypt(metadata, payload, self._clock())
+            except EncryptionError as error:
+                raise CryptoError(str(error)) from error
+        return entries.build(metadata, payload)
+
+    def batch(self, metadata: pb.MessageMetadata, messages: Sequence[tuple[pb.SingleMessageMetadata, bytes]]) -> bytes:
+        """The entry of a batch, even of one message; `metadata` says what holds for all of it."""
+        metadata.num_messages_in_batch = len(messages)
+        return self.single(metadata, batch.pack(messages))
+
+
+def _encryptor(names: Collection[str], reader: KeyReader | None, now: float) -> MessageEncryptor | None:
+    if isinstance(names, str) or any(not name for name in names):
+        raise InvalidConfiguration(f"encryption_keys {names!r}: give a list of names, none of them empty")
+    if not names:
+        return None
+    if reader is None:
+        raise CryptoError(f"to encrypt for {', '.join(names)} the producer needs a crypto_key_reader")
+    try:
+        return MessageEncryptor(tuple(names), reader.get_public_key, now)
+    except EncryptionError as error:
+        raise CryptoError(str(error)) from error

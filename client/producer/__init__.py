@@ -1,0 +1,1 @@
+"""Publishing: batches, what has no receipt yet, and which partition gets a message."""

@@ -1,0 +1,58 @@
+"""Which partition gets a message."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from typing import Protocol
+
+import mmh3
+
+from pulsarium.client.errors import InvalidConfiguration
+from pulsarium.client.producer.batching import Draft
+from pulsarium.client.producer.options import HashingScheme, PartitionsRoutingMode, ProducerOptions
+
+
+class Target(Protocol):
+    """The producer of one partition."""
+
+    @property
+    def has_batch(self) -> bool:
+        """Whether messages wait for others to go with them."""
+        ...
+
+
+class Router:
+    """Chooses as `message_routing_mode` says."""
+
+    def __init__(self, topic: str, options: ProducerOptions) -> None:
+        self._topic = topic
+        self._custom = options.message_router
+        self._scheme = options.hashing_scheme
+        self._single = options.message_routing_mode is PartitionsRoutingMode.UseSinglePartition
+        self._turn = random.randrange(2**31)  # not every producer shall begin with the same partition
+
+    def choose(self, message: Draft, targets: Sequence[Target]) -> int:
+        """The index of its target; InvalidConfiguration if the application's router names none that is there."""
+        count = len(targets)
+        if self._custom is not None:
+            index = self._custom(message.message(self._topic), count)
+            if not 0 <= index < count:
+                raise InvalidConfiguration(f"message_router chose partition {index} of {count}")
+            return index
+        if message.key is not None:
+            return hash_of(message.key, self._scheme) % count
+        if not self._single and not targets[self._turn % count].has_batch:
+            self._turn += 1
+        return self._turn % count
+
+
+def hash_of(key: str, scheme: HashingScheme) -> int:
+    """Of a key, not negative; the same as Java clients have it."""
+    if scheme is HashingScheme.Murmur3_32Hash:
+        return mmh3.hash(key.encode(), 0, signed=False) & 0x7FFFFFFF
+    units = key.encode("utf-16-be")
+    value = 0
+    for high, low in zip(units[::2], units[1::2], strict=True):
+        value = (value * 31 + (high << 8 | low)) & 0xFFFFFFFF
+    return value & 0x7FFFFFFF

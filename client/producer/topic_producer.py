@@ -1,0 +1,246 @@
+"""Publishes to one topic, or to one partition."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import anyio
+
+from pulsarium.client.connection.connection import Connection
+from pulsarium.client.connection.link import Link
+from pulsarium.client.connection.service_url import BrokerUrls
+from pulsarium.client.entry.encoding import Encoder
+from pulsarium.client.errors import (
+    AlreadyClosed,
+    ConnectError,
+    MessageTooBig,
+    PulsarError,
+    copy_of,
+)
+from pulsarium.client.producer.batching import Batch, Draft, Receipt, encode
+from pulsarium.client.producer.options import ProducerOptions
+from pulsarium.client.producer.outbox import Outbox
+from pulsarium.proto.generated import PulsarApi_pb2 as pb
+from pulsarium.proto.topic_name import TopicName
+
+if TYPE_CHECKING:
+    from pulsarium.client.client import Client
+
+
+class TopicProducer:
+    """Messages go out in the order of the calls. After a lost connection, or when the broker closed the producer, it is
+    opened again, and those without a receipt are sent again, in that order.
+    """
+
+    def __init__(
+        self, client: Client, topic: str, options: ProducerOptions, encoder: Encoder, slots: anyio.Semaphore, name: str
+    ) -> None:
+        """`topic` is a full name; of `slots` each message has one until it is published; `name` is "" for any."""
+        self.topic = topic
+        self._options = options
+        self._client = client
+        self._id = client.next_producer_id()
+        self._encoder = encoder
+        self._name = name
+        self._link = Link(client, topic, self._open, on_failed=self._end)
+        self._slots = slots
+        self._outbox = Outbox(self._id, TopicName.parse(topic).partition_index, self._slots.release)
+        self._epoch = 0
+        self._next_sequence_id = 0
+        self._max_message_size = 0
+        self._batch = Batch(options.batching_max_messages, options.batching_max_allowed_size_in_bytes)
+        self._batch_begun = anyio.Event()
+        self._batch_due = 0.0
+        self._scope = anyio.CancelScope()
+        self._error: PulsarError | None = None
+
+    async def open(self) -> None:
+        """Open it for the first time; raises what the broker refuses it with."""
+        await self._link.start()
+        if self._options.batching_enabled:
+            self._client.task_group.start_soon(self._watch_batches)
+
+    # ---- for the producer
+
+    @property
+    def producer_name(self) -> str:
+        """Its name, the broker's choice if the application made none."""
+        return self._name
+
+    @property
+    def last_sequence_id(self) -> int:
+        """The number of the last message that was published, also before this producer was created; -1: none."""
+        return self._outbox.last_sequence_id
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether the broker has it open now."""
+        return self._outbox.connection is not None
+
+    @property
+    def has_batch(self) -> bool:
+        """Whether messages wait for others to go with them."""
+        return bool(self._batch.drafts)
+
+    def add(self, message: Draft) -> Receipt:
+        """Number a message, which has its slot, and send it or put it into the batch."""
+        try:
+            self._check_open()
+        except PulsarError:
+            self._slots.release()
+            raise
+        if not message.metadata.HasField("sequence_id"):
+            message.metadata.sequence_id = self._next_sequence_id
+            self._next_sequence_id += 1
+        if not self._options.batching_enabled or message.deliver_at is not None:
+            self.send_batch()  # it came first
+            self._send([message])
+            return message.receipt
+        if not self._batch.fits(message):
+            self.send_batch()
+        if not self._batch.drafts:
+            self._batch_due = anyio.current_time() + self._options.batching_max_publish_delay
+            self._batch_begun.set()
+        self._batch.add(message)
+        if self._batch.is_full:
+            self.send_batch()
+        return message.receipt
+
+    def send_batch(self) -> None:
+        """Send what waits for others to go with it."""
+        if self._batch.drafts:
+            self._send(self._batch.take())
+
+    async def flush(self) -> None:
+        """Send what waits for its batch, and wait until everything sent so far is published or has failed.
+
+        Failures are told to those who sent.
+        """
+        self._check_open()
+        self.send_batch()
+        last = self._outbox.last
+        if last is not None:
+            try:
+                await last.wait()
+            except PulsarError:
+                self._check_open()
+
+    async def aclose(self) -> None:
+        """Flush, for `operation_timeout` at most, and close it on the broker."""
+        if self._error is None:
+            with anyio.move_on_after(self._client.operation_timeout):
+                await self.flush()
+            connection = self._outbox.connection
+            self._end(self._closed())
+            if connection is not None:
+                await self._close_on(connection)
+        await self._link.aclose()
+
+    def abandon(self) -> None:
+        """Close it at once; what has no receipt fails with AlreadyClosed."""
+        connection = self._outbox.connection
+        self._end(self._closed())
+        if connection is not None and not connection.is_lost:
+            connection.detach_producer(self._id)
+            connection.send_nowait(self._close_command(connection))
+
+    # ---- from the connection
+
+    def on_receipt(self, receipt: pb.CommandSendReceipt) -> None:
+        """An entry is published."""
+        self._outbox.on_receipt(receipt)
+
+    def on_send_error(self, error: pb.CommandSendError) -> None:
+        """An entry was refused."""
+        self._outbox.on_send_error(error)
+
+    def on_lost(self, error: PulsarError, owner: BrokerUrls | None = None) -> None:
+        """The broker closed it, or the connection ended."""
+        self._outbox.connection = None
+        self._link.lost(owner)
+
+    # ---- its own
+
+    async def _open(self, connection: Connection) -> None:
+        command = pb.CommandProducer(
+            topic=self.topic,
+            producer_id=self._id,
+            request_id=connection.next_request_id(),
+            epoch=self._epoch,
+            encrypted=bool(self._options.encryption_keys),
+            user_provided_producer_name=self._options.producer_name is not None,
+            metadata=[pb.KeyValue(key=key, value=value) for key, value in self._options.properties.items()],
+        )
+        if self._name:
+            command.producer_name = self._name
+        connection.attach_producer(self._id, self)
+        try:
+            reply = await connection.request(pb.BaseCommand(type=pb.BaseCommand.PRODUCER, producer=command))
+        except BaseException:
+            connection.detach_producer(self._id)
+            if not connection.is_lost:
+                connection.send_nowait(self._close_command(connection))  # it may have been opened all the same
+            raise
+        if connection.is_lost:
+            raise ConnectError(f"{self.topic}: lost while it was opened")
+        self._opened(connection, reply.command.producer_success)
+
+    def _opened(self, connection: Connection, success: pb.CommandProducerSuccess) -> None:
+        if self._epoch == 0:
+            initial = self._options.initial_sequence_id
+            self._outbox.last_sequence_id = success.last_sequence_id if initial is None else initial
+            self._next_sequence_id = self._outbox.last_sequence_id + 1
+        self._epoch += 1
+        self._name = str(success.producer_name)
+        self._max_message_size = connection.max_message_size
+        self._outbox.send_all_on(connection)
+
+    async def _close_on(self, connection: Connection) -> None:
+        try:
+            await connection.request(self._close_command(connection))
+        except PulsarError:
+            pass  # with the connection the producer is gone, too
+        finally:
+            connection.detach_producer(self._id)
+
+    def _close_command(self, connection: Connection) -> pb.BaseCommand:
+        close = pb.CommandCloseProducer(producer_id=self._id, request_id=connection.next_request_id())
+        return pb.BaseCommand(type=pb.BaseCommand.CLOSE_PRODUCER, close_producer=close)
+
+    def _send(self, drafts: list[Draft]) -> None:
+        try:
+            entry = encode(self._encoder, self._name, drafts)
+            if len(entry) > self._max_message_size:
+                raise MessageTooBig(f"{len(entry)} bytes are more than the broker's {self._max_message_size}")
+        except PulsarError as error:
+            self._outbox.fail([message.receipt for message in drafts], error)
+        else:
+            self._outbox.add(drafts, entry)
+
+    async def _watch_batches(self) -> None:
+        """Send each batch when its first message has waited long enough."""
+        with self._scope:
+            while self._error is None:
+                await self._batch_begun.wait()
+                await anyio.sleep_until(self._batch_due)
+                if self._batch.drafts and anyio.current_time() >= self._batch_due:
+                    self.send_batch()
+                if not self._batch.drafts:
+                    self._batch_begun = anyio.Event()
+
+    def _check_open(self) -> None:
+        if self._error is not None:
+            raise copy_of(self._error)
+
+    def _closed(self) -> AlreadyClosed:
+        return AlreadyClosed(f"{self.topic}: the producer was closed")
+
+    def _end(self, error: PulsarError) -> None:
+        """Closed, or refused for good: nothing more is sent."""
+        if self._error is not None:
+            return
+        self._error = error
+        self._link.close_nowait()
+        self._scope.cancel()
+        self._outbox.fail([message.receipt for message in self._batch.take()], error)
+        self._outbox.fail_all(error)

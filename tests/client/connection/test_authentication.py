@@ -1,0 +1,153 @@
+"""Who the client says it is, when, and to whom it never does."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+import anyio
+import pytest
+
+from pulsarium.client import errors
+from pulsarium.client.client import open_client
+from pulsarium.client.connection.authentication import (
+    Authentication,
+    AuthenticationBasic,
+    AuthenticationTLS,
+    AuthenticationToken,
+)
+from pulsarium.proto.generated import PulsarApi_pb2 as pb
+from tests.client.both import on_both
+from tests.client.peer import Peer, Peers, Type
+
+SECRET = "s3cret"
+
+
+async def later() -> str:
+    await anyio.lowlevel.checkpoint()
+    return SECRET
+
+
+@pytest.mark.parametrize(
+    ("authentication", "method", "data"),
+    [
+        (AuthenticationToken(SECRET), "token", b"s3cret"),
+        (AuthenticationToken(lambda: SECRET), "token", b"s3cret"),
+        (AuthenticationToken(later), "token", b"s3cret"),
+        (AuthenticationBasic("u", SECRET), "basic", b"u:s3cret"),
+        (AuthenticationBasic("u", "p:q", method="other"), "other", b"u:p:q"),
+        (AuthenticationTLS("c.pem", "k.pem"), "tls", b""),
+    ],
+    ids=["static", "called", "awaited", "basic", "basic by another name", "tls"],
+)
+def test_what_is_shown(authentication: Authentication, method: str, data: bytes) -> None:
+    async def test() -> None:
+        assert (authentication.auth_method_name, await authentication.auth_data()) == (method, data)
+
+    anyio.run(test)
+    assert SECRET not in repr(authentication)
+    assert SECRET not in str(authentication)
+
+
+@pytest.mark.parametrize("make", [lambda: AuthenticationToken(""), lambda: AuthenticationBasic("a:b", "c")])
+def test_what_makes_no_sense(make: Callable[[], Authentication]) -> None:
+    with pytest.raises(errors.InvalidConfiguration):
+        make()
+
+
+class Tokens:
+    """Gives another token each time, and fails when it is told to."""
+
+    def __init__(self) -> None:
+        self.given = 0
+        self.failure: Exception | None = None
+
+    def __call__(self) -> str:
+        if self.failure is not None:
+            raise self.failure
+        self.given += 1
+        return f"{SECRET}-{self.given}"
+
+
+@asynccontextmanager
+async def asking(authentication: Authentication | None) -> AsyncIterator[tuple[Peer, list[BaseException | int]]]:
+    """A client that counts partitions, and what came of it."""
+    peers = Peers(authentication=authentication)
+    outcome: list[BaseException | int] = []
+    async with anyio.create_task_group() as tasks, open_client("pulsar://a", peers.settings) as client:
+
+        async def ask() -> None:
+            try:
+                outcome.append(await client.partitions("t"))
+            except errors.PulsarError as error:
+                outcome.append(error)
+
+        tasks.start_soon(ask)
+        peer = await peers.next()
+        yield peer, outcome
+        while not outcome:
+            await anyio.lowlevel.checkpoint()
+    await peer.close()
+    peers.close()
+
+
+async def challenge(peer: Peer) -> pb.CommandAuthResponse:
+    await peer.say(Type.AUTH_CHALLENGE, challenge={"auth_method_name": "token", "auth_data": b"PulsarAuthRefresh"})
+    response: pb.CommandAuthResponse = await peer.expect(Type.AUTH_RESPONSE)
+    return response
+
+
+async def connected(peer: Peer) -> None:
+    await peer.say(Type.CONNECTED, server_version="test", protocol_version=22)
+
+
+@on_both
+async def test_each_challenge_gets_a_new_token() -> None:
+    """In the handshake, and when the token ends while requests go on."""
+    async with asking(AuthenticationToken(Tokens())) as (peer, outcome):
+        connect = await peer.expect(Type.CONNECT)
+        assert (connect.auth_method_name, connect.auth_data) == ("token", b"s3cret-1")
+        assert (await challenge(peer)).response.auth_data == b"s3cret-2"
+        await connected(peer)
+        asked = await peer.expect(Type.PARTITIONED_METADATA)
+        assert (await challenge(peer)).response.auth_data == b"s3cret-3"
+        assert (await challenge(peer)).response.auth_data == b"s3cret-4"
+        await peer.say(Type.PARTITIONED_METADATA_RESPONSE, request_id=asked.request_id, partitions=3)
+    assert outcome == [3]
+
+
+@on_both
+async def test_a_client_without_credentials_says_so() -> None:
+    async with asking(None) as (peer, outcome):
+        await peer.expect(Type.CONNECT)
+        await peer.say(Type.AUTH_CHALLENGE)
+    (error,) = outcome
+    assert isinstance(error, errors.AuthenticationError)
+    assert "a:6650 wants authentication" in str(error)
+
+
+@on_both
+async def test_a_token_that_cannot_be_had() -> None:
+    """It is a lost connection, and the supplier's words stay with the application."""
+    tokens = Tokens()
+    async with asking(AuthenticationToken(tokens)) as (peer, outcome):
+        await peer.expect(Type.CONNECT)
+        await connected(peer)
+        await peer.expect(Type.PARTITIONED_METADATA)
+        tokens.failure = OSError(f"cannot read {SECRET}")
+        await peer.say(Type.AUTH_CHALLENGE)
+        with pytest.raises(anyio.EndOfStream):
+            await peer.next()
+    (error,) = outcome
+    assert isinstance(error, errors.ConnectError)
+    assert str(error) == "a:6650: no credentials (OSError)"
+
+
+@on_both
+async def test_a_refusal_names_no_secret() -> None:
+    async with asking(AuthenticationToken(SECRET)) as (peer, outcome):
+        await peer.expect(Type.CONNECT)
+        await peer.say(Type.ERROR, request_id=2**64 - 1, error=pb.AuthenticationError, message="Failed to authenticate")
+    (error,) = outcome
+    assert isinstance(error, errors.AuthenticationError)
+    assert str(error) == "Failed to authenticate"

@@ -1,0 +1,290 @@
+"""One connection: requests find their answers, handlers their commands, and everybody learns of the end."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import anyio
+import pytest
+
+from pulsarium.client.connection.connection import Connection
+from pulsarium.client.connection.service_url import BrokerUrls
+from pulsarium.client.errors import (
+    AlreadyClosed,
+    AuthorizationError,
+    ConnectError,
+    LocalProtocolError,
+    PulsarError,
+    ServiceUnitNotReady,
+    Timeout,
+    TopicNotFound,
+)
+from pulsarium.proto.framing import frame
+from pulsarium.proto.generated import PulsarApi_pb2 as pb
+from tests.client.both import on_both, run_on
+from tests.client.peer import Peer, Type, bytes_of, command, pipes
+
+
+class Noted:
+    """A consumer's and a producer's handler that notes what it is told."""
+
+    def __init__(self) -> None:
+        self.told: list[Any] = []
+
+    def on_message(self, command: pb.CommandMessage, trailing: bytes) -> None:
+        self.told.append(("message", command.message_id.entryId, trailing))
+
+    def on_end_of_topic(self) -> None:
+        self.told.append("end")
+
+    def on_active_change(self, is_active: bool) -> None:
+        self.told.append(("active", is_active))
+
+    def on_receipt(self, receipt: pb.CommandSendReceipt) -> None:
+        self.told.append(("receipt", receipt.sequence_id))
+
+    def on_send_error(self, error: pb.CommandSendError) -> None:
+        self.told.append(("send error", error.sequence_id))
+
+    def on_lost(self, error: PulsarError, owner: BrokerUrls | None = None) -> None:
+        self.told.append(("lost", type(error)) if owner is None else ("lost", type(error), owner))
+
+
+@asynccontextmanager
+async def connected(**options: Any) -> AsyncIterator[tuple[Connection, Peer]]:
+    near, far = pipes()
+    connection, peer = Connection(near, "a:6650", **options), Peer(far)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(peer.take_in)
+        await connection.handshake()
+        tasks.start_soon(connection.run)
+        yield connection, peer
+        await connection.aclose()
+        await peer.close()
+
+
+def lookup(connection: Connection, topic: str = "t") -> pb.BaseCommand:
+    return command(Type.LOOKUP, topic=topic, request_id=connection.next_request_id())
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """Everything is in memory: what is to happen happens within a few turns of the loop."""
+    for _ in range(1000):
+        if condition():
+            return
+        await anyio.lowlevel.checkpoint()
+    raise AssertionError("it did not happen")
+
+
+async def failure(of: Awaitable[Any], into: list[Exception]) -> None:
+    try:
+        await of
+    except PulsarError as error:
+        into.append(error)
+
+
+@on_both
+async def test_replies_find_their_requests() -> None:
+    async with connected() as (connection, peer), anyio.create_task_group() as tasks:
+        got: dict[str, str] = {}
+
+        async def ask(topic: str) -> None:
+            reply = await connection.request(lookup(connection, topic))
+            got[topic] = reply.command.lookupTopicResponse.brokerServiceUrl + reply.trailing.decode()
+
+        tasks.start_soon(ask, "one")
+        tasks.start_soon(ask, "two")
+        asked = [await peer.expect(Type.LOOKUP) for _ in range(2)]
+        assert asked[0].request_id != asked[1].request_id
+        for question in reversed(asked):
+            await peer.say(
+                Type.LOOKUP_RESPONSE, b"!", request_id=question.request_id, brokerServiceUrl=f"for {question.topic}"
+            )
+        await until(lambda: len(got) == 2)
+        assert got == {"one": "for one!", "two": "for two!"}
+
+
+@on_both
+async def test_refusals_are_raised() -> None:
+    """ERROR, and an error inside the answer."""
+    async with connected() as (connection, peer), anyio.create_task_group() as tasks:
+        errors: list[Exception] = []
+        tasks.start_soon(failure, connection.request(lookup(connection)), errors)
+        asked = await peer.expect(Type.LOOKUP)
+        await peer.say(Type.ERROR, request_id=asked.request_id, error=pb.AuthorizationError, message="no")
+        await until(lambda: len(errors) == 1)
+        tasks.start_soon(failure, connection.request(lookup(connection)), errors)
+        asked = await peer.expect(Type.LOOKUP)
+        await peer.say(
+            Type.LOOKUP_RESPONSE,
+            request_id=asked.request_id,
+            response=pb.CommandLookupTopicResponse.Failed,
+            error=pb.TopicNotFound,
+            message="gone",
+        )
+        await until(lambda: len(errors) == 2)
+        assert [(type(error), error.args) for error in errors] == [
+            (AuthorizationError, ("no",)),
+            (TopicNotFound, ("gone",)),
+        ]
+
+
+@on_both
+async def test_a_request_needs_its_number() -> None:
+    async with connected() as (connection, _):
+        ack = command(Type.ACK, consumer_id=1, ack_type=pb.CommandAck.Individual)
+        with pytest.raises(LocalProtocolError, match="request id"):
+            await connection.request(ack)
+
+
+@on_both
+async def test_a_late_answer_is_ignored() -> None:
+    async with connected() as (connection, peer):
+        with anyio.move_on_after(0) as scope:
+            await connection.request(lookup(connection))
+        assert scope.cancelled_caught
+        asked = await peer.expect(Type.LOOKUP)
+        await peer.say(Type.LOOKUP_RESPONSE, request_id=asked.request_id)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(connection.request, lookup(connection))
+            asked = await peer.expect(Type.LOOKUP)
+            await peer.say(Type.LOOKUP_RESPONSE, request_id=asked.request_id)
+
+
+def test_an_answer_that_does_not_come() -> None:
+    async def test() -> None:
+        async with connected(operation_timeout=5, keep_alive=0) as (connection, _):
+            start = anyio.current_time()
+            with pytest.raises(Timeout, match="LOOKUP in 5 s"):
+                await connection.request(lookup(connection))
+            assert anyio.current_time() - start == pytest.approx(5)
+
+    run_on("trio", test, jump=True)
+
+
+@on_both
+async def test_commands_find_their_handlers() -> None:
+    async with connected() as (connection, peer):
+        consumer, producer, other = Noted(), Noted(), Noted()
+        connection.attach_consumer(1, consumer)
+        connection.attach_producer(1, producer)
+        connection.attach_consumer(2, other)
+        connection.detach_consumer(2)
+        where = {"ledgerId": 5, "entryId": 6}
+        await peer.stream.send(
+            bytes_of(Type.MESSAGE, b"entry", consumer_id=1, message_id=where)
+            + bytes_of(Type.MESSAGE, b"nobody's", consumer_id=2, message_id=where)
+            + bytes_of(Type.ACTIVE_CONSUMER_CHANGE, consumer_id=1, is_active=True)
+            + bytes_of(Type.REACHED_END_OF_TOPIC, consumer_id=1)
+            + bytes_of(Type.SEND_RECEIPT, producer_id=1, sequence_id=7)
+            + bytes_of(Type.SEND_ERROR, producer_id=1, sequence_id=8, error=pb.ChecksumError, message="")
+            + bytes_of(Type.CLOSE_CONSUMER, consumer_id=1, request_id=2**64 - 1)
+            + bytes_of(
+                Type.CLOSE_PRODUCER, producer_id=1, request_id=2**64 - 1, assignedBrokerServiceUrl="pulsar://b:6650"
+            )
+            + bytes_of(Type.MESSAGE, b"too late", consumer_id=1, message_id=where)
+        )
+        await until(lambda: len(producer.told) == 3)
+        lost = ("lost", ServiceUnitNotReady)
+        assert consumer.told == [("message", 6, b"entry"), ("active", True), "end", lost]
+        assert producer.told == [("receipt", 7), ("send error", 8), (*lost, BrokerUrls("pulsar://b:6650", ""))]
+        assert other.told == []
+
+
+@on_both
+async def test_everybody_learns_of_the_end() -> None:
+    async with connected() as (connection, peer), anyio.create_task_group() as tasks:
+        errors: list[Exception] = []
+        handler = Noted()
+        connection.attach_consumer(1, handler)
+        connection.attach_producer(1, handler)
+        for _ in range(2):
+            tasks.start_soon(failure, connection.request(lookup(connection)), errors)
+        await peer.expect(Type.LOOKUP)
+        await peer.close()
+        await until(lambda: len(errors) == 2)
+        assert [type(error) for error in errors] == [ConnectError, ConnectError]
+        assert errors[0] is not errors[1]
+        assert handler.told == [("lost", ConnectError)] * 2
+        assert connection.is_lost
+        with pytest.raises(ConnectError):
+            connection.send_nowait(command(Type.FLOW, consumer_id=1, messagePermits=1))
+        with pytest.raises(ConnectError):
+            await connection.request(lookup(connection))
+
+
+@on_both
+async def test_a_broken_protocol_is_a_lost_connection() -> None:
+    async with connected() as (connection, peer):
+        handler = Noted()
+        connection.attach_consumer(1, handler)
+        await peer.stream.send(frame(b"nonsense"))
+        await until(lambda: connection.is_lost)
+        assert handler.told == [("lost", ConnectError)]
+
+
+@on_both
+async def test_what_is_queued_goes_out_in_one_write_and_before_the_end() -> None:
+    near, far = pipes()
+    connection, peer = Connection(near, "a:6650"), Peer(far)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(peer.take_in)
+        await connection.handshake()
+        tasks.start_soon(connection.run)
+        for permits in range(3):
+            connection.send_nowait(command(Type.FLOW, consumer_id=1, messagePermits=permits))
+        await connection.aclose()
+    one = await far.receive()
+    assert one == b"".join(bytes_of(Type.FLOW, consumer_id=1, messagePermits=permits) for permits in range(3))
+    with pytest.raises(anyio.EndOfStream):
+        await far.receive()
+    await far.aclose()
+    with pytest.raises(AlreadyClosed):
+        connection.send_nowait(command(Type.FLOW, consumer_id=1, messagePermits=1))
+
+
+@on_both
+async def test_ping_is_answered() -> None:
+    async with connected() as (_, peer):
+        await peer.say(Type.PING)
+        await peer.expect(Type.PONG)
+
+
+def test_keep_alive() -> None:
+    """PING after 30 seconds of silence; the end after as many more."""
+
+    async def test() -> None:
+        async with connected() as (connection, peer):
+            start = anyio.current_time()
+            for times in range(1, 4):
+                await peer.expect(Type.PING)
+                assert anyio.current_time() - start == pytest.approx(30 * times)
+                await peer.say(Type.PONG)
+                await until(lambda: True)
+            await peer.expect(Type.PING)
+            with pytest.raises(anyio.EndOfStream):
+                await peer.next()
+            assert connection.is_lost
+            assert anyio.current_time() - start == pytest.approx(30 * 5)
+
+    run_on("trio", test, jump=True)
+
+
+@on_both
+async def test_a_refused_handshake_closes_the_stream() -> None:
+    near, far = pipes()
+    connection, peer = Connection(near, "a:6650"), Peer(far)
+    async with anyio.create_task_group() as tasks:
+
+        async def refuse() -> None:
+            await peer.expect(Type.CONNECT)
+            await peer.say(Type.ERROR, request_id=1, error=pb.AuthorizationError, message="go away")
+            with pytest.raises(anyio.EndOfStream):
+                await peer.next()
+
+        tasks.start_soon(refuse)
+        with pytest.raises(AuthorizationError, match="go away"):
+            await connection.handshake()
+    await peer.close()

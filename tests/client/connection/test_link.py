@@ -1,0 +1,273 @@
+"""What is open stays open: first tries, backoff, and when to give up."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any, cast
+
+import anyio
+import pytest
+from anyio.abc import TaskGroup
+
+from pulsarium.client.client import Client
+from pulsarium.client.connection.connection import Connection
+from pulsarium.client.connection.link import Backoff, Link
+from pulsarium.client.connection.service_url import Address, BrokerUrls
+from pulsarium.client.errors import (
+    AlreadyClosed,
+    ConnectError,
+    OperationNotSupported,
+    ProducerBusy,
+    PulsarError,
+    ServiceUnitNotReady,
+    TopicNotFound,
+)
+from tests.client.both import run_on
+
+OWNER = BrokerUrls("pulsar://b:6650", "")
+PROXY = Address("proxy", 6650)
+
+
+class FakeConnection:
+    is_lost = False
+
+    def __init__(self, proxy: Address | None = None) -> None:
+        self.proxy = proxy
+
+
+class FakeClient:
+    """What a link needs of a client; its backoff has no jitter."""
+
+    operation_timeout = 10.0
+
+    def __init__(self, tasks: TaskGroup) -> None:
+        self.task_group = tasks
+        self.unreachable = 0  # how many more tries fail
+        self.proxy: Address | None = None
+        self.named: list[tuple[BrokerUrls, Address | None]] = []  # connections that were made without a lookup
+        self.lookups = 0
+
+    def new_backoff(self) -> Backoff:
+        return Backoff(jitter=lambda: 0.0)
+
+    async def connect_to(self, topic: str) -> FakeConnection:
+        await anyio.lowlevel.checkpoint()
+        if self.unreachable:
+            self.unreachable -= 1
+            raise ConnectError("nobody there")
+        self.lookups += 1
+        return FakeConnection(self.proxy)
+
+    async def connect_to_broker(self, broker: BrokerUrls, proxy: Address | None) -> FakeConnection:
+        await anyio.lowlevel.checkpoint()
+        self.named.append((broker, proxy))
+        if broker != OWNER:
+            raise OperationNotSupported("not this way")
+        return FakeConnection(proxy)
+
+
+class Opened:
+    """Notes when it was opened, and fails first with `errors`."""
+
+    def __init__(self, *errors: PulsarError) -> None:
+        self.errors = list(errors)
+        self.at: list[float] = []
+        self.failed: list[PulsarError] = []
+
+    async def open(self, connection: Connection) -> None:
+        await anyio.lowlevel.checkpoint()
+        self.at.append(round(anyio.current_time(), 3))
+        if self.errors:
+            raise self.errors.pop(0)
+
+
+@asynccontextmanager
+async def linking(opened: Opened) -> AsyncIterator[tuple[Link, FakeClient, Callable[[], list[float]]]]:
+    """The link, its client, and how long after the start it was opened each time."""
+    async with anyio.create_task_group() as tasks:
+        client = FakeClient(tasks)
+        link = Link(cast(Client, client), "t", opened.open, on_failed=opened.failed.append)
+        start = anyio.current_time()
+        yield link, client, lambda: [round(at - start, 2) for at in opened.at]
+        await link.aclose()
+
+
+def jumping(test: Any) -> Callable[[], None]:
+    def run() -> None:
+        run_on("trio", test, jump=True)
+
+    run.__name__ = test.__name__
+    return run
+
+
+def test_backoff() -> None:
+    backoff = Backoff(jitter=lambda: 0.0)
+    delays = [backoff.next() for _ in range(12)]
+    assert delays[:4] == [0.1, 0.2, 0.4, 0.8]
+    assert delays[-2:] == [60.0, 60.0]
+    backoff.reset()
+    assert backoff.next() == 0.1
+    assert Backoff(jitter=lambda: 1.0).next() == pytest.approx(0.09)
+
+
+@jumping
+async def test_it_opens_at_once() -> None:
+    opened = Opened()
+    async with linking(opened) as (link, _, times):
+        await link.start()
+        assert times() == [0]
+        assert link.current is await link.connection()
+
+
+@jumping
+async def test_what_may_pass_is_tried_again() -> None:
+    opened = Opened(ConnectError("lost"), ConnectError("lost"))
+    async with linking(opened) as (link, client, times):
+        client.unreachable = 1
+        await link.start()
+        assert times() == [0.1, 0.3, 0.7]
+
+
+@jumping
+async def test_the_first_opening_has_a_time_limit() -> None:
+    async with linking(Opened()) as (link, client, _):
+        client.unreachable = 1000
+        start = anyio.current_time()
+        with pytest.raises(ConnectError, match="nobody there"):
+            await link.start()
+        assert 6 < anyio.current_time() - start < 10
+
+
+@jumping
+async def test_a_refusal_is_raised_at_once() -> None:
+    async with linking(Opened(ProducerBusy("taken"))) as (link, _, times):
+        with pytest.raises(ProducerBusy, match="taken"):
+            await link.start()
+        assert times() == [0]
+
+
+@jumping
+async def test_it_opens_again_after_each_loss() -> None:
+    opened = Opened()
+    async with linking(opened) as (link, client, times):
+        await link.start()
+        first = link.current
+        link.lost()
+        assert link.current is None
+        assert await link.connection() is not first
+        assert times() == [0, 0.1]
+        client.unreachable = 2
+        link.lost()
+        await link.connection()
+        assert times() == [0, 0.1, 0.8]  # 0.1 + 0.2 + 0.4 later
+
+
+@pytest.mark.parametrize("proxy", [None, PROXY], ids=["direct", "through a proxy"])
+def test_where_the_broker_names_the_next_owner(proxy: Address | None) -> None:
+    """PIP-307: it is opened there at once, without a lookup; through the proxy if the lookup said so."""
+
+    async def test() -> None:
+        opened = Opened()
+        async with linking(opened) as (link, client, times):
+            client.proxy = proxy
+            await link.start()
+            for _ in range(2):
+                link.lost(OWNER)
+                await link.connection()
+            assert times() == [0, 0, 0]
+            assert client.named == [(OWNER, proxy)] * 2
+            assert client.lookups == 1
+            link.lost()
+            await link.connection()
+            assert client.lookups == 2
+
+    run_on("trio", test, jump=True)
+
+
+@jumping
+async def test_an_owner_that_cannot_be_reached_is_looked_up() -> None:
+    opened = Opened()
+    async with linking(opened) as (link, client, times):
+        await link.start()
+        link.lost(BrokerUrls("", "pulsar+ssl://b"))
+        await link.connection()
+        assert times() == [0, 0]
+        assert client.lookups == 2
+
+
+@jumping
+async def test_an_owner_that_refuses_is_asked_once() -> None:
+    opened = Opened()
+    async with linking(opened) as (link, client, times):
+        await link.start()
+        opened.errors.append(ServiceUnitNotReady("not mine"))
+        link.lost(OWNER)
+        await link.connection()
+        assert times() == [0, 0, 0.1]
+        assert len(client.named) == 1
+        assert client.lookups == 2
+
+
+@jumping
+async def test_a_broker_that_says_busy_still_has_the_old_one() -> None:
+    opened = Opened()
+    async with linking(opened) as (link, _, times):
+        await link.start()
+        opened.errors.append(ProducerBusy("the old one is still there"))
+        link.lost()
+        await link.connection()
+        assert times() == [0, 0.1, 0.3]
+        assert opened.failed == []
+
+
+@jumping
+async def test_some_failures_are_for_good() -> None:
+    opened = Opened()
+    async with linking(opened) as (link, _, times):
+        await link.start()
+        opened.errors.append(TopicNotFound("deleted"))
+        link.lost()
+        with pytest.raises(TopicNotFound, match="deleted"):
+            await link.connection()
+        await anyio.sleep(100)
+        assert times() == [0, 0.1]
+        assert [type(error) for error in opened.failed] == [TopicNotFound]
+
+
+@jumping
+async def test_lost_while_it_opens() -> None:
+    opened = Opened()
+    async with linking(opened) as (link, _, times):
+        await link.start()
+        open_it = opened.open
+
+        async def open_and_lose(connection: Connection) -> None:
+            await open_it(connection)
+            if len(opened.at) == 2:
+                link.lost()
+
+        link._open = open_and_lose
+        link.lost()
+        await link.connection()
+        assert times() == [0, 0.1, 0.3]
+
+
+@jumping
+async def test_closed_while_it_waits() -> None:
+    async with linking(Opened()) as (link, client, _):
+        await link.start()
+        client.unreachable = 1000
+        link.lost()
+        async with anyio.create_task_group() as tasks:
+
+            async def wait() -> None:
+                with pytest.raises(AlreadyClosed):
+                    await link.connection()
+
+            tasks.start_soon(wait)
+            await anyio.sleep(5)
+            await link.aclose()
+        tries = client.unreachable
+        await anyio.sleep(500)
+        assert client.unreachable == tries

@@ -1,0 +1,215 @@
+"""Which connections are made, and where topics are found."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import anyio
+import anyio.lowlevel
+import pytest
+from anyio.abc import ByteStream
+
+from pulsarium.client import errors
+from pulsarium.client.client import Client, open_client
+from pulsarium.client.connection.connection import Connection
+from pulsarium.client.connection.pool import Settings
+from pulsarium.client.connection.service_url import Address
+from pulsarium.proto.generated import PulsarApi_pb2 as pb
+from tests.client.both import on_both, run_on
+from tests.client.peer import Peer, Peers, Type
+
+Response = pb.CommandLookupTopicResponse
+TOPIC = "persistent://public/default/t"
+A, B, C = Address("a", 6650), Address("b", 6650), Address("c", 6650)
+
+
+class Asking:
+    """A client that looks a topic up, and whoever it connects to."""
+
+    def __init__(self, peers: Peers, client: Client) -> None:
+        self.peers = peers
+        self.client = client
+        self.counted: list[int] = []
+        self.found: list[Connection] = []
+        self.failed: list[errors.PulsarError] = []
+
+    async def ask(self) -> None:
+        try:
+            if not self.counted:
+                self.counted.append(await self.client.partitions(TOPIC))
+            self.found.append(await self.client.connect_to(TOPIC))
+        except errors.PulsarError as error:
+            self.failed.append(error)
+
+    async def partitions(self, peer: Peer, count: int = 0) -> None:
+        asked = await peer.expect(Type.PARTITIONED_METADATA)
+        assert asked.topic == TOPIC
+        await peer.say(Type.PARTITIONED_METADATA_RESPONSE, request_id=asked.request_id, partitions=count)
+
+    async def answer(self, peer: Peer, response: int, **fields: Any) -> pb.CommandLookupTopic:
+        asked: pb.CommandLookupTopic = await peer.expect(Type.LOOKUP)
+        assert asked.topic == TOPIC
+        await peer.say(Type.LOOKUP_RESPONSE, request_id=asked.request_id, response=response, **fields)
+        return asked
+
+
+@asynccontextmanager
+async def asking(url: str = "pulsar://a") -> AsyncIterator[tuple[Asking, list[Peer]]]:
+    peers = Peers()
+    seen: list[Peer] = []
+    async with anyio.create_task_group() as tasks, open_client(url, peers.settings) as client:
+        asking = Asking(peers, client)
+        tasks.start_soon(asking.ask)
+        yield asking, seen
+        for _ in range(100):
+            await anyio.lowlevel.checkpoint()
+    for peer in seen:
+        await peer.close()
+    peers.close()
+
+
+async def met(asking: Asking, seen: list[Peer]) -> tuple[Peer, pb.CommandConnect]:
+    peer = await asking.peers.next()
+    seen.append(peer)
+    return peer, await peer.take_in()
+
+
+async def done(asking: Asking) -> None:
+    while not asking.found and not asking.failed:
+        await anyio.lowlevel.checkpoint()
+
+
+@on_both
+async def test_one_broker_one_connection() -> None:
+    async with asking() as (asks, seen):
+        peer, connect = await met(asks, seen)
+        assert not connect.HasField("proxy_to_broker_url")
+        await asks.partitions(peer)
+        await asks.answer(peer, Response.Connect, brokerServiceUrl="pulsar://a:6650", proxy_through_service_url=True)
+        await done(asks)
+        assert asks.peers.dialled == [A]
+        async with anyio.create_task_group() as tasks:  # again: no second connection
+            tasks.start_soon(asks.ask)
+            await asks.answer(peer, Response.Connect, brokerServiceUrl="pulsar://a:6650")
+        assert asks.found[0] is asks.found[1]
+        assert asks.peers.dialled == [A]
+
+
+@on_both
+async def test_through_the_service_url() -> None:
+    async with asking() as (asks, seen):
+        peer, _ = await met(asks, seen)
+        await asks.partitions(peer)
+        await asks.answer(peer, Response.Connect, brokerServiceUrl="pulsar://b:6650", proxy_through_service_url=True)
+        _, connect = await met(asks, seen)
+        assert connect.proxy_to_broker_url == "b:6650"
+        await done(asks)
+        assert asks.peers.dialled == [A, A]
+
+
+@on_both
+async def test_redirects_are_followed() -> None:
+    async with asking() as (asks, seen):
+        a, _ = await met(asks, seen)
+        await asks.partitions(a)
+        first = await asks.answer(a, Response.Redirect, brokerServiceUrl="pulsar://b:6650", authoritative=True)
+        b, _ = await met(asks, seen)
+        second = await asks.answer(b, Response.Redirect, brokerServiceUrl="pulsar://c:6650", authoritative=False)
+        c, _ = await met(asks, seen)
+        third = await asks.answer(c, Response.Connect, brokerServiceUrl="pulsar://c:6650")
+        assert [asked.authoritative for asked in (first, second, third)] == [False, True, False]
+        await done(asks)
+        assert asks.peers.dialled == [A, B, C]
+        assert asks.found[0].address == "c:6650"
+
+
+@on_both
+async def test_redirects_in_a_circle_end() -> None:
+    async with asking() as (asks, seen):
+        peer, _ = await met(asks, seen)
+        await asks.partitions(peer)
+        for _ in range(20):
+            await asks.answer(peer, Response.Redirect, brokerServiceUrl="pulsar://a:6650")
+        await done(asks)
+        assert isinstance(asks.failed[0], errors.ConnectError)
+
+
+@on_both
+async def test_a_refused_lookup() -> None:
+    async with asking() as (asks, seen):
+        peer, _ = await met(asks, seen)
+        await asks.partitions(peer)
+        await asks.answer(peer, Response.Failed, error=pb.AuthorizationError, message="not yours")
+        await done(asks)
+        assert isinstance(asks.failed[0], errors.AuthorizationError)
+
+
+@on_both
+async def test_partitions_are_counted() -> None:
+    async with asking() as (asks, seen):
+        peer, _ = await met(asks, seen)
+        await asks.partitions(peer, 3)
+        await asks.answer(peer, Response.Connect, brokerServiceUrl="pulsar://a:6650")
+        await done(asks)
+        assert asks.counted == [3]
+
+
+@on_both
+async def test_the_next_address_is_tried() -> None:
+    async with asking("pulsar://b,c") as (asks, seen):
+        asks.peers.refused.add(B)
+        peer, _ = await met(asks, seen)
+        await asks.partitions(peer)
+        await asks.answer(peer, Response.Connect, brokerServiceUrl="pulsar://c:6650")
+        await done(asks)
+        assert asks.peers.dialled == [B, C]
+
+
+@on_both
+async def test_nobody_there() -> None:
+    async with asking("pulsar://a,b") as (asks, _):
+        asks.peers.refused |= {A, B}
+        await done(asks)
+        (error,) = asks.failed
+        assert isinstance(error, errors.ConnectError)
+        assert str(error) == "a:6650: nobody there; b:6650: nobody there"
+
+
+def test_a_connection_that_does_not_come() -> None:
+    """Neither a dial that hangs nor a broker that says nothing takes longer than connection_timeout."""
+
+    async def hang(address: Address) -> ByteStream:
+        await anyio.sleep_forever()
+        raise AssertionError
+
+    async def test() -> None:
+        async with open_client("pulsar://a", Settings(dial=hang, connection_timeout=3)) as client:
+            start = anyio.current_time()
+            with pytest.raises(errors.ConnectError, match="within 3 s"):
+                await client.connect_to(TOPIC)
+            assert anyio.current_time() - start == pytest.approx(3)
+        peers = Peers(connection_timeout=3)
+        async with open_client("pulsar://a", peers.settings) as client:
+            with pytest.raises(errors.ConnectError, match="within 3 s"):
+                await client.connect_to(TOPIC)
+        silent = await peers.next()
+        await silent.expect(Type.CONNECT)
+        with pytest.raises(anyio.EndOfStream):
+            await silent.next()
+        await silent.close()
+        peers.close()
+
+    run_on("trio", test, jump=True)
+
+
+@on_both
+async def test_after_the_end_nothing_opens() -> None:
+    peers = Peers()
+    async with open_client("pulsar://a", peers.settings) as client:
+        pass
+    with pytest.raises(errors.AlreadyClosed):
+        await client.connect_to(TOPIC)
+    assert peers.dialled == []
+    peers.close()

@@ -1,0 +1,68 @@
+"""Service URLs, and which errors there are."""
+
+from __future__ import annotations
+
+import pytest
+
+from pulsarium.client.connection.service_url import Address, BrokerUrls, parse
+from pulsarium.client.errors import (
+    BY_CODE,
+    InvalidUrl,
+    OperationNotSupported,
+    PulsarError,
+    TopicNotFound,
+    UnknownError,
+    error_of,
+)
+from pulsarium.proto.generated import PulsarApi_pb2 as pb
+
+
+@pytest.mark.parametrize(
+    ("url", "addresses"),
+    [
+        ("pulsar://localhost:6650", [("localhost", 6650)]),
+        ("pulsar://localhost", [("localhost", 6650)]),
+        ("pulsar://a:1,b,c:3/", [("a", 1), ("b", 6650), ("c", 3)]),
+        ("pulsar://[::1]:6651", [("::1", 6651)]),
+        ("pulsar://[::1]", [("::1", 6650)]),
+    ],
+)
+def test_addresses(url: str, addresses: list[tuple[str, int]]) -> None:
+    assert parse(url) == [Address(*address) for address in addresses]
+
+
+def test_an_address_as_text() -> None:
+    assert [str(address) for address in parse("pulsar://a:1,[::1]:2")] == ["a:1", "[::1]:2"]
+
+
+@pytest.mark.parametrize("url", ["", "localhost:6650", "http://a:1", "pulsar://", "pulsar://a:x", "pulsar://a:70000"])
+def test_what_is_no_url(url: str) -> None:
+    with pytest.raises(InvalidUrl):
+        parse(url)
+
+
+def test_tls() -> None:
+    assert parse("pulsar+ssl://a,b:1") == [Address("a", 6651, True), Address("b", 1, True)]
+
+
+def test_a_broker_by_its_urls() -> None:
+    both = BrokerUrls("pulsar://a:1", "pulsar+ssl://a:2")
+    assert both.address(tls=False) == Address("a", 1)
+    assert both.address(tls=True) == Address("a", 2, True)
+    with pytest.raises(OperationNotSupported, match="with TLS only"):
+        BrokerUrls("", "pulsar+ssl://a:2").address(tls=False)
+    with pytest.raises(OperationNotSupported, match="without TLS only"):
+        BrokerUrls("pulsar://a:1", "").address(tls=True)
+
+
+def test_every_server_error_has_a_class_of_its_own() -> None:
+    codes = set(pb.ServerError.values())
+    assert BY_CODE.keys() == codes
+    assert len(set(BY_CODE.values())) == len(codes)
+    assert all(issubclass(kind, PulsarError) for kind in BY_CODE.values())
+
+
+def test_errors_say_what_the_broker_said() -> None:
+    error = error_of(pb.TopicNotFound, "gone")
+    assert (type(error), str(error)) == (TopicNotFound, "gone")
+    assert (type(error_of(999, "")), str(error_of(999, ""))) == (UnknownError, "the broker answered with error 999")

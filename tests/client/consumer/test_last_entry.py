@@ -1,0 +1,143 @@
+"""PIP-429 on the client's side: from the last compacted entry to an id."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pulsarium.client.consumer.last_entry import DefaultPayloadToMessageIdConverter, LastEntry, LastMessageIds
+from pulsarium.client.errors import InvalidMessage
+from pulsarium.client.message_id import MessageId
+from pulsarium.proto import batch, compression
+from pulsarium.proto.entry import build
+from pulsarium.proto.generated import PulsarApi_pb2 as pb
+
+KINDS = pb.CompressionType.values()
+# the PIP's example: k0=v0, k0=v1, k1=v0, k1=null, of which compaction keeps the second
+EXAMPLE = (True, False, True, True)
+
+
+def batch_payload(compacted_out: tuple[bool, ...]) -> bytes:
+    return batch.pack(
+        (pb.SingleMessageMetadata(payload_size=0, compacted_out=gone), b"" if gone else b"v") for gone in compacted_out
+    )
+
+
+def metadata_of(size: int | None, indexes: tuple[int, ...] = (), **fields: object) -> pb.MessageMetadata:
+    metadata = pb.MessageMetadata(producer_name="p", sequence_id=0, publish_time=1, compacted_batch_indexes=indexes)
+    metadata.MergeFrom(pb.MessageMetadata(**fields))  # type: ignore[arg-type]
+    if size is not None:
+        metadata.num_messages_in_batch = size
+    return metadata
+
+
+def last_entry(metadata: pb.MessageMetadata, payload: bytes) -> LastEntry:
+    return LastEntry(7, 3, 2, metadata.SerializeToString(), payload)
+
+
+def response(ledger_id: int = 7, entry_id: int = 3, **fields: Any) -> pb.CommandGetLastMessageIdResponse:
+    where = pb.MessageIdData(ledgerId=ledger_id % 2**64, entryId=entry_id % 2**64, **fields)
+    return pb.CommandGetLastMessageIdResponse(request_id=1, last_message_id=where)
+
+
+class Recorder:
+    """A converter of the application's."""
+
+    def __init__(self) -> None:
+        self.entries: list[LastEntry] = []
+
+    def convert(self, last_entry: LastEntry) -> MessageId:
+        self.entries.append(last_entry)
+        return MessageId(1, 2, 3, 4)
+
+
+@pytest.mark.req("S429-16", "S429-20", "S429-23")
+@pytest.mark.parametrize(
+    ("metadata", "payload", "index"),
+    [
+        (metadata_of(None), b"one message", -1),
+        (metadata_of(1), b"whatever", -1),
+        (metadata_of(4, (0, 2)), b"never looked at", 2),
+        (metadata_of(4, (1,), encryption_keys=[pb.EncryptionKeys(key="k", value=b"")]), b"never looked at", 1),
+        (metadata_of(4, encryption_keys=[pb.EncryptionKeys(key="k", value=b"")]), b"never looked at", 3),
+        (metadata_of(4), batch_payload(EXAMPLE), 1),
+    ],
+)
+def test_the_default_converter_looks_in_the_brokers_order(
+    metadata: pb.MessageMetadata, payload: bytes, index: int
+) -> None:
+    assert DefaultPayloadToMessageIdConverter().convert(last_entry(metadata, payload)) == MessageId(7, 3, 2, index)
+
+
+@pytest.mark.req("S429-20")
+@given(st.lists(st.booleans(), min_size=2, max_size=20).filter(lambda gone: not all(gone)))
+def test_old_and_new_compactors_give_the_same_id(gone: list[bool]) -> None:
+    kept = tuple(index for index, out in enumerate(gone) if not out)
+    payload = batch_payload(tuple(gone))
+    convert = DefaultPayloadToMessageIdConverter().convert
+    new = convert(last_entry(metadata_of(len(gone), kept), payload))
+    assert new == convert(last_entry(metadata_of(len(gone)), payload)) == MessageId(7, 3, 2, kept[-1])
+
+
+def test_a_batch_of_which_nothing_is_left_is_an_error() -> None:
+    with pytest.raises(InvalidMessage):
+        DefaultPayloadToMessageIdConverter().convert(last_entry(metadata_of(2), batch_payload((True, True))))
+
+
+@pytest.mark.req("S429-08")
+def test_a_plain_answer_is_used_as_it_is() -> None:
+    recorder = Recorder()
+    ids = LastMessageIds(converter=recorder)
+    assert ids.read(response(partition=5, batch_index=9), b"") == MessageId(7, 3, 5, 9)
+    empty = ids.read(response(-1, -1), b"")
+    assert (empty.ledger_id, empty.entry_id) == (-1, -1)
+    assert recorder.entries == []
+
+
+@pytest.mark.req("S429-22", "S429-27")
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("checksum", [True, False])
+def test_the_converter_gets_the_entry_with_a_plain_payload(kind: pb.CompressionType, checksum: bool) -> None:
+    payload = batch_payload(EXAMPLE)
+    metadata = metadata_of(4, compression=kind, uncompressed_size=len(payload))
+    buffer = build(metadata, compression.compress(kind, payload), checksum=checksum)
+    recorder = Recorder()
+    assert LastMessageIds(converter=recorder).read(response(partition=2), buffer) == MessageId(1, 2, 3, 4)
+    assert recorder.entries == [LastEntry(7, 3, 2, metadata.SerializeToString(), payload)]
+    assert LastMessageIds().read(response(partition=2), buffer) == MessageId(7, 3, 2, 1)
+
+
+@pytest.mark.req("S429-17")
+def test_an_encrypted_batch_without_a_key_counts_whole() -> None:
+    key = pb.EncryptionKeys(key="k", value=b"?")
+    metadata = metadata_of(4, encryption_keys=[key], compression=pb.LZ4, uncompressed_size=1000)
+    recorder = Recorder()
+    buffer = build(metadata, b"secret")
+    assert LastMessageIds(converter=recorder).read(response(), buffer) == MessageId(7, 3, -1, 3)
+    assert recorder.entries == []  # it was promised a plain payload
+
+
+@pytest.mark.req("S429-24")
+def test_a_converters_exception_is_the_result() -> None:
+    class Broken:
+        def convert(self, last_entry: LastEntry) -> MessageId:
+            raise ZeroDivisionError("converter")
+
+    with pytest.raises(ZeroDivisionError, match="converter"):
+        LastMessageIds(converter=Broken()).read(response(), build(metadata_of(None), b"v"))
+
+
+@pytest.mark.parametrize("damaged", [b"\x0e", b"\x0e\x01\0\0", b"\0\0\0\x05ab", b"\0\0\0\0", b"\x0e\x01wrong.\0\0\0\0"])
+def test_a_damaged_buffer_is_an_error(damaged: bytes) -> None:
+    with pytest.raises(InvalidMessage):
+        LastMessageIds().read(response(), damaged)
+
+
+@given(st.binary(min_size=1, max_size=60))
+def test_any_bytes_give_an_id_or_an_error(data: bytes) -> None:
+    with contextlib.suppress(InvalidMessage):
+        assert LastMessageIds().read(response(), data).ledger_id == 7

@@ -1,0 +1,194 @@
+"""What becomes of the entries that a connection brings, and of the permits they cost."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any, cast
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pulsarium.client.connection.connection import Connection
+from pulsarium.client.connection.service_url import BrokerUrls
+from pulsarium.client.consumer.acknowledgements import Acknowledgements, ack_set
+from pulsarium.client.consumer.inbox import Inbox
+from pulsarium.client.consumer.options import ConsumerOptions
+from pulsarium.client.consumer.receiver import Receiver
+from pulsarium.client.consumer.start import Start
+from pulsarium.client.entry.crypto import ConsumerCryptoFailureAction
+from pulsarium.client.errors import ConnectError, CryptoError, OperationNotSupported
+from pulsarium.client.message_id import MessageId
+from pulsarium.proto import batch
+from pulsarium.proto.generated import PulsarApi_pb2 as pb
+from tests.broker.wire import batch_of, plain
+
+
+class Recorder:
+    """A connection that keeps what is sent."""
+
+    def __init__(self) -> None:
+        self.sent: list[pb.BaseCommand] = []
+
+    def send_nowait(self, command: pb.BaseCommand) -> None:
+        self.sent.append(command)
+
+    def attach_consumer(self, consumer_id: int, handler: object) -> None:
+        pass
+
+    @property
+    def permits(self) -> int:
+        return sum(command.flow.messagePermits for command in self.sent)
+
+    @property
+    def acked(self) -> list[tuple[int, int | None]]:
+        """Entry and validation error."""
+        acks = [command.ack for command in self.sent if command.type == pb.BaseCommand.ACK]
+        return [
+            (ack.message_id[0].entryId, ack.validation_error if ack.HasField("validation_error") else None)
+            for ack in acks
+        ]
+
+
+class Fed:
+    """An open receiver."""
+
+    def __init__(self, reading_from: Start | None = None, **options: Any) -> None:
+        self.lost = 0
+        self.connection = Recorder()
+        self.acknowledgements = Acknowledgements()
+        self.receiver = Receiver(
+            "t", 0, ConsumerOptions("t", "s", **options), self.acknowledgements, self._lost, Inbox(), reading_from
+        )
+        self.open()
+
+    def _lost(self, owner: BrokerUrls | None) -> None:
+        self.lost += 1
+
+    def open(self) -> None:
+        self.receiver.attach(cast(Connection, self.connection))
+        self.receiver.opened()
+
+    def feed(self, entry: bytes, number: int = 0, **fields: Any) -> None:
+        where = pb.MessageIdData(ledgerId=1, entryId=number)
+        self.receiver.on_message(pb.CommandMessage(consumer_id=0, message_id=where, **fields), entry)
+
+    def data(self) -> list[bytes]:
+        return [self.receiver.take().data() for _ in range(len(self.receiver))]
+
+
+def compacted(*gone: bool) -> bytes:
+    singles = [(pb.SingleMessageMetadata(payload_size=0, compacted_out=out), b"%d" % i) for i, out in enumerate(gone)]
+    return plain(batch.pack(singles), num_messages_in_batch=len(gone))
+
+
+def test_compacted_out_and_acknowledged_messages_are_left_out() -> None:
+    fed = Fed(receiver_queue_size=1)
+    fed.feed(compacted(False, True, False, True))
+    assert fed.connection.permits == 1 + 2  # both placeholders at once
+    assert fed.data() == [b"0", b"2"]
+    assert fed.connection.permits == 1 + 4
+    fed.feed(batch_of(b"0", b"1", b"2"), 1, ack_set=ack_set([2]))
+    assert fed.data() == [b"2"]
+    assert fed.connection.permits == 1 + 4 + 1  # those acknowledged had cost nothing (S54-16)
+
+
+def test_an_entry_with_nothing_to_deliver_is_acknowledged() -> None:
+    fed = Fed()
+    fed.feed(compacted(True, True), 7)
+    assert fed.connection.acked == [(7, None)]
+
+
+def test_messages_before_an_epoch_are_dropped() -> None:
+    fed = Fed(receiver_queue_size=1)
+    fed.receiver.epoch = 2
+    fed.feed(batch_of(b"0", b"1"), consumer_epoch=1)
+    assert (fed.data(), fed.connection.permits) == ([], 3)
+    fed.feed(plain(b"2"), consumer_epoch=2)
+    fed.feed(plain(b"3"))  # from a broker that knows no epochs
+    assert fed.data() == [b"2", b"3"]
+
+
+def test_a_part_of_a_chunked_message_is_an_error() -> None:
+    fed = Fed()
+    fed.feed(plain(b"half", uuid="u", num_chunks_from_msg=2, total_chunk_msg_size=8, chunk_id=0))
+    with pytest.raises(OperationNotSupported):
+        fed.data()
+
+
+def test_what_a_processor_raises_is_received() -> None:
+    class Broken:
+        def process(self, metadata: pb.MessageMetadata, payload: bytes) -> list[Any]:
+            raise KeyError("mine")
+
+    fed = Fed(message_payload_processor=Broken(), receiver_queue_size=1)
+    fed.feed(batch_of(b"0", b"1"))
+    with pytest.raises(KeyError, match="mine"):
+        fed.data()
+    assert fed.connection.permits == 3
+    assert fed.connection.acked == []
+
+
+@pytest.mark.parametrize("action", ConsumerCryptoFailureAction)
+def test_what_cannot_be_decrypted(action: ConsumerCryptoFailureAction) -> None:
+    fed = Fed(crypto_failure_action=action, receiver_queue_size=1)
+    fed.feed(batch_of(b"0", b"1", encryption_keys=[{"key": "k", "value": b"v"}], encryption_param=b"n" * 12), 3)
+    if action is ConsumerCryptoFailureAction.FAIL:
+        with pytest.raises(CryptoError):
+            fed.data()
+    else:
+        assert len(fed.data()) == (action is ConsumerCryptoFailureAction.CONSUME)
+    discarded = [(3, pb.CommandAck.DecryptionError)] if action is ConsumerCryptoFailureAction.DISCARD else []
+    assert fed.connection.acked == discarded
+    assert fed.connection.permits == 3
+
+
+def test_a_reader_that_lost_its_connection_goes_on_where_it_was() -> None:
+    fed = Fed(Start(MessageId.earliest))
+    fed.feed(batch_of(b"0", b"1", b"2"), 4)
+    fed.receiver.take()
+    fed.receiver.on_lost(ConnectError())
+    assert fed.lost == 1
+    assert fed.receiver.start == Start(MessageId(1, 4, -1, 1), inclusive=True)
+    fed.open()
+    fed.feed(batch_of(b"0", b"1", b"2"), 4)
+    assert fed.data() == [b"1", b"2"]
+    fed.receiver.on_lost(ConnectError())
+    assert fed.receiver.start == Start(MessageId(1, 4))
+    assert fed.receiver.last_seen is None
+    fed.receiver.on_lost(ConnectError())  # before anything came
+    assert fed.receiver.start == Start(MessageId(1, 4))
+
+
+entries = st.one_of(
+    st.builds(plain, st.just(b"m")),
+    st.lists(st.booleans(), min_size=1, max_size=5).map(lambda gone: compacted(*gone)),
+    st.integers(1, 5).map(lambda size: plain(b"broken", num_messages_in_batch=size)),
+    st.integers(1, 5).map(
+        lambda size: plain(b"?", num_messages_in_batch=size, encryption_keys=[{"key": "k", "value": b"v"}])
+    ),
+)
+
+
+@given(
+    st.integers(1, 10),
+    st.lists(st.tuples(entries, st.sets(st.integers(0, 4), min_size=1), st.booleans()), max_size=20),
+    st.booleans(),
+)
+def test_every_permit_comes_back(size: int, fed_entries: list[tuple[bytes, set[int], bool]], skip_first: bool) -> None:
+    start = Start(MessageId(1, 0, -1, 1)) if skip_first else None
+    fed = Fed(start, receiver_queue_size=size)
+    charged = 0
+    for number, (entry, left, partly) in enumerate(fed_entries):
+        count = pb.MessageMetadata.FromString(entry[10 : 10 + int.from_bytes(entry[6:10], "big")]).num_messages_in_batch
+        left = {index for index in left if index < count}
+        if partly and count > 1 and left:
+            fed.feed(entry, number, ack_set=ack_set(left))
+            charged += len(left)
+        else:
+            fed.feed(entry, number)
+            charged += count
+    while fed.receiver:
+        with contextlib.suppress(CryptoError):
+            fed.receiver.take()
+    assert 0 <= size + charged - fed.connection.permits < max(1, size // 2)

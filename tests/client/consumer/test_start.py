@@ -1,0 +1,46 @@
+from __future__ import annotations
+
+import pytest
+
+from pulsarium.client.consumer.start import Start
+from pulsarium.client.message_id import MessageId
+
+
+def last(entry: int, index: int = -1, ledger: int = 1) -> MessageId:
+    return MessageId(ledger, entry, -1, index)
+
+
+@pytest.mark.req("S429-14")
+@pytest.mark.parametrize(
+    ("start", "inclusive", "topics_last", "expected"),
+    [
+        (last(3), False, last(3), False),
+        (last(3), True, last(3), True),
+        (last(3), False, last(4), True),
+        (last(3), True, last(2), False),
+        (last(3), False, last(0, ledger=2), True),
+        (last(3), False, last(3, 2), False),  # the whole batch was read
+        (last(3, 1), False, last(3, 2), True),
+        (last(3, 2), False, last(3, 2), False),
+        (last(3, 2), True, last(3, 2), True),
+        (last(3, 3), True, last(3, 2), False),  # compacted out
+        (last(3, 0), False, last(3), False),  # a batch of one
+        (last(3, 0), True, last(3), True),
+        (MessageId.earliest, False, last(0), True),
+        (MessageId.earliest, True, last(-1, ledger=-1), False),
+        (MessageId.earliest, False, last(-1, ledger=8), False),  # an empty ledger
+        (MessageId.latest, True, last(5), False),
+    ],
+)
+def test_whether_there_is_something_to_read(
+    start: MessageId, inclusive: bool, topics_last: MessageId, expected: bool
+) -> None:
+    assert Start(start, inclusive).is_before(topics_last) is expected
+
+
+def test_what_is_skipped() -> None:
+    assert [Start(last(3, 1)).skips((1, 3), index) for index in range(4)] == [True, True, False, False]
+    assert [Start(last(3, 1), inclusive=True).skips((1, 3), index) for index in range(4)] == [True, False, False, False]
+    assert Start(last(3)).skips((1, 3), -1)
+    assert not Start(last(3), inclusive=True).skips((1, 3), -1)
+    assert not Start(last(3, 1)).skips((1, 4), 0)

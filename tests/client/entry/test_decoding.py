@@ -1,0 +1,261 @@
+"""Entries taken apart: checked, decrypted, decompressed, and the messages that are still due."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pulsarium.client.entry.crypto import ConsumerCryptoFailureAction
+from pulsarium.client.entry.decoding import Decoded, Decoder, Single, Unreadable, join, messages
+from pulsarium.client.entry.encoding import Encoder
+from pulsarium.client.errors import CryptoError
+from pulsarium.proto import entry as entries
+from pulsarium.proto.compression import compress
+from pulsarium.proto.encryption import MessageEncryptor
+from pulsarium.proto.generated import PulsarApi_pb2 as pb
+from tests.proto.encrypted import KINDS, Keys, Recorded, private_pem, recorded
+
+KINDS_OF_COMPRESSION = (pb.NONE, pb.LZ4, pb.ZLIB, pb.ZSTD, pb.SNAPPY)
+KEYS = Keys()
+ENCODERS = {
+    (compression, names): Encoder(compression, names, KEYS)
+    for compression in KINDS_OF_COMPRESSION
+    for names in [(), *((kind,) for kind in KINDS)]
+}
+DECODER = Decoder(KEYS)
+
+FAIL = ConsumerCryptoFailureAction.FAIL
+DISCARD = ConsumerCryptoFailureAction.DISCARD
+CONSUME = ConsumerCryptoFailureAction.CONSUME
+
+
+def new_metadata(**fields: Any) -> pb.MessageMetadata:
+    return pb.MessageMetadata(producer_name="p", sequence_id=0, publish_time=1, **fields)
+
+
+def a_batch(count: int, *, compacted_out: Sequence[int] = (), encoder: Encoder | None = None) -> bytes:
+    singles = [
+        (pb.SingleMessageMetadata(partition_key=f"k{index}", compacted_out=index in compacted_out), b"%d" % index)
+        for index in range(count)
+    ]
+    return (encoder or Encoder()).batch(new_metadata(), singles)
+
+
+def indexes(found: list[Single]) -> list[int]:
+    return [index for index, _, _ in found]
+
+
+@pytest.mark.req("S429-27")
+@given(st.sampled_from(list(ENCODERS)), st.binary(max_size=300))
+def test_round_trip_of_one(kind: Any, payload: bytes) -> None:
+    decoded = DECODER.decode(ENCODERS[kind].single(new_metadata(partition_key="k"), payload))
+    assert messages(decoded) == [(-1, None, payload)]
+    assert decoded.metadata.partition_key == "k"
+    assert not decoded.is_chunk
+
+
+@pytest.mark.req("S429-27")
+@given(st.sampled_from(list(ENCODERS)), st.lists(st.binary(max_size=60), max_size=8))
+def test_round_trip_of_a_batch(kind: Any, payloads: list[bytes]) -> None:
+    singles = [(pb.SingleMessageMetadata(partition_key=str(n)), payload) for n, payload in enumerate(payloads)]
+    found = messages(DECODER.decode(ENCODERS[kind].batch(new_metadata(), singles)))
+    assert found == [(index, single, payload) for index, (single, payload) in enumerate(singles)]
+
+
+@pytest.mark.req("S429-27")
+@pytest.mark.parametrize("record", recorded(), ids=str)
+def test_recorded(record: Recorded) -> None:
+    """What official clients sent."""
+
+    class Reader(Keys):
+        def get_private_key(self, name: str, metadata: dict[str, str]) -> bytes:
+            return private_pem(record.key)
+
+    decoder = Decoder(Reader())
+    found = [single for entry in record.entries for single in messages(decoder.decode(entry))]
+    assert [payload for _, _, payload in found] == record.messages
+    assert indexes(found) == ([0, 1] if record.batched else [-1, -1])
+
+
+@pytest.mark.req("S429-27")
+def test_compressed_after_it_was_encrypted() -> None:
+    """The order of the PIP's draft, which no client has (X-20)."""
+    metadata = new_metadata(compression=pb.LZ4, uncompressed_size=100 + 16)
+    sealed = MessageEncryptor(["rsa"], KEYS.get_public_key, 0.0).encrypt(metadata, bytes(100), 0.0)
+    with pytest.raises(CryptoError, match="damaged"):
+        DECODER.decode(entries.build(metadata, compress(pb.LZ4, sealed)))
+
+
+@pytest.mark.parametrize("checksum", [True, False])
+@pytest.mark.parametrize("in_front", [None, pb.BrokerEntryMetadata(index=7)])
+def test_headers(checksum: bool, in_front: pb.BrokerEntryMetadata | None) -> None:
+    entry = entries.build(new_metadata(), b"x", checksum=checksum)
+    decoded = DECODER.decode(entry if in_front is None else entries.with_broker_metadata(entry, in_front))
+    assert decoded == Decoded(new_metadata(), b"x", in_front)
+
+
+@given(st.integers(16, 8 * len(entries.build(new_metadata(), b"x")) - 1))
+def test_a_wrong_bit_is_found(bit: int) -> None:
+    entry = bytearray(entries.build(new_metadata(), b"x"))
+    entry[bit // 8] ^= 1 << bit % 8
+    with pytest.raises(Unreadable, match="checksum") as caught:
+        DECODER.decode(bytes(entry))
+    assert caught.value.validation_error == pb.CommandAck.ChecksumMismatch
+
+
+@given(st.binary(max_size=60))
+def test_garbage_is_unreadable(data: bytes) -> None:
+    with pytest.raises(Unreadable):
+        DECODER.decode(data)
+
+
+@pytest.mark.parametrize("size", [0, 99, 101])
+def test_what_does_not_decompress(size: int) -> None:
+    metadata = new_metadata(compression=pb.ZLIB, uncompressed_size=size, num_messages_in_batch=4)
+    with pytest.raises(Unreadable) as caught:
+        DECODER.decode(entries.build(metadata, compress(pb.ZLIB, bytes(100))))
+    assert caught.value.validation_error == pb.CommandAck.DecompressionError
+
+
+def test_no_batch_where_the_metadata_says_so() -> None:
+    decoded = DECODER.decode(entries.build(new_metadata(num_messages_in_batch=3), b"no batch"))
+    with pytest.raises(Unreadable) as caught:
+        messages(decoded)
+    assert caught.value.validation_error == pb.CommandAck.BatchDeSerializeError
+
+
+@pytest.mark.req("S429-20")
+def test_what_compaction_removed_is_left_out() -> None:
+    found = messages(DECODER.decode(a_batch(4, compacted_out=[0, 2])))
+    assert indexes(found) == [1, 3]
+    assert [payload for _, _, payload in found] == [b"1", b"3"]
+
+
+@pytest.mark.parametrize(
+    ("ack_set", "left"),
+    [
+        ([], range(70)),
+        ([-1, -1], range(70)),
+        ([0b101], [0, 2]),
+        ([0, 1], [64]),
+        ([-(2**63), 0b11], [63, 64, 65]),
+        ([0], []),
+    ],
+)
+def test_what_is_acknowledged_is_left_out(ack_set: list[int], left: Sequence[int]) -> None:
+    """As Java's BitSet: beyond its words no bit is set."""
+    assert indexes(messages(DECODER.decode(a_batch(70)), ack_set)) == list(left)
+
+
+def test_an_ack_set_says_nothing_of_a_message_without_batch() -> None:
+    assert messages(DECODER.decode(Encoder().single(new_metadata(), b"x")), [0]) == [(-1, None, b"x")]
+
+
+# ---- what cannot be decrypted
+
+
+class NoKeys(Keys):
+    def get_private_key(self, name: str, metadata: dict[str, str]) -> bytes:
+        raise KeyError(name)
+
+
+UNABLE = pytest.mark.parametrize("reader", [None, NoKeys()], ids=["no reader", "no key"])
+
+
+@UNABLE
+def test_fail(reader: Keys | None) -> None:
+    text = (
+        "no key decrypts this message: rsa: " if reader else "encrypted for rsa: give the consumer or reader a crypto"
+    )
+    with pytest.raises(CryptoError, match=text):
+        Decoder(reader).decode(a_batch(3, encoder=ENCODERS[pb.LZ4, ("rsa",)]))
+
+
+@UNABLE
+def test_discard(reader: Keys | None) -> None:
+    with pytest.raises(Unreadable, match="rsa") as caught:
+        Decoder(reader, crypto_failure_action=DISCARD).decode(a_batch(3, encoder=ENCODERS[pb.LZ4, ("rsa",)]))
+    assert caught.value.validation_error == pb.CommandAck.DecryptionError
+
+
+@UNABLE
+def test_consume(reader: Keys | None) -> None:
+    """The payload as it is, a batch as one message; the metadata says what an application needs to decrypt it."""
+    entry = a_batch(3, encoder=ENCODERS[pb.LZ4, ("rsa",)])
+    decoded = Decoder(reader, crypto_failure_action=CONSUME).decode(entry)
+    assert decoded.still_encrypted
+    assert messages(decoded, [0]) == [(-1, None, entries.payload_of(entry))]
+    assert decoded.metadata.num_messages_in_batch == 3
+    assert decoded.metadata.encryption_keys[0].key == "rsa"
+
+
+@pytest.mark.parametrize("action", list(ConsumerCryptoFailureAction))
+def test_plain_messages_need_no_keys(action: ConsumerCryptoFailureAction) -> None:
+    decoder = Decoder(None, crypto_failure_action=action)
+    assert messages(decoder.decode(Encoder().single(new_metadata(), b"x"))) == [(-1, None, b"x")]
+
+
+# ---- chunks
+
+
+@pytest.mark.parametrize("names", [(), ("ec",)])
+@pytest.mark.parametrize("compression", [pb.NONE, pb.ZSTD])
+def test_chunks(compression: pb.CompressionType, names: tuple[str, ...]) -> None:
+    """Compressed as a whole, cut, and each encrypted (PIP-37)."""
+    whole = bytes(range(256)) * 10
+    packed = compress(compression, whole)
+    pieces = [packed[:100], packed[100:200], packed[200:]]
+    encoder = Encoder(pb.NONE, names, KEYS)
+    chunks = []
+    for number, piece in enumerate(pieces):
+        metadata = new_metadata(uuid="u", num_chunks_from_msg=3, total_chunk_msg_size=len(packed), chunk_id=number)
+        metadata.compression, metadata.uncompressed_size = compression, len(whole)
+        chunks.append(DECODER.decode(encoder.single(metadata, piece)))
+    assert all(chunk.is_chunk for chunk in chunks)
+    assert [chunk.payload for chunk in chunks] == pieces
+    assert messages(join(chunks)) == [(-1, None, whole)]
+    if compression != pb.NONE:
+        with pytest.raises(Unreadable):
+            join(chunks[:2])
+
+
+# ---- PIP-96
+
+
+class Halves:
+    """An application's own format: two messages, cut in the middle, the second removed by compaction."""
+
+    def process(self, metadata: pb.MessageMetadata, payload: bytes) -> list[Single]:
+        middle = len(payload) // 2
+        removed = pb.SingleMessageMetadata(compacted_out=metadata.partition_key == "compacted")
+        return [(0, None, payload[:middle]), (1, removed, payload[middle:])]
+
+
+@pytest.mark.req("S429-25")
+@pytest.mark.parametrize("kind", ENCODERS, ids=str)
+def test_a_processor_of_ones_own(kind: Any) -> None:
+    """It sees the payload decrypted and decompressed; what it finds is filtered as ever."""
+    decoded = DECODER.decode(ENCODERS[kind].single(new_metadata(), b"onetwo"))
+    assert [payload for _, _, payload in messages(decoded, processor=Halves())] == [b"one", b"two"]
+    assert indexes(messages(decoded, [0b10], Halves())) == [1]
+    decoded.metadata.partition_key = "compacted"
+    assert indexes(messages(decoded, processor=Halves())) == [0]
+
+
+def test_what_a_processor_raises_passes_through() -> None:
+    class Failing:
+        def process(self, metadata: pb.MessageMetadata, payload: bytes) -> list[Single]:
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        messages(DECODER.decode(Encoder().single(new_metadata(), b"x")), processor=Failing())
+
+
+def test_a_processor_is_not_given_what_is_still_encrypted() -> None:
+    entry = ENCODERS[pb.NONE, ("rsa",)].single(new_metadata(), b"x")
+    decoded = Decoder(None, crypto_failure_action=CONSUME).decode(entry)
+    assert messages(decoded, processor=Halves()) == [(-1, None, entries.payload_of(entry))]

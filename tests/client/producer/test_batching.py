@@ -1,0 +1,75 @@
+"""Batches and receipts by themselves."""
+
+from __future__ import annotations
+
+import anyio
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pulsarium.client.errors import InvalidConfiguration, TopicTerminated
+from pulsarium.client.message_id import MessageId
+from pulsarium.client.producer.batching import Batch, Draft, Receipt
+from pulsarium.client.producer.options import PartitionsRoutingMode, ProducerOptions
+from pulsarium.proto.generated import PulsarApi_pb2 as pb
+from tests.client.both import on_both
+
+
+def draft_of(size: int, number: int) -> Draft:
+    return Draft(pb.SingleMessageMetadata(payload_size=size, sequence_id=number), bytes(size), None, Receipt())
+
+
+@given(st.lists(st.integers(0, 30)), st.integers(1, 5), st.integers(1, 40))
+def test_batches_keep_order_and_limits(sizes: list[int], most: int, most_bytes: int) -> None:
+    batch, batches = Batch(most, most_bytes), []
+    for number, size in enumerate(sizes):
+        message = draft_of(size, number)
+        if not batch.fits(message):
+            batches.append(batch.take())
+        batch.add(message)
+        if batch.is_full:
+            batches.append(batch.take())
+    batches.append(batch.take())
+    assert [message.sequence_id for one in batches for message in one] == list(range(len(sizes)))
+    for one in batches:
+        assert len(one) <= most
+        assert len(one) <= 1 or sum(len(message.content) for message in one) <= most_bytes
+    assert batch.take() == []
+
+
+@on_both
+async def test_a_receipt_has_many_readers() -> None:
+    receipt, failing = Receipt(), Receipt()
+    found: list[MessageId] = []
+
+    async def wait() -> None:
+        found.append(await receipt.wait())
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(wait)
+        tasks.start_soon(wait)
+        await anyio.lowlevel.checkpoint()
+        assert not receipt.is_done
+        receipt.settle(MessageId(1, 2))
+    assert found == [await receipt.wait()] * 2
+    failing.fail(TopicTerminated("over"))
+    assert failing.is_done
+    with pytest.raises(TopicTerminated, match="over"):
+        await failing.wait()
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"max_pending_messages": 0},
+        {"batching_max_messages": 0},
+        {"batching_max_allowed_size_in_bytes": 0},
+        {"batching_max_publish_delay": -1.0},
+        {"auto_update_partitions_interval": 0.0},
+        {"message_routing_mode": PartitionsRoutingMode.CustomPartition},
+        {"message_router": lambda message, count: 0},
+    ],
+)
+def test_options_that_make_no_sense(wrong: dict[str, object]) -> None:
+    with pytest.raises(InvalidConfiguration):
+        ProducerOptions("t", **wrong)  # type: ignore[arg-type]
