@@ -13,6 +13,7 @@ from . import report
 from .brokers import CONFIGS, BrokerError, as_is, foreign, pulsarium
 from .catalogue import DIFFERENCES, Catalogue, CatalogueError, Scenario, load, undocumented
 from .replay import PROTO, NewBroker, Replay, Verdict
+from .rest.command import main as rest
 
 ABOUT = """\
 Replays the scenarios that were recorded on a real broker (tests/transcripts) against fresh `pulsarium serve`
@@ -26,6 +27,7 @@ the same instant either may be served first.
   scripts/conformance --all             every scenario of the profile; only the required ones decide the exit code
   scripts/conformance --against pulsar://HOST:PORT,http://HOST:PORT 17    a broker that runs already
   scripts/conformance --profile stock   the scenarios recorded with a broker's stock switches and 3 s of keep-alive
+  scripts/conformance rest              the recorded calls of the admin API; see rest --help
 
 Exit code 0: every scenario that was named or is required is equal, or differs no more than scenarios.toml and
 docs/differences.md say. 1: one does not. 2: the request or the list is wrong.
@@ -98,6 +100,8 @@ def play(catalogue: Catalogue, options: argparse.Namespace, out: Path) -> int:
 
 
 def main() -> int:
+    if sys.argv[1:2] == ["rest"]:
+        return rest(sys.argv[2:])
     options = arguments()
     try:
         catalogue = load()

@@ -34,6 +34,6 @@ def test_the_quick_scenarios(tmp_path: Path) -> None:
 
 
 @pytest.mark.heavy
-@pytest.mark.parametrize("profile", ["lab", "stock"])
+@pytest.mark.parametrize("profile", ["lab", "stock", "auth"])
 def test_every_required_scenario(tmp_path: Path, profile: str) -> None:
     replay(load().all_required(), tmp_path, jobs=4, profile=profile)

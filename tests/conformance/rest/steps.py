@@ -1,0 +1,198 @@
+"""What the recorder's own clients do between calls: producers, consumers, messages. Named by `{"step": ...}` lines."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping
+from datetime import timedelta
+from typing import Any
+
+import pulsar
+import pulsar.schema
+
+from tests.foreign.deadline import eventually
+
+PERSISTENT = "persistent://t1/data/"
+NON_PERSISTENT = "non-persistent://t1/data/"
+TYPES = {
+    "sub-exclusive": pulsar.ConsumerType.Exclusive,
+    "sub-shared": pulsar.ConsumerType.Shared,
+    "sub-failover": pulsar.ConsumerType.Failover,
+    "sub-keyshared": pulsar.ConsumerType.KeyShared,
+}
+
+
+class Example(pulsar.schema.Record):  # type: ignore[misc]
+    """What the topics with a JSON or an Avro schema hold."""
+
+    a = pulsar.schema.String()
+    b = pulsar.schema.Integer()
+
+
+class Avro(pulsar.schema.Schema):  # type: ignore[misc]
+    """The Avro schema of `Example` for bytes that are Avro already, so that no Avro library is needed."""
+
+    def __init__(self) -> None:
+        super().__init__(Example, pulsar._pulsar.SchemaType.AVRO, Example.schema(), "AVRO")
+
+    def encode(self, obj: bytes) -> bytes:
+        return obj
+
+
+class Clients:
+    """The recorder's clients. `get` asks the admin API, for what has to be waited for."""
+
+    def __init__(self, service_url: str, get: Callable[[str], Any]) -> None:
+        self._client = pulsar.Client(service_url, logger=pulsar.FileLogger(pulsar.LoggerLevel.Error, os.devnull))
+        self._get = get
+        self._sent = 0.0
+        self._consumers: list[Any] = []
+
+    def take(self, step: str) -> None:
+        """Do what a step says. One that is not known is left out: it is of something that is not built yet."""
+        if action := STEPS.get(step):
+            action(self)
+
+    def close(self) -> None:
+        self._client.close()
+
+    def persistent(self) -> None:
+        consumers = [self._subscribe(topic, name) for topic in ("single", "batched") for name in TYPES]
+        self._subscribe("single", "sub-failover", consumer_name="c2-sub-failover")
+        self._single()
+        self._batched()
+        self._by_key()
+        for consumer in consumers:
+            acknowledge_some(consumer)
+        self._sent = time.monotonic()
+
+    def _subscribe(self, topic: str, name: str, **options: Any) -> Any:
+        if not options:
+            options = {
+                "consumer_name": f"c-{name}",
+                "properties": {"app": "samples"},
+                "initial_position": pulsar.InitialPosition.Earliest,
+                "receiver_queue_size": 20,
+            }
+        return self._client.subscribe(PERSISTENT + topic, name, consumer_type=TYPES[name], **options)
+
+    def _single(self) -> None:
+        producer = self._client.create_producer(
+            PERSISTENT + "single", producer_name="prod-single", batching_enabled=False, properties={"app": "samples"}
+        )
+        for i in range(20):
+            producer.send(
+                b"m%d" % i,
+                properties={"k": "v", "n": str(i)},
+                partition_key=f"key{i % 4}",
+                event_timestamp=1_700_000_000_000 + i,
+                ordering_key=f"o{i}",
+            )
+        for i in range(2):
+            producer.send(b"delayed%d" % i, deliver_after=timedelta(hours=1))
+
+    def _batched(self) -> None:
+        producer = self._client.create_producer(
+            PERSISTENT + "batched",
+            producer_name="prod-batched",
+            batching_enabled=True,
+            batching_max_messages=10,
+            batching_max_publish_delay_ms=200,
+            batching_type=pulsar.BatchingType.Default,
+        )
+        for i in range(30):
+            producer.send_async(b"b%d" % i, ignore, properties={"n": str(i)}, partition_key=f"key{i % 4}")
+        producer.flush()
+
+    def _by_key(self) -> None:
+        producer = self._client.create_producer(
+            PERSISTENT + "keybatched",
+            producer_name="prod-keybatched",
+            batching_enabled=True,
+            batching_type=pulsar.BatchingType.KeyBased,
+            compression_type=pulsar.CompressionType.LZ4,
+        )
+        for i in range(20):
+            producer.send_async(b"kb%d" % i, ignore, partition_key=f"key{i % 4}")
+        producer.flush()
+
+    def partitioned(self) -> None:
+        shared = pulsar.ConsumerType.Shared
+        self._client.subscribe(PERSISTENT + "part", "sub-part", consumer_type=shared)
+        producer = self._client.create_producer(PERSISTENT + "part", producer_name="prod-part")
+        for i in range(12):
+            producer.send(b"p%d" % i, partition_key=f"k{i}")
+        self._client.subscribe(NON_PERSISTENT + "np", "sub-np", consumer_type=shared)
+        producer = self._client.create_producer(NON_PERSISTENT + "np", producer_name="prod-np")
+        for i in range(5):
+            producer.send(b"np%d" % i)
+
+    def others(self) -> None:
+        topic = NON_PERSISTENT + "np-part"
+        self._client.subscribe(topic, "sub-np-part", consumer_type=pulsar.ConsumerType.Shared)
+        self._client.create_producer(topic).send(b"x")
+        self._with_schema("s-json", pulsar.schema.JsonSchema(Example), Example(a="x", b=1))
+        self._with_schema("s-avro", Avro(), b"\x02\x02x\x02\x02")  # Example(a="x", b=1)
+        self._with_schema("s-string", pulsar.schema.StringSchema(), "x")
+        producer = self._client.create_producer(PERSISTENT + "compacted", batching_enabled=False)
+        for i in range(10):
+            producer.send(b"c%d" % i, partition_key=f"k{i % 2}")
+        producer.close()
+
+    def _with_schema(self, topic: str, schema: Any, value: Any) -> None:
+        producer = self._client.create_producer(PERSISTENT + topic, schema=schema)
+        producer.send(value)
+        producer.close()
+
+    def compaction(self) -> None:
+        path = "/admin/v2/persistent/t1/data/compacted/compaction"
+        eventually(lambda: self._get(path)["status"] != "RUNNING", what="compaction")
+
+    def second(self) -> None:
+        """Until all messages are older than a second."""
+        eventually(lambda: time.monotonic() - self._sent > 1.05, what="the clock")
+
+    def few(self, topic: str, count: int) -> None:
+        producer = self._client.create_producer(topic)
+        for _ in range(count):
+            producer.send(b"x")
+        producer.close()
+
+    def consumer(self, topic: str) -> None:
+        self._consumers.append(self._client.subscribe(topic, "s"))
+
+    def no_consumer(self) -> None:
+        self._consumers.pop().close()
+
+
+def acknowledge_some(consumer: Any) -> None:
+    """Of the first ten messages every second for Shared and Key_Shared, the first five cumulatively for the others."""
+    shared = consumer.subscription_name() in ("sub-shared", "sub-keyshared")
+    for i in range(10):
+        try:
+            message = consumer.receive(500)
+        except pulsar.Timeout:
+            return
+        if shared and i % 2 == 0:
+            consumer.acknowledge(message)
+        elif not shared and i == 4:
+            consumer.acknowledge_cumulative(message)
+
+
+def ignore(*_: object) -> None:
+    """The callback of a message whose receipt nobody waits for."""
+
+
+STEPS: Mapping[str, Callable[[Clients], None]] = {
+    "persistent topics": Clients.persistent,
+    "partitioned topic, non-persistent topic": Clients.partitioned,
+    "partitioned non-persistent topic, schemas, keys": Clients.others,
+    "compaction": Clients.compaction,
+    "messages of one second ago": Clients.second,
+    "five messages": lambda clients: clients.few("persistent://t1/tops/trunc", 5),
+    "three messages": lambda clients: clients.few("persistent://t1/tops/term", 3),
+    "persistent consumer": lambda clients: clients.consumer("persistent://t1/tops/forced"),
+    "non-persistent consumer": lambda clients: clients.consumer("non-persistent://t1/tops/forced"),
+    "no consumer": Clients.no_consumer,
+}

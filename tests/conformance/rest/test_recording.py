@@ -1,0 +1,62 @@
+"""What was recorded can be read, and holds what the player knows how to play."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from .player import MARK
+from .recording import AUTH, Call, Step, load
+from .steps import STEPS
+
+
+def test_every_line_is_a_call_or_a_step() -> None:
+    lines = load(auth=False) + load(auth=True)
+    calls = [line for line in lines if isinstance(line, Call) and line.recorded]
+    # 3 hung on Pulsar itself, and nobody asks a broker to shut down
+    assert len(calls) == 3401 + 126 - 4
+    assert {call.resource for call in calls} > {"persistent", "namespaces", "lookup", AUTH, "other"}
+
+
+def test_the_order_is_that_of_the_recording() -> None:
+    notes = [line.note for line in load(auth=False) if isinstance(line, Call)]
+    assert notes[0] == "before set-up"
+    assert notes[-1] == "after that"
+
+
+def test_the_steps_are_known_or_of_transactions() -> None:
+    named = {line.name for line in load(auth=False) if isinstance(line, Step)}
+    assert named - set(STEPS) == {"transaction", "commit", "another transaction"}
+    assert set(STEPS) <= named
+
+
+def test_a_line_says_what_was_sent_and_answered(tmp_path: Path) -> None:
+    (tmp_path / "01-x.jsonl").write_text(
+        '{"step":"five messages"}\n'
+        '{"method":"PUT","route":"/admin/v2/tenants/{tenant}","url":"/admin/v2/tenants/t","json":{"a":1},"status":204}\n'
+        '{"method":"GET","route":"/lookup/v2/x","url":"/lookup/v2/x","status":200,"answer":"ok","plain":true,'
+        '"headers":{"Accept":"*/*"},"varies":"values"}\n'
+    )
+    (tmp_path / "auth.jsonl").write_text(
+        '{"method":"GET","route":"/metrics","url":"/metrics","status":404,"page":true}\n'
+    )
+    step, put, get = load(auth=False, folder=tmp_path)
+    assert step == Step("five messages")
+    assert isinstance(put, Call)
+    assert isinstance(get, Call)
+    assert (put.resource, put.body, put.headers["Content-Type"]) == ("tenants", '{"a": 1}', "application/json")
+    assert (put.golden.status, put.golden.body) == (204, "")
+    assert (get.resource, get.body, get.headers) == ("lookup", None, {"Accept": "*/*"})
+    assert get.golden.plain
+    assert get.agreed("shape")
+    assert not get.agreed("values")
+    (page,) = load(auth=True, folder=tmp_path)
+    assert isinstance(page, Call)
+    assert (page.resource, page.compared) == (AUTH, False)
+
+
+def test_a_mark_stands_for_a_name_of_the_broker() -> None:
+    assert [found.groups() for found in re.finditer(MARK, "/ledger/<<ledger s-avro>>/x?brokerId=<<broker>>")] == [
+        ("ledger", "s-avro"),
+        ("broker", None),
+    ]
