@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from pulsarium.broker.auth.authentication import Authentication
 from pulsarium.broker.auth.authorization import Authorization
+from pulsarium.broker.auth.revoked import watch_grants
 from pulsarium.broker.auth.tls import TlsContext
 from pulsarium.broker.clock import Clock
 from pulsarium.broker.config.dynamic import DynamicSettings
@@ -57,6 +58,8 @@ class Cluster:
         self.schemas.recover(self._kept)
         self.topics = Topics(self, self.metadata, self.schemas)
         self.topics.recover(self._kept)
+        if self.authorization is not None:
+            watch_grants(self.authorization, self.metadata, self.topics)
         self.ownership: Ownership[Broker] = Ownership(config, self.metadata)
         start_upkeep(self.clock, config, self.topics)
         self._producer_names = 0

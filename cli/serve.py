@@ -20,7 +20,8 @@ behaviour = options_of("Behaviour")
 tls = options_of("TLS")
 output = options_of("Output")
 
-PORT = click.IntRange(0, 65535)
+LAST_PORT = 65535
+PORT = click.IntRange(0, LAST_PORT)
 FILE = click.Path(dir_okay=False, path_type=Path)
 DIRECTORY = click.Path(file_okay=False, path_type=Path)
 
@@ -134,7 +135,26 @@ def gather(asked: dict[str, Any]) -> "tuple[ServeOptions, LoadedConfig]":
         brokers=asked["brokers"],
         ready_file=asked["ready_file"],
     )
+    _check_several(options)
     return options, loaded
+
+
+def _check_several(options: "ServeOptions") -> None:
+    """Refuse what cannot be of more than one broker."""
+    count = options.brokers
+    if count == 1:
+        return
+    if options.config.advertisedListeners:
+        raise RequestRefused(
+            f"--brokers {count}: advertisedListeners has URLs of one broker; set advertisedAddress instead"
+        )
+    taken = [port for index in range(count) for port in options.ports.nth(index) if port]
+    if len(set(taken)) < len(taken):
+        raise RequestRefused(
+            f"--brokers {count}: each broker has the next higher ports, so leave {count} between those given"
+        )
+    if max(taken, default=0) > LAST_PORT:
+        raise RequestRefused(f"--brokers {count}: the last one's ports would be beyond {LAST_PORT}; begin lower")
 
 
 def _with_command_line(config: "Config", asked: dict[str, Any]) -> "Config":

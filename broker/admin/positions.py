@@ -11,9 +11,8 @@ from pulsarium.broker.admin.call import Call, place, texts_of, wrong_type
 from pulsarium.broker.admin.errors import UnreadableBody, unexpected_body
 from pulsarium.broker.model.ledger.managed_ledger import ManagedLedger
 from pulsarium.broker.model.ledger.position import EARLIEST, LATEST, Position
+from pulsarium.broker.model.subscription.skip_entries import LARGEST_BATCH, batch_size
 from pulsarium.proto.ack_set import words_of
-from pulsarium.proto.entry import parse_metadata
-from pulsarium.proto.errors import EntryError
 
 LONG_MIN, LONG_MAX = -(2**63), 2**63 - 1
 NUMBER = re.compile(r"[+-]?[0-9]{1,19}")  # as Java reads a long, and an int
@@ -42,13 +41,9 @@ class Place:
 
 
 def _batch_size(ledger: ManagedLedger, position: Position) -> int:
-    """How many messages an entry has; 0 when nobody can tell."""
-    if not ledger.is_valid(position):
-        return 0
-    try:
-        return parse_metadata(ledger.read_now(position)).num_messages_in_batch
-    except EntryError:
-        return 0
+    """How many messages a batch has; 0 for what is none, or claims to have more than anybody sends."""
+    size = batch_size(ledger.read_now(position)) if ledger.is_valid(position) else 0
+    return size if size <= LARGEST_BATCH else 0
 
 
 def read_place(call: Call) -> Place:

@@ -11,6 +11,7 @@ from pulsarium.broker.admin.call import Call, text_of, wrong_type
 from pulsarium.broker.admin.errors import AdminError
 from pulsarium.broker.admin.policies.values import LONG
 from pulsarium.broker.admin.produced import STRING, Schema, entry_of, read_info, stored_schema
+from pulsarium.broker.admin.reading import pause_after
 from pulsarium.broker.admin.registry import DOMAINS, route
 from pulsarium.broker.admin.reply import Reply, json_reply
 from pulsarium.broker.auth.needs import topic_operation
@@ -54,21 +55,21 @@ class Unwatched:
 
 
 @route("POST", *TOPIC, needs=NEEDS)
-def produce(call: Call) -> Reply:
+async def produce(call: Call) -> Reply:
     """Publish messages, to the partitions in turn where there are any."""
     request = call.json_object(JAVA_TYPE)
     name = _topic(call)
     partitions = call.broker.metadata.partitions_of(name)
     targets = [(index, name.partition(index)) for index in range(partitions)] or [(name.partition_index, name)]
-    return _publish(call, request, targets)
+    return await _publish(call, request, targets)
 
 
 @route("POST", *PARTITION, needs=NEEDS)
-def produce_to_partition(call: Call) -> Reply:
+async def produce_to_partition(call: Call) -> Reply:
     """Publish messages to one partition."""
     request = call.json_object(JAVA_TYPE)
     index = number_of(call, "partition", bits=32)
-    return _publish(call, request, [(index, _topic(call).partition(max(index, 0)))])
+    return await _publish(call, request, [(index, _topic(call).partition(max(index, 0)))])
 
 
 def _topic(call: Call) -> TopicName:
@@ -82,7 +83,7 @@ def _topic(call: Call) -> TopicName:
     return name
 
 
-def _publish(call: Call, request: dict[str, Any] | None, targets: list[tuple[int, TopicName]]) -> Reply:
+async def _publish(call: Call, request: dict[str, Any] | None, targets: list[tuple[int, TopicName]]) -> Reply:
     if request is None:
         raise AdminError(500, f"{FAILED} {NO_REQUEST}", AdminError(400, "There is no body"))
     version = LONG.value_of(request.get("schemaVersion", NEW_VERSION))
@@ -93,8 +94,14 @@ def _publish(call: Call, request: dict[str, Any] | None, targets: list[tuple[int
     if not isinstance(messages, list) or not all(isinstance(each, dict) for each in messages):
         raise wrong_type("java.util.ArrayList<org.apache.pulsar.websocket.data.ProducerMessage>", messages)
     producer, now_ms = _text(request, "producerName") or NAME, call.broker.clock.now_ms()
-    entries = [entry_of(each, schema, producer, version_bytes, now_ms) for each in messages]
-    results = [_publish_one(call, *target, entry) for target, entry in zip(cycle(targets), entries, strict=False)]
+    entries: list[bytes] = []
+    for number, each in enumerate(messages, 1):
+        entries.append(entry_of(each, schema, producer, version_bytes, now_ms))
+        await pause_after(number)
+    results: list[dict[str, Any]] = []
+    for number, (target, entry) in enumerate(zip(cycle(targets), entries, strict=False), 1):
+        results.append(_publish_one(call, *target, entry))
+        await pause_after(number)
     return json_reply({"messagePublishResults": results, "schemaVersion": int.from_bytes(version_bytes, "big")})
 
 

@@ -15,6 +15,13 @@ from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.broker.storage.errors import StorageError
 
 T = TypeVar("T")
+SLICE = 64  # steps
+
+
+async def pause_after(number: int) -> None:
+    """Let the rest of the broker have its turn, now and then in a long row of steps."""
+    if number % SLICE == 0:
+        await trio.lowlevel.checkpoint()
 
 
 async def read_entry(ledger: LedgerSequence, position: Position) -> bytes:
@@ -54,11 +61,14 @@ def _is_there(ledger: LedgerSequence, position: Position) -> bool:
 
 async def follow(topic: PersistentTopic, begin: Callable[[], Reading[T]]) -> T:
     """What a reading of the topic finds; it begins anew when an entry that it wants is deleted meanwhile."""
+    looks = 0
     while not topic.closed:
         reading = begin()
         try:
             wanted = next(reading)
             while (entry := await entry_at(topic.ledger, wanted)) is not None:
+                looks += 1
+                await pause_after(looks)
                 wanted = reading.send(entry)
         except StopIteration as end:
             found: Any = end.value

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import trio
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
+from starlette.websockets import WebSocketClose
 
 from pulsarium.broker.admin.absent import AbsentRoutes
 from pulsarium.broker.admin.call import Call
@@ -33,8 +34,15 @@ log = Log("admin")
 METHODS_IN_PULSARS_ORDER = ("HEAD", "DELETE", "POST", "GET", "OPTIONS", "PUT")
 
 
+BODY_SECONDS = 30.0  # without a byte of a body that was announced: Jetty's own limit
+
+
 class BodyTooLarge(Exception):
     """More than maxMessageSize and its padding."""
+
+
+class BodyTooSlow(Exception):
+    """Nothing of it came for BODY_SECONDS."""
 
 
 class Resource:
@@ -51,6 +59,9 @@ class Resource:
         self._methods = [method for method in METHODS_IN_PULSARS_ORDER if method in methods]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "websocket":  # nothing here speaks it
+            await WebSocketClose()(scope, receive, send)
+            return
         request = Request(scope, receive)
         try:
             reply = await self._answer(request)
@@ -85,6 +96,8 @@ class Resource:
             return Reply(said.status)
         except BodyTooLarge:
             return page(413, NAMES[413], url, accept, {"Connection": "close"})
+        except BodyTooSlow:
+            return page(408, NAMES[408], url, accept, {"Connection": "close"})
         except ClientDisconnect:
             raise
         except Exception as error:
@@ -145,18 +158,22 @@ def response_of(reply: Reply) -> Response:
 
 
 async def read_body(request: Request, limit: int) -> bytes:
-    """The whole body, unless it is too large: nothing is kept on a claimed length."""
+    """The whole body, unless it is too large or stays away: nothing is kept, nor waited for, on a claimed length."""
     length = request.headers.get("content-length", "")
     if length.isdecimal() and int(length) > limit:
         raise BodyTooLarge
     chunks: list[bytes] = []
     size = 0
-    async with aclosing(request.stream()) as stream:
-        async for chunk in stream:
-            size += len(chunk)
-            if size > limit:
-                raise BodyTooLarge
-            chunks.append(chunk)
+    with trio.move_on_after(BODY_SECONDS) as patience:
+        async with aclosing(request.stream()) as stream:
+            async for chunk in stream:
+                patience.deadline = trio.current_time() + BODY_SECONDS
+                size += len(chunk)
+                if size > limit:
+                    raise BodyTooLarge
+                chunks.append(chunk)
+    if patience.cancelled_caught:
+        raise BodyTooSlow
     return b"".join(chunks)
 
 

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
-import trio
-
 from pulsarium.broker.admin.backlog import SUBSCRIPTION, subscription_of
 from pulsarium.broker.admin.call import Call
 from pulsarium.broker.admin.errors import AdminError
-from pulsarium.broker.admin.reading import entry_at
+from pulsarium.broker.admin.reading import entry_at, pause_after
 from pulsarium.broker.admin.registry import route
 from pulsarium.broker.admin.reply import Reply, done
 from pulsarium.broker.admin.skip_request import read_message_ids, skip_entries
@@ -25,7 +23,6 @@ from pulsarium.broker.model.subscription.skip_entries import Skip, SkipEntry, ba
 from pulsarium.proto.message_id import MessageId
 
 REPLICATOR = "pulsar.repl."  # replicatorPrefix
-SLICE = 64  # entries that are looked at before the rest of the broker has its turn
 
 
 @route(
@@ -80,5 +77,4 @@ async def _read(entries: Sequence[tuple[ManagedLedger, Position]], sizes: dict[P
         entry = await entry_at(ledger, position)
         if entry is not None:  # else it was trimmed while others were read
             sizes[position] = batch_size(entry)
-        if number % SLICE == 0:
-            await trio.lowlevel.checkpoint()
+        await pause_after(number)

@@ -131,8 +131,10 @@ class StatsWriter:
             "bytesInCounter": topic.bytes_in,
             "msgInCounter": topic.messages_in,
             "systemTopicBytesInCounter": 0,
-            "bytesOutCounter": sum(each["bytesOutCounter"] for each in subscriptions.values()),
-            "msgOutCounter": sum(each["msgOutCounter"] for each in subscriptions.values()),
+            "bytesOutCounter": topic.bytes_out_before
+            + sum(each["bytesOutCounter"] for each in subscriptions.values()),
+            "msgOutCounter": topic.messages_out_before
+            + sum(each["msgOutCounter"] for each in subscriptions.values()),
             "bytesOutInternalCounter": 0,
             "averageMsgSize": rate_in.average_size,
             "msgChunkPublished": False,

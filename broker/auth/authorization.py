@@ -84,12 +84,12 @@ class Authorization:
 
     def __init__(self, config: Config, metadata: Metadata) -> None:
         self._metadata = metadata
-        self._superusers = config.superUserRoles
+        self._config = config  # superUserRoles may change while the broker runs
         self._proxies = config.proxyRoles
         self._wildcards = config.authorizationAllowWildcardsMatching
 
     def is_superuser(self, role: str | None) -> bool:
-        return role is not None and role in self._superusers
+        return role is not None and role in self._config.superUserRoles
 
     def is_proxy(self, role: str | None) -> bool:
         return role is not None and role in self._proxies

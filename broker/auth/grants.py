@@ -29,7 +29,9 @@ class Grants:
         topics: Json = self._auth.get("destination_auth") or {}
         if self._grants(topics.get(str(topic)), role, action):
             return True
-        return topic.is_partition and _has(topics.get(str(topic.partitioned_name)), role, action)
+        # cut off as text: `-partition-0` is a name too, of which nothing is left
+        parent = str(topic).removesuffix(f"-partition-{topic.partition_index}")
+        return topic.is_partition and _has(topics.get(parent), role, action)
 
     def roles_of_subscription(self, subscription: str) -> Collection[str]:
         """Who alone may use a subscription; empty: everybody who may consume."""

@@ -57,7 +57,7 @@ class Login:
         if provider is None:
             anonymous = self._anonymous(method)
             return Principal(anonymous, anonymous)
-        self._identity = provider.authenticate(connect.original_auth_data.encode(), self._certificate)
+        self._identity = provider.authenticate(text_of(connect.original_auth_data).encode(), self._certificate)
         self._provider, self._renews_original = provider, True
         return Principal(role, self._identity.role)
 

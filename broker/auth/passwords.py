@@ -50,7 +50,8 @@ class PasswordProvider:
         if len(words) != 2:
             raise AuthenticationError("Base64 encoded token is not found")
         try:
-            return self._verify(base64.b64decode(words[1], validate=True))
+            padding = "=" * (-len(words[1]) % 4)  # Java does without it too
+            return self._verify(base64.b64decode(words[1] + padding, validate=True))
         except ValueError:  # binascii.Error, or letters beyond ASCII
             raise AuthenticationError("Base64 decoding is failure") from None
 

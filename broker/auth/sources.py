@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import os
 from pathlib import Path
 from urllib.parse import unquote_to_bytes, urlsplit
 
@@ -17,7 +18,7 @@ def read_source(key: str, value: str) -> bytes:
     if value.startswith("data:"):
         return _data(key, value)
     if value.startswith("file:"):
-        return _file(key, unquote_to_bytes(urlsplit(value).path).decode())
+        return _file(key, os.fsdecode(unquote_to_bytes(urlsplit(value).path)))
     if _is_file(value):
         return _file(key, value)
     return _base64(key, value)
@@ -27,7 +28,8 @@ def _data(key: str, value: str) -> bytes:
     head, comma, content = value.removeprefix("data:").partition(",")
     if not comma:
         raise ConfigError("", key, f"a data: URL has a comma before its content; {FORMS}")
-    return _base64(key, content) if head.endswith(";base64") else unquote_to_bytes(content)
+    decoded = unquote_to_bytes(content)
+    return _base64(key, decoded.decode("latin-1")) if head.endswith(";base64") else decoded
 
 
 def _is_file(value: str) -> bool:
@@ -42,10 +44,13 @@ def _file(key: str, path: str) -> bytes:
         return Path(path).read_bytes()
     except OSError as error:
         raise ConfigError("", key, f"{path} cannot be read: {error.strerror}") from None
+    except ValueError:  # a null byte
+        raise ConfigError("", key, f"is no path of a file; {FORMS}") from None
 
 
 def _base64(key: str, text: str) -> bytes:
+    text = "".join(text.split())
     try:
-        return base64.b64decode("".join(text.split()), validate=True)
+        return base64.b64decode(text + "=" * (-len(text) % 4), validate=True)  # Java does without padding too
     except ValueError:  # binascii.Error, or letters beyond ASCII
         raise ConfigError("", key, f"is no file and no base64; {FORMS}") from None

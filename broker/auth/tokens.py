@@ -72,7 +72,7 @@ class TokenProvider:
             raise AuthenticationError("Blank token found")
         try:
             claims = self._jwt.decode(token, self._key, algorithms=self._algorithms, options=NOTHING_BUT_THE_SIGNATURE)
-        except (self._jwt.PyJWTError, ValueError, TypeError) as error:
+        except (self._jwt.PyJWTError, ValueError, TypeError, RecursionError) as error:
             # the library's own words may quote what was sent
             raise AuthenticationError(f"Failed to authentication token: {type(error).__name__}") from None
         expires = _time(claims, "exp")
@@ -126,9 +126,9 @@ def _time(claims: dict[str, Any], name: str) -> int | None:
 
 
 def _role(claim: Any) -> str | None:
-    """Of several roles the first, as in Pulsar."""
+    """Of several roles the first, as in Pulsar; none when that is no text."""
     if isinstance(claim, list):
-        return str(claim[0]) if claim else None
+        return claim[0] if claim and isinstance(claim[0], str) else None
     if claim is None or isinstance(claim, str):
         return claim
     raise AuthenticationError("Failed to authentication token: the role is not a text")

@@ -1,6 +1,7 @@
 """What a role must be allowed before a command is handled: the one place where commands are authorized.
 
-SEND, ACK and FLOW are not looked at: who has a producer or a consumer may use it, as in Pulsar.
+SEND, ACK and FLOW are not looked at: who has a producer or a consumer may use it, until a change of policies takes it
+away (broker/auth/revoked.py), as in Pulsar.
 """
 
 from __future__ import annotations

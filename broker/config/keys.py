@@ -283,7 +283,9 @@ class Config:
     topicCompactionRetainNullKey: bool = key(False, "Keep messages without a key when a topic is compacted")
 
     # Namespaces and tenants
-    defaultNumberOfNamespaceBundles: int = key(4, "Bundles of a namespace that is created without a number", low=1)
+    defaultNumberOfNamespaceBundles: int = key(
+        4, "Bundles of a namespace that is created without a number", low=1, high=1 << 16
+    )
     forceDeleteTenantAllowed: bool = key(False, "Allow force=true when a tenant is deleted")
     forceDeleteNamespaceAllowed: bool = key(False, "Allow force=true when a namespace is deleted")
 

@@ -102,11 +102,6 @@ class PersistenceError(BrokerServiceError):
     java_name = "PersistenceException"
 
 
-class IncompatibleSchemaError(BrokerServiceError):
-    code = pb.IncompatibleSchema
-    java_name = "IncompatibleSchemaException"
-
-
 class TopicHasClientsError(BrokerServiceError):
     """A topic, subscription or namespace that is in use and was not forced."""
 

@@ -297,7 +297,7 @@ class Session(Client):
         """CONNECT was accepted. Through a proxy it may be meant for another broker of the cluster."""
         if connect.proxy_to_broker_url:
             self.through_proxy = True
-            meant = self.broker.cluster.broker_at(connect.proxy_to_broker_url) or self.broker
+            meant = self.broker.cluster.broker_at(text_of(connect.proxy_to_broker_url)) or self.broker
             if not meant.alive:
                 raise CloseConnection(f"the broker that the proxy names is down: {meant.web_address}")
             self._move_to(meant)

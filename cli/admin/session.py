@@ -52,6 +52,7 @@ class Session:
         trusted = self.tls_trust_cert_path or settings.get("tlsTrustCertsFilePath") or None
         try:
             context = ssl.create_default_context(cafile=trusted)
+            context.verify_flags &= ~ssl.VERIFY_X509_STRICT  # Python 3.13; Pulsar's own tools take such certificates
             context.check_hostname = on(self.tls_enable_hostname_verification, "tlsEnableHostnameVerification")
             if on(self.tls_allow_insecure, "tlsAllowInsecureConnection"):
                 context.check_hostname = False

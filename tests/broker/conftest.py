@@ -18,8 +18,8 @@ def run_without_waiting(*arguments: Any, clock: trio.abc.Clock | None = None, **
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """pytest-trio looks for a clock among a test's own arguments only, not behind its fixtures."""
-    if "bed" in getattr(item, "fixturenames", ()):
+    """pytest-trio looks for a clock among a test's own arguments only, not behind its fixtures nor in usefixtures."""
+    if not {"bed", "autojump_clock"}.isdisjoint(getattr(item, "fixturenames", ())):
         item.add_marker(pytest.mark.trio(run=run_without_waiting))
 
 

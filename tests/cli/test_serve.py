@@ -144,6 +144,15 @@ BY_TOKEN = "org.apache.pulsar.broker.authentication.AuthenticationProviderToken"
             f"--set: tokenSecretKey: is no file and no base64; {FORMS}",
         ),
         ("--capture f", "--capture: frames are not captured yet; --log-level debug shows connections"),
+        (
+            "--brokers 2 --set advertisedListeners=in:pulsar://h:1",
+            "--brokers 2: advertisedListeners has URLs of one broker; set advertisedAddress instead",
+        ),
+        (
+            "--brokers 2 --port 6650 --http-port 6651",
+            "--brokers 2: each broker has the next higher ports, so leave 2 between those given",
+        ),
+        ("--brokers 2 --port 65535", "--brokers 2: the last one's ports would be beyond 65535; begin lower"),
         ("--durability fsync", "--durability fsync needs --data DIR: without it nothing is on disk"),
         (
             "--profile pulsar-4.2 --max-protocol-version 22",

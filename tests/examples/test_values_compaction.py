@@ -23,9 +23,9 @@ from pulsarium.broker.model.compaction.rewrite import rewrite
 from pulsarium.broker.model.compaction.service import GROUP, compactor
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.topic.persistent import PersistentTopic
+from pulsarium.client.consumer.reader import Reader
 from pulsarium.client.errors import BrokerMetadataError, InvalidMessage
 from pulsarium.client.message_id import MessageId
-from pulsarium.client.reader import Reader
 from pulsarium.proto.compression import decompress
 from pulsarium.proto.entry import parse_broker_metadata, parse_metadata, payload_of, with_broker_metadata
 from pulsarium.proto.generated import PulsarApi_pb2 as pb

@@ -11,9 +11,9 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 
-from pulsarium.client.crypto import CryptoKeyReader
-from pulsarium.client.encoding import Encoder
-from pulsarium.client.payload import Decoder, messages
+from pulsarium.client.entry.crypto import CryptoKeyReader
+from pulsarium.client.entry.decoding import Decoder, messages
+from pulsarium.client.entry.encoding import Encoder
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
 from .broker_process import Address

@@ -15,7 +15,7 @@ from .key_order import KEYED_MESSAGES, STEPS, assert_ordered_by_key, events, see
 from .lines import LineProgram
 from .raw import RawConsumer
 from .scenario import MESSAGES, Combination, matrix, on_each_subscription
-from .toolchains import JAVA, require
+from .toolchains import JAVA, java_command
 
 ON_EACH_SUBSCRIPTION = (
     "ack-holes",
@@ -112,21 +112,9 @@ ALONE = (
 )
 
 
-OPTIONS = (
-    "-Xmx512m",
-    "-XX:+UseSerialGC",
-    "-XX:TieredStopAtLevel=1",
-    "-Dorg.slf4j.simpleLogger.showDateTime=true",
-    # They print the whole configuration of each producer and consumer.
-    "-Dorg.slf4j.simpleLogger.log.org.apache.pulsar.client.impl.ProducerStatsRecorderImpl=warn",
-    "-Dorg.slf4j.simpleLogger.log.org.apache.pulsar.client.impl.ConsumerStatsRecorderImpl=warn",
-)
-
-
 def java_program(broker: Address, folder: Path) -> LineProgram:
     """The scenarios of java/ against `broker`; its log goes to `folder`."""
-    target = require(JAVA).parent
-    command = ["java", *OPTIONS, "-cp", f"{target}/classes:{target}/lib/*", "pulsarium.foreign.Main"]
+    command = java_command(JAVA, "pulsarium.foreign.Main")
     return LineProgram([*command, broker.service_url, broker.admin_url], folder / "stderr.log")
 
 

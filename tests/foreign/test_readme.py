@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shlex
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 import pytest
 
@@ -45,9 +49,25 @@ def program(broker: Address, tmp_path: Path, request: pytest.FixtureRequest) -> 
     return copy
 
 
-def output(command: list[str | Path], folder: Path | None = None) -> str:
-    run = subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True, timeout=SECONDS)
+def output(
+    command: list[str | Path], folder: Path | None = None, environment: Mapping[str, str] = MappingProxyType({})
+) -> str:
+    env = {**os.environ, **environment}
+    run = subprocess.run(command, cwd=folder, env=env, check=True, capture_output=True, text=True, timeout=SECONDS)
     return run.stdout
+
+
+def test_the_commands(broker: Address) -> None:
+    """What the README types, in its order; the environment says where the broker is."""
+    lines = re.findall(r"^pulsarium ((?:admin|client) .*)$", (ROOT / "README.md").read_text(), re.M)
+    assert len(lines) >= 5
+    where = {"PULSARIUM_ADMIN_URL": broker.admin_url, "PULSARIUM_SERVICE_URL": broker.service_url}
+    for line in lines:
+        output([sys.executable, "-P", "-m", "pulsarium", *shlex.split(line)], environment=where)
+    listed = output(
+        [sys.executable, "-P", "-m", "pulsarium", "admin", "topics", "list", "public/default"], environment=where
+    )
+    assert "persistent://public/default/orders-partition-3" in listed
 
 
 @pytest.mark.parametrize("program", ["examples/python/hello.py"], indirect=True)

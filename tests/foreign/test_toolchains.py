@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from _pytest.outcomes import Failed, Skipped
 
-from .toolchains import GO, JAVA, RECORDS, Toolchain, missing, missing_toolchains, require
+from .toolchains import ADMIN, CLI, GO, JAVA, JUNIT, RECORDS, Toolchain, missing, missing_toolchains, require
 
 
 @pytest.fixture
@@ -52,7 +52,9 @@ def test_a_plain_run_skips_and_ci_fails(
         require(toolchain)
 
 
-@pytest.mark.parametrize("toolchain", [JAVA, RECORDS, GO], ids=lambda toolchain: str(toolchain.folder.name))
+@pytest.mark.parametrize(
+    "toolchain", [JAVA, RECORDS, ADMIN, CLI, JUNIT, GO], ids=lambda toolchain: str(toolchain.folder.name)
+)
 def test_the_fetch_scripts_compute_the_same_fingerprint(toolchain: Toolchain) -> None:
     require(toolchain)
     assert toolchain.stamp.read_text().strip() == toolchain.fingerprint()

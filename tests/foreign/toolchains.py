@@ -14,6 +14,17 @@ import pytest
 FOLDER = Path(__file__).parent
 SETUP = 'run "scripts/setup --foreign"'
 
+JAVA_OPTIONS = (
+    "-Xmx512m",
+    "-XX:+UseSerialGC",
+    "-XX:TieredStopAtLevel=1",
+    "-Dorg.slf4j.simpleLogger.showDateTime=true",
+    # They print the whole configuration of each producer and consumer.
+    "-Dorg.slf4j.simpleLogger.log.org.apache.pulsar.client.impl.ProducerStatsRecorderImpl=warn",
+    "-Dorg.slf4j.simpleLogger.log.org.apache.pulsar.client.impl.ConsumerStatsRecorderImpl=warn",
+)
+"""What `java` runs the clients with."""
+
 
 @dataclass(frozen=True)
 class Toolchain:
@@ -45,6 +56,9 @@ class Toolchain:
 
 JAVA = Toolchain(FOLDER / "java", ("java", "javac", "mvn"), ("pom.xml", "src/**/*"), "target/classpath")
 RECORDS = Toolchain(FOLDER / "java-records", JAVA.tools, JAVA.sources, JAVA.built)
+ADMIN = Toolchain(FOLDER / "java-admin", JAVA.tools, JAVA.sources, JAVA.built)
+CLI = Toolchain(FOLDER / "java-cli", JAVA.tools, JAVA.sources, JAVA.built)
+JUNIT = Toolchain(FOLDER.parents[1] / "examples" / "java-junit", JAVA.tools, JAVA.sources, "target/test-classes")
 GO = Toolchain(FOLDER / "go", ("go",), ("go.mod", "go.sum", "*.go"), "build/client")
 
 
@@ -53,15 +67,15 @@ def missing(toolchain: Toolchain) -> str:
     if not toolchain.product.exists():
         absent = [tool for tool in toolchain.tools if shutil.which(tool) is None]
         lacks = f"no {', '.join(absent)} on PATH; then " if absent else ""
-        return f"{lacks}{SETUP}: tests/foreign/{toolchain.folder.name} is not built"
+        return f"{lacks}{SETUP}: {toolchain.folder.name} is not built"
     if toolchain.tools[0] == "java" and shutil.which("java") is None:
         return "no java on PATH"
     if not toolchain.stamp.exists() or toolchain.stamp.read_text().strip() != toolchain.fingerprint():
-        return f"{SETUP}: tests/foreign/{toolchain.folder.name} was built from other sources"
+        return f"{SETUP}: {toolchain.folder.name} was built from other sources"
     return ""
 
 
-def missing_toolchains(toolchains: Iterable[Toolchain] = (JAVA, RECORDS, GO)) -> list[str]:
+def missing_toolchains(toolchains: Iterable[Toolchain] = (JAVA, RECORDS, ADMIN, CLI, JUNIT, GO)) -> list[str]:
     """The reasons of all that lack something, for a summary before a run."""
     return [reason for reason in map(missing, toolchains) if reason]
 
@@ -78,3 +92,9 @@ def require(toolchain: Toolchain) -> Path:
     if reason:
         pytest.skip(reason)
     return toolchain.product
+
+
+def java_command(toolchain: Toolchain, main: str) -> list[str]:
+    """What runs the class `main` of a Java toolchain, or a skip."""
+    target = require(toolchain).parent
+    return ["java", *JAVA_OPTIONS, "-cp", f"{target}/classes:{target}/lib/*", main]

@@ -11,6 +11,7 @@ from pulsarium.proto.errors import EntryError
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
 INDEX_PROPERTY = "index"  # where the count stands once the entry that had it is gone; Pulsar keeps it there always
+MOST_DIGITS = 18  # of an index
 
 
 class EntryStamps:
@@ -49,8 +50,8 @@ class EntryStamps:
 
 def kept_index(properties: Mapping[str, str]) -> int:
     """The index of the last message of a ledger whose last entry is gone; -1 when none was kept."""
-    text = properties.get(INDEX_PROPERTY, "")
-    return int(text) if text.isdecimal() else -1
+    text = properties.get(INDEX_PROPERTY, "")  # users may set it too: what they say has to fit into a long
+    return int(text) if text.isdecimal() and len(text) <= MOST_DIGITS else -1
 
 
 def index_of(entry: bytes) -> int | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from pulsarium.broker.model.client import Assigned, Client
@@ -124,7 +124,11 @@ class Subscription:
 
     def disconnect_consumers(self, assigned: Assigned | None = None) -> None:
         """Tell every consumer that it is closed (CLOSE_CONSUMER), and who serves it now, and let it go."""
-        for consumer in list(self.consumers):
+        self.disconnect_those(lambda consumer: True, assigned)
+
+    def disconnect_those(self, unwanted: Callable[[Consumer], bool], assigned: Assigned | None = None) -> None:
+        """The same for some of them."""
+        for consumer in [each for each in self.consumers if unwanted(each)]:
             consumer.client.close_consumer(consumer.consumer_id, assigned)
             if consumer in self.consumers:  # else an old client was disconnected, with all that it had
                 self.remove_consumer(consumer)

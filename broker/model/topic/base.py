@@ -38,6 +38,8 @@ class Topic(ABC):
         self.closed = False  # unloaded or deleted; whoever still holds it must look the topic up again
         self.messages_in = 0
         self.bytes_in = 0
+        self.messages_out_before = 0  # of subscriptions that are no more
+        self.bytes_out_before = 0
         self.created_ms = stores.clock.now_ms()
         self.used = stores.clock.monotonic()  # when it was last known to be in use
 
@@ -115,6 +117,11 @@ class Topic(ABC):
     @abstractmethod
     def unsubscribe(self, name: str) -> None:
         """Delete a subscription with its consumers; SubscriptionNotFoundError when there is none."""
+
+    def _subscription_removed(self, subscription: Subscription) -> None:
+        """It lost all of its consumers; what they were sent still counts."""
+        self.messages_out_before += subscription.messages_out
+        self.bytes_out_before += subscription.bytes_out
 
     def check_unused(self) -> None:
         """Raise when anybody is connected, in the words that REST shows."""

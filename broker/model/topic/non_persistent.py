@@ -81,3 +81,4 @@ class NonPersistentTopic(Topic):
         """It lost its last consumer."""
         if self._subscriptions.get(subscription.name) is subscription:
             del self._subscriptions[subscription.name]
+            self._subscription_removed(subscription)

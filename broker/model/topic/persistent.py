@@ -213,6 +213,7 @@ class PersistentTopic(Topic):
         """A non-durable subscription lost its last consumer; a seek leaves its mark for the one that comes back."""
         if self._subscriptions.get(subscription.name) is subscription:
             del self._subscriptions[subscription.name]
+            self._subscription_removed(subscription)
             self.touch()
             if subscription.resetting:
                 self.stores.turn.after_commit(lambda error: self._park(subscription))
@@ -228,6 +229,7 @@ class PersistentTopic(Topic):
         if subscription is None:
             raise SubscriptionNotFoundError(f"Subscription {name} not found")
         subscription.delete()
+        self._subscription_removed(subscription)
         self.log.forget_cursor(name)
         self.touch()
         self.trim_soon()

@@ -126,10 +126,7 @@ class Producers:
 
     def disconnect(self, assigned: Assigned | None = None) -> None:
         """Tell everybody that the broker closed them (CLOSE_PRODUCER), and who serves them now."""
-        for waiter in self.waiting:
-            waiter.closed = True
-            waiter.client.close_producer(waiter.producer_id, assigned)
-        self.waiting.clear()
+        self.dismiss_waiting(lambda producer: True, assigned)
         self.disconnect_those(lambda producer: True, assigned)
 
     def disconnect_those(self, unwanted: Callable[[Producer], bool], assigned: Assigned | None = None) -> None:
@@ -137,6 +134,13 @@ class Producers:
         for producer in [each for each in self.by_name.values() if unwanted(each)]:
             producer.client.close_producer(producer.producer_id, assigned)
             self.remove(producer)
+
+    def dismiss_waiting(self, unwanted: Callable[[Producer], bool], assigned: Assigned | None = None) -> None:
+        """The same for some of those that wait for their turn."""
+        for waiter in [each for each in self.waiting if unwanted(each)]:
+            waiter.closed = True
+            self.waiting.remove(waiter)
+            waiter.client.close_producer(waiter.producer_id, assigned)
 
     def __len__(self) -> int:
         return len(self.by_name)

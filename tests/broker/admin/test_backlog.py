@@ -6,9 +6,10 @@ import pytest
 import trio
 
 from pulsarium.broker.model.ledger.position import LATEST, Position
+from pulsarium.broker.model.subscription.skip_entries import LARGEST_BATCH
 from tests.broker.admin.rest import NON_PERSISTENT, TOPICS, Rest
 from tests.broker.model.upkeep.policed import fresh, set_policies, subscription_of, topic_of
-from tests.broker.wire import Bed, Earliest, KeyShared, Latest, Shared, Type, Wire, batch_of
+from tests.broker.wire import Bed, Earliest, KeyShared, Latest, Shared, Type, Wire, batch_of, plain
 
 SUB = f"{TOPICS}/t/subscription/sub"
 PARTS = f"{TOPICS}/parted"
@@ -134,6 +135,15 @@ async def test_reset_into_a_batch(bed: Bed, wire: Wire, sender: Wire, rest: Rest
         assert (cursor.read_position, cursor.batch_acks.words(sent)) == (sent, left), fields
     await rest.done("POST", f"{SUB}/resetcursor", body_of(sent, batchIndex=2, excluded=True))
     assert cursor.backlog() == 0
+
+
+async def test_reset_into_a_batch_that_claims_to_be_endless(bed: Bed, wire: Wire, sender: Wire, rest: Rest) -> None:
+    """What is left of it would take a bit for each message: it is not cut."""
+    await wire.subscribe()
+    (sent,) = await sender.publish(plain(b"x", num_messages_in_batch=LARGEST_BATCH + 1))
+    await rest.done("POST", f"{SUB}/resetcursor", body_of(sent, batchIndex=1))
+    cursor = subscription_of(bed.broker).cursor
+    assert (cursor.read_position, cursor.batch_acks.words(sent)) == (sent, [])
 
 
 async def test_a_reset_is_refused_while_another_goes_on(bed: Bed, rest: Rest, sent: list[Position]) -> None:

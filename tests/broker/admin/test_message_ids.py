@@ -490,3 +490,23 @@ def test_there_is_no_key_and_no_command_for_it() -> None:
         "managedLedgerMaxBatchDeletedIndexToPersist",
     }
     assert not [spec.name for spec in COMMANDS.values() if "INDEX" in spec.name]
+
+
+async def test_many_markers_hold_nobody_up() -> None:
+    async with staged() as stage, trio.open_nursery() as nursery:
+        turns = 0
+
+        async def others() -> None:
+            nonlocal turns
+            while True:
+                turns += 1
+                await trio.lowlevel.checkpoint()
+
+        await stage.publish((plain(b"x"), 1), *[(MARKER, 1)] * 1000, (plain(b"y"), 1))
+        nursery.start_soon(others)
+        await trio.lowlevel.checkpoint()
+        call = stage.rest.get(f"{INDEX}?index=1")
+        turns = 0
+        await call
+        assert turns > 15
+        nursery.cancel_scope.cancel()

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import trio
 
 from pulsarium.broker.config import PULSAR_4_2
 from pulsarium.proto.entry import messages_in, parse_metadata, payload_of
@@ -194,3 +195,20 @@ async def test_answers_wait_for_the_disk(tmp_path: Path) -> None:
         topic = bed.broker.topics.find(TopicName.parse(NAME))
         last = topic.ledger.last_confirmed  # type: ignore[attr-defined]
         assert where == f"{last.ledger_id}:{last.entry_id}:-1"
+
+
+async def test_many_messages_hold_nobody_up(rest: Rest) -> None:
+    await rest.done("PUT", f"{TOPICS}/t")
+    turns = 0
+
+    async def others() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await trio.lowlevel.checkpoint()
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(others)
+        assert len(await produced(rest, URL, {"messages": [{}] * 1000})) == 1000
+        assert turns > 15
+        nursery.cancel_scope.cancel()

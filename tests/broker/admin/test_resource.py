@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
+from typing import Any
 from unittest.mock import patch
 
 import pytest
@@ -65,6 +67,28 @@ async def test_a_body_that_never_ends(rest: Rest) -> None:
     assert taken <= 7
 
 
+async def test_a_body_that_stays_away(autojump_clock: object, rest: Rest, bed: Bed) -> None:
+    """With credentials or without: whoever announces a body and sends none does not hold the connection for ever."""
+    sent: list[dict[str, Any]] = []
+    pieces = [b"{", b'"adminRoles"']
+
+    async def receive() -> dict[str, object]:
+        await trio.sleep(20 if pieces else math.inf)
+        return {"type": "http.request", "body": pieces.pop(0), "more_body": True}
+
+    async def send(event: Any) -> None:
+        sent.append(event)
+
+    path, began = f"{TENANTS}/t", trio.current_time()
+    scope = {"type": "http", "method": "PUT", "path": path, "raw_path": path.encode(), "query_string": b""}
+    with trio.fail_after(100):
+        await rest.app({**scope, "headers": []}, receive, send)
+    assert trio.current_time() - began == pytest.approx(70)
+    assert sent[0]["status"] == 408
+    assert (b"connection", b"close") in sent[0]["headers"]
+    assert "t" not in bed.broker.metadata.tenants
+
+
 async def test_a_client_that_goes_away(rest: Rest, bed: Bed) -> None:
     events: list[dict[str, object]] = [
         {"type": "http.request", "body": b"{", "more_body": True},
@@ -81,6 +105,21 @@ async def test_a_client_that_goes_away(rest: Rest, bed: Bed) -> None:
     scope = {"type": "http", "method": "PUT", "path": path, "raw_path": path.encode(), "query_string": b""}
     await rest.app({**scope, "headers": []}, receive, send)
     assert "t" not in bed.broker.metadata.tenants
+
+
+@pytest.mark.parametrize("path", ["/", TENANTS, "/ws/v2/consumer"])
+async def test_a_web_socket_is_refused(rest: Rest, path: str) -> None:
+    sent: list[dict[str, Any]] = []
+
+    async def receive() -> dict[str, object]:
+        return {"type": "websocket.connect"}
+
+    async def send(event: Any) -> None:
+        sent.append(event)
+
+    scope = {"type": "websocket", "path": path, "raw_path": path.encode(), "query_string": b"", "headers": []}
+    await rest.app(scope, receive, send)
+    assert [event["type"] for event in sent] == ["websocket.close"]
 
 
 async def test_a_fault_of_the_broker_is_answered(rest: Rest, bed: Bed, caplog: pytest.LogCaptureFixture) -> None:

@@ -188,6 +188,8 @@ async def test_a_consumer_that_left_still_counts(rest: Rest, wire: Wire) -> None
     after = await rest.get(STATS)
     subscription = after["subscriptions"]["sub"]
     assert (subscription["msgOutCounter"], subscription["consumers"]) == (3, [])
+    await rest.done("DELETE", f"{TOPICS}/t/subscription/sub")
+    assert (await rest.get(f"{TOPICS}/t/stats"))["msgOutCounter"] == 3
     assert subscription["lastConsumedTimestamp"] == during["lastConsumedTimestamp"]
     assert "activeConsumerName" not in subscription
     assert after["publishers"] == []

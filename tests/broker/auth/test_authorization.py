@@ -27,6 +27,7 @@ from pulsarium.broker.auth.needs import (
     topic_operation,
     topic_policy,
 )
+from pulsarium.broker.config.dynamic import DynamicSettings
 from pulsarium.broker.model.namespace.metadata import Metadata
 from pulsarium.proto.topic_name import NamespaceName, TopicName
 from tests.broker.auth.secured import by_token
@@ -80,6 +81,16 @@ def test_superusers_may_everything_and_nobody_nothing(needs: Needs) -> None:
     assert may(found, "admin", needs)
     assert not may(found, "user", needs)
     assert not may(found, None, needs)
+
+
+def test_superusers_may_change_while_the_broker_runs() -> None:
+    """superUserRoles is a dynamic setting."""
+    config, metadata = by_token(), Metadata(Nowhere(), "standalone")
+    found, dynamic = Authorization(config, metadata), DynamicSettings(config, metadata.records)
+    dynamic.put("superUserRoles", "other")
+    assert (found.is_superuser("admin"), found.is_superuser("other")) == (False, True)
+    dynamic.forget("superUserRoles")
+    assert (found.is_superuser("admin"), found.is_superuser("other")) == (True, False)
 
 
 def test_what_anybody_may() -> None:
@@ -148,6 +159,7 @@ def test_a_grant_on_a_topic_is_for_that_topic_and_its_partitions() -> None:
     assert may(found, "maker", PRODUCE)
     assert may(found, "maker", PRODUCE, topic=TOPIC.partition(3))
     assert not may(found, "maker", PRODUCE, topic=TopicName.parse("persistent://ta/ns/other"))
+    assert not may(found, "maker", PRODUCE, topic=TopicName.parse("persistent://ta/ns/-partition-0"))
     assert not may(found, "maker", CONSUME)
     assert not found.allows(Principal("maker"), namespace_operation("GET_TOPICS"), of_namespace(NAMESPACE))
 

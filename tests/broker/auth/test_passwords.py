@@ -29,6 +29,7 @@ def test_what_htpasswd_writes(user: str) -> None:
     basic = base64.b64encode(f"{user}:123456".encode()).decode()
     assert provider().authenticate_http(header(f"Basic {basic}")) == Identity(user)
     assert provider().authenticate_http(header(f"basic {basic}")) == Identity(user)
+    assert provider().authenticate_http(header(f"Basic {basic.rstrip('=')}")) == Identity(user)
 
 
 @pytest.mark.parametrize(

@@ -22,8 +22,11 @@ def test_a_file_by_url_or_path(tmp_path: Path) -> None:
     [
         ("data:;base64,AGtleQ==", b"\x00key"),
         ("data:application/octet-stream;base64,AGtleQ==", b"\x00key"),
+        ("data:;base64,AGtleQ%3D%3D", b"\x00key"),
+        ("data:;base64,AGtleQ", b"\x00key"),
         ("data:,plain%20text", b"plain text"),
         ("AGtleQ==", b"\x00key"),
+        ("AGtleQ", b"\x00key"),
     ],
 )
 def test_the_content_itself(value: str, content: bytes) -> None:
@@ -39,6 +42,8 @@ def test_the_content_itself(value: str, content: bytes) -> None:
         ("hush!", "is no file and no base64"),
         ("hush" * 5000 + "!", "is no file and no base64"),
         ("file:///not/there", "/not/there cannot be read: No such file or directory"),
+        ("file:///%FF", "cannot be read: No such file or directory"),
+        ("file:///%00", "is no path of a file"),
     ],
 )
 def test_what_is_none_is_refused_by_key_and_not_shown(value: str, message: str) -> None:

@@ -95,6 +95,14 @@ def test_what_proves_nothing(text: str) -> None:
     assert not text.strip() or text not in why
 
 
+def test_what_is_nested_too_deep(monkeypatch: pytest.MonkeyPatch) -> None:
+    def recursing(*args: Any, **named: Any) -> None:
+        raise RecursionError
+
+    monkeypatch.setattr(jwt, "decode", recursing)  # as PyJWT did until it counted it among its own errors
+    assert "RecursionError" in refused(provider(), token("me"))
+
+
 def test_times() -> None:
     assert verified(provider(), token("me", exp=NOW, nbf=NOW)) == Identity("me", NOW * 1000)
     assert "expired" in refused(provider(), token("me", exp=NOW - 1))
@@ -112,6 +120,9 @@ def test_the_role_may_be_absent_one_of_several_or_another_claim() -> None:
     assert verified(provider(), token(None)).role is None
     assert verified(provider(), jwt.encode({"sub": ["first", "second"]}, SECRET)).role == "first"
     assert verified(provider(), jwt.encode({"sub": []}, SECRET)).role is None
+    others: list[Any] = [None, 5, {}, ["admin"]]
+    for first in others:
+        assert verified(provider(), jwt.encode({"sub": [first, "second"]}, SECRET)).role is None
     assert verified(provider(tokenAuthClaim="who"), token("me", who="you")).role == "you"
 
 

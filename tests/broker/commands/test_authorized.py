@@ -92,9 +92,10 @@ async def test_a_grant_holds_at_once_and_its_end_too() -> None:
         assert (await refusal(wire, Type.PRODUCER, **producer))[0] == pb.AuthorizationError
         grant(bed, "me", "produce")
         await wire.ask(Type.PRODUCER, **producer)
-        grant(bed, "me")
-        assert (await refusal(wire, Type.PRODUCER, topic=TOPIC, producer_id=1))[0] == pb.AuthorizationError
         await wire.publish(plain(b"who has a producer may use it"))
+        grant(bed, "me")
+        assert (await wire.expect(Type.CLOSE_PRODUCER)).producer_id == 0
+        assert (await refusal(wire, Type.PRODUCER, topic=TOPIC, producer_id=1))[0] == pb.AuthorizationError
 
 
 @pytest.mark.req("P-01")
@@ -223,6 +224,10 @@ async def test_credentials_that_a_proxy_passes_on_are_checked_where_it_is_asked(
         junk = bed.dial()
         await junk.write(frame_of(Type.CONNECT, client_version="test", protocol_version=21, **through("junk")))
         assert (await junk.next()).command.error.error == pb.AuthenticationError
+        no_text = bed.dial()
+        sent = frame_of(Type.CONNECT, client_version="test", protocol_version=21, **through("zz"))
+        await no_text.write(sent.replace(b"zz", b"z\xff"))
+        assert (await no_text.next()).command.error.error == pb.AuthenticationError
 
 
 def test_what_costs_nothing() -> None:

@@ -51,6 +51,13 @@ async def test_listeners(wire: Wire) -> None:
     assert (await wire.expect(Type.LOOKUP_RESPONSE)).message == f"the broker do not have {READ} listener"
 
 
+async def test_brokers_that_a_proxy_names(bed: Bed) -> None:
+    wire = bed.dial()
+    sent = command(Type.CONNECT, client_version=MARK, protocol_version=21, proxy_to_broker_url=MARK)
+    await wire.write(frame(sent.SerializeToString().replace(MARK.encode(), BROKEN)))
+    await wire.expect(Type.CONNECTED)
+
+
 def test_texts() -> None:
     assert text_of("a") == "a"
     assert text_of(b"\xc3\xbc") == "ü"

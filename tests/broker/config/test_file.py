@@ -178,6 +178,12 @@ def test_set_of_an_unknown_key(override: str, hint: str) -> None:
     assert hint in str(caught.value)
 
 
+def test_more_bundles_than_a_namespace_may_have() -> None:
+    assert load(None, ["defaultNumberOfNamespaceBundles=65536"]).config.defaultNumberOfNamespaceBundles == 65536
+    with pytest.raises(ConfigError, match="65537"):
+        load(None, ["defaultNumberOfNamespaceBundles=65537"])
+
+
 def test_a_broken_escape_names_the_line(tmp_path: Path) -> None:
     assert refused(tmp_path, "a=1\nb=\\u12\n") == "TMP/broker.conf:2: a \\u wants four hexadecimal digits after it"
 

@@ -37,6 +37,15 @@ def test_where_the_broker_is(played: Played, tmp_path: Path) -> None:
     assert where(played, "--admin-url", "http://option:4", "--config", str(conf)) == "http://option:4"
 
 
+def test_certificates_as_other_clients_take_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python 3.13 and later want extensions that many private authorities do not write."""
+    made = ssl.create_default_context()
+    made.verify_flags |= ssl.VERIFY_X509_STRICT
+    monkeypatch.setattr(ssl, "create_default_context", lambda **named: made)
+    _ = Session(admin_url="https://a:1").api
+    assert not made.verify_flags & ssl.VERIFY_X509_STRICT
+
+
 def test_several_places() -> None:
     assert Session(admin_url="http://a:1,b:2/x").api.urls == ["http://a:1/x", "http://b:2/x"]
 

@@ -88,6 +88,14 @@ async def test_a_broker_that_is_not(authority: Authority, files: Files) -> None:
         assert "CERTIFICATE_VERIFY_FAILED" in str(outcome["error"])
 
 
+def test_certificates_as_other_clients_take_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python 3.13 and later want extensions that many private authorities do not write."""
+    made = ssl.create_default_context()
+    made.verify_flags |= ssl.VERIFY_X509_STRICT
+    monkeypatch.setattr(ssl, "create_default_context", lambda **named: made)
+    assert not Tls().context().verify_flags & ssl.VERIFY_X509_STRICT
+
+
 @on_both
 async def test_another_hosts_certificate(authority: Authority, files: Files) -> None:
     trusting = {"trust_certs_file_path": str(authority.path)}

@@ -1,0 +1,63 @@
+"""Producers and consumers that are no longer allowed: disconnected when the policies of their namespace change."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol, cast
+
+from pulsarium.broker.auth.authorization import Authorization, Target, TenantNotFound, WrongSubscriptionName, of_topic
+from pulsarium.broker.auth.identity import Principal
+from pulsarium.broker.auth.needs import Needs, topic_operation
+from pulsarium.broker.logs import Log
+from pulsarium.broker.model.namespace.metadata import Metadata
+from pulsarium.broker.model.subscription.consumer import Consumer
+from pulsarium.broker.model.topic.base import Topic
+from pulsarium.broker.model.topic.producer import Producer
+from pulsarium.broker.model.topic.topics import Topics
+
+log = Log("auth")
+
+CONSUME, PRODUCE = topic_operation("CONSUME"), topic_operation("PRODUCE")
+
+
+class Proved(Protocol):
+    """A connection, of which the model knows no more than that it is a client."""
+
+    @property
+    def principal(self) -> Principal: ...
+
+
+def watch_grants(authorization: Authorization, metadata: Metadata, topics: Topics) -> None:
+    """Look at who is connected whenever policies change (Pulsar's onPoliciesUpdate)."""
+    others = metadata.on_policies_changed
+
+    def changed(namespace: str) -> None:
+        others(namespace)
+        for topic in list(topics.loaded.values()):
+            if str(topic.name.namespace_name) == namespace:
+                disconnect_revoked(authorization, topic)
+
+    metadata.on_policies_changed = changed
+
+
+def disconnect_revoked(authorization: Authorization, topic: Topic) -> None:
+    """Close what nobody would get anew; the client asks again, and is told."""
+    may_not_produce = _lost(authorization, PRODUCE, of_topic(topic.name))
+    topic.producers.dismiss_waiting(may_not_produce)  # first: they would take over
+    topic.producers.disconnect_those(may_not_produce)
+    for subscription in list(topic.subscriptions.values()):
+        subscription.disconnect_those(_lost(authorization, CONSUME, of_topic(topic.name, subscription.name)))
+
+
+def _lost(authorization: Authorization, needs: Needs, target: Target) -> Callable[[Producer | Consumer], bool]:
+    def lost(each: Producer | Consumer) -> bool:
+        principal = cast("Proved", each.client).principal
+        try:
+            allowed = authorization.allows(principal, needs, target)
+        except (TenantNotFound, WrongSubscriptionName):
+            allowed = False
+        if not allowed:
+            log.warning("not authorized any more", peer=each.client, role=principal, needs=needs, topic=target.topic)
+        return not allowed
+
+    return lost

@@ -1,0 +1,20 @@
+"""The broker's own metadata in front of entries."""
+
+from __future__ import annotations
+
+import pytest
+
+from pulsarium.broker.model.ledger.interceptors import INDEX_PROPERTY, kept_index
+
+
+@pytest.mark.parametrize(
+    ("text", "index"),
+    [("0", 0), ("41", 41), ("", -1), ("-7", -1), ("x", -1), ("9" * 18, 10**18 - 1), ("9" * 30, -1), ("9" * 5000, -1)],
+)
+def test_what_was_kept_of_the_index(text: str, index: int) -> None:
+    """Users may set a property of this name; a topic can be loaded and written to whatever it says."""
+    assert kept_index({INDEX_PROPERTY: text}) == index
+
+
+def test_nothing_was_kept() -> None:
+    assert kept_index({}) == -1

@@ -1,0 +1,224 @@
+"""Calls every route of the admin API, each on a stage of its own; `python -P -m tests.foreign.every_route` records.
+
+Recording writes routes.tsv with what a real broker answers: PULSARIUM_TEST_SERVE=scripts/reference-pulsar.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tempfile
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pulsar
+
+from pulsarium.broker.admin.registry import Route
+from pulsarium.broker.admin.routes import all_routes
+
+from .broker_process import Address, BrokerProcess, is_pulsarium
+from .java_admin import CONFIG
+from .route_inputs import BODIES, GRANTED, QUERIES, VALUES
+
+STATUSES = Path(__file__).with_name("routes.tsv")
+SECONDS = 10.0
+NO_ANSWER = 0
+"""In place of a status, when none came within `SECONDS`: a few calls never end on a real broker."""
+
+PARTITIONED = re.compile(
+    r".*\{topic\}/(partitions|partitioned-\w+|createMissedPartitions|terminate/partitions|partitions/\{partition\})"
+)
+
+CLUSTER = "/admin/v2/clusters/{cluster}"
+TENANT = "/admin/v2/tenants/{tenant}"
+NAMESPACE = "/admin/v2/namespaces/{tenant}/{namespace}"
+OF_NAMESPACES = tuple(f"/admin/v2/{resource}/" for resource in ("namespaces", "persistent", "non-persistent"))
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call of a route with values in it."""
+
+    method: str
+    url: str
+    body: Any = None
+
+
+class Http:
+    """A plain client of the admin API."""
+
+    def __init__(self, address: Address) -> None:
+        self._url = address.admin_url
+
+    def status(self, call: Call) -> int:
+        data = None if call.body is None else json.dumps(call.body).encode()
+        headers = {"Content-Type": "application/json", "Accept": "application/json, text/plain, */*"}
+        request = urllib.request.Request(self._url + call.url, data, headers, method=call.method)
+        try:
+            with urllib.request.urlopen(request, timeout=SECONDS) as answer:
+                answer.read()
+                return int(answer.status)
+        except urllib.error.HTTPError as error:
+            with error:
+                error.read()
+                return error.code
+        except TimeoutError:
+            return NO_ANSWER
+
+    def get(self, url: str) -> Any:
+        with urllib.request.urlopen(self._url + url, timeout=SECONDS) as answer:
+            return json.load(answer)
+
+    def done(self, method: str, url: str, body: Any = None) -> None:
+        status = self.status(Call(method, url, body))
+        assert status // 100 == 2, f"{method} {url}: {status}"
+
+
+class Stage:
+    """What a route needs to find: a tenant, a namespace of one bundle, a topic with messages and a subscription."""
+
+    def __init__(self, http: Http, client: pulsar.Client) -> None:
+        self._http = http
+        self._client = client
+        self._broker = http.get("/admin/v2/brokers")[0]
+        http.done("PUT", f"/admin/v2/{GRANTED.replace('://', '/')}")
+
+    def call_of(self, route: Route, number: int) -> Call:
+        """The call of a route, with the stage for it set."""
+        own = {name: f"{name}-{number}" for name in ("tenant", "cluster", "resourcegroup")}
+        names = {**VALUES, **own, "brokerId": self._broker, "broker": self._broker}
+        self._of_a_cluster(route, names)
+        self._of_a_tenant(route, names)
+        self._others(route, names)
+        kind = _kind(route)
+        body = BODIES.get(f"{route.method} {kind}", BODIES.get(kind)) if route.method in ("POST", "PUT") else None
+        query = QUERIES.get(f"{route.method} {kind}", QUERIES.get(kind, ""))
+        return Call(route.method, _with_values(route.path, names) + _filled(query, names), _filled(body, names))
+
+    def _of_a_cluster(self, route: Route, names: dict[str, Any]) -> None:
+        if not route.path.startswith(CLUSTER) or "namespaceIsolationPolicies" in route.path:
+            names["cluster"] = names["clusterName"]
+        elif (route.method, route.path) != ("PUT", CLUSTER):
+            self._http.done("PUT", _with_values(CLUSTER, names), BODIES[CLUSTER])
+
+    def _of_a_tenant(self, route: Route, names: dict[str, Any]) -> None:
+        if "{tenant}" not in route.path or (route.method, route.path) == ("PUT", TENANT):
+            return
+        self._http.done("PUT", _with_values(TENANT, names), BODIES[TENANT])
+        if "{namespace}" not in route.path or (route.method, route.path) == ("PUT", NAMESPACE):
+            return
+        bundles = {"bundles": {"boundaries": ["0x00000000", "0xffffffff"], "numBundles": 1}}
+        self._http.done("PUT", _with_values(NAMESPACE, names), bundles)
+        if "{topic}" in route.path:
+            self._of_a_topic(route, names)
+
+    def _of_a_topic(self, route: Route, names: dict[str, Any]) -> None:
+        domain = "non-persistent" if "/non-persistent/" in route.path else "persistent"
+        topic = f"/admin/v2/{domain}/{names['tenant']}/ns/t"
+        if route.method == "PUT" and route.path.endswith(("{topic}", "{topic}/partitions")):
+            return
+        if PARTITIONED.fullmatch(route.path):
+            self._http.done("PUT", f"{topic}/partitions", 2)
+            return
+        self._http.done("PUT", topic)
+        if domain == "persistent" and not route.path.startswith("/topics"):
+            if not (route.method == "PUT" and route.path.endswith("/subscription/{subscription}")):
+                self._http.done("PUT", f"{topic}/subscription/s", {"ledgerId": -1, "entryId": -1})
+            producer = self._client.create_producer(f"persistent://{names['tenant']}/ns/t", batching_enabled=False)
+            ids = [producer.send(b"message") for _ in range(3)]
+            producer.close()
+            names |= {"ledger": ids[1].ledger_id(), "entry": ids[1].entry_id()}
+
+    def _others(self, route: Route, names: dict[str, Any]) -> None:
+        group = "/admin/v2/resourcegroups/{resourcegroup}"
+        if "{resourcegroup}" in route.path and (route.method, route.path) != ("PUT", group):
+            self._http.done("PUT", _with_values(group, names), BODIES[group])
+        for pattern, call in SET_BEFORE.items():
+            if route.method in ("GET", "DELETE") and re.fullmatch(pattern, route.path):
+                self._http.done(call.method, _with_values(call.url, names), call.body)
+
+
+def _with_values(path: str, names: dict[str, Any]) -> str:
+    return re.sub(r"\{(\w+)\}", lambda found: urllib.parse.quote(str(names[found[1]]), safe=":"), path)
+
+
+POLICY = f"{CLUSTER}/namespaceIsolationPolicies/{{policyName}}"
+SET_BEFORE = {
+    ".*/failureDomains/{domainName}": Call("POST", f"{CLUSTER}/failureDomains/{{domainName}}", {"brokers": ["b:8080"]}),
+    ".*/migrate": Call("POST", f"{CLUSTER}/migrate?migrated=true", BODIES[f"{CLUSTER}/migrate"]),
+    ".*/namespaceIsolationPolicies.*": Call("POST", POLICY, BODIES[POLICY]),
+    ".*/racks-info/{bookie}": Call("POST", "/admin/v2/bookies/racks-info/{bookie}?group=default", {"rack": "/r"}),
+    ".*/property/{key}": Call("PUT", f"{NAMESPACE}/property/{{key}}/v"),
+    ".*/permissions/{subscription}/{role}": Call(
+        "POST", "/admin/v2/namespaces/{tenant}/{namespace}/permissions/subscription/s", ["r"]
+    ),
+    ".*/persistence/bookieAffinity": Call(
+        "POST", f"{NAMESPACE}/persistence/bookieAffinity", BODIES["/persistence/bookieAffinity"]
+    ),
+}
+"""Routes that show or delete something -> how it is made."""
+
+
+def _kind(route: Route) -> str:
+    """What the inputs of a route are filed under: what follows the namespace or the topic, or the whole path."""
+    for name in ("{topic}", "{namespace}"):
+        if name in route.path:
+            rest = route.path.split(name, 1)[1]
+            return rest if route.path.startswith(OF_NAMESPACES) else route.path
+    return route.path
+
+
+def _filled(value: Any, names: dict[str, Any]) -> Any:
+    """`value` with $name replaced by what it is on this stage; a text that is a name alone becomes its value."""
+    if isinstance(value, dict):
+        return {key: _filled(item, names) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_filled(item, names) for item in value]
+    if isinstance(value, str) and value[:1] == "$" and value[1:] in names:
+        return names[value[1:]]
+    if isinstance(value, str):
+        return re.sub(r"\$(\w+)", lambda found: str(names.get(found[1], found[0])), value)
+    return value
+
+
+def routes() -> list[Route]:
+    """Every route, in the same order each time; what stops the broker, or a real one for a while, comes last."""
+    return sorted({route for route, _ in all_routes()}, key=lambda each: (_disturbs(each), each.path, each.method))
+
+
+def _disturbs(route: Route) -> int:
+    """/backlog takes a minute on a real broker, in which it answers little else."""
+    return 2 * route.path.endswith("/shutdown") + route.path.endswith("/backlog")
+
+
+def call_all(address: Address, wanted: Iterable[Route]) -> Iterator[tuple[Route, int]]:
+    """Each route with the status of its call."""
+    http = Http(address)
+    client = pulsar.Client(address.service_url, logger=pulsar.ConsoleLogger(pulsar.LoggerLevel.Error))
+    stage = Stage(http, client)
+    for number, route in enumerate(wanted):
+        yield route, http.status(stage.call_of(route, number))
+    client.close()
+
+
+def main() -> None:
+    if is_pulsarium():
+        raise SystemExit(__doc__)
+    with tempfile.TemporaryDirectory() as folder:
+        process = BrokerProcess(Path(folder), ["--config", str(CONFIG)])
+        try:
+            lines = [f"{route.method}\t{route.path}\t{status}" for route, status in call_all(process.address, routes())]
+        finally:
+            process.stop(40)
+    STATUSES.write_text(
+        "# method, path, what a real broker answers to the call of every_route.py\n" + "\n".join(lines) + "\n"
+    )
+
+
+if __name__ == "__main__":
+    main()

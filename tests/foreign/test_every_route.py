@@ -1,0 +1,116 @@
+"""A plain HTTP client calls every route of the admin API; each answers as a real broker does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pulsarium.broker.admin.absent import anonymous
+from pulsarium.broker.admin.registry import Route
+
+from .broker_process import COMMAND, BrokerProcess, given_address, is_pulsarium
+from .every_route import NO_ANSWER, STATUSES, call_all, routes
+from .java_admin import CONFIG
+
+# The first test waits for all calls.
+pytestmark = pytest.mark.timeout(240)
+
+INVENTORY = Path(__file__).with_name("inventory.tsv")
+
+NON_PERSISTENT = "/admin/v2/non-persistent/{tenant}/{namespace}/{topic}"
+PERSISTENT = "/admin/v2/persistent/{tenant}/{namespace}/{topic}"
+OURS = "a real broker has no such route"
+FAILS = "a real broker fails with a 500"
+NO_LOCAL_POLICIES = "a real broker has no place for what was never set"
+
+OTHERWISE = {
+    "GET /": (200, OURS),
+    "GET /pulsarium/topics": (200, OURS),
+    "GET /status.html": (200, "no file of that name makes a broker unready"),
+    f"POST {PERSISTENT}/subscription/{{subscription}}/skipByMessageIds": (204, OURS),
+    "DELETE /admin/v2/namespaces/{tenant}/{namespace}/antiAffinity": (204, NO_LOCAL_POLICIES),
+    "DELETE /admin/v2/resource-quotas/{tenant}/{namespace}/{bundle}": (204, NO_LOCAL_POLICIES),
+    "GET /admin/v2/namespaces/{tenant}/{namespace}/scanOffloadedLedgers": (400, FAILS),
+    "POST /admin/v2/brokers/shutdown": (204, "a real broker answers when it has ended, or not at all"),
+    f"GET {PERSISTENT}/backlog": (200, "takes a minute there"),
+    f"GET {PERSISTENT}/subscriptionTypesEnabled": (200, "204 there as long as a topic has no policy at all"),
+    f"GET {NON_PERSISTENT}/subscriptionTypesEnabled": (200, "204 there as long as a topic has no policy at all"),
+    f"GET {NON_PERSISTENT}/getMessageIdByIndex": (406, "as PIP-415 has it; 405 with --profile pulsar-4.2"),
+    f"POST {NON_PERSISTENT}/terminate/partitions": (406, FAILS),
+} | {
+    f"{method} {NON_PERSISTENT}/{rest}": (405, FAILS)
+    for method, rest in (
+        ("PUT", "backlogSize"),
+        ("GET", "compaction"),
+        ("PUT", "compaction"),
+        ("GET", "internal-info"),
+        ("GET", "ledger/{ledger}/entry/{entry}"),
+        ("GET", "offload"),
+        ("PUT", "offload"),
+        ("POST", "subscription/{subscription}/expireMessages"),
+        ("POST", "subscription/{subscription}/resetcursor"),
+        ("POST", "subscription/{subscription}/skip/{count}"),
+        ("POST", "subscription/{subscription}/skip_all"),
+    )
+}
+"""Routes that answer otherwise than the real broker: with which status, and why."""
+
+ABSENT = {
+    "/admin/v2/schemas/": "the schema registry over REST comes with transactions",
+    "/admin/v3/transactions/": "transactions are refused",
+    "DELETE /admin/v2/persistent/{t}/{n}/{topic}/schemaValidationEnforced": "no broker has it: 405",
+}
+"""Beginnings of calls that clients make and this broker does not know, and why."""
+
+
+def table(path: Path) -> list[list[str]]:
+    return [line.split("\t") for line in path.read_text().splitlines() if not line.startswith("#")]
+
+
+def name_of(route: Route) -> str:
+    return f"{route.method} {route.path}"
+
+
+@pytest.fixture(scope="module")
+def statuses(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, int]]:
+    """Route -> status of its call, all on one broker, whose shutdown is the last."""
+    if given_address() is not None:
+        pytest.skip(f"needs a broker of its own: {COMMAND} can start it")
+    process = BrokerProcess(tmp_path_factory.mktemp("every-route"), ["--config", str(CONFIG)])
+    yield {name_of(route): status for route, status in call_all(process.address, routes())}
+    if process.running:  # the last route may have stopped it
+        process.stop(40)
+
+
+RECORDED = {f"{method} {path}": int(status) for method, path, status in table(STATUSES)}
+WANTED = RECORDED | {name: status for name, (status, _) in OTHERWISE.items()}
+
+
+@pytest.mark.parametrize("route", routes(), ids=name_of)
+def test_it_answers_as_a_real_broker_does(statuses: dict[str, int], route: Route) -> None:
+    assert statuses[name_of(route)] == (WANTED if is_pulsarium() else RECORDED)[name_of(route)]
+
+
+def test_nothing_fails_in_the_broker() -> None:
+    assert [name for name, status in WANTED.items() if status >= 500 or status == NO_ANSWER] == []
+
+
+def test_each_was_recorded_and_nothing_else() -> None:
+    assert set(RECORDED) == set(WANTED) == {name_of(route) for route in routes()}
+
+
+@pytest.mark.parametrize(("method", "path"), [pytest.param(*row, id=" ".join(row)) for row in table(INVENTORY)])
+def test_what_clients_call_is_there(method: str, path: str) -> None:
+    """Every route that is there is called above."""
+    built = [(route.method, anonymous(route.path).split("/")) for route in routes()]
+    parts = anonymous(path).split("/")  # the inventory has {role} for whatever follows /permissions
+    found = any(known == method and _fits(template, parts) for known, template in built)
+    assert found != any(f"{method} {path}".startswith((beginning, f"{method} {beginning}")) for beginning in ABSENT)
+
+
+def _fits(template: list[str], parts: list[str]) -> bool:
+    return len(template) == len(parts) and all(
+        name == part or "{}" in (name, part) for name, part in zip(template, parts, strict=True)
+    )
