@@ -19,7 +19,7 @@ from pulsarium.broker.session.tls import over_tls
 from pulsarium.broker.session.transport import accept
 from pulsarium.broker.storage.interface import Storage
 
-ADMIN = "pulsarium.broker.admin.server"
+ADMIN = "pulsarium.broker.admin.http.server"
 STORAGE_GRACE = 0.5  # seconds to write what was handed over; SIGTERM is to end a broker within one
 
 

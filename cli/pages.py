@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from pulsarium.broker.admin.absent import absent_routes
+from pulsarium.broker.admin.http.absent import absent_routes
 from pulsarium.broker.admin.routes import all_routes
 from pulsarium.broker.commands import MODULES
 from pulsarium.broker.commands.registry import declared

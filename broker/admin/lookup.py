@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from pulsarium.broker.admin.call import Call
-from pulsarium.broker.admin.errors import AdminError, ContainerError
-from pulsarium.broker.admin.owner import reached_by, redirect, web_url
-from pulsarium.broker.admin.registry import route
-from pulsarium.broker.admin.reply import Reply, json_reply, text_reply
+from pulsarium.broker.admin.http.call import Call
+from pulsarium.broker.admin.http.errors import AdminError, ContainerError
+from pulsarium.broker.admin.http.owner import reached_by, redirect, web_url
+from pulsarium.broker.admin.http.registry import route
+from pulsarium.broker.admin.http.reply import Reply, json_reply, text_reply
 from pulsarium.broker.auth.needs import namespace_operation, topic_operation
 from pulsarium.broker.model.namespace.bundles import bundle_of, even_boundaries
 from pulsarium.broker.model.namespace.policies import boundaries_of

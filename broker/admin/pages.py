@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from pulsarium.broker.admin.call import Call
+from pulsarium.broker.admin.http.call import Call
+from pulsarium.broker.admin.http.registry import route
+from pulsarium.broker.admin.http.reply import Reply, json_reply, text_reply
 from pulsarium.broker.admin.page import PAGE
-from pulsarium.broker.admin.registry import route
-from pulsarium.broker.admin.reply import Reply, json_reply, text_reply
 from pulsarium.broker.auth.needs import ANYBODY
 from pulsarium.broker.config.version import VERSION
 from pulsarium.broker.model.subscription.base import Subscription

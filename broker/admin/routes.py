@@ -5,20 +5,45 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pulsarium.broker.admin import (
-    backlog,
-    backlog_sizes,
+    lookup,
+    pages,
+)
+from pulsarium.broker.admin.cluster import (
+    bookies,
+    broker_stats,
     brokers,
     clusters,
+    configuration,
+    failure_domains,
+    isolation,
+    metrics,
+    migration,
+    resource_groups,
+    resource_quotas,
+    shutdown,
+)
+from pulsarium.broker.admin.http.registry import Handler, Route, declared
+from pulsarium.broker.admin.namespace import (
+    affinity,
+    bundles,
+    namespaces,
+    permissions,
+    tenants,
+)
+from pulsarium.broker.admin.namespace import backlog as namespace_backlog
+from pulsarium.broker.admin.namespace import properties as namespace_properties
+from pulsarium.broker.admin.policies import backlog_quotas, subscription_rates
+from pulsarium.broker.admin.policies import namespaces as namespace_policies
+from pulsarium.broker.admin.policies import topics as topic_policies
+from pulsarium.broker.admin.topic import (
+    backlog,
+    backlog_sizes,
     compaction,
     internal_info,
     internal_stats,
-    lookup,
     message_ids,
     messages,
-    metrics,
-    namespaces,
     offload,
-    pages,
     partitions,
     producing,
     properties,
@@ -26,28 +51,9 @@ from pulsarium.broker.admin import (
     skip_by_message_ids,
     stats,
     subscriptions,
-    tenants,
     termination,
     topics,
 )
-from pulsarium.broker.admin.cluster import (
-    bookies,
-    broker_stats,
-    configuration,
-    failure_domains,
-    isolation,
-    migration,
-    resource_groups,
-    resource_quotas,
-    shutdown,
-)
-from pulsarium.broker.admin.namespace import affinity, bundles, permissions
-from pulsarium.broker.admin.namespace import backlog as namespace_backlog
-from pulsarium.broker.admin.namespace import properties as namespace_properties
-from pulsarium.broker.admin.policies import backlog_quotas, subscription_rates
-from pulsarium.broker.admin.policies import namespaces as namespace_policies
-from pulsarium.broker.admin.policies import topics as topic_policies
-from pulsarium.broker.admin.registry import Handler, Route, declared
 from pulsarium.broker.config.profile import PIP, Profile
 
 MODULES = (

@@ -6,6 +6,7 @@ from typing import Final, NamedTuple, TypeVar
 T = TypeVar("T")
 
 FRAME_PADDING: Final = 10 * 1024  # what a frame may hold beyond maxMessageSize: Pulsar's MESSAGE_SIZE_FRAME_PADDING
+MOST_BUNDLES: Final = 1 << 16  # of a namespace; nothing is sized by what somebody claims
 JAVA_INT: Final = (-(2**31), 2**31 - 1)
 JAVA_LONG: Final = (-(2**63), 2**63 - 1)
 SUBSCRIPTION_TYPES: Final = ("Exclusive", "Shared", "Failover", "Key_Shared")
@@ -284,7 +285,7 @@ class Config:
 
     # Namespaces and tenants
     defaultNumberOfNamespaceBundles: int = key(
-        4, "Bundles of a namespace that is created without a number", low=1, high=1 << 16
+        4, "Bundles of a namespace that is created without a number", low=1, high=MOST_BUNDLES
     )
     forceDeleteTenantAllowed: bool = key(False, "Allow force=true when a tenant is deleted")
     forceDeleteNamespaceAllowed: bool = key(False, "Allow force=true when a namespace is deleted")

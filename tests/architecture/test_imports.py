@@ -25,7 +25,6 @@ MUST_NOT_IMPORT = {
     "commands": {"session", "admin", "broker", "server"},
     "admin": {"session", "commands"},
     "model": UPPER | {"auth"},
-    "auth": UPPER,
     "cluster": UPPER,
     "config": UPPER | {"model", "storage", "cluster"},
     "auth": UPPER | {"storage", "cluster"},

@@ -18,7 +18,7 @@ from typing import Any
 
 import pulsar
 
-from pulsarium.broker.admin.registry import Route
+from pulsarium.broker.admin.http.registry import Route
 from pulsarium.broker.admin.routes import all_routes
 
 from .broker_process import Address, BrokerProcess, is_pulsarium

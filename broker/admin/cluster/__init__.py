@@ -1,1 +1,1 @@
-"""What REST keeps of a cluster beside its addresses."""
+"""Clusters and brokers over REST, and what is kept of them."""

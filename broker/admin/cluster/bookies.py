@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from pulsarium.broker.admin.call import Call
-from pulsarium.broker.admin.errors import AdminError
+from pulsarium.broker.admin.http.call import Call
+from pulsarium.broker.admin.http.errors import AdminError
+from pulsarium.broker.admin.http.registry import route
+from pulsarium.broker.admin.http.reply import Reply, done, json_reply
 from pulsarium.broker.admin.policies.values import DATA, TEXT, record, request_failed
-from pulsarium.broker.admin.registry import route
-from pulsarium.broker.admin.reply import Reply, done, json_reply
 from pulsarium.broker.auth.needs import SUPERUSER
 
 BOOKIES = "/admin/v2/bookies"

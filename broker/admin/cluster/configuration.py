@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from pulsarium.broker.admin.call import Call
-from pulsarium.broker.admin.errors import AdminError
-from pulsarium.broker.admin.registry import route
-from pulsarium.broker.admin.reply import Reply, json_reply, nothing
+from pulsarium.broker.admin.http.call import Call
+from pulsarium.broker.admin.http.errors import AdminError
+from pulsarium.broker.admin.http.registry import route
+from pulsarium.broker.admin.http.reply import Reply, json_reply, nothing
 from pulsarium.broker.auth.needs import broker_operation
 from pulsarium.broker.config.dynamic import NAMES
 

@@ -7,13 +7,13 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from pulsarium.broker.admin.call import Call
 from pulsarium.broker.admin.cluster.existing import CLUSTER, FOLDER, existing_cluster
-from pulsarium.broker.admin.errors import AdminError, unexpected_body
+from pulsarium.broker.admin.http.call import Call
+from pulsarium.broker.admin.http.errors import AdminError, unexpected_body
+from pulsarium.broker.admin.http.registry import route
+from pulsarium.broker.admin.http.reply import Reply, done, json_reply
 from pulsarium.broker.admin.namespace.owned import unload_namespace
 from pulsarium.broker.admin.policies.values import DATA, TEXT, TEXT_LIST, choice, mapping, record
-from pulsarium.broker.admin.registry import route
-from pulsarium.broker.admin.reply import Reply, done, json_reply
 from pulsarium.broker.auth.needs import cluster_policy
 
 POLICIES = "namespaceIsolationPolicies"

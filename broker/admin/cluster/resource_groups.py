@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from pulsarium.broker.admin.call import Call
-from pulsarium.broker.admin.errors import AdminError, unexpected_body
+from pulsarium.broker.admin.http.call import Call
+from pulsarium.broker.admin.http.errors import AdminError, unexpected_body
+from pulsarium.broker.admin.http.registry import route
+from pulsarium.broker.admin.http.reply import Reply, done, json_reply, nothing, text_reply
 from pulsarium.broker.admin.policies.namespaces import NAMESPACE
 from pulsarium.broker.admin.policies.policy import POLICIES_MISSING, with_value
 from pulsarium.broker.admin.policies.values import DATA, integer, record
-from pulsarium.broker.admin.registry import route
-from pulsarium.broker.admin.reply import Reply, done, json_reply, nothing, text_reply
 from pulsarium.broker.auth.needs import SUPERUSER, namespace_policy
 
 GROUPS = "/admin/v2/resourcegroups"

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from pulsarium.broker.admin.call import Call
-from pulsarium.broker.admin.errors import AdminError
+from pulsarium.broker.admin.http.call import Call
+from pulsarium.broker.admin.http.errors import AdminError
+from pulsarium.broker.admin.http.registry import route
+from pulsarium.broker.admin.http.reply import Reply, done, json_reply
 from pulsarium.broker.admin.namespace.owned import owned_bundles
-from pulsarium.broker.admin.registry import route
-from pulsarium.broker.admin.reply import Reply, done, json_reply
 from pulsarium.broker.auth.needs import broker_operation
 from pulsarium.broker.model.namespace.bundles import even_boundaries, ranges
 

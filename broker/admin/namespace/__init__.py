@@ -1,1 +1,1 @@
-"""What REST does with a namespace beside its policies."""
+"""Tenants and namespaces over REST, beside their policies."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pulsarium.broker.admin.call import Call
-from pulsarium.broker.admin.errors import AdminError
+from pulsarium.broker.admin.http.call import Call
+from pulsarium.broker.admin.http.errors import AdminError
 from pulsarium.broker.broker import Broker
+from pulsarium.broker.model.namespace import policies
 from pulsarium.broker.model.namespace.bundles import bundle_named, bundle_of, even_boundaries
-from pulsarium.broker.model.namespace.policies import whole_policies
 from pulsarium.proto.topic_name import TopicName
 
 
@@ -17,8 +17,7 @@ def boundaries_of(broker: Broker, namespace: str) -> list[str]:
     kept = broker.metadata.namespaces.get(namespace)
     if kept is None:
         return even_boundaries(1)
-    boundaries: list[str] = whole_policies(kept, broker.config)["bundles"]["boundaries"]
-    return boundaries
+    return policies.boundaries_of(kept, broker.config)
 
 
 def named_bundle(call: Call, parameter: str = "bundle", *, anywhere: bool = False) -> str:

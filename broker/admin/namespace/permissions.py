@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pulsarium.broker.admin.call import Call, text_of, wrong_type
-from pulsarium.broker.admin.errors import AdminError, unexpected_body
+from pulsarium.broker.admin.http.call import Call, text_of, wrong_type
+from pulsarium.broker.admin.http.errors import AdminError, unexpected_body
+from pulsarium.broker.admin.http.registry import of_topic, route
+from pulsarium.broker.admin.http.reply import Reply, done, json_reply
 from pulsarium.broker.admin.policies.namespaces import NAMESPACE
 from pulsarium.broker.admin.policies.policy import MISSING
 from pulsarium.broker.admin.policies.values import DATA, TEXTS, Kind, choice, listed, request_failed
-from pulsarium.broker.admin.registry import of_topic, route
-from pulsarium.broker.admin.reply import Reply, done, json_reply
 from pulsarium.broker.auth.needs import TENANT_ADMIN, namespace_operation
 from pulsarium.broker.model.namespace.policies import DEFAULTS
 from pulsarium.proto.errors import InvalidTopicName

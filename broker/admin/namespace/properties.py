@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from pulsarium.broker.admin.call import Call
-from pulsarium.broker.admin.errors import AdminError
+from pulsarium.broker.admin.http.call import Call
+from pulsarium.broker.admin.http.errors import AdminError
+from pulsarium.broker.admin.http.registry import route
+from pulsarium.broker.admin.http.reply import Reply, done, json_reply, nothing, text_reply
 from pulsarium.broker.admin.policies.namespaces import NAMESPACE
 from pulsarium.broker.admin.policies.policy import with_value
 from pulsarium.broker.admin.policies.values import TEXT, mapping
-from pulsarium.broker.admin.registry import route
-from pulsarium.broker.admin.reply import Reply, done, json_reply, nothing, text_reply
 from pulsarium.broker.auth.needs import TENANT_ADMIN
 
 FIELD = "properties"

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from pulsarium.broker.admin.call import Call
-from pulsarium.broker.admin.errors import AdminError
+from pulsarium.broker.admin.http.call import Call
+from pulsarium.broker.admin.http.errors import AdminError
+from pulsarium.broker.admin.http.registry import of_topic, route
+from pulsarium.broker.admin.http.reply import Reply, done, json_reply
 from pulsarium.broker.admin.policies.kept import applied_to, keep, kept_of, topic_of
 from pulsarium.broker.admin.policies.namespaces import NAMESPACE
 from pulsarium.broker.admin.policies.policy import Json
@@ -17,8 +19,6 @@ from pulsarium.broker.admin.policies.retention import (
     read_quota,
     with_quota,
 )
-from pulsarium.broker.admin.registry import of_topic, route
-from pulsarium.broker.admin.reply import Reply, done, json_reply
 from pulsarium.broker.auth.needs import namespace_policy, topic_policy
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from pulsarium.broker.admin.call import Call
-from pulsarium.broker.admin.errors import AdminError, unexpected_body
+from pulsarium.broker.admin.http.call import Call
+from pulsarium.broker.admin.http.errors import AdminError, unexpected_body
 from pulsarium.broker.admin.policies.policy import Check, Json
 from pulsarium.broker.admin.policies.values import request_failed
 

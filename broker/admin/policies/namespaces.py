@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from pulsarium.broker.admin.call import Call
-from pulsarium.broker.admin.errors import AdminError
+from pulsarium.broker.admin.http.call import Call
+from pulsarium.broker.admin.http.errors import AdminError
+from pulsarium.broker.admin.http.registry import Handler, Route
+from pulsarium.broker.admin.http.reply import Reply, json_reply
 from pulsarium.broker.admin.policies.checks import at_least_0, check_auto_creation, check_types_of_namespace
 from pulsarium.broker.admin.policies.entry_filters import NAMESPACE_FILTERS
 from pulsarium.broker.admin.policies.offload import NAMESPACE_OFFLOAD
@@ -34,8 +36,6 @@ from pulsarium.broker.admin.policies.values import (
     choice,
     mapping,
 )
-from pulsarium.broker.admin.registry import Handler, Route
-from pulsarium.broker.admin.reply import Reply, json_reply
 from pulsarium.broker.auth.needs import SUPERUSER
 
 NAMESPACE = "/admin/v2/namespaces/{tenant}/{namespace}"

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from pulsarium.broker.admin.call import Call
+from pulsarium.broker.admin.http.call import Call
+from pulsarium.broker.admin.http.reply import Reply, done, json_reply, nothing
 from pulsarium.broker.admin.policies.values import Kind
-from pulsarium.broker.admin.reply import Reply, done, json_reply, nothing
 from pulsarium.broker.auth.needs import Needs, namespace_policy, topic_policy
 from pulsarium.broker.config.keys import Config
 from pulsarium.broker.model.policy.policies import Policies

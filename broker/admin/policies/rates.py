@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from pulsarium.broker.admin.call import Call
+from pulsarium.broker.admin.http.call import Call
+from pulsarium.broker.admin.http.reply import done
 from pulsarium.broker.admin.policies.policy import POLICIES_MISSING, Json, NamespacePolicy, TopicPolicy, with_value
 from pulsarium.broker.admin.policies.values import BOOL, DATA, INT, LONG, record
-from pulsarium.broker.admin.reply import done
 from pulsarium.broker.config.keys import Config
 
 RATE = "RATE"

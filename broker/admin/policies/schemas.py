@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from pulsarium.broker.admin.call import Call
+from pulsarium.broker.admin.http.call import Call
+from pulsarium.broker.admin.http.reply import done, json_reply
 from pulsarium.broker.admin.policies.policy import Json, NamespacePolicy, TopicPolicy
 from pulsarium.broker.admin.policies.values import BOOL, COMPATIBILITY, DATA, STRATEGIES, choice
-from pulsarium.broker.admin.reply import done, json_reply
 
 RIGHT = "SCHEMA_COMPATIBILITY_STRATEGY"
 STRATEGY = "schema_compatibility_strategy"

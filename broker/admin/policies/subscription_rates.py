@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from pulsarium.broker.admin.call import Call
+from pulsarium.broker.admin.http.call import Call
+from pulsarium.broker.admin.http.registry import of_topic, route
+from pulsarium.broker.admin.http.reply import Reply, done, json_reply, nothing
 from pulsarium.broker.admin.policies.kept import keep, kept_of, topic_of
 from pulsarium.broker.admin.policies.policy import Json, with_value
 from pulsarium.broker.admin.policies.rates import DISPATCH_RATE, RATE, unthrottled
 from pulsarium.broker.admin.policies.retention import policies_of_namespace
-from pulsarium.broker.admin.registry import of_topic, route
-from pulsarium.broker.admin.reply import Reply, done, json_reply, nothing
 from pulsarium.broker.auth.needs import topic_policy
 
 FIELD = "subscriptionPolicies"  # by subscription

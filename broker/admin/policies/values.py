@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pulsarium.broker.admin.call import Call, place, text_of, wrong_type
-from pulsarium.broker.admin.errors import ContainerError, UnreadableBody
-from pulsarium.broker.admin.reply import JSON, NAMES
+from pulsarium.broker.admin.http.call import Call, place, text_of, wrong_type
+from pulsarium.broker.admin.http.errors import ContainerError, UnreadableBody
+from pulsarium.broker.admin.http.reply import JSON, NAMES
 from pulsarium.broker.config.keys import INACTIVE_TOPIC_MODES, QUOTA_POLICIES, SUBSCRIPTION_TYPES
 
 NUMBER = re.compile(r"-?[0-9]{1,20}")

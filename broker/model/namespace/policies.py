@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pulsarium.broker.config.keys import Config
+from pulsarium.broker.config.keys import MOST_BUNDLES, Config
 from pulsarium.broker.model.namespace.bundles import LAST, boundary_text, even_boundaries
 
 Json = dict[str, Any]
 
 ABSENT = object()
-MOST_BUNDLES = 1 << 16  # nothing is sized by what somebody claims
 
 # In Pulsar's order; ABSENT is shown only when it is set.
 DEFAULTS: Mapping[str, Any] = {

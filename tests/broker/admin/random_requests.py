@@ -10,7 +10,7 @@ from urllib.parse import quote, urlencode
 
 from hypothesis import strategies as st
 
-from pulsarium.broker.admin.pulsar_routes import pulsar_routes
+from pulsarium.broker.admin.http.pulsar_routes import pulsar_routes
 from pulsarium.broker.admin.routes import all_routes
 from tests.broker.auth.secured import SECRET, token
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from pulsarium.broker.admin.app import AdminApp
+from pulsarium.broker.admin.http.app import AdminApp
 from pulsarium.broker.broker import Broker
 from tests.broker.wire import Bed
 

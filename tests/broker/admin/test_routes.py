@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from trio.testing import MockClock
 
-from pulsarium.broker.admin.absent import absent_routes, anonymous, matches
-from pulsarium.broker.admin.pulsar_routes import pulsar_routes
-from pulsarium.broker.admin.registry import Route
+from pulsarium.broker.admin.http.absent import absent_routes, anonymous, matches
+from pulsarium.broker.admin.http.pulsar_routes import pulsar_routes
+from pulsarium.broker.admin.http.registry import Route
 from pulsarium.broker.admin.routes import all_routes, by_path
 from tests.broker.admin.rest import rest_of
 from tests.broker.wire import serving

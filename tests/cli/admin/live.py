@@ -9,7 +9,7 @@ from functools import partial
 import trio
 from click.testing import CliRunner, Result
 
-from pulsarium.broker.admin.server import serve_http
+from pulsarium.broker.admin.http.server import serve_http
 from pulsarium.broker.config import PIP, Config, Profile
 from pulsarium.broker.server import bind
 from pulsarium.cli.main import cli

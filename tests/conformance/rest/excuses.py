@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pulsarium.broker.admin.absent import absent_routes, anonymous
+from pulsarium.broker.admin.http.absent import absent_routes, anonymous
 from pulsarium.broker.admin.routes import all_routes
 
 from .recording import Call

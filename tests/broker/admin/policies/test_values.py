@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pulsarium.broker.admin.errors import UnreadableBody
-from pulsarium.broker.admin.namespaces import read_policy
+from pulsarium.broker.admin.http.errors import UnreadableBody
+from pulsarium.broker.admin.namespace.namespaces import read_policy
 from pulsarium.broker.admin.policies import values as policy_values
 from pulsarium.broker.admin.policies.namespaces import KINDS
 from pulsarium.broker.admin.policies.values import (

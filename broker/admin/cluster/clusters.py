@@ -1,0 +1,173 @@
+"""/admin/v2/clusters: this cluster, and what is said of others."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from pulsarium.broker.admin.http.call import Call, wrong_type
+from pulsarium.broker.admin.http.errors import AdminError, unexpected_body
+from pulsarium.broker.admin.http.registry import route
+from pulsarium.broker.admin.http.reply import Reply, done, json_reply, nothing
+from pulsarium.broker.auth.needs import ANYBODY, cluster_operation
+from pulsarium.broker.broker import Broker
+
+NAME = re.compile(r"[-=:.\w]+", re.ASCII)
+DATA_TYPE = "org.apache.pulsar.common.policies.data.ClusterDataImpl"
+FLAGS = ("brokerClientTlsEnabled", "tlsAllowInsecureConnection", "brokerClientTlsEnabledWithKeyStore")
+FIELDS = (
+    "serviceUrl",
+    "serviceUrlTls",
+    "brokerServiceUrl",
+    "brokerServiceUrlTls",
+    "proxyServiceUrl",
+    "authenticationPlugin",
+    "authenticationParameters",
+    "proxyProtocol",
+    "peerClusterNames",
+    "brokerClientTlsEnabled",
+    "tlsAllowInsecureConnection",
+    "brokerClientTlsEnabledWithKeyStore",
+    "brokerClientTlsTrustStoreType",
+    "brokerClientTlsTrustStore",
+    "brokerClientTlsTrustStorePassword",
+    "brokerClientTlsKeyStoreType",
+    "brokerClientTlsKeyStore",
+    "brokerClientTlsKeyStorePassword",
+    "brokerClientTrustCertsFilePath",
+    "brokerClientKeyFilePath",
+    "brokerClientCertificateFilePath",
+    "brokerClientSslFactoryPlugin",
+    "brokerClientSslFactoryPluginParams",
+    "listenerName",
+)
+URLS = {
+    "serviceUrl": ("http://", "Illegal service url, example: http://pulsar.example.com:8080"),
+    "serviceUrlTls": ("https://", "Illegal service tls url, example: https://pulsar.example.com:8443"),
+    "brokerServiceUrl": ("pulsar://", "Illegal broker service url, example: pulsar://pulsar.example.com:6650"),
+    "brokerServiceUrlTls": (
+        "pulsar+ssl://",
+        "Illegal broker service tls url, example: pulsar+ssl://pulsar.example.com:6651",
+    ),
+    "proxyServiceUrl": ("pulsar", "Illegal proxy service url, example: pulsar+ssl://ats-proxy.example.com:4443"),
+}
+
+
+def names(broker: Broker) -> list[str]:
+    """Every cluster that is known."""
+    return sorted({broker.config.clusterName, *broker.metadata.clusters})
+
+
+def _over_tls(broker: Broker) -> dict[str, str]:
+    """This broker's URLs of the ports that speak TLS."""
+    urls = broker.listener_at(broker.advertised_address)
+    found = {"serviceUrlTls": urls.https, "brokerServiceUrlTls": urls.pulsar_ssl}
+    return {name: url for name, url in found.items() if url}
+
+
+def data_of(broker: Broker, name: str) -> dict[str, Any]:
+    """What is known of a cluster; 404 when nothing is."""
+    kept = broker.metadata.clusters.get(name)
+    if kept is None and name == broker.config.clusterName:
+        return {
+            "serviceUrl": f"http://{broker.web_address}",
+            "brokerServiceUrl": f"pulsar://{broker.advertised_address}:{broker.port}",
+            **_over_tls(broker),
+            "brokerClientTlsEnabled": False,
+            "tlsAllowInsecureConnection": False,
+            "brokerClientTlsEnabledWithKeyStore": False,
+            "brokerClientTlsTrustStoreType": "JKS",
+            "brokerClientTlsKeyStoreType": "JKS",
+            "brokerClientSslFactoryPlugin": "org.apache.pulsar.common.util.DefaultPulsarSslFactory",
+        }
+    if kept is None:
+        raise AdminError(404, "Cluster does not exist")
+    return kept
+
+
+@route("GET", "/admin/v2/clusters", needs=ANYBODY)
+def get_clusters(call: Call) -> Reply:
+    """The names of all clusters."""
+    return json_reply(names(call.broker))
+
+
+@route("GET", "/admin/v2/clusters/{cluster}", needs=cluster_operation("GET_CLUSTER"))
+def get_cluster(call: Call) -> Reply:
+    """The addresses of a cluster."""
+    return json_reply(data_of(call.broker, call.parameter("cluster")))
+
+
+@route("PUT", "/admin/v2/clusters/{cluster}", needs=cluster_operation("CREATE_CLUSTER"))
+def create_cluster(call: Call) -> Reply:
+    """Tell of another cluster."""
+    data = _read(call)
+    if data is None:
+        raise AdminError(400, "cluster data is required")
+    name = call.parameter("cluster")
+    if not NAME.fullmatch(name):
+        raise AdminError(412, "Cluster name is not valid")
+    if name in names(call.broker):
+        raise AdminError(409, "Cluster already exists")
+    call.broker.metadata.put_cluster(name, data)
+    return nothing()
+
+
+@route("POST", "/admin/v2/clusters/{cluster}", needs=cluster_operation("UPDATE_CLUSTER"))
+def update_cluster(call: Call) -> Reply:
+    """Tell of a cluster anew."""
+    data = _read(call)
+    if data is None:
+        raise unexpected_body('Cannot invoke "ClusterDataImpl.checkPropertiesIfPresent()": "clusterData" is null')
+    name = call.parameter("cluster")
+    data_of(call.broker, name)
+    call.broker.metadata.put_cluster(name, data)
+    return nothing()
+
+
+@route("DELETE", "/admin/v2/clusters/{cluster}", needs=cluster_operation("DELETE_CLUSTER"))
+def delete_cluster(call: Call) -> Reply:
+    """Forget a cluster. The broker's own is told of anew."""
+    name = call.parameter("cluster")
+    data_of(call.broker, name)
+    call.broker.metadata.delete_cluster(name)
+    return done()
+
+
+@route("GET", "/admin/v2/clusters/{cluster}/peers", needs=cluster_operation("GET_PEER_CLUSTER"))
+def get_peers(call: Call) -> Reply:
+    """The clusters that serve global namespaces together with this one."""
+    return json_reply(data_of(call.broker, call.parameter("cluster")).get("peerClusterNames"))
+
+
+@route("POST", "/admin/v2/clusters/{cluster}/peers", needs=cluster_operation("UPDATE_PEER_CLUSTER"))
+def set_peers(call: Call) -> Reply:
+    """Name the peers of a cluster."""
+    name, broker = call.parameter("cluster"), call.broker
+    data = data_of(broker, name)
+    peers = call.json_list("java.util.LinkedHashSet<java.lang.String>")
+    for peer in peers or ():
+        if peer == name:
+            raise AdminError(412, f"{peer} itself can't be part of peer-list")
+        if peer not in names(broker):
+            raise AdminError(412, f"Peer cluster {peer} does not exist")
+    broker.metadata.put_cluster(name, _in_order({**data, "peerClusterNames": peers}))
+    return done()
+
+
+def _read(call: Call) -> dict[str, Any] | None:
+    data = call.json_object(DATA_TYPE)
+    if data is None:
+        return None
+    for field, value in data.items():
+        wanted = bool if field in FLAGS else list if field == "peerClusterNames" else str
+        if field in FIELDS and value is not None and not isinstance(value, wanted):
+            raise wrong_type(DATA_TYPE, value)
+    for field, (scheme, text) in URLS.items():
+        for url in (data.get(field) or "").split(","):
+            if url and not url.startswith(scheme):
+                raise AdminError(400, text)
+    return _in_order({**dict.fromkeys(FLAGS, False), **data})
+
+
+def _in_order(data: dict[str, Any]) -> dict[str, Any]:
+    return {field: data[field] for field in FIELDS if data.get(field) is not None}

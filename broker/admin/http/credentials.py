@@ -1,0 +1,40 @@
+"""Who calls: found out before anything else, for every path that Pulsar asks it of."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from starlette.requests import Request
+
+from pulsarium.broker.admin.http.errors import ContainerError
+from pulsarium.broker.auth.identity import NOBODY, AuthenticationError, HttpCredentials, Principal
+from pulsarium.broker.broker import Broker
+from pulsarium.broker.logs import Log
+
+log = Log("admin")
+
+CERTIFICATE: Final = "pulsarium.certificate"  # in the scope of a request over TLS, what the client showed
+ORIGINAL_PRINCIPAL: Final = "x-original-principal"
+# Pulsar's own folders; /status.html and the page at / are open, and /metrics if nothing else is said
+ASKED: Final = ("admin", "lookup", "topics", "pulsarium")
+
+
+def principal_of(broker: Broker, request: Request) -> Principal:
+    """Who a request is from. Raises ContainerError: 401 for credentials that prove nothing."""
+    authentication = broker.cluster.authentication
+    if authentication is None or not is_asked(broker, request.scope["path"]):
+        return NOBODY
+    credentials = HttpCredentials(request.headers, request.query_params, request.scope.get(CERTIFICATE))
+    try:
+        identity = authentication.of_request(credentials)
+    except AuthenticationError as error:
+        client = request.client.host if request.client is not None else "?"
+        log.warning("not authenticated", peer=client, path=request.scope["path"], reason=error)
+        raise ContainerError(401, str(error)) from None
+    return Principal(identity.role, request.headers.get(ORIGINAL_PRINCIPAL))
+
+
+def is_asked(broker: Broker, path: str) -> bool:
+    """Whether a path is for those alone who prove a role."""
+    folder = path.lstrip("/").partition("/")[0]
+    return folder in ASKED or (folder == "metrics" and broker.config.authenticateMetricsEndpoint)

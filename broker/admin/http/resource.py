@@ -1,0 +1,194 @@
+"""What can be done at one path: request in, handler, commit, answer out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import aclosing
+from typing import TYPE_CHECKING
+
+import trio
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.websockets import WebSocketClose
+
+from pulsarium.broker.admin.http.absent import AbsentRoutes
+from pulsarium.broker.admin.http.call import Call
+from pulsarium.broker.admin.http.credentials import principal_of
+from pulsarium.broker.admin.http.errors import AdminError, ContainerError, UnreadableBody, WrongMediaType, from_model
+from pulsarium.broker.admin.http.owner import elsewhere
+from pulsarium.broker.admin.http.permission import check_permission
+from pulsarium.broker.admin.http.registry import Handler, Route
+from pulsarium.broker.admin.http.reply import JSON, NAMES, Reply, page, reason, text_reply, unexpected
+from pulsarium.broker.admin.topic.rates import Rates
+from pulsarium.broker.auth.identity import Principal
+from pulsarium.broker.logs import Log
+from pulsarium.broker.model.errors import BrokerServiceError
+
+if TYPE_CHECKING:
+    from starlette.types import Receive, Scope, Send
+
+    from pulsarium.broker.broker import Broker
+
+log = Log("admin")
+
+METHODS_IN_PULSARS_ORDER = ("HEAD", "DELETE", "POST", "GET", "OPTIONS", "PUT")
+
+
+BODY_SECONDS = 30.0  # without a byte of a body that was announced: Jetty's own limit
+
+
+class BodyTooLarge(Exception):
+    """More than maxMessageSize and its padding."""
+
+
+class BodyTooSlow(Exception):
+    """Nothing of it came for BODY_SECONDS."""
+
+
+class Resource:
+    """An ASGI application for one path. Handlers are plain functions, so each call is atomic; few are awaited."""
+
+    def __init__(
+        self, broker: Broker, rates: Rates, absent: AbsentRoutes, handlers: Mapping[str, tuple[Route, Handler]]
+    ) -> None:
+        self._broker = broker
+        self._rates = rates
+        self._absent = absent
+        self._handlers = handlers
+        methods = {*handlers, "OPTIONS", *(("HEAD",) if "GET" in handlers else ())}
+        self._methods = [method for method in METHODS_IN_PULSARS_ORDER if method in methods]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "websocket":  # nothing here speaks it
+            await WebSocketClose()(scope, receive, send)
+            return
+        request = Request(scope, receive)
+        try:
+            reply = await self._answer(request)
+        except ClientDisconnect:
+            return
+        await response_of(reply)(scope, receive, send)
+
+    async def _answer(self, request: Request) -> Reply:
+        accept = request.headers.get("accept", "")
+        url = request.scope["path"]
+        handled = self._handlers.get("GET" if request.method == "HEAD" else request.method)
+        try:
+            principal = await self._principal(request)
+            if handled is None:
+                await read_body(request, self._broker.config.max_frame_size)  # left unread it ends the connection
+                return self._without_handler(request.method, url, accept)
+            return await self._handle(request, principal, *handled)
+        except AdminError as error:
+            refused = error.told(self._broker.profile)
+            return reason(refused.status, refused.reason)
+        except BrokerServiceError as error:
+            refused = from_model(error)
+            return reason(refused.status, refused.reason)
+        except UnreadableBody as error:
+            return text_reply(error.text, 400, error.content_type)
+        except WrongMediaType:
+            return Reply(415)
+        except ContainerError as error:
+            said = error.told(self._broker.profile)
+            if request.method in ("GET", "POST"):
+                return page(said.status, said.message, url, accept)
+            return Reply(said.status)
+        except BodyTooLarge:
+            return page(413, NAMES[413], url, accept, {"Connection": "close"})
+        except BodyTooSlow:
+            return page(408, NAMES[408], url, accept, {"Connection": "close"})
+        except ClientDisconnect:
+            raise
+        except Exception as error:
+            log.error("a request failed", exception=error, method=request.method, path=url)
+            return unexpected(error)
+
+    async def _principal(self, request: Request) -> Principal:
+        try:
+            return principal_of(self._broker, request)
+        except ContainerError:
+            await read_body(request, self._broker.config.max_frame_size)  # left unread it ends the connection
+            raise
+
+    async def _handle(self, request: Request, principal: Principal, route: Route, handler: Handler) -> Reply:
+        call = Call(
+            broker=self._broker,
+            rates=self._rates,
+            method=request.method,
+            path=request.scope["path"],
+            parameters=request.path_params,
+            query=request.query_params,
+            headers=request.headers,
+            body=await read_body(request, self._broker.config.max_frame_size),
+            principal=principal,
+            secure=request.scope["scheme"] == "https",
+        )
+        if route.first is not None:
+            route.first(call)
+        check_permission(call, route)
+        moved = elsewhere(call) if route.by_owner else None
+        if moved is not None:
+            return moved
+        reply = handler(call)
+        if not isinstance(reply, Reply):
+            reply = await reply
+        await committed(self._broker)
+        return reply
+
+    def _without_handler(self, method: str, url: str, accept: str) -> Reply:
+        self._absent.check(method, url)
+        if not self._handlers:
+            raise ContainerError(404, NAMES[404])
+        if method == "OPTIONS":
+            return Reply(200, content_type=JSON, headers={"Allow": ",".join(self._methods)})
+        allow = {"Allow": ",".join(method for method in self._methods if method != "HEAD")}
+        if method in ("GET", "POST"):
+            return page(405, NAMES[405], url, accept, allow)
+        return Reply(405, headers=allow)
+
+
+def response_of(reply: Reply) -> Response:
+    """A reply as Starlette sends it."""
+    response = Response(reply.body, reply.status, dict(reply.headers))
+    if reply.content_type is not None:
+        response.headers["content-type"] = reply.content_type
+    response.raw_headers += [(name.encode("latin-1"), value.encode("latin-1")) for name, value in reply.raw_headers]
+    return response
+
+
+async def read_body(request: Request, limit: int) -> bytes:
+    """The whole body, unless it is too large or stays away: nothing is kept, nor waited for, on a claimed length."""
+    length = request.headers.get("content-length", "")
+    if length.isdecimal() and int(length) > limit:
+        raise BodyTooLarge
+    chunks: list[bytes] = []
+    size = 0
+    with trio.move_on_after(BODY_SECONDS) as patience:
+        async with aclosing(request.stream()) as stream:
+            async for chunk in stream:
+                patience.deadline = trio.current_time() + BODY_SECONDS
+                size += len(chunk)
+                if size > limit:
+                    raise BodyTooLarge
+                chunks.append(chunk)
+    if patience.cancelled_caught:
+        raise BodyTooSlow
+    return b"".join(chunks)
+
+
+async def committed(broker: Broker) -> None:
+    """Wait until everything that happened so far is kept; raises why it is not."""
+    finished = trio.Event()
+    failure: Exception | None = None
+
+    def done(error: Exception | None) -> None:
+        nonlocal failure
+        failure = error
+        finished.set()
+
+    broker.turn.after_commit(done)
+    broker.turn.finish()
+    await finished.wait()
+    if failure is not None:
+        raise failure

@@ -1,0 +1,134 @@
+"""/admin/v2/namespaces: what namespaces there are, and their policies as one object."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pulsarium.broker.admin.http.call import Call, wrong_type
+from pulsarium.broker.admin.http.errors import AdminError, ContainerError
+from pulsarium.broker.admin.http.registry import route
+from pulsarium.broker.admin.http.reply import Reply, done, json_reply
+from pulsarium.broker.admin.namespace import owned
+from pulsarium.broker.admin.policies.namespaces import KINDS, NAMESPACE
+from pulsarium.broker.admin.policies.retention import validate_retention
+from pulsarium.broker.auth.needs import namespace_operation, namespace_policy, tenant_operation
+from pulsarium.broker.broker import Broker
+from pulsarium.broker.model.namespace.policies import is_readable, read_bundles, read_policies, whole_policies
+from pulsarium.proto.topic_name import TopicName
+
+POLICIES_TYPE = "org.apache.pulsar.common.policies.data.Policies"
+
+
+@route("GET", "/admin/v2/namespaces/{tenant}", needs=tenant_operation("LIST_NAMESPACES"))
+def get_namespaces(call: Call) -> Reply:
+    """The namespaces of a tenant."""
+    tenant = call.parameter("tenant")
+    if tenant not in call.broker.metadata.tenants:
+        raise AdminError(404, "Tenant not found")
+    return json_reply(sorted(call.broker.metadata.namespaces_of(tenant)))
+
+
+@route("GET", NAMESPACE, needs=namespace_policy("ALL", write=False))
+def get_policies(call: Call) -> Reply:
+    """Everything that is set for a namespace, defaults included."""
+    return json_reply(policies_of(call))
+
+
+def policies_of(call: Call) -> dict[str, Any]:
+    """The whole policies of the namespace in the path."""
+    return whole_policies(call.broker.metadata.namespaces[call.existing_namespace], call.broker.config)
+
+
+@route("PUT", NAMESPACE, needs=tenant_operation("CREATE_NAMESPACE"))
+def create_namespace(call: Call) -> Reply:
+    """Make a namespace, with policies if the body has any."""
+    metadata = call.broker.metadata
+    policies = call.json_object(POLICIES_TYPE) or {}
+    policies = {field: read_policy(field, value) for field, value in policies.items() if value is not None}
+    validate_retention(policies.get("retention_policies"))
+    name = call.namespace
+    tenant = metadata.tenants.get(call.parameter("tenant"))
+    if tenant is None:
+        raise AdminError(404, "Tenant does not exist")
+    clusters = policies.get("replication_clusters") or [metadata.cluster]
+    for cluster in clusters:
+        if cluster not in tenant.get("allowedClusters", ()):
+            text = f"Cluster [{cluster}] is not in the list of allowed clusters list for tenant [{name.split('/')[0]}]"
+            raise AdminError(403, text)
+    try:
+        bundles = read_bundles(policies.get("bundles"), call.broker.config.defaultNumberOfNamespaceBundles)
+    except ValueError as error:
+        raise AdminError(400, str(error)) from None
+    if name in metadata.namespaces:
+        raise AdminError(409, "Namespace already exists")
+    metadata.put_namespace(name, read_policies({**policies, "replication_clusters": clusters, "bundles": bundles}))
+    return done()
+
+
+def read_policy(field: str, value: Any) -> Any:
+    """One of the policies that a namespace is made with."""
+    if field in KINDS:
+        return KINDS[field].value_of(value)
+    if not is_readable(field, value):
+        raise wrong_type(POLICIES_TYPE, value)
+    return value
+
+
+@route("DELETE", NAMESPACE, needs=tenant_operation("DELETE_NAMESPACE"))
+def delete_namespace(call: Call) -> Reply:
+    """Delete a namespace; one with topics only with force=true, where the broker allows that."""
+    force = call.flag("force")
+    if force and not call.broker.config.forceDeleteNamespaceAllowed:
+        raise AdminError(405, "Broker doesn't allow forced deletion of namespaces")
+    name = call.namespace
+    if name not in call.broker.metadata.namespaces:
+        raise AdminError(404, f"Namespace {name} does not exist.")
+    remove_namespace(call.broker, name, force=force)
+    return done()
+
+
+def remove_namespace(broker: Broker, namespace: str, *, force: bool) -> None:
+    """Delete a namespace with its topics, which must be none unless `force`."""
+    topics, metadata = broker.topics, broker.metadata
+    names = topics.names(namespace, non_persistent=True)
+    partitioned = [
+        name for domain in ("persistent", "non-persistent") for name in metadata.partitioned_of(namespace, domain)
+    ]
+    if (names or partitioned) and not force:
+        raise AdminError(409, "Cannot delete non empty namespace")
+    for name in names:
+        topics.delete(TopicName.parse(name), force=True)
+    for parent in map(TopicName.parse, partitioned):
+        metadata.delete_partitioned(parent)
+        broker.schemas.delete(parent)
+    metadata.delete_namespace(namespace)
+    broker.cluster.ownership.forget(namespace)
+
+
+@route("PUT", f"{NAMESPACE}/unload")
+def unload_namespace(call: Call) -> Reply:
+    """Disconnect the clients of all topics; they come back by looking them up."""
+    if call.namespace not in call.broker.metadata.namespaces:
+        raise AdminError(404, "Namespace not found")
+    owned.unload_namespace(call.broker, call.namespace)
+    return done()
+
+
+@route("GET", f"{NAMESPACE}/topics", needs=namespace_operation("GET_TOPICS"))
+def get_topics(call: Call) -> Reply:
+    """The topics of a namespace, partitions one by one."""
+    mode = call.query.get("mode", "PERSISTENT")
+    if mode not in ("PERSISTENT", "NON_PERSISTENT", "ALL"):
+        raise ContainerError(404, "Not Found")
+    found = call.broker.topics.names(
+        call.existing_namespace,
+        persistent=mode != "NON_PERSISTENT",
+        non_persistent=mode != "PERSISTENT",
+    )
+    return json_reply(found)
+
+
+@route("GET", f"{NAMESPACE}/bundles", needs=namespace_operation("GET_BUNDLE"))
+def get_bundles(call: Call) -> Reply:
+    """How the namespace's hash space is divided."""
+    return json_reply(policies_of(call)["bundles"])

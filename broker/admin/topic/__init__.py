@@ -1,0 +1,1 @@
+"""Topics, their subscriptions and their messages over REST."""

@@ -1,0 +1,183 @@
+"""/admin/v2/persistent and non-persistent: ledgers and cursors of topics."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from typing import Any
+
+from pulsarium.broker.admin.http.call import Call
+from pulsarium.broker.admin.http.errors import AdminError
+from pulsarium.broker.admin.http.registry import of_topic, route
+from pulsarium.broker.admin.http.reply import Reply, json_reply
+from pulsarium.broker.admin.topic.partitions import shown
+from pulsarium.broker.admin.topic.properties import ledger_properties
+from pulsarium.broker.admin.topic.stats_json import time_text
+from pulsarium.broker.admin.topic.topics import find, parts
+from pulsarium.broker.auth.needs import topic_operation
+from pulsarium.broker.model.compaction.compacted_ledger import CompactedLedger
+from pulsarium.broker.model.compaction.record import COMPACTION_CURSOR
+from pulsarium.broker.model.cursor.managed_cursor import ManagedCursor
+from pulsarium.broker.model.dispatch.reason import Reason
+from pulsarium.broker.model.ledger.ledger import Ledger
+from pulsarium.broker.model.ledger.position import Position
+from pulsarium.broker.model.ledger.position_set import PositionSet
+from pulsarium.broker.model.subscription.persistent import PersistentSubscription
+from pulsarium.broker.model.topic.base import Topic
+from pulsarium.broker.model.topic.persistent import PersistentTopic
+
+Json = dict[str, Any]
+
+BOOKIE = "localhost:3181"  # the one of a standalone
+
+NOTHING_STORED = {
+    "numberOfEntries": 0,
+    "totalSize": 0,
+    "currentLedgerEntries": 0,
+    "currentLedgerSize": 0,
+    "waitingCursorsCount": 0,
+    "pendingAddEntriesCount": 0,
+}
+NO_CURSOR = {
+    "waitingReadOp": False,
+    "pendingReadOps": 0,
+    "messagesConsumedCounter": 0,
+    "cursorLedger": 0,
+    "cursorLedgerLastEntry": 0,
+    "active": False,
+    "numberOfEntriesSinceFirstNotAckedMessage": 0,
+    "totalNonContiguousDeletedMessagesRange": 0,
+    "subscriptionHavePendingRead": False,
+    "subscriptionHavePendingReplayRead": False,
+}
+
+
+@route("GET", *of_topic("/internalStats"), needs=topic_operation("GET_STATS"))
+def get_internal_stats(call: Call) -> Reply:
+    """The ledgers of a topic, and where its cursors stand."""
+    if call.domain != "persistent" and not call.broker.topics.exists(call.topic):
+        raise AdminError(404, "Topic not found")
+    return json_reply(internal_stats(find(call), metadata=call.flag("metadata")))
+
+
+@route("GET", *of_topic("/partitioned-internalStats"), needs=topic_operation("GET_STATS"), anywhere=True)
+def get_partitioned_internal_stats(call: Call) -> Reply:
+    """The same of each partition."""
+    name, broker = call.topic, call.broker
+    info = broker.metadata.partitioned.get(str(name))
+    if info is None:
+        raise AdminError(404, f"Partitioned Topic {name} not found")
+    each = {str(part): internal_stats(broker.topics.find(part)) for part in parts(broker, name)}
+    return json_reply({"metadata": shown(info), "partitions": each})
+
+
+def internal_stats(topic: Topic, *, metadata: bool = False) -> Json:
+    """A topic's internalStats, with what BookKeeper would know of its ledgers as `metadata`."""
+    if not isinstance(topic, PersistentTopic):
+        return {
+            "entriesAddedCounter": topic.messages_in,
+            **NOTHING_STORED,
+            "cursors": {name: dict(NO_CURSOR) for name in topic.subscriptions},
+        }
+    ledger = topic.ledger
+    current = list(ledger.ledgers.values())[-1]
+    cursors = {name: subscription_stats(each) for name, each in topic.subscriptions.items()}
+    if topic.deduplication is not None:
+        cursors[topic.deduplication.cursor.name] = cursor_stats(topic.deduplication.cursor)
+    if topic.log.compaction.cursor is not None:
+        cursors[COMPACTION_CURSOR] = cursor_stats(topic.log.compaction.cursor)
+    return {
+        "entriesAddedCounter": ledger.entries_added,
+        "numberOfEntries": ledger.count,
+        "totalSize": ledger.size,
+        "currentLedgerEntries": current.confirmed,
+        "currentLedgerSize": current.size,
+        "lastLedgerCreatedTimestamp": time_text(current.created_ms),
+        "waitingCursorsCount": sum(each["waitingReadOp"] for each in cursors.values()),
+        "pendingAddEntriesCount": current.count - current.confirmed,
+        "lastConfirmedEntry": str(ledger.last_confirmed),
+        "state": "Fenced" if ledger.fenced else "LedgerOpened" if ledger.terminated is None else "Terminated",
+        "ledgers": [
+            {
+                "ledgerId": each.id,
+                "entries": each.confirmed if each.closed else 0,
+                "size": each.size if each.closed else 0,
+                "offloaded": False,
+                **({"metadata": ledger_metadata(topic, each)} if metadata else {}),
+                "underReplicated": False,
+            }
+            for each in ledger.ledgers.values()
+        ],
+        "cursors": cursors,
+        "properties": ledger_properties(topic),
+        "schemaLedgers": [],
+        "compactedLedger": compacted_ledger(topic),
+    }
+
+
+def ledger_metadata(topic: PersistentTopic, ledger: Ledger) -> str:
+    """A ledger's metadata as BookKeeper puts it in words."""
+    closed = f"state=CLOSED, length={ledger.size}, lastEntryId={ledger.confirmed - 1}"
+    made_for = {
+        "component": "managed-ledger",
+        "pulsar/managed-ledger": topic.name.managed_ledger_path,
+        "application": "pulsar",
+    }
+    custom = ", ".join(f"{key}=base64:{b64encode(text.encode()).decode()}" for key, text in made_for.items())
+    return (
+        "LedgerMetadata{formatVersion=3, ensembleSize=1, writeQuorumSize=1, ackQuorumSize=1, "
+        f"{closed if ledger.closed else 'state=OPEN'}, digestType=CRC32C, password=OMITTED, "
+        f"ensembles={{0=[{BOOKIE}]}}, customMetadata={{{custom}}}}}"
+    )
+
+
+def compacted_ledger(topic: PersistentTopic) -> Json:
+    """What compaction left, in a ledger of its own; -1 when there is none."""
+    compacted = topic.log.compaction.compacted
+    numbers = dict.fromkeys(("ledgerId", "entries", "size"), -1)
+    if isinstance(compacted, CompactedLedger):
+        ledger = compacted.ledger
+        numbers = {"ledgerId": ledger.id, "entries": ledger.confirmed, "size": ledger.size}
+    return {**numbers, "offloaded": False, "underReplicated": False}
+
+
+def subscription_stats(subscription: PersistentSubscription) -> Json:
+    """The cursor of a subscription."""
+    active = bool(subscription.consumers)
+    return cursor_stats(subscription.cursor, active=active, waiting=active and subscription.reason is Reason.CAUGHT_UP)
+
+
+def cursor_stats(cursor: ManagedCursor, *, active: bool = False, waiting: bool = False) -> Json:
+    """One cursor."""
+    return {
+        "markDeletePosition": str(cursor.mark_delete),
+        "readPosition": str(cursor.read_position),
+        "waitingReadOp": waiting,
+        "pendingReadOps": 0,
+        "messagesConsumedCounter": cursor.consumed,
+        "cursorLedger": cursor.ledger_id,
+        "cursorLedgerLastEntry": cursor.ledger_last_entry,
+        "individuallyDeletedMessages": ranges_text(cursor.holes),
+        "lastLedgerSwitchTimestamp": time_text(cursor.last_switch_ms),
+        "state": "Open" if cursor.ledger_open else "NoLedger",
+        "active": active,
+        "numberOfEntriesSinceFirstNotAckedMessage": entries_to_read_position(cursor),
+        "totalNonContiguousDeletedMessagesRange": cursor.holes.count_ranges(),
+        "subscriptionHavePendingRead": waiting,
+        "subscriptionHavePendingReplayRead": False,
+        "properties": cursor.properties,
+    }
+
+
+def ranges_text(positions: PositionSet) -> str:
+    """Each unbroken run, open below and closed above; all of them, however many."""
+    texts: list[str] = []
+    for ledger_id, firsts, lasts in positions.runs():
+        lower, upper = f"({ledger_id}:", f"..{ledger_id}:"
+        texts += [f"{lower}{first - 1}{upper}{last}]" for first, last in zip(firsts, lasts, strict=True)]
+    return f"[{','.join(texts)}]"
+
+
+def entries_to_read_position(cursor: ManagedCursor) -> int:
+    """How far reading is ahead of the mark-delete position, the place it will read next included."""
+    before = Position(cursor.read_position.ledger_id, cursor.read_position.entry_id - 1)
+    return cursor.ledger.count_after(cursor.mark_delete, before) + 1

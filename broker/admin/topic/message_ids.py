@@ -1,0 +1,147 @@
+"""/admin/v2/persistent and non-persistent: which message id has an index, a time, or is the last."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from trio.lowlevel import checkpoint
+
+from pulsarium.broker.admin.http.call import Call
+from pulsarium.broker.admin.http.errors import AdminError, unexpected_body
+from pulsarium.broker.admin.http.registry import of_topic, route
+from pulsarium.broker.admin.http.reply import Reply, json_reply
+from pulsarium.broker.admin.topic.backlog import number_in, number_of, refuse_parent
+from pulsarium.broker.admin.topic.positions import message_id_json
+from pulsarium.broker.admin.topic.reading import entry_at, follow, loaded
+from pulsarium.broker.admin.topic.topics import find
+from pulsarium.broker.auth.needs import topic_operation
+from pulsarium.broker.model.compaction.raw import READ_BATCH
+from pulsarium.broker.model.ledger.interceptors import kept_index
+from pulsarium.broker.model.ledger.message_index import NoIndexError, find_index
+from pulsarium.broker.model.ledger.position import EARLIEST, Position
+from pulsarium.broker.model.ledger.search import newest_position
+from pulsarium.broker.model.topic.persistent import PersistentTopic
+from pulsarium.broker.model.upkeep.age import published_before
+from pulsarium.proto.entry import parse_metadata
+from pulsarium.proto.errors import EntryError
+
+ON_PARTITION = "is not allowed, please try do it on specific topic partition"
+PEEK = topic_operation("PEEK_MESSAGES")
+
+
+def check_index(call: Call) -> int:
+    """The index that is asked for, before anything else is looked at (X-14)."""
+    broker, text = call.broker, call.query.get("index", "")
+    _ = call.topic_anywhere  # its name is right
+    index = number_in(text, bits=64) if text.strip() else 0
+    if not broker.config.brokerEntryMetadataInterceptors:
+        raise AdminError(412, "GetMessageIDByIndex is not allowed when broker entry metadata is disabled")
+    if not text.strip() and not broker.profile.missing_index_is_zero:
+        raise AdminError(404, "Invalid message index: null")
+    if index < 0:
+        raise AdminError(404, f"Invalid message index: {index}")
+    return index
+
+
+@route(
+    "GET",
+    *of_topic("/getMessageIdByIndex"),
+    needs=topic_operation("PEEK_MESSAGES", forbidden=True),
+    first=check_index,
+)
+async def get_message_id_by_index(call: Call) -> Reply:
+    """The entry in which the message with an index is (PIP-415); -1:-1 when it was deleted."""
+    index, profile = check_index(call), call.broker.profile
+    refuse_parent(call, "GetMessageIDByIndex is not allowed on partitioned-topic")
+    refusal = AdminError(
+        profile.index_on_non_persistent, "Get message id by index on a non-persistent topic is not allowed"
+    )
+    topic = persistent(call, refusal)
+    absent = AdminError(404, f"Message not found for index {index}")
+    try:
+        found = await follow(topic, lambda: find_index(topic.ledger, index, as_released=profile.index_as_released))
+    except NoIndexError:
+        raise AdminError(412, "Broker entry metadata is not present in the message") from None
+    if not topic.ledger.count:
+        found = _without_entries(call, topic, index, absent)
+    if found is None:
+        raise absent
+    return _id_by_index(call, found)
+
+
+def _without_entries(call: Call, topic: PersistentTopic, index: int, absent: AdminError) -> Position:
+    """What an index means when nothing is left, or nothing was there."""
+    last = kept_index(topic.ledger.properties)
+    if last < 0:
+        raise AdminError(404, f"No messages found in topic {topic.name}")
+    gone = "Message not found, the ledgerId does not belong to this topic or has been deleted"
+    if index > last or call.broker.profile.own_faults_are_shown:
+        raise unexpected_body(gone, absent)
+    return EARLIEST
+
+
+def _id_by_index(call: Call, position: Position) -> Reply:
+    found = message_id_json(position, call.topic.partition_index)
+    if not call.broker.profile.index_as_released:
+        del found["batchSize"], found["batchIndex"]
+    return json_reply(found)
+
+
+@route("GET", *of_topic("/messageid/{timestamp}"), needs=PEEK)
+async def get_message_id_by_timestamp(call: Call) -> Reply:
+    """The first message of that time or later, in ms since the epoch; the place after the last when there is none."""
+    timestamp = number_of(call, "timestamp", bits=64)
+    refuse_parent(call, f"Get message ID by timestamp on a partitioned topic {ON_PARTITION}")
+    topic = persistent(call, AdminError(405, "Get message ID by timestamp on a non-persistent topic is not allowed"))
+    found = await _compacted_at(topic, timestamp)
+    if found is None and timestamp <= 0:
+        if timestamp < 0 and call.broker.profile.own_faults_are_shown:
+            raise unexpected_body("CompactedTopicContext is not initialized")
+        found = EARLIEST
+    if found is None:
+        ledger = topic.ledger
+        last = await follow(topic, lambda: newest_position(ledger.ledgers.values(), published_before(timestamp)))
+        found = ledger.next(last or ledger.first_position())
+    return json_reply(message_id_json(found, topic.name.partition_index))
+
+
+async def _compacted_at(topic: PersistentTopic, timestamp: int) -> Position | None:
+    """The first entry of that publish time or later that compaction kept; None: all are older, or there are none."""
+    compacted, start = topic.compaction.compacted, EARLIEST
+    while entries := await loaded(lambda ready: compacted.read(start, READ_BATCH, ready)):  # noqa: B023
+        for position, entry in entries:
+            start = Position(position.ledger_id, position.entry_id + 1)
+            with suppress(EntryError):
+                if parse_metadata(entry).publish_time >= timestamp:
+                    return position
+        await checkpoint()
+    return None
+
+
+@route("GET", *of_topic("/lastMessageId"), needs=PEEK)
+async def get_last_message_id(call: Call) -> Reply:
+    """The last message of a topic."""
+    topic = persistent(call, AdminError(405, "GetLastMessageId on a non-persistent topic is not allowed"))
+    last, partition = topic.ledger.last_confirmed, topic.name.partition_index
+    if last.entry_id < 0:
+        return json_reply(message_id_json(last, partition))
+    entry = await entry_at(topic.ledger, last)
+    if entry is None:  # deleted
+        return json_reply(message_id_json(EARLIEST, -1))
+    found = message_id_json(last, partition)
+    try:
+        metadata = parse_metadata(entry)
+    except EntryError:
+        return json_reply(found)
+    if metadata.HasField("num_messages_in_batch"):
+        of_batch = {"batchIndex": metadata.num_messages_in_batch - 1, "batchSize": 0}
+        found |= {**of_batch, "outstandingAcksInSameBatch": 0, "originalBatchSize": 0}
+    return json_reply(found)
+
+
+def persistent(call: Call, refusal: AdminError) -> PersistentTopic:
+    """The topic of the path, or `refusal` when it is a non-persistent one."""
+    topic = find(call)
+    if not isinstance(topic, PersistentTopic):
+        raise refusal
+    return topic

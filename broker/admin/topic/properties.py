@@ -1,0 +1,98 @@
+"""/admin/v2/persistent: the properties that users give topics and subscriptions."""
+
+from __future__ import annotations
+
+from pulsarium.broker.admin.http.call import Call
+from pulsarium.broker.admin.http.errors import AdminError, unexpected_body
+from pulsarium.broker.admin.http.registry import of_topic, route
+from pulsarium.broker.admin.http.reply import Reply, done, json_reply
+from pulsarium.broker.admin.topic.topics import each, find
+from pulsarium.broker.auth.needs import topic_operation
+from pulsarium.broker.model.ledger.interceptors import INDEX_PROPERTY
+from pulsarium.broker.model.subscription.persistent import PersistentSubscription
+from pulsarium.broker.model.topic.persistent import PersistentTopic
+from pulsarium.proto.topic_name import TopicName
+
+
+@route("GET", *of_topic("/properties"), needs=topic_operation("GET_METADATA"))
+def get_properties(call: Call) -> Reply:
+    """The properties of a topic."""
+    name = _persistent(call)
+    info = call.broker.metadata.partitioned.get(str(name))
+    if info is not None:
+        return json_reply(info.get("properties") or {})
+    topic = find(call)
+    assert isinstance(topic, PersistentTopic)
+    return json_reply(ledger_properties(topic))
+
+
+def ledger_properties(topic: PersistentTopic) -> dict[str, str]:
+    """The properties of a topic's managed ledger; interceptors have theirs there too."""
+    index = {INDEX_PROPERTY: "-1"} if topic.stores.config.appends_index else {}
+    return {**index, **topic.ledger.properties}
+
+
+@route("PUT", *of_topic("/properties"), needs=topic_operation("UPDATE_METADATA"))
+def put_properties(call: Call) -> Reply:
+    """Give a topic more properties."""
+    sent = call.json_strings() or {}
+    return _change(call, _persistent(call), dict(sent))
+
+
+@route("DELETE", *of_topic("/properties"), needs=topic_operation("DELETE_METADATA"))
+def delete_property(call: Call) -> Reply:
+    """Take a property away."""
+    name, key = _persistent(call), call.query.get("key")
+    if key is None:
+        raise unexpected_body('Cannot invoke "Object.hashCode()" because "key" is null')
+    return _change(call, name, {key: None})
+
+
+def _persistent(call: Call) -> TopicName:
+    name = call.topic
+    if not name.is_persistent:
+        raise AdminError(406, "Need to provide a persistent topic name")
+    return name
+
+
+def _change(call: Call, name: TopicName, changes: dict[str, str | None]) -> Reply:
+    metadata = call.broker.metadata
+    info = metadata.partitioned.get(str(name))
+    if info is None:
+        if not call.broker.topics.exists(name):
+            return Reply(404)
+        topic = find(call)
+        assert isinstance(topic, PersistentTopic)
+        topic.ledger.set_properties(changes)
+        return done()
+    merged = {**(info.get("properties") or {}), **changes}
+    kept = {key: value for key, value in merged.items() if value is not None}
+    metadata.put_partitioned(name, info["partitions"], kept)
+    return done()
+
+
+@route("GET", *of_topic("/subscription/{subscription}/properties"), needs=topic_operation("CONSUME"))
+def get_subscription_properties(call: Call) -> Reply:
+    """The properties of a subscription; of a partitioned topic's those of all its partitions."""
+    found: dict[str, str] = {}
+    for subscription in _subscriptions(call):
+        found |= subscription.cursor.cursor_properties
+    return json_reply(found)
+
+
+@route("PUT", *of_topic("/subscription/{subscription}/properties"), needs=topic_operation("SUBSCRIBE"))
+def put_subscription_properties(call: Call) -> Reply:
+    """Replace the properties of a subscription."""
+    properties = call.json_strings() or {}
+    for subscription in _subscriptions(call):
+        subscription.cursor.cursor_properties = dict(properties)
+        subscription.cursor.save()
+    return done()
+
+
+def _subscriptions(call: Call) -> list[PersistentSubscription]:
+    name = call.encoded_parameter("subscription")
+    found = [topic.subscriptions[name] for topic in each(call) if name in topic.subscriptions]
+    if not found:
+        raise AdminError(404, f"Subscription {name} not found for topic {call.topic}")
+    return [subscription for subscription in found if isinstance(subscription, PersistentSubscription)]

@@ -1,0 +1,297 @@
+"""Stats of topics as JSON: Pulsar's fields, in Pulsar's order."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pulsarium.broker.admin.topic import backlog_json, dispatch_json
+from pulsarium.broker.admin.topic.rates import Rates
+from pulsarium.broker.clock import instant_text
+from pulsarium.broker.model.compaction.compaction import LastRun
+from pulsarium.broker.model.dispatch.single_active import SingleActiveDispatcher
+from pulsarium.broker.model.errors import BrokerServiceError
+from pulsarium.broker.model.ledger.position import Position
+from pulsarium.broker.model.subscription.base import Subscription
+from pulsarium.broker.model.subscription.consumer import Consumer
+from pulsarium.broker.model.subscription.persistent import PersistentSubscription
+from pulsarium.broker.model.topic.base import Topic
+from pulsarium.broker.model.topic.persistent import PersistentTopic
+from pulsarium.broker.model.topic.producer import Producer
+from pulsarium.broker.model.upkeep.backlog_quota import backlog_size, size_after
+from pulsarium.proto.entry import parse_metadata
+from pulsarium.proto.errors import EntryError
+from pulsarium.proto.generated import PulsarApi_pb2 as pb
+
+Json = dict[str, Any]
+
+NO_HOLES = {
+    "nonContiguousDeletedMessagesRanges": 0,
+    "nonContiguousDeletedMessagesRangesSerializedSize": 0,
+    "delayedMessageIndexSizeInBytes": 0,
+}
+NO_THROTTLING = {
+    f"dispatchThrottled{unit}EventsBy{whose}Limit": 0
+    for whose in ("Subscription", "Topic", "Broker")
+    for unit in ("Msg", "Bytes")
+}
+SUBSCRIPTION_TIMES = (
+    "lastConsumedFlowTimestamp",
+    "lastConsumedTimestamp",
+    "lastAckedTimestamp",
+    "lastMarkDeleteAdvancedTimestamp",
+)
+NO_FILTERS = {f"filter{what}MsgCount": 0 for what in ("Processed", "Accepted", "Rejected", "Rescheduled")}
+
+
+def time_text(ms: int) -> str:
+    """An instant as Jackson writes it: no zeros at the end."""
+    seconds, dot, fraction = instant_text(ms).removesuffix("Z").partition(".")
+    fraction = fraction.rstrip("0")
+    return f"{seconds}{dot if fraction else ''}{fraction}Z"
+
+
+def compaction_figures(topic: Topic) -> Json:
+    """What the last compaction did."""
+    last = topic.compaction.last_run if isinstance(topic, PersistentTopic) else LastRun()
+    return {
+        "lastCompactionRemovedEventCount": last.removed,
+        "lastCompactionSucceedTimestamp": last.succeeded_ms,
+        "lastCompactionFailedTimestamp": last.failed_ms,
+        "lastCompactionDurationTimeInMills": last.duration_ms,
+    }
+
+
+class StatsWriter:
+    """Writes one topic's stats. The options are the query of GET .../stats."""
+
+    def __init__(
+        self,
+        rates: Rates,
+        owner: str,
+        *,
+        exclude_publishers: bool = False,
+        exclude_consumers: bool = False,
+        earliest_time: bool = False,
+        backlog_size: bool = True,
+    ) -> None:
+        self._rates = rates
+        self._owner = owner
+        self._exclude_publishers = exclude_publishers
+        self._exclude_consumers = exclude_consumers
+        self._earliest_time = earliest_time
+        self._backlog_size = backlog_size
+
+    def topic(self, topic: Topic) -> Json:
+        """All of a topic's stats."""
+        persistent = isinstance(topic, PersistentTopic)
+        subscriptions = {name: self.subscription(each) for name, each in topic.subscriptions.items()}
+        if isinstance(topic, PersistentTopic) and topic.log.compaction.cursor is not None:
+            shown = PersistentSubscription(topic, topic.log.compaction.cursor)  # in Pulsar it is one
+            subscriptions[shown.name] = self.subscription(shown) | {"type": "Exclusive"}
+        publishers = [] if self._exclude_publishers else [self.publisher(p) for p in topic.producers.by_name.values()]
+        stats = self._numbers(topic, subscriptions)
+        stats |= {
+            **backlog_json.quotas(topic),
+            "publishRateLimitedTimes": 0,
+            "earliestMsgPublishTimeInBacklogs": earliest(subscriptions),
+            "offloadedStorageSize": 0,
+            "lastOffloadLedgerId": 0,
+            "lastOffloadSuccessTimeStamp": 0,
+            "lastOffloadFailureTimeStamp": 0,
+            "ongoingTxnCount": 0,
+            "abortedTxnCount": 0,
+            "committedTxnCount": 0,
+        }
+        waiting = {"waitingPublishers": len(topic.producers.waiting)}
+        compaction = {
+            "compaction": compaction_figures(topic),
+            "ownerBroker": self._owner,
+            "topicCreationTimeStamp": topic.ledger.created_ms if isinstance(topic, PersistentTopic) else 0,
+            "lastPublishTimeStamp": last_publish_ms(topic) if isinstance(topic, PersistentTopic) else 0,
+        }
+        if not persistent:
+            clients = {"publishers": publishers, "subscriptions": subscriptions, "replication": {}}
+            drops = sum(map(self._rates.drops, topic.producers.by_name.values()))
+            return stats | waiting | NO_HOLES | compaction | {"msgDropRate": drops} | clients
+        stats |= {"publishers": publishers, **waiting, "subscriptions": subscriptions, "replication": {}}
+        deduplication = {"deduplicationStatus": "Enabled" if topic.deduplication is not None else "Disabled"}
+        return stats | deduplication | NO_HOLES | holes(subscriptions) | compaction
+
+    def _numbers(self, topic: Topic, subscriptions: dict[str, Json]) -> Json:
+        rate_in = self._rates.total(topic.producers.by_name.values())
+        size = backlog = 0
+        if isinstance(topic, PersistentTopic):
+            size = topic.ledger.size
+            backlog = backlog_size(topic)
+        return {
+            "msgRateIn": rate_in.messages,
+            "msgThroughputIn": rate_in.bytes,
+            "msgRateOut": sum(each["msgRateOut"] for each in subscriptions.values()) or 0.0,
+            "msgThroughputOut": sum(each["msgThroughputOut"] for each in subscriptions.values()) or 0.0,
+            "bytesInCounter": topic.bytes_in,
+            "msgInCounter": topic.messages_in,
+            "systemTopicBytesInCounter": 0,
+            "bytesOutCounter": topic.bytes_out_before + sum(each["bytesOutCounter"] for each in subscriptions.values()),
+            "msgOutCounter": topic.messages_out_before + sum(each["msgOutCounter"] for each in subscriptions.values()),
+            "bytesOutInternalCounter": 0,
+            "averageMsgSize": rate_in.average_size,
+            "msgChunkPublished": False,
+            "storageSize": size,
+            "backlogSize": backlog,
+        }
+
+    def publisher(self, producer: Producer) -> Json:
+        """One producer."""
+        rate = self._rates.of(producer)
+        stats = {
+            "accessMode": pb.ProducerAccessMode.Name(producer.access_mode),
+            "msgRateIn": rate.messages,
+            "msgThroughputIn": rate.bytes,
+            "averageMsgSize": rate.average_size,
+            "chunkedMessageRate": 0.0,
+            "producerId": producer.producer_id,
+            "supportsPartialProducer": producer.topic.stores.config.aggregatePublisherStatsByProducerName
+            and producer.client.supports_partial_producer,
+            "producerName": producer.name,
+            "address": producer.client.address,
+            "connectedSince": time_text(producer.connected_ms),
+            "clientVersion": producer.client.client_version,
+            "metadata": producer.metadata,
+        }
+        if not isinstance(producer.topic, PersistentTopic):
+            stats["msgDropRate"] = self._rates.drops(producer)
+        return stats
+
+    def subscription(self, subscription: Subscription) -> Json:
+        """One subscription with its consumers."""
+        consumers = list(subscription.consumers)
+        rate = self._rates.total(consumers)
+        dispatcher = subscription.dispatcher
+        active = dispatcher.active if isinstance(dispatcher, SingleActiveDispatcher) else None
+        durable = isinstance(subscription, PersistentSubscription)
+        ranges, waiting = dispatch_json.key_ranges(dispatcher), dispatch_json.waiting(dispatcher)
+        shown = [] if self._exclude_consumers else [self.consumer(each, ranges.get(each, {})) for each in consumers]
+        replicated = bool(subscription.replicated)
+        return {
+            "msgRateOut": rate.messages,
+            "msgThroughputOut": rate.bytes,
+            "bytesOutCounter": subscription.bytes_out + sum(each.bytes_out for each in consumers),
+            "msgOutCounter": subscription.messages_out + sum(each.messages_out for each in consumers),
+            "msgRateRedeliver": 0.0,
+            "messageAckRate": 0.0,
+            "chunkedMessageRate": 0.0,
+            **self._backlog(subscription, delayed=waiting["msgDelayed"]),
+            **waiting,
+            "unackedMessages": sum(each.unacked for each in consumers),
+            "type": subscription.type_name,
+            **({"activeConsumerName": active.name} if active is not None and durable else {}),
+            **backlog_json.expired(subscription, self._rates),
+            **self._times(subscription),
+            "consumers": shown,
+            "isDurable": subscription.durable,
+            "isReplicated": replicated,
+            **dispatch_json.key_sharing(dispatcher),
+            "consumersAfterMarkDeletePosition": {},
+            **dispatch_json.draining(dispatcher),
+            **NO_HOLES,
+            **self._kept(subscription),
+            **NO_FILTERS,
+            **NO_THROTTLING,
+            **({} if durable else {"msgDropRate": self._rates.drops(subscription)}),
+            "durable": subscription.durable,
+            "replicated": replicated,
+        }
+
+    def _backlog(self, subscription: Subscription, *, delayed: int) -> Json:
+        backlog = size = since = 0
+        if isinstance(subscription, PersistentSubscription):
+            cursor = subscription.cursor
+            backlog = cursor.backlog()
+            size = size_after(subscription.topic, cursor.mark_delete) if self._backlog_size else -1
+            if self._earliest_time:
+                since = publish_time(subscription.topic, cursor.ledger.next(cursor.mark_delete)) if backlog else -1
+        return {
+            "msgBacklog": backlog,
+            "backlogSize": size,
+            "earliestMsgPublishTimeInBacklog": since,
+            "msgBacklogNoDelayed": backlog - delayed,
+        }
+
+    def _times(self, subscription: Subscription) -> Json:
+        if not isinstance(subscription, PersistentSubscription):
+            return dict.fromkeys(SUBSCRIPTION_TIMES, 0)
+        ends: list[PersistentSubscription | Consumer] = [subscription, *subscription.consumers]
+        times = (
+            max(end.flow_ms for end in ends),
+            max(end.consumed_ms for end in ends),
+            max(end.acked_ms for end in ends),
+            subscription.mark_delete_advanced_ms,
+        )
+        return dict(zip(SUBSCRIPTION_TIMES, times, strict=True))
+
+    def _kept(self, subscription: Subscription) -> Json:
+        if not isinstance(subscription, PersistentSubscription):
+            return {"subscriptionProperties": {}}
+        cursor = subscription.cursor
+        return {
+            "nonContiguousDeletedMessagesRanges": cursor.holes.count_ranges(),
+            "nonContiguousDeletedMessagesRangesSerializedSize": cursor.holes_size(),
+            "subscriptionProperties": cursor.cursor_properties,
+        }
+
+    def consumer(self, consumer: Consumer, ranges: Json) -> Json:
+        """One consumer; `ranges` are its keys on Key_Shared."""
+        rate = self._rates.of(consumer)
+        return {
+            "msgRateOut": rate.messages,
+            "msgThroughputOut": rate.bytes,
+            "bytesOutCounter": consumer.bytes_out,
+            "msgOutCounter": consumer.messages_out,
+            "msgRateRedeliver": 0.0,
+            "messageAckRate": 0.0,
+            "chunkedMessageRate": 0.0,
+            "consumerName": consumer.name,
+            "availablePermits": consumer.permits,
+            "unackedMessages": consumer.unacked,
+            "avgMessagesPerEntry": consumer.messages_per_entry,
+            "blockedConsumerOnUnackedMsgs": consumer.blocked,
+            **dispatch_json.draining_of(consumer.subscription.dispatcher, consumer),
+            "address": consumer.client.address,
+            "connectedSince": time_text(consumer.connected_ms),
+            "clientVersion": consumer.client.client_version,
+            "lastAckedTimestamp": consumer.acked_ms,
+            "lastConsumedTimestamp": consumer.consumed_ms,
+            "firstMessagesSentTimestamp": consumer.first_sent_ms,
+            "lastConsumedFlowTimestamp": consumer.flow_ms,
+            "firstConsumedFlowTimestamp": consumer.first_consumed_flow_ms,
+            **ranges,
+            "metadata": consumer.metadata,
+            "lastAckedTime": time_text(consumer.acked_ms),
+            "lastConsumedTime": time_text(consumer.consumed_ms),
+        }
+
+
+def earliest(subscriptions: dict[str, Json]) -> int:
+    """The oldest of what the subscriptions still have to deliver; 0 when it was not asked for."""
+    times = [each["earliestMsgPublishTimeInBacklog"] for each in subscriptions.values()]
+    return min((time for time in times if time > 0), default=0)
+
+
+def holes(subscriptions: dict[str, Json]) -> Json:
+    """The ranges that were acknowledged out of order, of all subscriptions."""
+    return {field: sum(each[field] for each in subscriptions.values()) for field in NO_HOLES}
+
+
+def publish_time(topic: PersistentTopic, position: Position) -> int:
+    """When the entry there was published, by its producer's clock; 0 when nobody can tell."""
+    if not topic.ledger.is_valid(position):
+        return 0
+    try:
+        return parse_metadata(topic.ledger.read_now(position)).publish_time
+    except (EntryError, BrokerServiceError):
+        return 0
+
+
+def last_publish_ms(topic: PersistentTopic) -> int:
+    """When the last entry was published; 0 when none was since the topic was loaded."""
+    return publish_time(topic, topic.ledger.last_confirmed) if topic.messages_in else 0

@@ -1,0 +1,71 @@
+"""/admin/v2/persistent and non-persistent: the subscriptions of topics."""
+
+from __future__ import annotations
+
+from pulsarium.broker.admin.http.call import Call
+from pulsarium.broker.admin.http.errors import AdminError
+from pulsarium.broker.admin.http.registry import SUBSCRIPTION, of_topic, route
+from pulsarium.broker.admin.http.reply import Reply, done, json_reply
+from pulsarium.broker.admin.topic.positions import read_start
+from pulsarium.broker.admin.topic.topics import each, parts
+from pulsarium.broker.auth.needs import topic_operation
+from pulsarium.broker.model.compaction.record import COMPACTION_CURSOR
+from pulsarium.broker.model.ledger.position import EARLIEST, LATEST
+from pulsarium.broker.model.topic.base import Topic
+from pulsarium.broker.model.topic.persistent import PersistentTopic
+
+
+@route("GET", *of_topic("/subscriptions"), needs=topic_operation("GET_SUBSCRIPTIONS"))
+def get_subscriptions(call: Call) -> Reply:
+    """The names of a topic's subscriptions; of all partitions together."""
+    return json_reply(list(dict.fromkeys(name for topic in each(call) for name in _names(topic))))
+
+
+def _names(topic: Topic) -> list[str]:
+    """As Pulsar has it, with the compaction's."""
+    compacted = isinstance(topic, PersistentTopic) and topic.log.compaction.cursor is not None
+    return [COMPACTION_CURSOR, *topic.subscriptions] if compacted else list(topic.subscriptions)
+
+
+@route("PUT", *of_topic(SUBSCRIPTION), needs=topic_operation("SUBSCRIBE"))
+def create_subscription(call: Call) -> Reply:
+    """Make a subscription, without a consumer, at a position or at the end."""
+    position, properties = read_start(call)
+    if call.domain != "persistent":
+        raise AdminError(400, "Create subscription on non-persistent topic can only be done through client")
+    name, broker, subscription = call.topic, call.broker, call.encoded_parameter("subscription")
+    if broker.metadata.partitions_of(name):
+        topics = [broker.topics.find(part) for part in parts(broker, name)]
+    else:
+        if not broker.topics.exists(name) and not broker.topics.may_auto_create(name):
+            raise AdminError(404, f"Topic {name} not found")
+        topics = [broker.topics.create(name)]
+    if any(subscription in topic.subscriptions for topic in topics):
+        raise AdminError(409, "Subscription already exists for topic")
+    for topic in topics:
+        assert isinstance(topic, PersistentTopic)
+        made = topic.subscribe(
+            subscription,
+            earliest=position == EARLIEST,
+            properties=properties,
+            replicated=call.flag("replicated"),
+        )
+        if position not in (EARLIEST, LATEST):
+            made.cursor.reset(position)
+    return done()
+
+
+@route("DELETE", *of_topic(SUBSCRIPTION), needs=topic_operation("UNSUBSCRIBE"))
+def delete_subscription(call: Call) -> Reply:
+    """Delete a subscription; with connected consumers only with force=true."""
+    subscription, force = call.encoded_parameter("subscription"), call.flag("force")
+    topics = [topic for topic in each(call) if subscription in topic.subscriptions]
+    if not topics:
+        if call.domain != "persistent" and call.broker.metadata.partitions_of(call.topic):
+            raise AdminError(404, "Subscription not found")
+        raise AdminError(404, f"Subscription {subscription} not found for topic {call.topic}")
+    if call.domain == "persistent" and not force and any(t.subscriptions[subscription].consumers for t in topics):
+        raise AdminError(412, "Subscription has active connected consumers")
+    for topic in topics:
+        topic.unsubscribe(subscription)
+    return done()

@@ -1,0 +1,109 @@
+"""/admin/v2/persistent and non-persistent: topics come, go and are listed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pulsarium.broker.admin.http.call import Call
+from pulsarium.broker.admin.http.errors import AdminError
+from pulsarium.broker.admin.http.registry import of_domain, of_topic, route
+from pulsarium.broker.admin.http.reply import Reply, done, json_reply
+from pulsarium.broker.admin.namespace.owned import named_bundle, names_in
+from pulsarium.broker.auth.needs import namespace_operation, topic_operation
+from pulsarium.broker.broker import Broker
+from pulsarium.broker.model.topic.base import Topic
+from pulsarium.broker.model.topic.persistent import PersistentTopic
+from pulsarium.proto.topic_name import TopicName
+
+
+@route("GET", *of_domain(), needs=namespace_operation("GET_TOPICS"))
+def get_topics(call: Call) -> Reply:
+    """The topics of a namespace, partitions one by one; ?bundle= names a range of them."""
+    broker, namespace = call.broker, call.existing_namespace
+    persistent = call.domain == "persistent"
+    names = broker.topics.names(namespace, persistent=persistent, non_persistent=not persistent)
+    bundle = call.query.get("bundle")
+    if bundle:
+        inside = set(names_in(broker, namespace, bundle))
+        names = [name for name in names if name in inside]
+    return json_reply(names)
+
+
+@route(
+    "GET",
+    "/admin/v2/non-persistent/{tenant}/{namespace}/{topic}",
+    needs=namespace_operation("GET_BUNDLE"),
+    anywhere=True,
+)
+def get_topics_of_bundle(call: Call) -> Reply:
+    """The non-persistent topics in a range of their namespace; the range stands where else a topic does."""
+    namespace = call.existing_namespace
+    bundle = named_bundle(call, "topic")
+    return json_reply([name for name in names_in(call.broker, namespace, bundle) if not name.startswith("persistent")])
+
+
+@route("PUT", *of_topic(), needs=namespace_operation("CREATE_TOPIC"))
+def create_topic(call: Call) -> Reply:
+    """Make a topic without partitions."""
+    properties = call.json_strings()
+    name, broker = call.topic, call.broker
+    if name.partition_index >= 0 and not broker.metadata.partitions_of(name.partitioned_name):
+        text = (
+            f"Can't create topic {name.local_name} with \"-partition-\" followed by numeric value if there isn't a "
+            f"partitioned topic {name.partitioned_name.local_name} created."
+        )
+        raise AdminError(412, text)
+    if broker.topics.exists(name) or broker.metadata.partitions_of(name):
+        raise AdminError(409, "This topic already exists")
+    topic = broker.topics.create(name)
+    if properties and isinstance(topic, PersistentTopic):
+        topic.ledger.set_properties(properties)
+    return done()
+
+
+@route("DELETE", *of_topic(), needs=namespace_operation("DELETE_TOPIC"))
+def delete_topic(call: Call) -> Reply:
+    """Delete a topic that nobody is connected to, or with force=true any."""
+    name, broker = call.topic_anywhere, call.broker
+    if broker.metadata.partitions_of(name):
+        text = f"{name} is a partitioned topic, instead of calling delete topic, please call delete-partitioned-topic."
+        raise AdminError(409, text)
+    if not broker.topics.exists(name) and not name.is_persistent:
+        return done()  # a non-persistent topic is there while it is used, so this one is gone
+    broker.topics.delete(name, force=call.flag("force"))
+    return done()
+
+
+@route("PUT", *of_topic("/unload"), needs=topic_operation("UNLOAD"))
+def unload_topic(call: Call) -> Reply:
+    """Disconnect a topic's clients; they come back by looking it up."""
+    name, broker = call.topic, call.broker
+    for part in parts(broker, name) if broker.metadata.partitions_of(name) else [name]:
+        broker.topics.unload(part)
+    return done()
+
+
+def parts(broker: Broker, name: TopicName) -> list[TopicName]:
+    """The existing partitions of a partitioned topic; none when it is not partitioned."""
+    count = broker.metadata.partitions_of(name)
+    return [part for part in map(name.partition, range(count)) if broker.topics.exists(part)]
+
+
+def find(call: Call) -> Topic:
+    """The topic of the path, loaded; 404 when there is none."""
+    name, broker = call.topic, call.broker
+    partitions = broker.metadata.partitions_of(name.partitioned_name) if name.is_partition else 0
+    if name.partition_index >= partitions > 0:
+        if name.is_persistent:
+            raise AdminError(404, "Topic partitions were not yet created")
+        raise AdminError(409, f"Illegal topic partition name {name} with max allowed {partitions} partitions")
+    return broker.topics.find(name)
+
+
+def each(call: Call) -> Iterator[Topic]:
+    """The topic of the path, or each partition of it."""
+    name, broker = call.topic, call.broker
+    if broker.metadata.partitions_of(name):
+        yield from map(broker.topics.find, parts(broker, name))
+    else:
+        yield broker.topics.find(name)

@@ -1,0 +1,259 @@
+"""PIP-423 over REST: what is skipped comes to nobody, and all else is as it was."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pulsarium.broker.admin.http.registry import Route
+from pulsarium.broker.admin.routes import all_routes
+from pulsarium.broker.auth.needs import topic_operation
+from pulsarium.broker.model.ledger.position import Position
+from pulsarium.proto.commands import COMMANDS
+from tests.broker.admin.rest import TOPICS, Rest, rest_of
+from tests.broker.admin.skipped import SKIP, backlog, encoded, format_1, posted, send_batch, skip, triplet
+from tests.broker.model.dispatch.sharing import got, joined, payloads
+from tests.broker.model.upkeep.policed import patient, subscription_of, topic_of
+from tests.broker.wire import Bed, Earliest, Exclusive, KeyShared, Shared, Type, Wire, message_id, plain
+
+SHARING = pytest.mark.parametrize("type", [Shared, KeyShared])
+
+
+@pytest.fixture
+async def sent(wire: Wire, sender: Wire) -> list[Position]:
+    """Five messages, which are their numbers, for a Shared subscription whose consumer has no permits."""
+    await wire.subscribe(type=Shared, initialPosition=Earliest)
+    return await sender.publish(*[plain(b"%d" % number, partition_key=str(number)) for number in range(5)])
+
+
+# whole entries
+
+
+@pytest.mark.req("S423-01", "S423-39", "SREV-01", "SREV-10")
+async def test_one_message_is_gone_and_its_neighbours_are_not(wire: Wire, rest: Rest, sent: list[Position]) -> None:
+    answer = await posted(rest, format_1([triplet(sent[2])]))
+    assert (answer.status, answer.body) == (204, b"")
+    await wire.flow()
+    assert await wire.payloads(4) == [b"0", b"1", b"3", b"4"]
+    await wire.quiet()
+
+
+@pytest.mark.req("SREV-10")
+def test_it_needs_what_skip_needs() -> None:
+    needs = {route.path.rsplit("/", 1)[-1]: route.needs for route, _ in all_routes()}
+    assert needs["skipByMessageIds"] == topic_operation("SKIP")
+
+
+@pytest.mark.req("S423-30", "S423-31", "S423-37", "S423-38")
+@SHARING
+async def test_no_consumer_of_that_subscription_gets_it(bed: Bed, sender: Wire, rest: Rest, type: int) -> None:
+    consumers = [await joined(bed, f"c{number}", permits=0, type=type) for number in range(3)]
+    other = await bed.connect()
+    await other.subscribe(name="other", type=type)
+    sent = await sender.publish(*[plain(b"%d" % number, partition_key=str(number)) for number in range(5)])
+    await skip(rest, sent[2])
+    for wire in consumers:
+        await wire.flow()
+    assert sorted([payload for wire in consumers for payload in await payloads(wire)]) == [b"0", b"1", b"3", b"4"]
+    await other.flow()
+    assert await other.payloads(5) == [b"0", b"1", b"2", b"3", b"4"]
+
+
+@pytest.mark.req("S423-33")
+async def test_before_any_consumer_came(bed: Bed, sender: Wire, rest: Rest) -> None:
+    """Nobody knows the type yet (X-08)."""
+    await rest.done("PUT", f"{TOPICS}/t/subscription/sub", "earliest")
+    first, second = await sender.publish(plain(b"0"), plain(b"1"))
+    batch = await send_batch(sender)
+    await skip(rest, first, triplet(batch, 2))
+    wire = await joined(bed, "c", type=Shared)
+    messages = await wire.messages(2)
+    assert [message.position for message in messages] == [second, batch]
+    assert list(messages[1].command.ack_set) == [0b11011]
+
+
+@pytest.mark.req("S423-07", "S423-11", "S423-21")
+async def test_every_form_of_the_body(rest: Rest, sent: list[Position]) -> None:
+    ids = [encoded(position) for position in sent]
+    before = await backlog(rest)
+    assert (await posted(rest, ["CLlgEAQwAA==", "CLlgEAYwAA=="])).status == 204  # of no ledger here
+    assert await backlog(rest) == before
+    bodies: list[Any] = [
+        [ids[0]],
+        {"type": "byteArray", "messageIds": [ids[1]]},
+        {"messageIds": [ids[2]]},
+        {"type": "BYTEarray", "messageIds": [ids[3]]},
+        format_1([None, triplet(sent[4])]),
+    ]
+    for count, body in enumerate(bodies, 1):
+        answer = await posted(rest, body)
+        assert (answer.status, answer.body) == (204, b""), body
+        assert await backlog(rest) == before - count
+
+
+@pytest.mark.req("S423-22")
+async def test_no_ids_change_nothing(rest: Rest, sent: list[Position]) -> None:
+    assert (await posted(rest, [])).status == 204
+    assert (await posted(rest, format_1([]))).status == 204
+    assert await backlog(rest) == 5
+
+
+@pytest.mark.req("S423-50")
+async def test_again_changes_nothing(bed: Bed, wire: Wire, rest: Rest, sent: list[Position], sender: Wire) -> None:
+    batch = await send_batch(sender)
+    for _ in range(2):
+        await skip(rest, sent[0], sent[2], triplet(batch, 1))
+        cursor = subscription_of(bed.broker).cursor
+        assert (cursor.mark_delete, cursor.backlog(), cursor.batch_acks.words(batch)) == (sent[0], 4, [0b11101])
+    await skip(rest, *sent, batch)
+    await skip(rest, sent[3], triplet(batch, 99))  # of what is acknowledged nothing has to be known
+    assert await backlog(rest) == 0
+
+
+# what a consumer's acknowledgement does
+
+
+@pytest.mark.req("S423-43", "S423-44")
+@SHARING
+async def test_it_is_as_an_acknowledgement_of_a_consumer(bed: Bed, sender: Wire, rest: Rest, type: int) -> None:
+    acks = await bed.connect()
+    for consumer_id, name in enumerate(("acks", "sub")):
+        await acks.subscribe(name=name, type=type, consumer_id=consumer_id)
+        await acks.flow(consumer_id=consumer_id)
+    sent = await sender.publish(*[plain(b"%d" % number) for number in range(5)])
+    batch = await send_batch(sender)
+    await acks.ack(message_id=[message_id(sent[3]), message_id(batch, ack_set=[0b11011])])
+    await skip(rest, sent[3], triplet(batch, 2))
+    cursors = (await rest.get(f"{TOPICS}/t/internalStats"))["cursors"]
+    for key in ("cursorLedger", "lastLedgerSwitchTimestamp"):
+        del cursors["acks"][key], cursors["sub"][key]
+    assert cursors["sub"] == cursors["acks"]
+    ledger = sent[0].ledger_id
+    assert cursors["sub"]["individuallyDeletedMessages"] == f"[({ledger}:2..{ledger}:3]]"
+    assert cursors["sub"]["markDeletePosition"] == f"{ledger}:-1"
+    stats = (await rest.get(f"{TOPICS}/t/stats"))["subscriptions"]
+    assert stats["sub"]["unackedMessages"] == stats["acks"]["unackedMessages"] == 8
+    await rest.done("PUT", f"{TOPICS}/t/unload")  # now that is kept in the metadata store
+    cursors = (await rest.get(f"{TOPICS}/t/internal-info"))["cursors"]
+    for key in ("creationDate", "modificationDate", "version"):
+        del cursors["acks"][key], cursors["sub"][key]
+    assert cursors["sub"] == cursors["acks"]
+    assert len(cursors["sub"]["individualDeletedMessages"]) == 1
+
+
+@pytest.mark.req("S423-45")
+async def test_the_first_one_takes_along_what_follows(bed: Bed, rest: Rest, sent: list[Position]) -> None:
+    await skip(rest, sent[1])
+    cursor = subscription_of(bed.broker).cursor
+    assert cursor.mark_delete.entry_id == -1
+    await skip(rest, sent[0])
+    assert cursor.mark_delete == sent[1]
+
+
+@pytest.mark.req("S423-52")
+@SHARING
+async def test_what_a_consumer_has_does_not_come_again(bed: Bed, sender: Wire, rest: Rest, type: int) -> None:
+    wire = await joined(bed, "c", type=type)
+    sent = await sender.publish(*[plain(b"%d" % number, partition_key="k") for number in range(4)])
+    await wire.messages(4)
+    await skip(rest, sent[0], sent[1])
+    (consumer,) = subscription_of(bed.broker).consumers
+    assert (consumer.unacked, list(consumer.pending)) == (2, sent[2:])
+    await wire.redeliver([sent[0], sent[2]])
+    again = await got(wire)
+    assert [message.position for message in again] == [sent[2]]
+    await wire.aclose()
+    other = await joined(bed, "d", type=type)
+    assert await payloads(other) == [b"2", b"3"]
+
+
+@SHARING
+async def test_what_waits_to_come_again_does_not(bed: Bed, sender: Wire, rest: Rest, type: int) -> None:
+    wire = await joined(bed, "c", type=type, permits=3)
+    sent = await sender.publish(*[plain(b"%d" % number, partition_key="k") for number in range(3)])
+    await wire.messages(3)
+    await wire.redeliver(sent[:2])
+    await wire.alive()
+    await skip(rest, sent[0])
+    await wire.flow()
+    assert [(message.position, message.redelivery_count) for message in await got(wire)] == [(sent[1], 1)]
+
+
+async def test_consumers_that_owe_less_are_given_more(sender: Wire, rest: Rest) -> None:
+    async with patient(maxUnackedMessagesPerConsumer=2) as bed:
+        rest, sender = rest_of(bed), await bed.connect()
+        await sender.producer()
+        wire = await joined(bed, "c", type=Shared)
+        sent = await sender.publish(*[plain(b"%d" % number) for number in range(3)])
+        assert await payloads(wire) == [b"0", b"1"]
+        await skip(rest, sent[0])
+        assert await payloads(wire) == [b"2"]
+
+
+# around it
+
+
+@pytest.mark.req("S423-60", "SREV-12")
+async def test_nothing_is_written_to_the_topic(bed: Bed, rest: Rest, sent: list[Position]) -> None:
+    before = topic_of(bed.broker).ledger.count
+    await skip(rest, sent[1], sent[0])
+    assert topic_of(bed.broker).ledger.count == before == 5
+
+
+@pytest.mark.req("S423-61")
+def test_no_command_of_the_protocol_is_for_it() -> None:
+    """The highest version is that of PIP-429 (X-18)."""
+    assert not [spec.name for spec in COMMANDS.values() if "SKIP" in spec.name]
+
+
+@pytest.mark.req("S423-59", "SREV-02", "SREV-04", "SREV-05")
+async def test_skipping_by_count_takes_no_ids(bed: Bed, rest: Rest, sent: list[Position]) -> None:
+    by_count = f"{TOPICS}/t/subscription/sub/skip"
+    ids = {str(sent[3].ledger_id): str(sent[3].entry_id)}
+    await rest.done("POST", f"{by_count}/0")
+    await rest.done("POST", f"{by_count}/0", ids)
+    await rest.done("POST", f"{by_count}/0", format_1([triplet(sent[3])]))
+    assert await backlog(rest) == 5
+    await rest.done("POST", f"{by_count}/1", format_1([triplet(sent[3])]))
+    cursor = subscription_of(bed.broker).cursor
+    assert (cursor.mark_delete, cursor.backlog()) == (sent[0], 4)
+    await rest.done("POST", f"{by_count}/2")
+    assert (cursor.mark_delete, cursor.backlog()) == (sent[2], 2)
+
+
+@pytest.mark.req("S423-02")
+async def test_only_post(rest: Rest, sent: list[Position]) -> None:
+    for method in ("GET", "PUT", "DELETE"):
+        assert (await rest.call(method, SKIP)).status == 405
+    assert {route for route, _ in all_routes() if "skipByMessageIds" in route.path} == {
+        Route("POST", "/admin/v2/persistent/{tenant}/{namespace}/{topic}/subscription/{subscription}/skipByMessageIds")
+    }
+
+
+@pytest.mark.req("S423-27")
+async def test_the_subscription_is_the_one_that_the_path_encodes(
+    bed: Bed, wire: Wire, sender: Wire, rest: Rest
+) -> None:
+    await wire.subscribe(name="a/b c", type=Shared)
+    (position,) = await sender.publish(plain(b"0"))
+    await skip(rest, position, url=f"{TOPICS}/t/subscription/a%2Fb+c/skipByMessageIds")
+    assert subscription_of(bed.broker, "a/b c").cursor.backlog() == 0
+
+
+async def test_a_terminated_topic_ends_when_its_last_message_is_skipped(wire: Wire, sender: Wire, rest: Rest) -> None:
+    await wire.subscribe(type=Shared)
+    (position,) = await sender.publish(plain(b"0"))
+    assert (await rest.call("POST", f"{TOPICS}/t/terminate")).status == 200
+    await wire.quiet()
+    await skip(rest, position)
+    await wire.expect(Type.REACHED_END_OF_TOPIC)
+
+
+async def test_exclusive_after_shared(bed: Bed, wire: Wire, rest: Rest, sent: list[Position]) -> None:
+    """What was skipped is so for whoever comes later."""
+    await skip(rest, sent[0], sent[3])
+    await wire.ask(Type.CLOSE_CONSUMER, consumer_id=0)
+    await wire.subscribe(type=Exclusive)
+    await wire.flow()
+    assert await wire.payloads(3) == [b"1", b"2", b"4"]

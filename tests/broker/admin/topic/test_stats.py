@@ -1,0 +1,249 @@
+"""Stats of topics: fields, order and figures."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pulsarium.broker.config import Config
+from pulsarium.broker.config.keys import APPEND_BROKER_TIMESTAMP, APPEND_INDEX
+from tests.broker.admin.rest import ADMIN, NON_PERSISTENT, TOPICS, Rest, rest_of
+from tests.broker.wire import TOPIC, Cumulative, Earliest, Failover, Shared, Type, Wire, batch_of, plain, serving
+
+TRANSCRIPTS = Path(__file__).parents[3] / "transcripts"
+STATS = f"{TOPICS}/t/stats"
+TOPIC_FIELDS = [
+    "msgRateIn",
+    "msgThroughputIn",
+    "msgRateOut",
+    "msgThroughputOut",
+    "bytesInCounter",
+    "msgInCounter",
+    "systemTopicBytesInCounter",
+    "bytesOutCounter",
+    "msgOutCounter",
+    "bytesOutInternalCounter",
+    "averageMsgSize",
+    "msgChunkPublished",
+    "storageSize",
+    "backlogSize",
+    "backlogQuotaLimitSize",
+    "backlogQuotaLimitTime",
+    "oldestBacklogMessageAgeSeconds",
+    "publishRateLimitedTimes",
+    "earliestMsgPublishTimeInBacklogs",
+    "offloadedStorageSize",
+    "lastOffloadLedgerId",
+    "lastOffloadSuccessTimeStamp",
+    "lastOffloadFailureTimeStamp",
+    "ongoingTxnCount",
+    "abortedTxnCount",
+    "committedTxnCount",
+    "publishers",
+    "waitingPublishers",
+    "subscriptions",
+    "replication",
+    "deduplicationStatus",
+    "nonContiguousDeletedMessagesRanges",
+    "nonContiguousDeletedMessagesRangesSerializedSize",
+    "delayedMessageIndexSizeInBytes",
+    "compaction",
+    "ownerBroker",
+    "topicCreationTimeStamp",
+    "lastPublishTimeStamp",
+]
+NON_PERSISTENT_END = [
+    "waitingPublishers",
+    "nonContiguousDeletedMessagesRanges",
+    "nonContiguousDeletedMessagesRangesSerializedSize",
+    "delayedMessageIndexSizeInBytes",
+    "compaction",
+    "ownerBroker",
+    "topicCreationTimeStamp",
+    "lastPublishTimeStamp",
+    "msgDropRate",
+    "publishers",
+    "subscriptions",
+    "replication",
+]
+
+
+def recorded(scenario: str, index: int = 0) -> Any:
+    """What a real broker answered in a transcript."""
+    (path,) = TRANSCRIPTS.glob(f"{scenario}-*.jsonl")
+    bodies = [json.loads(line) for line in path.read_text().splitlines() if '"rest"' in line]
+    return [each["body"] for each in bodies if each["rest"].endswith("tats")][index]
+
+
+def kinds(value: Any) -> Any:
+    """Fields in their order with the types of their values, all the way down."""
+    if isinstance(value, dict):
+        return [(key, kinds(each)) for key, each in value.items()]
+    if isinstance(value, list):
+        return [kinds(each) for each in value[:1]]
+    return type(value).__name__
+
+
+async def test_a_fresh_topic(rest: Rest) -> None:
+    await rest.done("PUT", f"{TOPICS}/t")
+    stats = await rest.get(STATS)
+    assert list(stats) == TOPIC_FIELDS
+    assert (stats["publishers"], stats["subscriptions"], stats["replication"]) == ([], {}, {})
+    assert stats["ownerBroker"] == "localhost:8080"
+    assert stats["deduplicationStatus"] == "Disabled"
+    assert stats["topicCreationTimeStamp"] > 1_700_000_000_000
+    assert stats["msgRateIn"] == 0.0
+    assert isinstance(stats["msgRateOut"], float)
+    numbers = {name: stats[name] for name in TOPIC_FIELDS if isinstance(stats[name], int) and stats[name] > 0}
+    assert list(numbers) == ["topicCreationTimeStamp"]
+
+
+async def test_a_fresh_non_persistent_topic(rest: Rest) -> None:
+    await rest.done("PUT", f"{NON_PERSISTENT}/t")
+    stats = await rest.get(f"{NON_PERSISTENT}/t/stats")
+    assert list(stats) == TOPIC_FIELDS[: TOPIC_FIELDS.index("publishers")] + NON_PERSISTENT_END
+
+
+@pytest.mark.req("B-51")
+async def test_fields_are_as_recorded(rest: Rest, wire: Wire) -> None:
+    await wire.producer(producer_name="p1", metadata=[{"key": "k", "value": "v"}])
+    publishers = (await rest.get(STATS))["publishers"]
+    assert kinds(publishers) == kinds(recorded("025")[:1])
+    await wire.subscribe(
+        name="s",
+        metadata=[{"key": "mk", "value": "mv"}],
+        subscription_properties=[{"key": "k", "value": "v"}],
+        replicate_subscription_state=True,
+    )
+    assert kinds((await rest.get(STATS))["subscriptions"]["s"]) == kinds(recorded("061"))
+
+
+async def test_a_publisher(rest: Rest, wire: Wire) -> None:
+    await wire.producer(producer_id=7, producer_name="p", metadata=[{"key": "k", "value": "v"}])
+    (publisher,) = (await rest.get(STATS))["publishers"]
+    assert publisher["producerId"] == 7
+    assert publisher["producerName"] == "p"
+    assert publisher["accessMode"] == "Shared"
+    assert publisher["address"] == "/test:1"
+    assert publisher["clientVersion"] == "wire"
+    assert publisher["metadata"] == {"k": "v"}
+    assert publisher["connectedSince"].startswith("20")
+    assert publisher["connectedSince"].endswith("Z")
+
+
+async def test_sizes_and_backlogs() -> None:
+    """A producer's bytes are counted as they came, storage and deliveries with what the broker put in front."""
+    async with serving(Config(brokerEntryMetadataInterceptors=(APPEND_BROKER_TIMESTAMP, APPEND_INDEX))) as bed:
+        rest, wire = rest_of(bed), await bed.connect()
+        entry = plain(b"x" * 100)
+        await wire.producer()
+        for name, kind in (("e", 0), ("s", Shared)):
+            await wire.subscribe(name=name, type=kind, consumer_id=kind, initialPosition=Earliest)
+        positions = await wire.publish(*[entry] * 10)
+        await wire.flow(4, consumer_id=Shared)
+        await wire.messages(4)
+        await wire.ack(positions[1], positions[3], consumer_id=Shared)
+        await wire.ack(positions[4], type=Cumulative)
+        stats = await rest.get(f"{STATS}?getEarliestTimeInBacklog=true")
+        stored = stats["storageSize"] // 10
+        assert stored > len(entry)
+        assert (stats["msgInCounter"], stats["bytesInCounter"]) == (10, 10 * len(entry))
+        assert (stats["msgOutCounter"], stats["bytesOutCounter"]) == (4, 4 * stored)
+        assert stats["storageSize"] == stats["backlogSize"] == 10 * stored
+        assert stats["lastPublishTimeStamp"] == stats["earliestMsgPublishTimeInBacklogs"] == 1
+        assert stats["nonContiguousDeletedMessagesRanges"] == 2
+        exclusive, shared = stats["subscriptions"]["e"], stats["subscriptions"]["s"]
+        assert (exclusive["msgBacklog"], exclusive["backlogSize"]) == (5, 5 * stored)
+        assert (shared["msgBacklog"], shared["backlogSize"]) == (8, 10 * stored)
+        assert (shared["type"], "activeConsumerName" in shared) == ("Shared", False)
+        assert (exclusive["type"], exclusive["activeConsumerName"]) == ("Exclusive", "")
+        assert shared["nonContiguousDeletedMessagesRanges"] == 2
+        assert shared["nonContiguousDeletedMessagesRangesSerializedSize"] == 6  # of one ledger, in one word
+        assert (shared["unackedMessages"], exclusive["unackedMessages"]) == (2, 0)
+        (consumer,) = shared["consumers"]
+        assert (consumer["availablePermits"], consumer["unackedMessages"]) == (0, 2)
+        assert (consumer["msgOutCounter"], consumer["avgMessagesPerEntry"]) == (4, 1)
+        for field in ("lastAckedTimestamp", "lastConsumedTimestamp", "lastConsumedFlowTimestamp"):
+            assert shared[field] == consumer[field] > 1_700_000_000_000
+        assert consumer["firstMessagesSentTimestamp"] == consumer["lastConsumedTimestamp"]
+        assert consumer["lastAckedTime"] != "1970-01-01T00:00:00Z"
+        assert shared["lastMarkDeleteAdvancedTimestamp"] == 0
+        assert exclusive["lastMarkDeleteAdvancedTimestamp"] > 1_700_000_000_000
+        assert exclusive["lastConsumedTimestamp"] == 0
+
+
+async def test_a_consumer_that_left_still_counts(rest: Rest, wire: Wire) -> None:
+    await wire.producer()
+    await wire.subscribe(type=Failover)
+    await wire.publish(batch_of(b"a", b"b", b"c"))
+    await wire.flow()
+    await wire.next()
+    await wire.message()
+    during = (await rest.get(STATS))["subscriptions"]["sub"]
+    assert during["consumers"][0]["avgMessagesPerEntry"] == 3
+    await wire.aclose()
+    after = await rest.get(STATS)
+    subscription = after["subscriptions"]["sub"]
+    assert (subscription["msgOutCounter"], subscription["consumers"]) == (3, [])
+    await rest.done("DELETE", f"{TOPICS}/t/subscription/sub")
+    assert (await rest.get(f"{TOPICS}/t/stats"))["msgOutCounter"] == 3
+    assert subscription["lastConsumedTimestamp"] == during["lastConsumedTimestamp"]
+    assert "activeConsumerName" not in subscription
+    assert after["publishers"] == []
+
+
+async def test_what_can_be_left_out(rest: Rest, wire: Wire) -> None:
+    await wire.producer()
+    await wire.subscribe()
+    stats = await rest.get(f"{STATS}?excludePublishers=true&excludeConsumers=true&subscriptionBacklogSize=false")
+    assert stats["publishers"] == stats["subscriptions"]["sub"]["consumers"] == []
+    assert stats["subscriptions"]["sub"]["backlogSize"] == -1
+
+
+async def test_nothing_in_the_backlog(rest: Rest, wire: Wire) -> None:
+    await wire.subscribe()
+    stats = await rest.get(f"{STATS}?getEarliestTimeInBacklog=true")
+    assert stats["subscriptions"]["sub"]["earliestMsgPublishTimeInBacklog"] == -1
+    assert stats["earliestMsgPublishTimeInBacklogs"] == 0
+
+
+async def test_a_subscription_nobody_ever_used(rest: Rest) -> None:
+    await rest.done("PUT", f"{TOPICS}/t/subscription/s?replicated=true")
+    subscription = (await rest.get(STATS))["subscriptions"]["s"]
+    assert (subscription["type"], subscription["isReplicated"], subscription["replicated"]) == ("None", True, True)
+
+
+async def test_a_non_persistent_topic_in_use(rest: Rest, wire: Wire) -> None:
+    await wire.producer(f"non-{TOPIC}")
+    await wire.subscribe(f"non-{TOPIC}", type=Shared)
+    await wire.flow(1)
+    await wire.alive()
+    await wire.write(wire.sends(plain(b"a")))
+    assert {(await wire.next()).command.type for _ in range(2)} == {Type.MESSAGE, Type.SEND_RECEIPT}
+    stats = await rest.get(f"{NON_PERSISTENT}/t/stats")
+    subscription = stats["subscriptions"]["sub"]
+    assert stats["publishers"][0]["msgDropRate"] == subscription["msgDropRate"] == 0.0
+    assert list(subscription)[-3:] == ["msgDropRate", "durable", "replicated"]
+    assert (subscription["isDurable"], subscription["msgOutCounter"], subscription["msgBacklog"]) == (False, 1, 0)
+    assert subscription["consumers"][0]["lastConsumedTimestamp"] > subscription["lastConsumedTimestamp"] == 0
+
+
+@pytest.mark.parametrize("what", ["stats", "internalStats"])
+async def test_of_what_is_not_there(rest: Rest, what: str) -> None:
+    await rest.done("PUT", f"{TOPICS}/p/partitions", 2)
+    await rest.done("PUT", f"{NON_PERSISTENT}/p/partitions", 2)
+    for topic in ("nope", "p"):
+        missing = (404, f"Topic persistent://public/default/{topic} not found")
+        assert await rest.refused("GET", f"{TOPICS}/{topic}/{what}") == missing
+    assert await rest.refused("GET", f"{ADMIN}/persistent/public/nope/t/{what}") == (404, "Namespace not found")
+    missing = (404, "Topic partitions were not yet created")
+    assert await rest.refused("GET", f"{TOPICS}/p-partition-2/{what}") == missing
+    if what == "stats":
+        name = "non-persistent://public/default/p-partition-2"
+        refused = (409, f"Illegal topic partition name {name} with max allowed 2 partitions")
+        assert await rest.refused("GET", f"{NON_PERSISTENT}/p-partition-2/stats") == refused
+    else:
+        assert await rest.refused("GET", f"{NON_PERSISTENT}/nope/internalStats") == (404, "Topic not found")
