@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from pulsarium.broker.admin.http.call import Call
 from pulsarium.broker.admin.http.errors import AdminError, unexpected_body
-from pulsarium.broker.admin.http.registry import of_topic, route
+from pulsarium.broker.admin.http.registry import SUBSCRIPTION, of_topic, route
 from pulsarium.broker.admin.http.reply import Reply
 from pulsarium.broker.admin.topic.backlog import (
-    SUBSCRIPTION,
     no_subscription,
     number_in,
     number_of,

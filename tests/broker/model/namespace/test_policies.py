@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from pulsarium.broker.config import Config
+from pulsarium.broker.config.keys import MOST_BUNDLES
 from pulsarium.broker.model.namespace.policies import (
     DEFAULTS,
-    MOST_BUNDLES,
     is_readable,
     read_bundles,
     read_policies,
