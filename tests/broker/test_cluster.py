@@ -123,6 +123,7 @@ async def test_a_broker_that_ends_leaves_its_topics_to_others(three: Bed) -> Non
     assert three.broker.cluster.ownership.leader is three.brokers[1]
 
 
+@pytest.mark.req("B-47")
 async def test_a_proxy_s_connection_is_the_broker_s_that_it_names(three: Bed) -> None:
     await serve_by(three, 2)
     through = await three.connect(proxy_to_broker_url="pulsar://localhost:6652")

@@ -27,7 +27,7 @@ FILLING = "abcd" * 2_000
 
 COMPRESSIONS = ("NONE", "LZ4", "ZLIB", "ZSTD", "SNAPPY")
 
-pytestmark = pytest.mark.req("S429-27")
+pytestmark = pytest.mark.req("S429-27", "B-43")
 
 batched = pytest.mark.parametrize("batched", [False, True], ids=["single", "batch"])
 compressions = pytest.mark.parametrize("compression", COMPRESSIONS)

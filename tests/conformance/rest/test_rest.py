@@ -15,6 +15,7 @@ ENOUGH = 95.0
 
 
 @pytest.mark.heavy
+@pytest.mark.req("B-48")
 @pytest.mark.timeout(180)
 def test_the_recorded_calls(tmp_path: Path) -> None:
     findings = everything(tmp_path, "shape")

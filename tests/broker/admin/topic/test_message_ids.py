@@ -239,6 +239,7 @@ async def test_entries_from_before_the_interceptors(bed: Bed) -> None:
         assert (await stage.rest.refused("GET", f"{INDEX}?index=0"))[0] == 412
 
 
+@pytest.mark.req("B-52")
 @pytest.mark.req("S415-22")
 @pytest.mark.req("S415-06")
 async def test_an_entry_has_the_index_of_its_last_message(stage: Stage) -> None:
@@ -508,5 +509,5 @@ async def test_many_markers_hold_nobody_up() -> None:
         call = stage.rest.get(f"{INDEX}?index=1")
         turns = 0
         await call
-        assert turns > 15
+        assert turns >= 12  # one in 64 steps; whether others run before or behind is of chance
         nursery.cancel_scope.cancel()
