@@ -98,7 +98,7 @@ class RunningBroker:
         """Answer on the ports that were taken, until killed; started when all of them are answered."""
         self._scope, self._ended = trio.CancelScope(), trio.Event()
         try:
-            with self._ports, self._scope:
+            with self._ports, self._scope, ExitStack() as at_the_end:
                 async with trio.open_nursery() as nursery:
                     nursery.start_soon(accept, self.broker, self._ports.binary)
                     tls = self.broker.cluster.tls
@@ -106,10 +106,12 @@ class RunningBroker:
                         nursery.start_soon(accept, self.broker, self._ports.binary_tls, over_tls(tls.current))
                     # HTTP costs 0.2 s to import: clients of the binary port need not wait for it
                     await trio.to_thread.run_sync(import_module, ADMIN)
-                    serve_http = import_module(ADMIN).serve_http
-                    await nursery.start(serve_http, self.broker, self._ports.web)
+                    admin = import_module(ADMIN)
+                    app = admin.AdminApp(self.broker)
+                    at_the_end.callback(app.stop)
+                    await nursery.start(admin.serve_http, app, self._ports.web)
                     if tls is not None and self._ports.web_tls is not None:
-                        await nursery.start(partial(serve_http, tls=tls), self.broker, self._ports.web_tls)
+                        await nursery.start(partial(admin.serve_http, tls=tls), app, self._ports.web_tls)
                     task_status.started()
         finally:
             self._ended.set()

@@ -7,9 +7,9 @@ from pulsarium.broker.admin.http.errors import AdminError, ContainerError
 from pulsarium.broker.admin.http.owner import reached_by, redirect, web_url
 from pulsarium.broker.admin.http.registry import route
 from pulsarium.broker.admin.http.reply import Reply, json_reply, text_reply
+from pulsarium.broker.admin.namespace.owned import boundaries_of
 from pulsarium.broker.auth.needs import namespace_operation, topic_operation
-from pulsarium.broker.model.namespace.bundles import bundle_of, even_boundaries
-from pulsarium.broker.model.namespace.policies import boundaries_of
+from pulsarium.broker.model.namespace.bundles import bundle_of
 from pulsarium.proto.errors import InvalidTopicName
 from pulsarium.proto.topic_name import TopicName
 
@@ -43,9 +43,7 @@ def lookup(call: Call) -> Reply:
 def get_bundle(call: Call) -> Reply:
     """The range of its namespace that a topic falls into."""
     name, broker = _topic(call), call.broker
-    kept = broker.metadata.namespaces.get(str(name.namespace_name))
-    boundaries = even_boundaries(1) if kept is None else boundaries_of(kept, broker.config)
-    return text_reply(bundle_of(boundaries, name))
+    return text_reply(bundle_of(boundaries_of(broker, str(name.namespace_name)), name))
 
 
 def _topic(call: Call) -> TopicName:

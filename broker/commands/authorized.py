@@ -17,6 +17,7 @@ from pulsarium.broker.auth.authorization import (
     of_topic,
 )
 from pulsarium.broker.auth.needs import Kind, Needs, topic_operation
+from pulsarium.broker.commands.lookup import lookup_failed, metadata_failed
 from pulsarium.broker.commands.registry import Handler
 from pulsarium.broker.logs import Log
 from pulsarium.proto.errors import InvalidTopicName
@@ -116,20 +117,12 @@ def target_of(needs: Needs, cmd: Any) -> Target:
 def answer(session: Session, command: int, cmd: Any, refused: Refused) -> None:
     """In the form that the command is answered in."""
     if command == pb.BaseCommand.LOOKUP:
-        lookup = pb.CommandLookupTopicResponse(
-            request_id=cmd.request_id,
-            response=pb.CommandLookupTopicResponse.Failed,
-            error=refused.code,
-            message=refused.text,
-        )
+        lookup = pb.CommandLookupTopicResponse(request_id=cmd.request_id)
+        lookup_failed(lookup, refused.code, refused.text)
         session.command(pb.BaseCommand(type=pb.BaseCommand.LOOKUP_RESPONSE, lookupTopicResponse=lookup))
     elif command == pb.BaseCommand.PARTITIONED_METADATA:
-        metadata = pb.CommandPartitionedTopicMetadataResponse(
-            request_id=cmd.request_id,
-            response=pb.CommandPartitionedTopicMetadataResponse.Failed,
-            error=refused.code,
-            message=refused.text,
-        )
+        metadata = pb.CommandPartitionedTopicMetadataResponse(request_id=cmd.request_id)
+        metadata_failed(metadata, refused.code, refused.text)
         response = pb.BaseCommand.PARTITIONED_METADATA_RESPONSE
         session.command(pb.BaseCommand(type=response, partitionMetadataResponse=metadata))
     else:

@@ -32,10 +32,10 @@ def lookup(session: Session, cmd: pb.CommandLookupTopic, trailing: bytes) -> Non
         found = broker.cluster.ownership.find(broker, name, authoritative=cmd.authoritative)
         urls = None if found is None else found.broker.listener(listener)
         if found is None:
-            _lookup_failed(reply, pb.TopicNotFound, "Namespace not found")
+            lookup_failed(reply, pb.TopicNotFound, "Namespace not found")
         elif urls is None:
             text = f"the broker do not have {listener} listener"
-            _lookup_failed(reply, pb.ServiceNotReady, text)
+            lookup_failed(reply, pb.ServiceNotReady, text)
         else:
             reply.response = Lookup.Redirect if found.redirect else Lookup.Connect
             if urls.pulsar:
@@ -47,11 +47,12 @@ def lookup(session: Session, cmd: pb.CommandLookupTopic, trailing: bytes) -> Non
             # so, and TLS names fit
             reply.proxy_through_service_url = session.through_proxy or len(broker.cluster.brokers) == 1
     except InvalidTopicName as error:
-        _lookup_failed(reply, pb.InvalidTopicName, f"Invalid topic name: {error}")
+        lookup_failed(reply, pb.InvalidTopicName, f"Invalid topic name: {error}")
     session.reply_later(pb.BaseCommand(type=pb.BaseCommand.LOOKUP_RESPONSE, lookupTopicResponse=reply))
 
 
-def _lookup_failed(reply: Lookup, code: pb.ServerError, text: str) -> None:
+def lookup_failed(reply: Lookup, code: pb.ServerError, text: str) -> None:
+    """Make it the answer to a lookup that leads nowhere."""
     reply.response = Lookup.Failed
     reply.error = code
     reply.message = text
@@ -64,13 +65,13 @@ def partitioned_metadata(session: Session, cmd: pb.CommandPartitionedTopicMetada
     try:
         name = TopicName.parse(cmd.topic)
     except InvalidTopicName as error:
-        _metadata_failed(reply, pb.InvalidTopicName, f"Invalid topic name: {error}")
+        metadata_failed(reply, pb.InvalidTopicName, f"Invalid topic name: {error}")
     else:
         create = cmd.metadata_auto_creation_enabled
         known = str(name.namespace_name) in session.broker.metadata.namespaces
         partitions = session.broker.topics.partitions_for_client(name, create=create) if known else None
         if partitions is None:
-            _metadata_failed(reply, pb.TopicNotFound, "Namespace not found" if create and not known else "")
+            metadata_failed(reply, pb.TopicNotFound, "Namespace not found" if create and not known else "")
         else:
             reply.response = Metadata.Success
             reply.partitions = partitions
@@ -78,7 +79,8 @@ def partitioned_metadata(session: Session, cmd: pb.CommandPartitionedTopicMetada
     session.reply_when_kept(cmd.request_id, answer)
 
 
-def _metadata_failed(reply: Metadata, code: pb.ServerError, text: str) -> None:
+def metadata_failed(reply: Metadata, code: pb.ServerError, text: str) -> None:
+    """The same of PARTITIONED_METADATA."""
     reply.response = Metadata.Failed
     reply.error = code
     reply.message = text

@@ -4,7 +4,9 @@ from typing import Any
 
 import click
 
-from . import offload, policies
+from pulsarium.broker.config.keys import SCHEMA_STRATEGIES
+
+from . import offload
 from .api import Api
 from .command import Command, Values, delete, get, option, path_of, post, put
 from .output import value
@@ -73,8 +75,8 @@ def _show_auto_update(data: Any, values: Values) -> str:
 
 def _compatibility(values: Values) -> str:
     strategy = (values.compatibility or "").upper()
-    if strategy not in policies.SCHEMA_STRATEGIES:
-        known = ", ".join(policies.SCHEMA_STRATEGIES)
+    if strategy not in SCHEMA_STRATEGIES:
+        known = ", ".join(SCHEMA_STRATEGIES)
         raise click.UsageError(f"Illegal schema compatibility strategy {strategy}. Possible values: [{known}]")
     return strategy
 
@@ -167,7 +169,7 @@ SETTINGS: tuple[Command, ...] = (
         f"{_PATH}/schemaCompatibilityStrategy",
         "Set which new schemas are accepted.",
         _N.of,
-        option("--compatibility", "-c", help=f"One of {', '.join(policies.SCHEMA_STRATEGIES)}."),
+        option("--compatibility", "-c", help=f"One of {', '.join(SCHEMA_STRATEGIES)}."),
         body=_compatibility,
     ),
     *policy(

@@ -6,25 +6,13 @@ from typing import Any
 
 import click
 
+from pulsarium.broker.config.keys import INACTIVE_TOPIC_MODES, QUOTA_POLICIES, SCHEMA_STRATEGIES, SUBSCRIPTION_TYPES
+
 from . import output
 from .command import Body, Command, Query, Show, Values, argument, delete, either, get, option, post, put
 from .values import BYTES, INT, INT_SECONDS, LONG, MILLISECONDS, NAMESPACE, SECONDS, TOPIC, split
 
 QUOTA_TYPES = ("destination_storage", "message_age")
-QUOTA_POLICIES = ("producer_request_hold", "producer_exception", "consumer_backlog_eviction")
-SUBSCRIPTION_TYPES = ("Exclusive", "Shared", "Failover", "Key_Shared")
-SCHEMA_STRATEGIES = (
-    "UNDEFINED",
-    "ALWAYS_INCOMPATIBLE",
-    "ALWAYS_COMPATIBLE",
-    "BACKWARD",
-    "FORWARD",
-    "FULL",
-    "BACKWARD_TRANSITIVE",
-    "FORWARD_TRANSITIVE",
-    "FULL_TRANSITIVE",
-)
-DELETE_MODES = ("delete_when_no_subscriptions", "delete_when_subscriptions_caught_up")
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +77,9 @@ INACTIVE_TOPICS = (
     option("--enable-delete-while-inactive", "-e", flag=True, help="Delete topics that nobody uses."),
     option("--disable-delete-while-inactive", "-d", flag=True, help="Leave them."),
     option("--max-inactive-duration", "-t", type=INT_SECONDS, required=True, help="How long nobody has to use one."),
-    option("--delete-mode", "-m", type=click.Choice(DELETE_MODES), required=True, help="When one counts as unused."),
+    option(
+        "--delete-mode", "-m", type=click.Choice(INACTIVE_TOPIC_MODES), required=True, help="When one counts as unused."
+    ),
 )
 ENTRY_FILTERS = option("--entry-filters-name", "-efn", required=True, metavar="NAME,...", help="Filters, by name.")
 CLUSTERS = option("--clusters", "-c", required=True, metavar="CLUSTER,...", help="Clusters, by name.")

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
     from pulsarium.broker.auth.identity import Certificate
-    from pulsarium.broker.broker import Broker
 
     Handle = Callable[[SocketStream], Awaitable[None]]  # serves one connection
 
@@ -41,7 +40,7 @@ PAUSE = 0.1  # seconds before accepting again, when the process has no file desc
 
 
 async def serve_http(
-    broker: Broker,
+    app: AdminApp,
     sock: socket.socket,
     task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
     *,
@@ -51,7 +50,6 @@ async def serve_http(
 
     The socket stays the caller's.
     """
-    app = AdminApp(broker)
     handle = _handler(app) if tls is None else partial(_over_tls, app, tls)
     connections: set[socket.socket] = set()
     async with trio.open_nursery() as nursery:
@@ -62,7 +60,6 @@ async def serve_http(
                 connections.add(connection)
                 nursery.start_soon(_serve, handle, connection, connections)
         finally:
-            app.stop()
             # anycorn shields its writes: one to a client that does not read would keep the broker from stopping
             for connection in connections:
                 _hang_up(connection)

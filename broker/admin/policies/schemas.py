@@ -7,7 +7,8 @@ from typing import Any
 from pulsarium.broker.admin.http.call import Call
 from pulsarium.broker.admin.http.reply import done, json_reply
 from pulsarium.broker.admin.policies.policy import Json, NamespacePolicy, TopicPolicy
-from pulsarium.broker.admin.policies.values import BOOL, COMPATIBILITY, DATA, STRATEGIES, choice
+from pulsarium.broker.admin.policies.values import BOOL, COMPATIBILITY, DATA, choice
+from pulsarium.broker.config.keys import SCHEMA_STRATEGIES
 
 RIGHT = "SCHEMA_COMPATIBILITY_STRATEGY"
 STRATEGY = "schema_compatibility_strategy"
@@ -32,7 +33,7 @@ OLDER_STRATEGY = choice(
         "FullTransitive",
     ),
 )
-STRATEGY_OF_TOPIC = choice(COMPATIBILITY.java_type, STRATEGIES)
+STRATEGY_OF_TOPIC = choice(COMPATIBILITY.java_type, SCHEMA_STRATEGIES)
 
 
 def read_strategy(call: Call) -> Any:

@@ -10,7 +10,7 @@ from typing import Any
 from pulsarium.broker.admin.http.call import Call, place, text_of, wrong_type
 from pulsarium.broker.admin.http.errors import ContainerError, UnreadableBody
 from pulsarium.broker.admin.http.reply import JSON, NAMES
-from pulsarium.broker.config.keys import INACTIVE_TOPIC_MODES, QUOTA_POLICIES, SUBSCRIPTION_TYPES
+from pulsarium.broker.config.keys import INACTIVE_TOPIC_MODES, QUOTA_POLICIES, SCHEMA_STRATEGIES, SUBSCRIPTION_TYPES
 
 NUMBER = re.compile(r"-?[0-9]{1,20}")
 DATA = "org.apache.pulsar.common.policies.data"
@@ -244,15 +244,4 @@ QUOTA = record(
         "policy": choice(f"{DATA}.BacklogQuota$RetentionPolicy", QUOTA_POLICIES),
     },
 )
-STRATEGIES = (
-    "UNDEFINED",
-    "ALWAYS_INCOMPATIBLE",
-    "ALWAYS_COMPATIBLE",
-    "BACKWARD",
-    "FORWARD",
-    "FULL",
-    "BACKWARD_TRANSITIVE",
-    "FORWARD_TRANSITIVE",
-    "FULL_TRANSITIVE",
-)
-COMPATIBILITY = choice(f"{DATA}.SchemaCompatibilityStrategy", STRATEGIES, "UNDEFINED")
+COMPATIBILITY = choice(f"{DATA}.SchemaCompatibilityStrategy", SCHEMA_STRATEGIES, "UNDEFINED")

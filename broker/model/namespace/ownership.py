@@ -71,9 +71,6 @@ class Ownership(Generic[M]):
 
     def owner(self, topic: TopicName) -> M | None:
         """Who serves a topic; None when its bundle is unowned, or its namespace not there."""
-        if len(self.members) == 1:  # whatever the bundle
-            known = str(topic.namespace_name) in self._metadata.namespaces
-            return self.members[0] if known and self.members[0].alive else None
         bundle = self.bundle_of(topic)
         return None if bundle is None else self.owner_of(str(topic.namespace_name), bundle)
 

@@ -9,6 +9,7 @@ from functools import partial
 import trio
 from click.testing import CliRunner, Result
 
+from pulsarium.broker.admin.http.app import AdminApp
 from pulsarium.broker.admin.http.server import serve_http
 from pulsarium.broker.config import PIP, Config, Profile
 from pulsarium.broker.server import bind
@@ -47,6 +48,6 @@ class Live:
 async def live(config: Config | None = None, profile: Profile = PIP) -> AsyncIterator[Live]:
     with trio.fail_after(HANGS), bind("127.0.0.1", 0, "--http-port") as sock:
         async with serving(config, profile=profile) as bed, trio.open_nursery() as nursery:
-            await nursery.start(serve_http, bed.broker, sock)
+            await nursery.start(serve_http, AdminApp(bed.broker), sock)
             yield Live(bed, f"http://127.0.0.1:{sock.getsockname()[1]}")
             nursery.cancel_scope.cancel()

@@ -14,6 +14,7 @@ import trio
 from trio.testing import wait_all_tasks_blocked
 
 from pulsarium.broker.admin.http import server
+from pulsarium.broker.admin.http.app import AdminApp
 from pulsarium.broker.admin.http.server import serve_http
 from pulsarium.broker.auth.tls import TlsContext
 from pulsarium.broker.broker import Broker
@@ -68,7 +69,7 @@ async def served(config: Config | None = None, tls: TlsContext | None = None) ->
 
             async def run(task_status: trio.TaskStatus[None]) -> None:
                 with scope:
-                    await serve_http(bed.broker, sock, task_status, tls=tls)
+                    await serve_http(AdminApp(bed.broker), sock, task_status, tls=tls)
                 served.stopped.set()
 
             await nursery.start(run)
