@@ -115,7 +115,8 @@ def test_a_waiting_producer_gets_its_turn(client: Any, connect: Any, topic: str)
 
 
 def test_fencing_takes_the_topic_over(client: Any, connect: Any, topic: str) -> None:
-    consumer = client.subscribe(topic, "s")
+    # A client of its own: a send that crosses CLOSE_PRODUCER costs the fenced producer its connection.
+    consumer = connect().subscribe(topic, "s")
     owner = client.create_producer(topic, access_mode=EXCLUSIVE)
     owner.send(b"old")
     fencer = connect().create_producer(topic, access_mode=FENCING)
