@@ -32,12 +32,14 @@ from pulsarium.client.message_id import MessageId
 from pulsarium.client.producer.batching import Receipt
 from pulsarium.client.producer.options import CompressionType, HashingScheme, PartitionsRoutingMode
 from pulsarium.client.producer.producer import Producer
+from pulsarium.client.schema.schema import BytesSchema, Schema
 
 __all__ = [
     "Authentication",
     "AuthenticationBasic",
     "AuthenticationTLS",
     "AuthenticationToken",
+    "BytesSchema",
     "Client",
     "CompressionType",
     "Consumer",
@@ -60,5 +62,6 @@ __all__ = [
     "Reader",
     "Receipt",
     "RegexSubscriptionMode",
+    "Schema",
     "connect",
 ]

@@ -24,6 +24,7 @@ from pulsarium.client.consumer.reader import Reader
 from pulsarium.client.errors import AlreadyClosed
 from pulsarium.client.producer.options import ProducerOptions
 from pulsarium.client.producer.producer import Producer
+from pulsarium.client.schema.schema import T
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
 
@@ -75,7 +76,7 @@ class Client:
     # ---- for applications
 
     @arguments_of(ProducerOptions)
-    def create_producer(self, options: ProducerOptions) -> Producer:
+    def create_producer(self, options: ProducerOptions[T]) -> Producer[T]:
         """A producer on a topic: `async with` opens and closes it. What the options mean, ProducerOptions says.
 
         InvalidTopicName, InvalidConfiguration or CryptoError for arguments that make no sense. Opening raises
@@ -84,7 +85,7 @@ class Client:
         return Producer(self, options)
 
     @arguments_of(ConsumerOptions)
-    def subscribe(self, options: ConsumerOptions) -> Consumer:
+    def subscribe(self, options: ConsumerOptions[T]) -> Consumer[T]:
         """A consumer on topics: `async with` subscribes and closes it. What the options mean, ConsumerOptions says.
 
         InvalidTopicName or InvalidConfiguration for arguments that make no sense. Opening raises ConnectError, or what
@@ -93,7 +94,7 @@ class Client:
         return Consumer(self, options)
 
     @arguments_of(ReaderOptions)
-    def create_reader(self, options: ReaderOptions) -> Reader:
+    def create_reader(self, options: ReaderOptions[T]) -> Reader[T]:
         """A reader that begins behind `start_message_id`: `async with` opens and closes it. What the options mean,
         ReaderOptions says. Raises as `subscribe`."""
         return Reader(self, options)

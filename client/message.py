@@ -2,14 +2,28 @@
 
 from __future__ import annotations
 
+from typing import Any, Generic
+
+from pulsarium.client.errors import InvalidMessage
 from pulsarium.client.message_id import MessageId
+from pulsarium.client.schema.schema import BYTES, Schema, SchemaInfo, T
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
 
-class Message:
+class Message(Generic[T]):
     """A received message; methods as in the official Python client."""
 
-    __slots__ = ("_data", "_id", "_metadata", "_redelivery_count", "_single", "_topic")
+    __slots__ = (
+        "_broker_metadata",
+        "_data",
+        "_id",
+        "_metadata",
+        "_redelivery_count",
+        "_schema",
+        "_single",
+        "_topic",
+        "_writer",
+    )
 
     def __init__(
         self,
@@ -19,6 +33,9 @@ class Message:
         single: pb.SingleMessageMetadata | None,
         data: bytes,
         redelivery_count: int = 0,
+        *,
+        schema: Schema[Any] = BYTES,
+        broker_metadata: pb.BrokerEntryMetadata | None = None,
     ) -> None:
         """`metadata` is the entry's; `single` that of the message where it has its own, in a batch."""
         self._topic = topic
@@ -27,6 +44,9 @@ class Message:
         self._single = single
         self._data = data
         self._redelivery_count = redelivery_count
+        self._schema = schema
+        self._broker_metadata = broker_metadata
+        self._writer: SchemaInfo | None = None
 
     @property
     def _own(self) -> pb.SingleMessageMetadata | pb.MessageMetadata:
@@ -36,9 +56,15 @@ class Message:
         """What was sent."""
         return self._data
 
-    def value(self) -> bytes:
-        """The same, as there is no schema."""
-        return self._data
+    def value(self) -> T:
+        """What was sent, as the schema of the consumer or reader gives it.
+
+        InvalidMessage if the bytes are no such value, or there is none: `has_null_value` tells.
+        """
+        if self._own.null_value and self._schema is not BYTES:
+            raise InvalidMessage(f"{self._id}: sent without a value")
+        value: T = self._schema.decode(self._data, self._writer)
+        return value
 
     def has_null_value(self) -> bool:
         """Whether it was sent without a value, which deletes its key in a compacted topic."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from pulsarium.client.consumer.options import ConsumerOptions
 from pulsarium.client.message_id import MessageId
@@ -11,7 +12,7 @@ from pulsarium.proto.generated import PulsarApi_pb2 as pb
 Type = pb.BaseCommand
 
 
-def subscribe(topic: str, consumer_id: int, options: ConsumerOptions, *, durable: bool) -> pb.BaseCommand:
+def subscribe(topic: str, consumer_id: int, options: ConsumerOptions[Any], *, durable: bool) -> pb.BaseCommand:
     """SUBSCRIBE, also without epoch and start, which differ from one time to the next."""
     body = pb.CommandSubscribe(
         topic=topic,

@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Generic
 
 import anyio
 
@@ -21,6 +21,7 @@ from pulsarium.client.consumer.topic_consumer import TopicConsumer
 from pulsarium.client.errors import AlreadyClosed, InvalidConfiguration, PulsarError
 from pulsarium.client.message import Message
 from pulsarium.client.message_id import MessageId
+from pulsarium.client.schema.schema import T
 from pulsarium.client.together import together
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 ENDS = (MessageId.earliest, MessageId.latest)
 
 
-class Consumer:
+class Consumer(Generic[T]):
     """Receives the messages of a subscription, and acknowledges them; made by `Client.subscribe`.
 
     It is open inside its `async with` block: on a topic, on all its partitions, on several topics, or on those that a
@@ -37,7 +38,7 @@ class Consumer:
     consumer, it subscribes again by itself; what was not acknowledged then comes again. AlreadyClosed after the block.
     """
 
-    def __init__(self, client: Client, options: ConsumerOptions, reading_from: Start | None = None) -> None:
+    def __init__(self, client: Client, options: ConsumerOptions[T], reading_from: Start | None = None) -> None:
         """Nothing is sent yet. InvalidTopicName if `topic` is no name. `reading_from`: of a reader."""
         self._client = client
         self._options = options
@@ -48,7 +49,7 @@ class Consumer:
         self._parts: dict[str, TopicConsumer] = {}
         self._scope = anyio.CancelScope()
 
-    async def __aenter__(self) -> Consumer:
+    async def __aenter__(self) -> Consumer[T]:
         topics = await patiently(self._client, lambda: self._discovery.find(self._client, first=True))
         if self._reading_from is not None and len(topics) > 1 and self._reading_from.message_id not in ENDS:
             raise InvalidConfiguration(f"{self.topic()}: partitions are read from the earliest or the latest message")
@@ -62,10 +63,10 @@ class Consumer:
     ) -> None:
         await self.aclose()
 
-    def __aiter__(self) -> Consumer:
+    def __aiter__(self) -> Consumer[T]:
         return self
 
-    async def __anext__(self) -> Message:
+    async def __anext__(self) -> Message[T]:
         if not await self.inbox.arrival(until_end=True):
             raise StopAsyncIteration
         return self.inbox.take()
@@ -103,7 +104,7 @@ class Consumer:
 
     # ---- receiving
 
-    async def receive(self) -> Message:
+    async def receive(self) -> Message[T]:
         """The next message, as soon as there is one; at the end of a terminated topic it waits for a seek.
 
         CryptoError for a message that cannot be decrypted, and what a `message_payload_processor` raises for its entry:
@@ -115,7 +116,7 @@ class Consumer:
 
     # ---- acknowledging
 
-    async def acknowledge(self, message: Message | MessageId) -> None:
+    async def acknowledge(self, message: Message[Any] | MessageId) -> None:
         """Never deliver this message again.
 
         Of a batch the broker is told when all its messages are acknowledged, or of each with `batch_index_ack_enabled`
@@ -127,14 +128,14 @@ class Consumer:
         """
         await self._part(message).acknowledge(_id(message))
 
-    async def acknowledge_cumulative(self, message: Message | MessageId) -> None:
+    async def acknowledge_cumulative(self, message: Message[Any] | MessageId) -> None:
         """Never deliver this message again, nor any before it in its topic or partition.
 
         InvalidConfiguration on Shared and KeyShared subscriptions, where "before" means nothing, and as `acknowledge`.
         """
         await self._part(message).acknowledge_cumulative(_id(message))
 
-    def negative_acknowledge(self, message: Message | MessageId) -> None:
+    def negative_acknowledge(self, message: Message[Any] | MessageId) -> None:
         """Deliver this message again, after `negative_ack_redelivery_delay` seconds; of a batch all of it.
 
         On Exclusive and Failover, which keep their order, everything unacknowledged of its topic or partition comes
@@ -185,7 +186,7 @@ class Consumer:
     async def _all(self, call: Callable[[TopicConsumer], Awaitable[None]]) -> None:
         await together([partial(call, part) for part in self.parts])
 
-    def _part(self, message: Message | MessageId) -> TopicConsumer:
+    def _part(self, message: Message[Any] | MessageId) -> TopicConsumer:
         """Whose message it is."""
         if isinstance(message, Message):
             found = self._parts.get(message.topic_name())
@@ -233,5 +234,5 @@ class Consumer:
         await self._open([topic for topic in topics if topic not in self._parts], start)
 
 
-def _id(message: Message | MessageId) -> MessageId:
+def _id(message: Message[Any] | MessageId) -> MessageId:
     return message if isinstance(message, MessageId) else message.message_id()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from pulsarium.client.consumer.options import ConsumerOptions, RegexSubscriptionMode
 from pulsarium.client.errors import InvalidConfiguration, InvalidTopicName
@@ -32,7 +32,7 @@ class Discovery(Protocol):
         ...
 
 
-def discovery(options: ConsumerOptions) -> Discovery:
+def discovery(options: ConsumerOptions[Any]) -> Discovery:
     """Of what `subscribe` is given."""
     topic = options.topic
     if isinstance(topic, re.Pattern):

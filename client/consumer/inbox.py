@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import anyio.lowlevel
@@ -79,7 +79,7 @@ class Inbox:
             await self._arrival.wait()
         return True
 
-    def take(self) -> Message:
+    def take(self) -> Message[Any]:
         """The next message, which must be there (`arrival`); raises what is there instead."""
         receiver = next(iter(self._ready))
         if len(self._ready) > 1:  # then it is another's turn

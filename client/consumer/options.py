@@ -6,13 +6,14 @@ import enum
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, fields
-from typing import Any
+from typing import Any, Generic
 
 from pulsarium.client.consumer.last_entry import PayloadToMessageIdConverter
 from pulsarium.client.entry.crypto import ConsumerCryptoFailureAction, KeyReader
 from pulsarium.client.entry.payload_processor import MessagePayloadProcessor
 from pulsarium.client.errors import InvalidConfiguration, InvalidTopicName
 from pulsarium.client.message_id import MessageId
+from pulsarium.client.schema.schema import BYTES, Schema, T
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
 
@@ -65,9 +66,11 @@ class RegexSubscriptionMode(enum.Enum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReceivingOptions:
+class ReceivingOptions(Generic[T]):
     """What consumers and readers take. Names as in the official Python client, times in seconds."""
 
+    schema: Schema[T] = BYTES
+    """What `Message.value` is; told to the broker."""
     receiver_queue_size: int = 1000
     """Messages of each topic and partition that may wait here; at least 1."""
     max_total_receiver_queue_size_across_partitions: int = 50000
@@ -92,7 +95,7 @@ class ReceivingOptions:
 
 
 @dataclass(frozen=True)
-class ConsumerOptions(ReceivingOptions):
+class ConsumerOptions(ReceivingOptions[T]):
     """What `subscribe` takes."""
 
     topic: str | Sequence[str] | re.Pattern[str]
@@ -121,7 +124,7 @@ class ConsumerOptions(ReceivingOptions):
 
 
 @dataclass(frozen=True)
-class ReaderOptions(ReceivingOptions):
+class ReaderOptions(ReceivingOptions[T]):
     """What `create_reader` takes."""
 
     topic: str
@@ -131,7 +134,7 @@ class ReaderOptions(ReceivingOptions):
     _: KW_ONLY
     reader_name: str | None = None
 
-    def consumer_options(self, subscription_name: str) -> ConsumerOptions:
+    def consumer_options(self, subscription_name: str) -> ConsumerOptions[T]:
         """Of the consumer that the reader stands on."""
         common: dict[str, Any] = {one.name: getattr(self, one.name) for one in fields(ReceivingOptions)}
         return ConsumerOptions(self.topic, subscription_name, consumer_name=self.reader_name or "", **common)

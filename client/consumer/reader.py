@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic
 from uuid import uuid4
 
 from pulsarium.client.consumer.consumer import Consumer
@@ -13,25 +13,26 @@ from pulsarium.client.consumer.place import Place
 from pulsarium.client.consumer.start import Start
 from pulsarium.client.message import Message
 from pulsarium.client.message_id import MessageId
+from pulsarium.client.schema.schema import T
 
 if TYPE_CHECKING:
     from pulsarium.client.client import Client
 
 
-class Reader:
+class Reader(Generic[T]):
     """Reads the messages of a topic in their order, of each partition in its own; made by `Client.create_reader`.
 
     It is open inside its `async with`. When its connection is lost it goes on where it was.
     """
 
-    def __init__(self, client: Client, options: ReaderOptions) -> None:
+    def __init__(self, client: Client, options: ReaderOptions[T]) -> None:
         """Nothing is sent yet. InvalidTopicName if `topic` is no name."""
         self._options = options
         start = Start(options.start_message_id, options.start_message_id_inclusive)
         self._consumer = Consumer(client, options.consumer_options(f"reader-{uuid4().hex[:10]}"), start)
         self._places: dict[str, Place] = {}
 
-    async def __aenter__(self) -> Reader:
+    async def __aenter__(self) -> Reader[T]:
         await self._consumer.__aenter__()
         return self
 
@@ -40,21 +41,21 @@ class Reader:
     ) -> None:
         await self._consumer.aclose()
 
-    def __aiter__(self) -> Reader:
+    def __aiter__(self) -> Reader[T]:
         return self
 
-    async def __anext__(self) -> Message:
+    async def __anext__(self) -> Message[T]:
         return self._passed(await self._consumer.__anext__())
 
     def topic(self) -> str:
         """The topic, in full."""
         return self._consumer.topic()
 
-    async def read_next(self) -> Message:
+    async def read_next(self) -> Message[T]:
         """The next message, as soon as there is one; raises as `Consumer.receive` does."""
         return self._passed(await self._consumer.receive())
 
-    def _passed(self, message: Message) -> Message:
+    def _passed(self, message: Message[T]) -> Message[T]:
         places = self._places if message.topic_name() in self._places else self._all_places()
         places[message.topic_name()].passed(message.message_id())
         return message

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from pulsarium.client.connection.connection import Connection
 from pulsarium.client.connection.service_url import BrokerUrls
@@ -27,7 +27,7 @@ class _Waiting(NamedTuple):
     """In the queue: a message, or why there is none; either took one permit."""
 
     message_id: MessageId
-    content: Message | Exception
+    content: Message[Any] | Exception
 
 
 class Receiver:
@@ -37,7 +37,7 @@ class Receiver:
         self,
         topic: str,
         consumer_id: int,
-        options: ConsumerOptions,
+        options: ConsumerOptions[Any],
         acknowledgements: Acknowledgements,
         lost: Callable[[BrokerUrls | None], None],
         inbox: Inbox,
@@ -59,6 +59,7 @@ class Receiver:
         self._consumer_id = consumer_id
         self._durable = reading_from is None
         self._inbox = inbox
+        self._schema = options.schema
         self._processor = options.message_payload_processor
         self._decoder = Decoder(options.crypto_key_reader, crypto_failure_action=options.crypto_failure_action)
         self._acknowledgements = acknowledgements
@@ -96,7 +97,7 @@ class Receiver:
         """Messages that can be received at once."""
         return len(self._queue)
 
-    def take(self) -> Message:
+    def take(self) -> Message[Any]:
         """The next message of the queue, which must hold one; raises what is there instead."""
         waiting = self._queue.popleft()
         self._free(1)
@@ -189,9 +190,9 @@ class Receiver:
             self._acknowledgements.received(entry, size, [index for index, _, _ in found])
         for index, single, data in found:
             own = MessageId(*entry, message_id.partition, index, size)
-            self._put(own, Message(self._topic, own, metadata, single, data, redelivery_count))
+            self._put(own, Message(self._topic, own, metadata, single, data, redelivery_count, schema=self._schema))
 
-    def _put(self, message_id: MessageId, content: Message | Exception) -> None:
+    def _put(self, message_id: MessageId, content: Message[Any] | Exception) -> None:
         self._queue.append(_Waiting(message_id, content))
         self._inbox.wake(self)
 

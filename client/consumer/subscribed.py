@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import anyio
 
@@ -33,7 +33,7 @@ class Subscribed:
     """The parts of a consumer of one topic, and its being open."""
 
     def __init__(
-        self, client: Client, topic: str, options: ConsumerOptions, inbox: Inbox, reading_from: Start | None = None
+        self, client: Client, topic: str, options: ConsumerOptions[Any], inbox: Inbox, reading_from: Start | None = None
     ) -> None:
         """Nothing is sent yet. `topic` is a full name; `reading_from`: of a reader, whose subscription is not kept."""
         self.topic = topic

@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any, TypedDict
 
 import anyio
 
@@ -74,13 +75,28 @@ class Draft:
     def key(self) -> str | None:
         return self.metadata.partition_key if self.metadata.HasField("partition_key") else None
 
-    def message(self, topic: str) -> Message:
+    def message(self, topic: str) -> Message[Any]:
         """What a `message_router` sees: it has no id yet, and nothing that its entry would say."""
         return Message(topic, MessageId(-1, -1), pb.MessageMetadata(), self.metadata, self.content)
 
 
+class MessageOptions(TypedDict, total=False):
+    """What `Producer.send` takes beside the value."""
+
+    partition_key: str | None
+    ordering_key: str | None
+    properties: Mapping[str, str] | None
+    event_timestamp: int | None
+    """Milliseconds since the epoch, for the application."""
+    sequence_id: int | None
+    deliver_at: int | datetime | None
+    """Milliseconds since the epoch."""
+    deliver_after: float | timedelta | None
+    """Seconds."""
+
+
 def draft(
-    content: bytes,
+    content: bytes | None,
     *,
     partition_key: str | None = None,
     ordering_key: str | None = None,
@@ -89,13 +105,10 @@ def draft(
     sequence_id: int | None = None,
     deliver_at: int | datetime | None = None,
     deliver_after: float | timedelta | None = None,
-    null_value: bool = False,
 ) -> Draft:
-    """What `Producer.send` takes; InvalidMessage if it makes no sense."""
-    if not isinstance(content, bytes):
-        raise InvalidMessage(f"a message's content is bytes, not {type(content).__name__}")
-    if null_value and content:
-        raise InvalidMessage("a message without a value has no content")
+    """A message of these bytes, None: without a value. InvalidMessage if it makes no sense."""
+    null_value = content is None
+    content = content or b""
     metadata = pb.SingleMessageMetadata(payload_size=len(content))
     if partition_key is not None:
         metadata.partition_key = partition_key

@@ -5,14 +5,15 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import KW_ONLY, dataclass, field
-from typing import TypeAlias
+from typing import Any, Generic, TypeAlias
 
 from pulsarium.client.entry.crypto import KeyReader
 from pulsarium.client.errors import InvalidConfiguration
 from pulsarium.client.message import Message
+from pulsarium.client.schema.schema import BYTES, Schema, T
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
-MessageRouter: TypeAlias = Callable[[Message, int], int]
+MessageRouter: TypeAlias = Callable[[Message[Any], int], int]
 
 
 class CompressionType(enum.Enum):
@@ -45,12 +46,14 @@ class HashingScheme(enum.Enum):
 
 
 @dataclass(frozen=True)
-class ProducerOptions:
+class ProducerOptions(Generic[T]):
     """What `create_producer` takes. Names as in the official Python client, times in seconds."""
 
     topic: str
     """With its partitions, where it has some."""
     _: KW_ONLY
+    schema: Schema[T] = BYTES
+    """Makes bytes of what is sent, and is told to the broker."""
     producer_name: str | None = None
     """None: the broker chooses one."""
     compression_type: CompressionType = CompressionType.NONE

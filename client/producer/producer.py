@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from contextlib import suppress
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic
 
 import anyio
 import anyio.lowlevel
+from typing_extensions import Unpack
 
-from pulsarium.client.arguments import arguments_of
 from pulsarium.client.connection.link import patiently
 from pulsarium.client.entry.encoding import Encoder
 from pulsarium.client.errors import AlreadyClosed, ProducerQueueIsFull, PulsarError
 from pulsarium.client.message_id import MessageId
-from pulsarium.client.producer.batching import Draft, Receipt, draft
+from pulsarium.client.producer.batching import Draft, MessageOptions, Receipt, draft
 from pulsarium.client.producer.options import ProducerOptions
 from pulsarium.client.producer.router import Router
 from pulsarium.client.producer.topic_producer import TopicProducer
+from pulsarium.client.schema.schema import T
 from pulsarium.client.together import together
 from pulsarium.client.topics import full_name, partitions_of
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from pulsarium.client.client import Client
 
 
-class Producer:
+class Producer(Generic[T]):
     """Made by `Client.create_producer`, and open inside its `async with` block.
 
     A block that is left normally first waits for the receipts of all messages, `operation_timeout` at most. After the
@@ -35,7 +36,7 @@ class Producer:
     broker closed the producer, it opens it again by itself, and sends those without a receipt again, in that order.
     """
 
-    def __init__(self, client: Client, options: ProducerOptions) -> None:
+    def __init__(self, client: Client, options: ProducerOptions[T]) -> None:
         """Nothing is sent yet. InvalidTopicName or CryptoError for options that make no sense."""
         self.topic = full_name(options.topic)
         self._client = client
@@ -47,7 +48,7 @@ class Producer:
         self._is_partitioned = False
         self._scope = anyio.CancelScope()
 
-    async def __aenter__(self) -> Producer:
+    async def __aenter__(self) -> Producer[T]:
         try:
             count = await patiently(self._client, lambda: self._client.partitions(self.topic))
             topics = partitions_of(self.topic, count)
@@ -88,12 +89,11 @@ class Producer:
         """Whether the brokers have it open now, for each partition."""
         return bool(self._partitions) and all(partition.is_connected for partition in self._partitions)
 
-    @arguments_of(draft)
-    async def send(self, message: Draft) -> MessageId:
+    async def send(self, content: T | None, **options: Unpack[MessageOptions]) -> MessageId:
         """Publish a message; where it stands, once the broker has it.
 
-        event_timestamp, deliver_at: ms since the epoch. deliver_after: seconds. null_value: without content, which
-        deletes the key in a compacted topic.
+        content: a value as the producer's schema takes it, bytes without one; None is no value, which deletes the key
+        in a compacted topic. options: as MessageOptions says.
 
         A batch goes out as soon as every task that is ready to send has sent: `batching_max_publish_delay` is for
         `send_nowait`. Waits while `max_pending_messages` are without a receipt: cancelled in there, the message is not
@@ -101,6 +101,7 @@ class Producer:
 
         Raises MessageTooBig, InvalidMessage, AlreadyClosed, CryptoError, or what the broker refused it with.
         """
+        message = self._draft(content, options)
         try:
             self._slots.acquire_nowait()
         except anyio.WouldBlock:
@@ -113,12 +114,12 @@ class Producer:
             partition.send_batch()
         return await receipt.wait()
 
-    @arguments_of(draft)
-    def send_nowait(self, message: Draft) -> Receipt:
+    def send_nowait(self, content: T | None, **options: Unpack[MessageOptions]) -> Receipt:
         """As `send`, without waiting: what becomes of the message, its Receipt says.
 
         ProducerQueueIsFull when `max_pending_messages` are without a receipt.
         """
+        message = self._draft(content, options)
         try:
             self._slots.acquire_nowait()
         except anyio.WouldBlock:
@@ -145,6 +146,9 @@ class Producer:
             partition.abandon()
 
     # ---- its own
+
+    def _draft(self, content: T | None, options: MessageOptions) -> Draft:
+        return draft(None if content is None else self._options.schema.encode(content), **options)
 
     def _route(self, message: Draft) -> TopicProducer:
         """Who sends a message, which has its slot."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 import mmh3
 
@@ -25,7 +25,7 @@ class Target(Protocol):
 class Router:
     """Chooses as `message_routing_mode` says."""
 
-    def __init__(self, topic: str, options: ProducerOptions) -> None:
+    def __init__(self, topic: str, options: ProducerOptions[Any]) -> None:
         self._topic = topic
         self._custom = options.message_router
         self._scheme = options.hashing_scheme

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import anyio
 
@@ -33,7 +33,13 @@ class TopicProducer:
     """
 
     def __init__(
-        self, client: Client, topic: str, options: ProducerOptions, encoder: Encoder, slots: anyio.Semaphore, name: str
+        self,
+        client: Client,
+        topic: str,
+        options: ProducerOptions[Any],
+        encoder: Encoder,
+        slots: anyio.Semaphore,
+        name: str,
     ) -> None:
         """`topic` is a full name; of `slots` each message has one until it is published; `name` is "" for any."""
         self.topic = topic

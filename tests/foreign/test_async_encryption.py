@@ -132,7 +132,7 @@ async def publish_example(client: Client, admin: Admin, topic: str, keys: KeyFil
         topic, compression_type=CompressionType.LZ4, encryption_keys=["ours"], crypto_key_reader=keys.reader
     ) as producer:
         for key, content in EXAMPLE:
-            producer.send_nowait(content or b"", partition_key=key, null_value=content is None)
+            producer.send_nowait(content, partition_key=key)
         await producer.flush()
     compact(admin, topic)
 

@@ -192,7 +192,7 @@ async def test_who_waits_for_a_receipt_does_not_wait_for_the_delay() -> None:
 @on_both
 async def test_a_batch_of_one_is_no_batch() -> None:
     async with producing() as stage:
-        stage.producer.send_nowait(b"alone", null_value=False, partition_key="k")
+        stage.producer.send_nowait(b"alone", partition_key="k")
         _, metadata, payload = await stage.sent()
         assert (metadata.HasField("num_messages_in_batch"), metadata.partition_key, payload) == (False, "k", b"alone")
 
@@ -287,7 +287,6 @@ async def test_own_sequence_ids() -> None:
     "arguments",
     [
         {"content": "text"},
-        {"content": b"x", "null_value": True},
         {"content": b"", "deliver_at": 1, "deliver_after": 1},
     ],
 )
