@@ -12,7 +12,9 @@ from pathlib import Path
 from . import report
 from .accounting import ProcessGoneError
 from .brokers import ROOT, Broker, BrokerError, Launch, pulsarium_command, running
-from .measure import MeasureError, alternate, measure_start
+from .clients import table as clients
+from .clients.programs import OPERATIONS, Operation
+from .measure import MeasureError, Run, alternate, measure_start
 from .programs import PROGRAMS, Program, chosen
 
 ABOUT = """\
@@ -32,6 +34,8 @@ Python client. "busy" says how many cores broker and client used: whoever is nea
                                                     costs at the beginning and at the end, and the memory; a minute or
                                                     two each, run once, and only when named
   scripts/bench holes --scale 0.1                   a tenth of the messages
+  scripts/bench --clients                           our async client under trio and asyncio beside the official one and
+                                                    its asyncio module, on one broker; five minutes
   scripts/bench --json FILE                         the figures of every run too, "-" for standard output
   scripts/bench --against pulsar                    the same on a real broker, in turn, with the ratio of the medians;
                                                     ten minutes (scripts/reference-pulsar: JDK and mvn needed)
@@ -56,11 +60,14 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--json", metavar="FILE", help='write the figures as JSON; "-" in the place of the table')
     parser.add_argument("--against", metavar="BROKER", help='"pulsar", or URL,URL,PID of one that runs')
     parser.add_argument("--on", metavar="BROKER", help="URL,URL,PID of one that runs, in the place of a new one")
+    parser.add_argument("--clients", action="store_true", help="measure clients, not brokers")
     parser.add_argument("--repetitions", type=int, metavar="N", help="runs that count (default: 3)")
     parser.add_argument("--warm-ups", type=int, metavar="N", help="runs before them (default: 1; 2 with --against)")
     parser.add_argument("--check", action="store_true", help="exit 1 when a target is missed")
     parser.add_argument("--list", action="store_true", help="name the programs and measure nothing")
     options = parser.parse_args()
+    if options.clients:
+        return client_arguments(parser, options)
     try:
         options.chosen = chosen(options.programs, large=options.quick)
     except KeyError as unknown:
@@ -72,6 +79,18 @@ def arguments() -> argparse.Namespace:
         options.warm_ups = 0 if options.quick else 2 if options.against else 1
     if options.repetitions < 1 or options.warm_ups < 0 or options.scale <= 0:
         parser.error("at least one run must count, and one message")
+    return options
+
+
+def client_arguments(parser: argparse.ArgumentParser, options: argparse.Namespace) -> argparse.Namespace:
+    known = {operation.name: operation for operation in OPERATIONS}
+    if unknown := set(options.programs) - known.keys():
+        parser.error(f"no such program: {', '.join(sorted(unknown))} (there are {', '.join(known)})")
+    if options.against:
+        parser.error("--clients measures on one broker: name another with --on")
+    options.chosen = [known[name] for name in options.programs] or list(OPERATIONS)
+    options.repetitions = options.repetitions or (1 if options.quick else 3)
+    options.warm_ups = (0 if options.quick else 1) if options.warm_ups is None else options.warm_ups
     return options
 
 
@@ -120,7 +139,25 @@ def measure(options: argparse.Namespace) -> report.Results:
     return results
 
 
-def count(program: Program, options: argparse.Namespace) -> int:
+def measure_clients(options: argparse.Namespace) -> dict[str, dict[str, list[Run]]]:
+    with ExitStack() as stack:
+        if options.on:
+            broker = running(options.on)
+        else:
+            launch = Launch(pulsarium_command())
+            stack.callback(launch.stop)
+            broker = launch.broker
+        return clients.measure_clients(
+            broker,
+            options.chosen,
+            lambda operation: count(operation, options),
+            options.warm_ups,
+            options.repetitions,
+            say,
+        )
+
+
+def count(program: Program | Operation, options: argparse.Namespace) -> int:
     full: int = program.quick if options.quick else program.count
     return max(1, int(full * float(options.scale)))
 
@@ -130,6 +167,18 @@ def repetitions(program: Program, options: argparse.Namespace) -> tuple[int, int
     return (0, 1) if program.large else (options.warm_ups, options.repetitions)
 
 
+def show_clients(options: argparse.Namespace) -> int:
+    results = measure_clients(options)
+    text = json.dumps(clients.as_json(results), indent=1)
+    if options.json == "-":
+        print(text)
+    else:
+        print(clients.table(results))
+        if options.json:
+            Path(options.json).write_text(text + "\n")
+    return 1 if options.check and clients.missed(results) else 0
+
+
 def main() -> int:
     options = arguments()
     if options.list:
@@ -137,6 +186,8 @@ def main() -> int:
             print(f"{program.name:30} {program.title}, {program.count:,} a run")
         return 0
     try:
+        if options.clients:
+            return show_clients(options)
         results = measure(options)
     except (BrokerError, MeasureError, ProcessGoneError) as error:
         say(f"bench: {error}")

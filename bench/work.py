@@ -23,11 +23,16 @@ class Work:
 
 @dataclass(frozen=True)
 class Done:
-    """What was done: operations; where each was waited for, the seconds each took; figures of parts of the run."""
+    """What was done: operations; where each was waited for, the seconds each took; figures of parts of the run.
+
+    `seconds` and `cpu` where only a part of the run counts.
+    """
 
     operations: int
     latencies: list[float] = field(default_factory=list)
     parts: dict[str, float] = field(default_factory=dict)
+    seconds: float | None = None
+    cpu: float | None = None
 
 
 Timed = Callable[[], Done]

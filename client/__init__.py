@@ -7,6 +7,8 @@ async with connect("pulsar://localhost:6650") as client:
 What can go wrong is in `pulsarium.client.errors`.
 """
 
+from pulsarium.client.admin.admin import Admin, connect_admin
+from pulsarium.client.admin.errors import AdminError
 from pulsarium.client.client import Client, connect
 from pulsarium.client.connection.authentication import (
     Authentication,
@@ -15,6 +17,7 @@ from pulsarium.client.connection.authentication import (
     AuthenticationToken,
 )
 from pulsarium.client.consumer.consumer import Consumer
+from pulsarium.client.consumer.interceptors import ConsumerInterceptor
 from pulsarium.client.consumer.last_entry import LastEntry, PayloadToMessageIdConverter
 from pulsarium.client.consumer.options import (
     ConsumerKeySharedPolicy,
@@ -23,45 +26,117 @@ from pulsarium.client.consumer.options import (
     KeySharedMode,
     RegexSubscriptionMode,
 )
+from pulsarium.client.consumer.policies import (
+    ConsumerBatchReceivePolicy,
+    ConsumerDeadLetterPolicy,
+    MultiplierRedeliveryBackoff,
+    RedeliveryBackoff,
+)
+from pulsarium.client.consumer.raw_reader import RawMessage, RawReader
 from pulsarium.client.consumer.reader import Reader
 from pulsarium.client.entry.crypto import ConsumerCryptoFailureAction, CryptoKeyReader, KeyReader
 from pulsarium.client.entry.payload_processor import MessagePayloadProcessor
 from pulsarium.client.errors import PulsarError
 from pulsarium.client.message import Message
 from pulsarium.client.message_id import MessageId
-from pulsarium.client.producer.batching import Receipt
-from pulsarium.client.producer.options import CompressionType, HashingScheme, PartitionsRoutingMode
+from pulsarium.client.producer.draft import MessageOptions
+from pulsarium.client.producer.interceptors import ProducerInterceptor
+from pulsarium.client.producer.options import (
+    BatchingType,
+    CompressionType,
+    HashingScheme,
+    PartitionsRoutingMode,
+    ProducerAccessMode,
+)
 from pulsarium.client.producer.producer import Producer
-from pulsarium.client.schema.schema import BytesSchema, Schema
+from pulsarium.client.producer.receipt import Receipt
+from pulsarium.client.schema.avro_schema import AvroSchema
+from pulsarium.client.schema.json_schema import JsonSchema
+from pulsarium.client.schema.primitives import (
+    BooleanSchema,
+    DateSchema,
+    DoubleSchema,
+    FloatSchema,
+    InstantSchema,
+    Int8Schema,
+    Int16Schema,
+    Int32Schema,
+    Int64Schema,
+    LocalDateSchema,
+    LocalDateTimeSchema,
+    LocalTimeSchema,
+    StringSchema,
+    TimeSchema,
+    TimestampSchema,
+)
+from pulsarium.client.schema.records import AvroFloat, AvroInt, AvroType
+from pulsarium.client.schema.schema import BytesSchema, Schema, SchemaInfo
+from pulsarium.client.table_view import TableView
 
 __all__ = [
+    "Admin",
+    "AdminError",
     "Authentication",
     "AuthenticationBasic",
     "AuthenticationTLS",
     "AuthenticationToken",
+    "AvroFloat",
+    "AvroInt",
+    "AvroSchema",
+    "AvroType",
+    "BatchingType",
+    "BooleanSchema",
     "BytesSchema",
     "Client",
     "CompressionType",
     "Consumer",
+    "ConsumerBatchReceivePolicy",
     "ConsumerCryptoFailureAction",
+    "ConsumerDeadLetterPolicy",
+    "ConsumerInterceptor",
     "ConsumerKeySharedPolicy",
     "ConsumerType",
     "CryptoKeyReader",
+    "DateSchema",
+    "DoubleSchema",
+    "FloatSchema",
     "HashingScheme",
     "InitialPosition",
+    "InstantSchema",
+    "Int8Schema",
+    "Int16Schema",
+    "Int32Schema",
+    "Int64Schema",
+    "JsonSchema",
     "KeyReader",
     "KeySharedMode",
     "LastEntry",
+    "LocalDateSchema",
+    "LocalDateTimeSchema",
+    "LocalTimeSchema",
     "Message",
     "MessageId",
+    "MessageOptions",
     "MessagePayloadProcessor",
+    "MultiplierRedeliveryBackoff",
     "PartitionsRoutingMode",
     "PayloadToMessageIdConverter",
     "Producer",
+    "ProducerAccessMode",
+    "ProducerInterceptor",
     "PulsarError",
+    "RawMessage",
+    "RawReader",
     "Reader",
     "Receipt",
+    "RedeliveryBackoff",
     "RegexSubscriptionMode",
     "Schema",
+    "SchemaInfo",
+    "StringSchema",
+    "TableView",
+    "TimeSchema",
+    "TimestampSchema",
     "connect",
+    "connect_admin",
 ]

@@ -29,7 +29,22 @@ def arguments_of(
     return decorate
 
 
-def _signature(method: Callable[..., Any], make: Callable[..., Any]) -> inspect.Signature:
-    own, taken = inspect.signature(method), inspect.signature(make)
-    first = next(iter(own.parameters.values())).replace(kind=inspect.Parameter.POSITIONAL_ONLY)
-    return own.replace(parameters=[first, *taken.parameters.values()])
+def takes(make: Callable[P, Made]) -> Callable[[Callable[[Made], Result]], Callable[P, Result]]:
+    """As `arguments_of`, for a function that is no method."""
+
+    def decorate(function: Callable[[Made], Result]) -> Callable[P, Result]:
+        @functools.wraps(function)
+        def taking(*args: P.args, **kwargs: P.kwargs) -> Result:
+            return function(make(*args, **kwargs))
+
+        taking.__signature__ = _signature(function, make)  # type: ignore[attr-defined]  # for help()
+        return taking
+
+    return decorate
+
+
+def _signature(decorated: Callable[..., Any], make: Callable[..., Any]) -> inspect.Signature:
+    """What `decorated` has in front of its last parameter, and in place of that one what `make` takes."""
+    own, taken = inspect.signature(decorated), inspect.signature(make)
+    kept = [one.replace(kind=inspect.Parameter.POSITIONAL_ONLY) for one in own.parameters.values()][:-1]
+    return own.replace(parameters=[*kept, *taken.parameters.values()])

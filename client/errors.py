@@ -47,6 +47,10 @@ class ProducerQueueIsFull(PulsarError):
     """`max_pending_messages` wait for their receipts, and the call was one that does not wait."""
 
 
+class MemoryBufferIsFull(PulsarError):
+    """`memory_limit` bytes are taken by messages without a receipt, and the call was one that does not wait."""
+
+
 class MessageTooBig(PulsarError):
     """A message, or the batch it is in, has more bytes than the broker takes."""
 
@@ -228,9 +232,13 @@ FATAL = (
 )
 
 
+#: Characters of the broker's words that an error keeps.
+MOST_TEXT = 4096
+
+
 def error_of(code: int, text: str) -> PulsarError:
     """The error of a ServerError the broker sent."""
-    return BY_CODE.get(code, UnknownError)(text or f"the broker answered with error {code}")
+    return BY_CODE.get(code, UnknownError)(text[:MOST_TEXT] or f"the broker answered with error {code}")
 
 
 def copy_of(error: PulsarError) -> PulsarError:

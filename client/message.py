@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Generic
 
-from pulsarium.client.errors import InvalidMessage
+from pulsarium.client.errors import InvalidMessage, PulsarError
 from pulsarium.client.message_id import MessageId
 from pulsarium.client.schema.schema import BYTES, Schema, SchemaInfo, T
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
@@ -46,7 +46,17 @@ class Message(Generic[T]):
         self._redelivery_count = redelivery_count
         self._schema = schema
         self._broker_metadata = broker_metadata
-        self._writer: SchemaInfo | None = None
+        self._writer: SchemaInfo | PulsarError | None = None
+
+    @property
+    def entry_metadata(self) -> pb.MessageMetadata:
+        """What holds for all of its entry, as it was stored."""
+        return self._metadata
+
+    @property
+    def broker_metadata(self) -> pb.BrokerEntryMetadata | None:
+        """What the broker wrote in front of its entry (PIP-70), where it shows that (PIP-90)."""
+        return self._broker_metadata
 
     @property
     def _own(self) -> pb.SingleMessageMetadata | pb.MessageMetadata:
@@ -59,12 +69,19 @@ class Message(Generic[T]):
     def value(self) -> T:
         """What was sent, as the schema of the consumer or reader gives it.
 
-        InvalidMessage if the bytes are no such value, or there is none: `has_null_value` tells.
+        InvalidMessage if the bytes are no such value, or there is none: `has_null_value` tells; and with AvroSchema if
+        the broker did not say, within `operation_timeout`, with which schema it was written.
         """
         if self._own.null_value and self._schema is not BYTES:
             raise InvalidMessage(f"{self._id}: sent without a value")
+        if isinstance(self._writer, PulsarError):
+            raise InvalidMessage(f"{self._id}: nobody knows the schema it was written with: {self._writer}")
         value: T = self._schema.decode(self._data, self._writer)
         return value
+
+    def written_with(self, writer: SchemaInfo | PulsarError) -> None:
+        """For the consumer: the schema of the message's `schema_version`, or why there is none."""
+        self._writer = writer
 
     def has_null_value(self) -> bool:
         """Whether it was sent without a value, which deletes its key in a compacted topic."""
@@ -105,6 +122,24 @@ class Message(Generic[T]):
     def redelivery_count(self) -> int:
         """How often the broker had delivered it before, as far as it counts that: on Shared and Key_Shared."""
         return self._redelivery_count
+
+    def index(self) -> int | None:
+        """Its number in its topic or partition, from 0 (PIP-70).
+
+        None from a broker that does not count (brokerEntryMetadataInterceptors), or does not tell clients
+        (exposingBrokerEntryMetadataToClientEnabled).
+        """
+        kept = self._broker_metadata
+        if kept is None or not kept.HasField("index"):
+            return None
+        if self._id.batch_index < 0:
+            return kept.index
+        return kept.index - self._id.batch_size + 1 + self._id.batch_index  # an entry's index is its last message's
+
+    def broker_publish_time(self) -> int | None:
+        """When it came to the broker, in milliseconds since the epoch; None as of `index`."""
+        kept = self._broker_metadata
+        return kept.broker_timestamp if kept is not None and kept.HasField("broker_timestamp") else None
 
     def producer_name(self) -> str:
         """Who sent it."""

@@ -8,6 +8,9 @@ from typing import ClassVar
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.message_id import MessageId as WireMessageId
 
+#: Messages in one entry: a claim of more is not believed, because each would take memory.
+MOST_IN_BATCH = 2**20
+
 
 @dataclass(frozen=True, order=True, slots=True)
 class MessageId:
@@ -23,6 +26,8 @@ class MessageId:
     batch_index: int = -1
     batch_size: int = field(default=0, compare=False)
     first_chunk: MessageId | None = field(default=None, compare=False)
+    chunks: tuple[tuple[int, int], ...] = field(default=(), compare=False, repr=False)
+    """Every entry of a chunked message that was received, the last is its own; `serialize` does not keep them."""
 
     earliest: ClassVar[MessageId]
     latest: ClassVar[MessageId]
@@ -49,7 +54,8 @@ class MessageId:
     def from_wire(wire: WireMessageId) -> MessageId:
         """Of the same thing without an order."""
         first = None if wire.first_chunk is None else MessageId.from_wire(wire.first_chunk)
-        return MessageId(wire.ledger_id, wire.entry_id, wire.partition, wire.batch_index, wire.batch_size, first)
+        size = wire.batch_size if 0 < wire.batch_size <= MOST_IN_BATCH else 0
+        return MessageId(wire.ledger_id, wire.entry_id, wire.partition, wire.batch_index, size, first)
 
     def _wire(self) -> WireMessageId:
         first = None if self.first_chunk is None else self.first_chunk._wire()
@@ -61,6 +67,13 @@ class MessageId:
     def entry(self) -> tuple[int, int]:
         """The entry alone: its ledger's id, and its own in there."""
         return self.ledger_id, self.entry_id
+
+    @property
+    def entries(self) -> tuple[tuple[int, int], ...]:
+        """All that it stands in: more than one of a chunked message."""
+        if self.chunks or self.first_chunk is None:
+            return self.chunks or (self.entry,)
+        return self.first_chunk.entry, self.entry  # what is known of a serialized one
 
     def __str__(self) -> str:
         """`(ledger,entry,partition,batch index)`, as the official Python client prints it."""

@@ -3,8 +3,19 @@
 from __future__ import annotations
 
 from pulsarium.client import errors
+from pulsarium.client.errors import OperationNotSupported
 from pulsarium.proto.errors import InvalidTopicName
 from pulsarium.proto.topic_name import TopicName
+
+#: Topics and partitions that one producer or consumer may have: each takes memory, whatever a broker claims.
+MOST_TOPICS = 32_768
+
+
+def bounded(count: int, of: str) -> int:
+    """The same number; OperationNotSupported if it is more than MOST_TOPICS."""
+    if count > MOST_TOPICS:
+        raise OperationNotSupported(f"{of}: {count} topics or partitions, and at most {MOST_TOPICS} can be open")
+    return count
 
 
 def parse(topic: str) -> TopicName:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -18,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.brokers import free_port
+from bench.reference.jars import CACHE, fetch
 from pulsarium.cli.ready import ready_content, write_ready_file
 
 HERE = Path(__file__).resolve().parent
@@ -46,7 +45,6 @@ OPENED = (
 
 
 def arguments() -> argparse.Namespace:
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "pulsar-reference")
     layout = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser("reference-pulsar", description=ABOUT, formatter_class=layout)
     parser.add_argument("--port", type=int, default=6650, help="binary protocol; 0 takes a free one (default: 6650)")
@@ -58,23 +56,9 @@ def arguments() -> argparse.Namespace:
     parser.add_argument(
         "--ready-file", type=Path, metavar="FILE", help="written when it serves: URLs and the pid, as JSON"
     )
-    parser.add_argument("--cache", type=Path, default=cache, metavar="DIR", help=f"for the jars (default: {cache})")
+    parser.add_argument("--cache", type=Path, default=CACHE, metavar="DIR", help=f"for the jars (default: {CACHE})")
     parser.add_argument("--log-level", default="warn", help="of its log, on standard error (default: warn)")
     return parser.parse_args()
-
-
-def fetch(cache: Path) -> Path:
-    """The folder with the jars, filled when it is not complete."""
-    jars, complete = cache / "lib", cache / "lib" / ".complete"
-    if not complete.exists():
-        if shutil.which("mvn") is None:
-            sys.exit("reference-pulsar: mvn is needed to fetch Pulsar's jars")
-        # Group ids go into the names: some of Pulsar's jars differ in nothing else.
-        goal = ["dependency:copy-dependencies", "-DincludeScope=runtime", "-Dmdep.prependGroupId=true"]
-        target = f"-DoutputDirectory={jars}"
-        subprocess.run(["mvn", "-B", "-q", "-f", str(HERE / "pom.xml"), *goal, target], check=True, stdout=sys.stderr)
-        complete.touch()
-    return jars
 
 
 def rendered(config: Path, port: int, http_port: int) -> str:

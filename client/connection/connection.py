@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ssl
+from collections.abc import Callable
 
 import anyio
 from anyio.abc import ByteStream
@@ -15,10 +16,12 @@ from pulsarium.client.connection.routes import (
     Reply,
     Routes,
     Waiter,
+    WatcherHandler,
     again,
     request_id_of,
 )
 from pulsarium.client.connection.service_url import Address
+from pulsarium.client.connection.tcp import TcpStream
 from pulsarium.client.errors import (
     AlreadyClosed,
     AuthenticationError,
@@ -30,12 +33,12 @@ from pulsarium.client.errors import (
 from pulsarium.proto.commands import COMMANDS
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
-KEEP_ALIVE = 30.0  # seconds between PINGs, and within which something has to come
+LEAST = 64 * 1024  # bytes of a big frame that a broker sends between two PINGs, or else it counts as gone
 LAST_WORDS = 1.0  # seconds that what is queued may take to go out when the connection is closed
 _READ = 256 * 1024  # bytes asked of the stream at once
 _MOST_REQUEST_IDS = 2**64 - 1  # this one marks what the broker sends unasked
 
-__all__ = ["Connection", "ConsumerHandler", "ProducerHandler", "Reply"]
+__all__ = ["Connection", "ConsumerHandler", "ProducerHandler", "Reply", "WatcherHandler"]
 
 
 class Connection:
@@ -53,26 +56,35 @@ class Connection:
         authentication: Authentication | None = None,
         proxy: Address | None = None,
         operation_timeout: float = 30.0,
-        keep_alive: float = KEEP_ALIVE,
+        keep_alive: float = 30.0,
+        max_idle: float = 0.0,
     ) -> None:
-        """`address` is for texts; times in seconds. `proxy`: through which it leads to its broker."""
+        """`address` is for texts; times in seconds. `proxy`: through which it leads to its broker.
+
+        `keep_alive`: between PINGs, and within which something has to come; 0: never. `max_idle`: after so long without
+        use it ends; 0: it does not.
+        """
         self.proxy = proxy
         self.address = address
         self.server_version = ""
         self.feature_flags: frozenset[str] = frozenset()
         self._stream = stream
+        self._write: Callable[[bytes], int] | None = stream.send_nowait if isinstance(stream, TcpStream) else None
+        self._is_writing = False
         self._protocol = protocol or ClientProtocol()
         self._authentication = authentication
         self._challenged = anyio.Event()
         self._operation_timeout = operation_timeout
         self._keep_alive = keep_alive
+        self._max_idle = max_idle
+        self._idle = 0.0  # seconds
         self._request_id = 0
         self._routes = Routes()
         self._something_to_write = anyio.Event()
-        self._heard = False
+        self._arrived = 0  # bytes
         self._error: PulsarError | None = None
         self._scope = anyio.CancelScope()
-        self._flushed = anyio.Event()  # everything queued is written; of interest to `aclose` only
+        self._flushed = anyio.Event()  # everything queued is written, for `_flush`
         self._stopped: anyio.Event | None = None  # set when `run` is done
 
     @property
@@ -95,34 +107,53 @@ class Connection:
         self._request_id = (self._request_id + 1) % _MOST_REQUEST_IDS
         return self._request_id
 
-    async def request(self, command: pb.BaseCommand, trailing: bytes = b"") -> Reply:
+    async def request(
+        self, command: pb.BaseCommand, trailing: bytes = b"", *, patience: anyio.CancelScope | None = None
+    ) -> Reply:
         """Send a command whose body has a `next_request_id()`, and wait for its answer.
 
         Raises the PulsarError that an ERROR, or an error inside the answer, stands for; ConnectError if the
         connection is or gets lost; Timeout after `operation_timeout`. When it is cancelled a late answer is ignored.
+
+        patience: a new scope to wait in, without a deadline from when a producer has to wait for its turn (PIP-68).
         """
         request_id = request_id_of(command)
         if request_id is None:
             raise LocalProtocolError(f"{COMMANDS[command.type].name} without a request id")
-        waiter = self._routes.waiters[request_id] = Waiter()
+        waiter = self._routes.waiters[request_id] = Waiter(patience)
+        patience = patience or anyio.CancelScope()
+        patience.deadline = anyio.current_time() + self._operation_timeout
         try:
-            self.send_nowait(command, trailing)
-            with anyio.move_on_after(self._operation_timeout):
+            self.send_nowait(command, trailing, at_once=True)
+            with patience:
                 await waiter.done.wait()
         finally:
             self._routes.waiters.pop(request_id, None)
         if waiter.error is not None:
             raise waiter.error
+        spec = COMMANDS[command.type]
         if waiter.reply is None:
-            raise Timeout(f"no answer to {COMMANDS[command.type].name} in {self._operation_timeout:g} s")
+            raise Timeout(f"no answer to {spec.name} in {self._operation_timeout:g} s")
+        if spec.reply not in (None, waiter.reply.command.type):
+            answer = COMMANDS[waiter.reply.command.type].name
+            error = ConnectError(f"the broker broke the protocol: {answer} for {spec.name}")
+            self.abort(error)
+            raise error
         return waiter.reply
 
-    def send_nowait(self, command: pb.BaseCommand, trailing: bytes = b"") -> None:
-        """Queue a command; ConnectError if the connection is lost."""
+    def send_nowait(self, command: pb.BaseCommand, trailing: bytes = b"", *, at_once: bool = False) -> None:
+        """Queue a command; ConnectError if the connection is lost.
+
+        It goes out together with what other tasks have, when the event loop comes round; `at_once`: now, for those who
+        wait for its answer.
+        """
         if self._error is not None:
             raise again(self._error)
         self._protocol.send(command, trailing)
-        self._something_to_write.set()
+        if at_once:
+            self._write_nowait()
+        else:
+            self._something_to_write.set()
 
     def attach_consumer(self, consumer_id: int, handler: ConsumerHandler) -> None:
         """What comes for this consumer goes to `handler`, until it is detached or lost."""
@@ -139,6 +170,18 @@ class Connection:
     def detach_producer(self, producer_id: int) -> None:
         """Whatever still comes for this producer is dropped."""
         self._routes.producers.pop(producer_id, None)
+
+    def attach_watcher(self, watcher_id: int, handler: WatcherHandler) -> None:
+        """What comes for this watcher goes to `handler`, until it is detached or lost."""
+        self._routes.watchers[watcher_id] = handler
+
+    def detach_watcher(self, watcher_id: int) -> None:
+        """Whatever still comes for this watcher is dropped."""
+        self._routes.watchers.pop(watcher_id, None)
+
+    def touch(self) -> None:
+        """Somebody is about to use it."""
+        self._idle = 0.0
 
     def abort(self, error: PulsarError) -> None:
         """Give the connection up: everybody who waits gets `error`."""
@@ -189,10 +232,8 @@ class Connection:
     async def aclose(self) -> None:
         """Write what is queued, for a second at most, and close; everybody who waits gets AlreadyClosed."""
         if self._error is None and self._stopped is not None:
-            self._flushed = anyio.Event()
-            self._something_to_write.set()
             with anyio.move_on_after(LAST_WORDS):
-                await self._flushed.wait()
+                await self._flush()
         self.abort(AlreadyClosed("the client was closed"))
         if self._stopped is not None:
             await self._stopped.wait()
@@ -219,13 +260,29 @@ class Connection:
         while self._error is None:
             await self._something_to_write.wait()
             self._something_to_write = anyio.Event()
+            self._is_writing = True
             try:
                 if self._protocol.has_output:
                     await self._stream.send(self._protocol.take())
             except (OSError, anyio.BrokenResourceError, anyio.ClosedResourceError) as error:
                 self.abort(ConnectError(f"{self.address}: {_reason(error)}"))
+            finally:
+                self._is_writing = False
             if not self._protocol.has_output:
                 self._flushed.set()
+
+    def _write_nowait(self) -> None:
+        """Write what is queued, as far as the socket takes it now; the rest is for the task that writes."""
+        if self._write is not None and not self._is_writing:
+            data = self._protocol.take()
+            try:
+                written = self._write(data)
+            except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+                return  # whoever reads finds out why
+            if written == len(data):
+                return
+            self._protocol.put_back(data[written:])
+        self._something_to_write.set()
 
     async def _answer_challenges(self) -> None:
         while self._error is None:
@@ -234,6 +291,15 @@ class Connection:
                 await self._answer()
             except PulsarError as error:
                 self.abort(error)
+            await self._flush()  # the next one waits: what a broker does not read shall not pile up
+
+    async def _flush(self) -> None:
+        """Return when everything that is queued was written, or the connection is lost."""
+        if self._error is None:
+            if self._flushed.is_set():
+                self._flushed = anyio.Event()
+            self._something_to_write.set()
+            await self._flushed.wait()
 
     async def _answer(self) -> None:
         """AUTH_RESPONSE, with credentials as they are now."""
@@ -246,21 +312,24 @@ class Connection:
             self._something_to_write.set()
 
     async def _watch(self) -> None:
-        """Keep-alive: PING with every interval; the end if nothing at all came since the last one."""
+        """Keep-alive: PING with every interval; the end if no frame came since the last one, nor much of one."""
         if self._keep_alive <= 0:
             return
         await anyio.sleep(self._keep_alive)
         while self._error is None:
-            self._heard = False
+            frames, arrived = self._protocol.frames, self._arrived
             self.send_nowait(pb.BaseCommand(type=pb.BaseCommand.PING, ping=pb.CommandPing()))
             await anyio.sleep(self._keep_alive)
-            if not self._heard:
+            self._idle = self._idle + self._keep_alive if self._routes.is_idle else 0.0
+            if 0 < self._max_idle <= self._idle:
+                self.abort(ConnectError(f"{self.address}: not used for {self._max_idle:g} s"))
+            elif frames == self._protocol.frames and self._arrived - arrived < LEAST:
                 self.abort(ConnectError(f"{self.address} does not answer PING within {self._keep_alive:g} s"))
 
     # ---- what came in
 
     def _take_in(self, data: bytes) -> None:
-        self._heard = True
+        self._arrived += len(data)
         for event in self._protocol.receive(data):
             self._handle(event)
         if self._protocol.has_output:  # PONG

@@ -4,13 +4,23 @@ from __future__ import annotations
 
 import random
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, TypeVar
 
 import anyio
 
 from pulsarium.client.connection.connection import Connection
 from pulsarium.client.connection.service_url import Address, BrokerUrls
-from pulsarium.client.errors import FATAL, TRANSIENT, AlreadyClosed, ConnectError, PulsarError, copy_of
+from pulsarium.client.errors import (
+    FATAL,
+    TRANSIENT,
+    AlreadyClosed,
+    ConnectError,
+    InvalidUrl,
+    OperationNotSupported,
+    PulsarError,
+    copy_of,
+)
 
 if TYPE_CHECKING:
     from pulsarium.client.client import Client
@@ -39,6 +49,16 @@ class Backoff:
     def reset(self) -> None:
         """It worked: begin anew."""
         self._next = self._initial
+
+    def worked(self, seconds: float) -> None:
+        """It worked for so long: begin anew, unless that is less than the next wait would be."""
+        if seconds > self._next:
+            self.reset()
+
+    @property
+    def is_first(self) -> bool:
+        """Whether the next wait is the shortest."""
+        return self._next == self._initial
 
 
 async def patiently(client: Client, attempt: Callable[[], Awaitable[T]], backoff: Backoff | None = None) -> T:
@@ -78,9 +98,12 @@ class Link:
         self._backoff = client.new_backoff()
         self._connection: Connection | None = None
         self._owner: BrokerUrls | None = None
+        self._cluster: BrokerUrls | None = None  # where the topic migrated to (PIP-188)
+        self._opening: anyio.CancelScope | None = None
         self._proxy: Address | None = None  # through which the last connection led
         self._error: PulsarError | None = None
         self._lost = anyio.Event()
+        self._opened_at = 0.0
         self._settled = anyio.Event()  # open, or failed for good
         self._scope = anyio.CancelScope()
         self._running: anyio.Event | None = None
@@ -97,12 +120,20 @@ class Link:
         self._client.task_group.start_soon(self._keep_open)
 
     def lost(self, owner: BrokerUrls | None = None) -> None:
-        """What was open is not any more: open it again, at once and without a lookup where `owner` has the topic."""
+        """What was open is not any more: open it again, at once where `owner` has the topic, and without a lookup.
+
+        A cluster to which it migrated is from now on the one where it is looked up.
+        """
+        if owner is not None and owner.migrated:
+            self._cluster = owner
         self._owner = owner
         if self._connection is not None:
             self._connection = None
             self._settled = anyio.Event()
+            self._backoff.worked(anyio.current_time() - self._opened_at)
         self._lost.set()
+        if self._opening is not None:  # the answer does not come any more
+            self._opening.cancel()
 
     async def connection(self) -> Connection:
         """The connection on which it is open, as soon as it is; raises what it failed with for good."""
@@ -125,21 +156,31 @@ class Link:
 
     async def _try(self) -> None:
         self._lost = anyio.Event()
-        owner, self._owner = self._owner, None
-        if owner is None:
-            connection = await self._client.connect_to(self.topic)
-        else:
-            try:
-                connection = await self._client.connect_to_broker(owner, self._proxy)
-            except PulsarError:
-                connection = await self._client.connect_to(self.topic)
+        connection = await self._connect()
         self._proxy = connection.proxy
-        await self._open(connection)
+        with anyio.CancelScope() as self._opening:
+            try:
+                await self._open(connection)
+            finally:
+                self._opening = None
         if self._lost.is_set() or connection.is_lost:
             raise ConnectError(f"{self.topic}: lost while it was opened")
         self._connection = connection
-        self._backoff.reset()
+        self._opened_at = anyio.current_time()
         self._settled.set()
+
+    async def _connect(self) -> Connection:
+        owner, self._owner = self._owner, None
+        if owner is not None and not owner.migrated:
+            with suppress(PulsarError):
+                return await self._client.connect_to_broker(owner, self._proxy)
+        try:
+            return await self._client.connect_to(self.topic, self._cluster)
+        except (InvalidUrl, OperationNotSupported):
+            if self._cluster is None:
+                raise
+            self._cluster = None  # nowhere to go: the one it comes from may say better
+            return await self._client.connect_to(self.topic)
 
     async def _keep_open(self) -> None:
         assert self._running is not None
@@ -147,7 +188,9 @@ class Link:
             with self._scope:
                 while self._error is None:
                     await self._lost.wait()
-                    await anyio.sleep(self._backoff.next() if self._owner is None else 0)
+                    at_once = self._owner is not None and self._backoff.is_first
+                    delay = self._backoff.next()
+                    await anyio.sleep(0 if at_once else delay)
                     await self._try_again()
         finally:
             self._running.set()

@@ -1,38 +1,28 @@
-"""Connections, one for each broker."""
+"""Connections, one for each broker, or `connections_per_broker`."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from typing import NamedTuple, TypeAlias
+import itertools
+from typing import NamedTuple
 
 import anyio
-from anyio.abc import ByteStream, TaskGroup
+from anyio.abc import TaskGroup
 
 from pulsarium.client.connection import tls
-from pulsarium.client.connection.authentication import Authentication
-from pulsarium.client.connection.connection import KEEP_ALIVE, Connection
-from pulsarium.client.connection.protocol import MAX_PROTOCOL_VERSION, ClientProtocol
+from pulsarium.client.connection.connection import Connection
+from pulsarium.client.connection.protocol import ClientProtocol
 from pulsarium.client.connection.service_url import Address
+from pulsarium.client.connection.settings import Settings
 from pulsarium.client.errors import AlreadyClosed, ConnectError
-
-Dial: TypeAlias = Callable[[Address], Awaitable[ByteStream]]
-
-
-async def dial_tcp(address: Address) -> ByteStream:
-    """A TCP connection; OSError if there is none."""
-    return await anyio.connect_tcp(address.host, address.port)
+from pulsarium.client.together import together
 
 
-class Settings(NamedTuple):
-    """What holds for every connection; times in seconds."""
+class _Way(NamedTuple):
+    """Where a connection leads, and the how maniest it is there."""
 
-    operation_timeout: float = 30.0
-    connection_timeout: float = 10.0
-    max_protocol_version: int = MAX_PROTOCOL_VERSION
-    keep_alive: float = KEEP_ALIVE
-    dial: Dial = dial_tcp
-    authentication: Authentication | None = None
-    tls: tls.Tls = tls.Tls()
+    address: Address
+    proxy_to: Address | None
+    number: int
 
 
 class Pool:
@@ -41,31 +31,44 @@ class Pool:
     def __init__(self, tasks: TaskGroup, settings: Settings) -> None:
         self._tasks = tasks
         self._settings = settings
-        self._connections: dict[tuple[Address, Address | None], Connection] = {}
-        self._opening: dict[tuple[Address, Address | None], anyio.Lock] = {}
+        self._connections: dict[_Way, Connection] = {}
+        self._opening: dict[_Way, anyio.Lock] = {}
+        self._numbers = itertools.cycle(range(settings.connections_per_broker))
         self._closed = False
 
     async def get(self, address: Address, proxy_to: Address | None = None) -> Connection:
         """The connection to `address`, and through a proxy there to `proxy_to`; ConnectError if there is none."""
-        key = (address, proxy_to if proxy_to != address else None)
-        async with self._opening.setdefault(key, anyio.Lock()):
-            if self._closed:
-                raise AlreadyClosed("the client was closed")
-            connection = self._connections.get(key)
-            if connection is None or connection.is_lost:
-                connection = self._connections[key] = await self._open(*key)
-                self._tasks.start_soon(connection.run)
-            return connection
+        way = _Way(address, proxy_to if proxy_to != address else None, next(self._numbers))
+        opening = self._opening.setdefault(way, anyio.Lock())
+        try:
+            async with opening:
+                if self._closed:
+                    raise AlreadyClosed("the client was closed")
+                connection = self._connections.get(way)
+                if connection is None or connection.is_lost:
+                    connection = self._connections[way] = await self._open(way)
+                    self._tasks.start_soon(self._run, way, connection)
+                connection.touch()
+                return connection
+        finally:
+            if not opening.locked():  # brokers may name any number of others
+                self._opening.pop(way, None)
 
     async def aclose(self) -> None:
         """Close them all and open none."""
         self._closed = True
-        for connection in self._connections.values():
-            await connection.aclose()
+        await together([connection.aclose for connection in self._connections.values()])
         self._connections.clear()
 
-    async def _open(self, address: Address, proxy_to: Address | None) -> Connection:
-        settings = self._settings
+    async def _run(self, way: _Way, connection: Connection) -> None:
+        try:
+            await connection.run()
+        finally:
+            if self._connections.get(way) is connection:
+                del self._connections[way]
+
+    async def _open(self, way: _Way) -> Connection:
+        settings, (address, proxy_to, _) = self._settings, way
         try:
             with anyio.fail_after(settings.connection_timeout):
                 stream = await settings.dial(address)
@@ -74,6 +77,7 @@ class Pool:
                 protocol = ClientProtocol(
                     max_protocol_version=settings.max_protocol_version,
                     proxy_to_broker_url=None if proxy_to is None else str(proxy_to),
+                    description=settings.description,
                 )
                 connection = Connection(
                     stream,
@@ -82,11 +86,12 @@ class Pool:
                     authentication=settings.authentication,
                     proxy=None if proxy_to is None else address,
                     operation_timeout=settings.operation_timeout,
-                    keep_alive=settings.keep_alive,
+                    keep_alive=settings.keep_alive_interval,
+                    max_idle=settings.connection_max_idle,
                 )
                 await connection.handshake()
                 return connection
         except TimeoutError:
             raise ConnectError(f"{address}: no connection within {settings.connection_timeout:g} s") from None
-        except OSError as error:
+        except (OSError, ValueError) as error:  # ValueError: of a host that is no name
             raise ConnectError(f"{address}: {error}") from error

@@ -20,10 +20,12 @@ from pulsarium.proto.commands import COMMANDS, CommandSpec, Direction, parse
 from pulsarium.proto.errors import CommandError
 from pulsarium.proto.framing import FrameDecoder, frame
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
+from pulsarium.proto.text import text_of
 
 MAX_PROTOCOL_VERSION = 22
 CLIENT_VERSION = "Pulsarium-Python"
 DEFAULT_MAX_MESSAGE_SIZE = 5 * 1024 * 1024  # of brokers too old to tell
+MOST_MESSAGE_SIZE = 256 * 1024 * 1024  # bytes that are taken from brokers, whatever they say they take themselves
 FRAME_PADDING = 10 * 1024  # bytes a frame may have beyond max_message_size
 
 
@@ -95,13 +97,21 @@ class ClientProtocol:
     """State of one connection."""
 
     def __init__(
-        self, *, max_protocol_version: int = MAX_PROTOCOL_VERSION, proxy_to_broker_url: str | None = None
+        self,
+        *,
+        max_protocol_version: int = MAX_PROTOCOL_VERSION,
+        proxy_to_broker_url: str | None = None,
+        description: str = "",
     ) -> None:
         """`proxy_to_broker_url`: the broker a proxy at the other end shall connect us to, as host:port."""
         self.state = State.NEW
         self.protocol_version = max_protocol_version
         self.max_message_size = DEFAULT_MAX_MESSAGE_SIZE
+        self.frames = 0
+        """How many came."""
         self._proxy_to = proxy_to_broker_url
+        self._client_version = f"{CLIENT_VERSION}-{description}" if description else CLIENT_VERSION
+        self._has_pong = False
         self._decoder = FrameDecoder()
         self._parts: list[bytes] = []
 
@@ -114,15 +124,21 @@ class ClientProtocol:
         """Everything that waits to be written, once."""
         data = self._parts[0] if len(self._parts) == 1 else b"".join(self._parts)
         self._parts.clear()
+        self._has_pong = False
         return data
+
+    def put_back(self, rest: bytes) -> None:
+        """What `take` gave and could not be written: it comes first the next time."""
+        self._parts.insert(0, rest)
 
     def connect(self, auth_method_name: str = "none", auth_data: bytes = b"") -> None:
         """Begin the handshake: CONNECT, with credentials if there is a method."""
         connect = pb.CommandConnect(
-            client_version=CLIENT_VERSION,
+            client_version=self._client_version,
             protocol_version=self.protocol_version,
             auth_method_name=auth_method_name,
             feature_flags=pb.FeatureFlags(
+                supports_topic_watchers=True,
                 supports_auth_refresh=auth_method_name != "none",
                 supports_broker_entry_metadata=True,
                 supports_get_partitioned_metadata_without_auto_creation=True,
@@ -138,7 +154,7 @@ class ClientProtocol:
     def answer_challenge(self, auth_method_name: str, auth_data: bytes) -> None:
         """AUTH_RESPONSE."""
         response = pb.CommandAuthResponse(
-            client_version=CLIENT_VERSION,
+            client_version=self._client_version,
             protocol_version=self.protocol_version,
             response=pb.AuthData(auth_method_name=auth_method_name, auth_data=auth_data),
         )
@@ -158,7 +174,9 @@ class ClientProtocol:
         if not data:
             self._close(events, ConnectError("the broker closed the connection"))
             return events
-        for encoded, trailing in self._decoder.feed(data):
+        frames = self._decoder.feed(data)
+        self.frames += len(frames)
+        for encoded, trailing in frames:
             self._frame(encoded, trailing, events)
             if events and isinstance(events[-1], Closed):
                 return events
@@ -184,7 +202,9 @@ class ClientProtocol:
         if command.type not in _TABLE[self.state].received:
             self._close(events, _broken(f"{spec.name} while {self.state.value}"))
         elif command.type == pb.BaseCommand.PING:
-            self.send(_PONG)
+            if not self._has_pong:  # a broker that asks without reading is not answered without end
+                self.send(_PONG)
+                self._has_pong = True
         elif command.type == pb.BaseCommand.PONG:
             pass  # a sign of life; that bytes came in says as much
         elif command.type == pb.BaseCommand.AUTH_CHALLENGE:
@@ -196,7 +216,7 @@ class ClientProtocol:
 
     def _handshake(self, command: pb.BaseCommand, events: list[Event]) -> None:
         if command.type == pb.BaseCommand.ERROR:
-            self._close(events, error_of(command.error.error, str(command.error.message)))
+            self._close(events, error_of(command.error.error, text_of(command.error.message)))
         else:
             self._connected(command.connected, events)
 
@@ -205,9 +225,9 @@ class ClientProtocol:
         self.protocol_version = min(self.protocol_version, connected.protocol_version)
         if connected.max_message_size > 0:
             self.max_message_size = connected.max_message_size
-            self._decoder.allow(connected.max_message_size + FRAME_PADDING)
+            self._decoder.allow(min(connected.max_message_size, MOST_MESSAGE_SIZE) + FRAME_PADDING)
         flags = frozenset(field.name for field, value in connected.feature_flags.ListFields() if value)
-        events.append(Connected(str(connected.server_version), self.protocol_version, self.max_message_size, flags))
+        events.append(Connected(text_of(connected.server_version), self.protocol_version, self.max_message_size, flags))
 
 
 def _broken(reason: str) -> ConnectError:

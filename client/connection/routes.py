@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import NamedTuple, Protocol
@@ -12,6 +13,7 @@ from pulsarium.client.connection.service_url import BrokerUrls
 from pulsarium.client.errors import AlreadyClosed, ConnectError, PulsarError, ServiceUnitNotReady, error_of
 from pulsarium.proto.commands import COMMANDS
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
+from pulsarium.proto.text import text_of
 
 
 class Reply(NamedTuple):
@@ -60,12 +62,29 @@ class ProducerHandler(Protocol):
         ...
 
 
+class WatcherHandler(Protocol):
+    """Takes what the broker sends to one watcher of topics (PIP-145). None of these may wait."""
+
+    def on_success(self, success: pb.CommandWatchTopicListSuccess) -> None:
+        """WATCH_TOPIC_LIST_SUCCESS: before any update that came together with it."""
+        ...
+
+    def on_update(self, update: pb.CommandWatchTopicUpdate) -> None:
+        """WATCH_TOPIC_UPDATE."""
+        ...
+
+    def on_lost(self, error: PulsarError) -> None:
+        """The connection ended; the handler is detached already."""
+        ...
+
+
 class Waiter:
     """A request without its reply."""
 
-    __slots__ = ("done", "error", "reply")
+    __slots__ = ("done", "error", "patience", "reply")
 
-    def __init__(self) -> None:
+    def __init__(self, patience: anyio.CancelScope | None) -> None:
+        self.patience = patience
         self.done = anyio.Event()
         self.reply: Reply | None = None
         self.error: PulsarError | None = None
@@ -78,6 +97,12 @@ class Routes:
         self.waiters: dict[int, Waiter] = {}  # by request id
         self.consumers: dict[int, ConsumerHandler] = {}
         self.producers: dict[int, ProducerHandler] = {}
+        self.watchers: dict[int, WatcherHandler] = {}
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nobody uses the connection."""
+        return not (self.waiters or self.consumers or self.producers or self.watchers)
 
     def take(self, command: pb.BaseCommand, trailing: bytes) -> None:
         """Hand a command to whom it is for; what nobody waits for any more is dropped."""
@@ -89,9 +114,14 @@ class Routes:
         for waiter in waiters.values():
             waiter.error = again(error)
             waiter.done.set()
-        handlers: list[ProducerHandler | ConsumerHandler] = [*self.producers.values(), *self.consumers.values()]
+        handlers: list[ProducerHandler | ConsumerHandler | WatcherHandler] = [
+            *self.producers.values(),
+            *self.consumers.values(),
+            *self.watchers.values(),
+        ]
         self.producers.clear()
         self.consumers.clear()
+        self.watchers.clear()
         for handler in handlers:
             handler.on_lost(again(error))
 
@@ -102,6 +132,16 @@ class Routes:
             waiter.error = _error_in(command)
             waiter.reply = Reply(command, trailing)
             waiter.done.set()
+
+    def _producer_success(self, command: pb.BaseCommand, trailing: bytes) -> None:
+        """The first of two answers where the producer has to wait for its turn (PIP-68)."""
+        success = command.producer_success
+        if success.producer_ready:
+            self._answer(command, trailing)
+            return
+        waiter = self.waiters.get(success.request_id)
+        if waiter is not None and waiter.patience is not None:
+            waiter.patience.deadline = math.inf
 
     def _message(self, command: pb.BaseCommand, trailing: bytes) -> None:
         handler = self.consumers.get(command.message.consumer_id)
@@ -128,6 +168,25 @@ class Routes:
         if handler is not None:
             handler.on_lost(ServiceUnitNotReady("the broker closed the consumer"), _owner(command.close_consumer))
 
+    def _migrated(self, command: pb.BaseCommand, trailing: bytes) -> None:
+        moved = command.topicMigrated
+        is_producer = moved.resource_type == pb.CommandTopicMigrated.Producer
+        handler = (self.producers if is_producer else self.consumers).pop(moved.resource_id, None)
+        if handler is not None:
+            cluster = BrokerUrls(text_of(moved.brokerServiceUrl), text_of(moved.brokerServiceUrlTls), migrated=True)
+            handler.on_lost(ServiceUnitNotReady("the topic migrated to another cluster"), cluster)
+
+    def _topics_listed(self, command: pb.BaseCommand, trailing: bytes) -> None:
+        watcher = self.watchers.get(command.watchTopicListSuccess.watcher_id)
+        if watcher is not None:
+            watcher.on_success(command.watchTopicListSuccess)
+        self._answer(command, trailing)
+
+    def _topics_changed(self, command: pb.BaseCommand, trailing: bytes) -> None:
+        watcher = self.watchers.get(command.watchTopicUpdate.watcher_id)
+        if watcher is not None:
+            watcher.on_update(command.watchTopicUpdate)
+
     def _active_change(self, command: pb.BaseCommand, trailing: bytes) -> None:
         handler = self.consumers.get(command.active_consumer_change.consumer_id)
         if handler is not None:
@@ -141,12 +200,16 @@ class Routes:
 
 _TO = {
     pb.BaseCommand.MESSAGE: Routes._message,
+    pb.BaseCommand.PRODUCER_SUCCESS: Routes._producer_success,
     pb.BaseCommand.SEND_RECEIPT: Routes._receipt,
     pb.BaseCommand.SEND_ERROR: Routes._send_error,
     pb.BaseCommand.CLOSE_PRODUCER: Routes._close_producer,
     pb.BaseCommand.CLOSE_CONSUMER: Routes._close_consumer,
     pb.BaseCommand.ACTIVE_CONSUMER_CHANGE: Routes._active_change,
     pb.BaseCommand.REACHED_END_OF_TOPIC: Routes._end_of_topic,
+    pb.BaseCommand.TOPIC_MIGRATED: Routes._migrated,
+    pb.BaseCommand.WATCH_TOPIC_LIST_SUCCESS: Routes._topics_listed,
+    pb.BaseCommand.WATCH_TOPIC_UPDATE: Routes._topics_changed,
 }
 
 
@@ -163,7 +226,7 @@ _WITH_ERROR = _fields_named("error")
 
 
 def _owner(close: pb.CommandCloseProducer | pb.CommandCloseConsumer) -> BrokerUrls | None:
-    urls = BrokerUrls(str(close.assignedBrokerServiceUrl), str(close.assignedBrokerServiceUrlTls))
+    urls = BrokerUrls(text_of(close.assignedBrokerServiceUrl), text_of(close.assignedBrokerServiceUrlTls))
     return urls if any(urls) else None
 
 
@@ -179,7 +242,7 @@ def _error_in(command: pb.BaseCommand) -> PulsarError | None:
     field = _WITH_ERROR.get(command.type)
     if field is None or not (body := getattr(command, field)).HasField("error"):
         return None
-    return error_of(body.error, str(body.message))
+    return error_of(body.error, text_of(body.message))
 
 
 def again(error: PulsarError) -> PulsarError:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
-from pulsarium.client.errors import InvalidUrl, OperationNotSupported
+from pulsarium.client.errors import ConnectError, InvalidUrl, OperationNotSupported
 
 _PORTS = {"pulsar": 6650, "pulsar+ssl": 6651}
+_HOST = re.compile(r"[^\s\x00-\x20/@?#\\]{1,255}")
+_SHOWN = 200  # characters of a URL in an error
 
 
 class Address(NamedTuple):
@@ -20,6 +23,11 @@ class Address(NamedTuple):
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
+def is_http(url: str) -> bool:
+    """Whether topics are looked up over HTTP there."""
+    return url.startswith(("http://", "https://"))
+
+
 def parse(url: str) -> list[Address]:
     """The addresses of a service URL, or of the URL a broker named; port 6650, with TLS 6651, where none is given.
 
@@ -27,7 +35,7 @@ def parse(url: str) -> list[Address]:
     """
     scheme, mark, rest = url.partition("://")
     if not mark or scheme not in _PORTS:
-        raise InvalidUrl(f"{url}: must begin with pulsar:// or pulsar+ssl://")
+        raise InvalidUrl(f"{url[:_SHOWN]}: must begin with pulsar:// or pulsar+ssl://")
     return [_address(part, scheme, url) for part in rest.rstrip("/").split(",")]
 
 
@@ -36,20 +44,34 @@ class BrokerUrls(NamedTuple):
 
     plain: str
     tls: str
+    migrated: bool = False
+    """It is another cluster's, where the broker of a topic has to be looked up first (PIP-188)."""
 
-    def address(self, *, tls: bool) -> Address:
+    def addresses(self, *, tls: bool) -> list[Address]:
         """OperationNotSupported if it cannot be reached in this way, InvalidUrl if the URL cannot be read."""
-        url = self.tls if tls else self.plain
+        url, other = (self.tls, self.plain) if tls else (self.plain, self.tls)
+        if not url and not other:
+            raise ConnectError("the broker named none that has the topic")
         if not url:
             raise OperationNotSupported(f"the broker can be reached {'without' if tls else 'with'} TLS only")
-        return parse(url)[0]
+        found = parse(url)
+        if tls and not found[0].tls:  # credentials would go in the clear
+            raise InvalidUrl(f"{url[:_SHOWN]}: must begin with pulsar+ssl://")
+        return found
+
+    def address(self, *, tls: bool) -> Address:
+        """The first one."""
+        return self.addresses(tls=tls)[0]
 
 
 def _address(text: str, scheme: str, url: str) -> Address:
     host, mark, port = text.strip().rpartition(":")
     if not mark or text.endswith("]"):
         host, port = text.strip(), str(_PORTS[scheme])
-    host = host.removeprefix("[").removesuffix("]")
-    if not host or not port.isdecimal() or not 0 < int(port) < 65536:
-        raise InvalidUrl(f"{url}: {text!r} is no host and port")
+    is_ipv6 = host.startswith("[") and host.endswith("]")
+    host = host[1:-1] if is_ipv6 else host
+    sound = _HOST.fullmatch(host) and is_ipv6 is (":" in host)
+    sound = sound and port.isascii() and port.isdecimal() and len(port) <= 5 and 0 < int(port) < 65536
+    if not sound:
+        raise InvalidUrl(f"{url[:_SHOWN]}: {text[:_SHOWN]!r} is no host and port")
     return Address(host, int(port), scheme == "pulsar+ssl")

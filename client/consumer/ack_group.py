@@ -9,15 +9,19 @@ from anyio.abc import TaskGroup
 
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
-DELAY = 0.01  # seconds an acknowledgement may wait for others
-MOST = 1000  # that wait
-
 
 class AckGroup:
     """Collects the ids of individual acknowledgements; a task runs only while there are any."""
 
-    def __init__(self, tasks: TaskGroup, send: Callable[[list[pb.MessageIdData]], bool]) -> None:
-        """`send` must not wait; where it says False there is no connection, and the ids wait for the next."""
+    def __init__(
+        self, tasks: TaskGroup, send: Callable[[list[pb.MessageIdData]], bool], delay: float = 0.01, most: int = 1000
+    ) -> None:
+        """`send` must not wait; where it says False there is no connection, and the ids wait for the next.
+
+        `delay`: seconds an acknowledgement may wait for others; `most`: how many wait.
+        """
+        self._delay = delay
+        self._most = most if delay else 1
         self._tasks = tasks
         self._send = send
         self._ids: list[pb.MessageIdData] = []
@@ -26,7 +30,7 @@ class AckGroup:
     def add(self, message_id: pb.MessageIdData) -> None:
         """Send it soon."""
         self._ids.append(message_id)
-        if len(self._ids) >= MOST:
+        if len(self._ids) >= self._most:
             self.flush()
         elif self._scope is None:
             self._scope = anyio.CancelScope()
@@ -52,7 +56,7 @@ class AckGroup:
     async def _flush_soon(self, scope: anyio.CancelScope) -> None:
         try:
             with scope:
-                await anyio.sleep(DELAY)
+                await anyio.sleep(self._delay)
         finally:
             self._scope = None
         self.flush()

@@ -81,10 +81,10 @@ class Acknowledgements:
         self._batches.clear()
 
     def _rest(self, message_id: MessageId, batch: _Batch) -> pb.MessageIdData | None:
+        if batch.left and not self._by_index:
+            return None
         data = _whole(message_id)
         if batch.left:
-            if not self._by_index:
-                return None
             data.ack_set.extend(ack_set(batch.left))
             data.batch_size = batch.size
         return data

@@ -24,8 +24,12 @@ def subscribe(topic: str, consumer_id: int, options: ConsumerOptions[Any], *, du
         read_compacted=options.read_compacted,
         metadata=[pb.KeyValue(key=key, value=value) for key, value in options.properties.items()],
     )
+    if options.schema.info is not None:
+        body.schema.CopyFrom(options.schema.info.to_proto())
     if options.consumer_name:
         body.consumer_name = options.consumer_name
+    if options.priority_level:
+        body.priority_level = options.priority_level
     if options.replicate_subscription_state_enabled:
         body.replicate_subscription_state = True
     policy = options.key_shared_policy
@@ -70,8 +74,9 @@ def get_last_message_id(consumer_id: int) -> pb.BaseCommand:
     return pb.BaseCommand(type=Type.GET_LAST_MESSAGE_ID, getLastMessageId=body)
 
 
-def unsubscribe(consumer_id: int) -> pb.BaseCommand:
-    return pb.BaseCommand(type=Type.UNSUBSCRIBE, unsubscribe=pb.CommandUnsubscribe(consumer_id=consumer_id))
+def unsubscribe(consumer_id: int, *, force: bool) -> pb.BaseCommand:
+    body = pb.CommandUnsubscribe(consumer_id=consumer_id, force=force)
+    return pb.BaseCommand(type=Type.UNSUBSCRIBE, unsubscribe=body)
 
 
 def close(consumer_id: int) -> pb.BaseCommand:

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Sequence
-from contextlib import suppress
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from datetime import datetime
 from functools import partial
+from itertools import chain
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Generic
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias
 
-import anyio
-
-from pulsarium.client.connection.link import patiently
-from pulsarium.client.consumer.discovery import discovery
-from pulsarium.client.consumer.inbox import Inbox
+from pulsarium.client.consumer.batch_receive import batch_receive
+from pulsarium.client.consumer.indexes import message_at
+from pulsarium.client.consumer.interceptors import Interceptors
+from pulsarium.client.consumer.letters import Letters
 from pulsarium.client.consumer.options import ConsumerOptions
+from pulsarium.client.consumer.parts import ENDS, Parts
+from pulsarium.client.consumer.retry import of_topic, send_back, with_topics
 from pulsarium.client.consumer.start import Start
 from pulsarium.client.consumer.topic_consumer import TopicConsumer
-from pulsarium.client.errors import AlreadyClosed, InvalidConfiguration, PulsarError
+from pulsarium.client.errors import InvalidConfiguration, PulsarError
 from pulsarium.client.message import Message
 from pulsarium.client.message_id import MessageId
 from pulsarium.client.schema.schema import T
@@ -27,7 +28,10 @@ from pulsarium.client.together import together
 if TYPE_CHECKING:
     from pulsarium.client.client import Client
 
-ENDS = (MessageId.earliest, MessageId.latest)
+Target: TypeAlias = MessageId | datetime | int
+"""Of a seek."""
+
+_ONE = (Message, MessageId)
 
 
 class Consumer(Generic[T]):
@@ -41,21 +45,20 @@ class Consumer(Generic[T]):
     def __init__(self, client: Client, options: ConsumerOptions[T], reading_from: Start | None = None) -> None:
         """Nothing is sent yet. InvalidTopicName if `topic` is no name. `reading_from`: of a reader."""
         self._client = client
-        self._options = options
-        self._reading_from = reading_from
-        self._discovery = discovery(options)
-        self.inbox = Inbox(forgiving=self._discovery.forgets)
+        self._options = options = with_topics(options)
+        self._interceptors = Interceptors(self, options.interceptors)
+        self._letters = Letters(client, options.subscription_name, options.schema)
+        self._parts = Parts(client, options, self._letters, self._interceptors, reading_from)
+        self.inbox = self._parts.inbox
         """What waits here."""
-        self._parts: dict[str, TopicConsumer] = {}
-        self._scope = anyio.CancelScope()
+        self._is_intercepted = bool(options.interceptors)
+        timeouts = (options.unacked_messages_timeout, options.ack_timeout_redelivery_backoff)
+        is_watched = self._is_intercepted or timeouts != (None, None)
+        self._take = self._take_watched if is_watched else self.inbox.take
+        self._arrival = self.inbox.arrival if options.receiver_queue_size else self._arrival_on_demand
 
     async def __aenter__(self) -> Consumer[T]:
-        topics = await patiently(self._client, lambda: self._discovery.find(self._client, first=True))
-        if self._reading_from is not None and len(topics) > 1 and self._reading_from.message_id not in ENDS:
-            raise InvalidConfiguration(f"{self.topic()}: partitions are read from the earliest or the latest message")
-        await self._open(topics, self._reading_from)
-        if self._discovery.interval is not None:
-            self._client.task_group.start_soon(self._watch_topics, self._discovery.interval)
+        await self._parts.open()
         return self
 
     async def __aexit__(
@@ -67,13 +70,13 @@ class Consumer(Generic[T]):
         return self
 
     async def __anext__(self) -> Message[T]:
-        if not await self.inbox.arrival(until_end=True):
+        if not await self._arrival(until_end=True):
             raise StopAsyncIteration
-        return self.inbox.take()
+        return self._take()
 
     def topic(self) -> str:
         """The topic, in full; several with commas between, or the pattern."""
-        return self._discovery.text
+        return self._parts.text
 
     def subscription_name(self) -> str:
         """The subscription it belongs to."""
@@ -86,7 +89,7 @@ class Consumer(Generic[T]):
     @property
     def parts(self) -> Sequence[TopicConsumer]:
         """What it is made of, one for each topic or partition."""
-        return tuple(self._parts.values())
+        return self._parts.all
 
     @property
     def is_active(self) -> bool | None:
@@ -94,13 +97,13 @@ class Consumer(Generic[T]):
 
         Of several topics, or partitions, it may be the one for some only: that is True, too.
         """
-        said = [part.receiver.is_active for part in self._parts.values() if part.receiver.is_active is not None]
+        said = [part.receiver.is_active for part in self.parts if part.receiver.is_active is not None]
         return any(said) if said else None
 
     @property
     def has_reached_end_of_topic(self) -> bool:
         """Whether the topic, each of them, is terminated and everything in it was acknowledged."""
-        return bool(self._parts) and all(part.receiver.end_of_topic for part in self._parts.values())
+        return bool(self.parts) and all(part.receiver.end_of_topic for part in self.parts)
 
     # ---- receiving
 
@@ -110,56 +113,167 @@ class Consumer(Generic[T]):
         CryptoError for a message that cannot be decrypted, and what a `message_payload_processor` raises for its entry:
         the next call goes on behind it. Otherwise whatever ended the consumer for good. `async for` does the same, and
         ends at the end of a terminated topic.
+
+        Where messages wait, other tasks get a turn, and a cancellation is noticed, after 32 of them at the latest.
         """
-        await self.inbox.arrival()
-        return self.inbox.take()
+        await self._arrival()
+        return self._take()
+
+    async def batch_receive(self) -> list[Message[T]]:
+        """As many messages as `batch_receive_policy` says; when its time is over those that are there, perhaps none.
+
+        InvalidConfiguration if `receiver_queue_size` is 0; otherwise raises as `receive`.
+        """
+        if self._options.receiver_queue_size == 0:
+            raise InvalidConfiguration("batch_receive needs a queue: receiver_queue_size is 0")
+        return await batch_receive(self.inbox, self._options.batch_receive_policy, self._take)
+
+    def pause(self) -> None:
+        """Ask the brokers for no more messages; those that wait here, or are on their way, can be received."""
+        self._parts.pause()
+
+    def resume(self) -> None:
+        """Ask for messages again."""
+        self._parts.resume()
+
+    def _take_watched(self) -> Message[T]:
+        message = self.inbox.take()
+        self._parts.received(message)
+        return self._interceptors.before_consume(message)
+
+    async def _arrival_on_demand(self, *, until_end: bool = False) -> bool:
+        """Without a queue: ask for a message. If it is cancelled, the next call gets what was asked for."""
+        with ExitStack() as stack:
+            for part in self.parts:
+                stack.enter_context(part.receiver.wanted())
+            return await self.inbox.arrival(until_end=until_end)
 
     # ---- acknowledging
 
-    async def acknowledge(self, message: Message[Any] | MessageId) -> None:
-        """Never deliver this message again.
+    async def acknowledge(self, message: Message[Any] | MessageId | Iterable[Message[Any] | MessageId]) -> None:
+        """Never deliver this message again; or none of these.
 
         Of a batch the broker is told when all its messages are acknowledged, or of each with `batch_index_ack_enabled`
         (PIP-54). It goes out together with others, some milliseconds later. Only with `ack_receipt_enabled` it goes at
         once and waits for the broker's answer; then it raises its refusal, and ConnectError when the connection was
-        lost, so that nobody knows.
+        lost, so that nobody knows. For several messages of a topic or partition there is one answer.
 
         InvalidConfiguration for an id of a consumer on several topics: there it takes the message.
         """
-        await self._part(message).acknowledge(_id(message))
+        if not isinstance(message, _ONE):
+            await self._acknowledge_all(message)
+        elif self._is_intercepted:
+            with self._telling(self._interceptors.acknowledged, [_id(message)]):
+                await self._parts.of(message).acknowledge(_id(message))
+        else:
+            await self._parts.of(message).acknowledge(_id(message))
+
+    async def _acknowledge_all(self, messages: Iterable[Message[Any] | MessageId]) -> None:
+        found: dict[TopicConsumer, list[MessageId]] = {}
+        for message in messages:
+            found.setdefault(self._parts.of(message), []).append(_id(message))
+        with self._telling(self._interceptors.acknowledged, chain.from_iterable(found.values())):
+            await together([partial(part.acknowledge_all, ids) for part, ids in found.items()])
 
     async def acknowledge_cumulative(self, message: Message[Any] | MessageId) -> None:
         """Never deliver this message again, nor any before it in its topic or partition.
 
         InvalidConfiguration on Shared and KeyShared subscriptions, where "before" means nothing, and as `acknowledge`.
         """
-        await self._part(message).acknowledge_cumulative(_id(message))
+        with self._telling(self._interceptors.acknowledged_cumulative, [_id(message)]):
+            await self._parts.of(message).acknowledge_cumulative(_id(message))
+
+    @contextmanager
+    def _telling(
+        self, tell: Callable[[MessageId, Exception | None], None], message_ids: Iterable[MessageId]
+    ) -> Iterator[None]:
+        """The interceptors hear what becomes of acknowledgements."""
+        failure: Exception | None = None
+        try:
+            yield
+        except Exception as error:
+            failure = error
+            raise
+        finally:
+            for message_id in message_ids:
+                tell(message_id, failure)
 
     def negative_acknowledge(self, message: Message[Any] | MessageId) -> None:
-        """Deliver this message again, after `negative_ack_redelivery_delay` seconds; of a batch all of it.
+        """Deliver this message again, after `negative_ack_redelivery_delay` seconds, or as long as
+        `negative_ack_redelivery_backoff` says (for which an id is a message that came for the first time); of a batch
+        all of it.
 
         On Exclusive and Failover, which keep their order, everything unacknowledged of its topic or partition comes
-        again then. InvalidConfiguration as `acknowledge`.
+        again then. With a `dead_letter_policy` it may go to the dead letters instead. InvalidConfiguration as
+        `acknowledge`.
         """
-        self._part(message).negative_acknowledge(_id(message))
+        count = message.redelivery_count() if isinstance(message, Message) else 0
+        self._parts.of(message).negative_acknowledge(_id(message), count)
+
+    async def reconsume_later(
+        self, message: Message[Any], delay: float, properties: Mapping[str, str] | None = None
+    ) -> None:
+        """Deliver this message again after `delay` seconds, through the retry letter topic, and acknowledge it here.
+
+        The one that comes has these `properties`, too, and some that say where it came from and how often (PIP-22:
+        REAL_TOPIC, ORIGIN_MESSAGE_ID, RECONSUMETIMES ...). After `max_redeliver_count` times it goes to the dead letter
+        topic. Only Shared and KeyShared subscriptions wait for the delay. Raises what publishing or acknowledging does:
+        then the message comes again at once. InvalidConfiguration without `retry_enable`.
+        """
+        policy = self._options.dead_letter_policy
+        if not self._options.retry_enable or policy is None:
+            raise InvalidConfiguration("reconsume_later needs retry_enable")
+        part = self._parts.of(message)
+        policy = of_topic(policy, part.topic, self._options.subscription_name)
+        try:
+            await send_back(self._letters, policy, message, delay, properties or {})
+            await self.acknowledge(message)
+        except PulsarError:
+            part.redeliver(message.message_id())
+            raise
 
     async def redeliver_unacknowledged_messages(self) -> None:
         """Deliver everything again, now, that this consumer got and did not acknowledge."""
-        await self._all(lambda part: part.redeliver_unacknowledged_messages())
+        await self._parts.each(lambda part: part.redeliver_unacknowledged_messages())
 
     # ---- moving about
 
-    async def seek(self, target: MessageId | datetime | int) -> None:
+    async def seek(self, target: Target | Callable[[str], Target | None]) -> None:
         """Go on behind a message, or at the first one published at a time: milliseconds since the epoch, or a datetime.
+        A function says that for each topic or partition, None: stay.
 
         With `start_message_id_inclusive` at the message itself. It moves the whole subscription: what is behind the
         target comes again, acknowledged or not, and what is before it does not. Of a partitioned topic a message moves
         its own partition; MessageId.earliest and latest, and a time, move all. Raises the broker's refusal.
         """
-        if isinstance(target, MessageId) and target not in ENDS:
-            await self._part(target).seek(target)
+        if callable(target):
+            targets = [(part, target(part.topic)) for part in self.parts]
+            await together([partial(part.seek, to) for part, to in targets if to is not None])
+        elif isinstance(target, MessageId) and target not in ENDS:
+            await self._parts.of(target).seek(target)
         else:
-            await self._all(lambda part: part.seek(target))
+            await self._parts.each(lambda part: part.seek(target))
+
+    async def seek_to_index(self, index: int) -> None:
+        """Go on at the message of this index (`Message.index`), of a batch inside it (PIP-415).
+
+        If it is deleted already, at the earliest. It takes connect's admin_url and a consumer of one topic or
+        partition: InvalidConfiguration; otherwise it raises admin.errors.NotFound where there is no such message, and
+        other refusals.
+        """
+        part = self._parts.only("an index")
+        await part.seek(await message_at(self._client, part.topic, index), inclusive=True)
+
+    async def acknowledge_index(self, index: int) -> None:
+        """Never deliver the message of this index (`Message.index`), received or not (PIP-415).
+
+        One of a batch alone, which takes a broker with acknowledgmentAtBatchIndexLevelEnabled. Raises as
+        `seek_to_index`.
+        """
+        part = self._parts.only("an index")
+        message_id = await message_at(self._client, part.topic, index)
+        if message_id != MessageId.earliest:
+            await part.acknowledge_alone(message_id)
 
     async def get_last_message_ids(self) -> list[MessageId]:
         """The last message of each topic or partition; of a compacted topic the last that is left (PIP-429).
@@ -170,68 +284,19 @@ class Consumer(Generic[T]):
 
     # ---- the end
 
-    async def unsubscribe(self) -> None:
-        """Delete the subscription, and close. Raises the broker's refusal, as while others are subscribed."""
-        await self._all(lambda part: part.unsubscribe())
+    async def unsubscribe(self, *, force: bool = False) -> None:
+        """Delete the subscription, and close. Raises the broker's refusal, as while others are subscribed, unless
+        `force` throws them out."""
+        await self._parts.each(lambda part: part.unsubscribe(force=force))
         await self.aclose()
 
     async def aclose(self) -> None:
         """Leave the subscription; what is not acknowledged goes to others. A second call does nothing."""
-        self._scope.cancel()
-        self.inbox.fail(AlreadyClosed(f"{self.topic()}: the consumer was closed"))
-        await self._all(lambda part: part.aclose())
-
-    # ---- its own
-
-    async def _all(self, call: Callable[[TopicConsumer], Awaitable[None]]) -> None:
-        await together([partial(call, part) for part in self.parts])
-
-    def _part(self, message: Message[Any] | MessageId) -> TopicConsumer:
-        """Whose message it is."""
-        if isinstance(message, Message):
-            found = self._parts.get(message.topic_name())
-            if found is None:
-                raise AlreadyClosed(f"{message.topic_name()}: not subscribed")
-            return found
-        parts = self.parts
-        if len(parts) > 1:
-            parts = [part for part in parts if part.partition == message.partition]
-        if len(parts) != 1:
-            raise InvalidConfiguration(f"{message} does not tell which topic of {self.topic()}: give the message")
-        return parts[0]
-
-    async def _open(self, topics: Collection[str], reading_from: Start | None) -> None:
-        """All or none of these."""
-        count = len(self._parts) + len(topics)
-        room = self._options.max_total_receiver_queue_size_across_partitions // max(1, count)
-        options = replace(self._options, receiver_queue_size=max(1, min(self._options.receiver_queue_size, room)))
-        new = [TopicConsumer(self._client, topic, options, self.inbox, reading_from) for topic in topics]
         try:
-            await together([part.open for part in new], all_or_none=True)
-            if self._scope.cancel_called:
-                raise AlreadyClosed(f"{self.topic()}: the consumer was closed")
-        except BaseException:
-            with anyio.CancelScope(shield=True):
-                await together([part.aclose for part in new])
-            raise
-        self._parts |= {part.topic: part for part in new}
-
-    async def _watch_topics(self, interval: float) -> None:
-        with self._scope:
-            while True:
-                await anyio.sleep(interval)
-                with suppress(PulsarError):  # the next time
-                    await self._update()
-
-    async def _update(self) -> None:
-        """Subscribe to what is new; leave what is gone."""
-        topics = await self._discovery.find(self._client, first=False)
-        if self._discovery.forgets:
-            for part in self.parts:
-                if part.topic not in topics or part.receiver.error is not None:
-                    await self._parts.pop(part.topic).aclose()
-        start = None if self._reading_from is None else Start(MessageId.earliest)  # of what is new nothing is missed
-        await self._open([topic for topic in topics if topic not in self._parts], start)
+            await self._parts.aclose()
+        finally:
+            await self._letters.aclose()
+            self._interceptors.close()
 
 
 def _id(message: Message[Any] | MessageId) -> MessageId:

@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from functools import partial
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+
+import anyio
 
 from pulsarium.client.consumer.options import ConsumerOptions, RegexSubscriptionMode
+from pulsarium.client.consumer.topic_watch import TopicWatch
 from pulsarium.client.errors import InvalidConfiguration, InvalidTopicName
-from pulsarium.client.topics import full_name, parse, partitions_of
+from pulsarium.client.topics import MOST_TOPICS, bounded, full_name, parse, partitions_of
 
 if TYPE_CHECKING:
     from pulsarium.client.client import Client
+
+
+Changed: TypeAlias = Callable[[], Awaitable[None]]
 
 
 class Discovery(Protocol):
@@ -28,7 +36,14 @@ class Discovery(Protocol):
         ...
 
     async def find(self, client: Client, *, first: bool) -> list[str]:
-        """Full names of topics without partitions, and of partitions; `first`: topics may be created by it."""
+        """Full names of topics without partitions, and of partitions; `first`: topics may be created by it.
+
+        OperationNotSupported if there are more than can be open.
+        """
+        ...
+
+    def watching(self, client: Client) -> AbstractAsyncContextManager[Changed]:
+        """Gives what returns when there may be others, which is every `interval` seconds or sooner."""
         ...
 
 
@@ -55,13 +70,18 @@ class Named:
         self.text = ", ".join(self._topics)
 
     async def find(self, client: Client, *, first: bool) -> list[str]:
-        found = []
+        found: list[str] = []
         for topic in self._topics:
             count = 0 if topic in self._plain else await client.partitions(topic, create=first)
             if count == 0:
                 self._plain.add(topic)
+            bounded(len(found) + count, self.text)
             found += partitions_of(topic, count)
         return found
+
+    @asynccontextmanager
+    async def watching(self, client: Client) -> AsyncIterator[Changed]:
+        yield partial(anyio.sleep, self._interval)
 
     @property
     def interval(self) -> float | None:
@@ -85,10 +105,55 @@ class Matching:
         if mark:
             mode = RegexSubscriptionMode.of_domain(scheme)
         self._mode = mode
+        self._flags = pattern.flags
+        self._known: set[str] = set()
+        self._told = anyio.Event()  # a broker said what is known now
 
     async def find(self, client: Client, *, first: bool) -> list[str]:
-        names = [parse(topic) for topic in await client.topics(self._namespace, self._mode.value)]
-        return sorted(str(name) for name in names if self._pattern.fullmatch(name.partitioned_name.local_name))
+        if self._told.is_set():
+            self._told = anyio.Event()
+        else:
+            topics = await client.topics(self._namespace, self._mode.value)
+            if not self._told.is_set():  # or else that is newer
+                self._known = set(self._matching(topics))
+        bounded(len(self._known), self.text)
+        return sorted(self._known)
+
+    @asynccontextmanager
+    async def watching(self, client: Client) -> AsyncIterator[Changed]:
+        async with anyio.create_task_group() as tasks:
+            if self._mode is not RegexSubscriptionMode.NonPersistentOnly:  # of which brokers do not tell
+                watch = TopicWatch(client, self._namespace, self._pattern.pattern, self._flags, self)
+                tasks.start_soon(watch.run)
+            yield self._changed
+            tasks.cancel_scope.cancel()
+
+    def on_all(self, topics: Iterable[str]) -> None:
+        """From a watcher: these are there of the persistent ones."""
+        others = {name for name in self._known if not parse(name).is_persistent}
+        self._tell(others.union(self._matching(topics)))
+
+    def on_change(self, new: Iterable[str], deleted: Iterable[str]) -> None:
+        """From a watcher: what changed since."""
+        self._tell(self._known.union(self._matching(new)).difference(deleted))
+
+    async def _changed(self) -> None:
+        with anyio.move_on_after(self.interval):
+            await self._told.wait()
+
+    def _tell(self, known: set[str]) -> None:
+        if known != self._known and len(known) <= MOST_TOPICS:
+            self._known = known
+            self._told.set()
+
+    def _matching(self, topics: Iterable[str]) -> Iterable[str]:
+        """Full names of those that match; brokers may send others."""
+        for topic in topics:
+            with suppress(InvalidTopicName):
+                name = parse(topic)
+                in_it = str(name.namespace_name) == self._namespace
+                if in_it and self._pattern.fullmatch(name.partitioned_name.local_name):
+                    yield str(name)
 
 
 def _parts(pattern: str) -> tuple[str, str, str]:

@@ -12,17 +12,24 @@ from pulsarium.client.message import Message
 
 if TYPE_CHECKING:
     from pulsarium.client.consumer.receiver import Receiver
+    from pulsarium.client.schema.versions import Versions
+
+
+#: Messages that are received in a row before others have their turn: a turn costs more than a message.
+BETWEEN_CHECKPOINTS = 32
 
 
 class Inbox:
     """Receivers that have something take turns."""
 
-    def __init__(self, *, forgiving: bool = False) -> None:
-        """`forgiving`: a receiver that failed for good only ends itself."""
+    def __init__(self, *, forgiving: bool = False, versions: Versions | None = None) -> None:
+        """`forgiving`: a receiver that failed for good only ends itself. `versions`: of schemas that read by them."""
+        self._versions = versions
         self._forgiving = forgiving
         self._receivers: dict[Receiver, None] = {}
         self._ready: dict[Receiver, None] = {}  # the next one first; it may have been emptied since
         self._arrival: anyio.Event | None = None
+        self._until_checkpoint = 0
         self._error: PulsarError | None = None
 
     def add(self, receiver: Receiver) -> None:
@@ -53,31 +60,81 @@ class Inbox:
 
     def __bool__(self) -> bool:
         """Whether something can be received at once."""
+        return self._first() is not None and (self._versions is None or self._unknown() is None)
+
+    def _first(self) -> Receiver | None:
+        """Whose turn it is."""
         while self._ready:
             first = next(iter(self._ready))
             if first:
-                return True
+                return first
             del self._ready[first]
-        return False
+        return None
+
+    def _unknown(self) -> Message[Any] | None:
+        """The next message, if the schema that it was written with has to be asked for."""
+        first = self._first()
+        head = None if first is None else first.head
+        if self._versions is None or not isinstance(head, Message) or self._versions.knows(head):
+            return None
+        return head
+
+    def __len__(self) -> int:
+        """How many can be received."""
+        return sum(map(len, self._receivers))
+
+    def size(self) -> int:
+        """Their bytes."""
+        return sum(receiver.size() for receiver in self._receivers)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether no more come from one of the topics before something is taken."""
+        return any(receiver.is_full for receiver in self._receivers)
+
+    @property
+    def head(self) -> Message[Any] | Exception | None:
+        """What `take` returns or raises."""
+        first = self._first()
+        return None if first is None else first.head
+
+    async def another(self) -> None:
+        """Wait until there is more than now, for which all the room is used. Raises as `arrival`."""
+        self._check()
+        for receiver in self._receivers:
+            receiver.offer_room()
+        await self._change()
 
     async def arrival(self, *, until_end: bool = False) -> bool:
         """Wait until there is something: True; `until_end`, False when all topics are terminated and read.
 
-        Raises what ended one of the receivers for good.
+        Raises what ended one of the receivers for good. It is a checkpoint when it has to wait, and now and then.
         """
-        await anyio.lowlevel.checkpoint()
+        self._until_checkpoint -= 1
+        if self._until_checkpoint <= 0 or not self:
+            self._until_checkpoint = BETWEEN_CHECKPOINTS
+            await anyio.lowlevel.checkpoint()
         while not self:
-            if self._error is not None:
-                raise copy_of(self._error)
-            for receiver in self._receivers:
-                if receiver.error is not None and not self._forgiving:
-                    raise copy_of(receiver.error)
+            if self._versions is not None and self._error is None and (unknown := self._unknown()) is not None:
+                await self._versions.find(unknown)  # it is still in its queue, should this be cancelled
+                continue
+            self._check()
             if until_end and self._receivers and all(receiver.end_of_topic for receiver in self._receivers):
                 return False
-            if self._arrival is None:
-                self._arrival = anyio.Event()
-            await self._arrival.wait()
+            await self._change()
         return True
+
+    def _check(self) -> None:
+        if self._error is not None:
+            raise copy_of(self._error)
+        for receiver in self._receivers:
+            if receiver.error is not None and not self._forgiving:
+                raise copy_of(receiver.error)
+
+    async def _change(self) -> None:
+        if self._arrival is None:
+            self._arrival = anyio.Event()
+        await self._arrival.wait()
 
     def take(self) -> Message[Any]:
         """The next message, which must be there (`arrival`); raises what is there instead."""
@@ -85,4 +142,7 @@ class Inbox:
         if len(self._ready) > 1:  # then it is another's turn
             del self._ready[receiver]
             self._ready[receiver] = None
-        return receiver.take()
+        message = receiver.take()
+        if self._versions is not None:
+            self._versions.tell(message)
+        return message

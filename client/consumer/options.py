@@ -7,13 +7,23 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, fields
 from typing import Any, Generic
+from uuid import uuid4
 
+from pulsarium.client.consumer.interceptors import ConsumerInterceptor
 from pulsarium.client.consumer.last_entry import PayloadToMessageIdConverter
+from pulsarium.client.consumer.policies import (
+    ConsumerBatchReceivePolicy,
+    ConsumerDeadLetterPolicy,
+    RedeliveryBackoff,
+)
+from pulsarium.client.consumer.start import Start
 from pulsarium.client.entry.crypto import ConsumerCryptoFailureAction, KeyReader
+from pulsarium.client.entry.decoding import Decoder
 from pulsarium.client.entry.payload_processor import MessagePayloadProcessor
 from pulsarium.client.errors import InvalidConfiguration, InvalidTopicName
 from pulsarium.client.message_id import MessageId
 from pulsarium.client.schema.schema import BYTES, Schema, T
+from pulsarium.client.topics import full_name
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
 
@@ -72,7 +82,8 @@ class ReceivingOptions(Generic[T]):
     schema: Schema[T] = BYTES
     """What `Message.value` is; told to the broker."""
     receiver_queue_size: int = 1000
-    """Messages of each topic and partition that may wait here; at least 1."""
+    """Messages of each topic and partition that may wait here. 0, of a consumer on one topic without partitions: the
+    broker is asked for each message when somebody wants it; then there must be no batches in the topic."""
     max_total_receiver_queue_size_across_partitions: int = 50000
     """Messages of all of them."""
     read_compacted: bool = False
@@ -84,14 +95,27 @@ class ReceivingOptions(Generic[T]):
     """Computes the last message's id where the broker sends its entry (PIP-429); None: understands Pulsar's format."""
     message_payload_processor: MessagePayloadProcessor | None = None
     """Takes entries apart (PIP-96); None: understands Pulsar's format."""
+    max_pending_chunked_message: int = 10
+    """Messages of several chunks (PIP-37) of each topic and partition that may be incomplete here; with one more the
+    oldest is given up. 0: any number."""
+    auto_ack_oldest_chunked_message_on_queue_full: bool = False
+    """What is given up then is acknowledged; else it is left for another delivery."""
+    expire_time_of_incomplete_chunked_message: float = 60.0
+    """After so long the chunks of a message that is still incomplete are acknowledged. 0: never."""
     auto_update_partitions_interval: float = 60.0
     """How often to look whether a topic has more partitions."""
 
     def __post_init__(self) -> None:
-        if self.receiver_queue_size < 1:
-            raise InvalidConfiguration(f"receiver_queue_size {self.receiver_queue_size} is not positive")
+        if self.receiver_queue_size < 0:
+            raise InvalidConfiguration(f"receiver_queue_size {self.receiver_queue_size} is negative")
+        if self.max_pending_chunked_message < 0 or self.expire_time_of_incomplete_chunked_message < 0:
+            raise InvalidConfiguration("a limit of chunked messages is negative")
         if self.auto_update_partitions_interval <= 0:
             raise InvalidConfiguration("auto_update_partitions_interval must be positive")
+
+    def decoder(self) -> Decoder:
+        """Of what is received."""
+        return Decoder(self.crypto_key_reader, crypto_failure_action=self.crypto_failure_action)
 
 
 @dataclass(frozen=True)
@@ -106,7 +130,32 @@ class ConsumerOptions(ReceivingOptions[T]):
     initial_position: InitialPosition = InitialPosition.Latest
     consumer_name: str = ""
     properties: Mapping[str, str] = field(default_factory=dict)
+    priority_level: int = 0
+    """Of a Shared or Failover subscription those get messages first who have the lowest number."""
     negative_ack_redelivery_delay: float = 60.0
+    negative_ack_redelivery_backoff: RedeliveryBackoff | None = None
+    """Says in its place how long a negatively acknowledged message waits, by how often it was delivered before."""
+    unacked_messages_timeout: float | None = None
+    """How long a received message may be unacknowledged before it is delivered again, of a batch all of it; at least 1
+    second, None: for ever. Without `ack_timeout_redelivery_backoff`."""
+    ack_timeout_redelivery_backoff: RedeliveryBackoff | None = None
+    """Says how long that is, by how often the message was delivered before."""
+    dead_letter_policy: ConsumerDeadLetterPolicy | None = None
+    """Where messages go that are delivered again too often; None: nowhere."""
+    retry_enable: bool = False
+    """`reconsume_later` may be called, and the retry letter topic is subscribed to, too. The topics are the names'
+    first in the alphabet with `-<subscription>-RETRY` and `-DLQ`, and 16 the most redeliveries, unless
+    `dead_letter_policy` says otherwise."""
+    batch_receive_policy: ConsumerBatchReceivePolicy = field(default_factory=ConsumerBatchReceivePolicy)
+    """When `batch_receive` has enough."""
+    start_paused: bool = False
+    """Ask for no messages before `Consumer.resume`."""
+    interceptors: Sequence[ConsumerInterceptor] = ()
+    """See and change what is received, and see what is acknowledged; in this order."""
+    acknowledgement_group_time: float = 0.01
+    """How long an acknowledgement may wait to go out with others; 0: it goes at once."""
+    max_acknowledgement_group_size: int = 1000
+    """Acknowledgements that wait; with so many they go out."""
     batch_index_ack_enabled: bool = False
     """Tell the broker of each acknowledged message of a batch (PIP-54); else only when all of them are."""
     ack_receipt_enabled: bool = False
@@ -121,6 +170,18 @@ class ConsumerOptions(ReceivingOptions[T]):
         super().__post_init__()
         if self.pattern_auto_discovery_period <= 0:
             raise InvalidConfiguration("pattern_auto_discovery_period must be positive")
+        if self.negative_ack_redelivery_delay < 0 or self.acknowledgement_group_time < 0:
+            raise InvalidConfiguration("negative_ack_redelivery_delay or acknowledgement_group_time is negative")
+        if self.max_acknowledgement_group_size < 1:
+            raise InvalidConfiguration("max_acknowledgement_group_size must be positive")
+        if self.priority_level < 0:
+            raise InvalidConfiguration("priority_level is negative")
+        if self.unacked_messages_timeout is not None and self.unacked_messages_timeout < 1:
+            raise InvalidConfiguration("unacked_messages_timeout is at least 1 second")
+        if self.key_shared_policy is not None and self.consumer_type is not ConsumerType.KeyShared:
+            raise InvalidConfiguration("a key_shared_policy is for KeyShared")
+        if self.receiver_queue_size == 0 and (self.retry_enable or not isinstance(self.topic, str)):
+            raise InvalidConfiguration("receiver_queue_size must be positive with several topics")
 
 
 @dataclass(frozen=True)
@@ -129,12 +190,55 @@ class ReaderOptions(ReceivingOptions[T]):
 
     topic: str
     """With its partitions, where it has some."""
-    start_message_id: MessageId
+    start_message_id: MessageId | None = None
     """Reading begins behind it; of partitioned topics the earliest or the latest."""
     _: KW_ONLY
+    start_message_from_rollback_duration: int = 0
+    """In its place: begin with what is not older than so many seconds."""
     reader_name: str | None = None
+    subscription_role_prefix: str | None = None
+    """Put in front of the name of the reader's subscription: subscriptionAuthMode Prefix wants the role there."""
 
-    def consumer_options(self, subscription_name: str) -> ConsumerOptions[T]:
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if (self.start_message_id is None) == (self.start_message_from_rollback_duration <= 0):
+            raise InvalidConfiguration("a reader takes either a start_message_id or a duration to roll back")
+        if self.receiver_queue_size == 0:
+            raise InvalidConfiguration("receiver_queue_size of a reader must be positive")
+
+    def start(self) -> Start:
+        """Where reading begins."""
+        if self.start_message_id is None:
+            return Start(MessageId.earliest, rollback_duration=self.start_message_from_rollback_duration)
+        return Start(self.start_message_id, self.start_message_id_inclusive)
+
+    def consumer_options(self) -> ConsumerOptions[T]:
         """Of the consumer that the reader stands on."""
-        common: dict[str, Any] = {one.name: getattr(self, one.name) for one in fields(ReceivingOptions)}
-        return ConsumerOptions(self.topic, subscription_name, consumer_name=self.reader_name or "", **common)
+        prefix = "" if self.subscription_role_prefix is None else f"{self.subscription_role_prefix}-"
+        name = f"{prefix}reader-{uuid4().hex[:10]}"
+        return ConsumerOptions(self.topic, name, consumer_name=self.reader_name or "", **common_to(self))
+
+
+@dataclass(frozen=True)
+class TableViewOptions(ReceivingOptions[T]):
+    """What `create_table_view` takes."""
+
+    topic: str
+    """With its partitions, where it has some."""
+    _: KW_ONLY
+    read_compacted: bool = True
+    """Of each key the last message that compaction left, and what came since; not of topics that are not kept."""
+    subscription_name: str | None = None
+    """Of the subscription that lasts as long as the view."""
+
+    def consumer_options(self) -> ConsumerOptions[T]:
+        """Of the consumer that the view stands on."""
+        common = common_to(self)
+        if not full_name(self.topic).startswith("persistent:"):
+            common["read_compacted"] = False
+        return ConsumerOptions(self.topic, self.subscription_name or f"reader-{uuid4().hex[:10]}", **common)
+
+
+def common_to(options: ReceivingOptions[Any]) -> dict[str, Any]:
+    """What one kind of options has in common with the others, as arguments."""
+    return {one.name: getattr(options, one.name) for one in fields(ReceivingOptions)}

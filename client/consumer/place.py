@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pulsarium.client.consumer.start import Start
 from pulsarium.client.consumer.topic_consumer import TopicConsumer
 from pulsarium.client.message_id import MessageId
 
@@ -42,17 +43,28 @@ class Place:
         if receiver:
             return True
         last, done = await self._consumer.last_message()
+        start = receiver.start
+        untouched = not receiver and receiver.last_seen is None and start is not None
+        if untouched and self._inclusive and last.entry_id >= 0 and _is_latest(start):
+            self.moved()  # from the last message on: only now is it known
+            await self._consumer.seek(last)
+            return True
+        return self.is_before(last, done)
+
+    def is_before(self, last: MessageId, done: MessageId | None) -> bool:
+        """Whether something up to `last` is still to come or to be taken; `done` as the broker said with it."""
+        receiver = self._receiver
         if receiver:
             return True
         if last.entry_id < 0:
             return False
-        if receiver.last_seen is not None:
-            return last.entry > receiver.last_seen
-        start = receiver.start
-        if start is not None and start.message_id.entry != MessageId.latest.entry:
-            return start.is_before(last)
-        if start is not None and self._inclusive:  # from the last message on: only now is it known
-            self.moved()
-            await self._consumer.seek(last)
-            return True
-        return done is None or last.entry > done.entry
+        start, seen = receiver.start, receiver.last_seen
+        if seen is not None and not (start is not None and start.is_behind(seen)):
+            return last.entry > seen
+        if start is None or start.rollback_duration or _is_latest(start):
+            return done is None or last.entry > done.entry
+        return start.is_before(last)
+
+
+def _is_latest(start: Start | None) -> bool:
+    return start is not None and start.message_id.entry == MessageId.latest.entry

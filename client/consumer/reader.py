@@ -5,12 +5,10 @@ from __future__ import annotations
 from datetime import datetime
 from types import TracebackType
 from typing import TYPE_CHECKING, Generic
-from uuid import uuid4
 
 from pulsarium.client.consumer.consumer import Consumer
 from pulsarium.client.consumer.options import ReaderOptions
 from pulsarium.client.consumer.place import Place
-from pulsarium.client.consumer.start import Start
 from pulsarium.client.message import Message
 from pulsarium.client.message_id import MessageId
 from pulsarium.client.schema.schema import T
@@ -28,8 +26,7 @@ class Reader(Generic[T]):
     def __init__(self, client: Client, options: ReaderOptions[T]) -> None:
         """Nothing is sent yet. InvalidTopicName if `topic` is no name."""
         self._options = options
-        start = Start(options.start_message_id, options.start_message_id_inclusive)
-        self._consumer = Consumer(client, options.consumer_options(f"reader-{uuid4().hex[:10]}"), start)
+        self._consumer = Consumer(client, options.consumer_options(), options.start())
         self._places: dict[str, Place] = {}
 
     async def __aenter__(self) -> Reader[T]:
@@ -90,6 +87,12 @@ class Reader(Generic[T]):
         for place in self._places.values():
             place.moved()
         await self._consumer.seek(target)
+
+    async def seek_to_index(self, index: int) -> None:
+        """Go on at the message of this index: see `Consumer.seek_to_index`."""
+        for place in self._places.values():
+            place.moved()
+        await self._consumer.seek_to_index(index)
 
     async def aclose(self) -> None:
         """End it; a second call does nothing."""

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from anyio.abc import TaskGroup
 
 from pulsarium.client.connection.connection import Connection
+from pulsarium.client.connection.protocol import DEFAULT_MAX_MESSAGE_SIZE
 from pulsarium.client.connection.service_url import BrokerUrls
 from pulsarium.client.consumer import commands
 from pulsarium.client.consumer.acknowledgements import Acknowledgements
-from pulsarium.client.consumer.flow import Permits
+from pulsarium.client.consumer.chunks import Chunks
 from pulsarium.client.consumer.inbox import Inbox
 from pulsarium.client.consumer.options import ConsumerOptions
+from pulsarium.client.consumer.queue import ReceiveQueue, Waiting
 from pulsarium.client.consumer.start import Start
-from pulsarium.client.entry.decoding import Decoder, Single, Unreadable, messages
-from pulsarium.client.errors import OperationNotSupported, PulsarError
+from pulsarium.client.entry.decoding import Decoded, Single, Unreadable, join, messages
+from pulsarium.client.errors import CryptoError, PulsarError
 from pulsarium.client.message import Message
 from pulsarium.client.message_id import MessageId
 from pulsarium.proto.entry import parse_metadata
@@ -23,15 +26,8 @@ from pulsarium.proto.errors import EntryError
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
 
-class _Waiting(NamedTuple):
-    """In the queue: a message, or why there is none; either took one permit."""
-
-    message_id: MessageId
-    content: Message[Any] | Exception
-
-
-class Receiver:
-    """A consumer's queue, and its handler on the connection. Only one connection feeds it at a time."""
+class Receiver(ReceiveQueue):
+    """A consumer's handler on the connection. Only one connection feeds it at a time."""
 
     def __init__(
         self,
@@ -41,12 +37,14 @@ class Receiver:
         acknowledgements: Acknowledgements,
         lost: Callable[[BrokerUrls | None], None],
         inbox: Inbox,
+        tasks: TaskGroup,
         reading_from: Start | None = None,
     ) -> None:
         """`lost` is told when the consumer is not open any more, and whose the topic is now.
 
         `reading_from`: of a reader, whose subscription is not kept.
         """
+        super().__init__(consumer_id, options, acknowledgements, inbox)
         self.start = reading_from
         """Where a reader, or a seek, begins: what is before it is not delivered."""
         self.last_seen: tuple[int, int] | None = None
@@ -55,18 +53,19 @@ class Receiver:
         self.end_of_topic = False
         self.error: PulsarError | None = None
         self.epoch = 0
+        self.once_too_often: Callable[[tuple[int, int], list[Message[Any]], int], bool] | None = None
+        """Told of each entry that was delivered before, and how often: whether nobody shall receive it."""
+        self.on_batch: Callable[[MessageId], None] | None = None
+        """Told of batches, which are not received then."""
+        self.on_nothing: Callable[[], None] | None = None
+        """Told of entries without a message to deliver."""
         self._topic = topic
-        self._consumer_id = consumer_id
         self._durable = reading_from is None
-        self._inbox = inbox
         self._schema = options.schema
         self._processor = options.message_payload_processor
-        self._decoder = Decoder(options.crypto_key_reader, crypto_failure_action=options.crypto_failure_action)
-        self._acknowledgements = acknowledgements
+        self._decoder = options.decoder()
+        self._chunks = Chunks(options, tasks, self._acknowledge_all)
         self._lost = lost
-        self._permits = Permits(options.receiver_queue_size)
-        self._queue: deque[_Waiting] = deque()
-        self._connection: Connection | None = None
 
     # ---- for the consumer
 
@@ -74,12 +73,9 @@ class Receiver:
         """SUBSCRIBE is about to be sent on this connection."""
         self.end_of_topic = False
         self.is_active = None
+        self._is_open = False
         self._connection = connection
         connection.attach_consumer(self._consumer_id, self)
-
-    def opened(self) -> None:
-        """SUBSCRIBE was answered: ask for messages."""
-        self._flow(self._permits.opened())
 
     def detach(self) -> None:
         """Nothing more is taken from the connection."""
@@ -91,33 +87,15 @@ class Receiver:
         """Nothing comes any more: whoever waits, or asks later, gets the error."""
         self.error = error
         self._queue.clear()
+        self._chunks.clear()
         self._inbox.wake(self)
-
-    def __len__(self) -> int:
-        """Messages that can be received at once."""
-        return len(self._queue)
-
-    def take(self) -> Message[Any]:
-        """The next message of the queue, which must hold one; raises what is there instead."""
-        waiting = self._queue.popleft()
-        self._free(1)
-        if isinstance(waiting.content, Exception):
-            raise waiting.content
-        return waiting.content
 
     def clear(self) -> None:
         """Drop what waits, because the broker will send it again; the consumer stays open."""
         self._free(len(self._queue))
         self._queue.clear()
+        self._chunks.clear()
         self._acknowledgements.clear()
-
-    def drop(self, entries: set[tuple[int, int]]) -> None:
-        """Drop what waits of these entries."""
-        kept = [waiting for waiting in self._queue if waiting.message_id.entry not in entries]
-        self._free(len(self._queue) - len(kept))
-        self._queue = deque(kept)
-        for entry in entries:
-            self._acknowledgements.forget(entry)
 
     def moved(self, start: Start | None) -> None:
         """A seek was done; nothing of the old place is wanted."""
@@ -136,18 +114,31 @@ class Receiver:
         try:
             decoded = self._decoder.decode(trailing)
             if decoded.is_chunk:
-                raise OperationNotSupported(f"{message_id}: part of a chunked message (PIP-37), which is not built yet")
+                whole = self._chunks.add(message_id, decoded, self._max_message_size)
+                if whole is None:
+                    self._free(1)
+                    return
+                message_id = whole.message_id
+                decoded = join(whole.chunks)
             found = messages(decoded, command.ack_set, self._processor)
         except Unreadable as error:
+            if error.validation_error == pb.CommandAck.DecryptionError:
+                self._chunks.fail(parse_metadata(trailing), acknowledge=True)
             self._acknowledge(message_id, error.validation_error)
             self._free(_charged(command, trailing))
-        except Exception as error:  # no key, a chunk, or the application's processor: `receive` raises it
-            self._put(message_id, error)
-            self._free(_charged(command, trailing) - 1)
+        except Exception as error:  # no key, or the application's processor: `receive` raises it
+            told = 0
+            if not isinstance(error, CryptoError) or self._chunks.fail(parse_metadata(trailing), acknowledge=False):
+                self._put(message_id, error)
+                told = 1
+            self._free(_charged(command, trailing) - told)
         else:
+            if self.on_batch is not None and decoded.metadata.HasField("num_messages_in_batch"):
+                self.on_batch(message_id)
+                return
             wanted = self._wanted(message_id.entry, found)
             self._free(_left(command, decoded.metadata) - len(wanted))
-            self._deliver(message_id, decoded.metadata, wanted, command.redelivery_count)
+            self._deliver(message_id, decoded, wanted, command.redelivery_count)
 
     def on_end_of_topic(self) -> None:
         self.end_of_topic = True
@@ -160,57 +151,81 @@ class Receiver:
         """What waits here comes again; a reader says where to go on."""
         self._connection = None
         if not self._durable:
-            if self._queue:
-                self.start = Start(self._queue[0].message_id, inclusive=True)
-            elif self.last_seen is not None:
-                self.start = Start(MessageId(*self.last_seen))
+            self.start = self._next_start()
             self.last_seen = None
         self._queue.clear()
+        self._chunks.clear()
         self._acknowledgements.clear()
         self._lost(owner)
 
     # ---- inside
 
+    def _next_start(self) -> Start | None:
+        """Where a reader goes on; the broker sends again all chunks of what was not read."""
+        start, seen = self.start, self.last_seen
+        needed = [MessageId(*waiting.message_id.entries[0]) for waiting in self._queue if waiting.message_id.chunks]
+        if self._chunks.first is not None:
+            needed.append(self._chunks.first)
+        if self._queue:
+            return Start.needing(needed, self._queue[0].message_id, inclusive=True)
+        if seen is None or (start is not None and start.is_behind(seen)):
+            return start
+        return Start.needing(needed, MessageId(*seen))
+
     def _wanted(self, entry: tuple[int, int], found: list[Single]) -> list[Single]:
         """Without what is before the start."""
         start = self.start
-        if start is None or entry != start.message_id.entry:
+        if start is None or (entry != start.message_id.entry and not start.is_behind(entry)):
             return found
         return [single for single in found if not start.skips(entry, single[0])]
 
-    def _deliver(
-        self, message_id: MessageId, metadata: pb.MessageMetadata, found: list[Single], redelivery_count: int
-    ) -> None:
+    def _deliver(self, message_id: MessageId, decoded: Decoded, found: list[Single], redelivery_count: int) -> None:
         if not found:
             self._acknowledge(message_id)
+            if self.on_nothing is not None:
+                self.on_nothing()
             return
-        entry = message_id.entry
+        metadata, entry = decoded.metadata, message_id.entry
         size = metadata.num_messages_in_batch if found[0][0] >= 0 else 0
         if size:
             self._acknowledgements.received(entry, size, [index for index, _, _ in found])
+        made: list[Message[Any]] = []
         for index, single, data in found:
-            own = MessageId(*entry, message_id.partition, index, size)
-            self._put(own, Message(self._topic, own, metadata, single, data, redelivery_count, schema=self._schema))
+            own = MessageId(*entry, message_id.partition, index, size, message_id.first_chunk, message_id.chunks)
+            message: Message[Any] = Message(
+                self._topic,
+                own,
+                metadata,
+                single,
+                data,
+                redelivery_count,
+                schema=self._schema,
+                broker_metadata=decoded.broker_metadata,
+            )
+            made.append(message)
+        if redelivery_count and self.once_too_often is not None and self.once_too_often(entry, made, redelivery_count):
+            self._free(len(made))
+            return
+        for message in made:
+            self._put(message.message_id(), message)
 
     def _put(self, message_id: MessageId, content: Message[Any] | Exception) -> None:
-        self._queue.append(_Waiting(message_id, content))
+        self._queue.append(Waiting(message_id, content))
         self._inbox.wake(self)
 
     def _acknowledge(self, message_id: MessageId, error: pb.CommandAck.ValidationError | None = None) -> None:
-        """An entry that the application will not see."""
-        entry = MessageId(*message_id.entry, message_id.partition).to_data()
-        self._send(commands.ack(self._consumer_id, pb.CommandAck.Individual, [entry], error))
+        """An entry that the application will not see; or all of a chunked message."""
+        self._acknowledge_all([MessageId(*entry, message_id.partition) for entry in message_id.entries], error)
 
-    def _free(self, count: int) -> None:
-        self._flow(self._permits.free(count))
+    def _acknowledge_all(
+        self, message_ids: Iterable[MessageId], error: pb.CommandAck.ValidationError | None = None
+    ) -> None:
+        entries = [message_id.to_data() for message_id in message_ids]
+        self._send(commands.ack(self._consumer_id, pb.CommandAck.Individual, entries, error))
 
-    def _flow(self, permits: int) -> None:
-        if permits > 0:
-            self._send(commands.flow(self._consumer_id, permits))
-
-    def _send(self, command: pb.BaseCommand) -> None:
-        if self._connection is not None:
-            self._connection.send_nowait(command)
+    @property
+    def _max_message_size(self) -> int:
+        return DEFAULT_MAX_MESSAGE_SIZE if self._connection is None else self._connection.max_message_size
 
 
 def _charged(command: pb.CommandMessage, entry: bytes) -> int:

@@ -12,13 +12,17 @@ from pulsarium.client.connection.service_url import BrokerUrls
 from pulsarium.client.consumer import commands
 from pulsarium.client.consumer.ack_group import AckGroup
 from pulsarium.client.consumer.acknowledgements import Acknowledgements
+from pulsarium.client.consumer.dead_letters import DeadLetters
+from pulsarium.client.consumer.delayed import Delayed, Entry
 from pulsarium.client.consumer.inbox import Inbox
+from pulsarium.client.consumer.interceptors import Interceptors
 from pulsarium.client.consumer.last_entry import LastMessageIds
-from pulsarium.client.consumer.nacks import NegativeAcks
+from pulsarium.client.consumer.letters import Letters
 from pulsarium.client.consumer.options import ConsumerOptions, ConsumerType
 from pulsarium.client.consumer.receiver import Receiver
+from pulsarium.client.consumer.retry import of_topic
 from pulsarium.client.consumer.start import Start
-from pulsarium.client.errors import AlreadyClosed, PulsarError
+from pulsarium.client.errors import AlreadyClosed, InvalidMessage, PulsarError
 from pulsarium.client.message_id import MessageId
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.topic_name import TopicName
@@ -33,10 +37,19 @@ class Subscribed:
     """The parts of a consumer of one topic, and its being open."""
 
     def __init__(
-        self, client: Client, topic: str, options: ConsumerOptions[Any], inbox: Inbox, reading_from: Start | None = None
+        self,
+        client: Client,
+        topic: str,
+        options: ConsumerOptions[Any],
+        inbox: Inbox,
+        reading_from: Start | None = None,
+        *,
+        letters: Letters,
+        interceptors: Interceptors,
     ) -> None:
         """Nothing is sent yet. `topic` is a full name; `reading_from`: of a reader, whose subscription is not kept."""
         self.topic = topic
+        self._client = client
         self._options = options
         self.partition = TopicName.parse(topic).partition_index
         self._durable = reading_from is None
@@ -44,11 +57,28 @@ class Subscribed:
         self._id = client.next_consumer_id()
         self._link = Link(client, topic, self._open, on_failed=self._failed)
         self._acknowledgements = Acknowledgements(batch_index_ack_enabled=options.batch_index_ack_enabled)
-        self.receiver = Receiver(topic, self._id, options, self._acknowledgements, self._lost, inbox, reading_from)
+        self.receiver = Receiver(
+            topic, self._id, options, self._acknowledgements, self._lost, inbox, client.task_group, reading_from
+        )
         """What waits here."""
         self._last_ids = LastMessageIds(options.crypto_key_reader, options.payload_to_message_id_converter)
-        self._nacks = NegativeAcks(client.task_group, options.negative_ack_redelivery_delay, self._redeliver)
-        self._group = AckGroup(client.task_group, self._acknowledge_group)
+        self._interceptors = interceptors
+        tasks = client.task_group
+        self._nacks = Delayed(tasks, self._redeliver_refused)
+        is_limited = options.unacked_messages_timeout is not None or options.ack_timeout_redelivery_backoff is not None
+        self._unacknowledged = Delayed(tasks, self._redeliver_late) if is_limited else None
+        if is_limited:
+            self.receiver.on_error = self._wait_for_acknowledgement
+        self._dead_letters: DeadLetters | None = None
+        if options.dead_letter_policy is not None and options.consumer_type not in IN_ORDER:
+            policy = of_topic(options.dead_letter_policy, topic, options.subscription_name)
+            acknowledge, again = self._acknowledge_moved, self._nacks.add
+            self._dead_letters = DeadLetters(tasks, topic, policy, letters, acknowledge, again)
+            self.receiver.once_too_often = self._dead_letters.arrived
+        if options.receiver_queue_size == 0:
+            self.receiver.on_batch = self._refuse_batch
+        delay, most = options.acknowledgement_group_time, options.max_acknowledgement_group_size
+        self._group = AckGroup(tasks, self._acknowledge_group, delay, most)
         self._seeking = anyio.Lock()
         self._closed = False
 
@@ -59,11 +89,11 @@ class Subscribed:
 
     # ---- the end
 
-    async def unsubscribe(self) -> None:
+    async def unsubscribe(self, *, force: bool) -> None:
         """Delete the subscription, and close. Raises the broker's refusal, as while others are subscribed."""
         connection = await self._link.connection()
         self._group.flush()
-        command = commands.unsubscribe(self._id)
+        command = commands.unsubscribe(self._id, force=force)
         command.unsubscribe.request_id = connection.next_request_id()
         await connection.request(command)
         await self._end()
@@ -88,6 +118,10 @@ class Subscribed:
         self.receiver.detach()
         self.receiver.fail(AlreadyClosed(f"{self.topic}: the consumer was closed"))
         self._nacks.close()
+        if self._unacknowledged is not None:
+            self._unacknowledged.close()
+        if self._dead_letters is not None:
+            self._dead_letters.close()
         self._group.close()
         self._inbox.remove(self.receiver)
         await self._link.aclose()
@@ -104,8 +138,10 @@ class Subscribed:
             command = commands.subscribe(self.topic, self._id, self._options, durable=self._durable)
             if not self._durable:
                 start = self.receiver.start
-                at = MessageId.earliest if start is None else start.message_id
+                at = MessageId.earliest if start is None else start.first_entry
                 command.subscribe.start_message_id.CopyFrom(at.to_data())
+                if start is not None and start.rollback_duration:
+                    command.subscribe.start_message_rollback_duration_sec = start.rollback_duration
             if self._options.consumer_type in IN_ORDER:
                 command.subscribe.consumer_epoch = self.receiver.epoch
             command.subscribe.request_id = connection.next_request_id()
@@ -122,7 +158,7 @@ class Subscribed:
             self.receiver.opened()
 
     def _lost(self, owner: BrokerUrls | None) -> None:
-        self._nacks.clear()
+        self._forget_all()
         self._link.lost(owner)
 
     def _failed(self, error: PulsarError) -> None:
@@ -130,7 +166,31 @@ class Subscribed:
 
     # ---- what comes again
 
-    def _redeliver(self, entries: set[tuple[int, int]] | None) -> None:
+    def _redeliver_refused(self, entries: set[Entry]) -> None:
+        if self._interceptors:
+            self._interceptors.negative_acks(self._ids_of(entries))
+        self._redeliver(entries)
+
+    def _redeliver_late(self, entries: set[Entry]) -> None:
+        if self._interceptors:
+            self._interceptors.ack_timeouts(self._ids_of(entries))
+        self._redeliver(entries)
+
+    def _wait_for_acknowledgement(self, message_id: MessageId, redelivery_count: int = 0) -> None:
+        waiting = self._unacknowledged
+        if waiting is None or message_id.entry in waiting:
+            return
+        backoff, delay = self._options.ack_timeout_redelivery_backoff, self._options.unacked_messages_timeout
+        if backoff is not None:
+            delay = backoff.next(redelivery_count)
+        assert delay is not None
+        for entry in message_id.entries:
+            waiting.add(entry, delay)
+
+    def _ids_of(self, entries: set[Entry]) -> set[MessageId]:
+        return {MessageId(*entry, self.partition) for entry in entries}
+
+    def _redeliver(self, entries: set[Entry] | None) -> None:
         connection = self._link.current
         if connection is None:
             return  # all of it comes again with the next connection
@@ -145,8 +205,13 @@ class Subscribed:
             connection.send_nowait(commands.redeliver(self._id))
             self._drop_all()
         else:
-            connection.send_nowait(commands.redeliver(self._id, sorted(entries)))
+            again = entries if self._dead_letters is None else self._dead_letters.move(entries)
+            if again:
+                connection.send_nowait(commands.redeliver(self._id, sorted(again)))
             self.receiver.drop(entries)
+            self._nacks.forget_all(entries)
+            if self._unacknowledged is not None:
+                self._unacknowledged.forget_all(entries)
 
     def _acknowledge_group(self, ids: list[pb.MessageIdData]) -> bool:
         connection = self._link.current
@@ -156,5 +221,28 @@ class Subscribed:
         return True
 
     def _drop_all(self) -> None:
-        self._nacks.clear()
+        self._forget_all()
         self.receiver.clear()
+
+    def _forget_all(self) -> None:
+        """Everything comes again."""
+        self._nacks.clear()
+        if self._unacknowledged is not None:
+            self._unacknowledged.clear()
+        if self._dead_letters is not None:
+            self._dead_letters.clear()
+
+    # ---- what is not received
+
+    async def _acknowledge_moved(self, message_id: MessageId) -> None:
+        """An entry of dead letters."""
+        raise NotImplementedError
+
+    def _refuse_batch(self, message_id: MessageId) -> None:
+        """It would need a queue: nothing comes any more, and the message goes to another consumer."""
+        connection = self._link.current
+        self.receiver.detach()
+        self.receiver.fail(InvalidMessage(f"{message_id}: batches cannot be received with receiver_queue_size 0"))
+        self._link.close_nowait()
+        if connection is not None:
+            connection.send_nowait(self._close_command(connection))

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
+from typing import Any
+
+import anyio
 
 from pulsarium.client.consumer import commands
-from pulsarium.client.consumer.acknowledgements import ack_set
+from pulsarium.client.consumer.acknowledgements import Acknowledgements, ack_set
 from pulsarium.client.consumer.start import Start
 from pulsarium.client.consumer.subscribed import IN_ORDER, Subscribed
 from pulsarium.client.errors import InvalidConfiguration, PulsarError
+from pulsarium.client.message import Message
 from pulsarium.client.message_id import MessageId
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
@@ -20,23 +26,65 @@ class TopicConsumer(Subscribed):
     """What a Consumer does, for one topic: it says what each of these is for."""
 
     async def acknowledge(self, message_id: MessageId) -> None:
-        self._nacks.forget(message_id.entry)
-        data = self._acknowledgements.individual(message_id)
+        if message_id.first_chunk is not None:
+            await self.acknowledge_all([message_id])
+            return
+        data = self._individual(message_id)
         await self._link.connection()
         if data is None:
             return
         if self._options.ack_receipt_enabled:
-            await self._acknowledge(Individual, data)
+            await self._acknowledge(Individual, [data])
         else:
             self._group.add(data)
+
+    async def acknowledge_all(self, message_ids: Sequence[MessageId]) -> None:
+        """With receipts it is one for all."""
+        ids: list[MessageId] = []
+        for message_id in message_ids:
+            entries = message_id.entries
+            ids += [message_id] if len(entries) == 1 else [MessageId(*one, message_id.partition) for one in entries]
+        found = [data for data in map(self._individual, ids) if data is not None]
+        await self._link.connection()
+        if not self._options.ack_receipt_enabled:
+            for data in found:
+                self._group.add(data)
+        elif found:
+            await self._acknowledge(Individual, found)
+
+    def _individual(self, message_id: MessageId) -> pb.MessageIdData | None:
+        data = self._acknowledgements.individual(message_id)
+        if data is not None and not data.ack_set:  # an entry is done
+            entry = message_id.entry
+            self._nacks.forget(entry)
+            if self._unacknowledged is not None:
+                self._unacknowledged.forget(entry)
+            if self._dead_letters is not None:
+                self._dead_letters.forget(entry)
+        return data
+
+    async def acknowledge_alone(self, message_id: MessageId) -> None:
+        """One message, received or not; of a batch the broker is told of it whether that is enabled or not."""
+        self.receiver.skip(message_id)
+        data = self._individual(message_id) or Acknowledgements(batch_index_ack_enabled=True).individual(message_id)
+        if data is not None:
+            await self._acknowledge(Individual, [data])
+
+    async def _acknowledge_moved(self, message_id: MessageId) -> None:
+        await self.acknowledge(replace(message_id, batch_index=-1, batch_size=0))
 
     async def acknowledge_cumulative(self, message_id: MessageId) -> None:
         if self._options.consumer_type not in IN_ORDER:
             raise InvalidConfiguration(f"no cumulative acknowledgement on {self._options.consumer_type.name}")
-        await self._acknowledge(Cumulative, self._acknowledgements.cumulative(message_id))
+        data = self._acknowledgements.cumulative(message_id)
+        end = message_id.ledger_id, message_id.entry_id + (data.entryId == message_id.entry_id and not data.ack_set)
+        for waiting in (self._nacks, self._unacknowledged):
+            if waiting:
+                waiting.forget_before(end)
+        await self._acknowledge(Cumulative, [data])
 
-    async def _acknowledge(self, kind: pb.CommandAck.AckType, data: pb.MessageIdData) -> None:
-        command = commands.ack(self._id, kind, [data])
+    async def _acknowledge(self, kind: pb.CommandAck.AckType, data: list[pb.MessageIdData]) -> None:
+        command = commands.ack(self._id, kind, data)
         connection = await self._link.connection()
         if self._options.ack_receipt_enabled:
             command.ack.request_id = connection.next_request_id()
@@ -51,10 +99,23 @@ class TopicConsumer(Subscribed):
             data = self._acknowledgements.cumulative(MessageId(*message_id.entry, message_id.partition))
             connection.send_nowait(commands.ack(self._id, Cumulative, [data]))
 
-    def negative_acknowledge(self, message_id: MessageId) -> None:
-        entry = message_id.entry
-        self._acknowledgements.forget(entry)
-        self._nacks.add(entry)
+    def received(self, message: Message[Any]) -> None:
+        """The application has it from now on: the time for its acknowledgement runs, of a batch from its first one."""
+        self._wait_for_acknowledgement(message.message_id(), message.redelivery_count())
+
+    def negative_acknowledge(self, message_id: MessageId, redelivery_count: int) -> None:
+        self._acknowledgements.forget(message_id.entry)
+        backoff, delay = self._options.negative_ack_redelivery_backoff, self._options.negative_ack_redelivery_delay
+        if backoff is not None:
+            delay = backoff.next(redelivery_count)
+        for entry in message_id.entries:
+            self._nacks.add(entry, delay)
+            if self._unacknowledged is not None:
+                self._unacknowledged.forget(entry)
+
+    def redeliver(self, message_id: MessageId) -> None:
+        """Deliver this entry again, now."""
+        self._redeliver(set(message_id.entries))
 
     async def redeliver_unacknowledged_messages(self) -> None:
         await self._link.connection()
@@ -62,12 +123,12 @@ class TopicConsumer(Subscribed):
 
     # ---- moving about
 
-    async def seek(self, target: MessageId | datetime | int) -> None:
+    async def seek(self, target: MessageId | datetime | int, *, inclusive: bool | None = None) -> None:
         seek = pb.CommandSeek(consumer_id=self._id)
         start: Start | None = None
         if isinstance(target, MessageId):
-            start = Start(target, self._options.start_message_id_inclusive)
-            seek.message_id.CopyFrom(target.to_data())
+            start = Start(target, self._options.start_message_id_inclusive if inclusive is None else inclusive)
+            seek.message_id.CopyFrom(start.first_entry.to_data())
             if self._durable and 0 < target.batch_index < target.batch_size:
                 seek.message_id.ack_set.extend(ack_set(range(target.batch_index, target.batch_size)))
         else:
@@ -86,12 +147,13 @@ class TopicConsumer(Subscribed):
             self._group.flush()
             seek.request_id = connection.next_request_id()
             await connection.request(pb.BaseCommand(type=pb.BaseCommand.SEEK, seek=seek))
-            self._nacks.clear()
+            self._forget_all()
             self.receiver.moved(start)
             return True
 
     async def last_message(self) -> tuple[MessageId, MessageId | None]:
         """The last message's id, and the entry up to which the subscription is done, where the broker says that."""
+        deadline = anyio.current_time() + self._client.operation_timeout
         while True:
             connection = await self._link.connection()
             command = commands.get_last_message_id(self._id)
@@ -99,7 +161,7 @@ class TopicConsumer(Subscribed):
             try:
                 reply = await connection.request(command)
             except PulsarError:
-                if self._link.current is connection:
+                if self._link.current is connection or anyio.current_time() >= deadline:
                     raise
                 continue  # lost: ask again on the next
             answer = reply.command.getLastMessageIdResponse

@@ -11,7 +11,7 @@ class ConsumerCryptoFailureAction(enum.Enum):
     """What becomes of a message that cannot be decrypted.
 
     FAIL: `receive` raises CryptoError, and the message stays unacknowledged. DISCARD: it is acknowledged and not
-    delivered. CONSUME: it is delivered as it is, a batch as one message.
+    delivered. CONSUME: it is delivered as it is, a batch as one message, of a chunked message each chunk as one.
     """
 
     FAIL = "fail"

@@ -11,10 +11,10 @@ from typing import NamedTuple, TypeAlias
 from pulsarium.client.entry.crypto import ConsumerCryptoFailureAction, KeyReader
 from pulsarium.client.entry.payload_processor import MessagePayloadProcessor
 from pulsarium.client.errors import CryptoError, PulsarError
+from pulsarium.client.message_id import MOST_IN_BATCH
 from pulsarium.proto import batch
 from pulsarium.proto import entry as entries
-from pulsarium.proto.ack_set import bits_of
-from pulsarium.proto.compression import decompress
+from pulsarium.proto.compression import DEFAULT_LIMIT, decompress
 from pulsarium.proto.encryption import MessageDecryptor
 from pulsarium.proto.errors import BatchError, CompressionError, EncryptionError, EntryError
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
@@ -23,7 +23,6 @@ from pulsarium.proto.generated import PulsarApi_pb2 as pb
 Single: TypeAlias = tuple[int, pb.SingleMessageMetadata | None, bytes]
 
 _NO_BATCH = -1
-ALL = -1  # as the bits of an ack set: nothing is acknowledged
 
 
 class Unreadable(PulsarError):
@@ -41,7 +40,7 @@ class Decoded(NamedTuple):
     payload: bytes
     broker_metadata: pb.BrokerEntryMetadata | None = None
     still_encrypted: bool = False
-    """The payload is as the producer encrypted it, because CONSUME was asked for."""
+    """The payload is one message as it is, because CONSUME was asked for, or raw entries."""
 
     @property
     def is_chunk(self) -> bool:
@@ -99,9 +98,21 @@ class Decoder:
         raise error
 
 
+class RawDecoder(Decoder):
+    """Leaves entries as they are: the payload of each is all of it, to be delivered as one message."""
+
+    def decode(self, entry: bytes) -> Decoded:
+        try:
+            metadata = entries.parse_metadata(entry)
+            return Decoded(metadata, entry, entries.parse_broker_metadata(entry), still_encrypted=True)
+        except EntryError as error:
+            raise Unreadable(str(error), pb.CommandAck.ChecksumMismatch) from error
+
+
 def join(chunks: Sequence[Decoded]) -> Decoded:
     """The message of all its chunks, in their order; Unreadable if it does not decompress."""
-    return _decompressed(chunks[-1]._replace(payload=b"".join(chunk.payload for chunk in chunks)))
+    payload = b"".join(chunk.payload for chunk in chunks)
+    return _decompressed(chunks[-1]._replace(payload=payload), limit=max(DEFAULT_LIMIT, 64 * len(payload)))
 
 
 def messages(
@@ -117,8 +128,7 @@ def messages(
         return [(_NO_BATCH, None, decoded.payload)]
     try:
         found = (processor or _PulsarFormat()).process(metadata, decoded.payload)
-        left = bits_of(ack_set) if ack_set else ALL
-        return [single for single in found if _is_due(single, left)]
+        return [single for single in found if _is_due(single, ack_set)]
     except BatchError as error:
         raise Unreadable(str(error), pb.CommandAck.BatchDeSerializeError) from error
 
@@ -129,20 +139,27 @@ class _PulsarFormat:
     def process(self, metadata: pb.MessageMetadata, payload: bytes) -> list[Single]:
         if not metadata.HasField("num_messages_in_batch"):
             return [(_NO_BATCH, None, payload)]
+        if metadata.num_messages_in_batch > MOST_IN_BATCH:
+            raise BatchError(f"{metadata.num_messages_in_batch} messages in a batch")
         singles = batch.unpack(payload, metadata.num_messages_in_batch)
         return [(index, single, message) for index, (single, message) in enumerate(singles)]
 
 
-def _is_due(message: Single, left: int) -> bool:
+def _is_due(message: Single, ack_set: Sequence[int]) -> bool:
     index, single, _ = message
     if single is not None and single.compacted_out:
         return False
-    return index < 0 or bool(left >> index & 1)
+    if index < 0 or not ack_set:
+        return True
+    word, bit = divmod(index, 64)
+    return word < len(ack_set) and bool(ack_set[word] >> bit & 1)
 
 
-def _decompressed(decoded: Decoded) -> Decoded:
-    metadata = decoded.metadata
+def _decompressed(decoded: Decoded, limit: int = DEFAULT_LIMIT) -> Decoded:
+    metadata, payload = decoded.metadata, decoded.payload
     try:
-        return decoded._replace(payload=decompress(metadata.compression, decoded.payload, metadata.uncompressed_size))
+        return decoded._replace(
+            payload=decompress(metadata.compression, payload, metadata.uncompressed_size, limit=limit)
+        )
     except CompressionError as error:
         raise Unreadable(str(error), pb.CommandAck.DecompressionError) from error

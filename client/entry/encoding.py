@@ -33,21 +33,29 @@ class Encoder:
 
     def single(self, metadata: pb.MessageMetadata, payload: bytes) -> bytes:
         """The entry of one message."""
-        if self._compression_type != pb.NONE:
-            metadata.compression = self._compression_type
-            metadata.uncompressed_size = len(payload)
-            payload = compress(self._compression_type, payload)
+        return self.seal(metadata, self.compress(metadata, payload))
+
+    def batch(self, metadata: pb.MessageMetadata, messages: Sequence[tuple[pb.SingleMessageMetadata, bytes]]) -> bytes:
+        """The entry of a batch, even of one message; `metadata` says what holds for all of it."""
+        metadata.num_messages_in_batch = len(messages)
+        return self.single(metadata, batch.pack(messages))
+
+    def compress(self, metadata: pb.MessageMetadata, payload: bytes) -> bytes:
+        """The payload of one entry, or of all chunks of a message."""
+        if self._compression_type == pb.NONE or not payload:  # the official C++ client cannot read nothing in zlib
+            return payload
+        metadata.compression = self._compression_type
+        metadata.uncompressed_size = len(payload)
+        return compress(self._compression_type, payload)
+
+    def seal(self, metadata: pb.MessageMetadata, payload: bytes) -> bytes:
+        """The entry of a compressed payload, or of a part of one."""
         if self._encryptor is not None:
             try:
                 payload = self._encryptor.encrypt(metadata, payload, self._clock())
             except EncryptionError as error:
                 raise CryptoError(str(error)) from error
         return entries.build(metadata, payload)
-
-    def batch(self, metadata: pb.MessageMetadata, messages: Sequence[tuple[pb.SingleMessageMetadata, bytes]]) -> bytes:
-        """The entry of a batch, even of one message; `metadata` says what holds for all of it."""
-        metadata.num_messages_in_batch = len(messages)
-        return self.single(metadata, batch.pack(messages))
 
 
 def _encryptor(names: Collection[str], reader: KeyReader | None, now: float) -> MessageEncryptor | None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Generic, TypeAlias
 
 from pulsarium.client.entry.crypto import KeyReader
 from pulsarium.client.errors import InvalidConfiguration
 from pulsarium.client.message import Message
+from pulsarium.client.producer.interceptors import ProducerInterceptor
 from pulsarium.client.schema.schema import BYTES, Schema, T
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
@@ -24,6 +25,30 @@ class CompressionType(enum.Enum):
     ZLib = pb.ZLIB
     ZSTD = pb.ZSTD
     SNAPPY = pb.SNAPPY
+
+
+class BatchingType(enum.Enum):
+    """Which messages share a batch."""
+
+    Default = "default"
+    """Those that follow each other."""
+    KeyBased = "key"
+    """Those that have the same ordering key, or partition key, as Key_Shared consumers need it: all batches of one time
+    are sent together, in the order of their last messages. With deduplication what one of them loses, by a crash of
+    this application, counts as published where a later one is."""
+
+
+class ProducerAccessMode(enum.Enum):
+    """Who may publish to a topic (PIP-68)."""
+
+    Shared = pb.Shared
+    """Anybody."""
+    Exclusive = pb.Exclusive
+    """Nobody else; ProducerFenced if somebody does already."""
+    WaitForExclusive = pb.WaitForExclusive
+    """Nobody else; opening waits for that, without a limit of time."""
+    ExclusiveWithFencing = pb.ExclusiveWithFencing
+    """Nobody else: whoever does already, or waits to, is thrown out."""
 
 
 class PartitionsRoutingMode(enum.Enum):
@@ -47,7 +72,11 @@ class HashingScheme(enum.Enum):
 
 @dataclass(frozen=True)
 class ProducerOptions(Generic[T]):
-    """What `create_producer` takes. Names as in the official Python client, times in seconds."""
+    """What `create_producer` takes. Names as in the official Python client, times in seconds.
+
+    Its `block_if_queue_full` is the choice between `send` or `submit`, and `send_nowait`; its `send_timeout_millis` is
+    cancellation; and nothing needs `lazy_start_partitioned_producers`, since all partitions are opened at once.
+    """
 
     topic: str
     """With its partitions, where it has some."""
@@ -63,8 +92,15 @@ class ProducerOptions(Generic[T]):
     """Bytes of the contents of one batch, before compression."""
     batching_max_publish_delay: float = 0.01
     """How long a message of `send_nowait` may wait for others to go with it."""
+    batching_type: BatchingType = BatchingType.Default
+    chunking_enabled: bool = False
+    """Send what is larger than a message may be in several entries (PIP-37); needs `batching_enabled=False`."""
+    chunk_max_message_size: int | None = None
+    """Bytes of a chunk's content, after compression; None or 0: what the broker's `maxMessageSize` leaves."""
     max_pending_messages: int = 1000
-    """Messages without a receipt, in all partitions; with more, `send` waits and `send_nowait` refuses."""
+    """Messages without a receipt, in each partition; with more, `send` waits and `send_nowait` refuses."""
+    max_pending_messages_across_partitions: int = 50_000
+    """And in all of them: each partition gets its share, if that is less."""
     message_routing_mode: PartitionsRoutingMode = PartitionsRoutingMode.RoundRobinDistribution
     hashing_scheme: HashingScheme = HashingScheme.JavaStringHash
     message_router: MessageRouter | None = None
@@ -74,14 +110,26 @@ class ProducerOptions(Generic[T]):
     properties: Mapping[str, str] = field(default_factory=dict)
     initial_sequence_id: int | None = None
     """The first message gets the number behind it; None: where the broker says that this producer's name left off."""
+    access_mode: ProducerAccessMode = ProducerAccessMode.Shared
+    initial_subscription_name: str | None = None
+    """A subscription to be created with the topic, where this is the one that creates it (PIP-124)."""
+    interceptors: Sequence[ProducerInterceptor[T]] = ()
+    """Called in this order."""
     encryption_keys: Collection[str] = ()
     crypto_key_reader: KeyReader | None = None
 
     def __post_init__(self) -> None:
-        if min(self.batching_max_messages, self.batching_max_allowed_size_in_bytes, self.max_pending_messages) < 1:
+        batch = min(self.batching_max_messages, self.batching_max_allowed_size_in_bytes)
+        if min(batch, self.max_pending_messages, self.max_pending_messages_across_partitions) < 1:
             raise InvalidConfiguration("the limits of batches and of pending messages must be positive")
         if self.batching_max_publish_delay < 0:
             raise InvalidConfiguration("batching_max_publish_delay is negative")
+        if self.batching_enabled and self.chunking_enabled:
+            raise InvalidConfiguration("batching and chunking of messages cannot be enabled together")
+        if self.initial_sequence_id is not None and self.initial_sequence_id < -1:
+            raise InvalidConfiguration("initial_sequence_id is negative")
+        if (self.chunk_max_message_size or 0) < 0:
+            raise InvalidConfiguration("chunk_max_message_size is negative")
         custom = self.message_routing_mode is PartitionsRoutingMode.CustomPartition
         if custom != (self.message_router is not None):
             raise InvalidConfiguration("a message_router and the routing mode CustomPartition go together")

@@ -4,31 +4,48 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pulsarium.client.connection.connection import Connection
-from pulsarium.client.errors import ConnectError, PulsarError, copy_of, error_of
+from pulsarium.client.errors import TRANSIENT, ConnectError, PulsarError, copy_of, error_of
 from pulsarium.client.message_id import MessageId
-from pulsarium.client.producer.batching import Draft, Receipt
+from pulsarium.client.producer.receipt import Receipt
 from pulsarium.proto.entry import checksum_matches
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
+NOWHERE = 2**64 - 1  # as the ledger of what the broker had stored before
 
-@dataclass(slots=True)
-class _Unconfirmed:
-    """An entry without its receipt."""
+
+@dataclass(slots=True, eq=False)
+class Messages:
+    """What an entry holds, or several that are the chunks of one message."""
 
     sequence_id: int
     highest_sequence_id: int
-    entry: bytes
+    """The same where the entry has only one number."""
     receipts: list[Receipt]
+    size: int
+    """Bytes of the client's memory."""
+    chunks: int = 1
+    """How many of its entries have no receipt yet."""
+    is_chunked: bool = False
+    first_chunk: MessageId | None = None
+    is_duplicate: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class _Unconfirmed:
+    """An entry without its receipt."""
+
+    messages: Messages
+    entry: bytes
 
 
 class Outbox:
     """Entries without a receipt, in the order in which they were sent."""
 
-    def __init__(self, producer_id: int, partition: int, release: Callable[[], None]) -> None:
-        """`release` is called for each message that is published or has failed."""
+    def __init__(self, producer_id: int, partition: int, release: Callable[[int, int], None]) -> None:
+        """`release` is told how many messages, of how many bytes, are published or have failed."""
         self.connection: Connection | None = None
         """Where the producer is open now."""
         self.last_sequence_id = -1
@@ -38,17 +55,23 @@ class Outbox:
         self._release = release
         self._unconfirmed: deque[_Unconfirmed] = deque()
 
-    @property
-    def last(self) -> Receipt | None:
-        """Of the last message that has none yet."""
-        return self._unconfirmed[-1].receipts[-1] if self._unconfirmed else None
+    def pending(self) -> list[Receipt]:
+        """One of each entry that has none yet."""
+        return [one.messages.receipts[-1] for one in self._unconfirmed]
 
-    def add(self, drafts: list[Draft], entry: bytes) -> None:
+    def add(self, messages: Messages, entry: bytes) -> None:
         """Send an entry, now or as soon as there is a connection."""
-        receipts = [message.receipt for message in drafts]
-        unconfirmed = _Unconfirmed(drafts[0].sequence_id, drafts[-1].sequence_id, entry, receipts)
+        unconfirmed = _Unconfirmed(messages, entry)
         self._unconfirmed.append(unconfirmed)
-        self._transmit(unconfirmed)
+        # As Nagle: alone it goes out now, in a row together with those behind it.
+        self._transmit(unconfirmed, at_once=len(self._unconfirmed) == 1)
+
+    def add_chunks(self, messages: Messages, entries: list[bytes]) -> None:
+        """The same for a message in several entries."""
+        messages.is_chunked = True
+        messages.chunks = len(entries)
+        for entry in entries:
+            self.add(messages, entry)
 
     def send_all_on(self, connection: Connection) -> None:
         """Send everything again: the producer was opened on this connection."""
@@ -57,53 +80,104 @@ class Outbox:
             self._transmit(unconfirmed)
 
     def on_receipt(self, receipt: pb.CommandSendReceipt) -> None:
-        """The oldest entry has its receipt now."""
-        head = self._unconfirmed[0] if self._unconfirmed else None
+        """The oldest entry has its receipt now, or any that the broker had stored before."""
+        if receipt.message_id.ledgerId == NOWHERE:
+            self._on_duplicate(receipt.sequence_id)
+            return
+        head = self._unconfirmed[0].messages if self._unconfirmed else None
         if head is None or receipt.sequence_id < head.sequence_id:
             return  # of an entry that was sent twice
         if receipt.sequence_id > head.sequence_id:
             # Something between was lost: only a new connection makes that good.
-            if self.connection is not None:
-                self.connection.abort(ConnectError(f"the receipt of message {head.sequence_id} is missing"))
+            self._reconnect(ConnectError(f"the receipt of message {head.sequence_id} is missing"))
             return
         self._unconfirmed.popleft()
-        self.last_sequence_id = max(self.last_sequence_id, head.highest_sequence_id)
-        where = MessageId.from_data(receipt.message_id)
-        count = len(head.receipts)
-        for index, one in enumerate(head.receipts):
-            in_batch = (index, count) if count > 1 else (-1, 0)
-            one.settle(MessageId(where.ledger_id, where.entry_id, self._partition, *in_batch))
-            self._release()
+        self._has_receipt(head, MessageId(receipt.message_id.ledgerId, receipt.message_id.entryId, self._partition))
 
     def on_send_error(self, error: pb.CommandSendError) -> None:
-        """An entry was refused: it fails, unless it was only damaged on its way."""
-        refused = next((one for one in self._unconfirmed if one.sequence_id == error.sequence_id), None)
+        """An entry was refused: it fails, unless that may pass or it was only damaged on its way.
+
+        A batch is named by its highest number.
+        """
+        number = error.sequence_id
+        refused = next((one for one in self._unconfirmed if one.messages.highest_sequence_id == number), None)
         if refused is None:
             return
-        if error.error == pb.ChecksumError and self.connection is not None and checksum_matches(refused.entry):
-            self.send_all_on(self.connection)
-            return
-        self._unconfirmed.remove(refused)
-        self.fail(refused.receipts, error_of(error.error, str(error.message)))
+        reason = error_of(error.error, str(error.message))
+        messages = refused.messages
+        if error.error == pb.ChecksumError and not messages.is_chunked and checksum_matches(refused.entry):
+            if self.connection is not None:
+                self.send_all_on(self.connection)
+        elif isinstance(reason, TRANSIENT) or (error.error == pb.ChecksumError and messages.is_chunked):
+            self._reconnect(ConnectError(*reason.args))  # which sends everything again, as Java clients do
+        else:
+            self._unconfirmed = deque(one for one in self._unconfirmed if one.messages is not messages)
+            self.fail(messages, reason)
 
-    def fail(self, receipts: list[Receipt], error: PulsarError) -> None:
+    def fail(self, messages: Messages, error: PulsarError) -> None:
         """These messages are not published."""
-        for receipt in receipts:
+        for receipt in messages.receipts:
             receipt.fail(copy_of(error))
-            self._release()
+        self._release(len(messages.receipts), messages.size)
 
     def fail_all(self, error: PulsarError) -> None:
         """Nothing more is sent."""
         self.connection = None
         while self._unconfirmed:
-            self.fail(self._unconfirmed.popleft().receipts, error)
+            messages = self._unconfirmed.popleft().messages
+            if messages.receipts and not messages.receipts[0].is_done:  # of chunks only once
+                self.fail(messages, error)
 
-    def _transmit(self, unconfirmed: _Unconfirmed) -> None:
+    def _on_duplicate(self, sequence_id: int) -> None:
+        """That is found out at once, before what was sent earlier is stored; of chunks only the last one is asked."""
+        found = [one for one in self._unconfirmed if one.messages.sequence_id == sequence_id]
+        if found:
+            messages = found[0].messages
+            entry = next(one for one in reversed(found) if one.messages is messages)
+            self._unconfirmed.remove(entry)
+            messages.is_duplicate = True
+            self._has_receipt(messages, MessageId(-1, -1, self._partition))
+
+    def _has_receipt(self, messages: Messages, where: MessageId) -> None:
+        """One of their entries."""
+        if messages.is_chunked:
+            messages.first_chunk = messages.first_chunk or where
+            messages.chunks -= 1
+            if messages.chunks:
+                return
+            if messages.is_duplicate:
+                where = MessageId(-1, -1, self._partition)
+            else:
+                where = replace(where, first_chunk=messages.first_chunk)
+        self._published(messages, where)
+
+    def _published(self, messages: Messages, where: MessageId) -> None:
+        self.last_sequence_id = max(self.last_sequence_id, messages.highest_sequence_id)
+        receipts = messages.receipts
+        count = len(receipts)
+        if count == 1:
+            receipts[0].settle(where)
+        else:
+            ledger_id, entry_id, partition = where.ledger_id, where.entry_id, where.partition
+            for index, receipt in enumerate(receipts):
+                receipt.settle(MessageId(ledger_id, entry_id, partition, index, count))
+        self._release(count, messages.size)
+
+    def _reconnect(self, error: ConnectError) -> None:
+        if self.connection is not None:
+            self.connection.abort(error)
+
+    def _transmit(self, unconfirmed: _Unconfirmed, *, at_once: bool = False) -> None:
         if self.connection is None or self.connection.is_lost:
             return  # `send_all_on` comes
+        messages = unconfirmed.messages
         send = self._command.send
-        send.sequence_id = unconfirmed.sequence_id
-        count = len(unconfirmed.receipts)
-        send.num_messages = count
-        send.highest_sequence_id = unconfirmed.highest_sequence_id if count > 1 else 0
-        self.connection.send_nowait(self._command, unconfirmed.entry)
+        send.sequence_id = messages.sequence_id
+        send.num_messages = len(messages.receipts)
+        several = messages.highest_sequence_id != messages.sequence_id
+        send.highest_sequence_id = messages.highest_sequence_id if several else 0
+        if messages.is_chunked:
+            send.is_chunk = True
+        elif send.is_chunk:
+            send.ClearField("is_chunk")
+        self.connection.send_nowait(self._command, unconfirmed.entry, at_once=at_once)

@@ -12,10 +12,13 @@ from typing_extensions import Unpack
 
 from pulsarium.client.connection.link import patiently
 from pulsarium.client.entry.encoding import Encoder
-from pulsarium.client.errors import AlreadyClosed, ProducerQueueIsFull, PulsarError
+from pulsarium.client.errors import AlreadyClosed, MemoryBufferIsFull, ProducerQueueIsFull, PulsarError
 from pulsarium.client.message_id import MessageId
-from pulsarium.client.producer.batching import Draft, MessageOptions, Receipt, draft
+from pulsarium.client.producer.draft import Draft, MessageOptions, draft
+from pulsarium.client.producer.interceptors import Interceptors
 from pulsarium.client.producer.options import ProducerOptions
+from pulsarium.client.producer.receipt import Receipt
+from pulsarium.client.producer.room import Room
 from pulsarium.client.producer.router import Router
 from pulsarium.client.producer.topic_producer import TopicProducer
 from pulsarium.client.schema.schema import T
@@ -25,6 +28,8 @@ from pulsarium.client.topics import full_name, partitions_of
 if TYPE_CHECKING:
     from pulsarium.client.client import Client
 
+_FULL = (MemoryBufferIsFull, ProducerQueueIsFull)
+
 
 class Producer(Generic[T]):
     """Made by `Client.create_producer`, and open inside its `async with` block.
@@ -33,7 +38,11 @@ class Producer(Generic[T]):
     block: AlreadyClosed.
 
     Messages to a topic, or to one partition, go out in the order of the calls. After a lost connection, or when the
-    broker closed the producer, it opens it again by itself, and sends those without a receipt again, in that order.
+    broker closed the producer, it opens it again by itself, and sends those without a receipt again, in that order:
+    with deduplication (PIP-6) on the broker each message is there once. After ProducerFenced it is over.
+
+    An application that is started again goes on where it left off, if it gives the same `producer_name`: what
+    `last_sequence_id` says was published.
     """
 
     def __init__(self, client: Client, options: ProducerOptions[T]) -> None:
@@ -43,7 +52,7 @@ class Producer(Generic[T]):
         self._options = options
         self._encoder = Encoder(options.compression_type.value, options.encryption_keys, options.crypto_key_reader)
         self._router = Router(self.topic, options)
-        self._slots = anyio.Semaphore(options.max_pending_messages, fast_acquire=True)
+        self._interceptors = Interceptors(self, options.interceptors) if options.interceptors else None
         self._partitions: list[TopicProducer] = []  # one that is the topic itself where it has none
         self._is_partitioned = False
         self._scope = anyio.CancelScope()
@@ -52,13 +61,13 @@ class Producer(Generic[T]):
         try:
             count = await patiently(self._client, lambda: self._client.partitions(self.topic))
             topics = partitions_of(self.topic, count)
-            await self._open(topics[:1])  # who has the name for all of them
-            await self._open(topics[1:])
+            self._is_partitioned = count > 0
+            await self._open(topics[:1], count)  # who has the name for all of them, and the topic for itself
+            await self._open(topics[1:], count)
         except BaseException:
             self.abandon()
             raise
         if count:
-            self._is_partitioned = True
             self._client.task_group.start_soon(self._watch_partitions)
         return self
 
@@ -85,6 +94,15 @@ class Producer(Generic[T]):
         return max((partition.last_sequence_id for partition in self._partitions), default=-1)
 
     @property
+    def topic_epoch(self) -> int | None:
+        """How many producers had the topic for themselves before this one (PIP-68); None if it has to share it.
+
+        Partitions count each for itself: of several the highest.
+        """
+        epochs = [epoch for epoch in (partition.topic_epoch for partition in self._partitions) if epoch is not None]
+        return max(epochs, default=None)
+
+    @property
     def is_connected(self) -> bool:
         """Whether the brokers have it open now, for each partition."""
         return bool(self._partitions) and all(partition.is_connected for partition in self._partitions)
@@ -96,36 +114,52 @@ class Producer(Generic[T]):
         in a compacted topic. options: as MessageOptions says.
 
         A batch goes out as soon as every task that is ready to send has sent: `batching_max_publish_delay` is for
-        `send_nowait`. Waits while `max_pending_messages` are without a receipt: cancelled in there, the message is not
-        sent; cancelled later, it may be. No time limit: without a broker it waits for one.
+        `send_nowait`. Waits while `max_pending_messages` are without a receipt, or the client's memory limit is
+        reached: cancelled in there, the message is not sent; cancelled later, it may be. No time limit: without a
+        broker it waits for one.
 
         Raises MessageTooBig, InvalidMessage, AlreadyClosed, CryptoError, or what the broker refused it with.
         """
         message = self._draft(content, options)
         try:
-            self._slots.acquire_nowait()
-        except anyio.WouldBlock:
-            self._send_batches()  # waiting for company would be waiting for ourselves
-            await self._slots.acquire()
-        partition = self._route(message)
-        receipt = partition.add(message)
-        if not receipt.is_done:
+            partition = await self._make_room(message)
+            receipt = partition.add(message)
+        except PulsarError as error:
+            message.receipt.fail(error)
+            raise
+        if partition.has_batch:
             await anyio.lowlevel.checkpoint()  # who is about to send, too, joins the batch
             partition.send_batch()
         return await receipt.wait()
 
-    def send_nowait(self, content: T | None, **options: Unpack[MessageOptions]) -> Receipt:
-        """As `send`, without waiting: what becomes of the message, its Receipt says.
+    async def submit(self, content: T | None, **options: Unpack[MessageOptions]) -> Receipt:
+        """As `send`, without waiting for the receipt: the way to send many messages in a row.
 
-        ProducerQueueIsFull when `max_pending_messages` are without a receipt.
+        Waits only for room, as `max_pending_messages` and the memory limit of the client have it.
         """
         message = self._draft(content, options)
         try:
-            self._slots.acquire_nowait()
-        except anyio.WouldBlock:
-            self._send_batches()
-            raise ProducerQueueIsFull(f"{self.topic}: {self._options.max_pending_messages} messages pending") from None
-        return self._route(message).add(message)
+            return (await self._make_room(message)).add(message)
+        except PulsarError as error:
+            message.receipt.fail(error)
+            raise
+
+    def send_nowait(self, content: T | None, **options: Unpack[MessageOptions]) -> Receipt:
+        """As `send`, without waiting: what becomes of the message, its Receipt says.
+
+        ProducerQueueIsFull when `max_pending_messages` are without a receipt, MemoryBufferIsFull when the client's
+        memory limit is reached.
+        """
+        message = self._draft(content, options)
+        try:
+            partition = self._route(message)
+            partition.room.acquire_nowait(len(message.content))
+            return partition.add(message)
+        except PulsarError as error:
+            if isinstance(error, _FULL):
+                self._send_batches()
+            message.receipt.fail(error)
+            raise
 
     async def flush(self) -> None:
         """Send what waits for its batch, and wait until everything sent so far is published or has failed.
@@ -138,36 +172,57 @@ class Producer(Generic[T]):
         """Flush, for `operation_timeout` at most, and close it on the broker."""
         self._scope.cancel()
         await together(partition.aclose for partition in self._partitions)
+        self._close_interceptors()
 
     def abandon(self) -> None:
         """Close it at once; what has no receipt fails with AlreadyClosed."""
         self._scope.cancel()
         for partition in self._partitions:
             partition.abandon()
+        self._close_interceptors()
 
     # ---- its own
 
+    def _close_interceptors(self) -> None:
+        if self._interceptors is not None:
+            self._interceptors.close()
+
     def _draft(self, content: T | None, options: MessageOptions) -> Draft:
-        return draft(None if content is None else self._options.schema.encode(content), **options)
+        if self._interceptors is not None:
+            content, options = self._interceptors.before_send(content, options)
+        message = draft(None if content is None else self._options.schema.encode(content), **options)
+        if self._interceptors is not None:
+            message.receipt = self._interceptors.receipt(content, options)
+        return message
+
+    async def _make_room(self, message: Draft) -> TopicProducer:
+        """Who sends a message, which has its room then."""
+        partition = self._route(message)
+        size = len(message.content)
+        try:
+            partition.room.acquire_nowait(size)
+        except _FULL:
+            self._send_batches()  # waiting for company would be waiting for ourselves
+            await partition.room.acquire(size)
+        return partition
 
     def _route(self, message: Draft) -> TopicProducer:
-        """Who sends a message, which has its slot."""
-        try:
-            if not self._partitions:
-                raise AlreadyClosed(f"{self.topic}: the producer is not open")
-            return self._partitions[self._router.choose(message, self._partitions) if self._is_partitioned else 0]
-        except BaseException:
-            self._slots.release()
-            raise
+        if not self._partitions:
+            raise AlreadyClosed(f"{self.topic}: the producer is not open")
+        return self._partitions[self._router.choose(message, self._partitions) if self._is_partitioned else 0]
 
     def _send_batches(self) -> None:
         for partition in self._partitions:
             partition.send_batch()
 
-    async def _open(self, topics: list[str]) -> None:
-        """All or none of these."""
-        name = self.producer_name
-        new = [TopicProducer(self._client, topic, self._options, self._encoder, self._slots, name) for topic in topics]
+    async def _open(self, topics: list[str], count: int) -> None:
+        """All or none of these, of so many partitions."""
+        client, options, name = self._client, self._options, self.producer_name
+        places = options.max_pending_messages
+        if count:
+            places = min(places, max(1, options.max_pending_messages_across_partitions // count))
+        rooms = [Room(topic, places, client.memory) for topic in topics]
+        new = [TopicProducer(client, room.topic, options, self._encoder, room, name) for room in rooms]
         try:
             await together([partition.open for partition in new], all_or_none=True)
             if self._scope.cancel_called:
@@ -185,4 +240,4 @@ class Producer(Generic[T]):
                 await anyio.sleep(self._options.auto_update_partitions_interval)
                 with suppress(PulsarError):  # the next time
                     count = await self._client.partitions(self.topic, create=False)
-                    await self._open(partitions_of(self.topic, count)[len(self._partitions) :])
+                    await self._open(partitions_of(self.topic, count)[len(self._partitions) :], count)

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import mmh3
 
 from pulsarium.client.errors import InvalidConfiguration
-from pulsarium.client.producer.batching import Draft
+from pulsarium.client.producer.draft import Draft
 from pulsarium.client.producer.options import HashingScheme, PartitionsRoutingMode, ProducerOptions
 
 

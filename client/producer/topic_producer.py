@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -11,20 +12,30 @@ from pulsarium.client.connection.link import Link
 from pulsarium.client.connection.service_url import BrokerUrls
 from pulsarium.client.entry.encoding import Encoder
 from pulsarium.client.errors import (
+    TRANSIENT,
     AlreadyClosed,
     ConnectError,
     MessageTooBig,
     PulsarError,
     copy_of,
 )
-from pulsarium.client.producer.batching import Batch, Draft, Receipt, encode
-from pulsarium.client.producer.options import ProducerOptions
-from pulsarium.client.producer.outbox import Outbox
+from pulsarium.client.producer.batching import Batch, KeyBatch
+from pulsarium.client.producer.chunks import Splitter
+from pulsarium.client.producer.commands import close_producer, open_producer
+from pulsarium.client.producer.draft import Draft
+from pulsarium.client.producer.options import BatchingType, ProducerAccessMode, ProducerOptions
+from pulsarium.client.producer.outbox import Messages, Outbox
+from pulsarium.client.producer.packing import encode, metadata_of
+from pulsarium.client.producer.receipt import Receipt
+from pulsarium.client.producer.room import Room
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.topic_name import TopicName
 
 if TYPE_CHECKING:
     from pulsarium.client.client import Client
+
+
+QUEUE_AGAIN = 1.0  # seconds until a producer whose turn did not come, because the broker went, asks again
 
 
 class TopicProducer:
@@ -38,10 +49,10 @@ class TopicProducer:
         topic: str,
         options: ProducerOptions[Any],
         encoder: Encoder,
-        slots: anyio.Semaphore,
+        room: Room,
         name: str,
     ) -> None:
-        """`topic` is a full name; of `slots` each message has one until it is published; `name` is "" for any."""
+        """`topic` is a full name; `name` is "" for any."""
         self.topic = topic
         self._options = options
         self._client = client
@@ -49,20 +60,30 @@ class TopicProducer:
         self._encoder = encoder
         self._name = name
         self._link = Link(client, topic, self._open, on_failed=self._end)
-        self._slots = slots
-        self._outbox = Outbox(self._id, TopicName.parse(topic).partition_index, self._slots.release)
+        self.room = room
+        """Each message has its part of it until it is published."""
+        self.topic_epoch: int | None = None
+        """How many producers had the topic for themselves before this one, if it has."""
+        self._outbox = Outbox(self._id, TopicName.parse(topic).partition_index, room.release)
         self._epoch = 0
         self._next_sequence_id = 0
+        self._highest_sequence_id = -1  # of all messages so far
         self._max_message_size = 0
-        self._batch = Batch(options.batching_max_messages, options.batching_max_allowed_size_in_bytes)
+        self._schema_version = b""
+        self._splitter = Splitter(encoder, options.chunk_max_message_size or 0) if options.chunking_enabled else None
+        self._by_key = options.batching_type is BatchingType.KeyBased
+        batch = KeyBatch if self._by_key else Batch
+        self._batch = batch(options.batching_max_messages, options.batching_max_allowed_size_in_bytes)
         self._batch_begun = anyio.Event()
         self._batch_due = 0.0
         self._scope = anyio.CancelScope()
+        self._opening: anyio.CancelScope | None = None  # around the request of one that may have to wait
+        self._was_queued = False  # the broker had it wait for its turn, when it was opened last
         self._error: PulsarError | None = None
 
     async def open(self) -> None:
         """Open it for the first time; raises what the broker refuses it with."""
-        await self._link.start()
+        await self._start()
         if self._options.batching_enabled:
             self._client.task_group.start_soon(self._watch_batches)
 
@@ -89,16 +110,19 @@ class TopicProducer:
         return bool(self._batch.drafts)
 
     def add(self, message: Draft) -> Receipt:
-        """Number a message, which has its slot, and send it or put it into the batch."""
-        try:
-            self._check_open()
-        except PulsarError:
-            self._slots.release()
-            raise
-        if not message.metadata.HasField("sequence_id"):
-            message.metadata.sequence_id = self._next_sequence_id
+        """Number a message, which has its room, and send it or put it into the batch."""
+        if self._error is not None:
+            self.room.release(1, len(message.content))
+            raise copy_of(self._error)
+        if message.metadata.HasField("sequence_id"):
+            sequence_id = message.metadata.sequence_id
+        else:
+            sequence_id = message.metadata.sequence_id = self._next_sequence_id
             self._next_sequence_id += 1
-        if not self._options.batching_enabled or message.deliver_at is not None:
+        is_new = sequence_id > self._highest_sequence_id  # else the broker may drop its entry, and all in there
+        if is_new:
+            self._highest_sequence_id = sequence_id
+        if not self._options.batching_enabled or message.deliver_at is not None or not is_new:
             self.send_batch()  # it came first
             self._send([message])
             return message.receipt
@@ -114,8 +138,8 @@ class TopicProducer:
 
     def send_batch(self) -> None:
         """Send what waits for others to go with it."""
-        if self._batch.drafts:
-            self._send(self._batch.take())
+        for drafts in self._batch.take():
+            self._send(drafts)
 
     async def flush(self) -> None:
         """Send what waits for its batch, and wait until everything sent so far is published or has failed.
@@ -124,10 +148,9 @@ class TopicProducer:
         """
         self._check_open()
         self.send_batch()
-        last = self._outbox.last
-        if last is not None:
+        for receipt in self._outbox.pending():
             try:
-                await last.wait()
+                await receipt.wait()
             except PulsarError:
                 self._check_open()
 
@@ -148,7 +171,7 @@ class TopicProducer:
         self._end(self._closed())
         if connection is not None and not connection.is_lost:
             connection.detach_producer(self._id)
-            connection.send_nowait(self._close_command(connection))
+            connection.send_nowait(close_producer(self._id, connection.next_request_id()))
 
     # ---- from the connection
 
@@ -163,30 +186,44 @@ class TopicProducer:
     def on_lost(self, error: PulsarError, owner: BrokerUrls | None = None) -> None:
         """The broker closed it, or the connection ended."""
         self._outbox.connection = None
+        if self._opening is not None:
+            self._opening.cancel()
         self._link.lost(owner)
 
     # ---- its own
 
+    async def _start(self) -> None:
+        while True:
+            try:
+                return await self._link.start()
+            except TRANSIENT:
+                if not self._was_queued:
+                    raise
+                await anyio.sleep(QUEUE_AGAIN)
+
     async def _open(self, connection: Connection) -> None:
-        command = pb.CommandProducer(
-            topic=self.topic,
-            producer_id=self._id,
-            request_id=connection.next_request_id(),
-            epoch=self._epoch,
-            encrypted=bool(self._options.encryption_keys),
-            user_provided_producer_name=self._options.producer_name is not None,
-            metadata=[pb.KeyValue(key=key, value=value) for key, value in self._options.properties.items()],
-        )
-        if self._name:
-            command.producer_name = self._name
+        command = open_producer(self.topic, self._id, self._name, self._options)
+        command.request_id = connection.next_request_id()
+        command.epoch = self._epoch
+        if self.topic_epoch is not None:
+            command.topic_epoch = self.topic_epoch
         connection.attach_producer(self._id, self)
+        if self._options.access_mode is ProducerAccessMode.WaitForExclusive:
+            self._opening = anyio.CancelScope()
         try:
-            reply = await connection.request(pb.BaseCommand(type=pb.BaseCommand.PRODUCER, producer=command))
+            reply = await connection.request(
+                pb.BaseCommand(type=pb.BaseCommand.PRODUCER, producer=command), patience=self._opening
+            )
         except BaseException:
             connection.detach_producer(self._id)
             if not connection.is_lost:
-                connection.send_nowait(self._close_command(connection))  # it may have been opened all the same
+                connection.send_nowait(
+                    close_producer(self._id, connection.next_request_id())
+                )  # it may have been opened all the same
             raise
+        finally:
+            self._was_queued = self._opening is not None and self._opening.deadline == math.inf
+            self._opening = None
         if connection.is_lost:
             raise ConnectError(f"{self.topic}: lost while it was opened")
         self._opened(connection, reply.command.producer_success)
@@ -196,6 +233,11 @@ class TopicProducer:
             initial = self._options.initial_sequence_id
             self._outbox.last_sequence_id = success.last_sequence_id if initial is None else initial
             self._next_sequence_id = self._outbox.last_sequence_id + 1
+            self._highest_sequence_id = self._outbox.last_sequence_id
+        if success.HasField("topic_epoch"):
+            self.topic_epoch = success.topic_epoch
+        if self._options.schema.info is not None:
+            self._schema_version = success.schema_version
         self._epoch += 1
         self._name = str(success.producer_name)
         self._max_message_size = connection.max_message_size
@@ -203,25 +245,35 @@ class TopicProducer:
 
     async def _close_on(self, connection: Connection) -> None:
         try:
-            await connection.request(self._close_command(connection))
+            await connection.request(close_producer(self._id, connection.next_request_id()))
         except PulsarError:
             pass  # with the connection the producer is gone, too
         finally:
             connection.detach_producer(self._id)
 
-    def _close_command(self, connection: Connection) -> pb.BaseCommand:
-        close = pb.CommandCloseProducer(producer_id=self._id, request_id=connection.next_request_id())
-        return pb.BaseCommand(type=pb.BaseCommand.CLOSE_PRODUCER, close_producer=close)
-
     def _send(self, drafts: list[Draft]) -> None:
+        last = drafts[-1].sequence_id
+        first = last if self._by_key else drafts[0].sequence_id
+        size = sum([len(message.content) for message in drafts])
+        messages = Messages(first, last, [message.receipt for message in drafts], size)
         try:
-            entry = encode(self._encoder, self._name, drafts)
+            metadata = metadata_of(self._name, drafts, first)
+            if self._schema_version:
+                metadata.schema_version = self._schema_version
+            if self._splitter is not None:
+                entries = self._splitter.entries(metadata, drafts[0].content, self._max_message_size)
+                if len(entries) > 1:
+                    self._outbox.add_chunks(messages, entries)
+                    return
+                entry = entries[0]
+            else:
+                entry = encode(self._encoder, metadata, drafts)
             if len(entry) > self._max_message_size:
                 raise MessageTooBig(f"{len(entry)} bytes are more than the broker's {self._max_message_size}")
         except PulsarError as error:
-            self._outbox.fail([message.receipt for message in drafts], error)
+            self._outbox.fail(messages, error)
         else:
-            self._outbox.add(drafts, entry)
+            self._outbox.add(messages, entry)
 
     async def _watch_batches(self) -> None:
         """Send each batch when its first message has waited long enough."""
@@ -248,5 +300,8 @@ class TopicProducer:
         self._error = error
         self._link.close_nowait()
         self._scope.cancel()
-        self._outbox.fail([message.receipt for message in self._batch.take()], error)
         self._outbox.fail_all(error)
+        for drafts in self._batch.take():
+            for message in drafts:
+                message.receipt.fail(copy_of(error))
+                self.room.release(1, len(message.content))

@@ -10,6 +10,7 @@ from typing_extensions import TypeVar
 
 from pulsarium.client.errors import InvalidMessage
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
+from pulsarium.proto.text import text_of
 
 T = TypeVar("T", default=bytes)
 """What the values of a topic are; bytes where no schema is given."""
@@ -36,8 +37,8 @@ class SchemaInfo:
     def from_proto(schema: pb.Schema) -> SchemaInfo:
         """From a command."""
         pairs: Iterable[Any] = schema.properties  # Schema.Type.KeyValue hides the message KeyValue from type checkers
-        properties = {pair.key: pair.value for pair in pairs}
-        return SchemaInfo(schema.type, bytes(schema.schema_data), str(schema.name), properties)
+        properties = {text_of(pair.key): text_of(pair.value) for pair in pairs}
+        return SchemaInfo(schema.type, bytes(schema.schema_data), text_of(schema.name), properties)
 
 
 class Schema(Generic[T]):

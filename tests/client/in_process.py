@@ -8,11 +8,12 @@ from typing import Any
 
 import anyio
 import trio
+import trio.testing
 from anyio.abc import ByteStream
 
 from pulsarium.broker.config import Config
 from pulsarium.client.client import Client, open_client
-from pulsarium.client.connection.pool import Settings
+from pulsarium.client.connection.settings import Settings
 from pulsarium.client.connection.service_url import Address
 from pulsarium.proto.topic_name import TopicName
 from tests.broker.wire import Bed, Wire, serving
@@ -61,7 +62,7 @@ class InProcess:
         """To which brokers the clients made connections."""
         self._streams: list[trio.abc.Stream] = []
 
-    async def _dial(self, address: Address) -> ByteStream:
+    async def dial(self, address: Address) -> ByteStream:
         number = address.port - FIRST_PORT
         if not self.bed.brokers[number].alive:
             raise ConnectionRefusedError("nobody there")
@@ -71,7 +72,7 @@ class InProcess:
         return TrioStream(stream)
 
     def client(self, url: str = "pulsar://here:6650", **settings: Any) -> AbstractAsyncContextManager[Client]:
-        return open_client(url, Settings(dial=self._dial, **settings))
+        return open_client(url, Settings(dial=self.dial, **settings))
 
     async def wire(self) -> Wire:
         """A raw connection with a producer 0 on the usual topic."""
@@ -85,10 +86,11 @@ class InProcess:
         self.bed.broker.turn.finish()
 
     async def cut(self) -> None:
-        """Every connection of the clients breaks."""
+        """Every connection of the clients breaks, and they notice."""
         for stream in self._streams:
             await stream.aclose()
         self._streams.clear()
+        await trio.testing.wait_all_tasks_blocked()
 
 
 @asynccontextmanager

@@ -10,7 +10,7 @@ import anyio
 from anyio.abc import ByteStream
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
-from pulsarium.client.connection.pool import Settings
+from pulsarium.client.connection.settings import Settings
 from pulsarium.client.connection.service_url import Address
 from pulsarium.proto.commands import COMMANDS, parse
 from pulsarium.proto.framing import FrameDecoder, frame
@@ -40,6 +40,7 @@ class Pipe(ByteStream):
         self._incoming = incoming
         self._outgoing = outgoing
         self._rest = b""
+        self.is_closed = False
 
     async def receive(self, max_bytes: int = 65536) -> bytes:
         if not self._rest:
@@ -54,6 +55,7 @@ class Pipe(ByteStream):
         await self._outgoing.aclose()
 
     async def aclose(self) -> None:
+        self.is_closed = True
         self._incoming.close()
         self._outgoing.close()
 

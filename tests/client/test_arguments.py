@@ -10,7 +10,6 @@ import pytest
 from pulsarium.client import Client, Producer
 from pulsarium.client.arguments import arguments_of
 from pulsarium.client.consumer.options import ConsumerOptions, ReaderOptions
-from pulsarium.client.producer.batching import draft
 from pulsarium.client.producer.options import ProducerOptions
 
 
@@ -52,6 +51,7 @@ def test_the_client_takes_its_options(method: object, options: type) -> None:
 
 
 def test_sending_takes_what_a_draft_takes() -> None:
-    expected = list(inspect.signature(draft).parameters)
-    for method in (Producer.send, Producer.send_nowait):
-        assert list(inspect.signature(method).parameters)[1:] == expected
+    for method in (Producer.send, Producer.send_nowait, Producer.submit):
+        parameters = inspect.signature(method).parameters
+        assert [*parameters][1:] == ["content", "options"]
+        assert parameters["options"].annotation == "Unpack[MessageOptions]"

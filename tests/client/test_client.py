@@ -17,7 +17,7 @@ from tests.client.producer.test_producer import answer_producer
 @on_both
 async def test_a_url_that_cannot_be_read() -> None:
     with pytest.raises(errors.InvalidUrl):
-        async with connect("http://localhost"):
+        async with connect("localhost:6650"):
             pass
 
 

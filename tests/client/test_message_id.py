@@ -62,3 +62,13 @@ def test_what_it_looks_like() -> None:
 def test_bytes_that_are_no_id(data: bytes) -> None:
     with pytest.raises(InvalidMessageId):
         MessageId.deserialize(data)
+
+
+def test_the_entries_of_a_chunked_message() -> None:
+    """All that were received; of one that was serialized the first and the last, which is its own."""
+    chunked = MessageId(1, 9, 2, first_chunk=MessageId(1, 5, 2), chunks=((1, 5), (1, 7), (1, 9)))
+    assert chunked.entries == ((1, 5), (1, 7), (1, 9))
+    kept = MessageId.deserialize(chunked.serialize())
+    assert kept == chunked
+    assert kept.entries == ((1, 5), (1, 9))
+    assert MessageId(1, 9, 2, 3, 4).entries == ((1, 9),)

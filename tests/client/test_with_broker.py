@@ -12,8 +12,8 @@ from pulsarium.client import errors
 from pulsarium.client.client import Client
 from pulsarium.client.consumer.consumer import Consumer
 from pulsarium.client.consumer.options import InitialPosition
-from pulsarium.client.producer.batching import Receipt
 from pulsarium.client.producer.options import CompressionType
+from pulsarium.client.producer.receipt import Receipt
 from pulsarium.proto.topic_name import TopicName
 from tests.broker.wire import TOPIC
 from tests.client.in_process import InProcess, in_process

@@ -24,6 +24,9 @@ ADDRESS = "PULSARIUM_TEST_BROKER"
 """Environment: "pulsar://host:port,http://host:port" of a running broker, used in place of a process of ours."""
 
 
+PULSARIUM = (sys.executable, "-P", "-m", "pulsarium", "serve")
+
+
 @dataclass(frozen=True)
 class Address:
     """Where clients find a broker."""
@@ -57,12 +60,20 @@ def given_address() -> Address | None:
 class BrokerProcess:
     """`pulsarium serve` with `options`, on free ports unless told; output goes to `folder`/broker.log."""
 
-    def __init__(self, folder: Path, options: Sequence[str] = (), port: int = 0, http_port: int = 0) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        options: Sequence[str] = (),
+        port: int = 0,
+        http_port: int = 0,
+        command: Sequence[str] | None = None,
+    ) -> None:
+        """`command` takes the place of `pulsarium serve`, whatever the environment says."""
         folder.mkdir(parents=True, exist_ok=True)
         self.log = folder / "broker.log"
         ready = folder / "ready.json"
         ready.unlink(missing_ok=True)
-        command = shlex.split(os.environ.get(COMMAND, "")) or [sys.executable, "-P", "-m", "pulsarium", "serve"]
+        command = command or shlex.split(os.environ.get(COMMAND, "")) or PULSARIUM
         ports = ["--port", str(port), "--http-port", str(http_port), "--ready-file", str(ready)]
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(

@@ -10,11 +10,12 @@ import pytest
 from pulsarium.client import Client, CompressionType, ConsumerCryptoFailureAction, InitialPosition, MessageId, connect
 from pulsarium.client.errors import CryptoError
 from tests.client.both import on_both
+from tests.client.key_files import KeyFiles, key_files
 
 from .admin import Admin
 from .broker_process import Address, is_pulsarium
 from .test_async_compaction import Counting, all_of, compact
-from .test_encryption import KeyFiles, batched, key_files
+from .test_encryption import batched
 
 CONTENTS = [b"%d " % n * 300 for n in range(3)]
 EXAMPLE = [("k0", b"v0"), ("k0", b"v1"), ("k1", b"v0"), ("k1", None)]

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
-from typing import NamedTuple
 
 import pulsar
 import pytest
-from cryptography.hazmat.primitives.asymmetric import ec, rsa
-from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 
-from pulsarium.client.entry.crypto import CryptoKeyReader
 from pulsarium.client.entry.decoding import Decoder, messages
 from pulsarium.client.entry.encoding import Encoder
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
+from tests.client.key_files import KeyFiles, key_files
 
 from .broker_process import Address
 from .lines import LineProgram
@@ -33,15 +29,6 @@ batched = pytest.mark.parametrize("batched", [False, True], ids=["single", "batc
 compressions = pytest.mark.parametrize("compression", COMPRESSIONS)
 
 
-class KeyFiles(NamedTuple):
-    public: str
-    private: str
-
-    @property
-    def reader(self) -> CryptoKeyReader:
-        return CryptoKeyReader(self.public, self.private)
-
-
 @pytest.fixture(scope="module", params=["rsa", "ec"])
 def keys(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> KeyFiles:
     """A pair that no other run has."""
@@ -52,16 +39,6 @@ def keys(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 def rsa_keys(tmp_path_factory: pytest.TempPathFactory) -> KeyFiles:
     """For the Python client, which knows no other kind."""
     return key_files(tmp_path_factory.mktemp("keys"), "rsa")
-
-
-def key_files(folder: Path, kind: str) -> KeyFiles:
-    key: rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey = (
-        rsa.generate_private_key(65537, 2048) if kind == "rsa" else ec.generate_private_key(ec.SECP521R1())
-    )
-    private, public = folder / "private.pem", folder / "public.pem"
-    private.write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
-    public.write_bytes(key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo))
-    return KeyFiles(str(public), str(private))
 
 
 @pytest.fixture(scope="module")

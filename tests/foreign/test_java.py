@@ -62,6 +62,9 @@ AROUND_A_RESTART = ("batches-acknowledge", "batches-publish", "batches-rest")
 OF_ENCRYPTION = ("encryption-consume", "encryption-publish")
 """Halves of the tests of test_encryption.py."""
 
+OF_INTEROP = ("interop-consume", "interop-publish")
+"""Halves of the tests of test_async_interop.py."""
+
 ALONE = (
     "access-exclusive",
     "access-fencing",
@@ -206,6 +209,7 @@ def test_no_scenario_is_left_out(java: LineProgram) -> None:
         *COMPACTED,
         *AROUND_A_RESTART,
         *OF_ENCRYPTION,
+        *OF_INTEROP,
     }
     known |= {"key-shared-churn", "matrix", "transactions-refused"}
     assert set(java.run("list")["scenarios"]) == known

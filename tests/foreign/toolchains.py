@@ -11,7 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from bench.reference.jars import CACHE, stamp
+
 FOLDER = Path(__file__).parent
+ROOT = FOLDER.parents[1]
 SETUP = 'run "scripts/setup --foreign"'
 
 JAVA_OPTIONS = (
@@ -58,7 +61,9 @@ JAVA = Toolchain(FOLDER / "java", ("java", "javac", "mvn"), ("pom.xml", "src/**/
 RECORDS = Toolchain(FOLDER / "java-records", JAVA.tools, JAVA.sources, JAVA.built)
 ADMIN = Toolchain(FOLDER / "java-admin", JAVA.tools, JAVA.sources, JAVA.built)
 CLI = Toolchain(FOLDER / "java-cli", JAVA.tools, JAVA.sources, JAVA.built)
-JUNIT = Toolchain(FOLDER.parents[1] / "examples" / "java-junit", JAVA.tools, JAVA.sources, "target/test-classes")
+JUNIT = Toolchain(ROOT / "examples" / "java-junit", JAVA.tools, JAVA.sources, "target/test-classes")
+REFERENCE = Toolchain(ROOT / "bench" / "reference", ("java", "mvn"), ("pom.xml",), str(stamp(CACHE)))
+"""A real broker, whose jars only `scripts/setup --foreign` fetches, to where `scripts/reference-pulsar` has them."""
 GO = Toolchain(FOLDER / "go", ("go",), ("go.mod", "go.sum", "*.go"), "build/client")
 
 

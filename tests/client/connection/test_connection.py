@@ -9,7 +9,7 @@ from typing import Any
 import anyio
 import pytest
 
-from pulsarium.client.connection.connection import Connection
+from pulsarium.client.connection.connection import LEAST, Connection
 from pulsarium.client.connection.service_url import BrokerUrls
 from pulsarium.client.errors import (
     AlreadyClosed,
@@ -268,6 +268,27 @@ def test_keep_alive() -> None:
                 await peer.next()
             assert connection.is_lost
             assert anyio.current_time() - start == pytest.approx(30 * 5)
+
+    run_on("trio", test, jump=True)
+
+
+@pytest.mark.parametrize(("piece", "alive"), [(1, False), (3 * LEAST // 30, True)], ids=["drops", "slow"])
+def test_a_frame_that_never_ends(piece: int, alive: bool) -> None:
+    """Drops of one do not stand for an answer to PING; a big one may take its time."""
+
+    async def test() -> None:
+        async with connected() as (connection, peer), anyio.create_task_group() as tasks:
+            await peer.stream.send((5_000_000).to_bytes(4, "big") + (4).to_bytes(4, "big"))
+
+            async def drip() -> None:
+                while not connection.is_lost:
+                    await anyio.sleep(1)
+                    await peer.stream.send(bytes(piece))
+
+            tasks.start_soon(drip)
+            await anyio.sleep(95)
+            assert connection.is_lost is not alive
+            tasks.cancel_scope.cancel()
 
     run_on("trio", test, jump=True)
 

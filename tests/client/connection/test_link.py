@@ -51,7 +51,7 @@ class FakeClient:
     def new_backoff(self) -> Backoff:
         return Backoff(jitter=lambda: 0.0)
 
-    async def connect_to(self, topic: str) -> FakeConnection:
+    async def connect_to(self, topic: str, cluster: BrokerUrls | None = None) -> FakeConnection:
         await anyio.lowlevel.checkpoint()
         if self.unreachable:
             self.unreachable -= 1
@@ -106,8 +106,10 @@ def test_backoff() -> None:
     delays = [backoff.next() for _ in range(12)]
     assert delays[:4] == [0.1, 0.2, 0.4, 0.8]
     assert delays[-2:] == [60.0, 60.0]
-    backoff.reset()
-    assert backoff.next() == 0.1
+    backoff.worked(60.0)  # less than the next wait would be: it is no success
+    assert backoff.next() == 60.0
+    backoff.worked(60.1)
+    assert [backoff.is_first, backoff.next(), backoff.is_first] == [True, 0.1, False]
     assert Backoff(jitter=lambda: 1.0).next() == pytest.approx(0.09)
 
 
@@ -157,10 +159,24 @@ async def test_it_opens_again_after_each_loss() -> None:
         assert link.current is None
         assert await link.connection() is not first
         assert times() == [0, 0.1]
+        await anyio.sleep(0.9)
         client.unreachable = 2
         link.lost()
         await link.connection()
-        assert times() == [0, 0.1, 0.8]  # 0.1 + 0.2 + 0.4 later
+        assert times() == [0, 0.1, 1.7]  # 0.1 + 0.2 + 0.4 later
+
+
+@jumping
+async def test_it_waits_longer_where_it_is_lost_as_soon_as_it_is_open() -> None:
+    """Also where the broker names an owner each time: what is no sooner open than lost does not work."""
+    for owner, expected in ((None, [0.1, 0.3, 0.7]), (OWNER, [0, 0.2, 0.6])):
+        opened = Opened()
+        async with linking(opened) as (link, _, times):
+            await link.start()
+            for _ in range(3):
+                link.lost(owner)
+                await link.connection()
+            assert times() == [0, *expected]
 
 
 @pytest.mark.parametrize("proxy", [None, PROXY], ids=["direct", "through a proxy"])
@@ -173,9 +189,10 @@ def test_where_the_broker_names_the_next_owner(proxy: Address | None) -> None:
             client.proxy = proxy
             await link.start()
             for _ in range(2):
+                await anyio.sleep(1)
                 link.lost(OWNER)
                 await link.connection()
-            assert times() == [0, 0, 0]
+            assert times() == [0, 1, 2]
             assert client.named == [(OWNER, proxy)] * 2
             assert client.lookups == 1
             link.lost()
@@ -204,7 +221,7 @@ async def test_an_owner_that_refuses_is_asked_once() -> None:
         opened.errors.append(ServiceUnitNotReady("not mine"))
         link.lost(OWNER)
         await link.connection()
-        assert times() == [0, 0, 0.1]
+        assert times() == [0, 0, 0.2]
         assert len(client.named) == 1
         assert client.lookups == 2
 

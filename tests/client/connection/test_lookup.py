@@ -8,7 +8,7 @@ import anyio
 import pytest
 
 from pulsarium.client.connection.connection import Reply
-from pulsarium.client.connection.lookup import Lookup
+from pulsarium.client.connection.lookup import BinaryLookup, connection_to
 from pulsarium.client.connection.pool import Pool
 from pulsarium.client.connection.service_url import Address, BrokerUrls, parse
 from pulsarium.client.errors import OperationNotSupported
@@ -39,7 +39,7 @@ class Answering:
 def where(service: str, **answer: Any) -> tuple[Address, Address | None]:
     """Where the connection to a topic's broker leads."""
     pool = Answering(**answer)
-    lookup = Lookup(cast(Pool, pool), parse(service))
+    lookup = BinaryLookup(cast(Pool, pool), parse(service))
     anyio.run(lookup.connection_for, "t")
     return pool.asked[-1]
 
@@ -64,6 +64,10 @@ def test_a_broker_without_such_a_port() -> None:
 
 def test_a_broker_that_another_named() -> None:
     pool = Answering()
-    lookup = Lookup(cast(Pool, pool), parse("pulsar+ssl://a"))
-    anyio.run(lookup.connection_to, BrokerUrls(*BOTH.values()), Address("a", 6651, True))
+    proxy = Address("a", 6651, True)
+    anyio.run(
+        lambda: connection_to(
+            cast(Pool, pool), BrokerUrls(BOTH["brokerServiceUrl"], BOTH["brokerServiceUrlTls"]), tls=True, proxy=proxy
+        )
+    )
     assert pool.asked == [(Address("a", 6651, True), Address("b", 6651, True))]

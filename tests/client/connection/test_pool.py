@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from typing import Any
+from contextlib import asynccontextmanager, suppress
+from typing import Any, cast
 
 import anyio
 import anyio.lowlevel
@@ -13,9 +13,10 @@ from anyio.abc import ByteStream
 
 from pulsarium.client import errors
 from pulsarium.client.client import Client, open_client
-from pulsarium.client.connection.connection import Connection
-from pulsarium.client.connection.pool import Settings
+from pulsarium.client.connection.connection import Connection, ConsumerHandler
 from pulsarium.client.connection.service_url import Address
+from pulsarium.client.connection.settings import Settings
+from pulsarium.client.topics import MOST_TOPICS
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.client.both import on_both, run_on
 from tests.client.peer import Peer, Peers, Type
@@ -56,8 +57,8 @@ class Asking:
 
 
 @asynccontextmanager
-async def asking(url: str = "pulsar://a") -> AsyncIterator[tuple[Asking, list[Peer]]]:
-    peers = Peers()
+async def asking(url: str = "pulsar://a", **settings: Any) -> AsyncIterator[tuple[Asking, list[Peer]]]:
+    peers = Peers(**settings)
     seen: list[Peer] = []
     async with anyio.create_task_group() as tasks, open_client(url, peers.settings) as client:
         asking = Asking(peers, client)
@@ -74,6 +75,13 @@ async def met(asking: Asking, seen: list[Peer]) -> tuple[Peer, pb.CommandConnect
     peer = await asking.peers.next()
     seen.append(peer)
     return peer, await peer.take_in()
+
+
+async def ended(peer: Peer) -> None:
+    """The client closes, whatever it says before."""
+    with suppress(anyio.EndOfStream):
+        while True:
+            await peer.next()
 
 
 async def done(asking: Asking) -> None:
@@ -130,10 +138,26 @@ async def test_redirects_in_a_circle_end() -> None:
     async with asking() as (asks, seen):
         peer, _ = await met(asks, seen)
         await asks.partitions(peer)
-        for _ in range(20):
+        for _ in range(21):
             await asks.answer(peer, Response.Redirect, brokerServiceUrl="pulsar://a:6650")
         await done(asks)
         assert isinstance(asks.failed[0], errors.ConnectError)
+
+
+def test_redirects_that_take_their_time() -> None:
+    async def test() -> None:
+        async with asking(operation_timeout=30) as (asks, seen):
+            peer, _ = await met(asks, seen)
+            await asks.partitions(peer)
+            start = anyio.current_time()
+            while not asks.failed:
+                with anyio.move_on_after(100):
+                    await asks.answer(peer, Response.Redirect, brokerServiceUrl="pulsar://a:6650")
+                    await anyio.sleep(9)
+            assert type(asks.failed[0]) is errors.Timeout
+            assert anyio.current_time() - start < 150
+
+    run_on("trio", test, jump=True)
 
 
 @on_both
@@ -202,6 +226,155 @@ def test_a_connection_that_does_not_come() -> None:
         peers.close()
 
     run_on("trio", test, jump=True)
+
+
+@on_both
+async def test_several_connections_to_a_broker() -> None:
+    """Each opening takes the next one, and only as many are made as are wanted."""
+    peers = Peers(connections_per_broker=2)
+    met: list[Peer] = []
+
+    async def accept() -> None:
+        while True:
+            met.append(await peers.next())
+            await met[-1].take_in()
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(accept)
+        async with open_client("pulsar://a", peers.settings) as client:
+            found = [await client.connect_to_any() for _ in range(4)]
+            assert found[0] is found[2]
+            assert found[1] is found[3]
+            assert found[0] is not found[1]
+            assert peers.dialled == [A, A]
+        tasks.cancel_scope.cancel()
+    for peer in met:
+        await peer.close()
+    peers.close()
+
+
+def test_connections_that_nobody_uses_are_closed() -> None:
+    async def test() -> None:
+        async with asking() as (asks, seen):
+            peer, _ = await met(asks, seen)
+            await asks.partitions(peer)
+            await asks.answer(peer, Response.Connect, brokerServiceUrl="pulsar://a:6650")
+            await done(asks)
+            start = anyio.current_time()
+            for _ in range(2):
+                await peer.expect(Type.PING)
+                await peer.say(Type.PONG)
+            await ended(peer)
+            assert 60 <= anyio.current_time() - start <= 90
+            assert asks.client._pool._connections == {}
+
+    run_on("trio", test, jump=True)
+
+
+def test_a_used_connection_stays() -> None:
+    class Consumer:
+        def on_lost(self, error: errors.PulsarError, owner: object = None) -> None:
+            raise AssertionError(error)
+
+    async def test() -> None:
+        async with asking() as (asks, seen):
+            peer, _ = await met(asks, seen)
+            await asks.partitions(peer)
+            await asks.answer(peer, Response.Connect, brokerServiceUrl="pulsar://a:6650")
+            await done(asks)
+            asks.found[0].attach_consumer(1, cast(ConsumerHandler, Consumer()))
+            for _ in range(10):
+                await peer.expect(Type.PING)
+                await peer.say(Type.PONG)
+            assert not asks.found[0].is_lost
+            asks.found[0].detach_consumer(1)
+
+    run_on("trio", test, jump=True)
+
+
+@on_both
+async def test_brokers_that_name_others_leave_nothing_behind() -> None:
+    """Whatever a broker names: hosts that are none, or where nobody is."""
+    async with asking() as (asks, seen):
+        peer, _ = await met(asks, seen)
+        await asks.partitions(peer)
+        await asks.answer(peer, Response.Connect, brokerServiceUrl="pulsar://a:6650")
+        await done(asks)
+        for number in range(50):
+            asks.peers.refused.add(Address(f"h{number}", 6650))
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(asks.ask)
+                await asks.answer(peer, Response.Connect, brokerServiceUrl=f"pulsar://h{number}")
+        assert {type(error) for error in asks.failed} == {errors.ConnectError}
+        assert len(asks.failed) == 50
+        assert asks.client._pool._opening == {}
+        assert len(asks.client._pool._connections) == 1
+
+
+@pytest.mark.parametrize("host", ["x" * 64 + ".y", "a..b", "a\0b"], ids=["long", "empty", "null"])
+@on_both
+async def test_hosts_that_are_none(host: str) -> None:
+    """What is wrong with them is a lost connection, whatever exception Python has for it."""
+    async with open_client("pulsar://a", Settings()) as client:
+        for tls in (False, True):
+            with anyio.fail_after(10), pytest.raises(errors.PulsarError):
+                await client._pool.get(Address(host, 1, tls))
+
+
+@on_both
+async def test_a_listener_is_asked_for() -> None:
+    async with asking(listener_name="outside") as (asks, seen):
+        peer, _ = await met(asks, seen)
+        await asks.partitions(peer)
+        asked = await asks.answer(peer, Response.Connect, brokerServiceUrl="pulsar://a:6650")
+        assert asked.advertised_listener_name == "outside"
+        await done(asks)
+    async with asking() as (asks, seen):
+        peer, _ = await met(asks, seen)
+        await asks.partitions(peer)
+        asked = await asks.answer(peer, Response.Connect, brokerServiceUrl="pulsar://a:6650")
+        assert not asked.HasField("advertised_listener_name")
+        await done(asks)
+
+
+@on_both
+async def test_refusals_without_an_error() -> None:
+    async with asking() as (asks, seen):
+        peer, _ = await met(asks, seen)
+        await asks.partitions(peer)
+        await asks.answer(peer, Response.Failed)
+        await done(asks)
+    async with asking() as (asks, seen):
+        peer, _ = await met(asks, seen)
+        asked = await peer.expect(Type.PARTITIONED_METADATA)
+        failed = pb.CommandPartitionedTopicMetadataResponse.Failed
+        await peer.say(Type.PARTITIONED_METADATA_RESPONSE, request_id=asked.request_id, response=failed)
+        await done(asks)
+        assert type(asks.failed[0]) is errors.UnknownError
+
+
+@on_both
+async def test_more_partitions_than_can_be() -> None:
+    for count in (MOST_TOPICS + 1, 2**32 - 1):
+        async with asking() as (asks, seen):
+            peer, _ = await met(asks, seen)
+            await asks.partitions(peer, count)
+            await done(asks)
+            assert type(asks.failed[0]) is errors.OperationNotSupported
+            assert str(count) in str(asks.failed[0])
+
+
+@on_both
+async def test_another_answer_than_was_asked_for() -> None:
+    """A broker that answers with something else has no connection for long."""
+    async with asking() as (asks, seen):
+        peer, _ = await met(asks, seen)
+        asked = await peer.expect(Type.PARTITIONED_METADATA)
+        await peer.say(Type.SUCCESS, request_id=asked.request_id)
+        await done(asks)
+        assert type(asks.failed[0]) is errors.ConnectError
+        assert "SUCCESS for PARTITIONED_METADATA" in str(asks.failed[0])
+        await ended(peer)
 
 
 @on_both

@@ -55,7 +55,7 @@ def test_connect_says_what_we_are() -> None:
     connect = base.connect
     assert (connect.protocol_version, connect.proxy_to_broker_url, connect.auth_method_name) == (21, "b:6650", "none")
     assert connect.feature_flags.supports_broker_entry_metadata
-    assert not connect.feature_flags.supports_topic_watchers  # nobody here takes WATCH_TOPIC_UPDATE
+    assert connect.feature_flags.supports_topic_watchers
     assert protocol.state is State.CONNECTING
     assert not protocol.has_output
 
@@ -121,6 +121,16 @@ def test_any_pieces(cuts: list[int]) -> None:
 def test_ping_is_answered_by_itself() -> None:
     protocol = connected()
     assert protocol.receive(bytes_of(Type.PING) + bytes_of(Type.PONG)) == []
+    assert [base.type for base in sent(protocol)] == [Type.PONG]
+
+
+def test_pings_that_nobody_waits_for_share_an_answer() -> None:
+    """A broker that asks without reading does not fill the client's memory."""
+    protocol = connected()
+    for _ in range(2):
+        assert protocol.receive(bytes_of(Type.PING) * 1000) == []
+    assert [base.type for base in sent(protocol)] == [Type.PONG]
+    protocol.receive(bytes_of(Type.PING))
     assert [base.type for base in sent(protocol)] == [Type.PONG]
 
 
@@ -201,6 +211,14 @@ def test_a_frame_limit_follows_max_message_size() -> None:
     protocol.receive(bytes_of(Type.CONNECTED, server_version="b", max_message_size=8 * 1024 * 1024))
     (event,) = protocol.receive(bytes_of(Type.SUCCESS, bytes(7 * 1024 * 1024), request_id=1))
     assert isinstance(event, Received)
+
+
+def test_a_broker_that_claims_to_take_anything() -> None:
+    protocol = connecting()
+    protocol.receive(bytes_of(Type.CONNECTED, server_version="b", max_message_size=2**31 - 1))
+    assert protocol.max_message_size == 2**31 - 1
+    (closed,) = protocol.receive((2**30).to_bytes(4, "big") + (4).to_bytes(4, "big"))
+    assert isinstance(closed, Closed)
 
 
 def test_what_must_not_be_sent() -> None:

@@ -7,6 +7,8 @@ import pytest
 from pulsarium.client.connection.service_url import Address, BrokerUrls, parse
 from pulsarium.client.errors import (
     BY_CODE,
+    MOST_TEXT,
+    ConnectError,
     InvalidUrl,
     OperationNotSupported,
     PulsarError,
@@ -35,10 +37,30 @@ def test_an_address_as_text() -> None:
     assert [str(address) for address in parse("pulsar://a:1,[::1]:2")] == ["a:1", "[::1]:2"]
 
 
-@pytest.mark.parametrize("url", ["", "localhost:6650", "http://a:1", "pulsar://", "pulsar://a:x", "pulsar://a:70000"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        "",
+        "localhost:6650",
+        "http://a:1",
+        "pulsar://",
+        "pulsar://a:x",
+        "pulsar://a:70000",
+        "pulsar://a:0",
+        "pulsar://a:" + "9" * 5000,
+        "pulsar://a b",
+        "pulsar://a\0:1",
+        "pulsar://a/b",
+        "pulsar://user@a",
+        "pulsar://a,,b",
+        "pulsar://" + "x" * 5_000_000,
+    ],
+    ids=lambda url: url[:20],
+)
 def test_what_is_no_url(url: str) -> None:
-    with pytest.raises(InvalidUrl):
+    with pytest.raises(InvalidUrl) as caught:
         parse(url)
+    assert len(str(caught.value)) < 500
 
 
 def test_tls() -> None:
@@ -53,6 +75,10 @@ def test_a_broker_by_its_urls() -> None:
         BrokerUrls("", "pulsar+ssl://a:2").address(tls=False)
     with pytest.raises(OperationNotSupported, match="without TLS only"):
         BrokerUrls("pulsar://a:1", "").address(tls=True)
+    with pytest.raises(InvalidUrl, match="must begin with pulsar\\+ssl"):
+        BrokerUrls("", "pulsar://a:1").address(tls=True)
+    with pytest.raises(ConnectError, match="named none"):
+        BrokerUrls("", "").address(tls=False)
 
 
 def test_every_server_error_has_a_class_of_its_own() -> None:
@@ -65,4 +91,5 @@ def test_every_server_error_has_a_class_of_its_own() -> None:
 def test_errors_say_what_the_broker_said() -> None:
     error = error_of(pb.TopicNotFound, "gone")
     assert (type(error), str(error)) == (TopicNotFound, "gone")
+    assert len(str(error_of(pb.TopicNotFound, "x" * 5_000_000))) == MOST_TEXT
     assert (type(error_of(999, "")), str(error_of(999, ""))) == (UnknownError, "the broker answered with error 999")

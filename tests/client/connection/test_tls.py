@@ -5,6 +5,7 @@ from __future__ import annotations
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +46,7 @@ async def served(
     context.load_cert_chain(*files)
     if wants_certificate:
         context.verify_mode = ssl.CERT_REQUIRED
-    peers = Peers(tls=tls)
+    peers = Peers(**{f"tls_{name}": value for name, value in asdict(tls).items()})
     outcome: dict[str, Any] = {}
 
     async def serve() -> None:
@@ -132,7 +133,7 @@ async def test_a_broker_that_misses_a_certificate(authority: Authority, files: F
 
 @on_both
 async def test_a_port_without_tls() -> None:
-    peers = Peers(tls=Tls())
+    peers = Peers()
     async with anyio.create_task_group() as tasks, open_client("pulsar+ssl://a", peers.settings) as client:
 
         async def serve() -> None:
@@ -149,7 +150,7 @@ async def test_a_port_without_tls() -> None:
 
 @on_both
 async def test_a_peer_that_closes_in_the_handshake() -> None:
-    peers = Peers(tls=Tls())
+    peers = Peers()
     async with anyio.create_task_group() as tasks, open_client("pulsar+ssl://a", peers.settings) as client:
 
         async def serve() -> None:

@@ -2,49 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-
 import anyio
 import pytest
 import trio
 from trio.testing import MockClock
 
 from pulsarium.broker.model.topic.persistent import PersistentTopic
-from pulsarium.client.client import Client
-from pulsarium.client.consumer.consumer import Consumer
 from pulsarium.client.consumer.options import ConsumerKeySharedPolicy, ConsumerType, InitialPosition, KeySharedMode
 from pulsarium.client.errors import AlreadyClosed, ConsumerBusy, CryptoError, InvalidConfiguration, InvalidTopicName
-from pulsarium.client.message import Message
 from pulsarium.client.message_id import MessageId
 from pulsarium.proto import batch, compression
 from pulsarium.proto.entry import build
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.topic_name import TopicName
 from tests.broker.wire import TOPIC, batch_of, plain
-from tests.client.in_process import InProcess, in_process
+from tests.client.consumer.started import data_of, nothing_more, received, started
 
 Earliest = InitialPosition.Earliest
-
-
-@asynccontextmanager
-async def started() -> AsyncIterator[tuple[InProcess, Client]]:
-    async with in_process() as inside, inside.client() as client:
-        yield inside, client
-
-
-async def received(consumer: Consumer, count: int) -> list[Message]:
-    with anyio.fail_after(10):
-        return [await consumer.receive() for _ in range(count)]
-
-
-async def data_of(consumer: Consumer, count: int) -> list[bytes]:
-    return [message.data() for message in await received(consumer, count)]
-
-
-async def nothing_more(consumer: Consumer, seconds: float = 1) -> None:
-    with anyio.move_on_after(seconds):
-        raise AssertionError(f"unexpected {await consumer.receive()}")
 
 
 async def test_messages_of_entries_and_batches_come_in_order(autojump_clock: MockClock) -> None:
@@ -435,7 +409,7 @@ async def test_refusals_are_raised_when_it_is_opened(autojump_clock: MockClock) 
         with pytest.raises(InvalidTopicName):
             client.subscribe("persistent://a", "s")
         with pytest.raises(InvalidConfiguration, match="receiver_queue_size"):
-            client.subscribe("t", "s", receiver_queue_size=0)
+            client.subscribe("t", "s", receiver_queue_size=-1)
 
 
 async def test_sticky_key_ranges_are_asked_for(autojump_clock: MockClock) -> None:

@@ -16,7 +16,7 @@ from pulsarium.broker.model.subscription.persistent import PersistentSubscriptio
 from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.client.client import Client
 from pulsarium.client.consumer.reader import Reader
-from pulsarium.client.errors import CryptoError
+from pulsarium.client.errors import CryptoError, InvalidConfiguration
 from pulsarium.client.message_id import MessageId
 from pulsarium.proto import batch
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
@@ -185,3 +185,62 @@ async def test_async_for_ends_with_a_terminated_topic(autojump_clock: MockClock)
         topic_of(given).terminate()
         with anyio.fail_after(5):
             assert [message.data() async for message in reader] == ALL
+
+
+# ---- what else it may be told
+
+
+async def test_it_begins_with_what_is_not_too_old(autojump_clock: MockClock) -> None:
+    async with in_process() as inside, inside.client() as client:
+        wire = await inside.wire()
+        now = inside.bed.broker.clock.now_ms()
+        await wire.publish(*(plain(b"%d" % age, publish_time=now - age * 1000) for age in (300, 200, 100, 0)))
+        for seconds, expected in ((250, 3), (150, 2), (50, 1), (1000, 4)):
+            async with client.create_reader("t", start_message_from_rollback_duration=seconds) as reader:
+                assert await all_of(reader) == [b"300", b"200", b"100", b"0"][-expected:]
+                await inside.cut()
+                assert await all_of(reader) == []
+        async with client.create_reader("t", start_message_from_rollback_duration=50) as reader:
+            await inside.cut()
+            assert await all_of(reader) == [b"0"]
+
+
+async def test_a_start_and_a_duration_exclude_each_other(autojump_clock: MockClock) -> None:
+    async with in_process() as inside, inside.client() as client:
+        with pytest.raises(InvalidConfiguration):
+            client.create_reader("t")
+        with pytest.raises(InvalidConfiguration):
+            client.create_reader("t", MessageId.earliest, start_message_from_rollback_duration=5)
+
+
+async def test_the_name_of_its_subscription(autojump_clock: MockClock) -> None:
+    async with setup() as given, given.reader(MessageId.earliest, subscription_role_prefix="role"):
+        (name,) = topic_of(given).subscriptions
+        assert name.startswith("role-reader-")
+
+
+@pytest.mark.req("S429-25")
+async def test_a_processor_of_ones_own(autojump_clock: MockClock) -> None:
+    """PIP-96: an entry of several lines is a batch; what is wrong is raised, and the reader goes on."""
+
+    class Lines:
+        def process(
+            self, metadata: pb.MessageMetadata, payload: bytes
+        ) -> list[tuple[int, pb.SingleMessageMetadata | None, bytes]]:
+            if payload == b"?":
+                raise LookupError("no lines")
+            return [(index, None, line) for index, line in enumerate(payload.split(b"\n"))]
+
+    entries = [plain(b"a\nb\nc", num_messages_in_batch=3), plain(b"?"), plain(b"d", num_messages_in_batch=1)]
+    async with (
+        setup(*entries) as given,
+        given.reader(MessageId.earliest, message_payload_processor=Lines()) as reader,
+    ):
+        messages = [await reader.read_next() for _ in range(3)]
+        assert [message.data() for message in messages] == [b"a", b"b", b"c"]
+        assert [message.message_id() for message in messages] == [given.id(0, index) for index in range(3)]
+        with pytest.raises(LookupError, match="no lines"):
+            await reader.read_next()
+        assert await all_of(reader) == [b"d"]
+        await reader.seek(given.id(0, 1))
+        assert (await reader.read_next()).data() == b"c"

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from typing import Any, cast
 
 import pytest
+from anyio.abc import TaskGroup
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -17,15 +19,18 @@ from pulsarium.client.consumer.options import ConsumerOptions
 from pulsarium.client.consumer.receiver import Receiver
 from pulsarium.client.consumer.start import Start
 from pulsarium.client.entry.crypto import ConsumerCryptoFailureAction
-from pulsarium.client.errors import ConnectError, CryptoError, OperationNotSupported
+from pulsarium.client.errors import ConnectError, CryptoError
 from pulsarium.client.message_id import MessageId
 from pulsarium.proto import batch
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.broker.wire import batch_of, plain
+from tests.client.both import on_both, run_on
 
 
 class Recorder:
     """A connection that keeps what is sent."""
+
+    max_message_size = 100
 
     def __init__(self) -> None:
         self.sent: list[pb.BaseCommand] = []
@@ -58,7 +63,14 @@ class Fed:
         self.connection = Recorder()
         self.acknowledgements = Acknowledgements()
         self.receiver = Receiver(
-            "t", 0, ConsumerOptions("t", "s", **options), self.acknowledgements, self._lost, Inbox(), reading_from
+            "t",
+            0,
+            ConsumerOptions("t", "s", **options),
+            self.acknowledgements,
+            self._lost,
+            Inbox(),
+            cast(TaskGroup, self),
+            reading_from,
         )
         self.open()
 
@@ -107,13 +119,6 @@ def test_messages_before_an_epoch_are_dropped() -> None:
     fed.feed(plain(b"2"), consumer_epoch=2)
     fed.feed(plain(b"3"))  # from a broker that knows no epochs
     assert fed.data() == [b"2", b"3"]
-
-
-def test_a_part_of_a_chunked_message_is_an_error() -> None:
-    fed = Fed()
-    fed.feed(plain(b"half", uuid="u", num_chunks_from_msg=2, total_chunk_msg_size=8, chunk_id=0))
-    with pytest.raises(OperationNotSupported):
-        fed.data()
 
 
 def test_what_a_processor_raises_is_received() -> None:
@@ -192,3 +197,161 @@ def test_every_permit_comes_back(size: int, fed_entries: list[tuple[bytes, set[i
         with contextlib.suppress(CryptoError):
             fed.receiver.take()
     assert 0 <= size + charged - fed.connection.permits < max(1, size // 2)
+
+
+# ---- chunks
+
+
+def chunk(number: int, payload: bytes, count: int = 3, uuid: str = "u", **fields: Any) -> bytes:
+    fields = {"total_chunk_msg_size": 3 * count, "publish_time": int(time.time() * 1000), **fields}
+    return plain(payload, uuid=uuid, chunk_id=number, num_chunks_from_msg=count, **fields)
+
+
+SECRET: dict[str, Any] = {"encryption_keys": [{"key": "k", "value": b"v"}], "encryption_param": b"n" * 12}
+
+
+@on_both
+async def test_chunks_become_one_message_and_every_permit_comes_back() -> None:
+    fed = Fed(receiver_queue_size=1, expire_time_of_incomplete_chunked_message=0)
+    for number, payload in enumerate([b"abc", b"def", b"g"]):
+        assert len(fed.receiver) == 0
+        fed.feed(chunk(number, payload), number)
+        assert fed.connection.permits == 1 + min(number + 1, 2)  # that of the last is the message's
+    message = fed.receiver.take()
+    assert message.data() == b"abcdefg"
+    assert message.message_id() == MessageId(1, 2)
+    assert message.message_id().first_chunk == MessageId(1, 0)
+    assert message.message_id().entries == ((1, 0), (1, 1), (1, 2))
+    assert fed.connection.permits == 1 + 3
+    fed.feed(chunk(2, b"x", uuid="lost"), 7)
+    assert fed.connection.permits == 1 + 4
+    assert fed.connection.acked == []
+
+
+@on_both
+async def test_chunks_that_do_not_decompress() -> None:
+    fed = Fed(receiver_queue_size=1, expire_time_of_incomplete_chunked_message=0)
+    for number in range(3):
+        fed.feed(chunk(number, b"abc", compression=pb.ZLIB, uncompressed_size=20), number)
+    assert fed.data() == []
+    (ack,) = [command.ack for command in fed.connection.sent if command.type == pb.BaseCommand.ACK]
+    assert [one.entryId for one in ack.message_id] == [0, 1, 2]
+    assert ack.validation_error == pb.CommandAck.DecompressionError
+    assert fed.connection.permits == 1 + 3
+
+
+@pytest.mark.parametrize("action", ConsumerCryptoFailureAction)
+@on_both
+async def test_chunks_that_cannot_be_decrypted(action: ConsumerCryptoFailureAction) -> None:
+    """FAIL raises once, and what was decrypted stays unacknowledged; DISCARD acknowledges all of them."""
+    fed = Fed(crypto_failure_action=action, receiver_queue_size=1, expire_time_of_incomplete_chunked_message=0)
+    fed.feed(chunk(0, b"abc"), 0)
+    fed.feed(chunk(1, b"def", **SECRET), 1)
+    fed.feed(chunk(2, b"ghi", **SECRET), 2)
+    match action:
+        case ConsumerCryptoFailureAction.FAIL:
+            assert len(fed.receiver) == 1
+            with pytest.raises(CryptoError):
+                fed.receiver.take()
+            assert fed.connection.acked == []
+        case ConsumerCryptoFailureAction.DISCARD:
+            assert fed.data() == []
+            assert [entry for entry, _ in fed.connection.acked] == [0, 1, 2]
+        case ConsumerCryptoFailureAction.CONSUME:
+            assert fed.data() == [b"def", b"ghi"]
+            assert fed.connection.acked == []
+    assert fed.connection.permits == 1 + 3
+
+
+@on_both
+async def test_a_processor_gets_the_whole_message() -> None:
+    class Letters:
+        def process(self, metadata: pb.MessageMetadata, payload: bytes) -> list[Any]:
+            return [(-1, None, payload[index : index + 1]) for index in range(2)]
+
+    fed = Fed(message_payload_processor=Letters(), expire_time_of_incomplete_chunked_message=0)
+    fed.feed(chunk(0, b"a", 2))
+    fed.feed(chunk(1, b"b", 2), 1)
+    assert fed.data() == [b"a", b"b"]
+
+
+@on_both
+async def test_a_reader_that_lost_its_connection_gets_chunks_again() -> None:
+    """Those of messages that were not read; and nothing that was read."""
+    fed = Fed(Start(MessageId.earliest), expire_time_of_incomplete_chunked_message=0)
+    entries = [
+        plain(b"0"),
+        chunk(0, b"u0", 2),
+        chunk(0, b"v0", uuid="v"),
+        plain(b"1"),
+        chunk(1, b"u1", 2),
+        chunk(1, b"v1", uuid="v"),
+        plain(b"2"),
+    ]
+    expected = [b"0", b"1", b"u0u1", b"2", b"v0v1v2"]
+    lasts = [0, 3, 4, 6, 7]
+    for number, entry in enumerate(entries):
+        fed.feed(entry, number)
+    for taken in range(4):
+        assert fed.receiver.take().data() == expected[taken]
+        fed.receiver.on_lost(ConnectError())
+        start = fed.receiver.start
+        assert start is not None
+        assert start.first_entry.entry == (1, 1 if taken < 2 else 2)
+        assert start.is_before(MessageId(1, lasts[taken + 1]))
+        assert not start.is_before(MessageId(1, lasts[taken]))
+        fed.open()
+        for number, entry in enumerate(entries):
+            if number >= start.first_entry.entry_id:
+                fed.feed(entry, number)
+    fed.receiver.on_lost(ConnectError())
+    fed.open()
+    for number, entry in enumerate(entries[2:], 2):
+        fed.feed(entry, number)
+    assert fed.data() == []
+    fed.feed(chunk(2, b"v2", uuid="v"), 7)
+    assert fed.data() == expected[4:]
+
+
+@given(
+    st.lists(st.sampled_from(["plain", "batch", "u", "v", "w"]), max_size=25),
+    st.lists(st.tuples(st.sampled_from(["deliver", "deliver", "take", "lose"]), st.integers(1, 4)), max_size=40),
+)
+def test_a_reader_reads_everything_once_and_in_order(kinds: list[str], steps: list[tuple[str, int]]) -> None:
+    """Whenever its connection is lost, among chunks of several messages."""
+    entries: list[bytes] = []
+    expected: list[bytes] = []
+    parts: dict[str, int] = {}
+    for number, kind in enumerate(kinds):
+        name = b"%d" % number
+        if kind == "plain":
+            entries.append(plain(name))
+            expected.append(name)
+        elif kind == "batch":
+            entries.append(batch_of(name + b"a", name + b"b"))
+            expected += [name + b"a", name + b"b"]
+        else:
+            part = parts[kind] = parts.get(kind, -1) + 1
+            which = f"{kind}{part // 2}"
+            entries.append(chunk(part % 2, f"{which}{part % 2}".encode(), 2, which, total_chunk_msg_size=20))
+            if part % 2:
+                expected.append(f"{which}0{which}1".encode())
+
+    async def test() -> None:
+        fed = Fed(Start(MessageId.earliest), expire_time_of_incomplete_chunked_message=0)
+        place, got = 0, []
+        for what, count in [*steps, ("deliver", 100), ("take", 100)]:
+            if what == "lose":
+                fed.receiver.on_lost(ConnectError())
+                fed.open()
+                assert fed.receiver.start is not None
+                place = max(0, fed.receiver.start.first_entry.entry_id)
+            for _ in range(count):
+                if what == "deliver" and place < len(entries):
+                    fed.feed(entries[place], place)
+                    place += 1
+                elif what == "take" and fed.receiver:
+                    got.append(fed.receiver.take().data())
+        assert got == expected
+
+    run_on("asyncio", test)

@@ -232,8 +232,10 @@ async def test_topics_that_make_no_sense(autojump_clock: MockClock) -> None:
 @pytest.mark.parametrize(
     "pattern", ["x.*", "public/default/x.*", "persistent://public/default/x.*"], ids=["local", "relative", "full"]
 )
-async def test_topics_by_pattern(autojump_clock: MockClock, pattern: str) -> None:
-    async with in_process() as inside, inside.client() as client:
+@pytest.mark.parametrize("watched", [True, False], ids=["watched", "asked for"])
+async def test_topics_by_pattern(autojump_clock: MockClock, pattern: str, watched: bool) -> None:
+    """Brokers that take watchers tell of new topics at once; others are asked now and then."""
+    async with in_process(Config(enableBrokerTopicListWatcher=watched)) as inside, inside.client() as client:
         inside.partitioned("persistent://public/default/xparts", 2)
         await publish(client, "x1", b"before")
         await publish(client, "y1", b"never")
@@ -241,10 +243,14 @@ async def test_topics_by_pattern(autojump_clock: MockClock, pattern: str) -> Non
             assert contents(await received(consumer, 1)) == [b"before"]
             await publish(client, "xparts", b"0", b"1")
             assert contents(await received(consumer, 2)) == [b"0", b"1"]
+            await anyio.sleep(1)
             await publish(client, "x2", b"new")
             await publish(client, "non-persistent://public/default/x3", b"never")
-            await nothing(consumer, 5)
-            assert contents(await received(consumer, 1)) == [b"new"]
+            if not watched:
+                await nothing(consumer, 5)
+            with anyio.fail_after(0.1 if watched else 5):
+                assert contents(await received(consumer, 1)) == [b"new"]
+            await nothing(consumer, 20)
 
 
 async def test_nothing_matches_yet(autojump_clock: MockClock) -> None:
@@ -355,3 +361,19 @@ async def test_a_reader_finds_new_partitions(autojump_clock: MockClock) -> None:
             found = [await reader.read_next(), await reader.read_next()]
             assert {message.message_id().partition for message in found} == {0, 1}
             assert not await reader.has_message_available()
+
+
+async def test_a_seek_that_each_topic_has_of_its_own(autojump_clock: MockClock) -> None:
+    async with in_process() as inside, inside.client() as client:
+        inside.partitioned(TOPIC, 2)
+        async with client.subscribe("parts", "s") as consumer, client.create_producer("parts") as producer:
+            for number in range(4):
+                await producer.send(b"%d" % number)
+            for _ in range(4):
+                await consumer.acknowledge(await consumer.receive())
+            first = consumer.parts[0].topic
+            await consumer.seek(lambda topic: MessageId.earliest if topic == first else None)
+            with anyio.fail_after(10):
+                again = [await consumer.receive() for _ in range(2)]
+            assert {message.topic_name() for message in again} == {first}
+            await nothing(consumer)

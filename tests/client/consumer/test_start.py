@@ -44,3 +44,28 @@ def test_what_is_skipped() -> None:
     assert Start(last(3)).skips((1, 3), -1)
     assert not Start(last(3), inclusive=True).skips((1, 3), -1)
     assert not Start(last(3, 1)).skips((1, 4), 0)
+
+
+def test_a_chunked_message_is_read_from_its_first_chunk() -> None:
+    """What ended before it is sent again, and left out."""
+    chunked = MessageId(1, 7, first_chunk=last(3))
+    for start in (Start(chunked), Start(chunked, inclusive=True)):
+        assert start.first_entry == last(3)
+        assert start.skips((1, 5), -1)
+        assert start.skips((1, 7), -1) is not start.inclusive
+        assert not start.skips((1, 8), -1)
+        assert start.is_behind((1, 6))
+        assert not start.is_behind((1, 7))
+
+
+def test_chunks_of_later_messages_are_needed() -> None:
+    start = Start.needing([last(4), last(2), last(9)], last(5, 1))
+    assert start.first_entry == last(2)
+    assert start.skips((1, 3), 5)
+    assert [start.skips((1, 5), index) for index in range(3)] == [True, True, False]
+    assert not start.skips((1, 6), 0)
+    for chunks in ([], [last(5)], [last(6)]):
+        start = Start.needing(chunks, last(5), inclusive=True)
+        assert start == Start(last(5), inclusive=True)
+        assert start.first_entry == last(5)
+        assert not start.is_behind((1, 3))

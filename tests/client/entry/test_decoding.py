@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pulsarium.client.entry.crypto import ConsumerCryptoFailureAction
-from pulsarium.client.entry.decoding import Decoded, Decoder, Single, Unreadable, join, messages
+from pulsarium.client.entry.decoding import Decoded, Decoder, RawDecoder, Single, Unreadable, join, messages
 from pulsarium.client.entry.encoding import Encoder
 from pulsarium.client.errors import CryptoError
 from pulsarium.proto import entry as entries
@@ -259,3 +259,20 @@ def test_a_processor_is_not_given_what_is_still_encrypted() -> None:
     entry = ENCODERS[pb.NONE, ("rsa",)].single(new_metadata(), b"x")
     decoded = Decoder(None, crypto_failure_action=CONSUME).decode(entry)
     assert messages(decoded, processor=Halves()) == [(-1, None, entries.payload_of(entry))]
+
+
+@pytest.mark.parametrize("in_front", [None, pb.BrokerEntryMetadata(index=7)])
+def test_raw(in_front: pb.BrokerEntryMetadata | None) -> None:
+    """Whatever is in it, as one."""
+    for entry in (
+        a_batch(3, encoder=ENCODERS[pb.LZ4, ("rsa",)]),
+        entries.build(new_metadata(num_chunks_from_msg=2, uuid="u"), b"x"),
+        entries.build(new_metadata(), b"x")[:-1] + b"y",
+    ):
+        whole = entry if in_front is None else entries.with_broker_metadata(entry, in_front)
+        decoded = RawDecoder().decode(whole)
+        assert messages(decoded) == [(-1, None, whole)]
+        assert decoded.broker_metadata == in_front
+        assert not decoded.is_chunk
+    with pytest.raises(Unreadable):
+        RawDecoder().decode(b"\x0e\x01")

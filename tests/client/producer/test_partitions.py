@@ -117,15 +117,16 @@ async def test_all_partitions_or_none(autojump_clock: MockClock) -> None:
             assert broker_side(inside) == [("parts-partition-1", "mine")]
 
 
-async def test_pending_messages_are_counted_over_all_partitions(autojump_clock: MockClock) -> None:
+async def test_each_partition_has_its_share_of_pending_messages(autojump_clock: MockClock) -> None:
     async with in_process() as inside, inside.client() as client:
         inside.partitioned(TOPIC, 3)
-        async with client.create_producer("parts", max_pending_messages=4, batching_max_publish_delay=5) as producer:
-            for key in "abcd":
-                producer.send_nowait(b"", partition_key=key)
+        most = {"max_pending_messages": 4, "max_pending_messages_across_partitions": 8}
+        async with client.create_producer("parts", **most, batching_enabled=False) as producer:  # type: ignore[arg-type]
+            for _ in range(6):  # two in each
+                producer.send_nowait(b"")
             with pytest.raises(errors.ProducerQueueIsFull):
                 producer.send_nowait(b"")
-            await anyio.sleep(1)  # which sent the batches
+            await anyio.sleep(1)
             receipt = producer.send_nowait(b"")
             await producer.flush()
             assert isinstance(await receipt.wait(), MessageId)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 import anyio
@@ -12,13 +13,16 @@ import pytest
 
 from pulsarium.client import errors
 from pulsarium.client.client import Client, open_client
+from pulsarium.client.entry.encoding import Encoder
 from pulsarium.client.message_id import MessageId
-from pulsarium.client.producer.batching import Receipt
 from pulsarium.client.producer.producer import Producer
+from pulsarium.client.producer.receipt import Receipt
 from pulsarium.proto import batch, entry
+from pulsarium.proto.encryption import MessageDecryptor
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.client.both import on_both, run_on
 from tests.client.peer import Peer, Peers, Type
+from tests.proto.encrypted import Keys
 
 TOPIC = "persistent://public/default/t"
 UNASKED = 2**64 - 1
@@ -288,6 +292,12 @@ async def test_own_sequence_ids() -> None:
     [
         {"content": "text"},
         {"content": b"", "deliver_at": 1, "deliver_after": 1},
+        {"content": b"", "deliver_after": float("nan")},
+        {"content": b"", "deliver_at": 2**63},
+        {"content": b"", "sequence_id": -1},
+        {"content": b"", "event_timestamp": 2**64},
+        {"content": b"", "partition_key": "\ud800"},
+        {"content": b"", "properties": [("a", "b")]},
     ],
 )
 @on_both
@@ -295,6 +305,58 @@ async def test_messages_that_make_no_sense(arguments: dict[str, Any]) -> None:
     async with producing() as stage:
         with pytest.raises(errors.InvalidMessage):
             stage.producer.send_nowait(**arguments)
+
+
+@on_both
+async def test_an_option_that_no_message_has() -> None:
+    async with producing() as stage:
+        with pytest.raises(TypeError, match="no options of a message: partitionkey"):
+            stage.producer.send_nowait(b"", partitionkey="k")  # type: ignore[call-arg]
+
+
+@on_both
+async def test_memory_is_shared_by_all_producers() -> None:
+    async with producing(batching_enabled=False, max_pending_messages=3) as stage:
+        stage.client.memory.limit = 10
+        producer = stage.producer
+        receipts = [producer.send_nowait(b"0123456789")]
+        with pytest.raises(errors.MemoryBufferIsFull):
+            producer.send_nowait(b"x")
+        assert stage.client.memory.used == 10
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(producer.send, b"waits")
+            await stage.payloads(1)
+            with anyio.move_on_after(0):
+                await producer.submit(b"never")
+            await stage.receipt(0)
+            assert await stage.payloads(1) == [b"waits"]
+            await stage.receipt(1)
+        assert stage.client.memory.used == 0
+        receipts.append(producer.send_nowait(b"refused"))
+        await stage.refuse(2, pb.NotAllowedError)
+        with pytest.raises(errors.NotAllowedError):
+            await receipts[1].wait()
+        for _ in range(3):  # who was cancelled left its place
+            producer.send_nowait(b"pend")
+    assert stage.client.memory.used == 0
+
+
+@on_both
+async def test_data_keys_are_changed() -> None:
+    """Every four hours of the clock that goes forward."""
+    now = 0.0
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("pulsarium.client.producer.producer.Encoder", partial(Encoder, clock=lambda: now))
+        reader = Keys()
+        async with producing(encryption_keys=["rsa"], crypto_key_reader=reader, batching_enabled=False) as stage:
+            found = []
+            for now in (0.0, 4 * 3600 - 1, 4 * 3600, 8 * 3600 - 1, 8 * 3600):  # noqa: B007
+                stage.producer.send_nowait(b"secret")
+                _, metadata, payload = await stage.sent()
+                assert b"secret" not in payload
+                assert MessageDecryptor(reader.get_private_key).decrypt(metadata, payload) == b"secret"
+                found.append(metadata.encryption_keys[0].value)
+        assert found[0] == found[1] != found[2] == found[3] != found[4]
 
 
 @on_both

@@ -9,7 +9,7 @@ import pytest
 
 from pulsarium.client import Message
 from pulsarium.client.errors import InvalidConfiguration
-from pulsarium.client.producer.batching import draft
+from pulsarium.client.producer.draft import draft
 from pulsarium.client.producer.options import HashingScheme, PartitionsRoutingMode, ProducerOptions
 from pulsarium.client.producer.router import Router, hash_of
 

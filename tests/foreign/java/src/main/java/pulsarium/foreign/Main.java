@@ -48,6 +48,7 @@ public final class Main {
         Acknowledging.register(all);
         Producers.register(all);
         Topics.register(all);
+        Interop.register(all);
         KeyShared.register(all);
         BatchIndex.register(all);
         Letters.register(all);

@@ -1,0 +1,1 @@
+"""Our client beside the official one, on one broker."""

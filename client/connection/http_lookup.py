@@ -1,0 +1,150 @@
+"""The same over HTTP, for service URLs of `http://` and `https://`: the connections are to the brokers it names."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import anyio
+
+from pulsarium.client.connection.connection import Connection
+from pulsarium.client.connection.lookup import connection_to
+from pulsarium.client.connection.pool import Pool
+from pulsarium.client.connection.service_url import BrokerUrls
+from pulsarium.client.connection.settings import Settings
+from pulsarium.client.errors import (
+    MOST_TEXT,
+    AuthenticationError,
+    AuthorizationError,
+    ConnectError,
+    InvalidTopicName,
+    NotAllowedError,
+    OperationNotSupported,
+    PulsarError,
+    ServiceUnitNotReady,
+    Timeout,
+    TooManyLookupRequestException,
+    TopicNotFound,
+    UnknownError,
+)
+from pulsarium.client.topics import parse
+from pulsarium.proto.generated import PulsarApi_pb2 as pb
+
+if TYPE_CHECKING:
+    from pulsarium.client.admin.transport import Transport
+    from pulsarium.proto.rest.exchange import Reply
+
+_BY_STATUS: Mapping[int, type[PulsarError]] = MappingProxyType(
+    {
+        401: AuthenticationError,
+        403: AuthorizationError,
+        404: TopicNotFound,
+        405: NotAllowedError,
+        412: InvalidTopicName,
+        429: TooManyLookupRequestException,
+        502: ServiceUnitNotReady,
+        503: ServiceUnitNotReady,
+        504: ServiceUnitNotReady,
+    }
+)
+_ANY = tuple(range(300, 600))
+
+
+class HttpLookup:
+    """Asks /lookup/v2 and /admin/v2, with the credentials that connections have, too."""
+
+    def __init__(self, pool: Pool, url: str, settings: Settings) -> None:
+        """InvalidUrl if it cannot be read, InvalidConfiguration for files that cannot."""
+        self.tls = url.startswith("https:")
+        self._pool = pool
+        self._settings = settings
+        self._transport = _transport(url, settings)
+
+    async def connection_for(self, topic: str) -> Connection:
+        answer = await self._get(
+            f"/lookup/v2/topic/{_path(topic)}", {"listenerName": self._settings.listener_name}, dict
+        )
+        broker = BrokerUrls(str(answer.get("brokerUrl") or ""), str(answer.get("brokerUrlTls") or ""))
+        return await connection_to(self._pool, broker, tls=self.tls)
+
+    async def connection(self) -> Connection:
+        raise OperationNotSupported("a service URL of HTTP is for lookups only")
+
+    async def partitions(self, topic: str, *, create: bool = True) -> int:
+        answer = await self._get(f"{_path(topic)}/partitions", {"checkAllowAutoCreation": create}, dict)
+        count = answer.get("partitions")
+        if not isinstance(count, int) or count < 0:
+            raise _broken("partitions")
+        return count
+
+    async def topics(self, namespace: str, mode: pb.CommandGetTopicsOfNamespace.Mode) -> list[str]:
+        name = pb.CommandGetTopicsOfNamespace.Mode.Name(mode)
+        answer = await self._get(f"namespaces/{namespace}/topics", {"mode": name}, list)
+        return [str(topic) for topic in answer]
+
+    async def aclose(self) -> None:
+        await self._transport.aclose()
+
+    async def _get(self, path: str, query: Mapping[str, object], kind: type) -> Any:
+        """The answer as JSON of this kind. Raises what a refusal stands for, ConnectError, Timeout."""
+        from pulsarium.client.admin.errors import AdminError
+        from pulsarium.proto.rest.exchange import Request
+
+        reply: Reply | None = None
+        try:
+            with anyio.move_on_after(self._settings.operation_timeout):
+                reply = await self._transport.send(Request("GET", path, query, known=_ANY))
+        except AdminError as error:
+            raise _failure(error) from error
+        if reply is None:
+            raise Timeout(f"no answer to GET {path} in {self._settings.operation_timeout:g} s")
+        if reply.status >= 300:
+            raise _refusal(reply)
+        data = reply.data()
+        if not isinstance(data, kind):
+            raise _broken(path)
+        return data
+
+
+def _transport(url: str, settings: Settings) -> Transport:
+    # not before it is needed: httpx is not there in a small install, and takes its time
+    from pulsarium.client.admin.transport import Transport
+
+    if url.startswith("https:"):
+        settings.tls.context()  # what is wrong with it shall show now
+    return Transport(
+        url,
+        authentication=settings.authentication,
+        tls=settings.tls,
+        connection_timeout=settings.connection_timeout,
+        redirects=settings.max_lookup_redirects,
+    )
+
+
+def _path(topic: str) -> str:
+    """As in paths: `persistent/tenant/namespace/` and the rest encoded."""
+    return parse(topic).rest_path
+
+
+def _failure(error: Exception) -> PulsarError:
+    """As for connections: AuthenticationError if the sides do not believe each other, else ConnectError."""
+    cause: BaseException | None = error
+    while cause is not None:  # httpx has it somewhere below, by a loop's own way
+        if isinstance(cause, ssl.SSLError):
+            return AuthenticationError(f"no TLS: {cause}")
+        cause = cause.__cause__ or cause.__context__
+    return ConnectError(*error.args)
+
+
+def _refusal(reply: Reply) -> PulsarError:
+    kind = _BY_STATUS.get(reply.status, UnknownError)
+    data = reply.data()
+    if reply.status == 401 and isinstance(data, dict) and "reason" in data:
+        kind = AuthorizationError  # the application says 401, too; the container before it has no "reason"
+    return kind(reply.reason.strip()[:MOST_TEXT])
+
+
+def _broken(what: str) -> ConnectError:
+    return ConnectError(f"the broker's answer makes no sense: {what}")

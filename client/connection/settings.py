@@ -1,0 +1,103 @@
+"""What holds for a client and all its connections."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeAlias
+
+from anyio.abc import ByteStream
+
+from pulsarium.client.connection.authentication import Authentication
+from pulsarium.client.connection.protocol import MAX_PROTOCOL_VERSION
+from pulsarium.client.connection.service_url import Address
+from pulsarium.client.connection.tcp import connect_tcp
+from pulsarium.client.connection.tls import Tls
+from pulsarium.client.errors import InvalidConfiguration
+
+Dial: TypeAlias = Callable[[Address], Awaitable[ByteStream]]
+
+
+async def dial_tcp(address: Address) -> ByteStream:
+    """A TCP connection; OSError if there is none."""
+    return await connect_tcp(address.host, address.port)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """Names as in the official Python client, or in Java's where only that has it; times in seconds."""
+
+    operation_timeout: float = 30.0
+    """How long the broker may take for an answer, and the first opening of anything altogether."""
+    connection_timeout: float = 10.0
+    """Until a connection has to be there."""
+    max_protocol_version: int = MAX_PROTOCOL_VERSION
+    """The highest version of the protocol to offer."""
+    authentication: Authentication | None = None
+    """AuthenticationToken, AuthenticationBasic or AuthenticationTLS."""
+    tls_trust_certs_file_path: str | None = None
+    """PEM file of the authorities to believe; None: the system's."""
+    tls_allow_insecure_connection: bool = False
+    """Believe any certificate."""
+    tls_validate_hostname: bool = True
+    """The certificate must be the host's: on, unlike in the official client."""
+    tls_certificate_file_path: str | None = None
+    """PEM file of the client's own certificate, which AuthenticationTLS names as well."""
+    tls_private_key_file_path: str | None = None
+    listener_name: str | None = None
+    """Which of a broker's advertisedListeners to connect to (PIP-61)."""
+    max_lookup_redirects: int = 20
+    """How many brokers may name another one, before a lookup ends with ConnectError."""
+    connections_per_broker: int = 1
+    connection_max_idle: float = 60.0
+    """A connection that nothing used for so long is closed, at the next `keep_alive_interval`; 0: none."""
+    keep_alive_interval: float = 30.0
+    """Between PINGs, and within which something has to come from the broker; 0: no PINGs."""
+    starting_backoff_interval: float = 0.1
+    """Until the first try to open something again; doubled with each."""
+    max_backoff_interval: float = 60.0
+    memory_limit: int = 0
+    """Bytes that messages without a receipt may take, of all producers together (PIP-74); 0: no limit."""
+    admin_url: str | None = None
+    """Of the brokers' REST API, for what only that can: `http://host:8080`."""
+    description: str = ""
+    """Shown in the broker's stats behind the client's version; at most 64 characters."""
+    dial: Dial = dial_tcp
+    """Makes the stream to an address: another one may lead through SOCKS, say."""
+
+    def __post_init__(self) -> None:
+        if min(self.operation_timeout, self.connection_timeout, self.starting_backoff_interval) <= 0:
+            raise InvalidConfiguration("operation_timeout, connection_timeout and backoff must be positive")
+        if min(self.connection_max_idle, self.keep_alive_interval, self.memory_limit) < 0:
+            raise InvalidConfiguration("connection_max_idle, keep_alive_interval and memory_limit: 0 is none, not less")
+        if self.max_backoff_interval < self.starting_backoff_interval:
+            raise InvalidConfiguration("max_backoff_interval is less than starting_backoff_interval")
+        if self.connections_per_broker < 1 or self.max_lookup_redirects < 0:
+            raise InvalidConfiguration("connections_per_broker must be positive, max_lookup_redirects not negative")
+        if len(self.description) > 64:
+            raise InvalidConfiguration("a description has at most 64 characters")
+        _ = self.tls  # what is wrong with it shall show now
+
+    @cached_property
+    def tls(self) -> Tls:
+        """For `pulsar+ssl://` and `https://`."""
+        certificate, key = self.tls_certificate_file_path, self.tls_private_key_file_path
+        if certificate is None and self.authentication is not None and self.authentication.certificate is not None:
+            certificate, key = self.authentication.certificate
+        return Tls(
+            trust_certs_file_path=self.tls_trust_certs_file_path,
+            allow_insecure_connection=self.tls_allow_insecure_connection,
+            validate_hostname=self.tls_validate_hostname,
+            certificate_file_path=certificate,
+            private_key_file_path=key,
+        )
+
+
+@dataclass(frozen=True)
+class ClientOptions(Settings):
+    """What `connect` takes."""
+
+    service_url: str
+    """`pulsar://host:6650`, with TLS `pulsar+ssl://host:6651`; `http://host:8080` or `https://` to look topics up over
+    HTTP. Several hosts with commas between."""

@@ -1,0 +1,127 @@
+"""TCP for brokers: what can be written at once is, without a turn of the event loop."""
+
+from __future__ import annotations
+
+import os
+import socket
+from functools import partial
+
+import anyio
+import anyio.lowlevel
+from anyio.abc import ByteStream
+
+NEXT_ADDRESS = 0.25  # seconds until the host's next address is tried beside the one that does not answer (RFC 8305)
+
+
+class TcpStream(ByteStream):
+    """A connected socket, and like other streams of anyio but for `send_nowait`."""
+
+    def __init__(self, connected: socket.socket) -> None:
+        """Takes over a socket that does not block."""
+        self._socket = connected
+        self._drained = True  # the last read took everything there was
+
+    async def receive(self, max_bytes: int = 65536) -> bytes:
+        if self._drained:
+            await self._readable()
+        else:
+            await anyio.lowlevel.checkpoint()
+        while (data := self._receive_nowait(max_bytes)) is None:
+            await self._readable()
+        self._drained = len(data) < max_bytes
+        if not data:
+            raise anyio.EndOfStream
+        return data
+
+    def _receive_nowait(self, max_bytes: int) -> bytes | None:
+        try:
+            return self._socket.recv(max_bytes)
+        except (BlockingIOError, InterruptedError):
+            return None
+        except OSError as error:
+            raise self._broken() from error
+
+    async def send(self, item: bytes) -> None:
+        await anyio.lowlevel.checkpoint()
+        rest = memoryview(item)
+        while rest := rest[self.send_nowait(rest) :]:
+            await anyio.wait_writable(self._socket)
+
+    def send_nowait(self, item: bytes | memoryview) -> int:
+        """Send what the kernel takes now; how many bytes that were. BrokenResourceError if the other side is gone."""
+        try:
+            return self._socket.send(item)
+        except (BlockingIOError, InterruptedError):
+            return 0
+        except OSError as error:
+            raise self._broken() from error
+
+    async def send_eof(self) -> None:
+        self._socket.shutdown(socket.SHUT_WR)
+        await anyio.lowlevel.checkpoint()
+
+    async def aclose(self) -> None:
+        if self._socket.fileno() >= 0:
+            anyio.notify_closing(self._socket)
+            self._socket.close()
+        await anyio.lowlevel.checkpoint()
+
+    async def _readable(self) -> None:
+        await anyio.wait_readable(self._socket)
+
+    def _broken(self) -> Exception:
+        return anyio.ClosedResourceError() if self._socket.fileno() < 0 else anyio.BrokenResourceError()
+
+
+async def connect_tcp(host: str, port: int) -> TcpStream:
+    """Connect to the first of the host's addresses that answers; OSError if none does."""
+    connected: list[socket.socket] = []
+    failures: list[OSError] = []
+    found = await anyio.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+
+    async def attempt(family: int, address: tuple[str, int], settled: anyio.Event) -> None:
+        try:
+            one = await _connect(family, address)
+        except OSError as error:
+            failures.append(error)
+        else:
+            if connected:
+                one.close()
+            else:
+                connected.append(one)
+                tasks.cancel_scope.cancel()
+        settled.set()
+
+    try:
+        async with anyio.create_task_group() as tasks:
+            for family, _, _, _, address in found:
+                settled = anyio.Event()
+                tasks.start_soon(partial(attempt, family, address, settled))
+                with anyio.move_on_after(NEXT_ADDRESS):
+                    await settled.wait()
+    except BaseException:
+        for one in connected:
+            one.close()
+        raise
+    if not connected:
+        raise (
+            failures[0] if len(failures) == 1 else OSError("; ".join(dict.fromkeys(map(str, failures))) or "no address")
+        )
+    return TcpStream(connected[0])
+
+
+async def _connect(family: int, address: tuple[str, int]) -> socket.socket:
+    one = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        one.setblocking(False)
+        one.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, True)
+        try:
+            one.connect(address)
+        except (BlockingIOError, InterruptedError):
+            await anyio.wait_writable(one)
+        if error := one.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR):
+            raise OSError(error, f"{address[0]}:{address[1]}: {os.strerror(error)}")
+    except BaseException:
+        one.close()
+        raise
+    return one

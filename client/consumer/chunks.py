@@ -1,0 +1,163 @@
+"""Messages in chunks (PIP-37): what came of them, until they are whole."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import anyio
+from anyio.abc import TaskGroup
+
+from pulsarium.client.consumer.options import ReceivingOptions
+from pulsarium.client.entry.decoding import Decoded, Unreadable
+from pulsarium.client.message_id import MessageId
+from pulsarium.proto.generated import PulsarApi_pb2 as pb
+
+
+class Whole(NamedTuple):
+    """All chunks of a message, in their order; they are to be joined."""
+
+    message_id: MessageId
+    chunks: list[Decoded]
+
+
+class _Pending:
+    """A message whose first chunks are here."""
+
+    __slots__ = ("chunks", "count", "ids", "room", "since")
+
+    def __init__(self, first: pb.MessageMetadata, since: float) -> None:
+        self.count = first.num_chunks_from_msg
+        self.room = first.total_chunk_msg_size  # bytes that may still come
+        self.since = since
+        self.ids: list[MessageId] = []
+        self.chunks: list[Decoded] = []
+
+
+class Chunks:
+    """Puts messages together as Java's ConsumerImpl does; a task runs only while one is incomplete."""
+
+    def __init__(
+        self, options: ReceivingOptions[Any], tasks: TaskGroup, acknowledge: Callable[[Sequence[MessageId]], None]
+    ) -> None:
+        """`acknowledge` is told of chunks that become no message, and must not wait."""
+        self._most = options.max_pending_chunked_message
+        self._acknowledges_oldest = options.auto_ack_oldest_chunked_message_on_queue_full
+        self._expiry = options.expire_time_of_incomplete_chunked_message
+        self._tasks = tasks
+        self._acknowledge = acknowledge
+        self._pending: dict[str, _Pending] = {}  # by uuid, the oldest first
+        self._scope: anyio.CancelScope | None = None
+
+    def __len__(self) -> int:
+        """Messages that are incomplete."""
+        return len(self._pending)
+
+    @property
+    def first(self) -> MessageId | None:
+        """The first chunk of all that are kept here."""
+        return min((pending.ids[0] for pending in self._pending.values()), default=None)
+
+    def add(self, message_id: MessageId, chunk: Decoded, max_message_size: int) -> Whole | None:
+        """The message that this chunk completes.
+
+        Unreadable if it claims what no broker takes, of which none has more than `max_message_size` bytes, or if more
+        bytes came than its first one claimed; then those before it are acknowledged.
+        """
+        metadata = chunk.metadata
+        _check(chunk, max_message_size)
+        uuid, number = metadata.uuid, metadata.chunk_id
+        if number == 0:
+            self._begin(message_id, metadata)
+        pending = self._pending.get(uuid)
+        if pending is None or number != len(pending.ids):
+            self._out_of_order(message_id, metadata)
+            return None
+        if len(chunk.payload) > pending.room:
+            self._drop(uuid, acknowledge=True)
+            raise Unreadable(f"{message_id}: more bytes in chunks than their message has", _CORRUPT)
+        pending.room -= len(chunk.payload)
+        pending.ids.append(message_id)
+        pending.chunks.append(chunk)
+        if len(pending.ids) < pending.count:
+            return None
+        self._drop(uuid, acknowledge=False)
+        entries = tuple(one.entry for one in pending.ids)
+        first = MessageId(*entries[0], message_id.partition)
+        own = MessageId(*entries[-1], message_id.partition, first_chunk=first, chunks=entries)
+        return Whole(own, pending.chunks)
+
+    def fail(self, metadata: pb.MessageMetadata, *, acknowledge: bool) -> bool:
+        """An entry cannot be decrypted: without it the message it is a chunk of can never be whole.
+
+        False if it is a chunk of a message that is given up already.
+        """
+        if metadata.num_chunks_from_msg <= 1:
+            return True
+        known = metadata.uuid in self._pending
+        if known:
+            self._drop(metadata.uuid, acknowledge=acknowledge)
+        return known or metadata.chunk_id == 0
+
+    def clear(self) -> None:
+        """Nothing of what is here is wanted: it comes again, or nobody waits for it."""
+        self._pending.clear()
+        self._rest()
+
+    # ---- inside
+
+    def _begin(self, message_id: MessageId, metadata: pb.MessageMetadata) -> None:
+        """Whatever is there of this message is delivered anew, or its producer began anew: then it is done with."""
+        old = self._pending.get(metadata.uuid)
+        if old is not None:
+            self._drop(metadata.uuid, acknowledge=message_id not in old.ids)
+        if 0 < self._most <= len(self._pending):
+            self._drop(next(iter(self._pending)), acknowledge=self._acknowledges_oldest)
+        self._pending[metadata.uuid] = _Pending(metadata, anyio.current_time())
+        if self._expiry > 0 and self._scope is None:
+            self._scope = anyio.CancelScope()
+            self._tasks.start_soon(self._expire, self._scope)
+
+    def _out_of_order(self, message_id: MessageId, metadata: pb.MessageMetadata) -> None:
+        pending = self._pending.get(metadata.uuid)
+        if pending is not None and metadata.chunk_id < len(pending.ids):
+            if message_id not in pending.ids:  # sent twice; delivered twice it is still needed
+                self._acknowledge([message_id])
+            return
+        if pending is not None:  # one is missing
+            self._drop(metadata.uuid, acknowledge=False)
+        if 0 < self._expiry < time.time() - metadata.publish_time / 1000:
+            self._acknowledge([message_id])
+
+    def _drop(self, uuid: str, *, acknowledge: bool) -> None:
+        pending = self._pending.pop(uuid)
+        if not self._pending:
+            self._rest()
+        if acknowledge and pending.ids:
+            self._acknowledge(pending.ids)
+
+    def _rest(self) -> None:
+        if self._scope is not None:
+            self._scope.cancel()
+            self._scope = None
+
+    async def _expire(self, scope: anyio.CancelScope) -> None:
+        with scope:
+            while self._pending:
+                oldest = next(iter(self._pending.values()))
+                await anyio.sleep_until(oldest.since + self._expiry)
+                end = anyio.current_time() - self._expiry
+                for uuid in [uuid for uuid, pending in self._pending.items() if pending.since <= end]:
+                    self._drop(uuid, acknowledge=True)
+
+
+_CORRUPT = pb.CommandAck.UncompressedSizeCorruption
+
+
+def _check(chunk: Decoded, max_message_size: int) -> None:
+    """A chunk is never empty, so that what a message costs here is bounded by the bytes it claims."""
+    metadata = chunk.metadata
+    count, total = metadata.num_chunks_from_msg, metadata.total_chunk_msg_size
+    if not (0 <= metadata.chunk_id < count <= total <= count * max_message_size and chunk.payload):
+        raise Unreadable(f"no chunk {metadata.chunk_id} of {count} with {total} bytes together", _CORRUPT)

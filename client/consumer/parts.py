@@ -1,0 +1,160 @@
+"""What a consumer is made of: members of the subscription on each of its topics and partitions."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import anyio
+
+from pulsarium.client.connection.link import patiently
+from pulsarium.client.consumer.discovery import discovery
+from pulsarium.client.consumer.inbox import Inbox
+from pulsarium.client.consumer.interceptors import Interceptors
+from pulsarium.client.consumer.letters import Letters
+from pulsarium.client.consumer.options import ConsumerOptions
+from pulsarium.client.consumer.start import Start
+from pulsarium.client.consumer.topic_consumer import TopicConsumer
+from pulsarium.client.errors import AlreadyClosed, InvalidConfiguration, PulsarError
+from pulsarium.client.message import Message
+from pulsarium.client.message_id import MessageId
+from pulsarium.client.together import together
+
+if TYPE_CHECKING:
+    from pulsarium.client.client import Client
+
+ENDS = (MessageId.earliest, MessageId.latest)
+
+
+class Parts:
+    """Opens them, adds new ones as they are found, leaves those that are gone where they were found by a pattern."""
+
+    def __init__(
+        self,
+        client: Client,
+        options: ConsumerOptions[Any],
+        letters: Letters,
+        interceptors: Interceptors,
+        reading_from: Start | None,
+    ) -> None:
+        """Nothing is sent yet. InvalidTopicName if there are names that are none. `reading_from`: of a reader."""
+        self._client = client
+        self._options = options
+        self._letters = letters
+        self._interceptors = interceptors
+        self._reading_from = reading_from
+        self._discovery = discovery(options)
+        self.text = self._discovery.text
+        """The topics in full, or the pattern."""
+        versions = client.schemas if options.schema.reads_by_writer else None
+        self.inbox = Inbox(forgiving=self._discovery.forgets, versions=versions)
+        """What waits in them."""
+        self._parts: dict[str, TopicConsumer] = {}
+        self._is_paused = options.start_paused
+        self._scope = anyio.CancelScope()
+
+    async def open(self) -> None:
+        """Subscribe to what is there now; raises what the brokers refuse it with, InvalidConfiguration for several
+        topics where the options are for one."""
+        topics = await patiently(self._client, lambda: self._discovery.find(self._client, first=True))
+        if self._reading_from is not None and len(topics) > 1 and self._reading_from.message_id not in ENDS:
+            raise InvalidConfiguration(f"{self.text}: partitions are read from the earliest or the latest message")
+        if self._options.receiver_queue_size == 0 and topics != [self.text]:
+            raise InvalidConfiguration(f"{self.text}: receiver_queue_size must be positive with partitions")
+        await self._open(topics, self._reading_from)
+        if self._discovery.interval is not None:
+            self._client.task_group.start_soon(self._watch_topics)
+
+    async def aclose(self) -> None:
+        """Leave the subscription."""
+        self._scope.cancel()
+        self.inbox.fail(AlreadyClosed(f"{self.text}: the consumer was closed"))
+        await self.each(lambda part: part.aclose())
+
+    @property
+    def all(self) -> Sequence[TopicConsumer]:
+        """Those that are open."""
+        return tuple(self._parts.values())
+
+    async def each(self, call: Callable[[TopicConsumer], Awaitable[None]]) -> None:
+        """Call all, at once."""
+        await together([partial(call, part) for part in self.all])
+
+    def of(self, message: Message[Any] | MessageId) -> TopicConsumer:
+        """Whose message it is; AlreadyClosed if nobody's (any more), InvalidConfiguration if an id does not tell."""
+        if isinstance(message, Message):
+            found = self._parts.get(message.topic_name())
+            if found is None:
+                raise AlreadyClosed(f"{message.topic_name()}: not subscribed")
+            return found
+        parts = self.all
+        if len(parts) > 1:
+            parts = [part for part in parts if part.partition == message.partition]
+        if len(parts) != 1:
+            raise InvalidConfiguration(f"{message} does not tell which topic of {self.text}: give the message")
+        return parts[0]
+
+    def only(self, what: str) -> TopicConsumer:
+        """The one there is; InvalidConfiguration if there are several, among which `what` does not tell."""
+        if len(self._parts) != 1:
+            raise InvalidConfiguration(f"{what} does not tell which topic of {self.text} is meant")
+        return self.all[0]
+
+    def received(self, message: Message[Any]) -> None:
+        """The application has it."""
+        part = self._parts.get(message.topic_name())
+        if part is not None:
+            part.received(message)
+
+    def pause(self) -> None:
+        """Ask for no more messages."""
+        self._is_paused = True
+        for part in self.all:
+            part.receiver.pause()
+
+    def resume(self) -> None:
+        """Ask for messages again."""
+        self._is_paused = False
+        for part in self.all:
+            part.receiver.resume()
+
+    # ---- its own
+
+    async def _open(self, topics: Collection[str], reading_from: Start | None) -> None:
+        """All or none of these."""
+        count = len(self._parts) + len(topics)
+        room = self._options.max_total_receiver_queue_size_across_partitions // max(1, count)
+        size = max(self._options.receiver_queue_size, self._options.batch_receive_policy.max_num_message)
+        options = replace(self._options, receiver_queue_size=min(size, max(1, room)), start_paused=self._is_paused)
+        make = partial(TopicConsumer, self._client, letters=self._letters, interceptors=self._interceptors)
+        new = [make(topic, options, self.inbox, reading_from) for topic in topics]
+        try:
+            await together([part.open for part in new], all_or_none=True)
+            if self._scope.cancel_called:
+                raise AlreadyClosed(f"{self.text}: the consumer was closed")
+        except BaseException:
+            with anyio.CancelScope(shield=True):
+                await together([part.aclose for part in new])
+            raise
+        self._parts |= {part.topic: part for part in new}
+
+    async def _watch_topics(self) -> None:
+        with self._scope:
+            async with self._discovery.watching(self._client) as changed:
+                while True:
+                    await changed()
+                    with suppress(PulsarError):  # the next time
+                        await self._update()
+
+    async def _update(self) -> None:
+        """Subscribe to what is new; leave what is gone."""
+        topics = await self._discovery.find(self._client, first=False)
+        if self._discovery.forgets:
+            for part in self.all:
+                if part.topic not in topics or part.receiver.error is not None:
+                    await self._parts.pop(part.topic).aclose()
+        start = None if self._reading_from is None else Start(MessageId.earliest)  # of what is new nothing is missed
+        await self._open([topic for topic in topics if topic not in self._parts], start)

@@ -1,0 +1,121 @@
+"""A message before it is encoded."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, TypedDict
+
+from typing_extensions import Unpack
+
+from pulsarium.client.errors import InvalidMessage
+from pulsarium.client.message import Message
+from pulsarium.client.message_id import MessageId
+from pulsarium.client.producer.receipt import Receipt
+from pulsarium.proto.generated import PulsarApi_pb2 as pb
+
+_MOST_MILLISECONDS = 2**63 - 1  # that the protocol has room for
+
+
+class MessageOptions(TypedDict, total=False):
+    """What `Producer.send` takes beside the value."""
+
+    partition_key: str | None
+    """Chooses the partition, is what compaction goes by, and Key_Shared without an ordering key."""
+    ordering_key: str | None
+    """What Key_Shared orders by in place of the key."""
+    properties: Mapping[str, str] | None
+    event_timestamp: int | None
+    """Milliseconds since the epoch, for the application."""
+    sequence_id: int | None
+    """Its number, in place of the producer's next one; a broker that deduplicates drops what is not higher than all
+    before. It never shares a batch with higher ones."""
+    deliver_at: int | datetime | None
+    """Milliseconds since the epoch."""
+    deliver_after: float | timedelta | None
+    """Seconds."""
+
+
+_OPTIONS = frozenset(MessageOptions.__annotations__)
+
+
+@dataclass(slots=True)
+class Draft:
+    """A message with what was said of it, and its receipt."""
+
+    metadata: pb.SingleMessageMetadata
+    content: bytes
+    deliver_at: int | None  # ms since the epoch
+    receipt: Receipt
+
+    @property
+    def sequence_id(self) -> int:
+        return self.metadata.sequence_id
+
+    @property
+    def key(self) -> str | None:
+        return self.metadata.partition_key if self.metadata.HasField("partition_key") else None
+
+    @property
+    def batch_key(self) -> bytes | str | None:
+        """What messages of one batch have in common in BatchingType.KeyBased."""
+        return self.metadata.ordering_key if self.metadata.HasField("ordering_key") else self.key
+
+    def message(self, topic: str) -> Message[Any]:
+        """What a `message_router` sees: it has no id yet, and nothing that its entry would say."""
+        return Message(topic, MessageId(-1, -1), pb.MessageMetadata(), self.metadata, self.content)
+
+
+def draft(content: bytes | None, **options: Unpack[MessageOptions]) -> Draft:
+    """A message of these bytes, None: without a value. InvalidMessage if it makes no sense."""
+    metadata = pb.SingleMessageMetadata(payload_size=0 if content is None else len(content))
+    if content is None:
+        metadata.null_value = True
+    deliver_at = None
+    if options:
+        try:
+            deliver_at = _fill(metadata, options)
+        except (AttributeError, OverflowError, ValueError) as error:
+            raise InvalidMessage(f"a message cannot have these options: {error}") from None
+    return Draft(metadata, content or b"", deliver_at, Receipt())
+
+
+def _fill(metadata: pb.SingleMessageMetadata, options: MessageOptions) -> int | None:
+    """Put the options where they belong, and return when it is to be delivered."""
+    if not _OPTIONS.issuperset(options):
+        raise TypeError(f"no options of a message: {', '.join(sorted(options.keys() - _OPTIONS))}")
+    if (partition_key := options.get("partition_key")) is not None:
+        metadata.partition_key = partition_key
+    if (ordering_key := options.get("ordering_key")) is not None:
+        metadata.ordering_key = ordering_key.encode("utf-8", "surrogateescape")
+    if properties := options.get("properties"):
+        for key, value in properties.items():
+            metadata.properties.add(key=key, value=value)
+    if (event_timestamp := options.get("event_timestamp")) is not None:
+        metadata.event_time = event_timestamp
+    if (sequence_id := options.get("sequence_id")) is not None:
+        metadata.sequence_id = sequence_id
+    if "deliver_at" in options or "deliver_after" in options:
+        return _deliver_at(options.get("deliver_at"), options.get("deliver_after"))
+    return None
+
+
+def now() -> int:
+    """Milliseconds since the epoch."""
+    return time.time_ns() // 1_000_000
+
+
+def _deliver_at(at: int | datetime | None, after: float | timedelta | None) -> int | None:
+    if at is not None and after is not None:
+        raise InvalidMessage("deliver_at or deliver_after, not both")
+    if isinstance(at, datetime):
+        at = int(at.timestamp() * 1000)
+    if isinstance(after, timedelta):
+        after = after.total_seconds()
+    if after is not None:
+        at = now() + int(after * 1000)
+    if at is not None and abs(at) > _MOST_MILLISECONDS:
+        raise InvalidMessage(f"{at} ms since the epoch are out of range")
+    return at

@@ -1,0 +1,53 @@
+"""What becomes of a message that was sent."""
+
+from __future__ import annotations
+
+import anyio
+
+from pulsarium.client.errors import PulsarError
+from pulsarium.client.message_id import MessageId
+
+
+class Receipt:
+    """Of one message that is being sent."""
+
+    __slots__ = ("_error", "_event", "_message_id")
+
+    def __init__(self) -> None:
+        self._message_id: MessageId | None = None
+        self._error: PulsarError | None = None
+        self._event: anyio.Event | None = None  # made for those who wait
+
+    @property
+    def is_done(self) -> bool:
+        """Whether `wait` returns, or raises, at once."""
+        return self._message_id is not None or self._error is not None
+
+    async def wait(self) -> MessageId:
+        """Where the message stands; raises why it was not published. Any number of tasks may wait, any time.
+
+        Of what the broker had stored before, going by its sequence id, the id is (-1, -1): nobody remembers where. Of a
+        message in chunks it is that of the last chunk, and `first_chunk` that of the first.
+        """
+        while not self.is_done:
+            if self._event is None:
+                self._event = anyio.Event()
+            await self._event.wait()
+        if self._error is not None:
+            raise self._error
+        assert self._message_id is not None
+        return self._message_id
+
+    def settle(self, message_id: MessageId) -> None:
+        """It was published."""
+        self._message_id = message_id
+        self._wake()
+
+    def fail(self, error: PulsarError) -> None:
+        """It was not, or nobody knows."""
+        self._error = error
+        self._wake()
+
+    def _wake(self) -> None:
+        if self._event is not None:
+            self._event.set()

@@ -1,0 +1,277 @@
+"""The values of a record, checked, to plain data and back: what an Avro library or JSON takes, and dataclasses."""
+
+from __future__ import annotations
+
+import base64
+import enum
+import math
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any, Protocol
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MILLISECOND = timedelta(milliseconds=1)
+
+
+class Form(enum.Enum):
+    """What plain data is for; they differ in bytes, times, and numbers that are none."""
+
+    AVRO = "avro"
+    JSON = "json"
+    DEFAULT = "default"
+    """Of a field, inside an Avro definition."""
+
+
+class Misfit(Exception):
+    """A value that is not what the record says."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.path: list[str] = []
+
+    def inside(self, name: str) -> Misfit:
+        """The same, seen from outside."""
+        self.path.insert(0, name)
+        return self
+
+    def __str__(self) -> str:
+        where = "".join(self.path).removeprefix(".")
+        return f"{where}: {self.args[0]}" if where else str(self.args[0])
+
+
+class Node(Protocol):
+    """One type. `dump` and `load` raise Misfit."""
+
+    definition: Any
+    """As Avro says it, the first time."""
+
+    def dump(self, value: Any, form: Form) -> Any: ...
+
+    def load(self, data: Any, form: Form) -> Any: ...
+
+
+class Scalar:
+    """What is the same on both sides."""
+
+    def __init__(self, definition: str, kind: type, check: Callable[[Any], str | None] | None = None) -> None:
+        """`check` says what is wrong with a value."""
+        self.definition = definition
+        self._kind = kind
+        self._check = check
+
+    def dump(self, value: Any, form: Form) -> Any:
+        if not isinstance(value, self._kind) or (self._kind is int and isinstance(value, bool)):
+            raise expected(self._kind.__name__, value)
+        if self._check is not None and (reason := self._check(value)):
+            raise Misfit(reason)
+        return value
+
+    def load(self, data: Any, form: Form) -> Any:
+        return self.dump(data, form)
+
+
+class Real:
+    """A float; whole numbers are taken for one. JSON has no infinity: Java writes these as texts."""
+
+    _NAMES = ("NaN", "Infinity", "-Infinity")
+
+    def __init__(self, definition: str) -> None:
+        self.definition = definition
+        self._most = 3.4028235677973366e38 if definition == "float" else math.inf  # beyond it rounds to infinity
+
+    def dump(self, value: Any, form: Form) -> Any:
+        if not isinstance(value, (int, float)) or isinstance(value, bool):
+            raise expected("float", value)
+        try:
+            number = float(value)
+        except OverflowError:
+            raise Misfit("too large for a double") from None
+        if math.isfinite(number):
+            if abs(number) >= self._most:
+                raise Misfit(f"{number!r} is too large for a float of 4 bytes")
+            return number
+        if form is Form.AVRO:
+            return number
+        return "NaN" if math.isnan(number) else "Infinity" if number > 0 else "-Infinity"
+
+    def load(self, data: Any, form: Form) -> Any:
+        if type(data) is str and data in self._NAMES:
+            return float(data)
+        if type(data) not in (int, float):
+            raise expected("float", data)
+        try:
+            return float(data)
+        except OverflowError:
+            raise Misfit("too large for a double") from None
+
+
+class Binary:
+    """Bytes; in JSON base64, as Java has it."""
+
+    definition = "bytes"
+
+    def dump(self, value: Any, form: Form) -> Any:
+        if not isinstance(value, bytes):
+            raise expected("bytes", value)
+        if form is Form.AVRO:
+            return value
+        return base64.b64encode(value).decode() if form is Form.JSON else value.decode("latin-1")
+
+    def load(self, data: Any, form: Form) -> Any:
+        if form is Form.AVRO and type(data) is bytes:
+            return data
+        if type(data) is not str:
+            raise expected("bytes", data)
+        try:  # in Avro only a default is a text
+            return base64.b64decode(data, validate=True) if form is Form.JSON else data.encode("latin-1")
+        except ValueError:
+            raise Misfit("no base64" if form is Form.JSON else "no bytes") from None
+
+
+class Moment:
+    """A datetime with its time zone: milliseconds since the epoch."""
+
+    def __init__(self) -> None:
+        self.definition = {"type": "long", "logicalType": "timestamp-millis"}
+
+    def dump(self, value: Any, form: Form) -> Any:
+        if not isinstance(value, datetime):
+            raise expected("datetime", value)
+        return to_milliseconds(value)
+
+    def load(self, data: Any, form: Form) -> Any:
+        if isinstance(data, datetime):  # fastavro knows the logical type
+            return data
+        if type(data) is not int:
+            raise expected("milliseconds", data)
+        return from_milliseconds(data)
+
+
+class Choice:
+    """A member of an enum, by its name; official Python clients write its value in JSON."""
+
+    def __init__(self, kind: type[enum.Enum], definition: Any) -> None:
+        self.definition = definition
+        self._kind = kind
+
+    def dump(self, value: Any, form: Form) -> Any:
+        if not isinstance(value, self._kind):
+            raise expected(self._kind.__name__, value)
+        return value.name
+
+    def load(self, data: Any, form: Form) -> Any:
+        if type(data) is str and data in self._kind.__members__:
+            return self._kind[data]
+        if form is Form.JSON:
+            for member in self._kind:
+                if type(member.value) is type(data) and member.value == data:
+                    return member
+        raise Misfit(f"{_shown(data)} is no {self._kind.__name__}")
+
+
+class Items:
+    """A list."""
+
+    def __init__(self, item: Node) -> None:
+        self.definition = {"type": "array", "items": item.definition}
+        self._item = item
+
+    def dump(self, value: Any, form: Form) -> Any:
+        return self._each(self._item.dump, value, form)
+
+    def load(self, data: Any, form: Form) -> Any:
+        return self._each(self._item.load, data, form)
+
+    def _each(self, change: Callable[[Any, Form], Any], value: Any, form: Form) -> Any:
+        if not isinstance(value, list):
+            raise expected("list", value)
+        done: list[Any] = []
+        try:
+            for item in value:
+                done.append(change(item, form))  # noqa: PERF401  # says which failed
+        except Misfit as error:
+            raise error.inside(f"[{len(done)}]") from None
+        return done
+
+
+class Values:
+    """A dict with texts for keys."""
+
+    def __init__(self, value: Node) -> None:
+        self.definition = {"type": "map", "values": value.definition}
+        self._value = value
+
+    def dump(self, value: Any, form: Form) -> Any:
+        return self._each(self._value.dump, value, form)
+
+    def load(self, data: Any, form: Form) -> Any:
+        return self._each(self._value.load, data, form)
+
+    def _each(self, change: Callable[[Any, Form], Any], value: Any, form: Form) -> Any:
+        if not isinstance(value, dict):
+            raise expected("dict", value)
+        done = {}
+        for key, item in value.items():
+            if type(key) is not str:
+                raise expected("str as a key", key)
+            try:
+                done[key] = change(item, form)
+            except Misfit as error:
+                raise error.inside(f"[{key!r}]") from None
+        return done
+
+
+class Nullable:
+    """A value or None."""
+
+    def __init__(self, some: Node, *, null_first: bool = True) -> None:
+        self.definition = ["null", some.definition] if null_first else [some.definition, "null"]
+        self.some = some
+
+    def dump(self, value: Any, form: Form) -> Any:
+        return None if value is None else self.some.dump(value, form)
+
+    def load(self, data: Any, form: Form) -> Any:
+        return None if data is None else self.some.load(data, form)
+
+
+def expected(what: str, value: Any) -> Misfit:
+    """Another type than that."""
+    if value is None:
+        return Misfit(f"{what}, not None")
+    return Misfit(f"{what}, not {type(value).__name__}")
+
+
+def in_range(bits: int) -> Callable[[int], str | None]:
+    """A check of whole numbers."""
+    most = 2 ** (bits - 1)
+    return lambda value: None if -most <= value < most else f"does not fit into {bits} bits"
+
+
+def encodable(text: str) -> str | None:
+    """A check of texts: half a surrogate pair is none."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        return error.reason
+    return None
+
+
+def to_milliseconds(moment: datetime) -> int:
+    """Since the epoch, rounded down; Misfit without a time zone."""
+    if moment.tzinfo is None:
+        raise Misfit("a datetime without a time zone")
+    return (moment - EPOCH) // _MILLISECOND
+
+
+def from_milliseconds(milliseconds: int) -> datetime:
+    """In UTC; Misfit beyond the years that Python knows."""
+    try:
+        return EPOCH + timedelta(milliseconds=milliseconds)
+    except OverflowError:
+        raise Misfit(f"{milliseconds} ms are beyond the years that Python has") from None
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 50 else text[:47] + "..."

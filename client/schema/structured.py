@@ -1,0 +1,108 @@
+"""What schemas of records have in common: a dataclass, or an Avro definition, of the values."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, ClassVar, cast
+
+from pulsarium.client.errors import InvalidConfiguration, InvalidMessage
+from pulsarium.client.schema.nodes import Form, Misfit
+from pulsarium.client.schema.records import Record, record_of
+from pulsarium.client.schema.schema import Schema, SchemaInfo, T
+from pulsarium.proto.generated import PulsarApi_pb2 as pb
+
+MOST_LEVELS = 200  # of a definition; what takes it apart is recursive, and not all of it is careful
+
+
+class Structured(Schema[T]):
+    """Of a dataclass values are its instances; of a definition, dicts."""
+
+    _type: ClassVar[pb.Schema.Type]
+    _form: ClassVar[Form]
+
+    def __init__(self, record: type[Any] | Mapping[str, Any] | str) -> None:
+        """`record`: a dataclass, or a record's Avro definition, as a dict or in JSON.
+
+        InvalidConfiguration for what is neither, for types that Avro has not, and where a library is missing.
+        """
+        self._record: Record | None = None
+        if isinstance(record, type):
+            self._record = record_of(record)
+            record = self._record.definition
+        try:
+            data = (record if isinstance(record, str) else json.dumps(record, separators=(",", ":"))).encode()
+        except (TypeError, ValueError, RecursionError) as error:
+            raise InvalidConfiguration(f"no Avro definition: {error}") from error
+        self.info: SchemaInfo = SchemaInfo(self._type, data, pb.Schema.Type.Name(self._type).upper())
+        try:
+            self.definition = read_definition(self.info.data)
+            self._prepare()
+        except InvalidMessage as error:
+            raise InvalidConfiguration(*error.args) from error
+
+    def _prepare(self) -> None:
+        """What a schema makes of its definition once; InvalidMessage if that cannot be."""
+
+    def encode(self, value: T) -> bytes:
+        try:
+            return self._pack(value if self._record is None else self._record.dump(value, self._form))
+        except InvalidMessage:
+            raise
+        except Misfit as error:
+            raise InvalidMessage(f"{self._called()}: {error}") from error
+        except RecursionError:
+            raise InvalidMessage(f"{self._called()}: the value is nested too deeply") from None
+        except Exception as error:  # libraries raise many kinds
+            raise self._failure(error) from error
+
+    def decode(self, data: bytes, writer: SchemaInfo | None = None) -> T:
+        try:
+            plain = self._unpack(data, writer)
+            return cast(T, plain if self._record is None else self._record.load(plain, self._form))
+        except InvalidMessage:
+            raise
+        except Misfit as error:
+            raise InvalidMessage(f"{self._called()}: {error}") from error
+        except RecursionError:
+            raise InvalidMessage(f"{self._called()}: the message is nested too deeply") from None
+        except Exception as error:  # as above
+            raise self._failure(error) from error
+
+    def _pack(self, plain: Any) -> bytes:
+        """The bytes of plain data; may raise anything."""
+        raise NotImplementedError
+
+    def _unpack(self, data: bytes, writer: SchemaInfo | None) -> Any:
+        """The plain data of bytes; may raise anything."""
+        raise NotImplementedError
+
+    def _failure(self, error: Exception) -> InvalidMessage:
+        text = str(error)
+        text = text if len(text) <= 200 else f"{text[:200]}..."  # some have all of a definition
+        return InvalidMessage(f"{self._called()}: {text or 'no such value'} ({type(error).__name__})")
+
+    def _called(self) -> str:
+        return f"{type(self).__name__} of {self.definition['name']}"
+
+
+def read_definition(text: bytes) -> dict[str, Any]:
+    """An Avro definition of a record, in JSON; InvalidMessage if it is none. What its types are is not looked at."""
+    try:
+        definition = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InvalidMessage(f"an Avro definition that is no JSON: {error}") from None
+    if not isinstance(definition, dict) or definition.get("type") != "record":
+        raise InvalidMessage("an Avro definition that is no record")
+    if not isinstance(definition.get("name"), str) or not isinstance(definition.get("fields"), list):
+        raise InvalidMessage("an Avro definition of a record without name or fields")
+    if not _is_flat(definition, MOST_LEVELS):
+        raise InvalidMessage(f"an Avro definition of more than {MOST_LEVELS} levels")
+    return definition
+
+
+def _is_flat(value: Any, levels: int) -> bool:
+    if levels == 0:
+        return False
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return all(_is_flat(one, levels - 1) for one in inner)

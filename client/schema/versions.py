@@ -1,0 +1,94 @@
+"""The schemas of topics as their brokers keep them, by version; what a client knows of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import anyio
+
+from pulsarium.client.connection.link import patiently
+from pulsarium.client.errors import InvalidMessage, PulsarError, error_of
+from pulsarium.client.message import Message
+from pulsarium.client.schema.schema import SchemaInfo
+from pulsarium.proto.generated import PulsarApi_pb2 as pb
+from pulsarium.proto.text import text_of
+
+if TYPE_CHECKING:
+    from pulsarium.client.client import Client
+
+VERSION_BYTES = 8  # of a version, big-endian
+MOST_SCHEMAS = 1000  # that are kept
+MOST_BYTES = 16 * 1024 * 1024  # of their definitions
+ASK_AGAIN = 30.0  # seconds after which a schema that could not be had is asked for once more
+
+
+async def fetch(client: Client, topic: str, version: bytes | None = None) -> SchemaInfo:
+    """GET_SCHEMA of a topic (a full name), without a version of its latest. Raises the broker's refusal, which is
+    TopicNotFound where there is none, and ConnectError."""
+    connection = await client.connect_to(topic)
+    command = pb.CommandGetSchema(request_id=connection.next_request_id(), topic=topic)
+    if version is not None:
+        command.schema_version = version
+    reply = await connection.request(pb.BaseCommand(type=pb.BaseCommand.GET_SCHEMA, getSchema=command))
+    response = reply.command.getSchemaResponse
+    if response.HasField("error_code"):
+        raise error_of(response.error_code, text_of(response.error_message))
+    return SchemaInfo.from_proto(response.schema)
+
+
+class _Kept(NamedTuple):
+    schema: SchemaInfo | PulsarError
+    until: float
+
+    @property
+    def size(self) -> int:
+        return len(self.schema.data) if isinstance(self.schema, SchemaInfo) else 0
+
+
+class Versions:
+    """What each message was written with, for schemas that read by that; shared by all of a client."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._kept: dict[tuple[str, bytes], _Kept] = {}
+        self._bytes = 0
+
+    def knows(self, message: Message[Any]) -> bool:
+        """Whether `tell` can tell the message now."""
+        version = message.schema_version()
+        if len(version) != VERSION_BYTES:
+            return True
+        kept = self._kept.get((message.topic_name(), version))
+        return kept is not None and kept.until > anyio.current_time()
+
+    async def find(self, message: Message[Any]) -> None:
+        """Ask the broker what it was written with. Raises nothing: what went wrong is told the message."""
+        topic, version = message.topic_name(), message.schema_version()
+        schema: SchemaInfo | PulsarError
+        until = float("inf")
+        try:
+            schema = await patiently(self._client, lambda: fetch(self._client, topic, version))
+        except PulsarError as error:
+            schema, until = error, anyio.current_time() + ASK_AGAIN
+        self._forget((topic, version))
+        self._kept[topic, version] = kept = _Kept(schema, until)
+        self._bytes += kept.size
+        while len(self._kept) > MOST_SCHEMAS or (self._bytes > MOST_BYTES and len(self._kept) > 1):
+            self._forget(next(iter(self._kept)))
+
+    def tell(self, message: Message[Any]) -> None:
+        """Let the message know what it was written with, or why nobody knows."""
+        version = message.schema_version()
+        if not version:
+            return
+        if len(version) != VERSION_BYTES:  # brokers close the connection of who asks for such a version
+            message.written_with(InvalidMessage(f"{version[:VERSION_BYTES].hex()} is no version of a schema"))
+            return
+        kept = self._kept.get((message.topic_name(), version))
+        if kept is not None:
+            message.written_with(kept.schema)
+
+    def _forget(self, key: tuple[str, bytes]) -> None:
+        kept = self._kept.pop(key, None)
+        if kept is not None:
+            self._bytes -= kept.size

@@ -1,0 +1,150 @@
+"""A topic as a table: of each key the last value."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from types import TracebackType
+from typing import TYPE_CHECKING, TypeAlias
+
+import anyio
+import anyio.lowlevel
+
+from pulsarium.client.consumer.consumer import Consumer
+from pulsarium.client.consumer.options import TableViewOptions
+from pulsarium.client.consumer.place import Place
+from pulsarium.client.consumer.start import Start
+from pulsarium.client.message import Message
+from pulsarium.client.message_id import MessageId
+from pulsarium.client.schema.schema import T
+
+if TYPE_CHECKING:
+    from pulsarium.client.client import Client
+
+Listener: TypeAlias = Callable[[str, T | None], object]
+
+
+class TableView(Mapping[str, T]):
+    """What a topic says of its keys now; made by `Client.create_table_view`.
+
+    It is open inside its `async with`, which begins when everything that is in the topic is in the view. From then on
+    the view follows the topic, also into new partitions and from one connection to the next. A message without a value,
+    or with an empty one, deletes its key; those without a key do not count.
+
+    What ends the view ends the block with it: what a listener raises, a message that cannot be decrypted, or what the
+    broker refuses a new connection with. A value that is none in the schema is of no harm before it is asked for:
+    InvalidMessage.
+    """
+
+    def __init__(self, client: Client, options: TableViewOptions[T]) -> None:
+        """Nothing is sent yet. InvalidTopicName if `topic` is no name."""
+        self._client = client
+        self._consumer = Consumer(client, options.consumer_options(), Start(MessageId.earliest))
+        self._messages: dict[str, Message[T]] = {}
+        self._listeners: list[Listener[T]] = []
+        self._error: Exception | None = None
+        self._progress = anyio.Event()
+        self._block = AsyncExitStack()
+
+    async def __aenter__(self) -> TableView[T]:
+        await self._block.enter_async_context(self._open())
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self._block.__aexit__(kind, error, traceback)
+
+    # ---- the table
+
+    def __getitem__(self, key: str) -> T:
+        return self._messages[key].value()
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._messages
+
+    def __iter__(self) -> Iterator[str]:
+        """The keys; the view must not go on meanwhile, so nothing may be awaited."""
+        return iter(self._messages)
+
+    def __len__(self) -> int:
+        return len(self._messages)
+
+    def __repr__(self) -> str:
+        return f"<TableView of {self._consumer.topic()}: {len(self)} keys>"
+
+    def topic(self) -> str:
+        """The topic, in full."""
+        return self._consumer.topic()
+
+    # ---- following it
+
+    def for_each(self, action: Callable[[str, T], object]) -> None:
+        """Call it with each key and value there is now."""
+        for key, value in list(self.items()):
+            action(key, value)
+
+    def listen(self, action: Listener[T]) -> None:
+        """Call it with key and value of each message that comes, None for a key that is deleted.
+
+        It is called on the event loop, and must not wait.
+        """
+        self._listeners.append(action)
+
+    def for_each_and_listen(self, action: Listener[T]) -> None:
+        """`for_each`, then `listen`, with nothing in between."""
+        self.for_each(action)
+        self.listen(action)
+
+    async def refresh(self) -> None:
+        """Wait until everything that is in the topic now is in the view. Raises the broker's refusal."""
+        for part in self._consumer.parts:
+            if not part.topic.startswith("persistent:"):
+                continue  # keeps nothing
+            part.receiver.on_nothing = self._went_on
+            last, done = await part.last_message()
+            place = Place(part, 1, inclusive=False)
+            while place.is_before(last, done):
+                await self._progress.wait()
+        await anyio.lowlevel.checkpoint()  # the end of it comes out here, if it came meanwhile
+
+    # ---- inside
+
+    @asynccontextmanager
+    async def _open(self) -> AsyncIterator[None]:
+        async with self._consumer:
+            reading = anyio.CancelScope()
+            with anyio.CancelScope() as block:
+                self._client.task_group.start_soon(self._follow, reading, block)
+                try:
+                    await self.refresh()
+                    yield
+                finally:
+                    reading.cancel()
+            if self._error is not None:
+                raise self._error
+
+    async def _follow(self, reading: anyio.CancelScope, block: anyio.CancelScope) -> None:
+        try:
+            with reading:
+                while True:
+                    self._apply(await self._consumer.receive())
+                    self._went_on()
+        except Exception as error:
+            self._error = error
+            block.cancel()
+
+    def _apply(self, message: Message[T]) -> None:
+        if not message.has_partition_key():
+            return
+        key = message.partition_key()
+        if message.data():
+            self._messages[key] = message
+        else:
+            self._messages.pop(key, None)
+        for listener in self._listeners:
+            listener(key, message.value() if message.data() else None)
+
+    def _went_on(self) -> None:
+        self._progress.set()
+        self._progress = anyio.Event()

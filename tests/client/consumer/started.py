@@ -1,0 +1,44 @@
+"""What tests of consumers begin with: our broker in this process, under trio."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import anyio
+
+from pulsarium.broker.model.topic.persistent import PersistentTopic
+from pulsarium.client.client import Client
+from pulsarium.client.consumer.consumer import Consumer
+from pulsarium.client.message import Message
+from pulsarium.proto.topic_name import TopicName
+from tests.client.in_process import InProcess, in_process
+
+
+@asynccontextmanager
+async def started() -> AsyncIterator[tuple[InProcess, Client]]:
+    async with in_process() as inside, inside.client() as client:
+        yield inside, client
+
+
+async def received(consumer: Consumer[Any], count: int) -> list[Message[Any]]:
+    with anyio.fail_after(10):
+        return [await consumer.receive() for _ in range(count)]
+
+
+async def data_of(consumer: Consumer[Any], count: int) -> list[bytes]:
+    return [message.data() for message in await received(consumer, count)]
+
+
+async def nothing_more(consumer: Consumer[Any], seconds: float = 1) -> None:
+    with anyio.move_on_after(seconds):
+        raise AssertionError(f"unexpected {await consumer.receive()}")
+
+
+def terminate(inside: InProcess, topic: str) -> None:
+    """Nothing can be published to it any more."""
+    found = inside.bed.broker.topics.find(TopicName.parse(topic))
+    assert isinstance(found, PersistentTopic)
+    found.terminate()
+    inside.bed.broker.turn.finish()

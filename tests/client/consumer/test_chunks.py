@@ -1,0 +1,329 @@
+"""Messages put together from chunks (PIP-37), whatever comes in whatever order."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, cast
+
+import anyio
+import pytest
+from anyio.abc import TaskGroup
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pulsarium.client.consumer.chunks import Chunks, Whole
+from pulsarium.client.consumer.options import ConsumerOptions
+from pulsarium.client.entry.decoding import Decoded, Unreadable
+from pulsarium.client.message_id import MessageId
+from pulsarium.proto.generated import PulsarApi_pb2 as pb
+from tests.client.both import on_both, run_on
+
+MAX = 10  # bytes of a message, as the broker says
+NOW = int(time.time() * 1000)
+
+
+class NoTasks:
+    """Takes tasks and never runs them."""
+
+    def __init__(self) -> None:
+        self.started = 0
+
+    def start_soon(self, *arguments: Any) -> None:
+        self.started += 1
+
+
+class Assembly:
+    """Chunks, and what became of them."""
+
+    def __init__(self, tasks: TaskGroup | None = None, **options: Any) -> None:
+        self.tasks = NoTasks()
+        self.acked: list[int] = []
+        options = {"expire_time_of_incomplete_chunked_message": 0, **options}
+        self.chunks = Chunks(ConsumerOptions("t", "s", **options), tasks or cast(TaskGroup, self.tasks), self._ack)
+
+    def _ack(self, message_ids: Sequence[MessageId]) -> None:
+        self.acked += [message_id.entry_id for message_id in message_ids]
+
+    def add(
+        self, entry: int, uuid: str, number: int, count: int = 3, payload: bytes = b"xx", **fields: Any
+    ) -> Whole | None:
+        given = {"total_chunk_msg_size": count * MAX, "publish_time": NOW, **fields}
+        metadata = pb.MessageMetadata(uuid=uuid, chunk_id=number, num_chunks_from_msg=count, **given)
+        return self.chunks.add(MessageId(1, entry, 2), Decoded(metadata, payload), MAX)
+
+
+def entries_of(whole: Whole | None) -> list[int]:
+    assert whole is not None
+    return [entry for _, entry in whole.message_id.entries]
+
+
+def without_clock(test: Callable[[], None]) -> Callable[[], None]:
+    """`anyio.current_time` works inside a loop only."""
+
+    async def inside() -> None:
+        test()
+
+    def plain() -> None:
+        run_on("asyncio", inside)
+
+    plain.__name__ = test.__name__
+    return plain
+
+
+@without_clock
+def test_in_order() -> None:
+    made = Assembly()
+    assert made.add(5, "u", 0) is None
+    assert made.add(6, "v", 0) is None
+    assert made.add(7, "u", 1) is None
+    whole = made.add(9, "u", 2, payload=b"y")
+    assert whole is not None
+    assert whole.message_id == MessageId(1, 9, 2)
+    assert whole.message_id.first_chunk == MessageId(1, 5, 2)
+    assert whole.message_id.entries == ((1, 5), (1, 7), (1, 9))
+    assert [chunk.payload for chunk in whole.chunks] == [b"xx", b"xx", b"y"]
+    assert len(made.chunks) == 1
+    assert made.chunks.first == MessageId(1, 6, 2)
+    assert made.acked == []
+
+
+@without_clock
+def test_the_producer_began_anew() -> None:
+    """The same message again at other entries: those before will never be of use."""
+    made = Assembly()
+    made.add(1, "u", 0)
+    made.add(2, "u", 1)
+    made.add(3, "u", 0)
+    assert made.acked == [1, 2]
+    made.add(4, "u", 1)
+    assert entries_of(made.add(5, "u", 2)) == [3, 4, 5]
+    assert made.acked == [1, 2]
+
+
+@without_clock
+def test_delivered_again_from_the_first() -> None:
+    made = Assembly()
+    made.add(1, "u", 0)
+    made.add(2, "u", 1)
+    made.add(1, "u", 0)
+    made.add(2, "u", 1)
+    assert entries_of(made.add(3, "u", 2)) == [1, 2, 3]
+    assert made.acked == []
+
+
+@without_clock
+def test_a_chunk_that_was_sent_or_delivered_twice() -> None:
+    made = Assembly()
+    made.add(1, "u", 0)
+    made.add(2, "u", 1)
+    made.add(3, "u", 1)  # sent twice
+    assert made.acked == [3]
+    made.add(2, "u", 1)  # delivered twice
+    assert entries_of(made.add(4, "u", 2)) == [1, 2, 4]
+    assert made.acked == [3]
+
+
+@without_clock
+def test_a_chunk_is_lost() -> None:
+    made = Assembly()
+    made.add(1, "u", 0)
+    assert made.add(3, "u", 2) is None
+    assert len(made.chunks) == 0
+    assert made.add(2, "u", 1) is None
+    assert made.acked == []  # they come again, and may be whole then
+
+
+@pytest.mark.parametrize(("expiry", "acked"), [(60, [1]), (0, [])])
+def test_a_chunk_without_beginning_is_acknowledged_when_it_is_old(expiry: float, acked: list[int]) -> None:
+    made = Assembly(expire_time_of_incomplete_chunked_message=expiry)
+    made.add(1, "u", 1, publish_time=NOW - 61_000)
+    made.add(2, "v", 1)
+    assert made.acked == acked
+
+
+@pytest.mark.parametrize("acknowledges", [False, True])
+def test_too_many(acknowledges: bool) -> None:
+    @without_clock
+    def test() -> None:
+        made = Assembly(max_pending_chunked_message=2, auto_ack_oldest_chunked_message_on_queue_full=acknowledges)
+        made.add(1, "u", 0)
+        made.add(2, "v", 0)
+        made.add(3, "u", 1)
+        made.add(4, "w", 0)
+        assert made.acked == ([1, 3] if acknowledges else [])
+        assert made.add(5, "u", 2) is None
+        made.add(6, "v", 1)
+        assert entries_of(made.add(7, "v", 2)) == [2, 6, 7]
+
+    test()
+
+
+@without_clock
+def test_any_number() -> None:
+    made = Assembly(max_pending_chunked_message=0)
+    for number in range(100):
+        made.add(number, str(number), 0)
+    assert len(made.chunks) == 100
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"total_chunk_msg_size": 3 * MAX + 1},
+        {"total_chunk_msg_size": 2},
+        {"total_chunk_msg_size": -1},
+        {"count": 2**31 - 1, "total_chunk_msg_size": 2**31 - 2},
+        {"number": 3},
+        {"number": -1},
+        {"payload": b""},
+    ],
+    ids=str,
+)
+def test_what_no_broker_takes(fields: dict[str, Any]) -> None:
+    made = Assembly()
+    with pytest.raises(Unreadable) as caught:
+        made.add(1, "u", fields.pop("number", 0), **fields)
+    assert caught.value.validation_error == pb.CommandAck.UncompressedSizeCorruption
+    assert len(made.chunks) == 0
+
+
+@without_clock
+def test_more_bytes_than_claimed() -> None:
+    made = Assembly()
+    made.add(1, "u", 0, total_chunk_msg_size=3)
+    with pytest.raises(Unreadable, match="more bytes"):
+        made.add(2, "u", 1, total_chunk_msg_size=30)  # what the first one said counts
+    assert made.acked == [1]  # the second by whoever gets the error
+    assert len(made.chunks) == 0
+
+
+@without_clock
+def test_what_cannot_be_decrypted() -> None:
+    """Its message is told of once."""
+    made = Assembly()
+
+    def fail(uuid: str, number: int, *, acknowledge: bool = False) -> bool:
+        metadata = pb.MessageMetadata(uuid=uuid, chunk_id=number, num_chunks_from_msg=3)
+        return made.chunks.fail(metadata, acknowledge=acknowledge)
+
+    assert [fail("u", number) for number in range(3)] == [True, False, False]
+    made.add(1, "v", 0)
+    assert fail("v", 1)
+    assert made.acked == []
+    made.add(2, "w", 0)
+    assert fail("w", 1, acknowledge=True)
+    assert made.acked == [2]
+    assert not fail("w", 2)
+    assert made.chunks.fail(pb.MessageMetadata(), acknowledge=False)
+
+
+@without_clock
+def test_nothing_waits_for_it() -> None:
+    made = Assembly(expire_time_of_incomplete_chunked_message=60)
+    made.add(1, "u", 0)
+    made.chunks.clear()
+    assert made.add(2, "u", 1) is None
+    assert made.acked == []
+    assert made.chunks.first is None
+
+
+@pytest.mark.parametrize("backend", ["trio", "asyncio"])
+def test_after_a_while_it_is_given_up(backend: str) -> None:
+    expiry = 5.0 if backend == "trio" else 0.05
+
+    async def test() -> None:
+        async with anyio.create_task_group() as tasks:
+            made = Assembly(tasks, expire_time_of_incomplete_chunked_message=expiry)
+            made.add(1, "u", 0)
+            await anyio.sleep(expiry / 2)
+            made.add(2, "v", 0)
+            made.add(3, "u", 1)
+            await anyio.sleep(expiry * 0.7)
+            assert made.acked == [1, 3]
+        assert made.acked == [1, 3, 2]  # its task ended with the last one
+
+    run_on(backend, test, jump=True)
+
+
+@on_both
+async def test_a_task_runs_only_while_something_is_incomplete() -> None:
+    async with anyio.create_task_group() as tasks:
+        made = Assembly(tasks, expire_time_of_incomplete_chunked_message=1000)
+        for start in range(0, 9, 3):
+            for number in range(3):
+                made.add(start + number, str(start), number)
+                await anyio.lowlevel.checkpoint()
+        for number in range(3):
+            made.add(10 + number, "v", number)  # before the task had a chance to run
+        made.add(20, "w", 0)
+        made.chunks.clear()
+
+
+# ---- whatever comes
+
+arrivals = st.lists(
+    st.tuples(st.sampled_from("uvw"), st.integers(0, 2), st.booleans(), st.binary(min_size=1, max_size=MAX + 2)),
+    max_size=60,
+)
+
+
+@given(arrivals, st.integers(0, 3), st.booleans())
+def test_any_order(given_arrivals: list[tuple[str, int, bool, bytes]], most: int, acknowledges: bool) -> None:
+    """Nothing is delivered but chunks 0, 1, 2 of one message, in order; nothing acknowledged is delivered; what is kept
+    is bounded by what was claimed."""
+
+    @without_clock
+    def test() -> None:
+        made = Assembly(max_pending_chunked_message=most, auto_ack_oldest_chunked_message_on_queue_full=acknowledges)
+        sent: dict[int, tuple[str, int, bytes]] = {}
+        delivered: list[int] = []
+        for entry, (uuid, number, again, payload) in enumerate(given_arrivals):
+            same = [old for old, (u, n, _) in sent.items() if (u, n) == (uuid, number)]
+            if again and same:  # delivered again
+                entry, payload = same[-1], sent[same[-1]][2]
+            sent[entry] = uuid, number, payload
+            try:
+                whole = made.add(entry, uuid, number, payload=payload, total_chunk_msg_size=12)
+            except Unreadable:
+                continue
+            if whole is not None:
+                found = entries_of(whole)
+                assert [sent[one] for one in found] == [
+                    (uuid, index, chunk.payload) for index, chunk in enumerate(whole.chunks)
+                ]
+                assert len(found) == 3
+                assert not set(found) & set(made.acked)
+                assert sum(len(chunk.payload) for chunk in whole.chunks) <= 12
+                delivered += found
+            assert len(made.chunks) <= (most or 3)
+            kept = sum(len(chunk.payload) for one in made.chunks._pending.values() for chunk in one.chunks)
+            assert kept <= 12 * len(made.chunks)
+
+    test()
+
+
+@given(st.permutations([("u", n) for n in range(4)] + [("v", n) for n in range(4)]), st.data())
+def test_what_comes_in_order_is_delivered(order: list[tuple[str, int]], data: st.DataObject) -> None:
+    """Interleaved with another, and chunks that came before may come once more."""
+
+    @without_clock
+    def test() -> None:
+        made = Assembly(max_pending_chunked_message=2)
+        following = {"u": 0, "v": 0}
+        whole: dict[str, Whole | None] = {}
+        entry = 0
+        for uuid, _ in order:
+            number = following[uuid]
+            following[uuid] += 1
+            entry += 1
+            whole[uuid] = made.add(entry, uuid, number, count=4, payload=b"%d" % number)
+            if 0 < number < 3 and data.draw(st.booleans()):
+                entry += 1
+                made.add(entry, uuid, data.draw(st.integers(1, number)), count=4, payload=b"twice")
+                assert made.acked[-1] == entry
+        for found in whole.values():
+            assert found is not None
+            assert [chunk.payload for chunk in found.chunks] == [b"0", b"1", b"2", b"3"]
+
+    test()

@@ -1,0 +1,146 @@
+"""Entries that wait."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import anyio
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from trio.testing import MockClock
+
+from pulsarium.client.consumer.delayed import Delayed, Entry
+from tests.client.both import on_both, run_on
+
+Steps = list[tuple[str, int, float]]
+
+
+class Handed:
+    """What was handed over, and when."""
+
+    def __init__(self) -> None:
+        self.began = anyio.current_time()
+        self.over: list[tuple[float, set[Entry]]] = []
+
+    def __call__(self, entries: set[Entry]) -> None:
+        self.over.append((round(anyio.current_time() - self.began, 6), entries))
+
+
+async def test_each_after_its_own_delay(autojump_clock: MockClock) -> None:
+    handed = Handed()
+    async with anyio.create_task_group() as tasks:
+        delayed = Delayed(tasks, handed)
+        delayed.add((1, 1), 9)
+        delayed.add((1, 2), 5)
+        await anyio.sleep(1)  # its task sleeps until 5
+        delayed.add((1, 3), 2)
+        delayed.add((1, 4), 8)
+        delayed.add((1, 2), 8)
+        assert (1, 2) in delayed
+        delayed.forget((1, 3))
+        delayed.add((1, 3), 1)
+    assert handed.over == [(2, {(1, 3)}), (9, {(1, 1), (1, 4), (1, 2)})]
+    assert len(delayed) == 0
+
+
+async def test_what_is_before_another_is_forgotten(autojump_clock: MockClock) -> None:
+    handed = Handed()
+    async with anyio.create_task_group() as tasks:
+        delayed = Delayed(tasks, handed)
+        for entry in [(1, 8), (1, 9), (2, 0), (2, 1)]:
+            delayed.add(entry, 1)
+        delayed.forget_before((2, 0))
+    assert handed.over == [(1, {(2, 0), (2, 1)})]
+
+
+@pytest.mark.parametrize("end", [Delayed.clear, Delayed.close])
+async def test_the_end(autojump_clock: MockClock, end: Callable[[Delayed], None]) -> None:
+    handed = Handed()
+    with anyio.fail_after(100):
+        async with anyio.create_task_group() as tasks:
+            delayed = Delayed(tasks, handed)
+            delayed.add((1, 1), 50)
+            await anyio.sleep(1)
+            end(delayed)
+            if end is Delayed.clear:  # it goes on
+                delayed.add((1, 2), 3)
+    assert handed.over == ([(4, {(1, 2)})] if end is Delayed.clear else [])
+
+
+@on_both
+async def test_under_both_loops() -> None:
+    done = anyio.Event()
+    handed: list[set[Entry]] = []
+
+    def hand_over(entries: set[Entry]) -> None:
+        handed.append(entries)
+        if (1, 4) in entries:
+            done.set()
+
+    async with anyio.create_task_group() as tasks:
+        delayed = Delayed(tasks, hand_over)
+        delayed.add((1, 1), 100)
+        await anyio.sleep(0.001)
+        delayed.add((1, 2), 0.05)
+        delayed.add((1, 3), 0.01)
+        delayed.add((1, 4), 0.1)
+        await done.wait()
+        delayed.close()
+    assert [entry for entries in handed for entry in sorted(entries)] == [(1, 3), (1, 2), (1, 4)]
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["add", "forget", "sleep", "before", "clear"]),
+            st.integers(0, 4),
+            st.sampled_from([0.0, 1.0, 2.5]),
+        )
+    )
+)
+def test_it_is_what_a_plain_list_of_times_would_be(steps: Steps) -> None:
+    run_on("trio", _compare, steps, jump=True)
+
+
+async def _compare(steps: Steps) -> None:
+    due: dict[Entry, float] = {}
+    expected: list[tuple[float, Entry]] = []
+    now = 0.0
+
+    def pass_until(until: float) -> None:
+        for entry, when in sorted(due.items(), key=lambda item: item[1]):
+            if when <= until:
+                expected.append((when, entry))
+                del due[entry]
+
+    handed = Handed()
+    async with anyio.create_task_group() as tasks:
+        delayed = Delayed(tasks, handed)
+        for kind, number, delay in steps:
+            entry = (1, number)
+            if kind == "add":
+                delayed.add(entry, delay)
+                due[entry] = now + delay
+            elif kind == "forget":
+                delayed.forget(entry)
+                due.pop(entry, None)
+            elif kind == "before":
+                delayed.forget_before(entry)
+                due = {one: when for one, when in due.items() if one >= entry}
+            elif kind == "clear":
+                delayed.clear()
+                due.clear()
+            else:
+                await anyio.sleep(0.7)  # never when something is due
+                now = round(now + 0.7, 6)
+                pass_until(now)
+            assert len(delayed) == len(due)
+    pass_until(1e9)
+    found = [(when, entry) for when, entries in handed.over for entry in entries]
+    assert _rounded(found) == _rounded(expected)
+    assert not delayed._queues
+
+
+def _rounded(times: list[tuple[float, Entry]]) -> list[tuple[float, Entry]]:
+    return sorted((round(when, 3), entry) for when, entry in times)

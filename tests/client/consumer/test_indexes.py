@@ -1,0 +1,149 @@
+"""Messages by their index (PIP-415), against our broker and its REST API in this process."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import anyio
+import httpx
+import pytest
+from trio.testing import MockClock
+
+from pulsarium.broker.admin.http.app import AdminApp
+from pulsarium.broker.config import Config
+from pulsarium.client.admin.errors import NotFound, PreconditionFailed
+from pulsarium.client.client import Client
+from pulsarium.client.consumer.consumer import Consumer
+from pulsarium.client.consumer.options import ConsumerType, InitialPosition
+from pulsarium.client.errors import InvalidConfiguration
+from pulsarium.client.message import Message
+from pulsarium.client.message_id import MessageId
+from tests.client.consumer.test_reader import all_of
+from tests.client.in_process import InProcess, in_process
+
+STAMPS = ",".join(
+    f"org.apache.pulsar.common.intercept.Append{what}MetadataInterceptor" for what in ("BrokerTimestamp", "Index")
+)
+STAMPING: dict[str, Any] = {"brokerEntryMetadataInterceptors": STAMPS, "acknowledgmentAtBatchIndexLevelEnabled": True}
+ALL = [b"0", b"1", b"2", b"3", b"4", b"5"]
+
+
+@asynccontextmanager
+async def setup(**config: Any) -> AsyncIterator[tuple[InProcess, Client]]:
+    """Batches of three and of two, and a message."""
+    async with (
+        in_process(Config(**{**STAMPING, **config})) as inside,
+        inside.client(admin_url="http://broker.example:8080") as client,
+    ):
+        served = httpx.ASGITransport(AdminApp(inside.bed.broker))
+        client.admin._transport._http = httpx.AsyncClient(transport=served)
+        async with client.create_producer("t", batching_enabled=True) as producer:
+            for batch in (ALL[:3], ALL[3:5]):
+                for content in batch:
+                    producer.send_nowait(content)
+                await producer.flush()
+        async with client.create_producer("t", batching_enabled=False) as producer:
+            await producer.send(ALL[5])
+        yield inside, client
+
+
+def reading(client: Client, **options: Any) -> Consumer[bytes]:
+    return client.subscribe("t", "s", initial_position=InitialPosition.Earliest, **options)
+
+
+async def everything(consumer: Consumer[bytes]) -> list[Message[bytes]]:
+    """What comes now."""
+    messages: list[Message[bytes]] = []
+    with anyio.move_on_after(1):
+        while True:
+            messages.append(await consumer.receive())
+    return messages
+
+
+async def data(consumer: Consumer[bytes]) -> list[bytes]:
+    return [message.data() for message in await everything(consumer)]
+
+
+@pytest.mark.req("S415-29", "S415-30")
+@pytest.mark.parametrize("exposing", [True, False])
+async def test_what_messages_tell(autojump_clock: MockClock, exposing: bool) -> None:
+    async with setup(exposingBrokerEntryMetadataToClientEnabled=exposing) as (_, client), reading(client) as consumer:
+        messages = await everything(consumer)
+        assert [message.data() for message in messages] == ALL
+        assert [message.index() for message in messages] == ([0, 1, 2, 3, 4, 5] if exposing else [None] * 6)
+        times = {message.broker_publish_time() for message in messages}
+        if exposing:
+            assert all(time is not None and time > 1_000_000_000_000 for time in times)
+        else:
+            assert times == {None}
+
+
+@pytest.mark.req("S415-28", "S415-41")
+@pytest.mark.parametrize("index", range(6))
+@pytest.mark.parametrize("exposing", [True, False])
+async def test_seek(autojump_clock: MockClock, index: int, exposing: bool) -> None:
+    """What is before it is dropped, of a batch as well."""
+    async with setup(exposingBrokerEntryMetadataToClientEnabled=exposing) as (inside, client):
+        async with reading(client) as consumer:
+            assert await data(consumer) == ALL
+            await consumer.seek_to_index(index)
+            assert await data(consumer) == ALL[index:]
+        async with reading(client) as consumer:
+            assert await data(consumer) == ALL[index:]
+        async with client.create_reader("t", MessageId.latest) as reader:
+            await reader.seek_to_index(index)
+            assert (await reader.read_next()).data() == ALL[index]
+            await inside.cut()
+            assert await all_of(reader) == ALL[index + 1 :]
+
+
+@pytest.mark.req("S415-41")
+@pytest.mark.parametrize("received", [False, True])
+@pytest.mark.parametrize("index", range(6))
+async def test_acknowledge(autojump_clock: MockClock, index: int, received: bool) -> None:
+    left = ALL[:index] + ALL[index + 1 :]
+    async with setup() as (_, client):
+        options: dict[str, Any] = {"consumer_type": ConsumerType.Shared, "batch_index_ack_enabled": received}
+        async with reading(client, start_paused=not received, **options) as consumer:
+            if received:
+                assert await data(consumer) == ALL
+            await consumer.acknowledge_index(index)
+        async with reading(client, **options) as consumer:
+            assert await data(consumer) == left
+
+
+async def test_what_waits_here_is_skipped(autojump_clock: MockClock) -> None:
+    async with setup() as (_, client), reading(client) as consumer:
+        assert (await consumer.receive()).data() == b"0"
+        for index in (1, 4, 5):
+            await consumer.acknowledge_index(index)
+        assert await data(consumer) == [b"2", b"3"]
+
+
+async def test_there_is_no_such_index(autojump_clock: MockClock) -> None:
+    async with setup() as (_, client), reading(client) as consumer:
+        for index in (6, -1):
+            with pytest.raises(NotFound):
+                await consumer.seek_to_index(index)
+            with pytest.raises(NotFound):
+                await consumer.acknowledge_index(index)
+        assert await data(consumer) == ALL
+
+
+async def test_the_broker_does_not_count(autojump_clock: MockClock) -> None:
+    async with setup(brokerEntryMetadataInterceptors="") as (_, client), reading(client) as consumer:
+        with pytest.raises(PreconditionFailed):
+            await consumer.seek_to_index(0)
+
+
+async def test_it_takes_an_admin_url_and_one_topic(autojump_clock: MockClock) -> None:
+    async with in_process() as inside, inside.client() as client:
+        async with reading(client) as consumer:
+            with pytest.raises(InvalidConfiguration, match="admin_url"):
+                await consumer.seek_to_index(0)
+        inside.partitioned("p", 2)
+        async with client.subscribe("p", "s") as consumer:
+            with pytest.raises(InvalidConfiguration, match="which topic"):
+                await consumer.acknowledge_index(0)

@@ -1,0 +1,239 @@
+"""Producers that want the topic for themselves (PIP-68)."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any
+
+import anyio
+import pytest
+from trio.testing import MockClock
+
+from pulsarium.client import Client, Producer, ProducerAccessMode, errors
+from pulsarium.client.client import open_client
+from pulsarium.proto.generated import PulsarApi_pb2 as pb
+from pulsarium.proto.topic_name import TopicName
+from tests.client.both import on_both
+from tests.client.in_process import in_process
+from tests.client.peer import Peers, Type
+from tests.client.producer.test_producer import TOPIC, UNASKED, answer_producer, producing
+
+Mode = ProducerAccessMode
+
+
+def producer_in(client: Client, mode: ProducerAccessMode, **options: Any) -> Producer:
+    return client.create_producer("t", access_mode=mode, **options)
+
+
+async def test_who_may_come_in(autojump_clock: MockClock) -> None:
+    async with in_process() as inside, inside.client() as client:
+        async with producer_in(client, Mode.Exclusive) as owner:
+            assert owner.topic_epoch == 0
+            with pytest.raises(errors.ProducerFenced):
+                await producer_in(client, Mode.Exclusive).__aenter__()
+            with pytest.raises(errors.ProducerBusy):
+                await producer_in(client, Mode.Shared).__aenter__()
+            await owner.send(b"still there")
+        async with producer_in(client, Mode.Shared) as one, producer_in(client, Mode.Shared):
+            assert one.topic_epoch == 0  # as the last owner left it
+            with pytest.raises(errors.ProducerFenced):
+                await producer_in(client, Mode.Exclusive).__aenter__()
+
+
+async def test_one_that_waits_for_its_turn(autojump_clock: MockClock) -> None:
+    """For as long as it takes."""
+    async with in_process() as inside, inside.client(operation_timeout=5) as client:
+        opened = anyio.Event()
+
+        async def wait() -> None:
+            async with producer_in(client, Mode.WaitForExclusive) as producer:
+                opened.set()
+                assert producer.topic_epoch == 1
+                assert (await producer.send(b"mine")).entry_id == 1
+
+        async with anyio.create_task_group() as tasks:
+            async with producer_in(client, Mode.Exclusive) as owner:
+                tasks.start_soon(wait)
+                await anyio.sleep(3600)
+                assert not opened.is_set()
+                await owner.send(b"before")
+            await opened.wait()
+
+
+async def test_one_that_waits_no_longer(autojump_clock: MockClock) -> None:
+    """It holds nobody up, and leaves no task behind."""
+    async with in_process() as inside, inside.client() as client:
+        async with producer_in(client, Mode.Exclusive):
+            with anyio.move_on_after(100) as scope:
+                await producer_in(client, Mode.WaitForExclusive).__aenter__()
+            assert scope.cancelled_caught
+        await anyio.sleep(1)
+        async with producer_in(client, Mode.Exclusive) as producer:
+            await producer.send(b"1")
+
+
+@pytest.mark.parametrize("loss", ["unload", "cut"])
+async def test_one_that_waits_while_the_broker_goes(autojump_clock: MockClock, loss: str) -> None:
+    """It asks again, also long after `operation_timeout`, and comes in once the owner has left."""
+    async with in_process() as inside, inside.client(operation_timeout=5) as client, inside.client() as other:
+        opened = anyio.Event()
+
+        async def wait() -> None:
+            async with producer_in(client, Mode.WaitForExclusive) as producer:
+                opened.set()
+                await producer.send(b"mine")
+
+        async with anyio.create_task_group() as tasks:
+            async with producer_in(other, Mode.ExclusiveWithFencing) as owner:
+                tasks.start_soon(wait)
+                await anyio.sleep(100)
+                if loss == "cut":
+                    await inside.cut()
+                else:
+                    inside.bed.broker.topics.unload(TopicName.parse(TOPIC))
+                    inside.bed.broker.turn.finish()
+                await anyio.sleep(0.01)
+                with anyio.move_on_after(30), suppress(errors.ProducerFenced):  # where it waited in the broker, too
+                    await owner.send(b"again")
+            await opened.wait()
+
+
+async def test_the_last_one_throws_out_the_others(autojump_clock: MockClock) -> None:
+    async with (
+        in_process() as inside,
+        inside.client() as client,
+        inside.client() as other,
+        producer_in(client, Mode.Exclusive) as first,
+    ):
+        await first.send(b"1")
+        async with producer_in(other, Mode.ExclusiveWithFencing) as second:
+            assert second.topic_epoch == 1
+            await second.send(b"2")
+            with pytest.raises(errors.ProducerFenced):
+                await first.send(b"too late")
+            with pytest.raises(errors.ProducerFenced):  # for good
+                first.send_nowait(b"too late")
+            await second.send(b"3")
+
+
+async def test_who_waits_is_thrown_out_too(autojump_clock: MockClock) -> None:
+    async with (
+        in_process() as inside,
+        inside.client() as client,
+        inside.client() as other,
+        producer_in(client, Mode.Exclusive),
+        anyio.create_task_group() as tasks,
+    ):
+
+        async def wait() -> None:
+            with pytest.raises(errors.ProducerFenced):
+                await producer_in(client, Mode.WaitForExclusive).__aenter__()
+
+        tasks.start_soon(wait)
+        await anyio.sleep(1)
+        async with producer_in(other, Mode.ExclusiveWithFencing):
+            await anyio.sleep(1)
+
+
+async def test_an_owner_comes_back(autojump_clock: MockClock) -> None:
+    """With its epoch, which nobody else took meanwhile."""
+    async with (
+        in_process() as inside,
+        inside.client() as client,
+        producer_in(client, Mode.Exclusive, batching_enabled=False) as owner,
+    ):
+        for n in range(3):
+            await owner.send(b"%d" % n)
+            await inside.cut()
+        await owner.send(b"last")
+        assert owner.topic_epoch == 0
+
+
+async def test_all_partitions_for_one(autojump_clock: MockClock) -> None:
+    async with in_process() as inside, inside.client() as client:
+        inside.partitioned(TOPIC, 3)
+        opened: list[int] = []
+
+        async def use(number: int) -> None:
+            async with producer_in(client, Mode.WaitForExclusive) as producer:
+                opened.append(number)
+                for _ in range(3):
+                    await producer.send(b"")
+                await anyio.sleep(10)
+                assert opened[-1] == number
+                assert producer.topic_epoch == len(opened) - 1
+
+        async with anyio.create_task_group() as tasks:
+            for number in range(3):
+                tasks.start_soon(use, number)
+        assert sorted(opened) == [0, 1, 2]
+
+
+@on_both
+async def test_the_epoch_goes_along() -> None:
+    async with producing({"topic_epoch": 7}, access_mode=Mode.Exclusive, batching_enabled=False) as stage:
+        assert stage.producer.topic_epoch == 7
+        await stage.peer.say(Type.CLOSE_PRODUCER, producer_id=0, request_id=UNASKED)
+        await stage.peer.lead_here_again()
+        asked = await stage.peer.expect(Type.PRODUCER)
+        assert (asked.producer_access_mode, asked.topic_epoch) == (pb.Exclusive, 7)
+        receipt = stage.producer.send_nowait(b"pending")
+        await stage.peer.say(Type.ERROR, request_id=asked.request_id, error=pb.ProducerFenced, message="moved")
+        with pytest.raises(errors.ProducerFenced, match="moved"):
+            await receipt.wait()
+        with pytest.raises(errors.ProducerFenced):
+            await stage.producer.flush()
+
+
+@on_both
+async def test_a_broker_that_has_others_wait() -> None:
+    """It must not: that is for those who asked for it."""
+    peers = Peers(operation_timeout=0.05)
+    async with open_client("pulsar://a", peers.settings) as client, anyio.create_task_group() as tasks:
+
+        async def use() -> None:
+            with pytest.raises(errors.Timeout):
+                await producer_in(client, Mode.Exclusive).__aenter__()
+
+        tasks.start_soon(use)
+        peer = await peers.next()
+        await peer.take_in()
+        await peer.lead_here()
+        await answer_producer(peer, producer_ready=False)
+        await peer.expect(Type.CLOSE_PRODUCER)
+    await peer.close()
+    peers.close()
+
+
+@on_both
+async def test_the_first_of_two_answers_says_only_to_wait() -> None:
+    peers = Peers(operation_timeout=0.05)
+    async with open_client("pulsar://a", peers.settings) as client, anyio.create_task_group() as tasks:
+        opened = anyio.Event()
+
+        async def use() -> None:
+            async with producer_in(client, Mode.WaitForExclusive, producer_name="p") as producer:
+                assert (producer.topic_epoch, producer.last_sequence_id) == (3, 5)
+                opened.set()
+
+        tasks.start_soon(use)
+        peer = await peers.next()
+        await peer.take_in()
+        await peer.lead_here()
+        asked = await answer_producer(peer, producer_ready=False, producer_name="p")
+        assert asked.producer_access_mode == pb.WaitForExclusive
+        assert not asked.HasField("topic_epoch")
+        await anyio.sleep(0.1)
+        assert not opened.is_set()
+        await peer.say(
+            Type.PRODUCER_SUCCESS,
+            request_id=asked.request_id,
+            producer_name="p",
+            producer_ready=True,
+            topic_epoch=3,
+            last_sequence_id=5,
+        )
+        close = await peer.expect(Type.CLOSE_PRODUCER)
+        await peer.say(Type.SUCCESS, request_id=close.request_id)
+    await peer.close()
+    peers.close()

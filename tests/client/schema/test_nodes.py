@@ -1,0 +1,77 @@
+"""Single types of a record: what fits, in each form."""
+
+from __future__ import annotations
+
+import math
+from datetime import UTC, datetime, timedelta, timezone
+
+import pytest
+
+from pulsarium.client.schema.nodes import (
+    Binary,
+    Form,
+    Items,
+    Misfit,
+    Moment,
+    Node,
+    Nullable,
+    Real,
+    Scalar,
+    Values,
+    from_milliseconds,
+    to_milliseconds,
+)
+
+TEXTS = Scalar("string", str)
+
+
+@pytest.mark.parametrize(
+    ("node", "value", "forms"),
+    [
+        (Binary(), b"\xff", [b"\xff", "/w==", "\xff"]),
+        (Real("double"), 1.5, [1.5, 1.5, 1.5]),
+        (Real("double"), -math.inf, [-math.inf, "-Infinity", "-Infinity"]),
+        (Moment(), datetime(1970, 1, 1, 0, 0, 2, tzinfo=UTC), [2000, 2000, 2000]),
+        (Items(Nullable(Binary())), [None, b"a"], [[None, b"a"], [None, "YQ=="], [None, "a"]]),
+        (Values(Binary()), {"x": b"a"}, [{"x": b"a"}, {"x": "YQ=="}, {"x": "a"}]),
+    ],
+)
+def test_forms(node: Node, value: object, forms: list[object]) -> None:
+    for form, expected in zip(Form, forms, strict=True):
+        assert node.dump(value, form) == expected
+        if form is not Form.DEFAULT:
+            assert node.load(expected, form) == value
+    assert node.load(forms[-1], Form.AVRO) == value  # as an Avro library gives a default
+
+
+def test_definitions() -> None:
+    assert Nullable(Items(TEXTS)).definition == ["null", {"type": "array", "items": "string"}]
+    assert Nullable(Values(TEXTS), null_first=False).definition == [{"type": "map", "values": "string"}, "null"]
+
+
+def test_where_it_does_not_fit() -> None:
+    with pytest.raises(Misfit) as caught:
+        Items(Values(Items(TEXTS))).dump([{}, {"a": ["x", 3]}], Form.JSON)
+    assert str(caught.value) == "[1]['a'][1]: str, not int"
+    assert str(Misfit("no").inside("[1]").inside(".b").inside(".a")) == "a.b[1]: no"
+
+
+def test_milliseconds() -> None:
+    zone = timezone(timedelta(hours=1))
+    assert to_milliseconds(datetime(1970, 1, 1, 1, 0, 0, 1999, tzinfo=zone)) == 1
+    assert to_milliseconds(datetime(1969, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC)) == -1
+    assert from_milliseconds(-1) == datetime(1969, 12, 31, 23, 59, 59, 999_000, tzinfo=UTC)
+    for beyond in (2**62, -(2**62), 10**400):
+        with pytest.raises(Misfit, match="beyond the years"):
+            from_milliseconds(beyond)
+    with pytest.raises(Misfit, match="without a time zone"):
+        to_milliseconds(datetime(1970, 1, 1))  # noqa: DTZ001
+
+
+@pytest.mark.parametrize("value", [True, "x", None, 3.5])
+def test_numbers_are_exact(value: object) -> None:
+    with pytest.raises(Misfit, match="int, not"):
+        Scalar("long", int).dump(value, Form.AVRO)
+    if value != 3.5:
+        with pytest.raises(Misfit, match="float, not"):
+            Real("double").load(value, Form.AVRO)

@@ -1,0 +1,76 @@
+"""The memory limit by itself."""
+
+from __future__ import annotations
+
+import anyio
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pulsarium.client.memory import MemoryLimit
+from tests.client.both import on_both, run_on
+
+
+def test_without_a_limit_there_is_always_room() -> None:
+    memory = MemoryLimit()
+    assert memory.acquire_nowait(2**40)
+    assert memory.acquire_nowait(2**40)
+
+
+def test_it_is_enough_that_something_is_left() -> None:
+    memory = MemoryLimit(10)
+    assert memory.acquire_nowait(9)
+    assert memory.acquire_nowait(50)
+    assert not memory.acquire_nowait(1)
+    assert memory.acquire_nowait(0)
+    memory.release(50)
+    assert memory.acquire_nowait(1)
+
+
+@on_both
+async def test_who_waits_gets_it_in_turn() -> None:
+    memory = MemoryLimit(1)
+    order: list[int] = []
+    memory.acquire_nowait(1)
+
+    async def wait(number: int) -> None:
+        await memory.acquire(1)
+        order.append(number)
+
+    async with anyio.create_task_group() as tasks:
+        for number in range(3):
+            tasks.start_soon(wait, number)
+            await anyio.wait_all_tasks_blocked()
+        for expected in ([0], [0, 1], [0, 1, 2]):
+            assert not memory.acquire_nowait(1)  # others came first
+            memory.release(1)
+            await anyio.wait_all_tasks_blocked()
+            assert order == expected
+    memory.release(1)
+    assert memory.used == 0
+
+
+@given(st.lists(st.tuples(st.integers(1, 5), st.booleans(), st.booleans()), max_size=20), st.integers(1, 8))
+def test_nothing_is_lost_by_cancelling(users: list[tuple[int, bool, bool]], limit: int) -> None:
+    async def test() -> None:
+        memory = MemoryLimit(limit)
+        scopes = [anyio.CancelScope() for _ in users]
+
+        async def use(scope: anyio.CancelScope, size: int) -> None:
+            with scope:
+                await memory.acquire(size)
+                try:
+                    await anyio.lowlevel.checkpoint()
+                finally:
+                    memory.release(size)
+
+        async with anyio.create_task_group() as tasks:
+            for scope, (size, cancelled, at_once) in zip(scopes, users, strict=True):
+                tasks.start_soon(use, scope, size)
+                if not at_once:
+                    await anyio.lowlevel.checkpoint()
+                if cancelled:
+                    scope.cancel()
+        assert memory.used == 0
+        assert memory.acquire_nowait(limit)
+
+    run_on("trio", test)

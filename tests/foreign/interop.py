@@ -1,0 +1,265 @@
+"""One way to publish and to read messages, gone by our client and by official ones."""
+
+from __future__ import annotations
+
+import base64
+import json
+import queue
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import pulsar
+
+from pulsarium.client import Client, CompressionType, InitialPosition, Message, MessageId
+from pulsarium.proto.generated import PulsarApi_pb2 as pb
+from tests.client.key_files import KeyFiles
+
+from .interop_kinds import KINDS, Kind
+from .lines import LineProgram
+
+BATCHED, CHUNKED = "batch", "chunks"
+SENDING = ("single", BATCHED, CHUNKED)
+SECONDS = 20
+MINUTE_MS = 60_000
+
+
+@dataclass(frozen=True)
+class Way:
+    """How messages are sent: with a schema (see KINDS), compressed, each as SENDING says, encrypted with `keys`."""
+
+    kind: str
+    compression: str = "NONE"
+    sending: str = "single"
+    keys: KeyFiles | None = None
+
+    @property
+    def schema(self) -> Kind:
+        return KINDS[self.kind]
+
+
+@dataclass(frozen=True)
+class Sent:
+    """A message as it is to be published; None is no value."""
+
+    value: Any
+    key: str = ""
+    ordering_key: str = ""
+    event_time: int = 0
+    properties: tuple[tuple[str, str], ...] = ()
+
+
+class Peer(Protocol):
+    """An official client."""
+
+    large: int
+    """Bytes in a message that are sent in chunks, compressed or not."""
+    chunk_size: int
+    """Of our chunks, when we talk to it."""
+
+    def messages(self, way: Way) -> list[Sent]:
+        """What it can publish."""
+
+    def publish(self, topic: str, way: Way, messages: Sequence[Sent]) -> list[MessageId]: ...
+
+    def read(self, topic: str, way: Way, count: int) -> list[dict[str, Any]]:
+        """As much of each message as it tells, under the names of `told`; values are plain ones."""
+
+
+def messages_of(way: Way, large: int) -> list[Sent]:
+    """The kind's own values and none; a large one where there are to be chunks."""
+    values = [*way.schema.values, None]
+    if way.sending == CHUNKED and way.schema.large is not None:
+        text = base64.b64encode(random.Random(large).randbytes(large)).decode()
+        values.insert(1, way.schema.large(text))
+    return [
+        Sent(value, f"k{number}", f"ö{number}", 1_234_567_890_123 + number, (("a", "1"), ("ü", "ключ")))
+        if number % 2
+        else Sent(value)
+        for number, value in enumerate(values)
+    ]
+
+
+def place(message_id: MessageId) -> tuple[Any, ...]:
+    """All that an id keeps when it is serialized."""
+    return message_id, message_id.batch_size, message_id.first_chunk
+
+
+def told(message: Message[Any]) -> dict[str, Any]:
+    """What our client tells of a message."""
+    return {
+        "value": None if message.has_null_value() else message.value(),
+        "id": place(message.message_id()),
+        "key": message.partition_key(),
+        "ordering_key": message.ordering_key(),
+        "event_time": message.event_timestamp(),
+        "properties": message.properties(),
+        "producer": message.producer_name(),
+        "sequence_id": message.sequence_id(),
+        "schema_version": message.schema_version().hex(),
+    }
+
+
+async def publish(client: Client, topic: str, way: Way, messages: Sequence[Sent], chunk_size: int) -> list[MessageId]:
+    """As our client does it."""
+    async with client.create_producer(
+        topic,
+        schema=way.schema.schema,
+        compression_type=CompressionType(pb.CompressionType.Value(way.compression)),
+        batching_enabled=way.sending == BATCHED,
+        batching_max_publish_delay=MINUTE_MS / 1000,
+        chunking_enabled=way.sending == CHUNKED,
+        chunk_max_message_size=chunk_size,
+        encryption_keys=["ours"] if way.keys else [],
+        crypto_key_reader=way.keys.reader if way.keys else None,
+    ) as producer:
+        receipts = [
+            producer.send_nowait(
+                message.value,
+                partition_key=message.key or None,
+                ordering_key=message.ordering_key or None,
+                event_timestamp=message.event_time or None,
+                properties=dict(message.properties),
+            )
+            for message in messages
+        ]
+        await producer.flush()
+        return [await receipt.wait() for receipt in receipts]
+
+
+async def read(client: Client, topic: str, way: Way, count: int) -> list[Message[Any]]:
+    """As our client does it."""
+    async with client.subscribe(
+        topic,
+        "ours",
+        schema=way.schema.schema,
+        initial_position=InitialPosition.Earliest,
+        crypto_key_reader=way.keys.reader if way.keys else None,
+    ) as consumer:
+        messages = []
+        while len(messages) < count:
+            messages.append(await consumer.receive())
+            await consumer.acknowledge(messages[-1])
+        return messages
+
+
+class Java:
+    """The scenarios of Interop.java."""
+
+    large = 3000
+    chunk_size = 1000
+
+    def __init__(self, program: LineProgram) -> None:
+        self._program = program
+
+    def messages(self, way: Way) -> list[Sent]:
+        return messages_of(way, self.large)
+
+    def publish(self, topic: str, way: Way, messages: Sequence[Sent]) -> list[MessageId]:
+        kind = way.schema
+        result = self._program.run(
+            "interop-publish",
+            **self._common(topic, way),
+            compression=way.compression,
+            batched=way.sending == BATCHED,
+            chunk_size=self.chunk_size if way.sending == CHUNKED else 0,
+            messages=[
+                {
+                    "value": None if message.value is None else kind.plain(message.value),
+                    "properties": dict(message.properties),
+                    **{
+                        name: value
+                        for name in ("key", "ordering_key", "event_time")
+                        if (value := getattr(message, name))
+                    },
+                }
+                for message in messages
+            ],
+        )
+        return [MessageId.deserialize(base64.b64decode(one)) for one in result["ids"]]
+
+    def read(self, topic: str, way: Way, count: int) -> list[dict[str, Any]]:
+        result = self._program.run("interop-consume", **self._common(topic, way), count=count)
+        return [
+            one | {"value": json.loads(one["value"]), "id": place(MessageId.deserialize(base64.b64decode(one["id"])))}
+            for one in result["messages"]
+        ]
+
+    def _common(self, topic: str, way: Way) -> dict[str, Any]:
+        keys = {"public_key": way.keys.public, "private_key": way.keys.private} if way.keys else {}
+        return {"topic": topic, "kind": way.kind, **keys}
+
+
+class Python:
+    """The official Python client, which makes chunks of what no entry holds, and of nothing less."""
+
+    large = 5_400_000
+    chunk_size = 1_000_000
+
+    def __init__(self, client: pulsar.Client) -> None:
+        self._client = client
+
+    def messages(self, way: Way) -> list[Sent]:
+        """It cannot read nothing in zlib, not even its own."""
+        everything = messages_of(way, self.large)
+        if way.compression != "ZLIB" or way.sending == BATCHED:
+            return everything
+        return [message for message in everything if message.value]
+
+    def publish(self, topic: str, way: Way, messages: Sequence[Sent]) -> list[MessageId]:
+        assert way.schema.official is not None
+        producer = self._client.create_producer(
+            topic,
+            schema=way.schema.official.schema,
+            compression_type=pulsar.CompressionType.__members__[CompressionType(pb.CompressionType.Value(way.compression)).name],
+            batching_enabled=way.sending == BATCHED,
+            batching_max_publish_delay_ms=MINUTE_MS,
+            chunking_enabled=way.sending == CHUNKED,
+            encryption_key="theirs" if way.keys else None,
+            crypto_key_reader=pulsar.CryptoKeyReader(*way.keys) if way.keys else None,
+        )
+        results: queue.Queue[tuple[Any, Any]] = queue.Queue()
+        for message in messages:
+            producer.send_async(
+                None if message.value is None else way.schema.official.theirs(message.value),
+                lambda *result: results.put(result),
+                dict(message.properties),
+                message.key or None,
+                message.ordering_key or None,
+                event_timestamp=message.event_time or None,
+            )
+        producer.flush()
+        found = [results.get(timeout=SECONDS) for _ in messages]
+        producer.close()
+        assert {result for result, _ in found} == {pulsar.Result.Ok}
+        return [MessageId.deserialize(message_id.serialize()) for _, message_id in found]
+
+    def read(self, topic: str, way: Way, count: int) -> list[dict[str, Any]]:
+        consumer = self._client.subscribe(
+            topic,
+            "python",
+            schema=way.schema.official.schema if way.schema.official else None,
+            initial_position=pulsar.InitialPosition.Earliest,
+            crypto_key_reader=pulsar.CryptoKeyReader(*way.keys) if way.keys else None,
+        )
+        found = []
+        for _ in range(count):
+            message = consumer.receive(SECONDS * 1000)
+            consumer.acknowledge(message)
+            found.append(self._told(message, way.schema))
+        consumer.close()
+        return found
+
+    def _told(self, message: pulsar.Message, kind: Kind) -> dict[str, Any]:
+        assert kind.official is not None
+        return {
+            "value": None if message.has_null_value() else kind.plain(kind.official.ours(message.value())),
+            "id": place(MessageId.deserialize(message.message_id().serialize())),
+            "key": message.partition_key(),
+            "ordering_key": message.ordering_key(),
+            "event_time": message.event_timestamp(),
+            "properties": message.properties(),
+            "producer": message.producer_name(),
+            "schema_version": message.schema_version().encode("latin-1").hex(),
+        }

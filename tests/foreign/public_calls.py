@@ -1,0 +1,47 @@
+"""Which calls an admin client has, and which were made."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+from pulsarium.client import Admin
+
+GROUPS = (
+    *("bookies", "broker_stats", "brokers", "clusters", "lookups", "namespaces", "non_persistent_topics"),
+    *("resource_groups", "resource_quotas", "schemas", "tenants", "topic_policies", "topics"),
+)
+
+
+def public_calls(admin: Admin) -> set[str]:
+    """`group.method` of each."""
+    return {
+        f"{name}.{method}"
+        for name in GROUPS
+        for method, _ in inspect.getmembers(getattr(admin, name), inspect.iscoroutinefunction)
+        if not method.startswith("_")
+    }
+
+
+class _SpiedGroup:
+    def __init__(self, name: str, group: Any, called: set[str]) -> None:
+        self._name, self._group, self._called = name, group, called
+
+    def __getattr__(self, method: str) -> Any:
+        found = getattr(self._group, method)
+
+        async def call(*args: Any, **kwargs: Any) -> Any:
+            self._called.add(f"{self._name}.{method}")
+            return await found(*args, **kwargs)
+
+        return call
+
+
+class Spied(Admin):
+    """An admin client that keeps in `called` what was asked of another."""
+
+    def __init__(self, admin: Admin) -> None:
+        self._transport = admin._transport
+        self.called: set[str] = set()
+        for name in GROUPS:
+            setattr(self, name, _SpiedGroup(name, getattr(admin, name), self.called))

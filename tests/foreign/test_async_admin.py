@@ -1,0 +1,536 @@
+"""Our admin client over sockets, under both event loops: every call of every group once."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Any
+
+import anyio
+import pytest
+
+from pulsarium.client import Admin, AdminError, MessageId, connect, connect_admin
+from pulsarium.client.admin import errors
+from pulsarium.proto.rest.data import ClusterUrl
+from tests.client.both import on_both
+
+from .broker_process import Address, BrokerProcess, is_pulsarium
+from .conftest import Launch
+from .public_calls import Spied, public_calls
+
+SECONDS = 120
+NAMESPACE = "calls/ns"
+TOPIC = f"persistent://{NAMESPACE}/t"
+PARTED = f"persistent://{NAMESPACE}/parted"
+FLEETING = f"non-persistent://{NAMESPACE}/n"
+DELETION = ("--set", "forceDeleteNamespaceAllowed=true", "--set", "forceDeleteTenantAllowed=true")
+INTERCEPTORS = "org.apache.pulsar.common.intercept."
+COUNTED = (
+    "--set",
+    "brokerEntryMetadataInterceptors="
+    + ",".join(f"{INTERCEPTORS}Append{what}MetadataInterceptor" for what in ("BrokerTimestamp", "Index")),
+)
+RATE = {"dispatchThrottlingRateInMsg": 5, "dispatchThrottlingRateInByte": 500, "ratePeriodInSecond": 2}
+INACTIVE = {
+    "inactiveTopicDeleteMode": "delete_when_no_subscriptions",
+    "maxInactiveDurationSeconds": 77,
+    "deleteWhileInactive": True,
+}
+PERSISTENCE = {
+    "bookkeeperEnsemble": 1,
+    "bookkeeperWriteQuorum": 1,
+    "bookkeeperAckQuorum": 1,
+    "managedLedgerMaxMarkDeleteRate": 3.0,
+}
+
+# What namespaces and topics have both: what is got, set and removed, and a value.
+SHARED: dict[str, Any] = {
+    "compaction_threshold": 1000,
+    "deduplication_status": True,
+    "deduplication_snapshot_interval": 55,
+    "dispatch_rate": RATE,
+    "inactive_topic_policies": INACTIVE,
+    "max_consumers_per_subscription": 7,
+    "max_subscriptions_per_topic": 8,
+    "persistence": PERSISTENCE,
+    "publish_rate": {"publishThrottlingRateInMsg": 9_000, "publishThrottlingRateInByte": 9_000_000},
+    "replicator_dispatch_rate": RATE,
+    "retention": {"retentionTimeInMinutes": 5, "retentionSizeInMB": 6},
+    "schema_compatibility_strategy": "BACKWARD",
+    "subscribe_rate": {"subscribeThrottlingRatePerConsumer": 3, "ratePeriodInSecond": 4},
+    "subscription_dispatch_rate": RATE,
+    "subscription_types_enabled": ["Exclusive", "Shared"],
+    "auto_subscription_creation": {"allowAutoSubscriptionCreation": True},
+}
+OF_NAMESPACES = SHARED | {
+    "auto_topic_creation": {"allowAutoTopicCreation": True, "topicType": "partitioned", "defaultNumPartitions": 2},
+    "bookie_affinity_group": {"bookkeeperAffinityGroupPrimary": "one"},
+    "delayed_delivery": {"tickTime": 2000, "active": True, "maxDeliveryDelayInMillis": 5000},
+    "encryption_required_status": False,
+    "is_allow_auto_update_schema": False,
+    "max_consumers_per_topic": 6,
+    "max_producers_per_topic": 5,
+    "max_topics_per_namespace": 99,
+    "max_unacked_messages_per_consumer": 11,
+    "max_unacked_messages_per_subscription": 12,
+    "namespace_allowed_clusters": ["standalone"],
+    "namespace_anti_affinity_group": "apart",
+    "namespace_entry_filters": None,
+    "namespace_message_ttl": 3600,
+    "namespace_replication_clusters": ["standalone"],
+    "namespace_resource_group": "calls",
+    "offload_policies": None,
+    "offload_threshold": 1000,
+    "offload_threshold_in_seconds": 60,
+    "schema_auto_update_compatibility_strategy": "Forward",
+    "schema_validation_enforced": False,
+    "subscription_auth_mode": "Prefix",
+    "subscription_expiration_time": 30,
+}
+OF_TOPICS = SHARED | {
+    "delayed_delivery_policy": {"tickTime": 2000, "active": True, "maxDeliveryDelayInMillis": 5000},
+    "entry_filters_per_topic": None,
+    "max_consumers": 6,
+    "max_message_size": 1000,
+    "max_producers": 5,
+    "max_unacked_messages_on_consumer": 11,
+    "max_unacked_messages_on_subscription": 12,
+    "message_ttl": 3600,
+    "offload_policies": None,
+    "replication_clusters": ["standalone"],
+}
+OFFLOAD = {"managedLedgerOffloadDriver": "filesystem", "managedLedgerOffloadThresholdInBytes": 5}
+
+
+@pytest.mark.timeout(SECONDS + 30)
+@pytest.mark.parametrize("backend", ["trio", "asyncio"])
+def test_every_call(launch: Launch, backend: str) -> None:
+    anyio.run(every_call, launch, backend=backend)
+
+
+async def every_call(launch: Launch) -> None:
+    options = (*DELETION, *COUNTED) if is_pulsarium() else ()
+    with anyio.fail_after(SECONDS):
+        process = launch(*options)
+        async with connect_admin(process.address.admin_url) as plain:
+            admin = Spied(plain)
+            await tenants_and_clusters(admin)
+            await brokers(admin)
+            await namespaces(admin)
+            await policies(admin.namespaces, NAMESPACE, OF_NAMESPACES)
+            await odd_settings(admin)
+            await topics(admin, process.address)
+            await subscriptions(admin, process.address)
+            await topic_policies(admin)
+            await schemas(admin)
+            await ends(admin)
+            await admin.brokers.shut_down_broker_gracefully(forced_terminate_topic=True)
+            await settled(lambda: status(process), {"status": "stopped"})
+            with pytest.raises(errors.AdminConnectError):
+                await plain.tenants.get_tenants()
+    assert sorted(public_calls(plain) - admin.called) == []
+
+
+async def status(process: BrokerProcess) -> dict[str, str]:
+    return {"status": "running" if process.running else "stopped"}
+
+
+async def settled(ask: Callable[[], Awaitable[Any]], value: Any) -> None:
+    """Waits until a policy is what was set: a real broker reads it from a topic."""
+    found = await ask()
+    for _ in range(200):
+        if same(found, value):
+            break
+        await anyio.sleep(0.05)
+        found = await ask()
+    assert same(found, value), (found, value)
+
+
+def same(found: Any, value: Any) -> bool:
+    """Brokers add fields of newer versions, and keep lists as sets."""
+    if isinstance(value, dict):
+        return isinstance(found, dict) and value.items() <= found.items()
+    return sorted(found or ()) == sorted(value) if isinstance(value, list) else bool(found == value)
+
+
+async def tenants_and_clusters(admin: Admin) -> None:
+    await admin.clusters.create_cluster("east", {"serviceUrl": "http://east:8080"})
+    await admin.clusters.update_cluster("east", {"serviceUrl": "http://east:8081"})
+    assert (await admin.clusters.get_cluster("east"))["serviceUrl"] == "http://east:8081"
+    assert set(await admin.clusters.get_clusters()) >= {"standalone", "east"}
+    await admin.clusters.update_peer_cluster_names("standalone", ["east"])
+    assert await admin.clusters.get_peer_cluster_names("standalone") == ["east"]
+    await admin.clusters.update_peer_cluster_names("standalone", [])
+    to: ClusterUrl = {"brokerServiceUrl": "pulsar://west:6650", "serviceUrl": "http://west:8080"}
+    await admin.clusters.update_cluster_migration("east", to, migrated=False)
+    migration = await admin.clusters.get_cluster_migration("east")
+    assert migration is not None
+    assert migration["migratedClusterUrl"]["brokerServiceUrl"] == to["brokerServiceUrl"]
+    await failure_domains(admin)
+    await isolation(admin)
+    await admin.clusters.delete_cluster("east")
+    with pytest.raises(errors.NotFound):
+        await admin.clusters.get_cluster("east")
+
+    await admin.tenants.create_tenant("calls", allowed_clusters=["standalone"], admin_roles=["a"])
+    await admin.tenants.update_tenant("calls", allowed_clusters=["standalone"], admin_roles=["b"])
+    assert await admin.tenants.get_tenant_info("calls") == {"adminRoles": ["b"], "allowedClusters": ["standalone"]}
+    assert "calls" in await admin.tenants.get_tenants()
+
+
+async def failure_domains(admin: Admin) -> None:
+    clusters = admin.clusters
+    await clusters.create_failure_domain("standalone", "d", {"brokers": ["x:1"]})
+    await clusters.update_failure_domain("standalone", "d", {"brokers": ["y:1"]})
+    assert await clusters.get_failure_domain("standalone", "d") == {"brokers": ["y:1"]}
+    assert await clusters.get_failure_domains("standalone") == {"d": {"brokers": ["y:1"]}}
+    await clusters.delete_failure_domain("standalone", "d")
+    assert await clusters.get_failure_domains("standalone") == {}
+
+
+async def isolation(admin: Admin) -> None:
+    clusters = admin.clusters
+    await clusters.create_namespace_isolation_policy(
+        "standalone",
+        "p",
+        {
+            "namespaces": ["nobody/.*"],
+            "primary": ["x.*"],
+            "secondary": [],
+            "auto_failover_policy": {
+                "policy_type": "min_available",
+                "parameters": {"min_limit": "1", "usage_threshold": "80"},
+            },
+        },
+    )
+    assert (await clusters.get_namespace_isolation_policy("standalone", "p"))["primary"] == ["x.*"]
+    assert list(await clusters.get_namespace_isolation_policies("standalone")) == ["p"]
+    (found,) = await clusters.get_brokers_with_namespace_isolation_policy("standalone")
+    broker = found["brokerName"]
+    assert (await clusters.get_broker_with_namespace_isolation_policy("standalone", broker))["brokerName"] == broker
+    await clusters.delete_namespace_isolation_policy("standalone", "p")
+    await admin.resource_groups.create_resource_group("calls", {"publishRateInMsgs": 50_000})
+    await admin.resource_groups.update_resource_group("calls", {"publishRateInBytes": 5_000_000})
+    group = await admin.resource_groups.get_resource_group("calls")
+    assert (group["publishRateInMsgs"], group["publishRateInBytes"]) == (50_000, 5_000_000)
+    assert "calls" in await admin.resource_groups.get_resource_groups()
+
+
+async def brokers(admin: Admin) -> None:
+    assert await admin.brokers.healthcheck() == "ok"
+    (broker,) = await admin.brokers.get_active_brokers("standalone")
+    assert (await admin.brokers.get_leader_broker())["brokerId"] == broker
+    assert isinstance(await admin.brokers.get_owned_namespaces("standalone", broker), dict)
+    assert (await admin.brokers.get_version()).count(".") >= 1
+    name = "maxConcurrentLookupRequest"
+    assert name in await admin.brokers.get_dynamic_configuration_names()
+    await admin.brokers.update_dynamic_configuration(name, "777")
+    await settled(admin.brokers.get_all_dynamic_configurations, {name: "777"})
+    await admin.brokers.delete_dynamic_configuration(name)
+    assert (await admin.brokers.get_runtime_configurations())["clusterName"] == "standalone"
+    assert "metadataStoreUrl" in await admin.brokers.get_internal_configuration_data()
+    await admin.brokers.backlog_quota_check()
+
+    assert isinstance(await admin.broker_stats.get_metrics(), list)
+    assert isinstance(await admin.broker_stats.get_mbeans(), list)
+    assert isinstance(await admin.broker_stats.get_topics(), dict)
+    assert isinstance(await admin.broker_stats.get_load_report(), dict | None)
+    assert isinstance(await admin.broker_stats.get_allocator_stats("default"), dict)
+
+    await admin.bookies.update_bookie_rack_info("here:3181", {"rack": "/r1"})
+    assert (await admin.bookies.get_bookie_rack_info("here:3181"))["rack"] == "/r1"
+    assert "here:3181" in (await admin.bookies.get_bookies_rack_info())["default"]
+    await admin.bookies.delete_bookie_rack_info("here:3181")
+    assert isinstance((await admin.bookies.get_bookies())["bookies"], list)
+
+    quota = await admin.resource_quotas.get_default_resource_quota()
+    await admin.resource_quotas.set_default_resource_quota({**quota, "memory": 55.0})
+    assert (await admin.resource_quotas.get_default_resource_quota())["memory"] == 55
+
+
+async def namespaces(admin: Admin) -> None:
+    await admin.namespaces.create_namespace(NAMESPACE, bundles=2, replication_clusters=["standalone"])
+    assert await admin.namespaces.get_namespaces("calls") == [NAMESPACE]
+    assert await admin.namespaces.get_topics(NAMESPACE, mode="ALL") == []
+    assert (await admin.namespaces.get_policies(NAMESPACE))["bundles"]["numBundles"] == 2
+    bundles = await admin.namespaces.get_bundles(NAMESPACE)
+    assert bundles["boundaries"] == ["0x00000000", "0x80000000", "0xffffffff"]
+    with pytest.raises(AdminError):
+        await admin.namespaces.get_namespaces_of_cluster("standalone", "calls")
+
+    bundle = "0x00000000_0x80000000"
+    quotas = admin.resource_quotas
+    default = await quotas.get_default_resource_quota()
+    await quotas.set_namespace_bundle_resource_quota(NAMESPACE, bundle, {**default, "memory": 33.0})
+    assert (await quotas.get_namespace_bundle_resource_quota(NAMESPACE, bundle))["memory"] == 33
+    await quotas.reset_namespace_bundle_resource_quota(NAMESPACE, bundle)
+    await admin.namespaces.split_namespace_bundle(NAMESPACE, bundle, algorithm="range_equally_divide")
+    assert (await admin.namespaces.get_bundles(NAMESPACE))["numBundles"] == 3
+
+    await admin.namespaces.grant_permission_on_namespace(NAMESPACE, "r", ["produce"])
+    assert (await admin.namespaces.get_permissions(NAMESPACE))["r"] == ["produce"]
+    await admin.namespaces.revoke_permissions_on_namespace(NAMESPACE, "r")
+    await admin.namespaces.grant_permission_on_subscription(NAMESPACE, "s", ["r"])
+    assert await admin.namespaces.get_permission_on_subscription(NAMESPACE) == {"s": ["r"]}
+    await admin.namespaces.revoke_permission_on_subscription(NAMESPACE, "s", "r")
+
+    await admin.namespaces.set_properties(NAMESPACE, {"a": "1"})
+    await admin.namespaces.set_property(NAMESPACE, "b", "2")
+    assert await admin.namespaces.get_properties(NAMESPACE) == {"a": "1", "b": "2"}
+    assert await admin.namespaces.get_property(NAMESPACE, "b") == "2"
+    assert await admin.namespaces.remove_property(NAMESPACE, "b") == "2"
+    await admin.namespaces.clear_properties(NAMESPACE)
+    assert await admin.namespaces.get_properties(NAMESPACE) == {}
+
+
+async def policies(group: Any, target: str, values: dict[str, Any]) -> None:
+    """Set, get and remove each, as far as there is such a call."""
+    for name, value in values.items():
+        if name == "offload_policies":
+            value = OFFLOAD
+        if value is None:  # the broker has no entry filters to name
+            assert await getattr(group, f"get_{name}")(target) is None
+            with pytest.raises(AdminError):
+                await getattr(group, f"set_{name}")(target, {"entryFilterNames": "nobody"})
+        else:
+            await getattr(group, f"set_{name}")(target, value)
+            await settled(partial(getattr(group, f"get_{name}"), target), value)
+        removing = next((verb for verb in ("remove", "delete") if hasattr(group, f"{verb}_{name}")), None)
+        if removing:
+            await getattr(group, f"{removing}_{name}")(target)
+
+
+async def odd_settings(admin: Admin) -> None:
+    namespaces = admin.namespaces
+    await namespaces.set_backlog_quota(NAMESPACE, {"limitSize": 5000, "limitTime": -1, "policy": "producer_exception"})
+    quotas = await namespaces.get_backlog_quota_map(NAMESPACE)
+    assert quotas is not None
+    assert quotas["destination_storage"]["limitSize"] == 5000
+    await namespaces.remove_backlog_quota(NAMESPACE)
+    await namespaces.set_dispatcher_pause_on_ack_state_persistent(NAMESPACE)
+    assert await namespaces.get_dispatcher_pause_on_ack_state_persistent(NAMESPACE) is True
+    await namespaces.remove_dispatcher_pause_on_ack_state_persistent(NAMESPACE)
+    await namespaces.set_offload_delete_lag(NAMESPACE, 60_000)
+    assert await namespaces.get_offload_delete_lag_ms(NAMESPACE) == 60_000
+    await namespaces.clear_offload_delete_lag(NAMESPACE)
+    await namespaces.set_namespace_anti_affinity_group(NAMESPACE, "apart")
+    assert await namespaces.get_anti_affinity_namespaces("calls", "standalone", "apart") == [NAMESPACE]
+    await namespaces.delete_namespace_anti_affinity_group(NAMESPACE)
+    await namespaces.update_migration_state(NAMESPACE, False)
+    await namespaces.set_schema_auto_update_compatibility_strategy(NAMESPACE, "Full")
+    await namespaces.set_is_allow_auto_update_schema(NAMESPACE, True)
+    await namespaces.set_schema_compatibility_strategy(NAMESPACE, "ALWAYS_COMPATIBLE")
+    await namespaces.set_subscription_auth_mode(NAMESPACE, "None")
+
+
+async def topics(admin: Admin, address: Address) -> None:
+    of = admin.topics
+    await of.create_non_partitioned_topic(TOPIC, {"made": "here"})
+    assert same(await of.get_properties(TOPIC), {"made": "here"})
+    await of.update_properties(TOPIC, {"more": "x"})
+    await of.remove_properties(TOPIC, "made")
+    found = await of.get_properties(TOPIC)
+    assert same(found, {"more": "x"})
+    assert "made" not in (found or ())
+    await of.create_partitioned_topic(PARTED, 2, {"p": "q"})
+    await of.update_partitioned_topic(PARTED, 3)
+    metadata = await of.get_partitioned_topic_metadata(PARTED)
+    assert metadata["partitions"] == 3
+    assert same(metadata["properties"], {"p": "q"})
+    await of.create_missed_partitions(PARTED)
+    assert await of.get_partitioned_topic_list(NAMESPACE) == [PARTED]
+    assert await of.get_list(NAMESPACE) == sorted([TOPIC, *(f"{PARTED}-partition-{n}" for n in range(3))])
+    await of.grant_permission(TOPIC, "r", ["consume"])
+    assert (await of.get_permissions(TOPIC))["r"] == ["consume"]
+    await of.revoke_permissions(TOPIC, "r")
+    await of.set_schema_validation_enforced(TOPIC, True)
+    await settled(lambda: of.get_schema_validation_enforced(TOPIC), True)
+
+    await shadows(admin)
+    port = f":{address.port}"
+    assert (await admin.lookups.lookup_topic(TOPIC))["brokerUrl"].endswith(port)
+    assert list(await admin.lookups.lookup_partitioned_topic(PARTED)) == [f"{PARTED}-partition-{n}" for n in range(3)]
+    bundle = await admin.lookups.get_bundle_range(TOPIC)
+    assert bundle.startswith("0x")
+    assert TOPIC in str(await admin.namespaces.get_topic_hash_positions(NAMESPACE, bundle))
+
+    await admin.non_persistent_topics.create_partitioned_topic(FLEETING, 2)
+    assert (await admin.non_persistent_topics.get_partitioned_topic_metadata(FLEETING))["partitions"] == 2
+    part = f"{FLEETING}-partition-0"
+    async with connect(address.service_url) as client, client.create_producer(part):
+        assert len((await admin.non_persistent_topics.get_stats(part))["publishers"]) == 1
+        assert await admin.non_persistent_topics.get_internal_stats(part)
+        assert await admin.non_persistent_topics.get_list(NAMESPACE) == [part]
+        where = await admin.lookups.get_bundle_range(part)
+        assert await admin.non_persistent_topics.get_list_in_bundle(NAMESPACE, where) == [part]
+    await admin.non_persistent_topics.unload(part)
+
+
+async def shadows(admin: Admin) -> None:
+    of = admin.topics
+    shadow = f"{TOPIC}-shadow"
+    await of.create_shadow_topic(shadow, TOPIC)
+    assert await of.get_shadow_source(shadow) == TOPIC
+    await of.set_shadow_topics(TOPIC, [shadow])
+    await settled(lambda: of.get_shadow_topics(TOPIC), [shadow])
+    await of.remove_shadow_topics(TOPIC)
+    await of.delete(shadow, force=True)
+
+
+async def subscriptions(admin: Admin, address: Address) -> None:
+    of = admin.topics
+    before = round(time.time() * 1000) - 60_000
+    await of.create_subscription(TOPIC, "s/1", MessageId.earliest, properties={"k": "v"})
+    assert await of.get_subscription_properties(TOPIC, "s/1") == {"k": "v"}
+    await of.update_subscription_properties(TOPIC, "s/1", {})
+    assert await of.get_subscriptions(TOPIC) == ["s/1"]
+    async with connect(address.service_url, admin_url=address.admin_url) as client:
+        async with client.create_producer(TOPIC, batching_enabled=False) as producer:
+            ids = [await producer.send(b"m%d" % n, properties={"n": str(n)}, partition_key="k") for n in range(6)]
+        assert (await client.admin.topics.get_message_id_by_index(TOPIC, 2)).entry == ids[2].entry
+    assert (await of.get_last_message_id(TOPIC)).entry == ids[-1].entry
+    assert (await of.get_message_id_by_timestamp(TOPIC, before)).entry == ids[0].entry
+    assert (await of.get_message_id_by_index(TOPIC, 5)).entry == ids[5].entry
+    peeked = await of.peek_messages(TOPIC, "s/1", 10)
+    assert [(message.data(), message.message_id().entry) for message in peeked] == [
+        (b"m%d" % n, ids[n].entry) for n in range(6)
+    ]
+    assert (peeked[1].properties(), peeked[1].partition_key()) == ({"n": "1"}, "k")
+    assert abs(peeked[0].publish_timestamp() / 1000 - time.time()) < 60
+    (examined,) = await of.examine_message(TOPIC, "earliest", 2)
+    assert examined.data() == b"m1"
+    (found,) = await of.get_messages_by_id(TOPIC, *ids[3].entry)
+    assert found.data() == b"m3"
+
+    await of.skip_messages(TOPIC, "s/1", 1)
+    await of.skip_by_message_ids(TOPIC, "s/1", [ids[2], ids[4]])
+    assert await left(admin) == [b"m1", b"m3", b"m5"]
+    assert (await of.analyze_subscription_backlog(TOPIC, "s/1"))["messages"] == 3
+    await of.reset_cursor(TOPIC, "s/1", before)
+    assert len(await left(admin)) == 6
+    await of.reset_cursor_to(TOPIC, "s/1", ids[3], is_excluded=True)
+    assert await left(admin) == [b"m4", b"m5"]
+    await of.expire_messages_up_to(TOPIC, "s/1", ids[4])
+    await settled(lambda: left(admin), [b"m5"])
+    await of.expire_messages(TOPIC, "s/1", 3600)
+    await of.expire_messages_for_all_subscriptions(TOPIC, 3600)
+    assert await left(admin) == [b"m5"]
+    await of.skip_all_messages(TOPIC, "s/1")
+    await of.create_subscription(PARTED, "s/1")  # a topic without it is an error
+    await admin.namespaces.clear_namespace_backlog(NAMESPACE, subscription="s/1")
+    assert await left(admin) == []
+    await of.set_replicated_subscription_status(TOPIC, "s/1", True)
+    assert await of.get_replicated_subscription_status(TOPIC, "s/1") == {TOPIC: True}
+
+    await counted(admin, ids[0])
+    await of.delete_subscription(TOPIC, "s/1", force=True)
+    for topic in (TOPIC, PARTED):
+        await of.create_subscription(topic, "s2")
+    await admin.namespaces.unsubscribe_namespace(NAMESPACE, "s2")
+    assert await of.get_subscriptions(TOPIC) == []
+
+
+async def left(admin: Admin) -> list[bytes]:
+    return [message.data() for message in await admin.topics.peek_messages(TOPIC, "s/1", 10)]
+
+
+async def counted(admin: Admin, first: MessageId) -> None:
+    of = admin.topics
+    stats = await of.get_stats(TOPIC, get_precise_backlog=True)
+    assert (stats["msgInCounter"], stats["subscriptions"]["s/1"]["msgBacklog"]) == (6, 0)
+    assert (await of.get_internal_stats(TOPIC, metadata=True))["numberOfEntries"] == 6
+    assert (await of.get_internal_info(TOPIC))["ledgers"]
+    partitioned = await of.get_partitioned_stats(PARTED, per_partition=True)
+    assert sorted(partitioned["partitions"]) == [f"{PARTED}-partition-{n}" for n in range(3)]
+    assert len((await of.get_partitioned_internal_stats(PARTED))["partitions"]) == 3
+    assert await of.get_backlog_size_by_message_id(TOPIC, first) > 0
+
+
+async def topic_policies(admin: Admin) -> None:
+    group = admin.topic_policies
+    await policies(group, TOPIC, OF_TOPICS)
+    await group.set_subscription_dispatch_rate(TOPIC, RATE, "s2")  # type: ignore[arg-type]
+    await settled(lambda: group.get_subscription_dispatch_rate(TOPIC, "s2"), RATE)
+    await group.set_backlog_quota(
+        TOPIC, {"limitTime": 50, "limitSize": -1, "policy": "producer_exception"}, "message_age"
+    )
+    await settled(lambda: age(admin), 50)
+    await group.remove_backlog_quota(TOPIC, "message_age")
+    await group.set_dispatcher_pause_on_ack_state_persistent(TOPIC)
+    await settled(lambda: group.get_dispatcher_pause_on_ack_state_persistent(TOPIC), True)
+    await group.remove_dispatcher_pause_on_ack_state_persistent(TOPIC)
+    await group.set_max_producers(TOPIC, 44)
+    await settled(lambda: group.get_max_producers(TOPIC), 44)
+    await group.delete_topic_policies(TOPIC)
+    await settled(lambda: group.get_max_producers(TOPIC), None)
+
+
+async def age(admin: Admin) -> int | None:
+    quotas = await admin.topic_policies.get_backlog_quota_map(TOPIC)
+    return (quotas or {}).get("message_age", {}).get("limitTime")
+
+
+async def schemas(admin: Admin) -> None:
+    of = admin.schemas
+    definition = '{"type":"record","name":"R","fields":[{"name":"a","type":["null","string"],"default":null}]}'
+    if is_pulsarium():  # has no routes for them
+        asked: tuple[Callable[[], Awaitable[object]], ...] = (
+            lambda: of.create_schema(TOPIC, {"type": "JSON", "schema": definition}),
+            lambda: of.get_schema_info(TOPIC),
+            lambda: of.get_all_schemas(TOPIC),
+            lambda: of.get_schema_metadata(TOPIC),
+            lambda: of.test_compatibility(TOPIC, {"type": "JSON", "schema": definition}),
+            lambda: of.delete_schema(TOPIC),
+        )
+        for ask in asked:
+            with pytest.raises(AdminError, match="not built yet"):
+                await ask()
+        return
+    await of.create_schema(TOPIC, {"type": "JSON", "schema": definition, "properties": {}})
+    assert (await of.get_schema_info(TOPIC))["type"] == "JSON"
+    assert (await of.get_schema_info(TOPIC, 0))["version"] == 0
+    assert len(await of.get_all_schemas(TOPIC)) == 1
+    assert await of.get_schema_metadata(TOPIC)
+    verdict = await of.test_compatibility(TOPIC, {"type": "JSON", "schema": definition, "properties": {}})
+    assert verdict["compatibility"] is True
+    await of.delete_schema(TOPIC)
+
+
+async def ends(admin: Admin) -> None:
+    of = admin.topics
+    await of.trigger_compaction(TOPIC)
+    await settled(lambda: of.compaction_status(TOPIC), {"status": "SUCCESS"})
+    assert (await of.offload_status(TOPIC))["status"] == "NOT_RUN"
+    await of.trigger_offload(TOPIC, await of.get_last_message_id(TOPIC))  # to nowhere: there is no driver
+    await settled(lambda: of.offload_status(TOPIC), {"status": "ERROR"})
+    await of.trim_topic(TOPIC)
+    await of.unload(TOPIC)
+    await admin.namespaces.unload(NAMESPACE)
+    await of.truncate(TOPIC)
+    assert isinstance(await of.terminate_topic(TOPIC), MessageId)
+    assert sorted(await of.terminate_partitioned_topic(PARTED)) == [0, 1, 2]
+    await of.delete_partitioned_topic(PARTED, force=True)
+    await of.delete(TOPIC, force=True)
+    await admin.resource_groups.delete_resource_group("calls")
+    await admin.namespaces.delete_namespace(NAMESPACE, force=True)
+    await admin.tenants.delete_tenant("calls")
+    assert "calls" not in await admin.tenants.get_tenants()
+
+
+@on_both
+async def test_the_owner_of_a_topic_answers(launch: Launch) -> None:
+    """A broker that does not own it redirects: to whom we follow, with the body."""
+    if not is_pulsarium():
+        pytest.skip("needs two brokers in one process")
+    process = launch("--brokers", "2")
+    names = [f"persistent://public/default/{n}" for n in range(8)]
+    first, second = (address.admin_url for address in process.addresses)
+    async with connect_admin(first) as here, connect_admin(second) as there:
+        for name in names:
+            await here.topics.create_non_partitioned_topic(name)
+        owners = {(await here.lookups.lookup_topic(name))["httpUrl"] for name in names}
+        for name in names:
+            await there.topics.create_subscription(name, "s", properties={"n": name})
+            assert await here.topics.get_subscription_properties(name, "s") == {"n": name}
+    assert owners == {first, second}

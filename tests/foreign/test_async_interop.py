@@ -1,0 +1,160 @@
+"""What our client writes is read by the official Java and Python ones, and the reverse, whichever way it is sent.
+
+In each test both write to one topic, and both read all of it: they tell the same of each message.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import anyio
+import pulsar
+import pytest
+from anyio.to_thread import run_sync
+
+from pulsarium.client import CompressionType, Message, MessageId, connect
+from pulsarium.proto.generated import PulsarApi_pb2 as pb
+from tests.client.both import on_both, run_on
+from tests.client.key_files import KeyFiles, key_files
+
+from .broker_process import Address
+from .interop import BATCHED, CHUNKED, SENDING, Java, Peer, Python, Sent, Way, messages_of, publish, read, told
+from .interop_kinds import KINDS, MIXED, VERSIONED, NewerUser, User
+from .lines import LineProgram
+from .pairwise import pairwise
+from .test_java import java_program
+
+BACKENDS = ("trio", "asyncio")
+COMPRESSIONS = tuple(pb.CompressionType.Name(one.value) for one in CompressionType)
+
+
+def combinations(*encryptions: str) -> list[Any]:
+    """Every pair of schema, compression, sending, encryption, loop, and who begins; and, heavy, every way of sending on
+    one of the loops."""
+    ways = (MIXED, COMPRESSIONS, SENDING, encryptions)
+    chance = random.Random(7)
+    everyday = pairwise(*ways, BACKENDS, ("ours", "theirs"))
+    rest = [(*way, chance.choice(BACKENDS), chance.choice(("ours", "theirs"))) for way in itertools.product(*ways)]
+    return [
+        *(pytest.param(*row, id="-".join(map(str, row))) for row in everyday),
+        *(pytest.param(*row, id="-".join(row), marks=pytest.mark.heavy) for row in rest if row not in everyday),
+    ]
+
+
+mixed = pytest.mark.parametrize(
+    ("kind", "compression", "sending", "encryption", "backend", "first"), combinations("none", "rsa", "ec")
+)
+mixed_without_ec = pytest.mark.parametrize(
+    ("kind", "compression", "sending", "encryption", "backend", "first"), combinations("none", "rsa")
+)
+
+
+@pytest.fixture(scope="module")
+def keys(tmp_path_factory: pytest.TempPathFactory) -> dict[str, KeyFiles]:
+    return {kind: key_files(tmp_path_factory.mktemp(kind), kind) for kind in ("rsa", "ec")}
+
+
+@pytest.fixture(scope="module")
+def program(broker: Address, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LineProgram]:
+    program = java_program(broker, tmp_path_factory.mktemp("java"))
+    yield program
+    program.close()
+
+
+@pytest.fixture(scope="module")
+def java(program: LineProgram) -> Java:
+    return Java(program)
+
+
+@pytest.fixture(scope="module")
+def python(broker: Address) -> Iterator[Python]:
+    client = pulsar.Client(
+        broker.service_url, operation_timeout_seconds=15, logger=pulsar.ConsoleLogger(pulsar.LoggerLevel.Warn)
+    )
+    yield Python(client)
+    client.close()
+
+
+async def exchange(broker: Address, peer: Peer, topic: str, way: Way, *, we_begin: bool) -> list[Message[Any]]:
+    """Both publish, and both read everything; what our client read."""
+    sent: list[tuple[int, Sent]] = []
+    ids: list[MessageId] = []
+    async with connect(broker.service_url) as client:
+        for ours in (we_begin, not we_begin):
+            if ours:
+                messages = messages_of(way, peer.large)
+                ids += await publish(client, topic, way, messages, peer.chunk_size)
+            else:
+                messages = peer.messages(way)
+                ids += await run_sync(peer.publish, topic, way, messages)
+            sent += enumerate(messages)
+        found = await read(client, topic, way, len(ids))
+        theirs = await run_sync(peer.read, topic, way, len(ids))
+    assert [(message.message_id(), message.message_id().first_chunk) for message in found] == [
+        (one, one.first_chunk) for one in ids
+    ]
+    tellings = [told(message) for message in found]
+    for telling, (number, message) in zip(tellings, sent, strict=True):
+        expected = {
+            "value": message.value,
+            "key": message.key,
+            "ordering_key": message.ordering_key,
+            "event_time": message.event_time,
+            "properties": dict(message.properties),
+            "sequence_id": number,
+        }
+        assert {name: telling[name] for name in expected} == expected
+    assert_same(theirs, tellings, way)
+    assert len({telling["producer"] for telling in tellings}) == 2
+    return found
+
+
+def assert_same(theirs: list[dict[str, Any]], ours: list[dict[str, Any]], way: Way) -> None:
+    """As much as they tell."""
+    plain = [
+        telling | {"value": None if telling["value"] is None else way.schema.plain(telling["value"])}
+        for telling in ours
+    ]
+    assert theirs == [
+        {name: telling[name] for name in told} for telling, told in zip(plain, theirs, strict=True)
+    ]
+
+
+def assert_sent(messages: list[Message[Any]], way: Way) -> None:
+    """As it was asked for, by both."""
+    entries = [message.entry_metadata for message in messages]
+    assert {pb.CompressionType.Name(entry.compression) for entry in entries if entry.uncompressed_size} == {
+        way.compression
+    }
+    assert {bool(entry.encryption_keys) for entry in entries} == {way.keys is not None}
+    assert {message.message_id().batch_index >= 0 for message in messages} == {way.sending == BATCHED}
+    chunks = [len(message.message_id().entries) > 1 for message in messages]
+    assert chunks.count(True) == (2 if way.sending == CHUNKED else 0)
+
+
+async def exchange_mixed(broker: Address, peer: Peer, topic: str, way: Way, first: str) -> None:
+    messages = await exchange(broker, peer, topic, way, we_begin=first == "ours")
+    assert_sent(messages, way)
+
+
+@pytest.mark.req("B-28", "B-43", "S429-27")
+@mixed
+def test_java(
+    broker: Address, java: Java, keys: dict[str, KeyFiles], topic: str,
+    kind: str, compression: str, sending: str, encryption: str, backend: str, first: str,
+) -> None:  # fmt: skip
+    way = Way(kind, compression, sending, keys.get(encryption))
+    run_on(backend, exchange_mixed, broker, java, topic, way, first)
+
+
+@pytest.mark.req("B-28", "B-43", "S429-27")
+@mixed_without_ec
+def test_python(
+    broker: Address, python: Python, keys: dict[str, KeyFiles], topic: str,
+    kind: str, compression: str, sending: str, encryption: str, backend: str, first: str,
+) -> None:  # fmt: skip
+    way = Way(kind, compression, sending, keys.get(encryption))
+    run_on(backend, exchange_mixed, broker, python, topic, way, first)
