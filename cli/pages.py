@@ -12,6 +12,7 @@ from pulsarium.broker.admin.routes import all_routes
 from pulsarium.broker.commands import MODULES
 from pulsarium.broker.commands.registry import declared
 from pulsarium.broker.config.keys import documented_keys
+from pulsarium.cli.client_page import client_page
 from pulsarium.proto.commands import COMMANDS, CommandSpec, Direction
 
 SENDERS = {Direction.CLIENT: "client", Direction.BROKER: "broker", Direction.BOTH: "both"}
@@ -112,6 +113,7 @@ def admin_routes_page() -> str:
 
 
 PAGES = {
+    "client.md": client_page,
     "commands.md": commands_page,
     "configuration.md": configuration_page,
     "admin-routes.md": admin_routes_page,

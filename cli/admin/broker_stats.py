@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from .command import Group, Values, argument, get, option
+from .command import Group, Values, argument, option, shows
 from .output import compact
 
 INDENT = option("--indent", "-i", flag=True, help="Indent the JSON.")
@@ -21,31 +21,31 @@ GROUP = Group(
     "broker-stats",
     "What a broker measures.",
     (
-        get(
+        shows(
             "monitoring-metrics",
-            "broker-stats/metrics",
+            lambda api, v: api.broker_stats.get_metrics(),
             "Show the metrics as monitoring takes them, one group a line.",
             INDENT,
             show=_metrics,
         ),
-        get("mbeans", "broker-stats/mbeans", "Show the MBeans.", INDENT, show=_json),
-        get(
+        shows("mbeans", lambda api, v: api.broker_stats.get_mbeans(), "Show the MBeans.", INDENT, show=_json),
+        shows(
             "topics",
-            "broker-stats/topics",
+            lambda api, v: api.broker_stats.get_topics(),
             "Show the stats of all topics, by namespace and bundle.",
             INDENT,
             show=_json,
             alias="destinations",
             example="--indent",
         ),
-        get(
+        shows(
             "allocator-stats",
-            "broker-stats/allocator-stats/{allocator}",
+            lambda api, v: api.broker_stats.get_allocator_stats(v.allocator),
             "Show the stats of a memory allocator.",
             argument("allocator"),
             example="default",
         ),
-        get("load-report", "broker-stats/load-report", "Show the load report."),
+        shows("load-report", lambda api, v: api.broker_stats.get_load_report(), "Show the load report."),
     ),
     examples=("broker-stats topics --indent",),
 )

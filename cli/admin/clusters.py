@@ -4,12 +4,10 @@ from typing import Any
 
 import click
 
-from pulsarium.proto.topic_name import NamespaceName, TopicName
+from pulsarium.proto.rest.data import FailureDomain
 
 from .api import Api
-from .command import Command, Group, Values, argument, delete, get, option, path_of, post
-from .errors import ServerError
-from .listing import listed
+from .command import Command, Group, Values, argument, does, option, shows
 from .output import java, json_value, lines
 from .values import split
 
@@ -63,7 +61,7 @@ _DATA = (
 )
 
 
-def _cluster(values: Values) -> dict[str, object]:
+def _cluster(values: Values) -> Any:
     """ClusterData, with what Pulsar's class has where nothing is said."""
     found: dict[str, object] = {}
     if values.cluster_config_file is not None:
@@ -97,33 +95,32 @@ def _file(path: str) -> dict[str, object]:
     return found
 
 
-def _delete(api: Api, values: Values) -> None:
+async def _delete(api: Api, values: Values) -> None:
     if values.all:
-        for tenant in api.call("GET", "tenants"):
-            _delete_tenant(api, tenant)
-    api.call("DELETE", path_of("clusters/{cluster}", values))
+        for tenant in await api.tenants.get_tenants():
+            await _delete_tenant(api, tenant)
+    await api.clusters.delete_cluster(values.cluster)
 
 
-def _delete_tenant(api: Api, tenant: str) -> None:
-    for namespace in api.call("GET", f"namespaces/{tenant}"):
-        for partitioned in (True, False):
-            for topic in listed(api, NamespaceName.parse(namespace), partitioned=partitioned):
-                path = path_of("{topic}", Values(topic=TopicName.parse(topic)))
-                end = "/partitions" if partitioned else ""
-                api.call("DELETE", path + end, query={"force": True, "deleteSchema": True})
-        api.call("DELETE", f"namespaces/{namespace}", query={"force": True})
-    api.call("DELETE", f"tenants/{tenant}", query={"force": False})
+async def _delete_tenant(api: Api, tenant: str) -> None:
+    for namespace in await api.namespaces.get_namespaces(tenant):
+        for topic in await api.topics.get_partitioned_topic_list(namespace):
+            await api.topics.delete_partitioned_topic(topic, force=True)
+        for topic in await api.topics.get_list(namespace):
+            await api.topics.delete(topic, force=True)
+        await api.namespaces.delete_namespace(namespace, force=True)
+    await api.tenants.delete_tenant(tenant)
 
 
-def _list(api: Api, values: Values) -> list[str]:
-    names: list[str] = api.call("GET", "clusters")
+async def _list(api: Api, values: Values) -> list[str]:
+    names = await api.clusters.get_clusters()
     if not values.current:
         return names
-    current = (api.call("GET", "brokers/configuration/runtime") or {}).get("clusterName")
+    current = (await api.brokers.get_runtime_configurations() or {}).get("clusterName")
     return [f"{name}(*)" if name == current else name for name in names]
 
 
-def _migration(values: Values) -> dict[str, object]:
+def _migration(values: Values) -> Any:
     fields = {
         "serviceUrl": values.service_url,
         "serviceUrlTls": values.service_url_secure,
@@ -133,7 +130,7 @@ def _migration(values: Values) -> dict[str, object]:
     return {**{name: value for name, value in fields.items() if value is not None}, "empty": False}
 
 
-def _brokers(values: Values) -> dict[str, object]:
+def _brokers(values: Values) -> FailureDomain:
     return {"brokers": split(values.broker_list)} if values.broker_list else {}
 
 
@@ -143,30 +140,26 @@ def _domains(data: Any, values: Values) -> str:
     )
 
 
-def _list_domains(api: Api, values: Values) -> Any:
-    try:
-        return api.call("GET", path_of("clusters/{cluster}/failureDomains", values))
-    except ServerError as error:
-        if error.status == 404 and "FailureDomain" in error.message:
-            return {}
-        raise
-
-
-_DOMAIN_PATH = "clusters/{cluster}/failureDomains/{domain_name}"
-
 GROUP = Group(
     "clusters",
     "Clusters, their peers and failure domains.",
     (
-        get("get", "clusters/{cluster}", "Show a cluster.", CLUSTER),
-        Command(
+        shows("get", lambda api, v: api.clusters.get_cluster(v.cluster), "Show a cluster.", CLUSTER),
+        does(
             "create",
+            lambda api, v: api.clusters.create_cluster(v.cluster, _cluster(v)),
             "Make another cluster known.",
-            lambda api, values: api.call("PUT", path_of("clusters/{cluster}", values), body=_cluster(values)),
-            (CLUSTER, *_DATA),
+            CLUSTER,
+            *_DATA,
             example="east --url http://east:8080 --broker-url pulsar://east:6650",
         ),
-        post("update", "clusters/{cluster}", "Replace what is known of a cluster.", CLUSTER, *_DATA, body=_cluster),
+        does(
+            "update",
+            lambda api, v: api.clusters.update_cluster(v.cluster, _cluster(v)),
+            "Replace what is known of a cluster.",
+            CLUSTER,
+            *_DATA,
+        ),
         Command(
             "delete",
             "Forget a cluster.",
@@ -180,18 +173,22 @@ GROUP = Group(
             (option("--current", "-c", flag=True, help="Mark this broker's own with (*)."),),
             lines,
         ),
-        post(
+        does(
             "update-peer-clusters",
-            "clusters/{cluster}/peers",
+            lambda api, v: api.clusters.update_peer_cluster_names(v.cluster, split(v.peer_clusters)),
             "Set the peers of a cluster.",
             CLUSTER,
             option("--peer-clusters", required=True, metavar="CLUSTER,...", help="Its peers; '' for none."),
-            body=lambda values: split(values.peer_clusters),
         ),
-        get("get-cluster-migration", "clusters/{cluster}/migrate", "Show where a cluster migrates to.", CLUSTER),
-        post(
+        shows(
+            "get-cluster-migration",
+            lambda api, v: api.clusters.get_cluster_migration(v.cluster),
+            "Show where a cluster migrates to.",
+            CLUSTER,
+        ),
+        does(
             "update-cluster-migration",
-            "clusters/{cluster}/migrate",
+            lambda api, v: api.clusters.update_cluster_migration(v.cluster, _migration(v), migrated=v.migrated),
             "Say where a cluster migrates to.",
             CLUSTER,
             option("--migrated", flag=True, help="It has."),
@@ -199,19 +196,51 @@ GROUP = Group(
             option("--service-url-secure", help="Its web service with TLS."),
             option("--broker-url", help="Its binary service."),
             option("--broker-url-secure", help="Its binary service with TLS."),
-            query={"migrated": "migrated"},
-            body=_migration,
         ),
-        get("get-peer-clusters", "clusters/{cluster}/peers", "List the peers of a cluster.", CLUSTER, show=json_value),
-        get("get-failure-domain", _DOMAIN_PATH, "Show a failure domain.", CLUSTER, DOMAIN),
-        post(
-            "create-failure-domain", _DOMAIN_PATH, "Create a failure domain.", CLUSTER, DOMAIN, BROKERS, body=_brokers
+        shows(
+            "get-peer-clusters",
+            lambda api, v: api.clusters.get_peer_cluster_names(v.cluster),
+            "List the peers of a cluster.",
+            CLUSTER,
+            show=json_value,
         ),
-        post(
-            "update-failure-domain", _DOMAIN_PATH, "Replace a failure domain.", CLUSTER, DOMAIN, BROKERS, body=_brokers
+        shows(
+            "get-failure-domain",
+            lambda api, v: api.clusters.get_failure_domain(v.cluster, v.domain_name),
+            "Show a failure domain.",
+            CLUSTER,
+            DOMAIN,
         ),
-        delete("delete-failure-domain", _DOMAIN_PATH, "Delete a failure domain.", CLUSTER, DOMAIN),
-        Command("list-failure-domains", "List the failure domains.", _list_domains, (CLUSTER,), _domains),
+        does(
+            "create-failure-domain",
+            lambda api, v: api.clusters.create_failure_domain(v.cluster, v.domain_name, _brokers(v)),
+            "Create a failure domain.",
+            CLUSTER,
+            DOMAIN,
+            BROKERS,
+        ),
+        does(
+            "update-failure-domain",
+            lambda api, v: api.clusters.update_failure_domain(v.cluster, v.domain_name, _brokers(v)),
+            "Replace a failure domain.",
+            CLUSTER,
+            DOMAIN,
+            BROKERS,
+        ),
+        does(
+            "delete-failure-domain",
+            lambda api, v: api.clusters.delete_failure_domain(v.cluster, v.domain_name),
+            "Delete a failure domain.",
+            CLUSTER,
+            DOMAIN,
+        ),
+        shows(
+            "list-failure-domains",
+            lambda api, v: api.clusters.get_failure_domains(v.cluster),
+            "List the failure domains.",
+            CLUSTER,
+            show=_domains,
+        ),
     ),
     examples=("clusters list", "clusters get standalone"),
 )

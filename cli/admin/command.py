@@ -1,42 +1,35 @@
-"""Tables of commands: what each sends and prints; and how they become click's commands.
+"""Tables of commands: what each calls and prints; and how they become click's commands.
 
-A `Command` is one line of a group's table. Most are one request, made by `get`, `put`, `post` and `delete`; the others
-bring a function of their own.
+A `Command` is one line of a group's table. Most are one call of the REST API, the others bring a function of their own.
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from keyword import iskeyword
 from types import SimpleNamespace
-from typing import Any, Final
-from urllib.parse import quote
+from typing import Any
 
 import click
 
-from pulsarium.proto.topic_name import NamespaceName, TopicName
-
 from . import output
-from .api import NO_BODY, Api
+from .api import Api, done
 from .session import Session
 
 Values = SimpleNamespace  # what the command line said, by the names that `option` derives
 Show = Callable[[Any, Values], str]
-# Of a query parameter: the name of the value, or a function of all of them. None leaves the parameter out.
-Query = Mapping[str, str | Callable[[Values], object]]
+# Makes the calls; what it returns is to be printed.
+Run = Callable[[Api, Values], Coroutine[Any, Any, Any]]
 Body = Callable[[Values], object]
-Path = str | Callable[[Values], str]  # a template, or what chooses one
-
-_SAFE: Final = ":@!$&'()*+,;=~"
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """`run` makes the requests and returns what they brought; `show` is that in pulsar-admin's words, None: nothing."""
+    """`show` is what `run` brought in pulsar-admin's words, None: nothing."""
 
     name: str
     help: str
-    run: Callable[[Api, Values], Any]
+    run: Run
     params: tuple[click.Parameter, ...] = ()
     show: Show | None = None
     hidden: bool = False
@@ -95,7 +88,7 @@ def _click_command(group: str, command: Command, name: str, hidden: bool = False
         session = click.get_current_context().ensure_object(Session)
         output_format = given.pop("output", None) or session.output
         values = Values(**given)
-        data = command.run(session.api, values)
+        data = done(command.run(session.api, values))
         show = command.show
         if show is None:
             return
@@ -136,75 +129,14 @@ def argument(dest: str, type: click.ParamType[Any] | None = None) -> click.Argum
     return click.Argument([dest], type=type)
 
 
-class _Segment:
-    """A value in a path: names of topics and namespaces are several segments, anything else is one."""
-
-    def __init__(self, value: object) -> None:
-        self._value = value
-
-    def __format__(self, spec: str) -> str:
-        value = self._value
-        if isinstance(value, TopicName):
-            where = f"{value.tenant}/{value.namespace}/{value.encoded_local_name}"
-            return where if spec == "bare" else f"{value.domain}/{where}"
-        if isinstance(value, NamespaceName):
-            return str(value)
-        text = quote(str(value), safe=_SAFE)
-        # Subscriptions are encoded once for the path and once for the broker's own decoding.
-        return quote(quote(str(value), safe=""), safe=_SAFE) if spec == "twice" else text
-
-
-def path_of(template: str, values: Values) -> str:
-    """`namespaces/{namespace}/x` with the values put in; {topic:bare} without its domain, {subscription:twice}."""
-    return template.format_map({name: _Segment(value) for name, value in vars(values).items()})
-
-
-def query_of(query: Query, values: Values) -> dict[str, object]:
-    return {name: source(values) if callable(source) else getattr(values, source) for name, source in query.items()}
-
-
-def _request(
-    method: str,
-    name: str,
-    path: Path,
-    help: str,
-    *params: click.Parameter,
-    query: Query | None = None,
-    body: Body | None = None,
-    text: bool = False,
-    show: Show | None = None,
-    **more: Any,
-) -> Command:
-    def run(api: Api, values: Values) -> Any:
-        return api.call(
-            method,
-            path_of(path(values) if callable(path) else path, values),
-            query=query_of(query or {}, values),
-            body=NO_BODY if body is None else body(values),
-            text=text,
-        )
-
+def shows(name: str, run: Run, help: str, *params: click.Parameter, show: Show = output.value, **more: Any) -> Command:
+    """A command that prints what `run` brings. `more` is what Command has."""
     return Command(name, help, run, params, show, **more)
 
 
-def get(name: str, path: Path, help: str, *params: click.Parameter, show: Show = output.value, **more: Any) -> Command:
-    """One GET. `query`, `text` (the reply is no JSON), and what Command has."""
-    return _request("GET", name, path, help, *params, show=show, **more)
-
-
-def put(name: str, path: Path, help: str, *params: click.Parameter, **more: Any) -> Command:
-    """One PUT, as `get`; `body` makes what is sent as JSON."""
-    return _request("PUT", name, path, help, *params, **more)
-
-
-def post(name: str, path: Path, help: str, *params: click.Parameter, **more: Any) -> Command:
-    """One POST, as `put`."""
-    return _request("POST", name, path, help, *params, **more)
-
-
-def delete(name: str, path: Path, help: str, *params: click.Parameter, **more: Any) -> Command:
-    """One DELETE, as `get`."""
-    return _request("DELETE", name, path, help, *params, **more)
+def does(name: str, run: Run, help: str, *params: click.Parameter, **more: Any) -> Command:
+    """A command that prints nothing."""
+    return Command(name, help, run, params, **more)
 
 
 def either(values: Values, this: str, that: str) -> bool:

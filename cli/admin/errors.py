@@ -50,3 +50,7 @@ class ServerError(AdminError):
 
 class Unreachable(AdminError):
     """No broker answered."""
+
+
+class NotConnected(Unreachable):
+    """The call was not sent: another broker may have it."""

@@ -4,7 +4,9 @@ from typing import Any
 
 import click
 
-from .command import Group, Values, argument, delete, get, option, post
+from pulsarium.proto.rest.data import NamespaceIsolation
+
+from .command import Group, Values, argument, does, option, shows
 from .output import java, lines
 from .values import key_values, split
 
@@ -12,7 +14,7 @@ CLUSTER, POLICY = argument("cluster"), argument("policy")
 _PARAMETERS = {"min_limit", "usage_threshold"}
 
 
-def _policy(values: Values) -> dict[str, object]:
+def _policy(values: Values) -> NamespaceIsolation:
     parameters = key_values(split(values.auto_failover_policy_params))
     if values.auto_failover_policy_type != "min_available":
         raise click.UsageError(f"Unknown auto failover policy type specified : {values.auto_failover_policy_type}")
@@ -22,13 +24,15 @@ def _policy(values: Values) -> dict[str, object]:
     for name, given in (("namespaces", namespaces), ("primary", primary)):
         if not given:
             raise click.UsageError(f"unable to parse {name} parameter list: []")
-    body: dict[str, object] = {
+    body: NamespaceIsolation = {
         "namespaces": namespaces,
         "primary": primary,
         "secondary": split(values.secondary),
         "auto_failover_policy": {"parameters": parameters, "policy_type": "min_available"},
     }
-    return body if values.unload_scope is None else {**body, "unload_scope": values.unload_scope}
+    if values.unload_scope is not None:
+        body["unload_scope"] = values.unload_scope
+    return body
 
 
 def _list(data: Any, values: Values) -> str:
@@ -48,9 +52,9 @@ GROUP = Group(
     "ns-isolation-policy",
     "Isolation policies: which namespaces go to which brokers.",
     (
-        post(
+        does(
             "set",
-            "clusters/{cluster}/namespaceIsolationPolicies/{policy}",
+            lambda api, v: api.clusters.create_namespace_isolation_policy(v.cluster, v.policy, _policy(v)),
             "Create or replace a policy.",
             CLUSTER,
             POLICY,
@@ -70,21 +74,38 @@ GROUP = Group(
                 type=click.Choice(["all_matching", "none", "changed"]),
                 help="Which namespaces are unloaded so that it holds at once.",
             ),
-            body=_policy,
         ),
-        get("get", "clusters/{cluster}/namespaceIsolationPolicies/{policy}", "Show a policy.", CLUSTER, POLICY),
-        get("list", "clusters/{cluster}/namespaceIsolationPolicies", "List the policies.", CLUSTER, show=_list),
-        delete("delete", "clusters/{cluster}/namespaceIsolationPolicies/{policy}", "Delete a policy.", CLUSTER, POLICY),
-        get(
+        shows(
+            "get",
+            lambda api, v: api.clusters.get_namespace_isolation_policy(v.cluster, v.policy),
+            "Show a policy.",
+            CLUSTER,
+            POLICY,
+        ),
+        shows(
+            "list",
+            lambda api, v: api.clusters.get_namespace_isolation_policies(v.cluster),
+            "List the policies.",
+            CLUSTER,
+            show=_list,
+        ),
+        does(
+            "delete",
+            lambda api, v: api.clusters.delete_namespace_isolation_policy(v.cluster, v.policy),
+            "Delete a policy.",
+            CLUSTER,
+            POLICY,
+        ),
+        shows(
             "brokers",
-            "clusters/{cluster}/namespaceIsolationPolicies/brokers",
+            lambda api, v: api.clusters.get_brokers_with_namespace_isolation_policy(v.cluster),
             "Show which brokers have which namespaces.",
             CLUSTER,
             show=lines,
         ),
-        get(
+        shows(
             "broker",
-            "clusters/{cluster}/namespaceIsolationPolicies/brokers/{broker}",
+            lambda api, v: api.clusters.get_broker_with_namespace_isolation_policy(v.cluster, v.broker),
             "Show which namespaces one broker has.",
             CLUSTER,
             option("--broker", required=True, metavar="HOST:PORT", help="The broker."),

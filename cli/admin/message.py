@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from .api import Reply
+from pulsarium.proto.rest.exchange import Reply
+
 from .output import pairs
 
 _SEPARATOR = "-" * 73

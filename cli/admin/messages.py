@@ -6,9 +6,10 @@ from typing import Any
 
 import click
 
+from pulsarium.proto.rest.message_ids import Place
+
 from .api import Api
-from .command import Command, Values, argument, get, option, path_of, post
-from .errors import ServerError
+from .command import Command, Values, argument, does, option, shows
 from .message import Message, messages_of, show, show_by_id
 from .output import value
 from .values import INT, LONG, TIMESTAMP, TOPIC, Parsed
@@ -26,20 +27,11 @@ def message_id(data: Any, values: Values) -> str:
     return value({name: data.get(name, default) for name, default in names.items()})
 
 
-def _peek(api: Api, values: Values) -> list[Message]:
+async def _peek(api: Api, values: Values) -> list[Message]:
     if values.count <= 0:
         raise click.UsageError("--count: there have to be messages to show")
-    found: list[Message] = []
-    for position in range(1, values.count + 1):
-        path = path_of("{topic}/subscription/{subscription:twice}/position/", values)
-        try:
-            reply = api.reply("GET", f"{path}{position}")
-        except ServerError as error:
-            if error.status == 404 and (found or "position" in error.message.lower()):
-                break
-            raise
-        found += [message for message in messages_of(reply) if _visible(message, values)]
-    return found
+    entries = await api.topics.peek_messages(values.topic, values.subscription, values.count)
+    return [message for entry in entries for message in messages_of(entry) if _visible(message, values)]
 
 
 def _visible(message: Message, values: Values) -> bool:
@@ -50,13 +42,12 @@ def _visible(message: Message, values: Values) -> bool:
     return not any(message.headers.get(f"x-pulsar-txn-{state}") == "true" for state in ("uncommitted", "aborted"))
 
 
-def _examine(api: Api, values: Values) -> list[Message]:
-    query = {"initialPosition": values.initial_position, "messagePosition": values.message_position}
-    return messages_of(api.reply("GET", path_of("{topic}/examinemessage", values), query=query))
+async def _examine(api: Api, values: Values) -> list[Message]:
+    return messages_of(await api.topics.examine_message(values.topic, values.initial_position, values.message_position))
 
 
-def _by_id(api: Api, values: Values) -> list[Message]:
-    return messages_of(api.reply("GET", path_of("{topic}/ledger/{ledger_id}/entry/{entry_id}", values)))
+async def _by_id(api: Api, values: Values) -> list[Message]:
+    return messages_of(await api.topics.get_messages_by_id(values.topic, values.ledger_id, values.entry_id))
 
 
 def peek_command(*more: click.Option) -> Command:
@@ -83,12 +74,16 @@ BY_ID = Command(
     example="orders --ledgerId 12 --entryId 3",
 )
 
-LAST = get(
-    "last-message-id", "{topic}/lastMessageId", "Show the id of the last message.", TOPIC_ARGUMENT, show=message_id
+LAST = shows(
+    "last-message-id",
+    lambda api, v: api.topics.get_last_message_id(v.topic),
+    "Show the id of the last message.",
+    TOPIC_ARGUMENT,
+    show=message_id,
 )
 
 
-def _triplet(text: str) -> dict[str, int]:
+def _triplet(text: str) -> Place:
     """`ledgerId:entryId` or `ledgerId:entryId:batchIndex`."""
     parts = text.split(":")
     if len(parts) not in (2, 3) or not all(part.isascii() and part.isdigit() for part in parts):
@@ -96,11 +91,11 @@ def _triplet(text: str) -> dict[str, int]:
     ids = [int(part) for part in parts]
     if max(ids[:2]) >= 2**63 or max(ids[2:], default=0) >= 2**31:
         raise ValueError(f"'{text}' has a number that is too large")
-    return dict(zip(("ledgerId", "entryId", "batchIndex"), ids, strict=False))
+    return Place(ids[0], ids[1], batch_index=ids[2] if len(ids) == 3 else -1)
 
 
-def _serialized(text: str) -> dict[str, int]:
-    """MessageId.toByteArray in base64. Its partition is left behind: the broker asks every partition."""
+def _serialized(text: str) -> Place:
+    """MessageId.toByteArray in base64."""
     from pulsarium.proto.errors import InvalidMessageId
     from pulsarium.proto.message_id import MessageId
 
@@ -108,21 +103,20 @@ def _serialized(text: str) -> dict[str, int]:
         found = MessageId.from_bytes(base64.b64decode(text, validate=True))
     except (binascii.Error, InvalidMessageId):
         raise ValueError(f"'{text}' is no serialized message id in base64") from None
-    batch = {} if found.batch_index < 0 else {"batchIndex": found.batch_index}
-    return {"ledgerId": found.ledger_id, "entryId": found.entry_id, **batch}
+    return Place(found.ledger_id, found.entry_id, batch_index=found.batch_index)
 
 
-def _skip_body(values: Values) -> dict[str, object]:
+def _skipped(values: Values) -> list[Place]:
     """One request carries one format, so that base64 ids become what triplets are (PIP-423)."""
     ids = [*values.message_id_triplet, *values.message_id_base64]
     if not ids:
         raise click.UsageError("Name the messages to skip with --messageId-triplet or --messageId-base64")
-    return {"type": "messageId", "messageIds": ids}
+    return ids
 
 
-SKIP_BY_ID = post(
+SKIP_BY_ID = does(
     "skip-messages",
-    "{topic}/subscription/{subscription:twice}/skipByMessageIds",
+    lambda api, v: api.topics.skip_by_message_ids(v.topic, v.subscription, _skipped(v)),
     "Skip some messages for a subscription by their message IDs.",
     TOPIC_ARGUMENT,
     SUBSCRIPTION,
@@ -138,21 +132,17 @@ SKIP_BY_ID = post(
         many=True,
         help="A serialized MessageId in base64; may be repeated.",
     ),
-    body=_skip_body,
     example="orders -s billing --messageId-triplet 12345:100 --messageId-triplet 12345:101:3",
 )
 
 
-def _by_index(api: Api, values: Values) -> Any:
-    return api.call("GET", path_of("{topic}/getMessageIdByIndex", values), query={"index": values.index})
-
-
-BY_INDEX = Command(
+BY_INDEX = shows(
     "get-message-id-by-index",
+    lambda api, v: api.topics.get_message_id_by_index(v.topic, v.index),
     "Show the id of the entry that holds the message of an index. Needs a broker that counts them.",
-    _by_index,
-    (TOPIC_ARGUMENT, option("--index", "-i", type=LONG, required=True, help="The index, from 0.")),
-    message_id,
+    TOPIC_ARGUMENT,
+    option("--index", "-i", type=LONG, required=True, help="The index, from 0."),
+    show=message_id,
     example="--index 12345 persistent://public/default/orders",
 )
 
@@ -180,9 +170,9 @@ COMMANDS = (
         example="orders --initialPosition earliest --messagePosition 1",
     ),
     BY_ID,
-    get(
+    shows(
         "get-message-id",
-        "{topic}/messageid/{datetime}",
+        lambda api, v: api.topics.get_message_id_by_timestamp(v.topic, v.datetime),
         "Show the id of the first message published at or after a time.",
         TOPIC_ARGUMENT,
         option("--datetime", "-d", type=TIMESTAMP, required=True, help="The time, like 2021-06-28T16:53:08Z."),

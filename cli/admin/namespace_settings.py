@@ -5,16 +5,16 @@ from typing import Any
 import click
 
 from pulsarium.broker.config.keys import SCHEMA_STRATEGIES
+from pulsarium.proto.rest.policies import BookieAffinity
 
 from . import offload
 from .api import Api
-from .command import Command, Values, delete, get, option, path_of, post, put
+from .command import Command, Values, does, option, shows
 from .output import value
 from .policies import NAMESPACES, of, policy
 from .values import BYTES, INT, MILLISECONDS, SECONDS
 
 _N = NAMESPACES
-_PATH = _N.path
 _STRATEGIES = (
     "Backward",
     "Forward",
@@ -36,19 +36,23 @@ _OFFLOAD = offload.options(
 )
 
 
-def _bookies(values: Values) -> dict[str, str]:
-    secondary = {"bookkeeperAffinityGroupSecondary": values.secondary_group} if values.secondary_group else {}
-    return {"bookkeeperAffinityGroupPrimary": values.primary_group, **secondary}
+def _bookies(values: Values) -> BookieAffinity:
+    groups: BookieAffinity = {"bookkeeperAffinityGroupPrimary": values.primary_group}
+    if values.secondary_group:
+        groups["bookkeeperAffinityGroupSecondary"] = values.secondary_group
+    return groups
 
 
-def _offload_threshold(api: Api, values: Values) -> dict[str, Any]:
-    routes = {"offloadThresholdInBytes": "offloadThreshold", "offloadThresholdInSeconds": "offloadThresholdInSeconds"}
-    return {name: api.call("GET", path_of(f"{_PATH}/{route}", values)) for name, route in routes.items()}
+async def _offload_threshold(api: Api, values: Values) -> dict[str, Any]:
+    return {
+        "offloadThresholdInBytes": await api.namespaces.get_offload_threshold(values.namespace),
+        "offloadThresholdInSeconds": await api.namespaces.get_offload_threshold_in_seconds(values.namespace),
+    }
 
 
-def _set_offload_threshold(api: Api, values: Values) -> None:
-    api.call("PUT", path_of(f"{_PATH}/offloadThreshold", values), body=values.size)
-    api.call("PUT", path_of(f"{_PATH}/offloadThresholdInSeconds", values), body=values.time)
+async def _set_offload_threshold(api: Api, values: Values) -> None:
+    await api.namespaces.set_offload_threshold(values.namespace, values.size)
+    await api.namespaces.set_offload_threshold_in_seconds(values.namespace, values.time)
 
 
 def _lag(data: Any, values: Values) -> str:
@@ -82,33 +86,45 @@ def _compatibility(values: Values) -> str:
 
 
 SETTINGS: tuple[Command, ...] = (
-    get(
+    shows(
         "get-anti-affinity-group",
-        f"{_PATH}/antiAffinity",
+        lambda api, v: api.namespaces.get_namespace_anti_affinity_group(v.namespace),
         "Show the anti-affinity group of a namespace.",
         _N.of,
-        text=True,
     ),
-    post(
+    does(
         "set-anti-affinity-group",
-        f"{_PATH}/antiAffinity",
+        lambda api, v: api.namespaces.set_namespace_anti_affinity_group(v.namespace, v.group),
         "Set the anti-affinity group of a namespace: others of the group go to other brokers.",
         _N.of,
         option("--group", "-g", required=True, help="The group."),
-        body=lambda values: values.group.encode(),
     ),
-    delete("delete-anti-affinity-group", f"{_PATH}/antiAffinity", "Leave the anti-affinity group.", _N.of),
-    post(
+    does(
+        "delete-anti-affinity-group",
+        lambda api, v: api.namespaces.delete_namespace_anti_affinity_group(v.namespace),
+        "Leave the anti-affinity group.",
+        _N.of,
+    ),
+    does(
         "set-bookie-affinity-group",
-        f"{_PATH}/persistence/bookieAffinity",
+        lambda api, v: api.namespaces.set_bookie_affinity_group(v.namespace, _bookies(v)),
         "Say which bookies keep a namespace.",
         _N.of,
         option("--primary-group", "-pg", required=True, help="These."),
         option("--secondary-group", "-sg", help="And these if needed."),
-        body=_bookies,
     ),
-    get("get-bookie-affinity-group", f"{_PATH}/persistence/bookieAffinity", "Show which bookies keep it.", _N.of),
-    delete("delete-bookie-affinity-group", f"{_PATH}/persistence/bookieAffinity", "Let any bookie keep it.", _N.of),
+    shows(
+        "get-bookie-affinity-group",
+        lambda api, v: api.namespaces.get_bookie_affinity_group(v.namespace),
+        "Show which bookies keep it.",
+        _N.of,
+    ),
+    does(
+        "delete-bookie-affinity-group",
+        lambda api, v: api.namespaces.delete_bookie_affinity_group(v.namespace),
+        "Let any bookie keep it.",
+        _N.of,
+    ),
     Command(
         "get-offload-threshold",
         "Show from which size and age on a topic is offloaded.",
@@ -126,92 +142,106 @@ SETTINGS: tuple[Command, ...] = (
             option("--time", "-t", type=SECONDS, default="-1", help="The age; -1 is never."),
         ),
     ),
-    get(
+    shows(
         "get-offload-deletion-lag",
-        f"{_PATH}/offloadDeletionLagMs",
+        lambda api, v: api.namespaces.get_offload_delete_lag_ms(v.namespace),
         "Show how long offloaded ledgers stay in BookKeeper.",
         _N.of,
         show=_lag,
     ),
-    put(
+    does(
         "set-offload-deletion-lag",
-        f"{_PATH}/offloadDeletionLagMs",
+        lambda api, v: api.namespaces.set_offload_delete_lag(v.namespace, v.lag),
         "Set how long offloaded ledgers stay in BookKeeper.",
         _N.of,
         option("--lag", "-l", type=MILLISECONDS, required=True, help="How long, like 10m or 2d."),
-        body=of("lag"),
     ),
-    delete("clear-offload-deletion-lag", f"{_PATH}/offloadDeletionLagMs", "Leave that to the broker.", _N.of),
-    get(
+    does(
+        "clear-offload-deletion-lag",
+        lambda api, v: api.namespaces.clear_offload_delete_lag(v.namespace),
+        "Leave that to the broker.",
+        _N.of,
+    ),
+    shows(
         "get-schema-autoupdate-strategy",
-        f"{_PATH}/schemaAutoUpdateCompatibilityStrategy",
+        lambda api, v: api.namespaces.get_schema_auto_update_compatibility_strategy(v.namespace),
         "Show how producers may change schemas, by its old name.",
         _N.of,
         show=_show_auto_update,
     ),
-    put(
+    does(
         "set-schema-autoupdate-strategy",
-        f"{_PATH}/schemaAutoUpdateCompatibilityStrategy",
+        lambda api, v: api.namespaces.set_schema_auto_update_compatibility_strategy(v.namespace, _auto_update(v)),
         "Set how producers may change schemas, by its old name.",
         _N.of,
         option("--compatibility", "-c", help=f"One of {', '.join(_STRATEGIES)}."),
         option("--disabled", "-d", flag=True, help="Not at all."),
-        body=_auto_update,
     ),
-    get(
+    shows(
         "get-schema-compatibility-strategy",
-        f"{_PATH}/schemaCompatibilityStrategy",
+        lambda api, v: api.namespaces.get_schema_compatibility_strategy(v.namespace),
         "Show which new schemas are accepted.",
         _N.of,
     ),
-    put(
+    does(
         "set-schema-compatibility-strategy",
-        f"{_PATH}/schemaCompatibilityStrategy",
+        lambda api, v: api.namespaces.set_schema_compatibility_strategy(v.namespace, _compatibility(v)),
         "Set which new schemas are accepted.",
         _N.of,
         option("--compatibility", "-c", help=f"One of {', '.join(SCHEMA_STRATEGIES)}."),
-        body=_compatibility,
     ),
     *policy(
         _N,
         "offload-policies",
-        "offloadPolicies",
         "where old ledgers are offloaded to",
         *_OFFLOAD,
         body=offload.body,
         removable=False,
     ),
-    delete("remove-offload-policies", f"{_PATH}/removeOffloadPolicies", "Remove the offload policies.", _N.of),
+    does(
+        "remove-offload-policies",
+        lambda api, v: api.namespaces.remove_offload_policies(v.namespace),
+        "Remove the offload policies.",
+        _N.of,
+    ),
     *policy(
         _N,
         "deduplication-snapshot-interval",
-        "deduplicationSnapshotInterval",
         "how often sequence ids are saved for deduplication",
         option("--interval", "-i", dest="number", type=INT, required=True, help="Entries between two snapshots."),
         body=of("number"),
         removable=False,
     ),
-    post(
+    does(
         "remove-deduplication-snapshot-interval",
-        f"{_PATH}/deduplicationSnapshotInterval",
+        lambda api, v: api.namespaces.remove_deduplication_snapshot_interval(v.namespace),
         "Leave that to the broker.",
         _N.of,
     ),
-    get("get-resource-group", f"{_PATH}/resourcegroup", "Show the resource group.", _N.of, text=True),
-    post(
+    shows(
+        "get-resource-group",
+        lambda api, v: api.namespaces.get_namespace_resource_group(v.namespace),
+        "Show the resource group.",
+        _N.of,
+    ),
+    does(
         "set-resource-group",
-        f"{_PATH}/resourcegroup/{{resource_group_name}}",
+        lambda api, v: api.namespaces.set_namespace_resource_group(v.namespace, v.resource_group_name),
         "Put a namespace into a resource group.",
         _N.of,
         option("--resource-group-name", "-rgn", required=True, help="The group."),
     ),
-    delete("remove-resource-group", f"{_PATH}/resourcegroup", "Take it out of its resource group.", _N.of),
-    post(
+    does(
+        "remove-resource-group",
+        lambda api, v: api.namespaces.remove_namespace_resource_group(v.namespace),
+        "Take it out of its resource group.",
+        _N.of,
+    ),
+    does(
         "update-migration-state",
-        f"{_PATH}/migration",
+        lambda api, v: api.namespaces.update_migration_state(v.namespace, v.migrated),
         "Say whether a namespace has migrated to another cluster.",
         _N.of,
         option("--migrated", flag=True, help="It has."),
-        body=of("migrated"),
     ),
 )

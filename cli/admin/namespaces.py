@@ -5,7 +5,7 @@ from typing import Any
 import click
 
 from .api import Api
-from .command import Command, Group, Values, argument, delete, get, option, path_of, post, put
+from .command import Command, Group, Values, argument, does, option, shows
 from .namespace_policies import POLICIES
 from .namespace_settings import SETTINGS
 from .output import lines, pairs, value
@@ -14,88 +14,50 @@ from .policies import NAMESPACES
 from .values import LONG, key_values, split
 
 NAMESPACE = NAMESPACES.of
-_PATH = NAMESPACES.path
 BUNDLE = option("--bundle", "-b", metavar="0x..._0x...", help="Of this bundle alone.")
 SYSTEM_TOPICS = option("--include-system-topic", "-ist", flag=True, help="System topics too.")
 SUB = option("--sub", "-s", required=True, help="The subscription.")
 KEY = option("--key", "-k", required=True, help="The property.")
 _MOST_BUNDLES = 2**32
 
-# What Pulsar's Policies class says where nothing was; a broker takes what is there literally.
-_NEW_POLICIES: dict[str, object] = {
-    "auth_policies": {"namespace_auth": {}, "destination_auth": {}, "subscription_auth_roles": {}},
-    "replication_clusters": [],
-    "allowed_clusters": [],
-    "backlog_quota_map": {},
-    "clusterDispatchRate": {},
-    "topicDispatchRate": {},
-    "subscriptionDispatchRate": {},
-    "replicatorDispatchRate": {},
-    "clusterSubscribeRate": {},
-    "publishMaxMessageRate": {},
-    "latency_stats_sample_rate": {},
-    "deleted": False,
-    "encryption_required": False,
-    "subscription_auth_mode": "None",
-    "offload_threshold": -1,
-    "offload_threshold_in_seconds": -1,
-    "schema_compatibility_strategy": "UNDEFINED",
-    "schema_validation_enforced": False,
-    "subscription_types_enabled": [],
-    "properties": {},
-    "migrated": False,
-}
 
-
-def _new(values: Values) -> dict[str, object]:
+def _bundles(values: Values) -> int:
     if not 0 <= values.bundles <= _MOST_BUNDLES:
         raise click.UsageError("Invalid number of bundles. Number of bundles has to be in the range of (0, 2^32].")
-    bundles = {"bundles": {"numBundles": values.bundles}} if values.bundles else {}
-    return {**_NEW_POLICIES, "replication_clusters": split(values.clusters), **bundles}
+    bundles: int = values.bundles
+    return bundles
 
 
-def _in_bundle(action: str) -> Any:
-    """A path for the namespace, or with --bundle for that bundle; and for one subscription where it is named."""
-
-    def path(values: Values) -> str:
-        bundle = "/{bundle}" if values.bundle is not None else ""
-        subscription = "/{sub:twice}" if getattr(values, "sub", None) is not None else ""
-        return f"{_PATH}{bundle}/{action}{subscription}"
-
-    return path
-
-
-def _clear_backlog(api: Api, values: Values) -> None:
+async def _clear_backlog(api: Api, values: Values) -> None:
     if not values.force and not click.confirm("Are you sure you want to clear the backlog?"):
         raise click.Abort
-    api.call("POST", path_of(_in_bundle("clearBacklog")(values), values))
+    await api.namespaces.clear_namespace_backlog(values.namespace, bundle=values.bundle, subscription=values.sub)
 
 
-def _split_bundle(api: Api, values: Values) -> None:
+async def _split_bundle(api: Api, values: Values) -> None:
     bundle = values.bundle or values.bundle_type
     if bundle is None:
         raise click.UsageError("Must pass one of the params: --bundle / --bundle-type")
-    boundaries = list(values.split_boundaries)
-    query = {"unload": values.unload, "splitAlgorithmName": values.split_algorithm_name}
-    path = f"{path_of(_PATH, values)}/{bundle}/split"
-    if boundaries:
-        api.call("PUT", path, query=query, body=boundaries)
-    else:
-        api.call("PUT", path, query=query)
+    await api.namespaces.split_namespace_bundle(
+        values.namespace,
+        bundle,
+        unload=values.unload,
+        algorithm=values.split_algorithm_name,
+        boundaries=values.split_boundaries,
+    )
 
 
-def _positions(api: Api, values: Values) -> Any:
+async def _positions(api: Api, values: Values) -> Any:
     if values.bundle is None:
         raise click.UsageError("Must pass one of the params: --bundle")
-    path = path_of(f"{_PATH}/{{bundle}}/topicHashPositions", values)
-    return api.call("GET", path, query={"topics": values.topic_list})
+    return await api.namespaces.get_topic_hash_positions(values.namespace, values.bundle, values.topic_list)
 
 
-def _list_cluster(api: Api, values: Values) -> Any:
+async def _list_cluster(api: Api, values: Values) -> Any:
     cluster, slash, tenant = values.params.partition("/")
     if not slash:
         raise click.UsageError("Parameter format is incorrect: it is cluster/tenant")
-    return api.call("GET", f"/admin/namespaces/{cluster}/{tenant}")
+    return await api.namespaces.get_namespaces_of_cluster(cluster, tenant)
 
 
 _UNLOAD_TO = option(
@@ -103,91 +65,113 @@ _UNLOAD_TO = option(
 )
 
 _COMMANDS = (
-    get("list", "namespaces/{tenant}", "List the namespaces of a tenant.", argument("tenant"), show=lines),
+    shows(
+        "list",
+        lambda api, v: api.namespaces.get_namespaces(v.tenant),
+        "List the namespaces of a tenant.",
+        argument("tenant"),
+        show=lines,
+    ),
     Command("list-cluster", "List by cluster, as of old.", _list_cluster, (argument("params"),), lines, hidden=True),
-    get(
+    shows(
         "topics",
-        f"{_PATH}/topics",
+        lambda api, v: api.namespaces.get_topics(v.namespace, mode=v.mode, include_system_topic=v.include_system_topic),
         "List the topics of a namespace.",
         NAMESPACE,
         option("--mode", "-m", type=click.Choice(["PERSISTENT", "NON_PERSISTENT", "ALL"]), help="Which ones."),
         SYSTEM_TOPICS,
-        query={"mode": "mode", "includeSystemTopic": "include_system_topic"},
         show=lines,
     ),
-    get("bundles", f"{_PATH}/bundles", "Show the bundles of a namespace.", NAMESPACE),
-    get("destinations", f"{_PATH}/topics", "List the topics, as of old.", NAMESPACE, show=lines, hidden=True),
-    get("policies", _PATH, "Show all policies of a namespace.", NAMESPACE),
-    put(
+    shows(
+        "bundles", lambda api, v: api.namespaces.get_bundles(v.namespace), "Show the bundles of a namespace.", NAMESPACE
+    ),
+    shows(
+        "destinations",
+        lambda api, v: api.namespaces.get_topics(v.namespace),
+        "List the topics, as of old.",
+        NAMESPACE,
+        show=lines,
+        hidden=True,
+    ),
+    shows(
+        "policies",
+        lambda api, v: api.namespaces.get_policies(v.namespace),
+        "Show all policies of a namespace.",
+        NAMESPACE,
+    ),
+    does(
         "create",
-        _PATH,
+        lambda api, v: api.namespaces.create_namespace(
+            v.namespace, bundles=_bundles(v), replication_clusters=split(v.clusters)
+        ),
         "Create a namespace.",
         NAMESPACE,
         option("--clusters", "-c", many=True, metavar="CLUSTER,...", help="Where it is replicated to."),
         option(
             "--bundles", "-b", type=LONG, default=0, help="Into how many bundles it is split; 0 leaves the default."
         ),
-        body=_new,
         example="shop/orders --bundles 8",
     ),
-    delete(
+    does(
         "delete",
-        _PATH,
+        lambda api, v: api.namespaces.delete_namespace(v.namespace, force=v.force),
         "Delete a namespace without topics.",
         NAMESPACE,
         option("--force", "-f", flag=True, help="Its topics too."),
-        query={"force": "force"},
     ),
-    get("permissions", f"{_PATH}/permissions", "Show who may do what in a namespace.", NAMESPACE, show=pairs),
-    post(
+    shows(
+        "permissions",
+        lambda api, v: api.namespaces.get_permissions(v.namespace),
+        "Show who may do what in a namespace.",
+        NAMESPACE,
+        show=pairs,
+    ),
+    does(
         "grant-permission",
-        f"{_PATH}/permissions/{{role}}",
+        lambda api, v: api.namespaces.grant_permission_on_namespace(v.namespace, v.role, actions(v)),
         "Allow a role to act in a namespace.",
         NAMESPACE,
         option("--role", required=True, help="Who."),
         option("--actions", **ACTIONS),
-        body=actions,
         example="shop/orders --role alice --actions produce,consume",
     ),
-    delete(
+    does(
         "revoke-permission",
-        f"{_PATH}/permissions/{{role}}",
+        lambda api, v: api.namespaces.revoke_permissions_on_namespace(v.namespace, v.role),
         "Take back all that a role may do in a namespace.",
         NAMESPACE,
         option("--role", required=True, help="Who."),
     ),
-    get(
+    shows(
         "subscription-permission",
-        f"{_PATH}/permissions/subscription",
+        lambda api, v: api.namespaces.get_permission_on_subscription(v.namespace),
         "Show who may use which subscription.",
         NAMESPACE,
         show=pairs,
     ),
-    post(
+    does(
         "grant-subscription-permission",
-        f"{_PATH}/permissions/subscription/{{subscription}}",
+        lambda api, v: api.namespaces.grant_permission_on_subscription(v.namespace, v.subscription, split(v.roles)),
         "Allow roles to use a subscription.",
         NAMESPACE,
         option("--subscription", "-s", required=True, help="The subscription."),
         option("--roles", "-rs", many=True, required=True, metavar="ROLE,...", help="Who."),
-        body=lambda values: split(values.roles),
     ),
-    delete(
+    does(
         "revoke-subscription-permission",
-        f"{_PATH}/permissions/{{subscription}}/{{role}}",
+        lambda api, v: api.namespaces.revoke_permission_on_subscription(v.namespace, v.subscription, v.role),
         "Take back the use of a subscription.",
         NAMESPACE,
         option("--subscription", "-s", required=True, help="The subscription."),
         ROLE,
     ),
-    put(
+    does(
         "unload",
-        _in_bundle("unload"),
+        lambda api, v: api.namespaces.unload(v.namespace, bundle=v.bundle, destination_broker=v.destination),
         "Close the topics of a namespace or bundle; clients look them up again.",
         NAMESPACE,
         BUNDLE,
         _UNLOAD_TO,
-        query={"destinationBroker": "destination"},
     ),
     Command(
         "split-bundle",
@@ -224,45 +208,65 @@ _COMMANDS = (
             option("--force", "-force", flag=True, help="Without asking."),
         ),
     ),
-    post("unsubscribe", _in_bundle("unsubscribe"), "Delete a subscription from all topics.", NAMESPACE, SUB, BUNDLE),
-    put(
+    does(
+        "unsubscribe",
+        lambda api, v: api.namespaces.unsubscribe_namespace(v.namespace, v.sub, bundle=v.bundle),
+        "Delete a subscription from all topics.",
+        NAMESPACE,
+        SUB,
+        BUNDLE,
+    ),
+    does(
         "set-property",
-        f"{_PATH}/property/{{key}}/{{value}}",
+        lambda api, v: api.namespaces.set_property(v.namespace, v.key, v.value),
         "Set a property of a namespace.",
         NAMESPACE,
         KEY,
         option("--value", "-v", required=True, help="Its value."),
     ),
-    get("get-property", f"{_PATH}/property/{{key}}", "Show a property of a namespace.", NAMESPACE, KEY, text=True),
-    delete(
+    shows(
+        "get-property",
+        lambda api, v: api.namespaces.get_property(v.namespace, v.key),
+        "Show a property of a namespace.",
+        NAMESPACE,
+        KEY,
+    ),
+    shows(
         "remove-property",
-        f"{_PATH}/property/{{key}}",
+        lambda api, v: api.namespaces.remove_property(v.namespace, v.key),
         "Remove a property; shows its old value.",
         NAMESPACE,
         KEY,
-        text=True,
         show=value,
     ),
-    put(
+    does(
         "set-properties",
-        f"{_PATH}/properties",
+        lambda api, v: api.namespaces.set_properties(v.namespace, key_values(v.properties)),
         "Set properties of a namespace.",
         NAMESPACE,
         option(
             "--properties", "-p", many=True, required=True, metavar="KEY=VALUE", help="A property; may be repeated."
         ),
-        body=lambda values: key_values(values.properties),
     ),
-    get("get-properties", f"{_PATH}/properties", "Show the properties of a namespace.", NAMESPACE),
-    delete("clear-properties", f"{_PATH}/properties", "Remove all properties of a namespace.", NAMESPACE),
-    get(
+    shows(
+        "get-properties",
+        lambda api, v: api.namespaces.get_properties(v.namespace),
+        "Show the properties of a namespace.",
+        NAMESPACE,
+    ),
+    does(
+        "clear-properties",
+        lambda api, v: api.namespaces.clear_properties(v.namespace),
+        "Remove all properties of a namespace.",
+        NAMESPACE,
+    ),
+    shows(
         "get-anti-affinity-namespaces",
-        "/admin/v2/namespaces/{cluster}/antiAffinity/{group}",
+        lambda api, v: api.namespaces.get_anti_affinity_namespaces(v.tenant, v.cluster, v.group),
         "List the namespaces of an anti-affinity group.",
         option("--tenant", "-p", help="Who asks."),
         option("--cluster", "-c", required=True, help="In which cluster."),
         option("--group", "-g", required=True, help="The group."),
-        query={"property": "tenant"},
         show=lines,
     ),
 )

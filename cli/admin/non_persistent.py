@@ -5,7 +5,8 @@ from typing import Any
 
 import click
 
-from .command import Command, Group, Values, get, option, put
+from .api import Api
+from .command import Command, Group, Values, does, option, shows
 from .messages import TOPIC_ARGUMENT
 from .output import lines
 from .partitions import PARTITIONED_METADATA
@@ -17,30 +18,45 @@ from .values import INT
 def _non_persistent(command: Command) -> Command:
     """Refuses topics of the other kind."""
 
-    def run(api: Any, values: Values) -> Any:
+    async def run(api: Api, values: Values) -> Any:
         if (topic := getattr(values, "topic", None)) is not None and topic.is_persistent:
             raise click.UsageError("Need to provide a non-persistent topic name")
-        return command.run(api, values)
+        return await command.run(api, values)
 
     return replace(command, run=run)
 
 
 _COMMANDS = (
-    put(
+    does(
         "create-partitioned-topic",
-        "{topic}/partitions",
+        lambda api, v: api.non_persistent_topics.create_partitioned_topic(v.topic, v.partitions),
         "Create a partitioned topic.",
         TOPIC_ARGUMENT,
         option("--partitions", "-p", type=INT, required=True, help="How many partitions."),
-        body=lambda values: values.partitions,
     ),
-    get("stats", "{topic}/stats", "Show the stats of a topic.", TOPIC_ARGUMENT),
-    get("stats-internal", "{topic}/internalStats", "Show the internal stats of a topic.", TOPIC_ARGUMENT),
+    shows(
+        "stats",
+        lambda api, v: api.non_persistent_topics.get_stats(v.topic),
+        "Show the stats of a topic.",
+        TOPIC_ARGUMENT,
+    ),
+    shows(
+        "stats-internal",
+        lambda api, v: api.non_persistent_topics.get_internal_stats(v.topic),
+        "Show the internal stats of a topic.",
+        TOPIC_ARGUMENT,
+    ),
     PARTITIONED_METADATA,
-    get("list", "non-persistent/{namespace}", "List the topics of a namespace.", NAMESPACES.of, show=lines),
-    get(
+    shows(
+        "list",
+        lambda api, v: api.non_persistent_topics.get_list(v.namespace),
+        "List the topics of a namespace.",
+        NAMESPACES.of,
+        show=lines,
+    ),
+    shows(
         "list-in-bundle",
-        "non-persistent/{namespace}/{bundle}",
+        lambda api, v: api.non_persistent_topics.get_list_in_bundle(v.namespace, v.bundle),
         "List the topics of a bundle.",
         NAMESPACES.of,
         option("--bundle", "-b", required=True, metavar="0x..._0x...", help="The bundle."),

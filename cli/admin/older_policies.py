@@ -3,13 +3,12 @@
 from dataclasses import replace
 
 from . import offload, policies
-from .command import Command, post
+from .command import Command, does
 from .policies import TOPICS, number, of, policy
 from .shared_policies import (
     APPLIED,
     ON_CONSUMER,
     ON_SUBSCRIPTION,
-    QUOTA,
     SUBSCRIPTION_RATE,
     SUBSCRIPTIONS,
     replication_clusters,
@@ -33,15 +32,20 @@ def older_policies() -> list[Command]:
     """What `topics` keeps for scripts that are older than topicPolicies."""
     named = {command.name: command for command in shared(TOPICS, _OFFLOAD)}
     switches = [
-        post(
-            f"{verb}-deduplication",
-            "{topic}/deduplicationEnabled",
-            f"{verb.capitalize()} deduplication.",
+        does(
+            "enable-deduplication",
+            lambda api, v: api.topic_policies.set_deduplication_status(v.topic, True),
+            "Enable deduplication.",
             TOPICS.of,
-            body=(lambda values: True) if verb == "enable" else (lambda values: False),
             hidden=True,
-        )
-        for verb in ("enable", "disable")
+        ),
+        does(
+            "disable-deduplication",
+            lambda api, v: api.topic_policies.set_deduplication_status(v.topic, False),
+            "Disable deduplication.",
+            TOPICS.of,
+            hidden=True,
+        ),
     ]
     doubled = (
         ("get-deduplication-enabled", "get-deduplication"),
@@ -54,17 +58,15 @@ def older_policies() -> list[Command]:
         *policy(
             TOPICS,
             "backlog-quota",
-            "backlogQuota",
             "what happens at how much backlog",
             *policies.quota_options("-1"),
             get_name="get-backlog-quotas",
-            get_route="backlogQuotaMap",
-            query=QUOTA,
-            remove_query=QUOTA,
             remove_options=(policies.QUOTA_TYPE,),
             body=lambda values: policies.quota_of(values.limit, values.limit_time, values.policy),
             applied=APPLIED,
             show=policies.show_quotas,
+            get_method="backlog_quota_map",
+            more={"quota_type": "type"},
         ),
         *unacked(TOPICS, "on-consumer", *ON_CONSUMER),
         *unacked(TOPICS, "on-subscription", *ON_SUBSCRIPTION),
@@ -73,14 +75,15 @@ def older_policies() -> list[Command]:
         *policy(
             TOPICS,
             "max-subscriptions",
-            *SUBSCRIPTIONS,
+            SUBSCRIPTIONS,
             number("--max-subscriptions-per-topic", "-m", "The number; 0 is without limit."),
             body=of("number"),
+            method="max_subscriptions_per_topic",
         ),
         *policy(
             TOPICS,
             "subscription-dispatch-rate",
-            *SUBSCRIPTION_RATE,
+            SUBSCRIPTION_RATE,
             *policies.DISPATCH_RATE,
             policies.RELATIVE,
             body=policies.dispatch_rate,

@@ -4,29 +4,22 @@ from typing import Any
 
 import click
 
-from pulsarium.proto.topic_name import TopicName
-
 from .api import Api
-from .command import Command, Values, delete, get, option, path_of, post
+from .command import Command, Values, does, option, shows
 from .errors import AdminError
 from .messages import TOPIC_ARGUMENT
 from .output import pairs
 from .upkeep import position_of
 from .values import INT, key_values
 
-_WITH_PROPERTIES = "application/vnd.partitioned-topic-metadata+json"
 METADATA = option("--metadata", "-m", many=True, metavar="KEY=VALUE", help="A property of it; may be repeated.")
 
 
-def _partitioned_lookup(api: Api, values: Values) -> dict[str, str]:
-    partitions = api.call("GET", path_of("{topic}/partitions", values))["partitions"]
-    if partitions == 0:
+async def _partitioned_lookup(api: Api, values: Values) -> dict[str, str]:
+    found = await api.lookups.lookup_partitioned_topic(values.topic)
+    if not found:
         raise AdminError(f"Topic {values.topic} is not a partitioned topic")
-    found = {}
-    for index in range(partitions):
-        name = values.topic.partition(index)
-        found[str(name)] = api.call("GET", path_of("/lookup/v2/topic/{topic}", Values(topic=name)))["brokerUrl"]
-    return found
+    return {name: broker["brokerUrl"] for name, broker in found.items()}
 
 
 def _show_lookups(data: dict[str, str], values: Values) -> str:
@@ -38,27 +31,21 @@ def _show_lookups(data: dict[str, str], values: Values) -> str:
     return pairs(brokers)
 
 
-def create_partitioned(api: Api, values: Values) -> None:
-    if values.partitions <= 0:
-        raise click.UsageError("--partitions: the number of partitions has to be more than 0")
-    put_partitioned(api, values.topic, values.partitions, key_values(getattr(values, "metadata", ())))
+async def create_partitioned(api: Api, values: Values) -> None:
+    properties = key_values(getattr(values, "metadata", ()))
+    await api.topics.create_partitioned_topic(values.topic, _more_than_0(values.partitions), properties)
 
 
-def put_partitioned(api: Api, topic: TopicName, partitions: int, properties: dict[str, str]) -> None:
-    path, query = path_of("{topic}/partitions", Values(topic=topic)), {"createLocalTopicOnly": False}
-    if properties:
-        body = {"partitions": partitions, "deleted": False, "properties": properties}
-        api.call("PUT", path, query=query, body=body, content_type=_WITH_PROPERTIES)
-    else:
-        api.call("PUT", path, query=query, body=partitions)
-
-
-def update_partitioned(api: Api, values: Values) -> None:
-    if values.partitions <= 0:
-        raise click.UsageError("--partitions: the number of partitions has to be more than 0")
+async def update_partitioned(api: Api, values: Values) -> None:
     local, force = getattr(values, "update_local_only", False), getattr(values, "force", False)
-    query = {"updateLocalTopicOnly": local, "force": force}
-    api.call("POST", path_of("{topic}/partitions", values), query=query, body=values.partitions)
+    partitions = _more_than_0(values.partitions)
+    await api.topics.update_partitioned_topic(values.topic, partitions, update_local_only=local, force=force)
+
+
+def _more_than_0(partitions: int) -> int:
+    if partitions <= 0:
+        raise click.UsageError("--partitions: the number of partitions has to be more than 0")
+    return partitions
 
 
 def _partitions_terminated(data: Any, values: Values) -> str:
@@ -68,9 +55,9 @@ def _partitions_terminated(data: Any, values: Values) -> str:
     )
 
 
-PARTITIONED_METADATA = get(
+PARTITIONED_METADATA = shows(
     "get-partitioned-topic-metadata",
-    "{topic}/partitions",
+    lambda api, v: api.topics.get_partitioned_topic_metadata(v.topic),
     "Show how many partitions a topic has; 0 if it is not partitioned.",
     TOPIC_ARGUMENT,
 )
@@ -90,9 +77,9 @@ COMMANDS = (
         (TOPIC_ARGUMENT, option("--partitions", "-p", type=INT, required=True, help="How many partitions."), METADATA),
         example="orders --partitions 4",
     ),
-    post(
+    does(
         "create-missed-partitions",
-        "{topic}/createMissedPartitions",
+        lambda api, v: api.topics.create_missed_partitions(v.topic),
         "Create partitions that are not there yet.",
         TOPIC_ARGUMENT,
     ),
@@ -109,18 +96,17 @@ COMMANDS = (
         example="orders --partitions 8",
     ),
     PARTITIONED_METADATA,
-    delete(
+    does(
         "delete-partitioned-topic",
-        "{topic}/partitions?deleteSchema=true",
+        lambda api, v: api.topics.delete_partitioned_topic(v.topic, force=v.force),
         "Delete a partitioned topic.",
         TOPIC_ARGUMENT,
         option("--force", "-f", flag=True, help="Also while clients are connected; they are closed."),
         option("--deleteSchema", "-d", flag=True, hidden=True, help="Its schemas too, which always go."),
-        query={"force": "force"},
     ),
-    post(
+    shows(
         "partitioned-terminate",
-        "{topic}/terminate/partitions",
+        lambda api, v: api.topics.terminate_partitioned_topic(v.topic),
         "End all partitions of a topic.",
         TOPIC_ARGUMENT,
         show=_partitions_terminated,

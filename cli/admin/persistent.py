@@ -6,7 +6,8 @@ from typing import Any
 import click
 
 from . import messages, partitions, subscriptions, topic_stats, topics, upkeep
-from .command import Command, Group, Values, delete, get, option, post
+from .api import Api
+from .command import Command, Group, Values, does, option, shows
 from .message import hex_dump
 from .messages import TOPIC_ARGUMENT
 from .permissions import ACTIONS, actions
@@ -21,10 +22,10 @@ _PARTITIONS = option("--partitions", "-p", type=INT, required=True, help="How ma
 def _persistent(command: Command) -> Command:
     """Refuses topics of the other kind."""
 
-    def run(api: Any, values: Values) -> Any:
+    async def run(api: Api, values: Values) -> Any:
         if (topic := getattr(values, "topic", None)) is not None and not topic.is_persistent:
             raise click.UsageError("Need to provide a persistent topic name")
-        return command.run(api, values)
+        return await command.run(api, values)
 
     return replace(command, run=run)
 
@@ -33,47 +34,48 @@ _COMMANDS = (
     topics.LIST,
     topics.LIST_PARTITIONED,
     topics.PERMISSIONS,
-    post(
+    does(
         "grant-permission",
-        "{topic}/permissions/{role}",
+        lambda api, v: api.topics.grant_permission(v.topic, v.role, actions(v)),
         "Allow a role to use a topic.",
         TOPIC_ARGUMENT,
         option("--role", required=True, help="Who."),
         option("--actions", **ACTIONS),
-        body=actions,
     ),
-    delete(
+    does(
         "revoke-permission",
-        "{topic}/permissions/{role}",
+        lambda api, v: api.topics.revoke_permissions(v.topic, v.role),
         "Take that back.",
         TOPIC_ARGUMENT,
         option("--role", required=True, help="Who."),
     ),
     topics.LOOKUP,
     topics.BUNDLE_RANGE,
-    delete("delete", "{topic}?deleteSchema=true", "Delete a topic.", TOPIC_ARGUMENT, _FORCE, query={"force": "force"}),
+    does("delete", lambda api, v: api.topics.delete(v.topic, force=v.force), "Delete a topic.", TOPIC_ARGUMENT, _FORCE),
     upkeep.UNLOAD,
     upkeep.TRUNCATE,
     subscriptions.LIST,
     subscriptions.UNSUBSCRIBE,
     subscriptions.create_command(),
-    get(
+    shows(
         "stats",
-        f"{{topic}}/stats?{_LEAST_STATS}&excludePublishers=false&excludeConsumers=false",
+        lambda api, v: api.topics.get_stats(
+            v.topic, get_precise_backlog=v.get_precise_backlog, subscription_backlog_size=False
+        ),
         "Show the stats of a topic.",
         TOPIC_ARGUMENT,
         _PRECISE,
-        query={"getPreciseBacklog": "get_precise_backlog"},
     ),
     topic_stats.STATS_INTERNAL,
     topic_stats.INFO_INTERNAL,
-    get(
+    shows(
         "partitioned-stats",
-        f"{{topic}}/partitioned-stats?getPreciseBacklog=false&{_LEAST_STATS}&excludePublishers=false&excludeConsumers=false",
+        lambda api, v: api.topics.get_partitioned_stats(
+            v.topic, per_partition=v.per_partition, subscription_backlog_size=False
+        ),
         "Show the stats of all partitions together.",
         TOPIC_ARGUMENT,
         option("--per-partition", flag=True, help="Of each partition too."),
-        query={"perPartition": "per_partition"},
     ),
     topic_stats.PARTITIONED_STATS_INTERNAL,
     subscriptions.SKIP,
@@ -93,13 +95,12 @@ _COMMANDS = (
         (TOPIC_ARGUMENT, _PARTITIONS),
     ),
     partitions.PARTITIONED_METADATA,
-    delete(
+    does(
         "delete-partitioned-topic",
-        "{topic}/partitions?deleteSchema=true",
+        lambda api, v: api.topics.delete_partitioned_topic(v.topic, force=v.force),
         "Delete a partitioned topic.",
         TOPIC_ARGUMENT,
         _FORCE,
-        query={"force": "force"},
     ),
     messages.peek_command(),
     replace(messages.BY_ID, show=lambda data, values: "\n".join(hex_dump(message.payload) for message in data)),

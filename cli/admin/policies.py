@@ -1,34 +1,43 @@
 """Policies of namespaces and of topics: get, set and remove, declared once for both."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from pulsarium.broker.config.keys import INACTIVE_TOPIC_MODES, QUOTA_POLICIES, SCHEMA_STRATEGIES, SUBSCRIPTION_TYPES
 
 from . import output
-from .command import Body, Command, Query, Show, Values, argument, delete, either, get, option, post, put
+from .api import Api
+from .command import Body, Command, Show, Values, argument, does, either, option, shows
 from .values import BYTES, INT, INT_SECONDS, LONG, MILLISECONDS, NAMESPACE, SECONDS, TOPIC, split
+
+if TYPE_CHECKING:
+    from pulsarium.proto.rest.namespaces import Namespaces
+    from pulsarium.proto.rest.topic_policies import TopicPolicies
 
 QUOTA_TYPES = ("destination_storage", "message_age")
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Whose policies: the argument that names it, where they are, and whether --global and hidden."""
+    """Whose policies: the argument that names it, the calls for them, and whether --global and hidden."""
 
     of: click.Argument
-    path: str
+    calls: "Callable[[Api], Namespaces | TopicPolicies]"
     noun: str
     everywhere: bool = False  # has --global
     hidden: bool = False
 
+    def named(self, values: Values) -> Any:
+        """The namespace or topic of a command line."""
+        return getattr(values, self.noun)
 
-NAMESPACES = Scope(argument("namespace", NAMESPACE), "namespaces/{namespace}", "namespace")
-TOPICS = Scope(argument("topic", TOPIC), "{topic}", "topic", hidden=True)
-TOPIC_POLICIES = Scope(argument("topic", TOPIC), "{topic}", "topic", everywhere=True)
+
+NAMESPACES = Scope(argument("namespace", NAMESPACE), lambda api: api.namespaces, "namespace")
+TOPICS = Scope(argument("topic", TOPIC), lambda api: api.topic_policies, "topic", hidden=True)
+TOPIC_POLICIES = Scope(argument("topic", TOPIC), lambda api: api.topic_policies, "topic", everywhere=True)
 
 GLOBAL = option("--global", "-g", flag=True, help="The policy of all clusters, not of this one alone.")
 
@@ -110,18 +119,16 @@ QUOTA_TYPE = option(
 def policy(
     scope: Scope,
     name: str,
-    route: str | Callable[[Values], str],
     what: str,
     *options: click.Parameter,
     body: Body | None = None,
-    query: Query | None = None,
     applied: click.Option | bool | None = None,
     get_options: tuple[click.Parameter, ...] = (),
     remove_options: tuple[click.Parameter, ...] = (),
-    remove_query: Query | None = None,
+    more: Mapping[str, str] | None = None,
+    method: str = "",
+    get_method: str = "",
     get_name: str = "",
-    get_route: str = "",
-    put_it: bool = False,
     removable: bool = True,
     show: Show = output.value,
     example: str = "",
@@ -130,53 +137,57 @@ def policy(
 ) -> list[Command]:
     """`get-NAME`, `set-NAME` and `remove-NAME` of `what`; `options` and `body` are those of set.
 
-    `applied` is the option, or True for a route that wants applied=false; None for one that does not ask.
+    `applied` is the option, or True for a call that wants applied=False; None for one that does not ask. `method` is
+    what the calls are named behind `get_`, `set_` and `remove_`, NAME if it is not said; `more` are further arguments
+    of theirs, from values that one of the commands has.
     """
     hide = scope.hidden if hidden is None else hidden
     anywhere = (GLOBAL,) if (scope.everywhere if everywhere is None else everywhere) else ()
-    of_all: Query = {"isGlobal": lambda values: values.global_ or None} if anywhere else {}
-    asked: Query = {} if applied is None else {"applied": lambda values: getattr(values, "applied", False)}
     looks = (applied,) if isinstance(applied, click.Option) else ()
+    method = method or name.replace("-", "_")
 
-    def path(values: Values) -> str:
-        return f"{scope.path}/{route(values) if callable(route) else route}"
+    def call(api: Api, name: str, values: Values, *given: object, **asked: object) -> Coroutine[Any, Any, Any]:
+        further = {"is_global": "global_", **(more or {})}
+        asked |= {key: getattr(values, source) for key, source in further.items() if hasattr(values, source)}
+        made: Coroutine[Any, Any, Any] = getattr(scope.calls(api), name)(scope.named(values), *given, **asked)
+        return made
+
+    def get(api: Api, values: Values) -> Coroutine[Any, Any, Any]:
+        asked = {} if applied is None else {"applied": getattr(values, "applied", False)}
+        return call(api, f"get_{get_method or method}", values, **asked)
 
     commands = [
-        get(
+        shows(
             get_name or f"get-{name}",
-            f"{scope.path}/{get_route}" if get_route else path,
+            get,
             f"Show {what} of a {scope.noun}; null if it is not set there.",
             scope.of,
             *looks,
             *anywhere,
             *get_options,
-            query={**of_all, **asked},
             show=show,
             hidden=hide,
         ),
-        (put if put_it else post)(
+        does(
             f"set-{name}",
-            path,
+            lambda api, v: call(api, f"set_{method}", v, *(() if body is None else (body(v),))),
             f"Set {what} of a {scope.noun}.",
             scope.of,
             *options,
             *anywhere,
-            query={**of_all, **(query or {})},
-            body=body,
             hidden=hide,
             example=example,
         ),
     ]
     if removable:
         commands.append(
-            delete(
+            does(
                 f"remove-{name}",
-                path,
+                lambda api, v: call(api, f"remove_{method}", v),
                 f"Remove {what} of a {scope.noun}.",
                 scope.of,
                 *anywhere,
                 *remove_options,
-                query={**of_all, **(remove_query or {})},
                 hidden=hide,
             )
         )

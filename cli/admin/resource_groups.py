@@ -1,6 +1,8 @@
 """`pulsarium admin resourcegroups`."""
 
-from .command import Group, Values, argument, delete, get, option, put
+from typing import Any
+
+from .command import Group, Values, argument, does, option, shows
 from .output import lines
 from .values import INT, LONG
 
@@ -21,8 +23,8 @@ _OPTIONS = (
 )
 
 
-def _rates(values: Values) -> dict[str, int]:
-    """What is not said stays as it is."""
+def _rates(values: Values) -> Any:
+    """A ResourceGroup; what is not said stays as it is."""
     given = {field: getattr(values, name) for name, field in _RATES.items()}
     return {field: rate for field, rate in given.items() if rate is not None}
 
@@ -31,19 +33,36 @@ GROUP = Group(
     "resourcegroups",
     "Resource groups: rates that namespaces share.",
     (
-        get("list", "resourcegroups", "List the resource groups.", show=lines),
-        get("get", _PATH, "Show a resource group.", NAME),
-        put(
+        shows(
+            "list", lambda api, v: api.resource_groups.get_resource_groups(), "List the resource groups.", show=lines
+        ),
+        shows(
+            "get",
+            lambda api, v: api.resource_groups.get_resource_group(v.resource_group),
+            "Show a resource group.",
+            NAME,
+        ),
+        does(
             "create",
-            _PATH,
+            lambda api, v: api.resource_groups.create_resource_group(v.resource_group, _rates(v)),
             "Create a resource group.",
             NAME,
             *_OPTIONS,
-            body=_rates,
             example="rg --msg-publish-rate 100",
         ),
-        put("update", _PATH, "Change the rates of a resource group.", NAME, *_OPTIONS, body=_rates),
-        delete("delete", _PATH, "Delete a resource group.", NAME),
+        does(
+            "update",
+            lambda api, v: api.resource_groups.update_resource_group(v.resource_group, _rates(v)),
+            "Change the rates of a resource group.",
+            NAME,
+            *_OPTIONS,
+        ),
+        does(
+            "delete",
+            lambda api, v: api.resource_groups.delete_resource_group(v.resource_group),
+            "Delete a resource group.",
+            NAME,
+        ),
     ),
     examples=("resourcegroups list",),
 )

@@ -1,11 +1,11 @@
 """`pulsarium admin resource-quotas`."""
 
-from typing import Any
-
 import click
 
+from pulsarium.proto.rest.data import ResourceQuota
+
 from .api import Api
-from .command import Command, Group, Values, delete, option, path_of
+from .command import Command, Group, Values, does, option
 from .output import value
 from .values import LONG, NAMESPACE
 
@@ -17,18 +17,20 @@ def _of(required: bool = False) -> tuple[click.Option, click.Option]:
     )
 
 
-def _path(values: Values) -> str:
+def _is_default(values: Values) -> bool:
     if (values.namespace is None) != (values.bundle is None):
         raise click.UsageError("namespace and bundle must be provided together.")
-    return path_of("resource-quotas/{namespace}/{bundle}", values) if values.namespace else "resource-quotas"
+    return values.namespace is None
 
 
-def _get(api: Api, values: Values) -> Any:
-    return api.call("GET", _path(values))
+async def _get(api: Api, values: Values) -> ResourceQuota:
+    if _is_default(values):
+        return await api.resource_quotas.get_default_resource_quota()
+    return await api.resource_quotas.get_namespace_bundle_resource_quota(values.namespace, values.bundle)
 
 
-def _set(api: Api, values: Values) -> None:
-    body = {
+async def _set(api: Api, values: Values) -> None:
+    quota: ResourceQuota = {
         "msgRateIn": float(values.msg_rate_in),
         "msgRateOut": float(values.msg_rate_out),
         "bandwidthIn": float(values.bandwidth_in),
@@ -36,7 +38,10 @@ def _set(api: Api, values: Values) -> None:
         "memory": float(values.memory),
         "dynamic": values.dynamic,
     }
-    api.call("POST", _path(values), body=body)
+    if _is_default(values):
+        await api.resource_quotas.set_default_resource_quota(quota)
+    else:
+        await api.resource_quotas.set_namespace_bundle_resource_quota(values.namespace, values.bundle, quota)
 
 
 def _amount(name: str, short: str, help: str) -> click.Option:
@@ -62,9 +67,9 @@ GROUP = Group(
                 option("--dynamic", "-d", flag=True, help="Let the broker adjust it."),
             ),
         ),
-        delete(
+        does(
             "reset-namespace-bundle-quota",
-            "resource-quotas/{namespace}/{bundle}",
+            lambda api, v: api.resource_quotas.reset_namespace_bundle_resource_quota(v.namespace, v.bundle),
             "Give a bundle the default quota again.",
             *_of(required=True),
         ),

@@ -7,10 +7,11 @@ from typing import Any
 
 import click
 
+from pulsarium.proto.rest.data import SchemaInfo
 from pulsarium.proto.topic_name import TopicName
 
 from .api import Api
-from .command import Command, Group, Values, argument, delete, get, option, path_of
+from .command import Command, Group, Values, argument, does, option, shows
 from .errors import AdminError
 from .output import gson, jackson, silent
 from .values import LONG, TOPIC
@@ -21,7 +22,7 @@ FILENAME = option(
 )
 
 
-def _info(topic: TopicName, answer: dict[str, Any]) -> dict[str, Any]:
+def _info(topic: TopicName, answer: SchemaInfo) -> dict[str, Any]:
     """SchemaInfo as pulsar-admin shows it: the definition of a structured schema as JSON."""
     schema: Any = answer.get("data", "")
     if answer.get("type") in ("JSON", "AVRO", "PROTOBUF", "PROTOBUF_NATIVE", "KEY_VALUE"):
@@ -36,13 +37,12 @@ def _info(topic: TopicName, answer: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _get(api: Api, values: Values) -> Any:
-    path = path_of("schemas/{topic:bare}", values)
+async def _get(api: Api, values: Values) -> Any:
     if values.all_version:
-        return [_info(values.topic, answer) for answer in api.call("GET", f"{path}/schemas")["getSchemaResponses"]]
+        return [_info(values.topic, answer) for answer in await api.schemas.get_all_schemas(values.topic)]
+    answer = await api.schemas.get_schema_info(values.topic, values.version)
     if values.version is not None:
-        return _info(values.topic, api.call("GET", f"{path}/schema/{values.version}"))
-    answer = api.call("GET", f"{path}/schema")
+        return _info(values.topic, answer)
     return {"version": answer.get("version"), "schemaInfo": _info(values.topic, answer)}
 
 
@@ -67,17 +67,17 @@ def _read(path: Path) -> Any:
         raise AdminError(f"Schema file {path} is no JSON: {error}") from None
 
 
-def _upload(api: Api, values: Values) -> None:
+async def _upload(api: Api, values: Values) -> None:
     given = _read(values.filename)
-    body = {name: given[name] for name in ("type", "schema", "properties") if name in given}
-    api.call("POST", path_of("schemas/{topic:bare}/schema", values), body=body)
+    schema: Any = {name: given[name] for name in ("type", "schema", "properties") if name in given}
+    await api.schemas.create_schema(values.topic, schema)
 
 
-def _compatibility(api: Api, values: Values) -> Any:
-    return api.call("POST", path_of("schemas/{topic:bare}/compatibility", values), body=_read(values.filename))
+async def _compatibility(api: Api, values: Values) -> Any:
+    return await api.schemas.test_compatibility(values.topic, _read(values.filename))
 
 
-def _extract(api: Api, values: Values) -> None:
+async def _extract(api: Api, values: Values) -> None:
     raise AdminError("A schema cannot be extracted from a Java class here; write it to a file and use `schemas upload`")
 
 
@@ -96,13 +96,12 @@ GROUP = Group(
             ),
             _show,
         ),
-        delete(
+        does(
             "delete",
-            "schemas/{topic:bare}/schema",
+            lambda api, v: api.schemas.delete_schema(v.topic, force=v.force),
             "Delete the schema of a topic.",
             TOPIC_ARGUMENT,
             option("--force", "-f", flag=True, help="All versions, beyond recall."),
-            query={"force": "force"},
         ),
         Command(
             "upload",
@@ -125,7 +124,12 @@ GROUP = Group(
             ),
             hidden=True,
         ),
-        get("metadata", "schemas/{topic:bare}/metadata", "Show where the schemas are kept.", TOPIC_ARGUMENT),
+        shows(
+            "metadata",
+            lambda api, v: api.schemas.get_schema_metadata(v.topic),
+            "Show where the schemas are kept.",
+            TOPIC_ARGUMENT,
+        ),
         Command(
             "compatibility",
             "Ask whether a schema would be accepted.",

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import click
 
+from pulsarium.proto.rest.exchange import places
+
 from .api import Api
 from .credentials import Credentials, credentials
 
@@ -34,7 +36,7 @@ class Session:
         settings = _client_conf(self.config)
         url = self.admin_url or settings.get("webServiceUrl") or DEFAULT_URL
         given = self._credentials(settings)
-        urls = _urls(url)
+        urls = places(url)
         tls = self._tls(settings, given) if url.startswith("https:") else None
         return Api(urls, given.headers, tls, self.request_timeout)
 
@@ -63,13 +65,6 @@ class Session:
             files = ", ".join(filter(None, (trusted, *(given.certificate or ()))))
             raise click.UsageError(f"TLS: {files}: {error.strerror or error}") from None
         return context
-
-
-def _urls(url: str) -> list[str]:
-    """`http://a:1,b:2` is two places to try."""
-    scheme, separator, rest = url.partition("://")
-    hosts, slash, path = rest.partition("/")
-    return [f"{scheme}{separator}{host}{slash}{path}" for host in hosts.split(",")]
 
 
 def _client_conf(path: Path | None) -> dict[str, str]:

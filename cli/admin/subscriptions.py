@@ -1,14 +1,13 @@
 """The commands of `topics` that concern subscriptions and their cursors."""
 
 import time
-from typing import Any
 
 import click
 
 from .api import Api
-from .command import Command, Values, delete, either, get, option, path_of, post, put
+from .command import Command, Values, does, either, option, shows
 from .messages import SUBSCRIPTION, TOPIC_ARGUMENT
-from .output import compact, lines, pairs, value
+from .output import compact, lines, pairs
 from .values import CURSOR_POSITION, LONG, POSITION, SECONDS, key_values
 
 FORCE = option("--force", "-f", flag=True, help="Also while consumers are connected.")
@@ -19,93 +18,80 @@ PROPERTY = option("--property", "-p", many=True, metavar="KEY=VALUE", help="A pr
 EXPIRE_TIME = option("--expireTime", "-t", type=SECONDS, required=True, help="Older than this, like 10s, 3h or 2d.")
 EXCLUDE = option("--exclude-reset-position", "-e", flag=True, help="Begin after the message, not with it.")
 
-_SUBSCRIPTION_PATH = "{topic}/subscription/{subscription:twice}"
 
-
-def message_id_json(position: tuple[int, int], **more: object) -> dict[str, object]:
-    """A MessageId in a body."""
-    ledger_id, entry_id = position
-    return {"ledgerId": ledger_id, "entryId": entry_id, "partitionIndex": -1, "batchIndex": -1, **more}
-
-
-def _create(values: Values) -> dict[str, object]:
-    properties = key_values(values.property)
-    if properties:
-        return message_id_json(values.message_id, properties=properties, excluded=False)
-    return message_id_json(values.message_id, batchSize=0)
-
-
-def _update_properties(api: Api, values: Values) -> None:
+async def _update_properties(api: Api, values: Values) -> None:
     properties = key_values(values.property)
     if not properties and not values.clear:
         raise click.UsageError("If you want to clear the properties you have to use --clear")
     if properties and values.clear:
         raise click.UsageError("If you set --clear then you should not pass any properties")
-    api.call("PUT", path_of(f"{_SUBSCRIPTION_PATH}/properties", values), body=properties)
+    await api.topics.update_subscription_properties(values.topic, values.subscription, properties)
 
 
-def _expire(api: Api, values: Values) -> None:
+async def _expire(api: Api, values: Values) -> None:
     position = getattr(values, "position", None)
     if hasattr(values, "position") and values.expire_time < 0 and position is None:
         raise click.UsageError("Either --expireTime or --position has to be provided to expire messages")
-    path = path_of(f"{_SUBSCRIPTION_PATH}/expireMessages", values)
+    of = (values.topic, values.subscription)
     if position is None:
-        api.call("POST", f"{path}/{values.expire_time}")
+        await api.topics.expire_messages(*of, values.expire_time)
     elif values.expire_time >= 0:
         raise click.UsageError("Can't expire messages by --expireTime and --position at the same time")
     else:
-        api.call("POST", path, body=message_id_json(position, excluded=values.exclude_reset_position))
+        await api.topics.expire_messages_up_to(*of, position, is_excluded=values.exclude_reset_position)
 
 
-def _reset(api: Api, values: Values) -> None:
-    path = path_of(f"{_SUBSCRIPTION_PATH}/resetcursor", values)
+async def _reset(api: Api, values: Values) -> None:
+    of = (values.topic, values.subscription)
     if values.message_id is not None:
         excluded = getattr(values, "exclude_reset_position", False)
-        api.call("POST", path, body=message_id_json(values.message_id, excluded=excluded))
+        await api.topics.reset_cursor_to(*of, values.message_id, is_excluded=excluded)
     elif values.time is not None:
-        api.call("POST", f"{path}/{round(time.time() * 1000) - values.time * 1000}")
+        await api.topics.reset_cursor(*of, round(time.time() * 1000) - values.time * 1000)
     else:
         raise click.UsageError("Either --time or --messageId has to be provided to reset the cursor")
 
 
-def _analyze(api: Api, values: Values) -> Any:
-    path = path_of(f"{_SUBSCRIPTION_PATH}/analyzeBacklog", values)
-    if values.position is None:
-        return api.call("POST", path)
-    return api.call("POST", path, body=message_id_json(values.position, excluded=False))
-
-
-LIST = get("subscriptions", "{topic}/subscriptions", "List the subscriptions of a topic.", TOPIC_ARGUMENT, show=lines)
-UNSUBSCRIBE = delete(
+LIST = shows(
+    "subscriptions",
+    lambda api, v: api.topics.get_subscriptions(v.topic),
+    "List the subscriptions of a topic.",
+    TOPIC_ARGUMENT,
+    show=lines,
+)
+UNSUBSCRIBE = does(
     "unsubscribe",
-    _SUBSCRIPTION_PATH,
+    lambda api, v: api.topics.delete_subscription(v.topic, v.subscription, force=v.force),
     "Delete a subscription.",
     TOPIC_ARGUMENT,
     FORCE,
     SUBSCRIPTION,
-    query={"force": "force"},
 )
 
 
 def create_command(*more: click.Option) -> Command:
-    return put(
+    return does(
         "create-subscription",
-        _SUBSCRIPTION_PATH,
+        lambda api, v: api.topics.create_subscription(
+            v.topic,
+            v.subscription,
+            v.message_id,
+            replicated=getattr(v, "replicated", False),
+            properties=key_values(v.property),
+        ),
         "Create a subscription, so that it keeps messages before a consumer comes.",
         TOPIC_ARGUMENT,
         SUBSCRIPTION,
         AT,
         PROPERTY,
         *more,
-        query={"replicated": lambda values: getattr(values, "replicated", False)},
-        body=_create,
         example="orders -s billing --messageId earliest",
     )
 
 
-SKIP = post(
+SKIP = does(
     "skip",
-    f"{_SUBSCRIPTION_PATH}/skip/{{count}}",
+    lambda api, v: api.topics.skip_messages(v.topic, v.subscription, v.count),
     "Skip the next messages of a subscription.",
     TOPIC_ARGUMENT,
     SUBSCRIPTION,
@@ -115,8 +101,12 @@ SKIP = post(
 
 
 def clear_command(name: str) -> Command:
-    return post(
-        name, f"{_SUBSCRIPTION_PATH}/skip_all", "Skip all messages of a subscription.", TOPIC_ARGUMENT, SUBSCRIPTION
+    return does(
+        name,
+        lambda api, v: api.topics.skip_all_messages(v.topic, v.subscription),
+        "Skip all messages of a subscription.",
+        TOPIC_ARGUMENT,
+        SUBSCRIPTION,
     )
 
 
@@ -130,9 +120,9 @@ def expire_command(*options: click.Option) -> Command:
     )
 
 
-EXPIRE_ALL = post(
+EXPIRE_ALL = does(
     "expire-messages-all-subscriptions",
-    "{topic}/all_subscription/expireMessages/{expire_time}",
+    lambda api, v: api.topics.expire_messages_for_all_subscriptions(v.topic, v.expire_time),
     "Acknowledge the old messages of every subscription.",
     TOPIC_ARGUMENT,
     EXPIRE_TIME,
@@ -167,9 +157,9 @@ COMMANDS = (
         _update_properties,
         (TOPIC_ARGUMENT, SUBSCRIPTION, PROPERTY, option("--clear", "-c", flag=True, help="Remove them all.")),
     ),
-    get(
+    shows(
         "get-subscription-properties",
-        f"{_SUBSCRIPTION_PATH}/properties",
+        lambda api, v: api.topics.get_subscription_properties(v.topic, v.subscription),
         "Show the properties of a subscription.",
         TOPIC_ARGUMENT,
         SUBSCRIPTION,
@@ -184,29 +174,31 @@ COMMANDS = (
     ),
     EXPIRE_ALL,
     reset_command(EXCLUDE),
-    post(
+    does(
         "set-replicated-subscription-status",
-        f"{_SUBSCRIPTION_PATH}/replicatedSubscriptionStatus",
+        lambda api, v: api.topics.set_replicated_subscription_status(
+            v.topic, v.subscription, either(v, "enable", "disable")
+        ),
         "Say whether a subscription is replicated.",
         TOPIC_ARGUMENT,
         SUBSCRIPTION,
         option("--enable", "-e", flag=True, help="It is."),
         option("--disable", "-d", flag=True, help="It is not."),
-        body=lambda values: either(values, "enable", "disable"),
     ),
-    get(
+    shows(
         "get-replicated-subscription-status",
-        f"{_SUBSCRIPTION_PATH}/replicatedSubscriptionStatus",
+        lambda api, v: api.topics.get_replicated_subscription_status(v.topic, v.subscription),
         "Show whether a subscription is replicated.",
         TOPIC_ARGUMENT,
         SUBSCRIPTION,
         show=pairs,
     ),
-    Command(
+    shows(
         "analyze-backlog",
+        lambda api, v: api.topics.analyze_subscription_backlog(v.topic, v.subscription, v.position),
         "Count what a subscription has yet to acknowledge, entry by entry.",
-        _analyze,
-        (TOPIC_ARGUMENT, SUBSCRIPTION, option("--position", "-p", type=POSITION, help="From this message on.")),
-        value,
+        TOPIC_ARGUMENT,
+        SUBSCRIPTION,
+        option("--position", "-p", type=POSITION, help="From this message on."),
     ),
 )

@@ -1,9 +1,7 @@
 """`pulsarium admin tenants`."""
 
-from typing import Any
-
 from .api import Api
-from .command import Command, Group, Values, argument, delete, get, option, path_of
+from .command import Command, Group, Values, argument, does, option, shows
 from .output import lines
 from .values import split
 
@@ -14,27 +12,31 @@ ALLOWED_CLUSTERS = option(
 )
 
 
-def _create(api: Api, values: Values) -> None:
-    allowed = split(values.allowed_clusters) or api.call("GET", "clusters")
-    body = {"adminRoles": split(values.admin_roles), "allowedClusters": allowed}
-    api.call("PUT", path_of("tenants/{tenant}", values), body=body)
+async def _create(api: Api, values: Values) -> None:
+    allowed = split(values.allowed_clusters) or await api.clusters.get_clusters()
+    roles = split(values.admin_roles)
+    await api.tenants.create_tenant(values.tenant, allowed_clusters=allowed, admin_roles=roles)
 
 
-def _update(api: Api, values: Values) -> None:
-    path = path_of("tenants/{tenant}", values)
+async def _update(api: Api, values: Values) -> None:
     roles, allowed = split(values.admin_roles), split(values.allowed_clusters)
     if not (roles and allowed):
-        now: dict[str, Any] = api.call("GET", path) or {}
+        now = await api.tenants.get_tenant_info(values.tenant) or {}
         roles, allowed = roles or now.get("adminRoles", []), allowed or now.get("allowedClusters", [])
-    api.call("POST", path, body={"adminRoles": roles, "allowedClusters": allowed})
+    await api.tenants.update_tenant(values.tenant, allowed_clusters=allowed, admin_roles=roles)
 
 
 GROUP = Group(
     "tenants",
     "Tenants: who namespaces belong to.",
     (
-        get("list", "tenants", "List the tenants.", show=lines),
-        get("get", "tenants/{tenant}", "Show the admin roles and allowed clusters of a tenant.", TENANT),
+        shows("list", lambda api, v: api.tenants.get_tenants(), "List the tenants.", show=lines),
+        shows(
+            "get",
+            lambda api, v: api.tenants.get_tenant_info(v.tenant),
+            "Show the admin roles and allowed clusters of a tenant.",
+            TENANT,
+        ),
         Command(
             "create",
             "Create a tenant.",
@@ -49,13 +51,12 @@ GROUP = Group(
             (TENANT, ADMIN_ROLES, ALLOWED_CLUSTERS),
             example="shop --admin-roles alice",
         ),
-        delete(
+        does(
             "delete",
-            "tenants/{tenant}",
+            lambda api, v: api.tenants.delete_tenant(v.tenant, force=v.force),
             "Delete a tenant without namespaces.",
             TENANT,
             option("--force", "-f", flag=True, help="Its namespaces and topics too."),
-            query={"force": "force"},
         ),
     ),
     examples=("tenants list", "tenants create shop --admin-roles alice"),

@@ -1,13 +1,12 @@
 """`pulsarium admin topicPolicies`."""
 
 from . import offload, policies
-from .command import Command, Group, Values, argument, delete, option
+from .command import Command, Group, argument, does, option
 from .policies import TOPIC_POLICIES, applied, number, of, policy
 from .shared_policies import (
     APPLIED,
     ON_CONSUMER,
     ON_SUBSCRIPTION,
-    QUOTA,
     SUBSCRIPTION_RATE,
     SUBSCRIPTIONS,
     replication_clusters,
@@ -34,8 +33,7 @@ def _subscription_rate() -> list[Command]:
     return policy(
         TOPIC_POLICIES,
         "subscription-dispatch-rate",
-        _rate_of,
-        SUBSCRIPTION_RATE[1],
+        SUBSCRIPTION_RATE,
         *policies.DISPATCH_RATE,
         policies.RELATIVE,
         one,
@@ -43,11 +41,8 @@ def _subscription_rate() -> list[Command]:
         applied=APPLIED,
         get_options=(one,),
         remove_options=(one,),
+        more={"subscription": "subscription"},
     )
-
-
-def _rate_of(values: Values) -> str:
-    return SUBSCRIPTION_RATE[0] if values.subscription is None else "{subscription:twice}/dispatchRate"
 
 
 def _of_topic_policies() -> list[Command]:
@@ -57,17 +52,15 @@ def _of_topic_policies() -> list[Command]:
         *policy(
             scope,
             "backlog-quota",
-            "backlogQuota",
             "what happens at how much backlog",
             *policies.quota_options(),
-            get_route="backlogQuotaMap",
-            query=QUOTA,
-            remove_query=QUOTA,
             remove_options=(policies.QUOTA_TYPE,),
             body=policies.quota,
             applied=APPLIED,
             show=policies.show_quotas,
             example="orders --limit 10G --policy producer_exception",
+            get_method="backlog_quota_map",
+            more={"quota_type": "type"},
         ),
         *unacked(scope, "per-consumer", *ON_CONSUMER),
         *unacked(scope, "per-subscription", *ON_SUBSCRIPTION),
@@ -75,25 +68,22 @@ def _of_topic_policies() -> list[Command]:
         *policy(
             scope,
             "max-subscriptions-per-topic",
-            *SUBSCRIPTIONS,
+            SUBSCRIPTIONS,
             number("--max-subscriptions-per-topic", "-s", "The number; 0 is without limit."),
             body=of("number"),
         ),
         *policy(
             scope,
             "schema-compatibility-strategy",
-            "schemaCompatibilityStrategy",
             "which new schemas are accepted",
             policies.SCHEMA_STRATEGY,
             body=of("strategy"),
-            put_it=True,
             applied=APPLIED,
             everywhere=False,
         ),
         *policy(
             scope,
             "entry-filters-per-topic",
-            "entryFilters",
             "the entry filters",
             policies.ENTRY_FILTERS,
             body=policies.entry_filters,
@@ -102,7 +92,6 @@ def _of_topic_policies() -> list[Command]:
         *policy(
             scope,
             "auto-subscription-creation",
-            "autoSubscriptionCreation",
             "whether consumers create subscriptions",
             policies.ENABLE,
             body=lambda values: {"allowAutoSubscriptionCreation": values.enable},
@@ -111,7 +100,6 @@ def _of_topic_policies() -> list[Command]:
         *policy(
             scope,
             "dispatcher-pause-on-ack-state-persistent",
-            "dispatcherPauseOnAckStatePersistent",
             "whether dispatch waits for acknowledgements to be saved",
             applied=applied("-a"),
         ),
@@ -123,7 +111,12 @@ GROUP = Group(
     "topicPolicies",
     "Policies of a topic: they win over its namespace's and the broker's.",
     (
-        delete("delete", "{topic}/policies", "Remove all policies of a topic.", argument("topic", TOPIC)),
+        does(
+            "delete",
+            lambda api, v: api.topic_policies.delete_topic_policies(v.topic),
+            "Remove all policies of a topic.",
+            argument("topic", TOPIC),
+        ),
         *_of_topic_policies(),
     ),
     examples=(

@@ -9,9 +9,8 @@ from pulsarium.proto.topic_name import TopicName
 
 from . import messages, partitions, shadows, subscriptions, topic_stats, upkeep
 from .api import Api
-from .command import Command, Group, Values, argument, delete, get, option, path_of, post, put
+from .command import Command, Group, Values, argument, does, option, shows
 from .errors import AdminError
-from .listing import DOMAINS, listed
 from .messages import TOPIC_ARGUMENT
 from .older_policies import older_policies
 from .output import lines, pairs, value
@@ -23,48 +22,42 @@ NAMESPACE = NAMESPACES.of
 _SYSTEM_TOPICS = option("--include-system-topic", "-ist", flag=True, help="System topics too.")
 
 
-def _list(api: Api, values: Values) -> list[str]:
-    asked = getattr(values, "topic_domain", None)
-    domains = DOMAINS if asked is None else (asked.replace("_", "-"),)
-    query = {"bundle": getattr(values, "bundle", None), "includeSystemTopic": _system_topics(values)}
-    return listed(api, values.namespace, domains, query=query)
+async def _list(api: Api, values: Values) -> list[str]:
+    domain = values.topic_domain and values.topic_domain.replace("_", "-")
+    return await api.topics.get_list(
+        values.namespace, domain=domain, bundle=values.bundle, include_system_topic=values.include_system_topic
+    )
 
 
-def _list_partitioned(api: Api, values: Values) -> list[str]:
-    query = {"includeSystemTopic": _system_topics(values)}
-    return listed(api, values.namespace, partitioned=True, query=query)
-
-
-def _system_topics(values: Values) -> bool:
-    return getattr(values, "include_system_topic", False)
-
-
-def _delete(api: Api, values: Values) -> list[str]:
+async def _delete(api: Api, values: Values) -> list[str]:
     """Goes on after a refusal, as pulsar-admin does; what was refused is the result."""
     refused = []
-    for name in _named(api, values):
+    for name in await _named(api, values):
         try:
-            query = {"force": values.force, "deleteSchema": True}
-            api.call("DELETE", path_of("{topic}", Values(topic=name)), query=query)
+            await api.topics.delete(name, force=values.force)
         except AdminError as error:
             refused.append(f"Failed to delete topic: {name}. Exception: {error.message}")
     return refused
 
 
-def _named(api: Api, values: Values) -> list[TopicName]:
+async def _named(api: Api, values: Values) -> list[TopicName]:
     if values.from_file and values.regex:
         raise click.UsageError("Could not apply regex when read topics from file.")
     if values.from_file:
-        try:
-            text = Path(values.topic.removeprefix("path://")).read_text()
-        except OSError as error:
-            raise AdminError(f"{values.topic} cannot be read: {error.strerror}") from None
-        return [_topic(line.strip()) for line in text.splitlines() if line.strip()]
+        return _in_file(values.topic.removeprefix("path://"))
     name = _topic(values.topic)
     if not values.regex:
         return [name]
     pattern = re.compile(str(name))
-    return [_topic(topic) for topic in listed(api, name.namespace_name) if pattern.fullmatch(topic)]
+    return [_topic(topic) for topic in await api.topics.get_list(name.namespace_name) if pattern.fullmatch(topic)]
+
+
+def _in_file(name: str) -> list[TopicName]:
+    try:
+        text = Path(name).read_text()
+    except OSError as error:
+        raise AdminError(f"{name} cannot be read: {error.strerror}") from None
+    return [_topic(line.strip()) for line in text.splitlines() if line.strip()]
 
 
 def _topic(text: str) -> TopicName:
@@ -72,22 +65,32 @@ def _topic(text: str) -> TopicName:
     return name
 
 
-LIST = Command("list", "List the topics of a namespace.", _list, (NAMESPACE,), lines)
-LIST_PARTITIONED = Command(
-    "list-partitioned-topics", "List the partitioned topics.", _list_partitioned, (NAMESPACE,), lines
+LIST = shows(
+    "list", lambda api, v: api.topics.get_list(v.namespace), "List the topics of a namespace.", NAMESPACE, show=lines
 )
-PERMISSIONS = get(
-    "permissions", "{topic}/permissions", "Show who may do what with a topic.", TOPIC_ARGUMENT, show=pairs
+LIST_PARTITIONED = shows(
+    "list-partitioned-topics",
+    lambda api, v: api.topics.get_partitioned_topic_list(v.namespace),
+    "List the partitioned topics.",
+    NAMESPACE,
+    show=lines,
 )
-LOOKUP = get(
+PERMISSIONS = shows(
+    "permissions",
+    lambda api, v: api.topics.get_permissions(v.topic),
+    "Show who may do what with a topic.",
+    TOPIC_ARGUMENT,
+    show=pairs,
+)
+LOOKUP = shows(
     "lookup",
-    "/lookup/v2/topic/{topic}",
+    lambda api, v: api.lookups.lookup_topic(v.topic),
     "Show the broker that serves a topic.",
     TOPIC_ARGUMENT,
     show=lambda data, values: value(data["brokerUrl"]),
 )
-BUNDLE_RANGE = get(
-    "bundle-range", "/lookup/v2/topic/{topic}/bundle", "Show the bundle of a topic.", TOPIC_ARGUMENT, text=True
+BUNDLE_RANGE = shows(
+    "bundle-range", lambda api, v: api.lookups.get_bundle_range(v.topic), "Show the bundle of a topic.", TOPIC_ARGUMENT
 )
 
 _LIFE = (
@@ -109,25 +112,31 @@ _LIFE = (
         lines,
         example="public/default",
     ),
-    Command(
+    shows(
         "list-partitioned-topics",
+        lambda api, v: api.topics.get_partitioned_topic_list(v.namespace, include_system_topic=v.include_system_topic),
         "List the partitioned topics of a namespace.",
-        _list_partitioned,
-        (NAMESPACE, _SYSTEM_TOPICS),
-        lines,
+        NAMESPACE,
+        _SYSTEM_TOPICS,
+        show=lines,
     ),
     PERMISSIONS,
-    post(
+    does(
         "grant-permission",
-        "{topic}/permissions/{role}",
+        lambda api, v: api.topics.grant_permission(v.topic, v.role, actions(v)),
         "Allow a role to use a topic.",
         TOPIC_ARGUMENT,
         ROLE,
         option("--actions", "-a", **ACTIONS),
-        body=actions,
         example="orders --role alice --actions produce,consume",
     ),
-    delete("revoke-permission", "{topic}/permissions/{role}", "Take that back.", TOPIC_ARGUMENT, ROLE),
+    does(
+        "revoke-permission",
+        lambda api, v: api.topics.revoke_permissions(v.topic, v.role),
+        "Take that back.",
+        TOPIC_ARGUMENT,
+        ROLE,
+    ),
     LOOKUP,
     BUNDLE_RANGE,
     Command(
@@ -143,47 +152,48 @@ _LIFE = (
         ),
         lines,
     ),
-    put(
+    does(
         "create",
-        "{topic}",
+        lambda api, v: api.topics.create_non_partitioned_topic(v.topic, key_values(v.metadata)),
         "Create a topic without partitions.",
         TOPIC_ARGUMENT,
         partitions.METADATA,
-        body=lambda values: key_values(values.metadata),
         example="persistent://public/default/orders",
     ),
-    get("get-properties", "{topic}/properties", "Show the properties of a topic.", TOPIC_ARGUMENT, show=pairs),
-    put(
+    shows(
+        "get-properties",
+        lambda api, v: api.topics.get_properties(v.topic),
+        "Show the properties of a topic.",
+        TOPIC_ARGUMENT,
+        show=pairs,
+    ),
+    does(
         "update-properties",
-        "{topic}/properties",
+        lambda api, v: api.topics.update_properties(v.topic, key_values(v.property)),
         "Set properties of a topic.",
         TOPIC_ARGUMENT,
         subscriptions.PROPERTY,
-        body=lambda values: key_values(values.property),
     ),
-    delete(
+    does(
         "remove-properties",
-        "{topic}/properties",
+        lambda api, v: api.topics.remove_properties(v.topic, v.key),
         "Remove a property of a topic.",
         TOPIC_ARGUMENT,
         option("--key", "-k", help="Which one."),
-        query={"key": "key"},
     ),
-    get(
+    shows(
         "get-schema-validation-enforce",
-        "{topic}/schemaValidationEnforced",
+        lambda api, v: api.topics.get_schema_validation_enforced(v.topic, applied=v.applied),
         "Show whether producers have to have a schema.",
         TOPIC_ARGUMENT,
         applied(),
-        query={"applied": "applied"},
     ),
-    post(
+    does(
         "set-schema-validation-enforce",
-        "{topic}/schemaValidationEnforced",
+        lambda api, v: api.topics.set_schema_validation_enforced(v.topic, v.enable),
         "Say whether producers have to have a schema.",
         TOPIC_ARGUMENT,
         ENABLE,
-        body=lambda values: values.enable,
     ),
 )
 

@@ -1,16 +1,19 @@
 """The commands of `topics` for what happens to a topic's data: unload, truncate, terminate, compact, offload."""
 
 import time
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 import click
 
+from pulsarium.proto.rest.message_ids import Place
+from pulsarium.proto.rest.stats import LedgerInfo, LongRunningStatus
+
 from .api import Api
-from .command import Command, Values, delete, option, path_of, post, put
+from .command import Command, Values, does, option, shows
 from .errors import AdminError
 from .messages import TOPIC_ARGUMENT
 from .output import value
-from .subscriptions import message_id_json
 from .values import BYTES, POSITION
 
 
@@ -23,21 +26,21 @@ def position_of(data: Any) -> str:
     return f"{data['ledgerId']}:{data['entryId']}:{data.get('partitionIndex', -1)}"
 
 
-def _progress(route: str, noun: str, doing: str) -> Any:
+def _progress(ask: Callable[[Api, Values], Coroutine[Any, Any, LongRunningStatus]], noun: str, doing: str) -> Command:
     """compaction-status and offload-status: the state in words; with --wait-complete once it is over."""
 
-    def run(api: Api, values: Values) -> dict[str, Any]:
+    async def run(api: Api, values: Values) -> LongRunningStatus:
         while True:
-            status: dict[str, Any] = api.call("GET", path_of(f"{{topic}}/{route}", values))
+            status = await ask(api, values)
             if status["status"] != "RUNNING" or not values.wait_complete:
                 break
-            time.sleep(1)
+            time.sleep(1)  # noqa: ASYNC251 - there is no loop
         if status["status"] == "ERROR":
             click.echo(f"Error in {noun.lower()}")
             raise AdminError(f"Error {doing}: {status.get('lastError') or ''}")
         return status
 
-    def show(data: dict[str, Any], values: Values) -> str:
+    def show(data: LongRunningStatus, values: Values) -> str:
         if data["status"] == "NOT_RUN":
             return f"{noun} has not been run for {values.topic} since broker startup"
         return f"{noun} is currently running" if data["status"] == "RUNNING" else f"{noun} was a success"
@@ -47,11 +50,11 @@ def _progress(route: str, noun: str, doing: str) -> Any:
     return Command(f"{noun.lower()}-status", what, run, (TOPIC_ARGUMENT, wait), show)
 
 
-COMPACTION_STATUS = _progress("compaction", "Compaction", "compacting")
+COMPACTION_STATUS = _progress(lambda api, v: api.topics.compaction_status(v.topic), "Compaction", "compacting")
 
 
-def _offload(api: Api, values: Values) -> Any:
-    stats = api.call("GET", path_of("{topic}/internalStats", values), query={"metadata": False})
+async def _offload(api: Api, values: Values) -> Any:
+    stats = await api.topics.get_internal_stats(values.topic)
     if not stats["ledgers"]:
         raise AdminError("Topic doesn't have any data")
     # A ledger that is still open has its size elsewhere.
@@ -59,15 +62,14 @@ def _offload(api: Api, values: Values) -> Any:
     first = _first_to_keep(stats["ledgers"], values.size_threshold)
     if first is None:
         return None
-    position = (first, 0)
-    api.call("PUT", path_of("{topic}/offload", values), body=message_id_json(position, batchSize=0))
+    await api.topics.trigger_offload(values.topic, Place(first, 0))
     return {"ledgerId": first, "entryId": 0}
 
 
-def _first_to_keep(ledgers: list[dict[str, Any]], threshold: int) -> int | None:
+def _first_to_keep(ledgers: list[LedgerInfo], threshold: int) -> int | None:
     """The ledger before which all goes, so that at most `threshold` bytes stay; None if nothing has to go."""
     kept = 0
-    first: int = ledgers[-1]["ledgerId"]
+    first = ledgers[-1]["ledgerId"]
     for ledger in reversed(ledgers):
         kept += ledger["size"]
         if kept > threshold:
@@ -82,15 +84,21 @@ def _offloaded(data: Any, values: Values) -> str:
     return f"Offload triggered for {values.topic} for messages before {data['ledgerId']}:0:-1"
 
 
-def _compact(api: Api, values: Values) -> str:
-    api.call("PUT", path_of("{topic}/compaction", values))
+async def _compact(api: Api, values: Values) -> str:
+    await api.topics.trigger_compaction(values.topic)
     return f"Topic compaction requested for {values.topic}"
 
 
-UNLOAD = put("unload", "{topic}/unload", "Close a topic; clients look it up again.", TOPIC_ARGUMENT)
-TRUNCATE = delete("truncate", "{topic}/truncate", "Drop all data of a topic.", TOPIC_ARGUMENT)
-TERMINATE = post(
-    "terminate", "{topic}/terminate", "End a topic: nothing more is accepted.", TOPIC_ARGUMENT, show=terminated
+UNLOAD = does(
+    "unload", lambda api, v: api.topics.unload(v.topic), "Close a topic; clients look it up again.", TOPIC_ARGUMENT
+)
+TRUNCATE = does("truncate", lambda api, v: api.topics.truncate(v.topic), "Drop all data of a topic.", TOPIC_ARGUMENT)
+TERMINATE = shows(
+    "terminate",
+    lambda api, v: api.topics.terminate_topic(v.topic),
+    "End a topic: nothing more is accepted.",
+    TOPIC_ARGUMENT,
+    show=terminated,
 )
 COMPACT = Command("compact", "Compact a topic: keep the last message of each key.", _compact, (TOPIC_ARGUMENT,), value)
 
@@ -110,15 +118,19 @@ COMMANDS = (
         ),
         _offloaded,
     ),
-    _progress("offload", "Offload", "offloading"),
-    put(
+    _progress(lambda api, v: api.topics.offload_status(v.topic), "Offload", "offloading"),
+    shows(
         "get-backlog-size",
-        "{topic}/backlogSize",
+        lambda api, v: api.topics.get_backlog_size_by_message_id(v.topic, v.message_id),
         "Show how many bytes there are after a message.",
         TOPIC_ARGUMENT,
         option("--messageId", "-m", type=POSITION, default="-1:-1", help="The message: ledgerId:entryId."),
-        body=lambda values: message_id_json(values.message_id, batchSize=0),
         show=value,
     ),
-    post("trim-topic", "{topic}/trim", "Drop the ledgers that retention does not keep.", TOPIC_ARGUMENT),
+    does(
+        "trim-topic",
+        lambda api, v: api.topics.trim_topic(v.topic),
+        "Drop the ledgers that retention does not keep.",
+        TOPIC_ARGUMENT,
+    ),
 )

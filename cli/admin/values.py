@@ -8,12 +8,10 @@ from typing import Any, Final
 import click
 
 from pulsarium.proto.errors import InvalidTopicName
+from pulsarium.proto.rest.message_ids import EARLIEST, LATEST, Place
 from pulsarium.proto.topic_name import NamespaceName, TopicName
 
 LONG_MAX: Final = 2**63 - 1
-# Position of the next message and of the first one, as MessageId.latest and MessageId.earliest.
-LATEST: Final = (LONG_MAX, LONG_MAX)
-EARLIEST: Final = (-1, -1)
 
 _LONG = re.compile(r"[+-]?[0-9]+")
 _TIME_UNITS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400, "y": 365 * 86400}
@@ -73,14 +71,14 @@ def _int_seconds(text: str) -> int:
     return seconds
 
 
-def _position(text: str) -> tuple[int, int]:
+def _position(text: str) -> Place:
     ledger, colon, entry = text.partition(":")
     if not colon:
         raise ValueError(f"'{text}' is no message id; it has the form ledgerId:entryId")
-    return _long(ledger), _long(entry)
+    return Place(_long(ledger), _long(entry))
 
 
-def _cursor_position(text: str) -> tuple[int, int]:
+def _cursor_position(text: str) -> Place:
     return {"latest": LATEST, "earliest": EARLIEST}.get(text) or _position(text)
 
 

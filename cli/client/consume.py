@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pulsarium.cli.admin.values import CURSOR_POSITION, EARLIEST, LATEST
+from pulsarium.cli.admin.values import CURSOR_POSITION
 
 from .session import Keys, Session, only_bytes, pace, refuse
 from .show import shown
 
 if TYPE_CHECKING:
     from pulsarium.client import Client, Message, MessageId
+    from pulsarium.proto.rest.message_ids import Place
 
 _FOREVER = 2**63 - 1
 
@@ -135,13 +136,10 @@ def read(session: Session, /, topic: str, **asked: Any) -> None:
     session.run(job)
 
 
-def _message_id(position: tuple[int, int]) -> "MessageId":
+def _message_id(position: "Place") -> "MessageId":
     from pulsarium.client import MessageId
 
-    if position in (EARLIEST, LATEST):
-        return MessageId.earliest if position == EARLIEST else MessageId.latest
-    ledger_id, entry_id = position
-    return MessageId(ledger_id, entry_id)
+    return MessageId(position.ledger_id, position.entry_id)
 
 
 def _options(asked: dict[str, Any]) -> dict[str, Any]:

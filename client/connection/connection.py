@@ -34,6 +34,7 @@ from pulsarium.proto.commands import COMMANDS
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
 LEAST = 64 * 1024  # bytes of a big frame that a broker sends between two PINGs, or else it counts as gone
+MOST_PROVOKED = 20_000  # commands that answer what came, and wait to be written
 LAST_WORDS = 1.0  # seconds that what is queued may take to go out when the connection is closed
 _READ = 256 * 1024  # bytes asked of the stream at once
 _MOST_REQUEST_IDS = 2**64 - 1  # this one marks what the broker sends unasked
@@ -78,6 +79,7 @@ class Connection:
         self._keep_alive = keep_alive
         self._max_idle = max_idle
         self._idle = 0.0  # seconds
+        self._provoked = 0
         self._request_id = 0
         self._routes = Routes()
         self._something_to_write = anyio.Event()
@@ -264,6 +266,7 @@ class Connection:
             try:
                 if self._protocol.has_output:
                     await self._stream.send(self._protocol.take())
+                self._provoked = 0
             except (OSError, anyio.BrokenResourceError, anyio.ClosedResourceError) as error:
                 self.abort(ConnectError(f"{self.address}: {_reason(error)}"))
             finally:
@@ -323,6 +326,8 @@ class Connection:
             self._idle = self._idle + self._keep_alive if self._routes.is_idle else 0.0
             if 0 < self._max_idle <= self._idle:
                 self.abort(ConnectError(f"{self.address}: not used for {self._max_idle:g} s"))
+            elif self._routes.is_stuck():
+                self.abort(ConnectError(f"{self.address} gives no receipt within {self._keep_alive:g} s"))
             elif frames == self._protocol.frames and self._arrived - arrived < LEAST:
                 self.abort(ConnectError(f"{self.address} does not answer PING within {self._keep_alive:g} s"))
 
@@ -330,10 +335,14 @@ class Connection:
 
     def _take_in(self, data: bytes) -> None:
         self._arrived += len(data)
+        waiting = self._protocol.waiting
         for event in self._protocol.receive(data):
             self._handle(event)
         if self._protocol.has_output:  # PONG
             self._something_to_write.set()
+        self._provoked += max(0, self._protocol.waiting - waiting)
+        if self._provoked > MOST_PROVOKED:
+            self.abort(ConnectError(f"{self.address} sends and does not read"))
 
     def _handle(self, event: Event) -> None:
         if isinstance(event, Received):

@@ -120,6 +120,11 @@ class ClientProtocol:
         """Whether bytes wait to be written."""
         return bool(self._parts)
 
+    @property
+    def waiting(self) -> int:
+        """How many commands wait to be written."""
+        return len(self._parts)
+
     def take(self) -> bytes:
         """Everything that waits to be written, once."""
         data = self._parts[0] if len(self._parts) == 1 else b"".join(self._parts)

@@ -57,6 +57,10 @@ class ProducerHandler(Protocol):
         """SEND_ERROR."""
         ...
 
+    def is_stuck(self) -> bool:
+        """Whether what had no receipt at the last call has none yet; called with each keep-alive."""
+        ...
+
     def on_lost(self, error: PulsarError, owner: BrokerUrls | None = None) -> None:
         """CLOSE_PRODUCER from the broker, or the connection ended; the rest as for consumers."""
         ...
@@ -103,6 +107,10 @@ class Routes:
     def is_idle(self) -> bool:
         """Whether nobody uses the connection."""
         return not (self.waiters or self.consumers or self.producers or self.watchers)
+
+    def is_stuck(self) -> bool:
+        """Whether a producer is, each of which is asked."""
+        return sum(producer.is_stuck() for producer in self.producers.values()) > 0
 
     def take(self, command: pb.BaseCommand, trailing: bytes) -> None:
         """Hand a command to whom it is for; what nobody waits for any more is dropped."""

@@ -45,11 +45,13 @@ class Settings:
     tls_certificate_file_path: str | None = None
     """PEM file of the client's own certificate, which AuthenticationTLS names as well."""
     tls_private_key_file_path: str | None = None
+    """PEM file of its private key."""
     listener_name: str | None = None
     """Which of a broker's advertisedListeners to connect to (PIP-61)."""
     max_lookup_redirects: int = 20
     """How many brokers may name another one, before a lookup ends with ConnectError."""
     connections_per_broker: int = 1
+    """Producers and consumers share so many connections to each broker."""
     connection_max_idle: float = 60.0
     """A connection that nothing used for so long is closed, at the next `keep_alive_interval`; 0: none."""
     keep_alive_interval: float = 30.0
@@ -57,6 +59,7 @@ class Settings:
     starting_backoff_interval: float = 0.1
     """Until the first try to open something again; doubled with each."""
     max_backoff_interval: float = 60.0
+    """The longest time between two tries."""
     memory_limit: int = 0
     """Bytes that messages without a receipt may take, of all producers together (PIP-74); 0: no limit."""
     admin_url: str | None = None

@@ -10,6 +10,7 @@ import anyio
 import anyio.lowlevel
 from anyio.abc import ByteStream
 
+SMALL_READ = 32 * 1024  # bytes: for more, memory is mapped and unmapped with each read, which only much data is worth
 NEXT_ADDRESS = 0.25  # seconds until the host's next address is tried beside the one that does not answer (RFC 8305)
 
 
@@ -20,15 +21,18 @@ class TcpStream(ByteStream):
         """Takes over a socket that does not block."""
         self._socket = connected
         self._drained = True  # the last read took everything there was
+        self._size = SMALL_READ
 
     async def receive(self, max_bytes: int = 65536) -> bytes:
         if self._drained:
             await self._readable()
         else:
             await anyio.lowlevel.checkpoint()
-        while (data := self._receive_nowait(max_bytes)) is None:
+        size = min(max_bytes, self._size)
+        while (data := self._receive_nowait(size)) is None:
             await self._readable()
-        self._drained = len(data) < max_bytes
+        self._drained = len(data) < size
+        self._size = SMALL_READ if self._drained else max_bytes
         if not data:
             raise anyio.EndOfStream
         return data

@@ -87,10 +87,13 @@ class ReceivingOptions(Generic[T]):
     max_total_receiver_queue_size_across_partitions: int = 50000
     """Messages of all of them."""
     read_compacted: bool = False
+    """Of a compacted topic only the newest message of each key."""
     start_message_id_inclusive: bool = False
     """A seek, or a reader's start, at a message delivers that message, too."""
     crypto_key_reader: KeyReader | None = None
+    """Finds the keys that decrypt."""
     crypto_failure_action: ConsumerCryptoFailureAction = ConsumerCryptoFailureAction.FAIL
+    """What becomes of a message that cannot be decrypted."""
     payload_to_message_id_converter: PayloadToMessageIdConverter | None = None
     """Computes the last message's id where the broker sends its entry (PIP-429); None: understands Pulsar's format."""
     message_payload_processor: MessagePayloadProcessor | None = None
@@ -125,14 +128,20 @@ class ConsumerOptions(ReceivingOptions[T]):
     topic: str | Sequence[str] | re.Pattern[str]
     """One with its partitions, several, or a pattern; that one may begin with `persistent://tenant/namespace/`."""
     subscription_name: str
+    """Made by its first consumer."""
     _: KW_ONLY
     consumer_type: ConsumerType = ConsumerType.Exclusive
+    """Who of its consumers gets which message."""
     initial_position: InitialPosition = InitialPosition.Latest
+    """Where it begins, if it is made by this."""
     consumer_name: str = ""
+    """Shown in the stats, and what Failover chooses by; "": the broker finds one."""
     properties: Mapping[str, str] = field(default_factory=dict)
+    """Shown in the stats."""
     priority_level: int = 0
     """Of a Shared or Failover subscription those get messages first who have the lowest number."""
     negative_ack_redelivery_delay: float = 60.0
+    """How long a negatively acknowledged message waits."""
     negative_ack_redelivery_backoff: RedeliveryBackoff | None = None
     """Says in its place how long a negatively acknowledged message waits, by how often it was delivered before."""
     unacked_messages_timeout: float | None = None
@@ -161,10 +170,13 @@ class ConsumerOptions(ReceivingOptions[T]):
     ack_receipt_enabled: bool = False
     """Acknowledging waits for the broker's word that it is kept."""
     replicate_subscription_state_enabled: bool = False
+    """Keep its position in step in the other clusters (PIP-33)."""
     key_shared_policy: ConsumerKeySharedPolicy | None = None
+    """How KeyShared shares the keys."""
     pattern_auto_discovery_period: float = 60.0
     """How often to look which topics match a pattern."""
     regex_subscription_mode: RegexSubscriptionMode = RegexSubscriptionMode.PersistentOnly
+    """Which kind of topics a pattern is held against."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -196,6 +208,7 @@ class ReaderOptions(ReceivingOptions[T]):
     start_message_from_rollback_duration: int = 0
     """In its place: begin with what is not older than so many seconds."""
     reader_name: str | None = None
+    """Shown in the stats."""
     subscription_role_prefix: str | None = None
     """Put in front of the name of the reader's subscription: subscriptionAuthMode Prefix wants the role there."""
 

@@ -25,8 +25,11 @@ class MultiplierRedeliveryBackoff:
     """
 
     min_delay: float = 1.0
+    """Before the first redelivery."""
     max_delay: float = 60.0
+    """Before any."""
     multiplier: float = 2.0
+    """Of one delay to the next."""
 
     def __post_init__(self) -> None:
         if not 0 <= self.min_delay <= self.max_delay:

@@ -18,12 +18,14 @@ from pulsarium.client.consumer.options import ConsumerOptions
 from pulsarium.client.consumer.queue import ReceiveQueue, Waiting
 from pulsarium.client.consumer.start import Start
 from pulsarium.client.entry.decoding import Decoded, Single, Unreadable, join, messages
-from pulsarium.client.errors import CryptoError, PulsarError
+from pulsarium.client.errors import ConnectError, CryptoError, PulsarError
 from pulsarium.client.message import Message
 from pulsarium.client.message_id import MessageId
 from pulsarium.proto.entry import parse_metadata
 from pulsarium.proto.errors import EntryError
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
+
+MOST_UNASKED = 1000  # entries beyond the room of the queue; a broker reads 100 at a time (dispatcherMaxReadBatchSize)
 
 
 class Receiver(ReceiveQueue):
@@ -66,6 +68,7 @@ class Receiver(ReceiveQueue):
         self._decoder = options.decoder()
         self._chunks = Chunks(options, tasks, self._acknowledge_all)
         self._lost = lost
+        self._unasked = 0  # entries on this connection for which there was no room
 
     # ---- for the consumer
 
@@ -74,6 +77,7 @@ class Receiver(ReceiveQueue):
         self.end_of_topic = False
         self.is_active = None
         self._is_open = False
+        self._unasked = 0
         self._connection = connection
         connection.attach_consumer(self._consumer_id, self)
 
@@ -106,6 +110,10 @@ class Receiver(ReceiveQueue):
     # ---- for the connection
 
     def on_message(self, command: pb.CommandMessage, trailing: bytes) -> None:
+        if len(self._queue) <= self._size:
+            self._unasked = 0
+        elif self._is_too_many():
+            return
         if command.HasField("consumer_epoch") and command.consumer_epoch < self.epoch:  # PIP-84: sent before a rewind
             self._free(_charged(command, trailing))
             return
@@ -139,6 +147,15 @@ class Receiver(ReceiveQueue):
             wanted = self._wanted(message_id.entry, found)
             self._free(_left(command, decoded.metadata) - len(wanted))
             self._deliver(message_id, decoded, wanted, command.redelivery_count)
+
+    def _is_too_many(self) -> bool:
+        """An entry came for which there is no room. Some are usual: a broker reads entries, and permits are messages."""
+        self._unasked += 1
+        if self._unasked > max(MOST_UNASKED, self._size) and self._connection is not None:
+            error = ConnectError(f"{self._topic}: the broker broke the protocol: more messages than there is room for")
+            self._connection.abort(error)
+            return True
+        return False
 
     def on_end_of_topic(self) -> None:
         self.end_of_topic = True

@@ -27,6 +27,7 @@ class MessageOptions(TypedDict, total=False):
     ordering_key: str | None
     """What Key_Shared orders by in place of the key."""
     properties: Mapping[str, str] | None
+    """The application's own."""
     event_timestamp: int | None
     """Milliseconds since the epoch, for the application."""
     sequence_id: int | None

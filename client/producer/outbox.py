@@ -49,6 +49,8 @@ class Outbox:
         self.connection: Connection | None = None
         """Where the producer is open now."""
         self.last_sequence_id = -1
+        self._was_repeated = False  # all of it, on this connection
+        self._oldest: _Unconfirmed | None = None  # at the last look
         # One for all entries: it is serialized at once.
         self._command = pb.BaseCommand(type=pb.BaseCommand.SEND, send=pb.CommandSend(producer_id=producer_id))
         self._partition = partition
@@ -75,9 +77,16 @@ class Outbox:
 
     def send_all_on(self, connection: Connection) -> None:
         """Send everything again: the producer was opened on this connection."""
+        self._was_repeated = connection is self.connection
+        self._oldest = None
         self.connection = connection
         for unconfirmed in self._unconfirmed:
             self._transmit(unconfirmed)
+
+    def is_stuck(self) -> bool:
+        """Whether the oldest entry is the one of the last call: its receipt is lost, and nothing else will tell."""
+        oldest, self._oldest = self._oldest, self._unconfirmed[0] if self._unconfirmed else None
+        return oldest is not None and oldest is self._oldest
 
     def on_receipt(self, receipt: pb.CommandSendReceipt) -> None:
         """The oldest entry has its receipt now, or any that the broker had stored before."""
@@ -106,8 +115,10 @@ class Outbox:
         reason = error_of(error.error, str(error.message))
         messages = refused.messages
         if error.error == pb.ChecksumError and not messages.is_chunked and checksum_matches(refused.entry):
-            if self.connection is not None:
+            if self.connection is not None and not self._was_repeated:
                 self.send_all_on(self.connection)
+            else:  # a connection that damages everything, or a broker that only says so
+                self._reconnect(ConnectError(*reason.args))
         elif isinstance(reason, TRANSIENT) or (error.error == pb.ChecksumError and messages.is_chunked):
             self._reconnect(ConnectError(*reason.args))  # which sends everything again, as Java clients do
         else:

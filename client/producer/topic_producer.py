@@ -179,6 +179,10 @@ class TopicProducer:
         """An entry is published."""
         self._outbox.on_receipt(receipt)
 
+    def is_stuck(self) -> bool:
+        """Whether no receipt came since the last call, and one should have."""
+        return self._outbox.is_stuck()
+
     def on_send_error(self, error: pb.CommandSendError) -> None:
         """An entry was refused."""
         self._outbox.on_send_error(error)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import io
 from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple, overload
 
 from pulsarium.client.errors import InvalidConfiguration, InvalidMessage
@@ -42,6 +43,7 @@ class AvroSchema(Structured[T]):
 
     _type = pb.Schema.Avro
     _form = Form.AVRO
+    _properties = MappingProxyType({"__jsr310ConversionEnabled": "true"})  # Java needs it to read datetimes as Instant
     reads_by_writer = True
 
     @overload

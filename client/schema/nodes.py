@@ -129,7 +129,7 @@ class Binary:
 
 
 class Moment:
-    """A datetime with its time zone: milliseconds since the epoch."""
+    """A datetime with its time zone: milliseconds since the epoch. In JSON a number with a point is seconds."""
 
     def __init__(self) -> None:
         self.definition = {"type": "long", "logicalType": "timestamp-millis"}
@@ -142,6 +142,8 @@ class Moment:
     def load(self, data: Any, form: Form) -> Any:
         if isinstance(data, datetime):  # fastavro knows the logical type
             return data
+        if form is Form.JSON and type(data) is float:  # as Java has Instant, but not Date
+            return _from_seconds(data)
         if type(data) is not int:
             raise expected("milliseconds", data)
         return from_milliseconds(data)
@@ -270,6 +272,15 @@ def from_milliseconds(milliseconds: int) -> datetime:
         return EPOCH + timedelta(milliseconds=milliseconds)
     except OverflowError:
         raise Misfit(f"{milliseconds} ms are beyond the years that Python has") from None
+
+
+def _from_seconds(seconds: float) -> datetime:
+    """Since the epoch, in UTC, to the microsecond. Java's fraction is never negative: -1.9 s is -0.1 s."""
+    try:
+        whole = int(seconds)
+        return EPOCH + timedelta(seconds=whole + abs(seconds - whole))
+    except (OverflowError, ValueError):
+        raise Misfit(f"{seconds} s are beyond the years that Python has") from None
 
 
 def _shown(value: Any) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, ClassVar, cast
 
 from pulsarium.client.errors import InvalidConfiguration, InvalidMessage
@@ -20,6 +21,7 @@ class Structured(Schema[T]):
 
     _type: ClassVar[pb.Schema.Type]
     _form: ClassVar[Form]
+    _properties: ClassVar[Mapping[str, str]] = MappingProxyType({})
 
     def __init__(self, record: type[Any] | Mapping[str, Any] | str) -> None:
         """`record`: a dataclass, or a record's Avro definition, as a dict or in JSON.
@@ -34,7 +36,8 @@ class Structured(Schema[T]):
             data = (record if isinstance(record, str) else json.dumps(record, separators=(",", ":"))).encode()
         except (TypeError, ValueError, RecursionError) as error:
             raise InvalidConfiguration(f"no Avro definition: {error}") from error
-        self.info: SchemaInfo = SchemaInfo(self._type, data, pb.Schema.Type.Name(self._type).upper())
+        name = pb.Schema.Type.Name(self._type).upper()
+        self.info: SchemaInfo = SchemaInfo(self._type, data, name, self._properties)
         try:
             self.definition = read_definition(self.info.data)
             self._prepare()

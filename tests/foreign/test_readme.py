@@ -33,6 +33,7 @@ def test_the_readme_shows_the_examples() -> None:
         "examples/java/Hello.java",
         "examples/python/async_client.py",
         "examples/python/hello.py",
+        "examples/python/typed_values.py",
     ]
     for file, code in shown.items():
         assert (ROOT / file).read_text() == code

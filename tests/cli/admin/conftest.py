@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from pulsarium.cli.admin.api import Api, Reply
+from pulsarium.cli.admin.api import Api
 from pulsarium.cli.main import cli
+from pulsarium.proto.rest.exchange import Reply
 
 
 @dataclass
@@ -76,5 +77,9 @@ def played(monkeypatch: pytest.MonkeyPatch) -> Played:
     """Takes every request in place of a connection."""
     played = Played()
     monkeypatch.delenv("PULSAR_CLIENT_CONF", raising=False)
-    monkeypatch.setattr(Api, "_send", lambda self, method, url, body, headers: played.send(method, url, body, headers))
+
+    async def send(_: Api, method: str, url: str, body: bytes | None, headers: Mapping[str, str]) -> Reply:
+        return played.send(method, url, body, headers)
+
+    monkeypatch.setattr(Api, "_send", send)
     return played

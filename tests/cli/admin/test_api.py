@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
 
-from pulsarium.cli.admin.api import Api
-from pulsarium.cli.admin.errors import AdminError, ServerError, Unreachable
+from pulsarium.cli.admin.api import Api, done
+from pulsarium.cli.admin.errors import AdminError, NotConnected, ServerError, Unreachable
+from pulsarium.proto.rest.exchange import NO_BODY, Request
+from pulsarium.proto.rest.group import text_of
 
 
 class Server(ThreadingHTTPServer):
@@ -68,6 +70,11 @@ def api_of(*urls: str, **headers: str) -> Api:
     return Api(urls, headers, None, 10)
 
 
+def call(api: Api, method: str, path: str, *, query: Mapping[str, object] | None = None, body: object = NO_BODY) -> Any:
+    """What came, as JSON."""
+    return done(api.send(Request(method, path, query or {}, body))).data()
+
+
 def nobody() -> str:
     """Where nobody listens."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
@@ -76,7 +83,7 @@ def nobody() -> str:
 
 def test_a_call_sends_method_path_query_and_body(server: Server) -> None:
     query = {"a": True, "b": None, "c": ["x", "y z"], "d": 5}
-    assert api_of(server.url + "/").call("PUT", "x/y", query=query, body={"k": [1]}) is None
+    assert call(api_of(server.url + "/"), "PUT", "x/y", query=query, body={"k": [1]}) is None
     ((method, target, headers, body),) = server.seen
     assert (method, target) == ("PUT", "/admin/v2/x/y?a=true&c=x&c=y+z&d=5")
     assert (headers["Content-Type"], headers["Accept"]) == ("application/json", "application/json")
@@ -84,7 +91,7 @@ def test_a_call_sends_method_path_query_and_body(server: Server) -> None:
 
 
 def test_a_path_of_its_own_and_its_query(server: Server) -> None:
-    api_of(server.url).call("GET", "/lookup/v2/x?a=1", query={"b": 2})
+    call(api_of(server.url), "GET", "/lookup/v2/x?a=1", query={"b": 2})
     assert server.seen[0][1] == "/lookup/v2/x?a=1&b=2"
 
 
@@ -102,8 +109,8 @@ def test_a_path_of_its_own_and_its_query(server: Server) -> None:
 )
 def test_what_an_answer_holds(body: bytes, data: object, text: str, server: Server) -> None:
     server.answers["/admin/v2/x"] = 200, {}, body
-    assert api_of(server.url).call("GET", "x") == data
-    assert api_of(server.url).call("GET", "x", text=True) == text
+    assert call(api_of(server.url), "GET", "x") == data
+    assert text_of(done(api_of(server.url).send(Request("GET", "x")))) == text
 
 
 @pytest.mark.parametrize(
@@ -122,7 +129,7 @@ def test_what_an_answer_holds(body: bytes, data: object, text: str, server: Serv
 def test_what_a_refusal_says(body: bytes, message: str, server: Server) -> None:
     server.answers["/admin/v2/x"] = 404, {}, body
     with pytest.raises(ServerError) as refused:
-        api_of(server.url).call("GET", "x")
+        call(api_of(server.url), "GET", "x")
     assert (refused.value.status, refused.value.message) == (404, message)
 
 
@@ -130,7 +137,7 @@ def test_what_a_refusal_says(body: bytes, message: str, server: Server) -> None:
 def test_a_redirect_keeps_method_body_and_credentials(status: int, server: Server, other: Server) -> None:
     server.answers["/admin/v2/x"] = status, {"Location": f"{other.url}/admin/v2/x?authoritative=true"}, b""
     other.answers["/admin/v2/x"] = 200, {}, b'"here"'
-    assert api_of(server.url, Authorization="Bearer t").call("POST", "x", body=[1]) == "here"
+    assert call(api_of(server.url, Authorization="Bearer t"), "POST", "x", body=[1]) == "here"
     ((method, target, headers, body),) = other.seen
     assert (method, target, headers["Authorization"], body) == (
         "POST",
@@ -143,20 +150,20 @@ def test_a_redirect_keeps_method_body_and_credentials(status: int, server: Serve
 def test_a_redirect_within_a_broker(server: Server) -> None:
     server.answers["/admin/v2/x"] = 307, {"Location": "/admin/v2/y"}, b""
     server.answers["/admin/v2/y"] = 200, {}, b"1"
-    assert api_of(server.url).call("GET", "x") == 1
+    assert call(api_of(server.url), "GET", "x") == 1
 
 
 def test_redirects_in_a_circle_end(server: Server) -> None:
     server.answers["/admin/v2/x"] = 307, {"Location": "/admin/v2/x"}, b""
     with pytest.raises(AdminError, match="circle"):
-        api_of(server.url).call("GET", "x")
-    assert len(server.seen) == 10
+        call(api_of(server.url), "GET", "x")
+    assert len(server.seen) == 11
 
 
 def test_nobody_listens() -> None:
     url = nobody()
     with pytest.raises(Unreachable) as failed:
-        api_of(url).call("GET", "x")
+        call(api_of(url), "GET", "x")
     assert failed.value.message == f"Cannot connect to {url}: connection refused"
     assert "pulsarium serve" in failed.value.reason
     assert "--admin-url" in failed.value.reason
@@ -164,15 +171,15 @@ def test_nobody_listens() -> None:
 
 def test_the_next_of_several_is_tried(server: Server) -> None:
     server.answers["/admin/v2/x"] = 200, {}, b"1"
-    assert api_of(nobody(), server.url).call("GET", "x") == 1
+    assert call(api_of(nobody(), server.url), "GET", "x") == 1
     with pytest.raises(Unreachable):
-        api_of(nobody(), nobody()).call("GET", "x")
+        call(api_of(nobody(), nobody()), "GET", "x")
 
 
 def test_a_refusal_is_not_asked_of_the_next(server: Server, other: Server) -> None:
     server.answers["/admin/v2/x"] = 500, {}, b""
     with pytest.raises(ServerError, match="HTTP 500 Internal Server Error"):
-        api_of(server.url, other.url).call("GET", "x")
+        call(api_of(server.url, other.url), "GET", "x")
     assert other.seen == []
 
 
@@ -180,7 +187,7 @@ def test_an_answer_that_does_not_come() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"http://127.0.0.1:{silent.getsockname()[1]}"
         with pytest.raises(Unreachable, match=r"did not answer within 0.01 s") as failed:
-            Api((url,), {}, None, 0.01).call("GET", "x")
+            call(Api((url,), {}, None, 0.01), "GET", "x")
     assert "--request-timeout" in failed.value.reason
 
 
@@ -195,5 +202,15 @@ def test_what_is_no_http(server: Server) -> None:
         thread = threading.Thread(target=talk, args=(listener,))
         thread.start()
         with pytest.raises(Unreachable, match="Cannot talk to"):
-            api_of(f"http://127.0.0.1:{listener.getsockname()[1]}").call("GET", "x")
+            call(api_of(f"http://127.0.0.1:{listener.getsockname()[1]}"), "GET", "x")
         thread.join()
+
+
+def test_a_call_that_was_sent_is_not_sent_again(server: Server) -> None:
+    """It may have been done."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        with pytest.raises(Unreachable) as failed:
+            call(Api((url, server.url), {}, None, 0.01), "GET", "x")
+    assert not isinstance(failed.value, NotConnected)
+    assert server.seen == []

@@ -202,4 +202,4 @@ def test_groups_of_old(played: Played) -> None:
 def test_namespaces_of_an_anti_affinity_group(played: Played) -> None:
     played.answer("GET", "namespaces/c/antiAffinity/g", ["t/n"])
     assert played.said("namespaces", "get-anti-affinity-namespaces", "-c", "c", "-g", "g", "-p", "t") == "t/n\n"
-    assert sent(played)[0][1] == "namespaces/c/antiAffinity/g?property=t"
+    assert sent(played)[0][1] == "namespaces/c/antiAffinity/g?tenant=t"

@@ -6,6 +6,7 @@ import click
 import pytest
 
 from pulsarium.cli.admin import values
+from pulsarium.proto.rest.message_ids import Place
 
 
 @pytest.mark.parametrize(
@@ -65,10 +66,10 @@ def test_numbers_have_their_bounds() -> None:
 
 
 def test_positions() -> None:
-    assert values.CURSOR_POSITION.convert("latest", None, None) == (2**63 - 1, 2**63 - 1)
-    assert values.CURSOR_POSITION.convert("earliest", None, None) == (-1, -1)
-    assert values.CURSOR_POSITION.convert("5:6", None, None) == (5, 6)
-    assert values.POSITION.convert("-1:-1", None, None) == (-1, -1)
+    assert values.CURSOR_POSITION.convert("latest", None, None) == Place(2**63 - 1, 2**63 - 1)
+    assert values.CURSOR_POSITION.convert("earliest", None, None) == Place(-1, -1)
+    assert values.CURSOR_POSITION.convert("5:6", None, None) == Place(5, 6)
+    assert values.POSITION.convert("-1:-1", None, None) == Place(-1, -1)
     for wrong in ("5", "5:", "a:b", "latest"):
         with pytest.raises(click.BadParameter):
             values.POSITION.convert(wrong, None, None)

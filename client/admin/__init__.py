@@ -1,0 +1,1 @@
+"""The admin client: what may be asked of a broker over HTTP."""

@@ -1,0 +1,97 @@
+"""The admin client: everything there is to ask of a broker over its REST API.
+
+async with connect_admin("http://localhost:8080") as pulsar:
+    await pulsar.topics.create_partitioned_topic("orders", 4)
+    stats = await pulsar.topics.get_stats("orders-partition-0")
+
+Or `client.admin` of a client that was connected with `admin_url=`: it is opened by its first call, and closed with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import anyio
+
+from pulsarium.client.admin.messages import Messages
+from pulsarium.client.admin.transport import Transport
+from pulsarium.client.connection.authentication import Authentication
+from pulsarium.client.connection.settings import Settings
+from pulsarium.proto.rest.groups import Groups
+from pulsarium.proto.rest.topics import TopicsWithoutMessages
+
+
+class Topics(TopicsWithoutMessages, Messages):
+    """`topics`."""
+
+
+class Admin(Groups):
+    """Groups of calls, named as in Java's PulsarAdmin; so are their methods, in snake case.
+
+    Each raises AdminError, of a kind for each status, and InvalidTopicName for names that are none. There is no timeout
+    but for connecting: cancel a call that takes too long.
+    """
+
+    def __init__(self, transport: Transport) -> None:
+        super().__init__(transport)
+        self.topics = Topics(transport)
+        self._transport = transport
+
+    async def aclose(self) -> None:
+        """Close every connection."""
+        await self._transport.aclose()
+
+    def __repr__(self) -> str:
+        return f"<Admin of {self._transport}>"
+
+
+def admin_at(url: str, settings: Settings) -> Admin:
+    """An admin client at `url`, to be closed; it opens nothing before its first call. Raises as `connect_admin`."""
+    if url.startswith("https:"):
+        settings.tls.context()  # what is wrong with it shall show now
+    return Admin(
+        Transport(
+            url,
+            authentication=settings.authentication,
+            tls=settings.tls,
+            connection_timeout=settings.connection_timeout,
+        )
+    )
+
+
+@asynccontextmanager
+async def connect_admin(
+    url: str,
+    *,
+    connection_timeout: float = 10.0,
+    authentication: Authentication | None = None,
+    tls_trust_certs_file_path: str | None = None,
+    tls_allow_insecure_connection: bool = False,
+    tls_validate_hostname: bool = True,
+    tls_certificate_file_path: str | None = None,
+    tls_private_key_file_path: str | None = None,
+) -> AsyncIterator[Admin]:
+    """An admin client of the brokers at `url`, under trio or asyncio, until the block is left.
+
+    url: `http://host:port` or `https://host:port`; of several hosts, with commas between, the first that connects.
+    connection_timeout: seconds until a connection has to be there.
+    The others are as in `connect`.
+
+    InvalidUrl for a URL that cannot be read, InvalidConfiguration for files that cannot.
+    """
+    settings = Settings(
+        connection_timeout=connection_timeout,
+        authentication=authentication,
+        tls_trust_certs_file_path=tls_trust_certs_file_path,
+        tls_allow_insecure_connection=tls_allow_insecure_connection,
+        tls_validate_hostname=tls_validate_hostname,
+        tls_certificate_file_path=tls_certificate_file_path,
+        tls_private_key_file_path=tls_private_key_file_path,
+    )
+    admin = admin_at(url, settings)
+    try:
+        yield admin
+    finally:
+        with anyio.CancelScope(shield=True):
+            await admin.aclose()

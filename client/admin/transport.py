@@ -1,0 +1,126 @@
+"""Requests over httpx, which has connections kept, TLS and both loops."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+import anyio
+
+from pulsarium.client import errors
+from pulsarium.client.admin.errors import AdminConnectError, AdminError, refusal
+from pulsarium.client.connection.authentication import Authentication
+from pulsarium.client.connection.tls import Tls
+from pulsarium.proto.rest.exchange import Exchange, Reply, origin, places
+
+if TYPE_CHECKING:
+    import httpx
+
+
+MOST_BODY = 64 * 1024 * 1024  # bytes of an answer
+
+
+class _NotConnected(AdminConnectError):
+    """The call was not sent: another broker may have it."""
+
+
+class Transport(Exchange):
+    """The broker, or one of several, at a URL; nothing is opened before the first call."""
+
+    unreachable = _NotConnected
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        authentication: Authentication | None,
+        tls: Tls,
+        connection_timeout: float = 10.0,
+        redirects: int = 10,
+    ) -> None:
+        """InvalidUrl for a URL that is not HTTP's."""
+        super().__init__(places(url), redirects)
+        self._authentication = authentication
+        self._tls = tls
+        self._timeout = connection_timeout
+        self._http: httpx.AsyncClient | None = None
+        for place in self.urls:
+            _check(place)
+
+    async def aclose(self) -> None:
+        """Close every connection; there is a new one for the next call."""
+        if self._http is not None:
+            http, self._http = self._http, None
+            await http.aclose()
+
+    async def _send(self, method: str, url: str, body: bytes | None, headers: Mapping[str, str]) -> Reply:
+        import httpx
+
+        try:
+            async with self._opened().stream(method, url, content=body, headers=dict(headers)) as answer:
+                content = await _whole(answer)
+        except httpx.ConnectTimeout:
+            raise _NotConnected(f"{origin(url)}: no connection within {self._timeout:g} s") from None
+        except httpx.ConnectError as error:
+            raise _NotConnected(f"{origin(url)}: {str(error) or type(error).__name__}") from None
+        except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
+            raise AdminConnectError(f"{origin(url)}: {str(error) or type(error).__name__}") from None
+        return Reply(answer.status_code, {name.lower(): value for name, value in answer.headers.items()}, content)
+
+    async def _credentials(self) -> Mapping[str, str]:
+        authentication = self._authentication
+        if authentication is None or authentication.certificate is not None:
+            return {}
+        try:
+            data = await authentication.auth_data()
+        except Exception as error:  # the application's own: its text may say more than others should read
+            raise AdminError(f"no credentials ({type(error).__name__})") from error
+        if authentication.auth_method_name == "token":
+            return {"Authorization": f"Bearer {data.decode()}"}
+        return {"Authorization": f"Basic {base64.b64encode(data).decode()}"} if data else {}
+
+    def refused(self, reply: Reply) -> AdminError:
+        return refusal(reply.status, reply.reason)
+
+    def failed(self, message: str) -> AdminError:
+        return AdminError(message)
+
+    def invalid(self, error: ValueError) -> errors.InvalidTopicName:
+        return errors.InvalidTopicName(*error.args)
+
+    def _opened(self) -> httpx.AsyncClient:
+        if self._http is None:
+            import httpx
+
+            self._http = httpx.AsyncClient(
+                verify=self._tls.context(),
+                timeout=httpx.Timeout(None, connect=self._timeout),
+                trust_env=False,
+            )
+        return self._http
+
+
+async def _whole(answer: httpx.Response) -> bytes:
+    """The body; ValueError for one that does not end."""
+    body = bytearray()
+    with anyio.CancelScope() as reading:
+        async for part in answer.aiter_bytes():
+            body += part
+            if len(body) > MOST_BODY:
+                reading.cancel()  # and not an exception here, which would leave httpx's generators behind
+    if reading.cancelled_caught:
+        raise ValueError(f"an answer of more than {MOST_BODY} bytes")
+    return bytes(body)
+
+
+def _check(url: str) -> None:
+    """InvalidUrl unless it is http:// or https:// with a host; a user in it would show in httpx's log."""
+    try:
+        parts = urlsplit(url)
+        sound = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0 and parts.username is None
+    except ValueError:
+        sound = False
+    if not sound:
+        raise errors.InvalidUrl(f"{origin(url)}: must be http://host:port or https://host:port")

@@ -1,0 +1,58 @@
+"""Message ids as bodies and answers have them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Protocol, TypedDict
+
+
+class Id(Protocol):
+    """Where a message stands; the client's MessageId is one."""
+
+    @property
+    def ledger_id(self) -> int: ...
+    @property
+    def entry_id(self) -> int: ...
+    @property
+    def partition(self) -> int: ...
+    @property
+    def batch_index(self) -> int: ...
+
+
+class Place(NamedTuple):
+    """The least that is an Id."""
+
+    ledger_id: int
+    entry_id: int
+    partition: int = -1
+    batch_index: int = -1
+
+
+class MessageIdData(TypedDict, total=False):
+    """An id in JSON; fields that do not apply are -1 or missing."""
+
+    ledgerId: int
+    entryId: int
+    partitionIndex: int
+    batchSize: int
+    batchIndex: int
+
+
+EARLIEST = Place(-1, -1)
+LATEST = Place(2**63 - 1, 2**63 - 1)
+
+
+def body_of(message_id: Id, **more: object) -> dict[str, object]:
+    """An id in a body."""
+    return {
+        "ledgerId": message_id.ledger_id,
+        "entryId": message_id.entry_id,
+        "partitionIndex": message_id.partition,
+        "batchIndex": message_id.batch_index,
+        **more,
+    }
+
+
+def skipped(message_id: Id) -> dict[str, int]:
+    """The same where it stands in a list of messages to skip (PIP-423); the broker asks every partition."""
+    index = {} if message_id.batch_index < 0 else {"batchIndex": message_id.batch_index}
+    return {"ledgerId": message_id.ledger_id, "entryId": message_id.entry_id, **index}
