@@ -167,16 +167,25 @@ def repetitions(program: Program, options: argparse.Namespace) -> tuple[int, int
     return (0, 1) if program.large else (options.warm_ups, options.repetitions)
 
 
-def show_clients(options: argparse.Namespace) -> int:
-    results = measure_clients(options)
-    text = json.dumps(clients.as_json(results), indent=1)
+def show(options: argparse.Namespace, figures: object, table: str) -> None:
+    text = json.dumps(figures, indent=1)
     if options.json == "-":
         print(text)
     else:
-        print(clients.table(results))
+        print(table)
         if options.json:
             Path(options.json).write_text(text + "\n")
-    return 1 if options.check and clients.missed(results) else 0
+
+
+def run(options: argparse.Namespace) -> bool:
+    """Measure and show; whether a target is missed."""
+    if options.clients:
+        rates = measure_clients(options)
+        show(options, clients.as_json(rates), clients.table(rates))
+        return bool(clients.missed(rates))
+    results = measure(options)
+    show(options, report.as_json(results), report.table(results))
+    return any(figure.met is False for figure in results.figures())
 
 
 def main() -> int:
@@ -186,20 +195,11 @@ def main() -> int:
             print(f"{program.name:30} {program.title}, {program.count:,} a run")
         return 0
     try:
-        if options.clients:
-            return show_clients(options)
-        results = measure(options)
+        missed = run(options)
     except (BrokerError, MeasureError, ProcessGoneError) as error:
         say(f"bench: {error}")
         return 2
-    text = json.dumps(report.as_json(results), indent=1)
-    if options.json == "-":
-        print(text)
-    else:
-        print(report.table(results))
-        if options.json:
-            Path(options.json).write_text(text + "\n")
-    return 1 if options.check and any(figure.met is False for figure in results.figures()) else 0
+    return 1 if options.check and missed else 0
 
 
 if __name__ == "__main__":

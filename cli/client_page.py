@@ -54,8 +54,14 @@ def fields_of(cls: type) -> list[Field]:
             continue
         default = "" if statement.value is None else _default(statement.value)
         text = _text(following)
+        if not text and _is_inherited(cls, statement.target.id):
+            continue  # there is nothing new about it
         found.append(Field(statement.target.id, ast.unparse(statement.annotation), default, text))
     return found
+
+
+def _is_inherited(cls: type, name: str) -> bool:
+    return any(name in vars(base).get("__annotations__", ()) for base in cls.__mro__[1:])
 
 
 def _default(value: ast.expr) -> str:

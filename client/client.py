@@ -41,11 +41,11 @@ class Client:
     def __init__(self, service_url: str, tasks: TaskGroup, settings: Settings) -> None:
         """InvalidUrl if it cannot be read, InvalidConfiguration for files that cannot."""
         self.settings = settings
-        self.operation_timeout = settings.operation_timeout
+        self.operation_timeout: float = settings.operation_timeout
         self.task_group = tasks
-        self.memory = MemoryLimit(settings.memory_limit)
+        self.memory: MemoryLimit = MemoryLimit(settings.memory_limit)
         """What messages without a receipt take."""
-        self.schemas = Versions(self)
+        self.schemas: Versions = Versions(self)
         """With which schemas messages were written."""
         self._pool = Pool(tasks, settings)
         self._lookup = self._lookup_at(service_url)

@@ -16,7 +16,7 @@ class MemoryLimit:
     def __init__(self, limit: int = 0) -> None:
         """`limit` in bytes, 0: none."""
         self.limit = limit
-        self.used = 0
+        self.used: int = 0
         self._waiting: deque[tuple[int, anyio.Event]] = deque()
 
     def acquire_nowait(self, size: int) -> bool:

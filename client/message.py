@@ -8,6 +8,7 @@ from pulsarium.client.errors import InvalidMessage, PulsarError
 from pulsarium.client.message_id import MessageId
 from pulsarium.client.schema.schema import BYTES, Schema, SchemaInfo, T
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
+from pulsarium.proto.text import text_of
 
 
 class Message(Generic[T]):
@@ -89,11 +90,11 @@ class Message(Generic[T]):
 
     def properties(self) -> dict[str, str]:
         """The application's own properties of it."""
-        return {pair.key: pair.value for pair in self._own.properties}
+        return {text_of(pair.key): text_of(pair.value) for pair in self._own.properties}
 
     def partition_key(self) -> str:
         """The key, "" without one; in base64 where it was sent as bytes."""
-        return self._own.partition_key
+        return text_of(self._own.partition_key)
 
     def has_partition_key(self) -> bool:
         """Whether it has a key, even an empty one."""
@@ -143,7 +144,7 @@ class Message(Generic[T]):
 
     def producer_name(self) -> str:
         """Who sent it."""
-        return self._metadata.producer_name
+        return text_of(self._metadata.producer_name)
 
     def sequence_id(self) -> int:
         """Its number among those of its producer."""

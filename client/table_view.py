@@ -10,12 +10,10 @@ from typing import TYPE_CHECKING, TypeAlias
 import anyio
 import anyio.lowlevel
 
-from pulsarium.client.consumer.consumer import Consumer
 from pulsarium.client.consumer.options import TableViewOptions
 from pulsarium.client.consumer.place import Place
-from pulsarium.client.consumer.start import Start
+from pulsarium.client.consumer.reader import Reader
 from pulsarium.client.message import Message
-from pulsarium.client.message_id import MessageId
 from pulsarium.client.schema.schema import T
 
 if TYPE_CHECKING:
@@ -39,7 +37,7 @@ class TableView(Mapping[str, T]):
     def __init__(self, client: Client, options: TableViewOptions[T]) -> None:
         """Nothing is sent yet. InvalidTopicName if `topic` is no name."""
         self._client = client
-        self._consumer = Consumer(client, options.consumer_options(), Start(MessageId.earliest))
+        self._reader = Reader(client, options)
         self._messages: dict[str, Message[T]] = {}
         self._listeners: list[Listener[T]] = []
         self._error: Exception | None = None
@@ -71,11 +69,11 @@ class TableView(Mapping[str, T]):
         return len(self._messages)
 
     def __repr__(self) -> str:
-        return f"<TableView of {self._consumer.topic()}: {len(self)} keys>"
+        return f"<TableView of {self._reader.topic()}: {len(self)} keys>"
 
     def topic(self) -> str:
         """The topic, in full."""
-        return self._consumer.topic()
+        return self._reader.topic()
 
     # ---- following it
 
@@ -98,7 +96,7 @@ class TableView(Mapping[str, T]):
 
     async def refresh(self) -> None:
         """Wait until everything that is in the topic now is in the view. Raises the broker's refusal."""
-        for part in self._consumer.parts:
+        for part in self._reader.parts:
             if not part.topic.startswith("persistent:"):
                 continue  # keeps nothing
             part.receiver.on_nothing = self._went_on
@@ -112,7 +110,7 @@ class TableView(Mapping[str, T]):
 
     @asynccontextmanager
     async def _open(self) -> AsyncIterator[None]:
-        async with self._consumer:
+        async with self._reader:
             reading = anyio.CancelScope()
             with anyio.CancelScope() as block:
                 self._client.task_group.start_soon(self._follow, reading, block)
@@ -128,7 +126,7 @@ class TableView(Mapping[str, T]):
         try:
             with reading:
                 while True:
-                    self._apply(await self._consumer.receive())
+                    self._apply(await self._reader.read_next())
                     self._went_on()
         except Exception as error:
             self._error = error

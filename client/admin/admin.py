@@ -35,7 +35,7 @@ class Admin(Groups):
 
     def __init__(self, transport: Transport) -> None:
         super().__init__(transport)
-        self.topics = Topics(transport)
+        self.topics: Topics = Topics(transport)
         self._transport = transport
 
     async def aclose(self) -> None:

@@ -29,7 +29,7 @@ class _NotConnected(AdminConnectError):
 class Transport(Exchange):
     """The broker, or one of several, at a URL; nothing is opened before the first call."""
 
-    unreachable = _NotConnected
+    unreachable: type[Exception] = _NotConnected
 
     def __init__(
         self,

@@ -79,4 +79,4 @@ class AuthenticationTLS(Authentication):
     auth_method_name = "tls"
 
     def __init__(self, certificate_path: str, private_key_path: str) -> None:
-        self.certificate = (certificate_path, private_key_path)
+        self.certificate: tuple[str, str] | None = (certificate_path, private_key_path)

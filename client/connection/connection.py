@@ -9,7 +9,7 @@ import anyio
 from anyio.abc import ByteStream
 
 from pulsarium.client.connection.authentication import Authentication, credentials_of
-from pulsarium.client.connection.protocol import Challenged, ClientProtocol, Connected, Event, Received
+from pulsarium.client.connection.protocol import Challenged, ClientProtocol, Connected, Event, Received, State
 from pulsarium.client.connection.routes import (
     ConsumerHandler,
     ProducerHandler,
@@ -67,7 +67,7 @@ class Connection:
         """
         self.proxy = proxy
         self.address = address
-        self.server_version = ""
+        self.server_version: str = ""
         self.feature_flags: frozenset[str] = frozenset()
         self._stream = stream
         self._write: Callable[[bytes], int] | None = stream.send_nowait if isinstance(stream, TcpStream) else None
@@ -151,6 +151,8 @@ class Connection:
         """
         if self._error is not None:
             raise again(self._error)
+        if self._protocol.state is State.CLOSED:
+            return  # an answer to the last words of a connection, which is about to be lost
         self._protocol.send(command, trailing)
         if at_once:
             self._write_nowait()

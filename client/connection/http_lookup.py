@@ -57,7 +57,7 @@ class HttpLookup:
 
     def __init__(self, pool: Pool, url: str, settings: Settings) -> None:
         """InvalidUrl if it cannot be read, InvalidConfiguration for files that cannot."""
-        self.tls = url.startswith("https:")
+        self.tls: bool = url.startswith("https:")
         self._pool = pool
         self._settings = settings
         self._transport = _transport(url, settings)

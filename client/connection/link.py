@@ -89,7 +89,8 @@ class Link:
     ) -> None:
         """`open` sends SUBSCRIBE or PRODUCER and attaches its handler.
 
-        `on_failed` is told when something happened after which no further try makes sense (errors.FATAL).
+        `on_failed` is told when something happened after which no further try makes sense (errors.FATAL), or the
+        client was closed.
         """
         self.topic = topic
         self._client = client
@@ -193,17 +194,22 @@ class Link:
                     await anyio.sleep(0 if at_once else delay)
                     await self._try_again()
         finally:
+            if self._error is None:  # its owner did not close it
+                self._give_up(AlreadyClosed("the client was closed"))
             self._running.set()
 
     async def _try_again(self) -> None:
         try:
             await self._try()
         except FATAL as error:
-            self._fail(error)
-            if self._on_failed is not None:
-                self._on_failed(error)
+            self._give_up(error)
         except PulsarError:
             self._lost.set()
+
+    def _give_up(self, error: PulsarError) -> None:
+        self._fail(error)
+        if self._on_failed is not None:
+            self._on_failed(error)
 
     def _fail(self, error: PulsarError) -> None:
         if self._error is None:

@@ -51,7 +51,7 @@ class BinaryLookup:
     def __init__(
         self, pool: Pool, service: list[Address], *, listener_name: str | None = None, max_redirects: int = 20
     ) -> None:
-        self.tls = service[0].tls
+        self.tls: bool = service[0].tls
         self._pool = pool
         self._service = list(service)
         self._listener_name = listener_name

@@ -104,10 +104,10 @@ class ClientProtocol:
         description: str = "",
     ) -> None:
         """`proxy_to_broker_url`: the broker a proxy at the other end shall connect us to, as host:port."""
-        self.state = State.NEW
-        self.protocol_version = max_protocol_version
-        self.max_message_size = DEFAULT_MAX_MESSAGE_SIZE
-        self.frames = 0
+        self.state: State = State.NEW
+        self.protocol_version: int = max_protocol_version
+        self.max_message_size: int = DEFAULT_MAX_MESSAGE_SIZE
+        self.frames: int = 0
         """How many came."""
         self._proxy_to = proxy_to_broker_url
         self._client_version = f"{CLIENT_VERSION}-{description}" if description else CLIENT_VERSION

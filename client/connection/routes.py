@@ -88,8 +88,8 @@ class Waiter:
     __slots__ = ("done", "error", "patience", "reply")
 
     def __init__(self, patience: anyio.CancelScope | None) -> None:
-        self.patience = patience
-        self.done = anyio.Event()
+        self.patience: anyio.CancelScope | None = patience
+        self.done: anyio.Event = anyio.Event()
         self.reply: Reply | None = None
         self.error: PulsarError | None = None
 

@@ -21,18 +21,17 @@ class TcpStream(ByteStream):
         """Takes over a socket that does not block."""
         self._socket = connected
         self._drained = True  # the last read took everything there was
-        self._size = SMALL_READ
 
     async def receive(self, max_bytes: int = 65536) -> bytes:
         if self._drained:
+            size = min(max_bytes, SMALL_READ)
             await self._readable()
         else:
+            size = max_bytes
             await anyio.lowlevel.checkpoint()
-        size = min(max_bytes, self._size)
         while (data := self._receive_nowait(size)) is None:
             await self._readable()
         self._drained = len(data) < size
-        self._size = SMALL_READ if self._drained else max_bytes
         if not data:
             raise anyio.EndOfStream
         return data

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -26,6 +27,8 @@ def subscribe(topic: str, consumer_id: int, options: ConsumerOptions[Any], *, du
     )
     if options.schema.info is not None:
         body.schema.CopyFrom(options.schema.info.to_proto())
+    if isinstance(options.topic, re.Pattern):
+        body.force_topic_creation = False  # a topic that is deleted stays so
     if options.consumer_name:
         body.consumer_name = options.consumer_name
     if options.priority_level:

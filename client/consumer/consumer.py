@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias
 
 from pulsarium.client.consumer.batch_receive import batch_receive
+from pulsarium.client.consumer.inbox import Inbox
 from pulsarium.client.consumer.indexes import message_at
 from pulsarium.client.consumer.interceptors import Interceptors
 from pulsarium.client.consumer.letters import Letters
@@ -49,7 +50,7 @@ class Consumer(Generic[T]):
         self._interceptors = Interceptors(self, options.interceptors)
         self._letters = Letters(client, options.subscription_name, options.schema)
         self._parts = Parts(client, options, self._letters, self._interceptors, reading_from)
-        self.inbox = self._parts.inbox
+        self.inbox: Inbox = self._parts.inbox
         """What waits here."""
         self._is_intercepted = bool(options.interceptors)
         timeouts = (options.unacked_messages_timeout, options.ack_timeout_redelivery_backoff)
@@ -187,16 +188,15 @@ class Consumer(Generic[T]):
     def _telling(
         self, tell: Callable[[MessageId, Exception | None], None], message_ids: Iterable[MessageId]
     ) -> Iterator[None]:
-        """The interceptors hear what becomes of acknowledgements."""
-        failure: Exception | None = None
+        """The interceptors hear what becomes of acknowledgements, unless that is cancelled: then nobody knows."""
         try:
             yield
         except Exception as error:
-            failure = error
-            raise
-        finally:
             for message_id in message_ids:
-                tell(message_id, failure)
+                tell(message_id, error)
+            raise
+        for message_id in message_ids:
+            tell(message_id, None)
 
     def negative_acknowledge(self, message: Message[Any] | MessageId) -> None:
         """Deliver this message again, after `negative_ack_redelivery_delay` seconds, or as long as
@@ -295,8 +295,10 @@ class Consumer(Generic[T]):
         try:
             await self._parts.aclose()
         finally:
-            await self._letters.aclose()
-            self._interceptors.close()
+            try:
+                await self._letters.aclose()
+            finally:
+                self._interceptors.close()
 
 
 def _id(message: Message[Any] | MessageId) -> MessageId:

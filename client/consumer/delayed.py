@@ -22,6 +22,7 @@ class Delayed:
         self._queues: dict[float, dict[Entry, float]] = {}
         self._delays: dict[Entry, float] = {}
         self._scope: anyio.CancelScope | None = None
+        self._closed = False
         self._sleep = anyio.CancelScope()
 
     def __len__(self) -> int:
@@ -31,7 +32,9 @@ class Delayed:
         return entry in self._delays
 
     def add(self, entry: Entry, delay: float) -> None:
-        """Hand it over after so many seconds; again means from now on."""
+        """Hand it over after so many seconds; again means from now on. Nothing any more after `close`."""
+        if self._closed:
+            return
         self.forget(entry)
         due = anyio.current_time() + delay
         self._delays[entry] = delay
@@ -67,6 +70,7 @@ class Delayed:
 
     def close(self) -> None:
         """`clear`, and end the task."""
+        self._closed = True
         self.clear()
         if self._scope is not None:
             self._scope.cancel()

@@ -67,7 +67,7 @@ class Named:
         if not self._topics:
             raise InvalidConfiguration("no topic")
         self._plain: set[str] = set()  # that have no partitions, and get none
-        self.text = ", ".join(self._topics)
+        self.text: str = ", ".join(self._topics)
 
     async def find(self, client: Client, *, first: bool) -> list[str]:
         found: list[str] = []
@@ -96,7 +96,7 @@ class Matching:
     def __init__(self, pattern: re.Pattern[str], mode: RegexSubscriptionMode, interval: float) -> None:
         """InvalidTopicName if there is no telling which namespace is meant."""
         self.interval: float | None = interval
-        self.text = pattern.pattern
+        self.text: str = pattern.pattern
         scheme, mark, rest = self.text.partition("://")
         tenant, namespace, local = _parts(rest if mark else self.text)
         self._namespace = f"{tenant}/{namespace}"

@@ -86,8 +86,7 @@ class Letters:
 
     async def _open(self, topic: str, initial_subscription_name: str | None) -> Producer[bytes]:
         async with self._opening:
-            if self._closed:
-                raise AlreadyClosed(f"{topic}: the consumer was closed")
+            self._check(topic)
             if topic not in self._producers:
                 options = ProducerOptions(
                     topic,
@@ -96,8 +95,18 @@ class Letters:
                     chunking_enabled=True,
                     initial_subscription_name=initial_subscription_name,
                 )
-                self._producers[topic] = await Producer(self._client, options).__aenter__()
+                producer = await Producer(self._client, options).__aenter__()
+                try:
+                    self._check(topic)
+                except AlreadyClosed:  # meanwhile
+                    producer.abandon()
+                    raise
+                self._producers[topic] = producer
             return self._producers[topic]
+
+    def _check(self, topic: str) -> None:
+        if self._closed:
+            raise AlreadyClosed(f"{topic}: the consumer was closed")
 
 
 def _text(message_id: MessageId) -> str:

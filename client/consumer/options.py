@@ -130,6 +130,7 @@ class ConsumerOptions(ReceivingOptions[T]):
     subscription_name: str
     """Made by its first consumer."""
     _: KW_ONLY
+    schema: Schema[T] = BYTES  # again: else pyright takes it for bytes in what `arguments_of` makes
     consumer_type: ConsumerType = ConsumerType.Exclusive
     """Who of its consumers gets which message."""
     initial_position: InitialPosition = InitialPosition.Latest
@@ -205,6 +206,7 @@ class ReaderOptions(ReceivingOptions[T]):
     start_message_id: MessageId | None = None
     """Reading begins behind it; of partitioned topics the earliest or the latest."""
     _: KW_ONLY
+    schema: Schema[T] = BYTES  # again: else pyright takes it for bytes in what `arguments_of` makes
     start_message_from_rollback_duration: int = 0
     """In its place: begin with what is not older than so many seconds."""
     reader_name: str | None = None
@@ -239,10 +241,15 @@ class TableViewOptions(ReceivingOptions[T]):
     topic: str
     """With its partitions, where it has some."""
     _: KW_ONLY
+    schema: Schema[T] = BYTES  # again: else pyright takes it for bytes in what `arguments_of` makes
     read_compacted: bool = True
     """Of each key the last message that compaction left, and what came since; not of topics that are not kept."""
     subscription_name: str | None = None
     """Of the subscription that lasts as long as the view."""
+
+    def start(self) -> Start:
+        """Where reading begins."""
+        return Start(MessageId.earliest)
 
     def consumer_options(self) -> ConsumerOptions[T]:
         """Of the consumer that the view stands on."""

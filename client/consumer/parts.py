@@ -47,12 +47,13 @@ class Parts:
         self._interceptors = interceptors
         self._reading_from = reading_from
         self._discovery = discovery(options)
-        self.text = self._discovery.text
+        self.text: str = self._discovery.text
         """The topics in full, or the pattern."""
         versions = client.schemas if options.schema.reads_by_writer else None
-        self.inbox = Inbox(forgiving=self._discovery.forgets, versions=versions)
+        self.inbox: Inbox = Inbox(forgiving=self._discovery.forgets, versions=versions)
         """What waits in them."""
         self._parts: dict[str, TopicConsumer] = {}
+        self._opening: set[TopicConsumer] = set()
         self._is_paused = options.start_paused
         self._scope = anyio.CancelScope()
 
@@ -64,7 +65,7 @@ class Parts:
             raise InvalidConfiguration(f"{self.text}: partitions are read from the earliest or the latest message")
         if self._options.receiver_queue_size == 0 and topics != [self.text]:
             raise InvalidConfiguration(f"{self.text}: receiver_queue_size must be positive with partitions")
-        await self._open(topics, self._reading_from)
+        await self._open(topics, self._reading_from, len(topics))
         if self._discovery.interval is not None:
             self._client.task_group.start_soon(self._watch_topics)
 
@@ -112,33 +113,34 @@ class Parts:
     def pause(self) -> None:
         """Ask for no more messages."""
         self._is_paused = True
-        for part in self.all:
+        for part in (*self.all, *self._opening):
             part.receiver.pause()
 
     def resume(self) -> None:
         """Ask for messages again."""
         self._is_paused = False
-        for part in self.all:
+        for part in (*self.all, *self._opening):
             part.receiver.resume()
 
     # ---- its own
 
-    async def _open(self, topics: Collection[str], reading_from: Start | None) -> None:
-        """All or none of these."""
-        count = len(self._parts) + len(topics)
+    async def _open(self, topics: Collection[str], reading_from: Start | None, count: int) -> None:
+        """All or none of these, of so many."""
         room = self._options.max_total_receiver_queue_size_across_partitions // max(1, count)
         size = max(self._options.receiver_queue_size, self._options.batch_receive_policy.max_num_message)
         options = replace(self._options, receiver_queue_size=min(size, max(1, room)), start_paused=self._is_paused)
         make = partial(TopicConsumer, self._client, letters=self._letters, interceptors=self._interceptors)
         new = [make(topic, options, self.inbox, reading_from) for topic in topics]
+        self._opening.update(new)
         try:
             await together([part.open for part in new], all_or_none=True)
             if self._scope.cancel_called:
                 raise AlreadyClosed(f"{self.text}: the consumer was closed")
         except BaseException:
-            with anyio.CancelScope(shield=True):
-                await together([part.aclose for part in new])
+            await together([part.aclose for part in new])  # cancelled, it does not wait for answers
             raise
+        finally:
+            self._opening.difference_update(new)
         self._parts |= {part.topic: part for part in new}
 
     async def _watch_topics(self) -> None:
@@ -150,11 +152,12 @@ class Parts:
                         await self._update()
 
     async def _update(self) -> None:
-        """Subscribe to what is new; leave what is gone."""
+        """Subscribe to what is new, each for itself; leave what is gone. Raises the first failure."""
         topics = await self._discovery.find(self._client, first=False)
         if self._discovery.forgets:
             for part in self.all:
                 if part.topic not in topics or part.receiver.error is not None:
                     await self._parts.pop(part.topic).aclose()
         start = None if self._reading_from is None else Start(MessageId.earliest)  # of what is new nothing is missed
-        await self._open([topic for topic in topics if topic not in self._parts], start)
+        new = [topic for topic in topics if topic not in self._parts]
+        await together([partial(self._open, [topic], start, len(topics)) for topic in new])

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from types import TracebackType
 from typing import TYPE_CHECKING, Generic
 
 from pulsarium.client.consumer.consumer import Consumer
-from pulsarium.client.consumer.options import ReaderOptions
+from pulsarium.client.consumer.options import ReaderOptions, TableViewOptions
 from pulsarium.client.consumer.place import Place
+from pulsarium.client.consumer.topic_consumer import TopicConsumer
 from pulsarium.client.message import Message
 from pulsarium.client.message_id import MessageId
 from pulsarium.client.schema.schema import T
@@ -23,7 +26,7 @@ class Reader(Generic[T]):
     It is open inside its `async with`. When its connection is lost it goes on where it was.
     """
 
-    def __init__(self, client: Client, options: ReaderOptions[T]) -> None:
+    def __init__(self, client: Client, options: ReaderOptions[T] | TableViewOptions[T]) -> None:
         """Nothing is sent yet. InvalidTopicName if `topic` is no name."""
         self._options = options
         self._consumer = Consumer(client, options.consumer_options(), options.start())
@@ -47,6 +50,11 @@ class Reader(Generic[T]):
     def topic(self) -> str:
         """The topic, in full."""
         return self._consumer.topic()
+
+    @property
+    def parts(self) -> Sequence[TopicConsumer]:
+        """What it is made of, one for each topic or partition."""
+        return self._consumer.parts
 
     async def read_next(self) -> Message[T]:
         """The next message, as soon as there is one; raises as `Consumer.receive` does."""
@@ -84,15 +92,22 @@ class Reader(Generic[T]):
 
     async def seek(self, target: MessageId | datetime | int) -> None:
         """Go on behind a message (or at it, as the start was chosen), or at a time: see `Consumer.seek`."""
-        for place in self._places.values():
-            place.moved()
-        await self._consumer.seek(target)
+        with self._moving():
+            await self._consumer.seek(target)
 
     async def seek_to_index(self, index: int) -> None:
         """Go on at the message of this index: see `Consumer.seek_to_index`."""
+        with self._moving():
+            await self._consumer.seek_to_index(index)
+
+    @contextmanager
+    def _moving(self) -> Iterator[None]:
+        """What was read before is not to be acknowledged behind a seek, also what another task read during it."""
         for place in self._places.values():
             place.moved()
-        await self._consumer.seek_to_index(index)
+        yield
+        for place in self._places.values():
+            place.moved()
 
     async def aclose(self) -> None:
         """End it; a second call does nothing."""

@@ -52,7 +52,7 @@ class Receiver(ReceiveQueue):
         self.last_seen: tuple[int, int] | None = None
         """The last entry that came since the start: nothing up to it comes again."""
         self.is_active: bool | None = None
-        self.end_of_topic = False
+        self.end_of_topic: bool = False
         self.error: PulsarError | None = None
         self.epoch = 0
         self.once_too_often: Callable[[tuple[int, int], list[Message[Any]], int], bool] | None = None
@@ -125,6 +125,7 @@ class Receiver(ReceiveQueue):
                 whole = self._chunks.add(message_id, decoded, self._max_message_size)
                 if whole is None:
                     self._free(1)
+                    self._nothing()
                     return
                 message_id = whole.message_id
                 decoded = join(whole.chunks)
@@ -134,12 +135,15 @@ class Receiver(ReceiveQueue):
                 self._chunks.fail(parse_metadata(trailing), acknowledge=True)
             self._acknowledge(message_id, error.validation_error)
             self._free(_charged(command, trailing))
+            self._nothing()
         except Exception as error:  # no key, or the application's processor: `receive` raises it
             told = 0
             if not isinstance(error, CryptoError) or self._chunks.fail(parse_metadata(trailing), acknowledge=False):
                 self._put(message_id, error)
                 told = 1
             self._free(_charged(command, trailing) - told)
+            if not told:
+                self._nothing()
         else:
             if self.on_batch is not None and decoded.metadata.HasField("num_messages_in_batch"):
                 self.on_batch(message_id)
@@ -149,7 +153,7 @@ class Receiver(ReceiveQueue):
             self._deliver(message_id, decoded, wanted, command.redelivery_count)
 
     def _is_too_many(self) -> bool:
-        """An entry came for which there is no room. Some are usual: a broker reads entries, and permits are messages."""
+        """An entry came for which there is no room. Some are usual: brokers read entries, permits are messages."""
         self._unasked += 1
         if self._unasked > max(MOST_UNASKED, self._size) and self._connection is not None:
             error = ConnectError(f"{self._topic}: the broker broke the protocol: more messages than there is room for")
@@ -199,8 +203,7 @@ class Receiver(ReceiveQueue):
     def _deliver(self, message_id: MessageId, decoded: Decoded, found: list[Single], redelivery_count: int) -> None:
         if not found:
             self._acknowledge(message_id)
-            if self.on_nothing is not None:
-                self.on_nothing()
+            self._nothing()
             return
         metadata, entry = decoded.metadata, message_id.entry
         size = metadata.num_messages_in_batch if found[0][0] >= 0 else 0
@@ -225,6 +228,11 @@ class Receiver(ReceiveQueue):
             return
         for message in made:
             self._put(message.message_id(), message)
+
+    def _nothing(self) -> None:
+        """An entry of which nothing is delivered."""
+        if self.on_nothing is not None:
+            self.on_nothing()
 
     def _put(self, message_id: MessageId, content: Message[Any] | Exception) -> None:
         self._queue.append(Waiting(message_id, content))

@@ -51,13 +51,13 @@ class Subscribed:
         self.topic = topic
         self._client = client
         self._options = options
-        self.partition = TopicName.parse(topic).partition_index
+        self.partition: int = TopicName.parse(topic).partition_index
         self._durable = reading_from is None
         self._inbox = inbox
         self._id = client.next_consumer_id()
         self._link = Link(client, topic, self._open, on_failed=self._failed)
         self._acknowledgements = Acknowledgements(batch_index_ack_enabled=options.batch_index_ack_enabled)
-        self.receiver = Receiver(
+        self.receiver: Receiver = Receiver(
             topic, self._id, options, self._acknowledgements, self._lost, inbox, client.task_group, reading_from
         )
         """What waits here."""
@@ -95,14 +95,16 @@ class Subscribed:
         self._group.flush()
         command = commands.unsubscribe(self._id, force=force)
         command.unsubscribe.request_id = connection.next_request_id()
-        await connection.request(command)
-        await self._end()
+        async with self._seeking:  # `force` closes this consumer, too, and it must not come back
+            await connection.request(command)
+            await self._end()
 
     async def aclose(self) -> None:
         """Leave the subscription; what is not acknowledged goes to others. A second call does nothing."""
         connection = self._link.current
         if self._closed:
             return
+        self._close_timers()
         try:
             if connection is not None:
                 self._group.flush()
@@ -117,14 +119,18 @@ class Subscribed:
         self._closed = True
         self.receiver.detach()
         self.receiver.fail(AlreadyClosed(f"{self.topic}: the consumer was closed"))
+        self._close_timers()
+        self._group.close()
+        self._inbox.remove(self.receiver)
+        await self._link.aclose()
+
+    def _close_timers(self) -> None:
+        """Nothing more is asked for again."""
         self._nacks.close()
         if self._unacknowledged is not None:
             self._unacknowledged.close()
         if self._dead_letters is not None:
             self._dead_letters.close()
-        self._group.close()
-        self._inbox.remove(self.receiver)
-        await self._link.aclose()
 
     def _close_command(self, connection: Connection) -> pb.BaseCommand:
         command = commands.close(self._id)

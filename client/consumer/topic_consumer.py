@@ -13,7 +13,7 @@ from pulsarium.client.consumer import commands
 from pulsarium.client.consumer.acknowledgements import Acknowledgements, ack_set
 from pulsarium.client.consumer.start import Start
 from pulsarium.client.consumer.subscribed import IN_ORDER, Subscribed
-from pulsarium.client.errors import InvalidConfiguration, PulsarError
+from pulsarium.client.errors import AlreadyClosed, InvalidConfiguration, PulsarError
 from pulsarium.client.message import Message
 from pulsarium.client.message_id import MessageId
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
@@ -104,6 +104,8 @@ class TopicConsumer(Subscribed):
         self._wait_for_acknowledgement(message.message_id(), message.redelivery_count())
 
     def negative_acknowledge(self, message_id: MessageId, redelivery_count: int) -> None:
+        if self._closed:
+            raise AlreadyClosed(f"{self.topic}: the consumer was closed")
         self._acknowledgements.forget(message_id.entry)
         backoff, delay = self._options.negative_ack_redelivery_backoff, self._options.negative_ack_redelivery_delay
         if backoff is not None:

@@ -10,12 +10,13 @@ from typing import Any, TypedDict
 
 from typing_extensions import Unpack
 
-from pulsarium.client.errors import InvalidMessage
+from pulsarium.client.errors import InvalidMessage, MessageTooBig
 from pulsarium.client.message import Message
 from pulsarium.client.message_id import MessageId
 from pulsarium.client.producer.receipt import Receipt
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
+_MOST_BYTES = 2**31 - 1  # of a content
 _MOST_MILLISECONDS = 2**63 - 1  # that the protocol has room for
 
 
@@ -71,6 +72,8 @@ class Draft:
 
 def draft(content: bytes | None, **options: Unpack[MessageOptions]) -> Draft:
     """A message of these bytes, None: without a value. InvalidMessage if it makes no sense."""
+    if content is not None and len(content) > _MOST_BYTES:
+        raise MessageTooBig(f"{len(content)} bytes are more than the protocol has numbers for")
     metadata = pb.SingleMessageMetadata(payload_size=0 if content is None else len(content))
     if content is None:
         metadata.null_value = True

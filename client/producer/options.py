@@ -48,7 +48,8 @@ class ProducerAccessMode(enum.Enum):
     WaitForExclusive = pb.WaitForExclusive
     """Nobody else; opening waits for that, without a limit of time."""
     ExclusiveWithFencing = pb.ExclusiveWithFencing
-    """Nobody else: whoever does already, or waits to, is thrown out."""
+    """Nobody else: whoever does already, or waits to, is thrown out. That is no end for a Shared one: it asks again and
+    again, and what it sends waits until the topic is free, as in Java clients, where that has a time limit."""
 
 
 class PartitionsRoutingMode(enum.Enum):

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from pulsarium.client.connection.connection import Connection
-from pulsarium.client.errors import TRANSIENT, ConnectError, PulsarError, copy_of, error_of
+from pulsarium.client.errors import TRANSIENT, ConnectError, MessageTooBig, PulsarError, copy_of, error_of
 from pulsarium.client.message_id import MessageId
 from pulsarium.client.producer.receipt import Receipt
 from pulsarium.proto.entry import checksum_matches
@@ -33,6 +33,11 @@ class Messages:
     is_duplicate: bool = False
 
 
+def too_big(entry: bytes, most: int) -> MessageTooBig:
+    """For a broker that takes so many bytes."""
+    return MessageTooBig(f"{len(entry)} bytes are more than the broker's {most}")
+
+
 @dataclass(slots=True, eq=False)
 class _Unconfirmed:
     """An entry without its receipt."""
@@ -44,15 +49,15 @@ class _Unconfirmed:
 class Outbox:
     """Entries without a receipt, in the order in which they were sent."""
 
-    def __init__(self, producer_id: int, partition: int, release: Callable[[int, int], None]) -> None:
+    def __init__(self, partition: int, release: Callable[[int, int], None]) -> None:
         """`release` is told how many messages, of how many bytes, are published or have failed."""
         self.connection: Connection | None = None
         """Where the producer is open now."""
-        self.last_sequence_id = -1
+        self.last_sequence_id: int = -1
         self._was_repeated = False  # all of it, on this connection
         self._oldest: _Unconfirmed | None = None  # at the last look
         # One for all entries: it is serialized at once.
-        self._command = pb.BaseCommand(type=pb.BaseCommand.SEND, send=pb.CommandSend(producer_id=producer_id))
+        self._command = pb.BaseCommand(type=pb.BaseCommand.SEND)
         self._partition = partition
         self._release = release
         self._unconfirmed: deque[_Unconfirmed] = deque()
@@ -75,8 +80,13 @@ class Outbox:
         for entry in entries:
             self.add(messages, entry)
 
-    def send_all_on(self, connection: Connection) -> None:
+    def open_on(self, connection: Connection, producer_id: int) -> None:
         """Send everything again: the producer was opened on this connection."""
+        self._command.send.producer_id = producer_id
+        self.send_all_on(connection)
+
+    def send_all_on(self, connection: Connection) -> None:
+        """Send everything again."""
         self._was_repeated = connection is self.connection
         self._oldest = None
         self.connection = connection
@@ -122,8 +132,12 @@ class Outbox:
         elif isinstance(reason, TRANSIENT) or (error.error == pb.ChecksumError and messages.is_chunked):
             self._reconnect(ConnectError(*reason.args))  # which sends everything again, as Java clients do
         else:
-            self._unconfirmed = deque(one for one in self._unconfirmed if one.messages is not messages)
-            self.fail(messages, reason)
+            self._drop(messages, reason)
+
+    def fail_larger(self, most: int) -> None:
+        """Entries that were made for a broker that takes more bytes fail: this one would close the connection."""
+        while large := next((one for one in self._unconfirmed if len(one.entry) > most), None):
+            self._drop(large.messages, too_big(large.entry, most))
 
     def fail(self, messages: Messages, error: PulsarError) -> None:
         """These messages are not published."""
@@ -138,6 +152,10 @@ class Outbox:
             messages = self._unconfirmed.popleft().messages
             if messages.receipts and not messages.receipts[0].is_done:  # of chunks only once
                 self.fail(messages, error)
+
+    def _drop(self, messages: Messages, error: PulsarError) -> None:
+        self._unconfirmed = deque(one for one in self._unconfirmed if one.messages is not messages)
+        self.fail(messages, error)
 
     def _on_duplicate(self, sequence_id: int) -> None:
         """That is found out at once, before what was sent earlier is stored; of chunks only the last one is asked."""

@@ -47,7 +47,7 @@ class Producer(Generic[T]):
 
     def __init__(self, client: Client, options: ProducerOptions[T]) -> None:
         """Nothing is sent yet. InvalidTopicName or CryptoError for options that make no sense."""
-        self.topic = full_name(options.topic)
+        self.topic: str = full_name(options.topic)
         self._client = client
         self._options = options
         self._encoder = Encoder(options.compression_type.value, options.encryption_keys, options.crypto_key_reader)

@@ -15,7 +15,7 @@ from pulsarium.client.errors import (
     TRANSIENT,
     AlreadyClosed,
     ConnectError,
-    MessageTooBig,
+    ProducerBlockedQuotaExceededException,
     PulsarError,
     copy_of,
 )
@@ -24,7 +24,7 @@ from pulsarium.client.producer.chunks import Splitter
 from pulsarium.client.producer.commands import close_producer, open_producer
 from pulsarium.client.producer.draft import Draft
 from pulsarium.client.producer.options import BatchingType, ProducerAccessMode, ProducerOptions
-from pulsarium.client.producer.outbox import Messages, Outbox
+from pulsarium.client.producer.outbox import Messages, Outbox, too_big
 from pulsarium.client.producer.packing import encode, metadata_of
 from pulsarium.client.producer.receipt import Receipt
 from pulsarium.client.producer.room import Room
@@ -60,11 +60,11 @@ class TopicProducer:
         self._encoder = encoder
         self._name = name
         self._link = Link(client, topic, self._open, on_failed=self._end)
-        self.room = room
+        self.room: Room = room
         """Each message has its part of it until it is published."""
         self.topic_epoch: int | None = None
         """How many producers had the topic for themselves before this one, if it has."""
-        self._outbox = Outbox(self._id, TopicName.parse(topic).partition_index, room.release)
+        self._outbox = Outbox(TopicName.parse(topic).partition_index, room.release)
         self._epoch = 0
         self._next_sequence_id = 0
         self._highest_sequence_id = -1  # of all messages so far
@@ -206,6 +206,8 @@ class TopicProducer:
                 await anyio.sleep(QUEUE_AGAIN)
 
     async def _open(self, connection: Connection) -> None:
+        if self._epoch and self._splitter is not None:  # chunks share a number: a late receipt is known by the old id
+            self._id = self._client.next_producer_id()
         command = open_producer(self.topic, self._id, self._name, self._options)
         command.request_id = connection.next_request_id()
         command.epoch = self._epoch
@@ -218,7 +220,9 @@ class TopicProducer:
             reply = await connection.request(
                 pb.BaseCommand(type=pb.BaseCommand.PRODUCER, producer=command), patience=self._opening
             )
-        except BaseException:
+        except BaseException as error:
+            if isinstance(error, ProducerBlockedQuotaExceededException):
+                self._fail_all(error)  # as Java clients do; it is opened again all the same
             connection.detach_producer(self._id)
             if not connection.is_lost:
                 connection.send_nowait(
@@ -245,7 +249,8 @@ class TopicProducer:
         self._epoch += 1
         self._name = str(success.producer_name)
         self._max_message_size = connection.max_message_size
-        self._outbox.send_all_on(connection)
+        self._outbox.fail_larger(self._max_message_size)
+        self._outbox.open_on(connection, self._id)
 
     async def _close_on(self, connection: Connection) -> None:
         try:
@@ -273,7 +278,7 @@ class TopicProducer:
             else:
                 entry = encode(self._encoder, metadata, drafts)
             if len(entry) > self._max_message_size:
-                raise MessageTooBig(f"{len(entry)} bytes are more than the broker's {self._max_message_size}")
+                raise too_big(entry, self._max_message_size)
         except PulsarError as error:
             self._outbox.fail(messages, error)
         else:
@@ -304,6 +309,9 @@ class TopicProducer:
         self._error = error
         self._link.close_nowait()
         self._scope.cancel()
+        self._fail_all(error)
+
+    def _fail_all(self, error: PulsarError) -> None:
         self._outbox.fail_all(error)
         for drafts in self._batch.take():
             for message in drafts:

@@ -16,8 +16,9 @@ from pulsarium.proto.generated import PulsarApi_pb2 as pb
 class JsonSchema(Structured[T]):
     """JSON in UTF-8. The broker is told an Avro definition, as official clients do it.
 
-    Of a dataclass bytes are base64, enums their names and datetimes milliseconds, as Java writes them. The dicts of a
-    definition are written and read as they are, and not held against it.
+    Of a dataclass bytes are base64, enums their names and datetimes milliseconds, as Java writes them (and its `Date`;
+    its `Instant`, which is seconds with a point, is read as well). The dicts of a definition are written and read as
+    they are, and not held against it.
     """
 
     _type = pb.Schema.Json

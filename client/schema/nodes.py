@@ -132,7 +132,7 @@ class Moment:
     """A datetime with its time zone: milliseconds since the epoch. In JSON a number with a point is seconds."""
 
     def __init__(self) -> None:
-        self.definition = {"type": "long", "logicalType": "timestamp-millis"}
+        self.definition: Any = {"type": "long", "logicalType": "timestamp-millis"}
 
     def dump(self, value: Any, form: Form) -> Any:
         if not isinstance(value, datetime):
@@ -175,7 +175,7 @@ class Items:
     """A list."""
 
     def __init__(self, item: Node) -> None:
-        self.definition = {"type": "array", "items": item.definition}
+        self.definition: Any = {"type": "array", "items": item.definition}
         self._item = item
 
     def dump(self, value: Any, form: Form) -> Any:
@@ -200,7 +200,7 @@ class Values:
     """A dict with texts for keys."""
 
     def __init__(self, value: Node) -> None:
-        self.definition = {"type": "map", "values": value.definition}
+        self.definition: Any = {"type": "map", "values": value.definition}
         self._value = value
 
     def dump(self, value: Any, form: Form) -> Any:
@@ -227,7 +227,7 @@ class Nullable:
     """A value or None."""
 
     def __init__(self, some: Node, *, null_first: bool = True) -> None:
-        self.definition = ["null", some.definition] if null_first else [some.definition, "null"]
+        self.definition: Any = ["null", some.definition] if null_first else [some.definition, "null"]
         self.some = some
 
     def dump(self, value: Any, form: Form) -> Any:

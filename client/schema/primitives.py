@@ -21,7 +21,7 @@ _MICROSECOND = timedelta(microseconds=1)
 class StringSchema(Schema[str]):
     """A text in UTF-8."""
 
-    info = SchemaInfo(pb.Schema.String, name="String")
+    info: SchemaInfo = SchemaInfo(pb.Schema.String, name="String")
 
     def encode(self, value: str) -> bytes:
         if not isinstance(value, str):
@@ -73,7 +73,7 @@ class _Fixed(Schema[T], Generic[T]):
 class BooleanSchema(_Fixed[bool]):
     """One byte."""
 
-    info = SchemaInfo(pb.Schema.Bool, name="Boolean")
+    info: SchemaInfo = SchemaInfo(pb.Schema.Bool, name="Boolean")
     _kind = bool
     _layout = struct.Struct("?")
 
@@ -81,7 +81,7 @@ class BooleanSchema(_Fixed[bool]):
 class Int8Schema(_Fixed[int]):
     """1 byte, with a sign."""
 
-    info = SchemaInfo(pb.Schema.Int8, name="INT8")
+    info: SchemaInfo = SchemaInfo(pb.Schema.Int8, name="INT8")
     _kind = int
     _layout = struct.Struct(">b")
 
@@ -89,7 +89,7 @@ class Int8Schema(_Fixed[int]):
 class Int16Schema(_Fixed[int]):
     """2 bytes, with a sign."""
 
-    info = SchemaInfo(pb.Schema.Int16, name="INT16")
+    info: SchemaInfo = SchemaInfo(pb.Schema.Int16, name="INT16")
     _kind = int
     _layout = struct.Struct(">h")
 
@@ -97,7 +97,7 @@ class Int16Schema(_Fixed[int]):
 class Int32Schema(_Fixed[int]):
     """4 bytes, with a sign."""
 
-    info = SchemaInfo(pb.Schema.Int32, name="INT32")
+    info: SchemaInfo = SchemaInfo(pb.Schema.Int32, name="INT32")
     _kind = int
     _layout = struct.Struct(">i")
 
@@ -105,7 +105,7 @@ class Int32Schema(_Fixed[int]):
 class Int64Schema(_Fixed[int]):
     """8 bytes, with a sign."""
 
-    info = SchemaInfo(pb.Schema.Int64, name="INT64")
+    info: SchemaInfo = SchemaInfo(pb.Schema.Int64, name="INT64")
     _kind = int
     _layout = struct.Struct(">q")
 
@@ -113,7 +113,7 @@ class Int64Schema(_Fixed[int]):
 class FloatSchema(_Fixed[float]):
     """4 bytes: what comes back is as exact as these are."""
 
-    info = SchemaInfo(pb.Schema.Float, name="Float")
+    info: SchemaInfo = SchemaInfo(pb.Schema.Float, name="Float")
     _kind = (int, float)
     _layout = struct.Struct(">f")
 
@@ -121,7 +121,7 @@ class FloatSchema(_Fixed[float]):
 class DoubleSchema(_Fixed[float]):
     """8 bytes."""
 
-    info = SchemaInfo(pb.Schema.Double, name="Double")
+    info: SchemaInfo = SchemaInfo(pb.Schema.Double, name="Double")
     _kind = (int, float)
     _layout = struct.Struct(">d")
 
@@ -129,7 +129,7 @@ class DoubleSchema(_Fixed[float]):
 class TimestampSchema(_Fixed[datetime]):
     """A moment, which is a datetime with its time zone: milliseconds since the epoch. It comes back in UTC."""
 
-    info = SchemaInfo(pb.Schema.Timestamp, name="Timestamp")
+    info: SchemaInfo = SchemaInfo(pb.Schema.Timestamp, name="Timestamp")
     _kind = datetime
     _layout = struct.Struct(">q")
 
@@ -143,13 +143,13 @@ class TimestampSchema(_Fixed[datetime]):
 class DateSchema(TimestampSchema):
     """A moment too, as Java's `java.util.Date` is; a day without a time is LocalDateSchema's."""
 
-    info = SchemaInfo(pb.Schema.Date, name="Date")
+    info: SchemaInfo = SchemaInfo(pb.Schema.Date, name="Date")
 
 
 class TimeSchema(_Fixed[time]):
     """A time of day in UTC: milliseconds."""
 
-    info = SchemaInfo(pb.Schema.Time, name="Time")
+    info: SchemaInfo = SchemaInfo(pb.Schema.Time, name="Time")
     _kind = time
     _layout = struct.Struct(">q")
 
@@ -163,7 +163,7 @@ class TimeSchema(_Fixed[time]):
 class InstantSchema(_Fixed[datetime]):
     """A moment, to the microsecond: seconds since the epoch, and nanoseconds. It comes back in UTC."""
 
-    info = SchemaInfo(pb.Schema.Instant, name="Instant")
+    info: SchemaInfo = SchemaInfo(pb.Schema.Instant, name="Instant")
     _kind = datetime
     _layout = struct.Struct(">qi")
 
@@ -180,7 +180,7 @@ class InstantSchema(_Fixed[datetime]):
 class LocalDateSchema(_Fixed[date]):
     """A day: days since the epoch's."""
 
-    info = SchemaInfo(pb.Schema.LocalDate, name="LocalDate")
+    info: SchemaInfo = SchemaInfo(pb.Schema.LocalDate, name="LocalDate")
     _kind = date
     _layout = struct.Struct(">q")
 
@@ -196,7 +196,7 @@ class LocalDateSchema(_Fixed[date]):
 class LocalTimeSchema(_Fixed[time]):
     """A time of day, to the microsecond: nanoseconds."""
 
-    info = SchemaInfo(pb.Schema.LocalTime, name="LocalTime")
+    info: SchemaInfo = SchemaInfo(pb.Schema.LocalTime, name="LocalTime")
     _kind = time
     _layout = struct.Struct(">q")
 
@@ -210,7 +210,7 @@ class LocalTimeSchema(_Fixed[time]):
 class LocalDateTimeSchema(_Fixed[datetime]):
     """A datetime without a time zone, to the microsecond: days since the epoch's, nanoseconds of the day."""
 
-    info = SchemaInfo(pb.Schema.LocalDateTime, name="LocalDateTime")
+    info: SchemaInfo = SchemaInfo(pb.Schema.LocalDateTime, name="LocalDateTime")
     _kind = datetime
     _layout = struct.Struct(">qq")
 

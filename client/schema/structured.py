@@ -39,7 +39,7 @@ class Structured(Schema[T]):
         name = pb.Schema.Type.Name(self._type).upper()
         self.info: SchemaInfo = SchemaInfo(self._type, data, name, self._properties)
         try:
-            self.definition = read_definition(self.info.data)
+            self.definition: dict[str, Any] = read_definition(self.info.data)
             self._prepare()
         except InvalidMessage as error:
             raise InvalidConfiguration(*error.args) from error

@@ -58,7 +58,7 @@ class MessageRange(_message.Message):
     UPPERENDPOINT_FIELD_NUMBER: _ClassVar[int]
     lowerEndpoint: NestedPositionInfo
     upperEndpoint: NestedPositionInfo
-    def __init__(self, lowerEndpoint: _Optional[_Union[NestedPositionInfo, _Mapping]] = ..., upperEndpoint: _Optional[_Union[NestedPositionInfo, _Mapping]] = ...) -> None: ...
+    def __init__(self, lowerEndpoint: _Optional[_Union[NestedPositionInfo, _Mapping[str, object]]] = ..., upperEndpoint: _Optional[_Union[NestedPositionInfo, _Mapping[str, object]]] = ...) -> None: ...
 
 class ManagedLedgerInfo(_message.Message):
     __slots__ = ("ledgerInfo", "terminatedPosition", "properties")
@@ -76,14 +76,14 @@ class ManagedLedgerInfo(_message.Message):
         timestamp: int
         offloadContext: OffloadContext
         properties: _containers.RepeatedCompositeFieldContainer[KeyValue]
-        def __init__(self, ledgerId: _Optional[int] = ..., entries: _Optional[int] = ..., size: _Optional[int] = ..., timestamp: _Optional[int] = ..., offloadContext: _Optional[_Union[OffloadContext, _Mapping]] = ..., properties: _Optional[_Iterable[_Union[KeyValue, _Mapping]]] = ...) -> None: ...
+        def __init__(self, ledgerId: _Optional[int] = ..., entries: _Optional[int] = ..., size: _Optional[int] = ..., timestamp: _Optional[int] = ..., offloadContext: _Optional[_Union[OffloadContext, _Mapping[str, object]]] = ..., properties: _Optional[_Iterable[_Union[KeyValue, _Mapping[str, object]]]] = ...) -> None: ...
     LEDGERINFO_FIELD_NUMBER: _ClassVar[int]
     TERMINATEDPOSITION_FIELD_NUMBER: _ClassVar[int]
     PROPERTIES_FIELD_NUMBER: _ClassVar[int]
     ledgerInfo: _containers.RepeatedCompositeFieldContainer[ManagedLedgerInfo.LedgerInfo]
     terminatedPosition: NestedPositionInfo
     properties: _containers.RepeatedCompositeFieldContainer[KeyValue]
-    def __init__(self, ledgerInfo: _Optional[_Iterable[_Union[ManagedLedgerInfo.LedgerInfo, _Mapping]]] = ..., terminatedPosition: _Optional[_Union[NestedPositionInfo, _Mapping]] = ..., properties: _Optional[_Iterable[_Union[KeyValue, _Mapping]]] = ...) -> None: ...
+    def __init__(self, ledgerInfo: _Optional[_Iterable[_Union[ManagedLedgerInfo.LedgerInfo, _Mapping[str, object]]]] = ..., terminatedPosition: _Optional[_Union[NestedPositionInfo, _Mapping[str, object]]] = ..., properties: _Optional[_Iterable[_Union[KeyValue, _Mapping[str, object]]]] = ...) -> None: ...
 
 class ManagedLedgerInfoMetadata(_message.Message):
     __slots__ = ("compressionType", "uncompressedSize")
@@ -109,7 +109,7 @@ class OffloadContext(_message.Message):
     timestamp: int
     driverMetadata: OffloadDriverMetadata
     offloadSegment: _containers.RepeatedCompositeFieldContainer[OffloadSegment]
-    def __init__(self, uidMsb: _Optional[int] = ..., uidLsb: _Optional[int] = ..., complete: bool = ..., bookkeeperDeleted: bool = ..., timestamp: _Optional[int] = ..., driverMetadata: _Optional[_Union[OffloadDriverMetadata, _Mapping]] = ..., offloadSegment: _Optional[_Iterable[_Union[OffloadSegment, _Mapping]]] = ...) -> None: ...
+    def __init__(self, uidMsb: _Optional[int] = ..., uidLsb: _Optional[int] = ..., complete: bool = ..., bookkeeperDeleted: bool = ..., timestamp: _Optional[int] = ..., driverMetadata: _Optional[_Union[OffloadDriverMetadata, _Mapping[str, object]]] = ..., offloadSegment: _Optional[_Iterable[_Union[OffloadSegment, _Mapping[str, object]]]] = ...) -> None: ...
 
 class OffloadDriverMetadata(_message.Message):
     __slots__ = ("name", "properties")
@@ -117,7 +117,7 @@ class OffloadDriverMetadata(_message.Message):
     PROPERTIES_FIELD_NUMBER: _ClassVar[int]
     name: str
     properties: _containers.RepeatedCompositeFieldContainer[KeyValue]
-    def __init__(self, name: _Optional[str] = ..., properties: _Optional[_Iterable[_Union[KeyValue, _Mapping]]] = ...) -> None: ...
+    def __init__(self, name: _Optional[str] = ..., properties: _Optional[_Iterable[_Union[KeyValue, _Mapping[str, object]]]] = ...) -> None: ...
 
 class OffloadSegment(_message.Message):
     __slots__ = ("uidMsb", "uidLsb", "complete", "assignedTimestamp", "offloadedTimestamp", "endEntryId", "driverMetadata")
@@ -135,7 +135,7 @@ class OffloadSegment(_message.Message):
     offloadedTimestamp: int
     endEntryId: int
     driverMetadata: OffloadDriverMetadata
-    def __init__(self, uidMsb: _Optional[int] = ..., uidLsb: _Optional[int] = ..., complete: bool = ..., assignedTimestamp: _Optional[int] = ..., offloadedTimestamp: _Optional[int] = ..., endEntryId: _Optional[int] = ..., driverMetadata: _Optional[_Union[OffloadDriverMetadata, _Mapping]] = ...) -> None: ...
+    def __init__(self, uidMsb: _Optional[int] = ..., uidLsb: _Optional[int] = ..., complete: bool = ..., assignedTimestamp: _Optional[int] = ..., offloadedTimestamp: _Optional[int] = ..., endEntryId: _Optional[int] = ..., driverMetadata: _Optional[_Union[OffloadDriverMetadata, _Mapping[str, object]]] = ...) -> None: ...
 
 class ManagedCursorInfo(_message.Message):
     __slots__ = ("cursorsLedgerId", "markDeleteLedgerId", "markDeleteEntryId", "individualDeletedMessages", "properties", "lastActive", "batchedEntryDeletionIndexInfo", "cursorProperties")
@@ -155,7 +155,7 @@ class ManagedCursorInfo(_message.Message):
     lastActive: int
     batchedEntryDeletionIndexInfo: _containers.RepeatedCompositeFieldContainer[BatchedEntryDeletionIndexInfo]
     cursorProperties: _containers.RepeatedCompositeFieldContainer[StringProperty]
-    def __init__(self, cursorsLedgerId: _Optional[int] = ..., markDeleteLedgerId: _Optional[int] = ..., markDeleteEntryId: _Optional[int] = ..., individualDeletedMessages: _Optional[_Iterable[_Union[MessageRange, _Mapping]]] = ..., properties: _Optional[_Iterable[_Union[LongProperty, _Mapping]]] = ..., lastActive: _Optional[int] = ..., batchedEntryDeletionIndexInfo: _Optional[_Iterable[_Union[BatchedEntryDeletionIndexInfo, _Mapping]]] = ..., cursorProperties: _Optional[_Iterable[_Union[StringProperty, _Mapping]]] = ...) -> None: ...
+    def __init__(self, cursorsLedgerId: _Optional[int] = ..., markDeleteLedgerId: _Optional[int] = ..., markDeleteEntryId: _Optional[int] = ..., individualDeletedMessages: _Optional[_Iterable[_Union[MessageRange, _Mapping[str, object]]]] = ..., properties: _Optional[_Iterable[_Union[LongProperty, _Mapping[str, object]]]] = ..., lastActive: _Optional[int] = ..., batchedEntryDeletionIndexInfo: _Optional[_Iterable[_Union[BatchedEntryDeletionIndexInfo, _Mapping[str, object]]]] = ..., cursorProperties: _Optional[_Iterable[_Union[StringProperty, _Mapping[str, object]]]] = ...) -> None: ...
 
 class PositionInfo(_message.Message):
     __slots__ = ("ledgerId", "entryId", "individualDeletedMessages", "properties", "batchedEntryDeletionIndexInfo", "individualDeletedMessageRanges")
@@ -171,7 +171,7 @@ class PositionInfo(_message.Message):
     properties: _containers.RepeatedCompositeFieldContainer[LongProperty]
     batchedEntryDeletionIndexInfo: _containers.RepeatedCompositeFieldContainer[BatchedEntryDeletionIndexInfo]
     individualDeletedMessageRanges: _containers.RepeatedCompositeFieldContainer[LongListMap]
-    def __init__(self, ledgerId: _Optional[int] = ..., entryId: _Optional[int] = ..., individualDeletedMessages: _Optional[_Iterable[_Union[MessageRange, _Mapping]]] = ..., properties: _Optional[_Iterable[_Union[LongProperty, _Mapping]]] = ..., batchedEntryDeletionIndexInfo: _Optional[_Iterable[_Union[BatchedEntryDeletionIndexInfo, _Mapping]]] = ..., individualDeletedMessageRanges: _Optional[_Iterable[_Union[LongListMap, _Mapping]]] = ...) -> None: ...
+    def __init__(self, ledgerId: _Optional[int] = ..., entryId: _Optional[int] = ..., individualDeletedMessages: _Optional[_Iterable[_Union[MessageRange, _Mapping[str, object]]]] = ..., properties: _Optional[_Iterable[_Union[LongProperty, _Mapping[str, object]]]] = ..., batchedEntryDeletionIndexInfo: _Optional[_Iterable[_Union[BatchedEntryDeletionIndexInfo, _Mapping[str, object]]]] = ..., individualDeletedMessageRanges: _Optional[_Iterable[_Union[LongListMap, _Mapping[str, object]]]] = ...) -> None: ...
 
 class BatchedEntryDeletionIndexInfo(_message.Message):
     __slots__ = ("position", "deleteSet")
@@ -179,7 +179,7 @@ class BatchedEntryDeletionIndexInfo(_message.Message):
     DELETESET_FIELD_NUMBER: _ClassVar[int]
     position: NestedPositionInfo
     deleteSet: _containers.RepeatedScalarFieldContainer[int]
-    def __init__(self, position: _Optional[_Union[NestedPositionInfo, _Mapping]] = ..., deleteSet: _Optional[_Iterable[int]] = ...) -> None: ...
+    def __init__(self, position: _Optional[_Union[NestedPositionInfo, _Mapping[str, object]]] = ..., deleteSet: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class LongListMap(_message.Message):
     __slots__ = ("key", "values")

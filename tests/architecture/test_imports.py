@@ -92,7 +92,7 @@ def test_proto_does_no_io() -> None:
 
 
 def test_the_client_knows_no_event_loop() -> None:
-    """It runs under trio and asyncio, so it uses what both have: anyio; one module has sockets, and waits through it."""
+    """It runs under trio and asyncio, so it uses what both have: anyio; one module has sockets, and waits so."""
     loops = {"trio", "asyncio", "sniffio", "socket", "select", "selectors", "threading", "subprocess"}
     assert wrong(
         (module, name) for module in modules("client") for name in module.imports if name.partition(".")[0] in loops

@@ -13,8 +13,8 @@ from anyio.abc import ByteStream
 
 from pulsarium.broker.config import Config
 from pulsarium.client.client import Client, open_client
-from pulsarium.client.connection.settings import Settings
 from pulsarium.client.connection.service_url import Address
+from pulsarium.client.connection.settings import Settings
 from pulsarium.proto.topic_name import TopicName
 from tests.broker.wire import Bed, Wire, serving
 

@@ -10,8 +10,8 @@ import anyio
 from anyio.abc import ByteStream
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
-from pulsarium.client.connection.settings import Settings
 from pulsarium.client.connection.service_url import Address
+from pulsarium.client.connection.settings import Settings
 from pulsarium.proto.commands import COMMANDS, parse
 from pulsarium.proto.framing import FrameDecoder, frame
 from pulsarium.proto.generated import PulsarApi_pb2 as pb

@@ -18,8 +18,11 @@ from pulsarium.proto import batch
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.topic_name import TopicName
 from tests.broker.model.compaction.topics import compact
-from tests.broker.wire import TOPIC, plain
+from tests.broker.wire import TOPIC, batch_of, plain
+from tests.client.both import on_both
+from tests.client.hostile.played import playing
 from tests.client.in_process import InProcess, in_process
+from tests.client.peer import Type
 from tests.proto.encrypted import Keys
 
 
@@ -98,6 +101,48 @@ async def test_an_entry_of_which_nothing_is_left_does_not_hold_it_up(autojump_cl
                 assert dict(view) == {"a": b"1"}
                 await wire.publish(plain(batch.pack(gone), num_messages_in_batch=1))
                 await view.refresh()
+
+
+@on_both
+@pytest.mark.parametrize(
+    "last",
+    [
+        plain(b"x", uuid="u", chunk_id=0, num_chunks_from_msg=2, total_chunk_msg_size=2),
+        plain(b"x", num_messages_in_batch=3),
+        plain(b"x", uuid="u", chunk_id=1, num_chunks_from_msg=2, total_chunk_msg_size=2, encryption_keys=[
+            pb.EncryptionKeys(key="k", value=b"v")
+        ]),
+    ],
+    ids=["an incomplete message", "a broken batch", "an encrypted chunk"],
+)  # fmt: skip
+async def test_a_last_entry_that_becomes_no_message_does_not_hold_it_up(last: bytes) -> None:
+    async with playing(operation_timeout=5.0) as (played, client), anyio.create_task_group() as tasks:
+
+        async def deliver() -> None:
+            await played.sent(Type.GET_LAST_MESSAGE_ID)
+            await anyio.sleep(0.01)
+            where = pb.MessageIdData(ledgerId=1, entryId=9)
+            await played.connections[0].say(Type.MESSAGE, last, consumer_id=0, message_id=where)
+
+        tasks.start_soon(deliver)
+        with anyio.fail_after(1):
+            async with client.create_table_view("t") as view:
+                assert dict(view) == {}
+
+
+async def test_what_was_read_is_not_kept(autojump_clock: MockClock) -> None:
+    """The broker counts it as done, and here only its keys are left."""
+    async with in_process() as inside, inside.client() as client:
+        wire = await inside.wire()
+        async with client.create_table_view("t", subscription_name="v") as view:
+            for _ in range(10):
+                await wire.publish(batch_of(b"1", b"2"))
+            await view.refresh()
+            await anyio.sleep(1)
+            (subscription,) = topic_of(inside).subscriptions.values()
+            assert subscription.cursor.backlog() == 0
+            (part,) = view._reader.parts
+            assert len(part._acknowledgements) == 0
 
 
 async def test_listeners(autojump_clock: MockClock) -> None:

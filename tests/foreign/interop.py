@@ -55,8 +55,8 @@ class Peer(Protocol):
 
     large: int
     """Bytes in a message that are sent in chunks, compressed or not."""
-    chunk_size: int
-    """Of our chunks, when we talk to it."""
+    chunk_size: int | None
+    """Of our chunks, when we talk to it, and its own if it can be told; None: as large as entries may be."""
 
     def messages(self, way: Way) -> list[Sent]:
         """What it can publish."""
@@ -101,7 +101,9 @@ def told(message: Message[Any]) -> dict[str, Any]:
     }
 
 
-async def publish(client: Client, topic: str, way: Way, messages: Sequence[Sent], chunk_size: int) -> list[MessageId]:
+async def publish(
+    client: Client, topic: str, way: Way, messages: Sequence[Sent], chunk_size: int | None
+) -> list[MessageId]:
     """As our client does it."""
     async with client.create_producer(
         topic,
@@ -132,12 +134,12 @@ async def read(client: Client, topic: str, way: Way, count: int) -> list[Message
     """As our client does it."""
     async with client.subscribe(
         topic,
-        "ours",
+        f"ours-{way.kind}",
         schema=way.schema.schema,
         initial_position=InitialPosition.Earliest,
         crypto_key_reader=way.keys.reader if way.keys else None,
     ) as consumer:
-        messages = []
+        messages: list[Message[Any]] = []
         while len(messages) < count:
             messages.append(await consumer.receive())
             await consumer.acknowledge(messages[-1])
@@ -147,10 +149,9 @@ async def read(client: Client, topic: str, way: Way, count: int) -> list[Message
 class Java:
     """The scenarios of Interop.java."""
 
-    large = 3000
-    chunk_size = 1000
-
-    def __init__(self, program: LineProgram) -> None:
+    def __init__(self, program: LineProgram, large: int = 3000, chunk_size: int | None = 1000) -> None:
+        self.large = large
+        self.chunk_size = chunk_size
         self._program = program
 
     def messages(self, way: Way) -> list[Sent]:
@@ -163,7 +164,8 @@ class Java:
             **self._common(topic, way),
             compression=way.compression,
             batched=way.sending == BATCHED,
-            chunk_size=self.chunk_size if way.sending == CHUNKED else 0,
+            chunked=way.sending == CHUNKED,
+            chunk_size=self.chunk_size or -1,
             messages=[
                 {
                     "value": None if message.value is None else kind.plain(message.value),
@@ -194,10 +196,10 @@ class Java:
 class Python:
     """The official Python client, which makes chunks of what no entry holds, and of nothing less."""
 
-    large = 5_400_000
-    chunk_size = 1_000_000
-
-    def __init__(self, client: pulsar.Client) -> None:
+    def __init__(self, client: pulsar.Client, max_message_size: int) -> None:
+        """`max_message_size` is the broker's."""
+        self.large = max_message_size + 10_000
+        self.chunk_size = max_message_size // 5
         self._client = client
 
     def messages(self, way: Way) -> list[Sent]:
@@ -212,7 +214,9 @@ class Python:
         producer = self._client.create_producer(
             topic,
             schema=way.schema.official.schema,
-            compression_type=pulsar.CompressionType.__members__[CompressionType(pb.CompressionType.Value(way.compression)).name],
+            compression_type=pulsar.CompressionType.__members__[
+                CompressionType(pb.CompressionType.Value(way.compression)).name
+            ],
             batching_enabled=way.sending == BATCHED,
             batching_max_publish_delay_ms=MINUTE_MS,
             chunking_enabled=way.sending == CHUNKED,

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from types import MappingProxyType
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 from pulsar import schema as official
 
@@ -39,8 +39,6 @@ from pulsarium.client import (
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MILLISECOND = timedelta(milliseconds=1)
-NAMESPACE = "pulsarium.foreign.Kinds"
-"""Java takes enums only for its own under their full name."""
 
 
 class Color(enum.Enum):
@@ -56,8 +54,6 @@ class Home:
 
 @dataclass
 class Order:
-    _avro_namespace: ClassVar[str] = NAMESPACE
-
     name: str | None = None
     count: AvroInt = 0
     total: int = 0
@@ -73,14 +69,17 @@ class Order:
 
 @dataclass
 class More:
-    _avro_namespace: ClassVar[str] = NAMESPACE
-
     data: bytes | None = None
     at: datetime | None = None
     homes: list[Home] | None = None
     byName: dict[str, Home] | None = None  # noqa: N815  # as Java calls it
     rows: list[list[int]] | None = None
     none: Home | None = None
+
+
+@dataclass
+class Moment:
+    at: datetime | None
 
 
 @dataclass
@@ -106,8 +105,6 @@ TheirHome.__name__ = "Home"
 
 
 class TheirOrder(official.Record):  # type: ignore[misc]
-    _avro_namespace = NAMESPACE
-
     name = official.String()
     count = official.Integer(required=True)
     total = official.Long(required=True)
@@ -145,8 +142,11 @@ def plain(value: Any) -> Any:
     """A value of ours as the Java program tells it."""
     if isinstance(value, bytes):
         return base64.b64encode(value).decode()
-    if isinstance(value, (date, time)):
-        return value.isoformat().replace("+00:00", "Z")
+    if isinstance(value, (datetime, time)):
+        digits = "auto" if value.microsecond % 1000 or not value.microsecond else "milliseconds"
+        return value.isoformat(timespec=digits).replace("+00:00", "Z")
+    if isinstance(value, date):
+        return value.isoformat()
     if isinstance(value, enum.Enum):
         return value.name
     if dataclasses.is_dataclass(value):
@@ -172,6 +172,11 @@ def their_order(order: Order) -> Any:
 def order_of(theirs: Any) -> Order:
     fields = {field.name: getattr(theirs, field.name) for field in dataclasses.fields(Order)}
     return Order(**fields | {"home": Home(theirs.home.street, theirs.home.number)})
+
+
+def plain_json(value: More) -> Any:
+    """With a number, as the definition has it."""
+    return plain(value) | {"at": None if value.at is None else milliseconds(value.at)}
 
 
 class Official(NamedTuple):
@@ -204,7 +209,9 @@ EXACT_TIMES = (time(10, 11, 12, 345_678), time(23, 59, 59, 999_999))
 
 KINDS: Mapping[str, Kind] = MappingProxyType(
     {
-        "bytes": Kind(BytesSchema(), (bytes(range(256)), b""), large=str.encode, official=Official(official.BytesSchema())),
+        "bytes": Kind(
+            BytesSchema(), (bytes(range(256)), b""), large=str.encode, official=Official(official.BytesSchema())
+        ),
         "string": Kind(StringSchema(), ("grüße", "", "🐢"), large=str, official=Official(official.StringSchema())),
         "int8": Kind(Int8Schema(), (-(2**7), 0, 2**7 - 1)),
         "int16": Kind(Int16Schema(), (-(2**15), 0, 2**15 - 1)),
@@ -235,7 +242,8 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
             official=Official(official.JsonSchema(TheirOrder), their_order, order_of),
         ),
         "avro-more": Kind(AvroSchema(More), MORES),
-        "json-more": Kind(JsonSchema(More), MORES),
+        "json-more": Kind(JsonSchema(More), MORES, plain_json),
+        "json-moment": Kind(JsonSchema(Moment), tuple(map(Moment, MOMENTS))),
         "avro-user-1": Kind(AvroSchema(User), (User("Ada", 36), User(None, -1))),
         "json-user-1": Kind(JsonSchema(User), (User("Ada", 36), User(None, -1))),
         "avro-user-2": Kind(AvroSchema(NewerUser), (NewerUser("Ada", 36, "a@x"), NewerUser(None, -1))),

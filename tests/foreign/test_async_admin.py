@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -380,6 +381,7 @@ async def shadows(admin: Admin) -> None:
 
 async def subscriptions(admin: Admin, address: Address) -> None:
     of = admin.topics
+    await of.unload(TOPIC)  # Pulsar 4.2.4 takes no messages between a change of properties and this
     before = round(time.time() * 1000) - 60_000
     await of.create_subscription(TOPIC, "s/1", MessageId.earliest, properties={"k": "v"})
     assert await of.get_subscription_properties(TOPIC, "s/1") == {"k": "v"}
@@ -404,9 +406,13 @@ async def subscriptions(admin: Admin, address: Address) -> None:
     assert found.data() == b"m3"
 
     await of.skip_messages(TOPIC, "s/1", 1)
-    await of.skip_by_message_ids(TOPIC, "s/1", [ids[2], ids[4]])
-    assert await left(admin) == [b"m1", b"m3", b"m5"]
-    assert (await of.analyze_subscription_backlog(TOPIC, "s/1"))["messages"] == 3
+    if is_pulsarium():
+        await of.skip_by_message_ids(TOPIC, "s/1", [ids[2], ids[4]])
+        assert await left(admin) == [b"m1", b"m3", b"m5"]
+    else:
+        with pytest.raises(errors.NotFound):  # PIP-423 came after 4.2
+            await of.skip_by_message_ids(TOPIC, "s/1", [ids[2], ids[4]])
+    assert (await of.analyze_subscription_backlog(TOPIC, "s/1"))["messages"] == (3 if is_pulsarium() else 5)
     await of.reset_cursor(TOPIC, "s/1", before)
     assert len(await left(admin)) == 6
     await of.reset_cursor_to(TOPIC, "s/1", ids[3], is_excluded=True)
@@ -414,11 +420,16 @@ async def subscriptions(admin: Admin, address: Address) -> None:
     await of.expire_messages_up_to(TOPIC, "s/1", ids[4])
     await settled(lambda: left(admin), [b"m5"])
     await of.expire_messages(TOPIC, "s/1", 3600)
-    await of.expire_messages_for_all_subscriptions(TOPIC, 3600)
+    with suppress(errors.Conflict):  # Pulsar: while the first one is still at it
+        await of.expire_messages_for_all_subscriptions(TOPIC, 3600)
     assert await left(admin) == [b"m5"]
     await of.skip_all_messages(TOPIC, "s/1")
     await of.create_subscription(PARTED, "s/1")  # a topic without it is an error
-    await admin.namespaces.clear_namespace_backlog(NAMESPACE, subscription="s/1")
+    if is_pulsarium():
+        await admin.namespaces.clear_namespace_backlog(NAMESPACE, subscription="s/1")
+    else:  # the topic that holds the policies has no such subscription
+        with pytest.raises(errors.ServerSideError, match="Cursor not found"):
+            await admin.namespaces.clear_namespace_backlog(NAMESPACE, subscription="s/1")
     assert await left(admin) == []
     await of.set_replicated_subscription_status(TOPIC, "s/1", True)
     assert await of.get_replicated_subscription_status(TOPIC, "s/1") == {TOPIC: True}

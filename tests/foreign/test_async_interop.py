@@ -5,12 +5,13 @@ In each test both write to one topic, and both read all of it: they tell the sam
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import random
+import uuid
 from collections.abc import Iterator
 from typing import Any
 
-import anyio
 import pulsar
 import pytest
 from anyio.to_thread import run_sync
@@ -20,7 +21,7 @@ from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.client.both import on_both, run_on
 from tests.client.key_files import KeyFiles, key_files
 
-from .broker_process import Address
+from .broker_process import Address, BrokerProcess, is_pulsarium
 from .interop import BATCHED, CHUNKED, SENDING, Java, Peer, Python, Sent, Way, messages_of, publish, read, told
 from .interop_kinds import KINDS, MIXED, VERSIONED, NewerUser, User
 from .lines import LineProgram
@@ -28,6 +29,7 @@ from .pairwise import pairwise
 from .test_java import java_program
 
 BACKENDS = ("trio", "asyncio")
+MAX_MESSAGE_SIZE = 100_000 if is_pulsarium() else 5 * 1024 * 1024
 COMPRESSIONS = tuple(pb.CompressionType.Name(one.value) for one in CompressionType)
 
 
@@ -70,11 +72,22 @@ def java(program: LineProgram) -> Java:
 
 
 @pytest.fixture(scope="module")
-def python(broker: Address) -> Iterator[Python]:
+def little(broker: Address, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Address]:
+    """A broker whose entries are small, if it is ours: of what they hold the official Python client makes no chunks."""
+    if not is_pulsarium():
+        yield broker
+        return
+    process = BrokerProcess(tmp_path_factory.mktemp("little"), ("--set", f"maxMessageSize={MAX_MESSAGE_SIZE}"))
+    yield process.address
+    assert process.stop() == 0
+
+
+@pytest.fixture(scope="module")
+def python(little: Address) -> Iterator[Python]:
     client = pulsar.Client(
-        broker.service_url, operation_timeout_seconds=15, logger=pulsar.ConsoleLogger(pulsar.LoggerLevel.Warn)
+        little.service_url, operation_timeout_seconds=15, logger=pulsar.ConsoleLogger(pulsar.LoggerLevel.Warn)
     )
-    yield Python(client)
+    yield Python(client, MAX_MESSAGE_SIZE)
     client.close()
 
 
@@ -109,6 +122,7 @@ async def exchange(broker: Address, peer: Peer, topic: str, way: Way, *, we_begi
         assert {name: telling[name] for name in expected} == expected
     assert_same(theirs, tellings, way)
     assert len({telling["producer"] for telling in tellings}) == 2
+    assert {len(telling["schema_version"]) for telling in tellings} == {0 if way.kind == "bytes" else 16}
     return found
 
 
@@ -118,18 +132,14 @@ def assert_same(theirs: list[dict[str, Any]], ours: list[dict[str, Any]], way: W
         telling | {"value": None if telling["value"] is None else way.schema.plain(telling["value"])}
         for telling in ours
     ]
-    assert theirs == [
-        {name: telling[name] for name in told} for telling, told in zip(plain, theirs, strict=True)
-    ]
+    assert theirs == [{name: telling[name] for name in other} for telling, other in zip(plain, theirs, strict=True)]
 
 
 def assert_sent(messages: list[Message[Any]], way: Way) -> None:
     """As it was asked for, by both."""
-    entries = [message.entry_metadata for message in messages]
-    assert {pb.CompressionType.Name(entry.compression) for entry in entries if entry.uncompressed_size} == {
-        way.compression
-    }
-    assert {bool(entry.encryption_keys) for entry in entries} == {way.keys is not None}
+    kinds = {pb.CompressionType.Name(message.entry_metadata.compression) for message in messages if message.data()}
+    assert kinds == {way.compression}
+    assert {bool(message.entry_metadata.encryption_keys) for message in messages} == {way.keys is not None}
     assert {message.message_id().batch_index >= 0 for message in messages} == {way.sending == BATCHED}
     chunks = [len(message.message_id().entries) > 1 for message in messages]
     assert chunks.count(True) == (2 if way.sending == CHUNKED else 0)
@@ -153,8 +163,66 @@ def test_java(
 @pytest.mark.req("B-28", "B-43", "S429-27")
 @mixed_without_ec
 def test_python(
-    broker: Address, python: Python, keys: dict[str, KeyFiles], topic: str,
+    little: Address, python: Python, keys: dict[str, KeyFiles],
     kind: str, compression: str, sending: str, encryption: str, backend: str, first: str,
 ) -> None:  # fmt: skip
     way = Way(kind, compression, sending, keys.get(encryption))
-    run_on(backend, exchange_mixed, broker, python, topic, way, first)
+    run_on(backend, exchange_mixed, little, python, f"persistent://public/default/{uuid.uuid4().hex}", way, first)
+
+
+@pytest.mark.heavy
+@pytest.mark.req("B-28")
+@on_both
+async def test_chunks_as_large_as_entries_may_be(broker: Address, program: LineProgram, topic: str) -> None:
+    way = Way("bytes", sending=CHUNKED)
+    await exchange_mixed(broker, Java(program, large=5_000_000, chunk_size=None), topic, way, "ours")
+
+
+@pytest.mark.req("B-30")
+@pytest.mark.parametrize(("backend", "sending"), [("trio", "single"), ("asyncio", BATCHED)])
+@pytest.mark.parametrize("kind", [name for name in KINDS if name not in (*MIXED, *VERSIONED, "json-moment")])
+def test_schemas_of_java(broker: Address, java: Java, topic: str, kind: str, backend: str, sending: str) -> None:
+    """The official Python client has none of them."""
+    run_on(backend, exchange_mixed, broker, java, topic, Way(kind, sending=sending), "ours")
+
+
+@pytest.mark.req("B-30")
+@on_both
+async def test_moments_that_java_writes_in_json(broker: Address, java: Java, topic: str) -> None:
+    way = Way("json-moment")
+    messages = messages_of(way, 0)[:-1]
+    await run_sync(java.publish, topic, way, messages)
+    async with connect(broker.service_url) as client:
+        found = await read(client, topic, way, len(messages))
+    assert [message.value() for message in found] == [message.value for message in messages]
+
+
+def as_version(user: User | None, version: type[User]) -> User | None:
+    """Fields that it has not are none."""
+    names = [field.name for field in dataclasses.fields(version)]
+    values: dict[str, Any] = {name: getattr(user, name, None) for name in names}
+    return None if user is None else version(**values)
+
+
+@pytest.mark.req("B-30")
+@pytest.mark.parametrize("form", ["avro", "json"])
+@pytest.mark.parametrize("we_write", [True, False])
+@on_both
+async def test_a_schema_that_grows(broker: Address, java: Java, topic: str, form: str, we_write: bool) -> None:
+    """Who has either version reads the messages of both."""
+    older, newer = Way(f"{form}-user-1"), Way(f"{form}-user-2")
+    sent: list[User | None] = []
+    async with connect(broker.service_url) as client:
+        for way in (older, newer):
+            messages = messages_of(way, 0)
+            if we_write:
+                await publish(client, topic, way, messages, None)
+            else:
+                await run_sync(java.publish, topic, way, messages)
+            sent += [message.value for message in messages]
+        for way, version in ((older, User), (newer, NewerUser)):
+            ours = await read(client, topic, way, len(sent))
+            tellings = [told(message) for message in ours]
+            assert [telling["value"] for telling in tellings] == [as_version(one, version) for one in sent]
+            assert len({telling["schema_version"] for telling in tellings}) == 2
+            assert_same(await run_sync(java.read, topic, way, len(sent)), tellings, way)

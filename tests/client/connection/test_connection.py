@@ -45,6 +45,9 @@ class Noted:
     def on_receipt(self, receipt: pb.CommandSendReceipt) -> None:
         self.told.append(("receipt", receipt.sequence_id))
 
+    def is_stuck(self) -> bool:
+        return False
+
     def on_send_error(self, error: pb.CommandSendError) -> None:
         self.told.append(("send error", error.sequence_id))
 

@@ -11,6 +11,7 @@ import pytest
 from trio.testing import MockClock
 
 from pulsarium.broker.config import Config
+from pulsarium.broker.model.errors import TopicNotFoundError
 from pulsarium.client import Client, Consumer, ConsumerType, InitialPosition, Message, MessageId, errors
 from pulsarium.client.consumer.options import RegexSubscriptionMode
 from pulsarium.proto.topic_name import TopicName
@@ -282,6 +283,62 @@ async def test_topics_that_go_are_left(autojump_clock: MockClock) -> None:
             await publish(client, "x2", b"2")
             with anyio.fail_after(20):
                 assert (await consumer.receive()).data() == b"2"
+
+
+@pytest.mark.parametrize("watched", [True, False], ids=["watched", "asked for"])
+async def test_a_topic_that_goes_stays_away(autojump_clock: MockClock, watched: bool) -> None:
+    """Who found it by a pattern does not make it anew by subscribing again (PatternMultiTopicsConsumerImpl)."""
+    name = TopicName.parse("persistent://public/default/x1")
+    async with in_process(Config(enableBrokerTopicListWatcher=watched)) as inside, inside.client() as client:
+        topics = inside.bed.broker.topics
+        await publish(client, "x1", b"1")
+        async with client.subscribe(re.compile("x.*"), "s", pattern_auto_discovery_period=10) as consumer:
+            topics.delete(name, force=True)
+            inside.bed.broker.turn.finish()
+            await nothing(consumer, 30)
+            with pytest.raises(TopicNotFoundError):
+                topics.find(name)
+            assert consumer.parts == ()
+            await publish(client, "x1", b"2")
+            await nothing(consumer, 30)
+            await publish(client, "x1", b"3")
+            assert contents(await received(consumer, 1)) == [b"3"]
+
+
+async def test_a_new_topic_that_does_not_open_does_not_keep_others_away(autojump_clock: MockClock) -> None:
+    async with (
+        in_process() as inside,
+        inside.client() as client,
+        client.subscribe(re.compile("x.*"), "s", pattern_auto_discovery_period=10, **EARLIEST) as consumer,
+    ):
+        async with client.subscribe("x1", "s"):  # the only one there may be
+            await publish(client, "x1", b"busy")
+            await publish(client, "x2", b"new")
+            with anyio.fail_after(30):
+                assert (await consumer.receive()).data() == b"new"
+        await publish(client, "x1", b"free")
+        with anyio.fail_after(30):
+            assert (await consumer.receive()).topic_name().endswith("x1")
+
+
+async def test_paused_while_a_partition_is_opened(autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with in_process() as inside, inside.client() as client:
+        inside.partitioned(TOPIC, 1)
+        async with client.subscribe("parts", "s", auto_update_partitions_interval=10, **EARLIEST) as consumer:
+            inside.partitioned(TOPIC, 2)
+            opening = client.connect_to
+
+            async def connect_to(*arguments: Any) -> Any:
+                consumer.pause()
+                return await opening(*arguments)
+
+            monkeypatch.setattr(client, "connect_to", connect_to)
+            await anyio.sleep(20)
+            assert len(consumer.parts) == 2
+            await publish(client, "parts-partition-1", b"1")
+            await nothing(consumer)
+            consumer.resume()
+            assert contents(await received(consumer, 1)) == [b"1"]
 
 
 async def test_a_named_topic_that_goes_is_missed(autojump_clock: MockClock) -> None:

@@ -93,7 +93,7 @@ class Played:
 
     @property
     def topics(self) -> list[str]:
-        return [part.topic.removeprefix(BASE) for part in self.consumer.parts]
+        return sorted(part.topic.removeprefix(BASE) for part in self.consumer.parts)
 
     async def subscribed(self, *topics: str) -> None:
         await until(lambda: self.topics == list(topics))

@@ -9,7 +9,7 @@ from pulsarium.client.errors import CryptoError, InvalidConfiguration
 from pulsarium.proto import entry as entries
 from pulsarium.proto.batch import pack
 from pulsarium.proto.encryption import ROTATION
-from pulsarium.proto.generated.PulsarApi_pb2 import LZ4, NONE, MessageMetadata, SingleMessageMetadata
+from pulsarium.proto.generated.PulsarApi_pb2 import LZ4, NONE, ZLIB, MessageMetadata, SingleMessageMetadata
 from tests.proto.encrypted import Keys, Recorded, recorded
 
 
@@ -40,6 +40,12 @@ def test_compression_and_the_size_before() -> None:
     metadata = entries.parse_metadata(entry)
     assert (metadata.compression, metadata.uncompressed_size) == (LZ4, 1000)
     assert len(entries.payload_of(entry)) < 100
+
+
+def test_nothing_is_not_compressed() -> None:
+    """As in Java: of the official C++ client's codecs zlib cannot make nothing of it again."""
+    metadata = entries.parse_metadata(Encoder(ZLIB).single(new_metadata(), b""))
+    assert not metadata.HasField("compression")
 
 
 @pytest.mark.parametrize("record", [each for each in recorded() if each.client == "python"], ids=str)

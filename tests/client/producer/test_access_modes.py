@@ -116,6 +116,18 @@ async def test_the_last_one_throws_out_the_others(autojump_clock: MockClock) -> 
             await second.send(b"3")
 
 
+async def test_one_that_shared_the_topic_comes_back(autojump_clock: MockClock) -> None:
+    """As in Java, where the broker's ProducerBusy ends none that was open: what it sends waits."""
+    async with in_process() as inside, inside.client() as client, producer_in(client, Mode.Shared) as one:
+        async with producer_in(client, Mode.ExclusiveWithFencing) as owner:
+            receipt = one.send_nowait(b"mine")
+            await anyio.sleep(1000)
+            assert not receipt.is_done
+            assert not one.is_connected
+            await owner.send(b"the owner's")
+        assert (await receipt.wait()).entry_id == 1
+
+
 async def test_who_waits_is_thrown_out_too(autojump_clock: MockClock) -> None:
     async with (
         in_process() as inside,

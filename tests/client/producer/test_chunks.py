@@ -107,7 +107,7 @@ async def test_chunks_without_a_receipt_are_sent_again() -> None:
         await anyio.wait_all_tasks_blocked()
         await stage.peer.say(Type.CLOSE_PRODUCER, producer_id=0, request_id=UNASKED)
         await stage.peer.lead_here_again()
-        await answer_producer(stage.peer)
+        stage.producer_id = (await answer_producer(stage.peer)).producer_id
         found = [await stage.sent() for _ in range(3)]
         assert [payload for _, _, payload in found] == [b"4567", b"89", b"ab"]
         assert [send.is_chunk for send, _, _ in found] == [True, True, False]

@@ -36,6 +36,7 @@ class Stage:
         self.peer = peer
         self.client = client
         self.producer = producer
+        self.producer_id = 0
 
     async def sent(self) -> tuple[pb.CommandSend, pb.MessageMetadata, bytes]:
         """The next SEND, its entry's metadata and payload."""
@@ -50,7 +51,7 @@ class Stage:
     async def receipt(self, sequence_id: int, entry_id: int = 0) -> None:
         await self.peer.say(
             Type.SEND_RECEIPT,
-            producer_id=0,
+            producer_id=self.producer_id,
             sequence_id=sequence_id,
             message_id={"ledgerId": 9, "entryId": entry_id},
         )

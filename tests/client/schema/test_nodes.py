@@ -56,6 +56,19 @@ def test_where_it_does_not_fit() -> None:
     assert str(Misfit("no").inside("[1]").inside(".b").inside(".a")) == "a.b[1]: no"
 
 
+@pytest.mark.parametrize(("seconds", "milliseconds"), [(2.5, 2500), (0.0, 0), (-1.999, -1), (-1.0, -1000)])
+def test_seconds_that_java_wrote(seconds: float, milliseconds: int) -> None:
+    assert Moment().load(seconds, Form.JSON) == from_milliseconds(milliseconds)
+    with pytest.raises(Misfit):
+        Moment().load(seconds, Form.AVRO)
+
+
+@pytest.mark.parametrize("seconds", [math.nan, -math.inf, 1e300])
+def test_seconds_that_are_no_moment(seconds: float) -> None:
+    with pytest.raises(Misfit, match="beyond the years"):
+        Moment().load(seconds, Form.JSON)
+
+
 def test_milliseconds() -> None:
     zone = timezone(timedelta(hours=1))
     assert to_milliseconds(datetime(1970, 1, 1, 1, 0, 0, 1999, tzinfo=zone)) == 1

@@ -14,7 +14,6 @@ import org.apache.pulsar.client.api.Message;
 import org.apache.pulsar.client.api.MessageId;
 import org.apache.pulsar.client.api.ProducerBuilder;
 import org.apache.pulsar.client.api.SubscriptionInitialPosition;
-import org.apache.pulsar.client.impl.DefaultCryptoKeyReader;
 import pulsarium.foreign.Kinds.Kind;
 
 /** Halves of a test whose other half is another client: publishes what it is told, and tells what it reads. */
@@ -27,13 +26,6 @@ final class Interop {
         all.put("interop-consume", context -> consume(context, Kinds.named(context.text("kind"))));
     }
 
-    private static DefaultCryptoKeyReader keys(Context context) {
-        return DefaultCryptoKeyReader.builder()
-                .defaultPublicKey("file:" + context.text("public_key"))
-                .defaultPrivateKey("file:" + context.text("private_key"))
-                .build();
-    }
-
     /** `messages`: objects with what is to be sent. Tells `ids`. */
     private static <T> void publish(Context context, Kind<T> kind) throws Exception {
         ProducerBuilder<T> builder = context.client().newProducer(kind.schema()).topic(context.topic())
@@ -41,11 +33,11 @@ final class Interop {
                 .loadConf(Map.of("compressMinMsgBodySize", 0))
                 .enableBatching(context.flag("batched"))
                 .batchingMaxPublishDelay(1, TimeUnit.MINUTES);
-        if (context.number("chunk_size") > 0) {
+        if (context.flag("chunked")) {
             builder.enableChunking(true).chunkMaxMessageSize(context.number("chunk_size"));
         }
         if (context.arguments().has("public_key")) {
-            builder.addEncryptionKey("java").cryptoKeyReader(keys(context));
+            builder.addEncryptionKey("java").cryptoKeyReader(Encryption.keys(context)).messageCrypto(Encryption.crypto());
         }
         try (var producer = builder.create()) {
             var sent = new ArrayList<CompletableFuture<MessageId>>();
@@ -77,10 +69,11 @@ final class Interop {
 
     /** Tells of `count` messages from the earliest on; their values as texts, in which null survives. */
     private static <T> void consume(Context context, Kind<T> kind) throws Exception {
-        var builder = context.client().newConsumer(kind.schema()).topic(context.topic()).subscriptionName("java")
+        var builder = context.client().newConsumer(kind.schema()).topic(context.topic())
+                .subscriptionName("java-" + context.text("kind"))
                 .subscriptionInitialPosition(SubscriptionInitialPosition.Earliest);
         if (context.arguments().has("public_key")) {
-            builder.cryptoKeyReader(keys(context));
+            builder.cryptoKeyReader(Encryption.keys(context));
         }
         try (var consumer = builder.subscribe()) {
             var messages = new JsonArray();

@@ -19,6 +19,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.function.Function;
 import org.apache.pulsar.client.api.Schema;
+import org.apache.pulsar.client.api.schema.SchemaDefinition;
 
 /** Schemas by name, and their values as JSON: bytes in base64, moments in milliseconds or as ISO 8601 has them. */
 final class Kinds {
@@ -50,7 +51,11 @@ final class Kinds {
         addText("local-time", Schema.LOCAL_TIME, LocalTime::parse);
         addText("local-date-time", Schema.LOCAL_DATE_TIME, LocalDateTime::parse);
         addBoth("order", Order.class);
-        addBoth("more", More.class);
+        // Without it an Instant has microseconds, which Avro's rules take for what others have written as milliseconds.
+        add("avro-more", Schema.AVRO(SchemaDefinition.<InAvro.More>builder().withPojo(InAvro.More.class)
+                .withJSR310ConversionEnabled(true).build()), InAvro.More.class);
+        add("json-more", Schema.JSON(InJson.More.class), InJson.More.class);
+        add("json-moment", Schema.JSON(Moment.class), Moment.class);
         addBoth("user-1", First.User.class);
         addBoth("user-2", Second.User.class);
     }
@@ -127,13 +132,39 @@ final class Kinds {
     }
 
     /** What the official Python client has not. */
-    public static final class More {
+    public abstract static class Rest {
         public byte[] data;
-        public Instant at;
         public List<Home> homes;
         public Map<String, Home> byName;
         public List<List<Long>> rows;
         public Home none;
+    }
+
+    /** As Avro has moments. */
+    static final class InAvro {
+        private InAvro() {
+        }
+
+        /** All of it. */
+        public static final class More extends Rest {
+            public Instant at;
+        }
+    }
+
+    /** As the definition of a schema has moments, also in JSON. */
+    static final class InJson {
+        private InJson() {
+        }
+
+        /** All of it. */
+        public static final class More extends Rest {
+            public Long at;
+        }
+    }
+
+    /** In JSON not as its definition says: seconds, and a fraction. */
+    public static final class Moment {
+        public Instant at;
     }
 
     /** The first version. */

@@ -1,0 +1,290 @@
+"""A hundred thousand frames of one kind: the client's memory does not grow with their number."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any, NamedTuple
+
+import anyio
+import anyio.lowlevel
+import pytest
+
+from pulsarium.client import errors
+from pulsarium.client.client import Client
+from pulsarium.client.connection.authentication import AuthenticationToken
+from pulsarium.client.connection.connection import Connection
+from pulsarium.client.consumer.consumer import Consumer
+from pulsarium.client.producer.producer import Producer
+from pulsarium.client.producer.receipt import Receipt
+from pulsarium.proto.generated import PulsarApi_pb2 as pb
+from tests.broker.wire import plain
+from tests.client.hostile.clocks import on_both
+from tests.client.hostile.left_over import connections_of, no_growth
+from tests.client.hostile.played import Played, playing, saying, silence
+from tests.client.peer import Peer, Type, bytes_of
+
+SOME, MANY = 4_000, 20_000
+WHERE = pb.MessageIdData(ledgerId=1, entryId=1)
+BAD = "pulsar://nowhere:1"
+MOST_WAITING = 10 + 2000  # messages: a receive queue of ten, and what a broker may send too much
+
+
+class Stage(NamedTuple):
+    played: Played
+    peer: Peer
+    client: Client
+    producer: Producer[bytes]
+    consumer: Consumer[bytes]
+
+    @property
+    def connection(self) -> Connection:
+        return connections_of(self.client)[0]
+
+
+@asynccontextmanager
+async def staged(**settings: Any) -> AsyncIterator[Stage]:
+    """A producer and a consumer, both number 0, on one connection."""
+    async with (
+        playing(**settings) as (played, client),
+        client.create_producer("t") as producer,
+        client.subscribe("t", "s", receiver_queue_size=10) as consumer,
+    ):
+        await played.sent(Type.FLOW)
+        yield Stage(played, played.connections[0], client, producer, consumer)
+
+
+async def flood(peer: Peer, frame: bytes, times: int) -> None:
+    """In pieces of some thousand; the client reads each before the next comes, or has closed the connection."""
+    step = max(1, 60_000 // len(frame))
+    try:
+        for begun in range(0, times, step):
+            await peer.stream.send(frame * min(step, times - begun))
+            for _ in range(3):
+                await anyio.lowlevel.checkpoint()
+    except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+        pass
+
+
+async def is_read(stage: Stage) -> bool:
+    """Everything was taken in; False if that ended the connection."""
+    before = stage.played.count(Type.PONG)
+    try:
+        await stage.peer.say(Type.PING)
+    except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+        return False
+    while stage.played.count(Type.PONG) == before:
+        if stage.played.streams[0].is_closed:
+            return False
+        await anyio.sleep(0.001)
+    return True
+
+
+#: What nobody waits for, or what means nothing new the second time.
+STORMS: dict[str, bytes] = {
+    "PING": bytes_of(Type.PING),
+    "PONG": bytes_of(Type.PONG),
+    "SUCCESS for nobody": bytes_of(Type.SUCCESS, request_id=10**9),
+    "ERROR for nobody": bytes_of(Type.ERROR, request_id=10**9, error=0, message="x"),
+    "MESSAGE for nobody": bytes_of(Type.MESSAGE, plain(b"x"), consumer_id=99, message_id=WHERE),
+    "SEND_RECEIPT for nobody": bytes_of(Type.SEND_RECEIPT, producer_id=99, sequence_id=1, message_id=WHERE),
+    "SEND_RECEIPT for nothing": bytes_of(Type.SEND_RECEIPT, producer_id=0, sequence_id=10**6, message_id=WHERE),
+    "SEND_ERROR for nothing": bytes_of(Type.SEND_ERROR, producer_id=0, sequence_id=10**6, error=0, message=""),
+    "CLOSE_PRODUCER for nobody": bytes_of(Type.CLOSE_PRODUCER, producer_id=99, request_id=1),
+    "CLOSE_CONSUMER for nobody": bytes_of(Type.CLOSE_CONSUMER, consumer_id=99, request_id=1),
+    "CLOSE_PRODUCER": bytes_of(Type.CLOSE_PRODUCER, producer_id=0, request_id=1, assignedBrokerServiceUrl=BAD),
+    "CLOSE_CONSUMER": bytes_of(Type.CLOSE_CONSUMER, consumer_id=0, request_id=1, assignedBrokerServiceUrl="x"),
+    "TOPIC_MIGRATED for nobody": bytes_of(
+        Type.TOPIC_MIGRATED, resource_id=99, resource_type=pb.CommandTopicMigrated.Producer, brokerServiceUrl="x"
+    ),
+    "WATCH_TOPIC_UPDATE for nobody": bytes_of(
+        Type.WATCH_TOPIC_UPDATE, watcher_id=99, new_topics=["a", "b"] * 50, topics_hash="x"
+    ),
+    "ACTIVE_CONSUMER_CHANGE": bytes_of(Type.ACTIVE_CONSUMER_CHANGE, consumer_id=0, is_active=True),
+    "REACHED_END_OF_TOPIC": bytes_of(Type.REACHED_END_OF_TOPIC, consumer_id=0),
+    "AUTH_CHALLENGE": bytes_of(Type.AUTH_CHALLENGE, server_version="x"),
+    "MESSAGE of an old epoch": bytes_of(Type.MESSAGE, plain(b"x"), consumer_id=0, message_id=WHERE, consumer_epoch=0),
+    "MESSAGE nobody can read": bytes_of(Type.MESSAGE, b"", consumer_id=0, message_id=WHERE),
+    "MESSAGE": bytes_of(Type.MESSAGE, plain(b"x"), consumer_id=0, message_id=WHERE),
+}
+
+
+@pytest.mark.parametrize("name", STORMS)
+@on_both
+async def test_a_storm(name: str) -> None:
+    await storm(name, SOME, 500_000)
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("name", STORMS)
+@on_both
+async def test_a_long_storm(name: str) -> None:
+    await storm(name, MANY, 5_000_000)
+
+
+async def storm(name: str, times: int, limit: int) -> None:
+    async with staged(authentication=AuthenticationToken("secret")) as stage:
+        stage.played.record = False
+        if name == "MESSAGE of an old epoch":
+            await stage.consumer.redeliver_unacknowledged_messages()
+        with no_growth(limit):
+            await flood(stage.peer, STORMS[name], times)
+            stage.played.record = True
+            await is_read(stage)
+            assert sum(len(part.receiver) for part in stage.consumer.parts) <= MOST_WAITING
+        stage.played.record = True
+        await settled(stage)
+
+
+async def settled(stage: Stage) -> None:
+    """After the storm everything works."""
+    assert (await stage.producer.send(b"x")).ledger_id == 1
+
+
+@pytest.mark.parametrize("name", ["PING", "MESSAGE nobody can read", "AUTH_CHALLENGE", "MESSAGE of an old epoch"])
+@on_both
+async def test_a_broker_that_makes_the_client_answer_and_does_not_read(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What waits to be written does not grow with what came: in the end the connection is given up."""
+    async with staged(authentication=AuthenticationToken("secret"), keep_alive_interval=0) as stage:
+        if name == "MESSAGE of an old epoch":
+            await stage.consumer.redeliver_unacknowledged_messages()
+        connection = stage.connection
+        stream: Any = connection._stream
+        stuck = anyio.Event()
+
+        async def send(data: bytes) -> None:
+            await stuck.wait()
+
+        stream.send = send
+        monkeypatch.setattr("pulsarium.client.connection.connection.MOST_PROVOKED", 1000)
+        with no_growth(1_000_000):
+            await flood(stage.peer, STORMS[name], 5_000)
+        del stream.send
+        stuck.set()
+        connection.abort(errors.ConnectError("enough"))
+
+
+@on_both
+async def test_entries_damaged_on_their_way_are_not_sent_again_for_each_complaint() -> None:
+    async with staged() as stage:
+        stage.played.on[Type.SEND] = silence
+        receipts: list[Receipt] = [stage.producer.send_nowait(b"x" * 1000) for _ in range(100)]
+        await stage.played.sent(Type.SEND)
+        stage.played.record = False
+        sequence_id = 99
+        complaint = bytes_of(
+            Type.SEND_ERROR, producer_id=0, sequence_id=sequence_id, error=pb.ChecksumError, message="no"
+        )
+        stage.played.on.clear()
+        with no_growth():
+            await flood(stage.peer, complaint, 10_000)
+        for receipt in receipts:
+            await receipt.wait()
+
+
+@on_both
+async def test_a_consumer_closed_again_and_again() -> None:
+    """Also with a hint where to go on: it is not opened as fast as the broker can say that."""
+    async with staged() as stage:
+        for hint in ("", "pulsar://a:6650"):
+            before = stage.played.count(Type.SUBSCRIBE)
+
+            async def close(peer: Peer, body: Any, hint: str = hint) -> None:
+                await stage.played.answer(peer, body)
+                more: dict[str, Any] = {"assignedBrokerServiceUrl": hint} if hint else {}
+                await peer.say(Type.CLOSE_CONSUMER, consumer_id=body.consumer_id, request_id=1, **more)
+
+            stage.played.on[Type.SUBSCRIBE] = close
+            await stage.peer.say(Type.CLOSE_CONSUMER, consumer_id=0, request_id=1)
+            await anyio.sleep(60)
+            assert 10 <= stage.played.count(Type.SUBSCRIBE) - before < 60
+        stage.played.on.clear()
+        await stage.played.sent(Type.SUBSCRIBE, stage.played.count(Type.SUBSCRIBE) + 1)
+
+
+@on_both
+async def test_more_messages_than_were_asked_for() -> None:
+    """A broker may send a few entries too many, as Pulsar does with batches; not thousands."""
+    async with staged() as stage:
+        connections = len(stage.played.connections)
+        await flood(stage.peer, STORMS["MESSAGE"], 5_000)
+        await stage.played.sent(Type.SUBSCRIBE, 2)
+        assert len(stage.played.connections) == connections + 1
+
+
+@on_both
+async def test_a_producer_that_did_not_ask_to_wait_is_not_kept_waiting() -> None:
+    """PIP-68's first answer, `producer_ready` unset, to one that wants no exclusive access."""
+    async with playing() as (played, client):
+        played.on[Type.PRODUCER] = saying(Type.PRODUCER_SUCCESS, producer_name="p", producer_ready=False)
+        with pytest.raises(errors.Timeout):
+            async with client.create_producer("t"):
+                pass
+
+
+@on_both
+async def test_a_receipt_that_never_comes() -> None:
+    """The connection is not to be believed any more: on the next one the message is sent again."""
+    async with staged(keep_alive_interval=5.0) as stage:
+        stage.played.on[Type.SEND] = silence
+
+        async def pong(peer: Peer, body: Any) -> None:
+            await peer.say(Type.PONG)
+
+        async def connect(peer: Peer, body: Any) -> None:
+            stage.played.on.pop(Type.SEND, None)
+            await stage.played.answer(peer, body)
+
+        stage.played.on[Type.PING] = pong
+        stage.played.on[Type.CONNECT] = connect
+        assert (await stage.producer.send(b"x")).entry_id == 1
+        assert stage.played.count(Type.SEND) == 2
+
+
+@on_both
+async def test_a_frame_that_is_never_finished() -> None:
+    async with staged(keep_alive_interval=5.0) as stage:
+        await stage.peer.stream.send(b"\x00\x4f\xff\xff\x00\x00\x00\x10" + b"x" * 10)
+        await stage.played.sent(Type.CONNECT, 2)
+        await settled(stage)
+
+
+@on_both
+async def test_a_list_of_a_million_topics_that_do_not_match() -> None:
+    async with playing() as (played, client):
+        names = [f"persistent://public/default/n{number}" for number in range(140_000)]
+        played.on[Type.GET_TOPICS_OF_NAMESPACE] = saying(Type.GET_TOPICS_OF_NAMESPACE_RESPONSE, topics=names)
+        async with client.subscribe(re.compile("public/default/t.*"), "s") as consumer:
+            assert not consumer.parts
+
+
+@pytest.mark.parametrize(
+    "name", ["", "x/y", "a://b/c/d", "persistent://public/default/" + "t" * 100_000, "\x00", "t\n"]
+)
+@on_both
+async def test_a_list_of_topics_with_garbage_in_it(name: str) -> None:
+    async with playing() as (played, client):
+        names = ["persistent://public/default/t1", name]
+        played.on[Type.GET_TOPICS_OF_NAMESPACE] = saying(Type.GET_TOPICS_OF_NAMESPACE_RESPONSE, topics=names)
+        try:
+            async with client.subscribe(re.compile("public/default/.*"), "s") as consumer:
+                assert 1 <= len(consumer.parts) <= 2
+        except errors.PulsarError:
+            pass
+
+
+@on_both
+async def test_a_receipt_of_a_later_message_is_not_taken_for_this_one() -> None:
+    async with staged() as stage:
+
+        async def wrong(peer: Peer, body: Any) -> None:
+            del stage.played.on[Type.SEND]
+            ids = {"producer_id": body.producer_id, "sequence_id": body.sequence_id + 5}
+            await peer.say(Type.SEND_RECEIPT, message_id=pb.MessageIdData(ledgerId=99, entryId=1), **ids)
+
+        stage.played.on[Type.SEND] = wrong
+        assert (await stage.producer.send(b"x")).ledger_id == 1
+        assert stage.played.count(Type.SEND) == 2

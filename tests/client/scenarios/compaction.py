@@ -1,0 +1,120 @@
+"""Of each key the last message."""
+
+from __future__ import annotations
+
+from pulsarium.client import MessageId
+from tests.foreign.admin import Admin
+
+from .scenario import scenario
+from .world import EARLIEST, World, available, data, ids, take, until
+
+EXAMPLE: list[tuple[str | None, bytes | None]] = [("k0", b"v0"), ("k0", b"v1"), ("k1", b"v0"), ("k1", None)]
+PLAIN: list[tuple[str | None, bytes | None]] = [("a", b"1"), ("b", b"1"), ("a", b"2"), (None, b"no key"), ("c", b"1")]
+
+
+async def publish(world: World, topic: str, messages: list[tuple[str | None, bytes | None]], *, batched: bool) -> None:
+    options = {"batching_enabled": batched, "batching_max_publish_delay": 10.0}
+    async with world.client.create_producer(topic, **options) as producer:  # type: ignore[arg-type]
+        for key, content in messages:
+            producer.send_nowait(content, partition_key=key)
+
+
+async def compact(world: World, topic: str) -> None:
+    """Until there is another compacted ledger: a real broker's first compaction of a topic at times succeeds and does
+    nothing, and its status tells before readers see it."""
+    path = f"/admin/v2/{topic.replace('://', '/')}/internalStats"
+
+    async def ledger() -> int:
+        return int((await world.admin(Admin.call, "GET", path))["compactedLedger"]["ledgerId"])
+
+    async def done() -> bool:
+        if (await world.admin(Admin.compaction, topic))["status"] != "RUNNING" and await ledger() == before:
+            await world.admin(Admin.compact, topic)
+        return await ledger() != before
+
+    before = await ledger()
+    await until(done)
+
+
+async def compacted(world: World, topic: str) -> dict[str, object]:
+    async with world.client.create_reader(topic, MessageId.earliest, read_compacted=True) as reader:
+        (last,) = await reader.get_last_message_ids()
+        messages = await available(reader)
+        return {
+            "messages": [[message.partition_key(), message.data()] for message in messages],
+            "ids": ids(messages),
+            "last": last,
+        }
+
+
+@scenario(
+    expected={
+        "compacted": {
+            "messages": [["a", "2"], ["c", "1"]],
+            "ids": ["0:2", "0:4"],
+            "last": "0:4",
+        },
+        "all": 5,
+    }
+)
+async def single_messages(world: World) -> object:
+    topic = world.topic()
+    await publish(world, topic, [*PLAIN, ("b", None)], batched=False)
+    await compact(world, topic)
+    return {"compacted": await compacted(world, topic), "all": len(await world.contents(topic)) - 1}
+
+
+@scenario(expected={"messages": [["k0", "v1"]], "ids": ["0:0:1"], "last": "0:0:1"})
+async def a_batch(world: World) -> object:
+    topic = world.topic()
+    await publish(world, topic, EXAMPLE, batched=True)
+    await compact(world, topic)
+    return await compacted(world, topic)
+
+
+@scenario(expected={"before": ["1", "2", "3"], "after": ["2", "3"]})
+async def only_who_asks_for_it(world: World) -> object:
+    topic = world.topic()
+    await publish(world, topic, [("a", b"1"), ("a", b"2")], batched=False)
+    await compact(world, topic)
+    await publish(world, topic, [("a", b"3")], batched=False)
+    async with world.client.create_reader(topic, MessageId.earliest, read_compacted=True) as reader:
+        return {"before": await world.contents(topic), "after": data(await available(reader))}
+
+
+@scenario(expected={"kept": ["2", "3", "4"], "twice": ["4"]})
+async def compacting_again(world: World) -> object:
+    topic = world.topic()
+    await publish(world, topic, [("a", b"1"), ("a", b"2"), ("b", b"3")], batched=False)
+    await compact(world, topic)
+    await publish(world, topic, [("a", b"4")], batched=False)
+    async with world.client.create_reader(topic, MessageId.earliest, read_compacted=True) as reader:
+        kept = data(await available(reader))
+    await publish(world, topic, [("b", None)], batched=False)
+    await compact(world, topic)
+    async with world.client.create_reader(topic, MessageId.earliest, read_compacted=True) as reader:
+        return {"kept": kept, "twice": data(await available(reader))}
+
+
+@scenario(expected={"first": ["a", "b"], "again": ["b"]})
+async def a_subscription(world: World) -> object:
+    topic = world.topic()
+    await publish(world, topic, [("k", b"x"), ("k", b"a"), ("l", b"b")], batched=False)
+    await compact(world, topic)
+    async with world.client.subscribe(
+        topic, "s", initial_position=EARLIEST, read_compacted=True, ack_receipt_enabled=True
+    ) as consumer:
+        messages = await take(consumer, 2)
+        await consumer.acknowledge_cumulative(messages[0])
+    async with world.client.subscribe(topic, "s", read_compacted=True) as consumer:
+        return {"first": data(messages), "again": data(await take(consumer, 1))}
+
+
+@scenario(expected={"more": False, "last": "earliest"})
+async def nothing_is_left(world: World) -> object:
+    topic = world.topic()
+    await publish(world, topic, [("k", b"x"), ("k", None)], batched=False)
+    await compact(world, topic)
+    async with world.client.create_reader(topic, MessageId.earliest, read_compacted=True) as reader:
+        (last,) = await reader.get_last_message_ids()
+        return {"more": await reader.has_message_available(), "last": last}

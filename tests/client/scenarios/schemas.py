@@ -1,0 +1,183 @@
+"""Values in place of bytes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time
+from typing import Any
+
+from pulsarium.client import (
+    AvroSchema,
+    BooleanSchema,
+    DateSchema,
+    DoubleSchema,
+    FloatSchema,
+    InstantSchema,
+    Int8Schema,
+    Int16Schema,
+    Int32Schema,
+    Int64Schema,
+    JsonSchema,
+    LocalDateSchema,
+    LocalDateTimeSchema,
+    LocalTimeSchema,
+    MessageId,
+    Schema,
+    StringSchema,
+    TimeSchema,
+    TimestampSchema,
+)
+from pulsarium.proto.generated import PulsarApi_pb2 as pb
+
+from .scenario import scenario
+from .world import World, available, opening, outcome
+
+
+@dataclass
+class Reading:
+    """What a sensor says."""
+
+    sensor: str
+    value: float
+    note: str | None = None
+
+
+@dataclass
+class Later:
+    """The same, once there was more to say."""
+
+    sensor: str
+    value: float
+    note: str | None = None
+    unit: str = "m"
+
+
+MOMENT = datetime(2026, 11, 22, 1, 2, 3, 456000, UTC)
+PRIMITIVES: list[tuple[Schema[Any], Any]] = [
+    (StringSchema(), "Straße"),
+    (BooleanSchema(), True),
+    (Int8Schema(), -8),
+    (Int16Schema(), -16000),
+    (Int32Schema(), -(2**31)),
+    (Int64Schema(), 2**63 - 1),
+    (FloatSchema(), 0.5),
+    (DoubleSchema(), 0.1),
+    (DateSchema(), MOMENT),
+    (TimestampSchema(), MOMENT),
+    (TimeSchema(), time(1, 2, 3)),
+    (InstantSchema(), MOMENT),
+    (LocalDateSchema(), date(2026, 11, 22)),
+    (LocalTimeSchema(), time(1, 2, 3, 4)),
+    (LocalDateTimeSchema(), datetime(2026, 11, 22, 1, 2, 3)),  # noqa: DTZ001
+]
+
+
+async def there_and_back(world: World, topic: str, schema: Schema[Any], *values: object) -> list[Any]:
+    async with world.client.create_producer(topic, schema=schema) as producer:
+        for value in values:
+            await producer.send(value)
+    async with world.client.create_reader(topic, MessageId.earliest, schema=schema) as reader:
+        return [message.value() for message in await available(reader)]
+
+
+@scenario(
+    expected=[
+        ["StringSchema", True, "String"],
+        ["BooleanSchema", True, "Bool"],
+        ["Int8Schema", True, "Int8"],
+        ["Int16Schema", True, "Int16"],
+        ["Int32Schema", True, "Int32"],
+        ["Int64Schema", True, "Int64"],
+        ["FloatSchema", True, "Float"],
+        ["DoubleSchema", True, "Double"],
+        ["DateSchema", True, "Date"],
+        ["TimestampSchema", True, "Timestamp"],
+        ["TimeSchema", True, "Time"],
+        ["InstantSchema", True, "Instant"],
+        ["LocalDateSchema", True, "LocalDate"],
+        ["LocalTimeSchema", True, "LocalTime"],
+        ["LocalDateTimeSchema", True, "LocalDateTime"],
+    ]
+)
+async def primitives(world: World) -> object:
+    found = []
+    for schema, value in PRIMITIVES:
+        name = type(schema).__name__
+        topic = world.topic(name)
+        back = await there_and_back(world, topic, schema, value)
+        info = await world.client.get_schema(topic)
+        found.append([name, back == [value], pb.Schema.Type.Name(info.type)])
+    return found
+
+
+@scenario(expected={"values": ["one", "two"], "bytes": ["one", "two"], "versions": [0, 0]})
+async def texts(world: World) -> object:
+    topic = world.topic()
+    values = await there_and_back(world, topic, StringSchema(), "one", "two")
+    async with world.client.create_reader(topic, MessageId.earliest) as reader:
+        messages = await available(reader)
+        return {
+            "values": values,
+            "bytes": messages,
+            "versions": [int.from_bytes(message.schema_version(), "big") for message in messages],
+        }
+
+
+@scenario(expected=[["a", 1.5, None], ["b", -2.0, "odd"]])
+async def json_records(world: World) -> object:
+    found = await there_and_back(
+        world, world.topic(), JsonSchema(Reading), Reading("a", 1.5), Reading("b", -2.0, "odd")
+    )
+    return [[one.sensor, one.value, one.note] for one in found]
+
+
+@scenario(expected=[["a", 1.5, None], ["b", -2.0, "odd"]])
+async def avro_records(world: World) -> object:
+    found = await there_and_back(
+        world, world.topic(), AvroSchema(Reading), Reading("a", 1.5), Reading("b", -2.0, "odd")
+    )
+    return [[one.sensor, one.value, one.note] for one in found]
+
+
+@scenario(expected={"values": [["a", 1.5, None, "m"], ["b", 2.5, None, "ft"]], "versions": [0, 1]})
+async def avro_that_evolves(world: World) -> object:
+    topic = world.topic()
+    async with world.client.create_producer(topic, schema=AvroSchema(Reading)) as producer:
+        await producer.send(Reading("a", 1.5))
+    async with world.client.create_producer(topic, schema=AvroSchema(Later)) as other:
+        await other.send(Later("b", 2.5, unit="ft"))
+    async with world.client.create_reader(topic, MessageId.earliest, schema=AvroSchema(Later)) as reader:
+        messages = await available(reader)
+        return {
+            "values": [[v.sensor, v.value, v.note, v.unit] for v in (message.value() for message in messages)],
+            "versions": [int.from_bytes(message.schema_version(), "big") for message in messages],
+        }
+
+
+@scenario(
+    expected={"number": "IncompatibleSchema", "text": "ok"},
+    unlike_pulsarium="schemas are kept, and none is refused yet",
+)
+async def another_kind(world: World) -> object:
+    topic = world.topic()
+    async with world.client.create_producer(topic, schema=StringSchema()):
+        return {
+            "number": await opening(world.client.create_producer(topic, schema=Int32Schema())),
+            "text": await opening(world.client.create_producer(topic, schema=StringSchema())),
+        }
+
+
+@scenario(expected={"send": "InvalidMessage", "value": "InvalidMessage", "data": ["not JSON"]})
+async def values_that_do_not_fit(world: World) -> object:
+    topic = world.topic()
+    async with world.client.create_producer(world.topic("numbers"), schema=Int32Schema()) as producer:
+        send = await outcome(producer.send(2**31))
+    async with world.client.create_producer(topic, schema=JsonSchema(Reading)):
+        await world.send(topic, b"not JSON")
+    async with world.client.create_reader(topic, MessageId.earliest, schema=JsonSchema(Reading)) as reader:
+        (message,) = await available(reader)
+
+        async def value() -> object:
+            return message.value()
+
+        return {"send": send, "value": await outcome(value()), "data": [message]}

@@ -1,0 +1,70 @@
+"""How observations are told, and compared."""
+
+from __future__ import annotations
+
+import pytest
+
+from pulsarium.client import ConsumerType, MessageId
+from pulsarium.client.errors import ProducerBusy
+
+from .compare import differences, mutations
+from .normal import normal
+
+
+def test_ledgers_are_numbered_in_each_partition() -> None:
+    ids = [MessageId(70, 1), MessageId(50, 0, -1, 2), MessageId(70, 2), MessageId(60, 3, 1), MessageId(10, 0, 0)]
+    assert normal(ids, {}) == ["1:1", "0:0:2", "1:2", "0:3@1", "0:0@0"]
+
+
+def test_ids_that_are_no_places() -> None:
+    assert normal([MessageId.earliest, MessageId.latest, MessageId(-1, -1, 3)], {}) == [
+        "earliest",
+        "latest",
+        "earliest@3",
+    ]
+
+
+def test_of_a_chunked_message_both_ends() -> None:
+    assert normal(MessageId(9, 5, first_chunk=MessageId(8, 7)), {}) == "1:5 from 0:7"
+
+
+def test_everything_else_in_words() -> None:
+    facts = {1: (b"a\xff", ProducerBusy("x")), ConsumerType.Shared: {"t-2", "t-1"}, "none": None}
+    assert normal(facts, {"t-": ""}) == {"1": ["a\\xff", "ProducerBusy"], "Shared": ["1", "2"], "none": None}
+    assert normal("x" * 1000, {}) == "xxxxxxxxxx...xxxxxxxxxx (1000)"
+
+
+def test_what_is_no_fact() -> None:
+    with pytest.raises(TypeError, match="is no fact"):
+        normal([object()], {})
+
+
+@pytest.mark.parametrize(
+    ("expected", "observed"),
+    [(1, True), (0, False), (1, 1.0), ("1", 1), ([], {}), ([1], [1, 1]), ({"a": 1}, {}), ({}, {"a": 1}), (None, "")],
+)
+def test_differences_of_little(expected: object, observed: object) -> None:
+    assert differences(expected, observed)
+    assert differences({"a": [expected]}, {"a": [observed]})
+
+
+def test_no_differences() -> None:
+    facts = {"a": [1, "x", None, {"b": True}], "c": []}
+    assert differences(facts, {"c": [], "a": [1, "x", None, {"b": True}]}) == []
+
+
+def test_everything_is_changed_once() -> None:
+    expected = {"a": [1, 1, "x"], "b": True}
+    changed = [change for _, change in mutations(expected)]
+    assert all(differences(change, expected) for change in changed)
+    assert expected == {"a": [1, 1, "x"], "b": True}
+    for change in (
+        {"b": True},
+        {"a": [1, 1, "x"]},
+        {"a": [1, "x"], "b": True},
+        {"a": [1, "x", 1], "b": True},
+        {"a": [1, 1, "xx"], "b": True},
+        {"a": [2, 1, "x"], "b": True},
+        {"a": [1, 1, "x"], "b": False},
+    ):
+        assert change in changed
