@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ssl
-from collections.abc import Callable
 
 import anyio
 from anyio.abc import ByteStream
@@ -21,7 +20,7 @@ from pulsarium.client.connection.routes import (
     request_id_of,
 )
 from pulsarium.client.connection.service_url import Address
-from pulsarium.client.connection.tcp import TcpStream
+from pulsarium.client.connection.writer import Writer
 from pulsarium.client.errors import (
     AlreadyClosed,
     AuthenticationError,
@@ -70,23 +69,19 @@ class Connection:
         self.server_version: str = ""
         self.feature_flags: frozenset[str] = frozenset()
         self._stream = stream
-        self._write: Callable[[bytes], int] | None = stream.send_nowait if isinstance(stream, TcpStream) else None
-        self._is_writing = False
         self._protocol = protocol or ClientProtocol()
+        self._writer = Writer(stream, self._protocol)
         self._authentication = authentication
         self._challenged = anyio.Event()
         self._operation_timeout = operation_timeout
         self._keep_alive = keep_alive
         self._max_idle = max_idle
         self._idle = 0.0  # seconds
-        self._provoked = 0
         self._request_id = 0
         self._routes = Routes()
-        self._something_to_write = anyio.Event()
         self._arrived = 0  # bytes
         self._error: PulsarError | None = None
         self._scope = anyio.CancelScope()
-        self._flushed = anyio.Event()  # everything queued is written, for `_flush`
         self._stopped: anyio.Event | None = None  # set when `run` is done
 
     @property
@@ -122,13 +117,16 @@ class Connection:
         request_id = request_id_of(command)
         if request_id is None:
             raise LocalProtocolError(f"{COMMANDS[command.type].name} without a request id")
-        waiter = self._routes.waiters[request_id] = Waiter(patience)
-        patience = patience or anyio.CancelScope()
-        patience.deadline = anyio.current_time() + self._operation_timeout
+        deadline = anyio.current_time() + self._operation_timeout
+        waiter = self._routes.waiters[request_id] = Waiter(deadline, patience)
         try:
             self.send_nowait(command, trailing, at_once=True)
-            with patience:
+            if patience is None:
                 await waiter.done.wait()
+            else:
+                patience.deadline = deadline
+                with patience:
+                    await waiter.done.wait()
         finally:
             self._routes.waiters.pop(request_id, None)
         if waiter.error is not None:
@@ -155,9 +153,9 @@ class Connection:
             return  # an answer to the last words of a connection, which is about to be lost
         self._protocol.send(command, trailing)
         if at_once:
-            self._write_nowait()
+            self._writer.write_nowait()
         else:
-            self._something_to_write.set()
+            self._writer.write_soon()
 
     def attach_consumer(self, consumer_id: int, handler: ConsumerHandler) -> None:
         """What comes for this consumer goes to `handler`, until it is detached or lost."""
@@ -223,6 +221,7 @@ class Connection:
                 async with anyio.create_task_group() as tasks:
                     tasks.start_soon(self._write_all)
                     tasks.start_soon(self._watch)
+                    tasks.start_soon(self._expire_requests)
                     tasks.start_soon(self._answer_challenges)
                     await self._read_all()
                     tasks.cancel_scope.cancel()
@@ -237,7 +236,7 @@ class Connection:
         """Write what is queued, for a second at most, and close; everybody who waits gets AlreadyClosed."""
         if self._error is None and self._stopped is not None:
             with anyio.move_on_after(LAST_WORDS):
-                await self._flush()
+                await self._writer.flush()
         self.abort(AlreadyClosed("the client was closed"))
         if self._stopped is not None:
             await self._stopped.wait()
@@ -260,34 +259,10 @@ class Connection:
             self._take_in(data)
 
     async def _write_all(self) -> None:
-        """Whatever was queued since the last write goes out with one write."""
-        while self._error is None:
-            await self._something_to_write.wait()
-            self._something_to_write = anyio.Event()
-            self._is_writing = True
-            try:
-                if self._protocol.has_output:
-                    await self._stream.send(self._protocol.take())
-                self._provoked = 0
-            except (OSError, anyio.BrokenResourceError, anyio.ClosedResourceError) as error:
-                self.abort(ConnectError(f"{self.address}: {_reason(error)}"))
-            finally:
-                self._is_writing = False
-            if not self._protocol.has_output:
-                self._flushed.set()
-
-    def _write_nowait(self) -> None:
-        """Write what is queued, as far as the socket takes it now; the rest is for the task that writes."""
-        if self._write is not None and not self._is_writing:
-            data = self._protocol.take()
-            try:
-                written = self._write(data)
-            except (anyio.BrokenResourceError, anyio.ClosedResourceError):
-                return  # whoever reads finds out why
-            if written == len(data):
-                return
-            self._protocol.put_back(data[written:])
-        self._something_to_write.set()
+        try:
+            await self._writer.run()
+        except (OSError, anyio.BrokenResourceError, anyio.ClosedResourceError) as error:
+            self.abort(ConnectError(f"{self.address}: {_reason(error)}"))
 
     async def _answer_challenges(self) -> None:
         while self._error is None:
@@ -296,15 +271,7 @@ class Connection:
                 await self._answer()
             except PulsarError as error:
                 self.abort(error)
-            await self._flush()  # the next one waits: what a broker does not read shall not pile up
-
-    async def _flush(self) -> None:
-        """Return when everything that is queued was written, or the connection is lost."""
-        if self._error is None:
-            if self._flushed.is_set():
-                self._flushed = anyio.Event()
-            self._something_to_write.set()
-            await self._flushed.wait()
+            await self._writer.flush()  # the next one waits: what a broker does not read shall not pile up
 
     async def _answer(self) -> None:
         """AUTH_RESPONSE, with credentials as they are now."""
@@ -314,7 +281,7 @@ class Connection:
         credentials = await credentials_of(self._authentication, self.address)
         if self._error is None:
             self._protocol.answer_challenge(*credentials)
-            self._something_to_write.set()
+            self._writer.write_soon()
 
     async def _watch(self) -> None:
         """Keep-alive: PING with every interval; the end if no frame came since the last one, nor much of one."""
@@ -333,6 +300,13 @@ class Connection:
             elif frames == self._protocol.frames and self._arrived - arrived < LEAST:
                 self.abort(ConnectError(f"{self.address} does not answer PING within {self._keep_alive:g} s"))
 
+    async def _expire_requests(self) -> None:
+        """One clock for all requests: a scope around each would cost as much as half of what else it takes."""
+        while self._error is None:
+            now = anyio.current_time()
+            due = self._routes.expire(now)
+            await anyio.sleep_until(now + self._operation_timeout if due is None else due)
+
     # ---- what came in
 
     def _take_in(self, data: bytes) -> None:
@@ -341,9 +315,9 @@ class Connection:
         for event in self._protocol.receive(data):
             self._handle(event)
         if self._protocol.has_output:  # PONG
-            self._something_to_write.set()
-        self._provoked += max(0, self._protocol.waiting - waiting)
-        if self._provoked > MOST_PROVOKED:
+            self._writer.write_soon()
+        self._writer.provoked += max(0, self._protocol.waiting - waiting)
+        if self._writer.provoked > MOST_PROVOKED:
             self.abort(ConnectError(f"{self.address} sends and does not read"))
 
     def _handle(self, event: Event) -> None:
@@ -364,8 +338,7 @@ class Connection:
         self._error = error
         self._protocol.close()
         self._routes.end(error)
-        self._something_to_write.set()
-        self._flushed.set()
+        self._writer.end()
 
 
 def _reason(error: Exception) -> str:

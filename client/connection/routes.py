@@ -85,9 +85,11 @@ class WatcherHandler(Protocol):
 class Waiter:
     """A request without its reply."""
 
-    __slots__ = ("done", "error", "patience", "reply")
+    __slots__ = ("deadline", "done", "error", "patience", "reply")
 
-    def __init__(self, patience: anyio.CancelScope | None) -> None:
+    def __init__(self, deadline: float, patience: anyio.CancelScope | None) -> None:
+        """`deadline`: of the loop's clock, for one without `patience`, the scope that it waits in."""
+        self.deadline: float = deadline if patience is None else math.inf
         self.patience: anyio.CancelScope | None = patience
         self.done: anyio.Event = anyio.Event()
         self.reply: Reply | None = None
@@ -111,6 +113,15 @@ class Routes:
     def is_stuck(self) -> bool:
         """Whether a producer is, each of which is asked."""
         return sum(producer.is_stuck() for producer in self.producers.values()) > 0
+
+    def expire(self, now: float) -> float | None:
+        """Let those go, without a reply, whose time is over; when that of the next one is, None if nobody waits."""
+        for waiter in self.waiters.values():  # in the order of their deadlines
+            if waiter.deadline <= now:
+                waiter.done.set()
+            elif waiter.deadline < math.inf:
+                return waiter.deadline
+        return None
 
     def take(self, command: pb.BaseCommand, trailing: bytes) -> None:
         """Hand a command to whom it is for; what nobody waits for any more is dropped."""

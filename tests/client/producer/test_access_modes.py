@@ -118,8 +118,9 @@ async def test_the_last_one_throws_out_the_others(autojump_clock: MockClock) -> 
 
 async def test_one_that_shared_the_topic_comes_back(autojump_clock: MockClock) -> None:
     """As in Java, where the broker's ProducerBusy ends none that was open: what it sends waits."""
+    # Two clients: what it sends costs it its connection, and the owner shall keep its own.
     async with in_process() as inside, inside.client() as client, producer_in(client, Mode.Shared) as one:
-        async with producer_in(client, Mode.ExclusiveWithFencing) as owner:
+        async with inside.client() as other, producer_in(other, Mode.ExclusiveWithFencing) as owner:
             receipt = one.send_nowait(b"mine")
             await anyio.sleep(1000)
             assert not receipt.is_done
