@@ -28,12 +28,17 @@ def run_on(backend: str, test: AsyncTest, *arguments: Any, jump: bool = False) -
 
 def on_both(test: AsyncTest) -> Callable[..., None]:
     """Makes an async test two plain ones, so that neither pytest-trio nor anyio's plugin takes it for its own."""
+    return twice(test, run_on)
+
+
+def twice(test: AsyncTest, run: Callable[[str, AsyncTest], None]) -> Callable[..., None]:
+    """The same, with what runs it under the loop that is named."""
 
     def plain(backend: str, **arguments: Any) -> None:
         async def call() -> None:
             await test(**arguments)
 
-        run_on(backend, call)
+        run(backend, call)
 
     signature = inspect.signature(test)
     backend = inspect.Parameter("backend", inspect.Parameter.POSITIONAL_OR_KEYWORD)

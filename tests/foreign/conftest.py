@@ -8,6 +8,7 @@ from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import TypeAlias
 
+import pulsar
 import pytest
 
 from .admin import Admin, AdminError
@@ -62,6 +63,16 @@ def own_namespace(admin: Admin) -> Iterator[str]:
 def topic(namespace: str) -> str:
     """The name of a topic that nobody has used."""
     return f"persistent://{namespace}/{uuid.uuid4().hex[:12]}"
+
+
+@pytest.fixture
+def official(broker: Address) -> Iterator[pulsar.Client]:
+    """The official Python client."""
+    client = pulsar.Client(
+        broker.service_url, operation_timeout_seconds=15, logger=pulsar.ConsoleLogger(pulsar.LoggerLevel.Warn)
+    )
+    yield client
+    client.close()
 
 
 @pytest.fixture

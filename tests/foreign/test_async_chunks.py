@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
 from typing import Any
 
 import anyio
@@ -24,15 +23,6 @@ SIZES = (11_000_000, 10, 6_000_000)
 @pytest.fixture(scope="module")
 def keys(tmp_path_factory: pytest.TempPathFactory) -> KeyFiles:
     return key_files(tmp_path_factory.mktemp("keys"), "rsa")
-
-
-@pytest.fixture(scope="module")
-def official(broker: Address) -> Iterator[pulsar.Client]:
-    client = pulsar.Client(
-        broker.service_url, operation_timeout_seconds=15, logger=pulsar.ConsoleLogger(pulsar.LoggerLevel.Warn)
-    )
-    yield client
-    client.close()
 
 
 def content(size: int) -> bytes:

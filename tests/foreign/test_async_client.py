@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pulsar
 import pytest
 
@@ -16,13 +14,6 @@ from .conftest import Launch
 
 NAME = "persistent://public/default/t"
 CONTENTS = [b"%d " % n * 300 for n in range(20)]
-
-
-@pytest.fixture
-def official(broker: Address) -> Iterator[pulsar.Client]:
-    client = pulsar.Client(broker.service_url, operation_timeout_seconds=15)
-    yield client
-    client.close()
 
 
 @pytest.mark.parametrize("batching", [False, True], ids=["plain", "batched"])

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pulsar
 import pytest
 
@@ -17,13 +15,6 @@ from .deadline import eventually
 from .python.test_compaction import SCRIPTS
 
 Earliest = InitialPosition.Earliest
-
-
-@pytest.fixture
-def official(broker: Address) -> Iterator[pulsar.Client]:
-    client = pulsar.Client(broker.service_url, operation_timeout_seconds=15)
-    yield client
-    client.close()
 
 
 def write(

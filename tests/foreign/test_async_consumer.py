@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import UTC, datetime
 
 import anyio
@@ -24,13 +23,6 @@ COMPRESSIONS = [
     pulsar.CompressionType.ZSTD,
     pulsar.CompressionType.SNAPPY,
 ]
-
-
-@pytest.fixture
-def official(broker: Address) -> Iterator[pulsar.Client]:
-    client = pulsar.Client(broker.service_url, operation_timeout_seconds=15)
-    yield client
-    client.close()
 
 
 def write(

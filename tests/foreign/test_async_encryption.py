@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pulsar
 import pytest
 
@@ -29,15 +27,6 @@ versions = pytest.mark.parametrize("version", [21, 22])
 def keys(tmp_path_factory: pytest.TempPathFactory) -> KeyFiles:
     """RSA: the official client knows no other kind."""
     return key_files(tmp_path_factory.mktemp("keys"), "rsa")
-
-
-@pytest.fixture(scope="module")
-def official(broker: Address) -> Iterator[pulsar.Client]:
-    client = pulsar.Client(
-        broker.service_url, operation_timeout_seconds=15, logger=pulsar.ConsoleLogger(pulsar.LoggerLevel.Warn)
-    )
-    yield client
-    client.close()
 
 
 async def assert_encrypted(client: Client, topic: str, batched: bool) -> None:

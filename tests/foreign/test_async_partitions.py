@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 import anyio
 import pulsar
@@ -26,13 +25,6 @@ def parts(admin: Admin, topic: str) -> str:
     """A topic of three partitions."""
     admin.create_partitioned(topic, 3)
     return topic
-
-
-@pytest.fixture
-def official(broker: Address) -> Iterator[pulsar.Client]:
-    client = pulsar.Client(broker.service_url, operation_timeout_seconds=15)
-    yield client
-    client.close()
 
 
 @on_both

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
 from typing import Any
 
 import anyio
@@ -20,13 +19,6 @@ from .broker_process import Address
 
 CHUNKED: dict[str, Any] = {"batching_enabled": False, "chunking_enabled": True}
 LARGE = 12_000_000
-
-
-@pytest.fixture
-def official(broker: Address) -> Iterator[pulsar.Client]:
-    client = pulsar.Client(broker.service_url, operation_timeout_seconds=15)
-    yield client
-    client.close()
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,6 @@ Over sockets, under both event loops, beside the official Python client.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
 
 import anyio
 import pulsar
@@ -31,13 +30,6 @@ from .broker_process import Address
 
 Earliest = InitialPosition.Earliest
 Shared = ConsumerType.Shared
-
-
-@pytest.fixture
-def official(broker: Address) -> Iterator[pulsar.Client]:
-    client = pulsar.Client(broker.service_url, operation_timeout_seconds=15)
-    yield client
-    client.close()
 
 
 async def within(consumer: Consumer, seconds: float = 10) -> Message:

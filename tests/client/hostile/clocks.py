@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 import selectors
 from collections.abc import Callable
-from typing import Any
 
 import anyio
-import pytest
 from trio.testing import MockClock
 
-from tests.client.both import AsyncTest
+from tests.client.both import AsyncTest, twice
 
 SECONDS = 3600.0  # of the test's clock, after which it is stuck
 
@@ -38,22 +35,13 @@ class _JumpingLoop(asyncio.SelectorEventLoop):
 
 def on_both(test: AsyncTest) -> Callable[..., None]:
     """Makes an async test two plain ones, as `both.on_both` does."""
+    return twice(test, _run)
 
-    def plain(backend: str, **arguments: Any) -> None:
-        async def call() -> None:
-            with anyio.fail_after(SECONDS):
-                await test(**arguments)
 
-        clock = {"clock": MockClock(autojump_threshold=0)} if backend == "trio" else {"loop_factory": _JumpingLoop}
-        anyio.run(call, backend=backend, backend_options=clock)
+def _run(backend: str, test: AsyncTest) -> None:
+    async def limited() -> None:
+        with anyio.fail_after(SECONDS):
+            await test()
 
-    signature = inspect.signature(test)
-    backend = inspect.Parameter("backend", inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    plain.__signature__ = signature.replace(parameters=[backend, *signature.parameters.values()])  # type: ignore[attr-defined]
-    plain.__name__ = test.__name__
-    plain.__doc__ = test.__doc__
-    plain.__module__ = test.__module__
-    marked: Callable[..., None] = pytest.mark.parametrize("backend", ["trio", "asyncio"])(plain)
-    for mark in getattr(test, "pytestmark", []):
-        marked = pytest.MarkDecorator(mark, _ispytest=True)(marked)
-    return marked
+    clock = {"clock": MockClock(autojump_threshold=0)} if backend == "trio" else {"loop_factory": _JumpingLoop}
+    anyio.run(limited, backend=backend, backend_options=clock)
