@@ -49,7 +49,7 @@ def producer(session: Session, cmd: pb.CommandProducer, trailing: bytes) -> None
         schema_version=schema_version,
         metadata=texts_of(cmd.metadata),
     )
-    session.pending_producers[producer_id] = options
+    session.pending_producers.add(producer_id)
     _add(session, topic, options)
 
 
@@ -85,11 +85,10 @@ def _add(session: Session, topic: Topic, options: ProducerOptions) -> None:
         return
 
     def kept(error: Exception | None) -> None:
-        closed = session.pending_producers.get(options.producer_id) is not options  # before it was created
-        if session.closed or closed:
+        session.pending_producers.discard(options.producer_id)
+        if session.closed:
             topic.producers.remove(added)
             return
-        del session.pending_producers[options.producer_id]
         if error is not None:
             topic.producers.remove(added)
             session.not_kept(options.request_id, error)
@@ -115,10 +114,8 @@ def _add(session: Session, topic: Topic, options: ProducerOptions) -> None:
 
 
 def _refused(session: Session, options: ProducerOptions, error: BrokerServiceError) -> None:
-    closed = session.pending_producers.get(options.producer_id) is not options
-    if not closed:
-        del session.pending_producers[options.producer_id]
-    if not (session.closed or closed):
+    session.pending_producers.discard(options.producer_id)
+    if not session.closed:
         session.error(options.request_id, error.code, error.java_text)
 
 
@@ -151,7 +148,6 @@ NO_SEQUENCE = 2**64 - 1
 def close_producer(session: Session, cmd: pb.CommandCloseProducer, trailing: bytes) -> None:
     """Close a producer once its messages are answered; an unknown one is closed already."""
     request_id = cmd.request_id
-    session.pending_producers.pop(cmd.producer_id, None)
     closed = session.producers.pop(cmd.producer_id, None) or session.waiting_producers.pop(cmd.producer_id, None)
     if closed is None:
         session.success(request_id)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pulsarium.broker.commands.subscribe import PendingConsumer
     from pulsarium.broker.model.ledger.publication import Pending
     from pulsarium.broker.model.subscription.consumer import Consumer
-    from pulsarium.broker.model.topic.producer import Producer, ProducerOptions
+    from pulsarium.broker.model.topic.producer import Producer
     from pulsarium.broker.model.topic.watchers import TopicListWatcher
 
 log = Log("session")
@@ -65,7 +65,7 @@ class Session(Client):
         self.consumers: dict[int, Consumer] = {}
         self.waiting_producers: dict[int, Producer] = {}  # for their turn (WaitForExclusive)
         self.watchers: dict[int, TopicListWatcher] = {}
-        self.pending_producers: dict[int, ProducerOptions] = {}
+        self.pending_producers: set[int] = set()
         self.pending_consumers: dict[int, PendingConsumer] = {}
         self._closed_producers: dict[int, float] = {}  # closed by the broker, and until when late SENDs are dropped
         self.outgoing = Outgoing()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ssl
+from collections.abc import Callable
 
 import anyio
 from anyio.abc import ByteStream
@@ -156,6 +157,10 @@ class Connection:
             self._writer.write_nowait()
         else:
             self._writer.write_soon()
+
+    def undo_late(self, request_id: int, undo: Callable[[], None]) -> None:
+        """Call `undo`, which must not wait, if the broker does after all what a request asked for that was given up."""
+        self._routes.late[request_id] = undo
 
     def attach_consumer(self, consumer_id: int, handler: ConsumerHandler) -> None:
         """What comes for this consumer goes to `handler`, until it is detached or lost."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import NamedTuple, Protocol
 
@@ -101,6 +101,7 @@ class Routes:
 
     def __init__(self) -> None:
         self.waiters: dict[int, Waiter] = {}  # by request id
+        self.late: dict[int, Callable[[], None]] = {}  # what to do when a request that was given up succeeds, by its id
         self.consumers: dict[int, ConsumerHandler] = {}
         self.producers: dict[int, ProducerHandler] = {}
         self.watchers: dict[int, WatcherHandler] = {}
@@ -130,6 +131,7 @@ class Routes:
     def end(self, error: PulsarError) -> None:
         """Tell everybody that the connection is lost."""
         waiters, self.waiters = self.waiters, {}
+        self.late.clear()
         for waiter in waiters.values():
             waiter.error = again(error)
             waiter.done.set()
@@ -151,6 +153,10 @@ class Routes:
             waiter.error = _error_in(command)
             waiter.reply = Reply(command, trailing)
             waiter.done.set()
+        elif request_id in self.late:
+            undo = self.late.pop(request_id)
+            if _error_in(command) is None:
+                undo()
 
     def _producer_success(self, command: pb.BaseCommand, trailing: bytes) -> None:
         """The first of two answers where the producer has to wait for its turn (PIP-68)."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -171,7 +172,7 @@ class TopicProducer:
         self._end(self._closed())
         if connection is not None and not connection.is_lost:
             connection.detach_producer(self._id)
-            connection.send_nowait(close_producer(self._id, connection.next_request_id()))
+            self._close_nowait(connection)
 
     # ---- from the connection
 
@@ -225,9 +226,9 @@ class TopicProducer:
                 self._fail_all(error)  # as Java clients do; it is opened again all the same
             connection.detach_producer(self._id)
             if not connection.is_lost:
-                connection.send_nowait(
-                    close_producer(self._id, connection.next_request_id())
-                )  # it may have been opened all the same
+                self._close_nowait(connection)  # it may have been opened all the same
+                if not isinstance(error, PulsarError):  # cancelled: or be opened after that (137-pipelined)
+                    connection.undo_late(command.request_id, partial(self._close_nowait, connection))
             raise
         finally:
             self._was_queued = self._opening is not None and self._opening.deadline == math.inf
@@ -235,6 +236,9 @@ class TopicProducer:
         if connection.is_lost:
             raise ConnectError(f"{self.topic}: lost while it was opened")
         self._opened(connection, reply.command.producer_success)
+
+    def _close_nowait(self, connection: Connection) -> None:
+        connection.send_nowait(close_producer(self._id, connection.next_request_id()))
 
     def _opened(self, connection: Connection, success: pb.CommandProducerSuccess) -> None:
         if self._epoch == 0:

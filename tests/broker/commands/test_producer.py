@@ -231,14 +231,11 @@ async def test_a_close_comes_after_the_receipts(autojump_clock: object) -> None:
         await wire.expect(Type.SUCCESS)
 
 
-async def test_a_close_behind_its_producer(bed: Bed, wire: Wire) -> None:
-    """It is not created then, and its name is free (ServerCnx.handleCloseProducer)."""
-    opened = wire.numbered(Type.PRODUCER, topic=TOPIC, producer_id=0, producer_name="p")
-    await wire.write(opened + wire.numbered(Type.CLOSE_PRODUCER, producer_id=0))
-    await wire.expect(Type.SUCCESS)
-    await wire.quiet()
-    assert len(bed.broker.topics.loaded[TOPIC].producers) == 0
-    await wire.producer(producer_name="p")
+async def test_a_close_behind_its_producer(wire: Wire) -> None:
+    create = wire.numbered(Type.PRODUCER, topic=TOPIC, producer_id=0)
+    await wire.write(create + wire.numbered(Type.CLOSE_PRODUCER, producer_id=0))
+    assert (await wire.expect(Type.SUCCESS)).request_id == 2
+    assert (await wire.expect(Type.PRODUCER_SUCCESS)).request_id == 1
 
 
 async def test_a_send_behind_its_producer_closes(wire: Wire) -> None:

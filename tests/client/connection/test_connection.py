@@ -312,3 +312,24 @@ async def test_a_refused_handshake_closes_the_stream() -> None:
         with pytest.raises(AuthorizationError, match="go away"):
             await connection.handshake()
     await peer.close()
+
+
+@pytest.mark.parametrize("refused", [False, True])
+@on_both
+async def test_what_was_given_up_is_undone_when_it_succeeds_late(refused: bool) -> None:
+    async with connected() as (connection, peer):
+        question = lookup(connection)
+        with anyio.CancelScope() as scope:
+            scope.cancel()
+            await connection.request(question)
+        undone: list[int] = []
+        request_id = question.lookupTopic.request_id
+        connection.undo_late(request_id, lambda: undone.append(1))
+        if refused:
+            await peer.say(Type.ERROR, request_id=request_id, error=pb.MetadataError, message="no")
+        for _ in range(2):
+            await peer.say(Type.LOOKUP_RESPONSE, request_id=request_id, brokerServiceUrl="pulsar://b")
+        await peer.say(Type.PING)
+        await peer.expect(Type.LOOKUP)
+        await peer.expect(Type.PONG)
+        assert undone == ([] if refused else [1])
