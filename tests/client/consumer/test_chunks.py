@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
@@ -16,11 +15,11 @@ from pulsarium.client.consumer.chunks import Chunks, Whole
 from pulsarium.client.consumer.options import ConsumerOptions
 from pulsarium.client.entry.decoding import Decoded, Unreadable
 from pulsarium.client.message_id import MessageId
+from pulsarium.client.producer.draft import now
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.client.both import on_both, run_on
 
 MAX = 10  # bytes of a message, as the broker says
-NOW = int(time.time() * 1000)
 
 
 class NoTasks:
@@ -48,7 +47,7 @@ class Assembly:
     def add(
         self, entry: int, uuid: str, number: int, count: int = 3, payload: bytes = b"xx", **fields: Any
     ) -> Whole | None:
-        given = {"total_chunk_msg_size": count * MAX, "publish_time": NOW, **fields}
+        given = {"total_chunk_msg_size": count * MAX, "publish_time": now(), **fields}
         metadata = pb.MessageMetadata(uuid=uuid, chunk_id=number, num_chunks_from_msg=count, **given)
         return self.chunks.add(MessageId(1, entry, 2), Decoded(metadata, payload), MAX)
 
@@ -137,7 +136,7 @@ def test_a_chunk_is_lost() -> None:
 @pytest.mark.parametrize(("expiry", "acked"), [(60, [1]), (0, [])])
 def test_a_chunk_without_beginning_is_acknowledged_when_it_is_old(expiry: float, acked: list[int]) -> None:
     made = Assembly(expire_time_of_incomplete_chunked_message=expiry)
-    made.add(1, "u", 1, publish_time=NOW - 61_000)
+    made.add(1, "u", 1, publish_time=now() - 61_000)
     made.add(2, "v", 1)
     assert made.acked == acked
 
