@@ -88,6 +88,7 @@ def test_java(program: Path) -> None:
     assert "Hello from Java" in output(["java", "-cp", classpath.read_text().strip(), program], folder)
 
 
+@pytest.mark.timeout(SECONDS + 10)
 @pytest.mark.parametrize("program", ["examples/go/hello.go"], indirect=True)
 def test_go(program: Path) -> None:
     require(GO)

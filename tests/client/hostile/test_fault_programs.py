@@ -116,6 +116,6 @@ def test_some_fault_programs(case: tuple[Program, list[Fault], bool, bool]) -> N
 @pytest.mark.heavy
 @pytest.mark.timeout(600)
 @given(cases())
-@settings(max_examples=1000, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=1000, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 def test_a_thousand_fault_programs(case: tuple[Program, list[Fault], bool, bool]) -> None:
     check(case)
