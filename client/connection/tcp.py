@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import socket
-from functools import partial
 
 import anyio
 import anyio.lowlevel
@@ -99,7 +98,7 @@ async def connect_tcp(host: str, port: int) -> TcpStream:
         async with anyio.create_task_group() as tasks:
             for family, _, _, _, address in found:
                 settled = anyio.Event()
-                tasks.start_soon(partial(attempt, family, address, settled))
+                tasks.start_soon(attempt, family, address, settled)
                 with anyio.move_on_after(NEXT_ADDRESS):
                     await settled.wait()
     except BaseException:

@@ -139,7 +139,8 @@ class Receiver(ReceiveQueue):
         except Exception as error:  # no key, or the application's processor: `receive` raises it
             told = 0
             if not isinstance(error, CryptoError) or self._chunks.fail(parse_metadata(trailing), acknowledge=False):
-                self._put(message_id, error)
+                self._queue.append(Waiting(message_id, error))
+                self._inbox.wake(self)
                 told = 1
             self._free(_charged(command, trailing) - told)
             if not told:
@@ -226,17 +227,13 @@ class Receiver(ReceiveQueue):
         if redelivery_count and self.once_too_often is not None and self.once_too_often(entry, made, redelivery_count):
             self._free(len(made))
             return
-        for message in made:
-            self._put(message.message_id(), message)
+        self._queue.extend([Waiting(message.message_id(), message) for message in made])
+        self._inbox.wake(self)
 
     def _nothing(self) -> None:
         """An entry of which nothing is delivered."""
         if self.on_nothing is not None:
             self.on_nothing()
-
-    def _put(self, message_id: MessageId, content: Message[Any] | Exception) -> None:
-        self._queue.append(Waiting(message_id, content))
-        self._inbox.wake(self)
 
     def _acknowledge(self, message_id: MessageId, error: pb.CommandAck.ValidationError | None = None) -> None:
         """An entry that the application will not see; or all of a chunked message."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 IN_ORDER = frozenset({ConsumerType.Exclusive, ConsumerType.Failover})
 
 
-class Subscribed:
+class Subscribed(ABC):
     """The parts of a consumer of one topic, and its being open."""
 
     def __init__(
@@ -240,9 +241,9 @@ class Subscribed:
 
     # ---- what is not received
 
+    @abstractmethod
     async def _acknowledge_moved(self, message_id: MessageId) -> None:
         """An entry of dead letters."""
-        raise NotImplementedError
 
     def _refuse_batch(self, message_id: MessageId) -> None:
         """It would need a queue: nothing comes any more, and the message goes to another consumer."""

@@ -191,8 +191,6 @@ class TopicProducer:
     def on_lost(self, error: PulsarError, owner: BrokerUrls | None = None) -> None:
         """The broker closed it, or the connection ended."""
         self._outbox.connection = None
-        if self._opening is not None:
-            self._opening.cancel()
         self._link.lost(owner)
 
     # ---- its own
@@ -228,7 +226,7 @@ class TopicProducer:
             if not connection.is_lost:
                 self._close_nowait(connection)  # it may have been opened all the same
                 if not isinstance(error, PulsarError):  # cancelled: or be opened after that (137-pipelined)
-                    connection.undo_late(command.request_id, partial(self._close_nowait, connection))
+                    connection.undo_late(command.request_id, partial(self._close_late, connection))
             raise
         finally:
             self._was_queued = self._opening is not None and self._opening.deadline == math.inf
@@ -239,6 +237,10 @@ class TopicProducer:
 
     def _close_nowait(self, connection: Connection) -> None:
         connection.send_nowait(close_producer(self._id, connection.next_request_id()))
+
+    def _close_late(self, connection: Connection) -> None:
+        if self._error is not None:  # else it is opened again, with the same id
+            self._close_nowait(connection)
 
     def _opened(self, connection: Connection, success: pb.CommandProducerSuccess) -> None:
         if self._epoch == 0:

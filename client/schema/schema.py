@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic
@@ -41,21 +42,21 @@ class SchemaInfo:
         return SchemaInfo(schema.type, bytes(schema.schema_data), text_of(schema.name), properties)
 
 
-class Schema(Generic[T]):
+class Schema(ABC, Generic[T]):
     """Base of the schemas. `info` is what the broker is told; None: nothing, the bytes are the application's own."""
 
     info: SchemaInfo | None = None
     reads_by_writer = False
     """Whether `decode` wants the schema that a message was written with, where it has another version."""
 
+    @abstractmethod
     def encode(self, value: T) -> bytes:
         """The bytes of a value; InvalidMessage for a value that does not fit."""
-        raise NotImplementedError
 
+    @abstractmethod
     def decode(self, data: bytes, writer: SchemaInfo | None = None) -> T:
         """The value of these bytes, written with the schema `writer` (None: with this one). InvalidMessage if they are
         none."""
-        raise NotImplementedError
 
 
 class BytesSchema(Schema[bytes]):

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from types import MappingProxyType
 from typing import Any, ClassVar, cast
 
@@ -48,37 +50,35 @@ class Structured(Schema[T]):
         """What a schema makes of its definition once; InvalidMessage if that cannot be."""
 
     def encode(self, value: T) -> bytes:
-        try:
+        with self._refusing("value"):
             return self._pack(value if self._record is None else self._record.dump(value, self._form))
-        except InvalidMessage:
-            raise
-        except Misfit as error:
-            raise InvalidMessage(f"{self._called()}: {error}") from error
-        except RecursionError:
-            raise InvalidMessage(f"{self._called()}: the value is nested too deeply") from None
-        except Exception as error:  # libraries raise many kinds
-            raise self._failure(error) from error
 
     def decode(self, data: bytes, writer: SchemaInfo | None = None) -> T:
-        try:
+        with self._refusing("message"):
             plain = self._unpack(data, writer)
             return cast(T, plain if self._record is None else self._record.load(plain, self._form))
+
+    @abstractmethod
+    def _pack(self, plain: Any) -> bytes:
+        """The bytes of plain data; may raise anything."""
+
+    @abstractmethod
+    def _unpack(self, data: bytes, writer: SchemaInfo | None) -> Any:
+        """The plain data of bytes; may raise anything."""
+
+    @contextmanager
+    def _refusing(self, what: str) -> Iterator[None]:
+        """Whatever goes wrong inside becomes an InvalidMessage."""
+        try:
+            yield
         except InvalidMessage:
             raise
         except Misfit as error:
             raise InvalidMessage(f"{self._called()}: {error}") from error
         except RecursionError:
-            raise InvalidMessage(f"{self._called()}: the message is nested too deeply") from None
-        except Exception as error:  # as above
+            raise InvalidMessage(f"{self._called()}: the {what} is nested too deeply") from None
+        except Exception as error:  # libraries raise many kinds
             raise self._failure(error) from error
-
-    def _pack(self, plain: Any) -> bytes:
-        """The bytes of plain data; may raise anything."""
-        raise NotImplementedError
-
-    def _unpack(self, data: bytes, writer: SchemaInfo | None) -> Any:
-        """The plain data of bytes; may raise anything."""
-        raise NotImplementedError
 
     def _failure(self, error: Exception) -> InvalidMessage:
         text = str(error)
