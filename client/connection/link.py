@@ -51,9 +51,11 @@ class Backoff:
         self._next = self._initial
 
     def worked(self, seconds: float) -> None:
-        """It worked for so long: begin anew, unless that is less than the next wait would be."""
-        if seconds > self._next:
+        """It worked for so long: begin anew. Less than the first wait is no success, but somebody
+        answers: the next wait is of eight such at most."""
+        if seconds > self._initial:
             self.reset()
+        self._next = min(self._next, 8 * self._initial)
 
     @property
     def is_first(self) -> bool:

@@ -106,9 +106,9 @@ def test_backoff() -> None:
     delays = [backoff.next() for _ in range(12)]
     assert delays[:4] == [0.1, 0.2, 0.4, 0.8]
     assert delays[-2:] == [60.0, 60.0]
-    backoff.worked(60.0)  # less than the next wait would be: it is no success
-    assert backoff.next() == 60.0
-    backoff.worked(60.1)
+    backoff.worked(0.1)  # no success, but there was somebody
+    assert [backoff.next(), backoff.next()] == [0.8, 1.6]
+    backoff.worked(0.11)
     assert [backoff.is_first, backoff.next(), backoff.is_first] == [True, 0.1, False]
     assert Backoff(jitter=lambda: 1.0).next() == pytest.approx(0.09)
 
