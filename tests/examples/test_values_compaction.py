@@ -19,7 +19,7 @@ from values_compaction.entry_format import PROPERTY, to_batch, to_values
 
 from pulsarium.broker.config import Config
 from pulsarium.broker.model.compaction.compactor import TwoPhaseCompactor
-from pulsarium.broker.model.compaction.rewrite import rewrite
+from pulsarium.proto.compaction import rewrite
 from pulsarium.broker.model.compaction.service import GROUP, compactor
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.topic.persistent import PersistentTopic

@@ -53,7 +53,7 @@ class Publisher:
     def goes_on(self) -> None:
         """Wait until some messages more are confirmed."""
         wanted = self.receipts.total() + BETWEEN
-        eventually(lambda: self.receipts.total() >= wanted or None, what="receipts after a move")
+        eventually(lambda: self.receipts.total() >= wanted or None, what="receipts after a move", seconds=30.0)
 
     def _receipt(self, result: pulsar.Result, message_id: Any) -> None:
         self.receipts[str(result)] += 1
@@ -107,6 +107,7 @@ def move(admin: Admin, topic: str, to: Address | None) -> None:
 
 
 @pytest.mark.heavy
+@pytest.mark.timeout(180)
 def test_nothing_is_lost_or_doubled_through_a_hundred_moves(launch: Launch) -> None:
     brokers = launch("--brokers", "3")
     admin = set_up(brokers)
@@ -139,12 +140,18 @@ def test_nothing_is_lost_or_doubled_through_a_hundred_moves(launch: Launch) -> N
             owners.add(owner_of(admin, topic))
         for each in publishers:
             each.stop.set()
-        eventually(lambda: all(each.receipts.total() == each.sent for each in publishers) or None, what="all receipts")
+        eventually(
+            lambda: all(each.receipts.total() == each.sent for each in publishers) or None,
+            what="all receipts",
+            seconds=30.0,
+        )
         wanted = [set(range(each.sent)) for each in publishers for _ in KINDS]
         received = list(zip(receptions, wanted, strict=True))
         try:
             eventually(
-                lambda: all(set(each.contents) == numbers for each, numbers in received) or None, what="all messages"
+                lambda: all(set(each.contents) == numbers for each, numbers in received) or None,
+                what="all messages",
+                seconds=30.0,
             )
         finally:
             done.set()

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Protocol
 
 from pulsarium.broker.model.compaction.raw import RawMessage, RawReader, TopicReader, each
-from pulsarium.broker.model.compaction.rewrite import Keyed, open_entry
+from pulsarium.proto.compaction import Keyed, open_entry
 from pulsarium.broker.model.ledger.position import Position
 
 if TYPE_CHECKING:

@@ -1,0 +1,17 @@
+"""Bulk work on Apache Spark: a data source and sink for Pulsar topics, compaction, the analysis of wire captures.
+
+    spark = session()
+    spark.read.format("pulsar").option("service.url", "pulsar://localhost:6650").option("topic", "orders").load()
+
+`pip install "pulsarium[spark]"`, and Java 17 or later.
+"""
+
+try:
+    import pyarrow as pa  # noqa: F401  # looked for, so that its lack is said once and in clear
+    import pyspark  # noqa: F401
+except ImportError as error:
+    raise ImportError('pulsarium.pipeline works on Spark: pip install "pulsarium[spark]"', name=error.name) from error
+
+from pulsarium.pipeline.spark import NoJava, session
+
+__all__ = ["NoJava", "session"]
