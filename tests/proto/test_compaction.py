@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from pulsarium.broker.model.compaction.raw import RawMessage, pack, position_of, unpack
-from pulsarium.proto.compaction import ALONE, Keyed, open_entry, rewrite
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.proto import batch
+from pulsarium.proto.compaction import ALONE, Keyed, open_entry, rewrite
 from pulsarium.proto.compression import compress, decompress
 from pulsarium.proto.entry import parse_metadata, payload_of, with_broker_metadata
 from pulsarium.proto.framing import FrameDecoder
