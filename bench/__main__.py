@@ -36,6 +36,7 @@ Python client. "busy" says how many cores broker and client used: whoever is nea
   scripts/bench holes --scale 0.1                   a tenth of the messages
   scripts/bench --clients                           our async client under trio and asyncio beside the official one and
                                                     its asyncio module, on one broker; five minutes
+  scripts/bench pipeline --help                     the data source on Spark, and compaction by it: a command of its own
   scripts/bench --json FILE                         the figures of every run too, "-" for standard output
   scripts/bench --against pulsar                    the same on a real broker, in turn, with the ratio of the medians;
                                                     ten minutes (scripts/reference-pulsar: JDK and mvn needed)
@@ -189,6 +190,11 @@ def run(options: argparse.Namespace) -> bool:
 
 
 def main() -> int:
+    if sys.argv[1:2] == ["pipeline"]:
+        # Brings Spark along, which the others do without.
+        from bench.pipeline.command import main as pipeline
+
+        return pipeline(sys.argv[2:])
     options = arguments()
     if options.list:
         for program in PROGRAMS:

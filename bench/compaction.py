@@ -68,12 +68,12 @@ class Pulse:
             self.gap = max(self.gap, last - before)
 
 
-def compacted(broker: Broker, topic: str) -> None:
+def compacted(broker: Broker, topic: str, limit_seconds: float = LIMIT_SECONDS) -> None:
     """Triggers compaction and waits for its end."""
     url = f"{broker.admin_url}/admin/v2/{topic.replace('://', '/')}/compaction"
     with urllib.request.urlopen(urllib.request.Request(url, method="PUT"), timeout=30):
         pass
-    deadline = time.monotonic() + LIMIT_SECONDS
+    deadline = time.monotonic() + limit_seconds
     while True:
         with urllib.request.urlopen(url, timeout=30) as answer:
             told = json.load(answer)

@@ -24,6 +24,7 @@ from pulsarium.broker.turn import Turn
 
 if TYPE_CHECKING:
     from pulsarium.broker.broker import Broker
+    from pulsarium.broker.model.compaction.compactor import Compactor
 
 LEDGER_COUNTER = "/counters/ledger-id"
 COUNTER_RETRY = 1.0  # seconds
@@ -40,6 +41,7 @@ class Cluster:
         self.clock = Clock()
         self.turn = Turn(storage)
         self.cache = EntryCache(storage, config.managedLedgerCacheSizeMB << 20)
+        self.compactor: Compactor | None = None
         self.turn.every_turn(self.cache.trim)
         self._kept = storage.load_metadata()
         self._folders: dict[str, list[str]] = {}

@@ -15,6 +15,7 @@ from pulsarium.broker.broker import Broker
 from pulsarium.broker.cluster import Cluster
 from pulsarium.broker.config.options import PortNumbers, ServeOptions
 from pulsarium.broker.errors import PortInUse
+from pulsarium.broker.model.compaction.service import make_engine
 from pulsarium.broker.session.tls import over_tls
 from pulsarium.broker.session.transport import accept
 from pulsarium.broker.storage.interface import Storage
@@ -218,14 +219,20 @@ async def open_broker(options: ServeOptions) -> AsyncIterator[RunningCluster]:
 @asynccontextmanager
 async def open_core(options: ServeOptions) -> AsyncIterator[Broker]:
     """Brokers without ports, for tests over streams: store, clock and timers run. Yields the first one."""
+    asked = options.compaction_engine
+    engine = None if asked is None else make_engine(asked, options.compaction_options)
     storage = open_storage(options)
     async with trio.open_nursery() as nursery:
         await nursery.start(storage.run)
         cluster = Cluster(options.config, options.profile, storage)
+        cluster.compactor = engine
         brokers = [Broker(cluster) for _ in range(options.brokers)]
         async with trio.open_nursery() as timers:
             timers.start_soon(cluster.clock.run)
-            yield brokers[0]
-            cluster.save()
+            try:
+                yield brokers[0]
+                cluster.save()
+            finally:
+                cluster.topics.stop_compactions()  # also when this is cancelled: no process is left behind
             timers.cancel_scope.cancel()
         nursery.cancel_scope.cancel()

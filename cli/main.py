@@ -12,6 +12,8 @@ _COMMANDS: Final[Mapping[str, str]] = {
     "serve": "pulsarium.cli.serve:serve",
     "admin": "pulsarium.cli.admin.main:admin",
     "client": "pulsarium.cli.client.main:client",
+    "compact": "pulsarium.cli.compact:compact",
+    "analyze": "pulsarium.cli.analyze:analyze",
 }
 
 

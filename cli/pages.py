@@ -13,6 +13,7 @@ from pulsarium.broker.commands import MODULES
 from pulsarium.broker.commands.registry import declared
 from pulsarium.broker.config.keys import documented_keys
 from pulsarium.cli.client_page import client_page
+from pulsarium.cli.pipeline_page import pipeline_page
 from pulsarium.proto.commands import COMMANDS, CommandSpec, Direction
 
 SENDERS = {Direction.CLIENT: "client", Direction.BROKER: "broker", Direction.BOTH: "both"}
@@ -117,6 +118,7 @@ PAGES = {
     "commands.md": commands_page,
     "configuration.md": configuration_page,
     "admin-routes.md": admin_routes_page,
+    "pipeline-options.md": pipeline_page,
 }
 
 

@@ -1,7 +1,7 @@
 """`pulsarium serve`: the options, and what they mean together."""
 
 import signal
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -71,6 +71,19 @@ KEYS = {
     metavar="N",
     help="Run N brokers of one cluster; each has the next higher ports.  [default: 1]",
 )
+@behaviour(
+    "--compaction-engine",
+    metavar="NAME",
+    help="What compacts topics: two-phase, spark, or an installed one.  [default: an installed one of others', or "
+    "two-phase]",
+)
+@behaviour(
+    "--compaction-option",
+    "compaction_options",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="One option of that engine; may be repeated. Of spark: master, work-dir, format, and spark.* settings.",
+)
 @tls("--tls-port", type=PORT, metavar="N", help="Port for Pulsar clients over TLS; 0 takes a free one.")
 @tls("--https-port", type=PORT, metavar="N", help="Port for the admin API over TLS; 0 takes a free one.")
 @tls("--tls-cert", type=FILE, metavar="FILE", help="Certificate of the broker, PEM.")
@@ -97,6 +110,8 @@ def serve(log_level: str, log_format: str, **asked: Any) -> None:
       pulsarium serve --config broker.conf --set allowAutoTopicCreation=false
     As the released Pulsar 4.2 behaves:
       pulsarium serve --profile pulsar-4.2
+    With topics compacted on Spark (pip install "pulsarium[spark]"):
+      pulsarium serve --data ./data --compaction-engine spark --compaction-option master=local[4]
     Also over TLS, for pulsar+ssl:// and https:// URLs:
       pulsarium serve --tls-port 6651 --https-port 8443 --tls-cert server.pem --tls-key server.key
     """
@@ -133,10 +148,39 @@ def gather(asked: dict[str, Any]) -> "tuple[ServeOptions, LoadedConfig]":
         data=asked["data"],
         durability=asked["durability"] or "os",
         brokers=asked["brokers"],
+        compaction_engine=asked["compaction_engine"],
+        compaction_options=pairs(asked["compaction_options"], "--compaction-option"),
         ready_file=asked["ready_file"],
     )
     _check_several(options)
+    check_engine(options.compaction_engine, options.compaction_options)
     return options, loaded
+
+
+def pairs(given: Iterable[str], option: str) -> tuple[tuple[str, str], ...]:
+    """KEY=VALUE, as often as given."""
+    found = []
+    for each in given:
+        key, equals, value = each.partition("=")
+        if not (key and equals):
+            raise RequestRefused(f"{option} {each}: it is KEY=VALUE")
+        found.append((key, value))
+    return tuple(found)
+
+
+def check_engine(name: str | None, options: tuple[tuple[str, str], ...]) -> None:
+    """Refuse an engine of compaction that is not there, or that cannot be as it is asked for."""
+    if name is None:
+        if options:
+            raise RequestRefused("--compaction-option is for the engine that --compaction-engine names")
+        return
+    from pulsarium.broker.config import ConfigError
+    from pulsarium.broker.model.compaction.service import make_engine
+
+    try:
+        make_engine(name, options)
+    except ConfigError as error:
+        raise RequestRefused(str(error)) from None
 
 
 def _check_several(options: "ServeOptions") -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+from contextlib import suppress
 from typing import Any, Generic
 
 from pulsarium.client.errors import InvalidMessage, PulsarError
@@ -90,7 +92,9 @@ class Message(Generic[T]):
 
     def properties(self) -> dict[str, str]:
         """The application's own properties of it."""
-        return {text_of(pair.key): text_of(pair.value) for pair in self._own.properties}
+        pairs = self._own.properties
+        # a slice, and none of nothing: protobuf's iteration ends with an exception, which costs more than all else here
+        return {text_of(pair.key): text_of(pair.value) for pair in pairs[:]} if pairs else {}
 
     def partition_key(self) -> str:
         """The key, "" without one; in base64 where it was sent as bytes."""
@@ -99,6 +103,17 @@ class Message(Generic[T]):
     def has_partition_key(self) -> bool:
         """Whether it has a key, even an empty one."""
         return self._own.HasField("partition_key")
+
+    def key_bytes(self) -> bytes | None:
+        """The key as bytes, also where it was sent as such; None without one."""
+        own = self._own
+        if not own.HasField("partition_key"):
+            return None
+        key: str | bytes = own.partition_key  # bytes where it is no UTF-8
+        if own.partition_key_b64_encoded:
+            with suppress(ValueError):
+                return base64.b64decode(key, validate=True)
+        return key if isinstance(key, bytes) else key.encode()
 
     def ordering_key(self) -> str:
         """What Key_Shared orders by in place of the key, "" without one; bytes that are no UTF-8 as surrogates."""

@@ -12,6 +12,6 @@ try:
 except ImportError as error:
     raise ImportError('pulsarium.pipeline works on Spark: pip install "pulsarium[spark]"', name=error.name) from error
 
-from pulsarium.pipeline.spark import NoJava, session
+from pulsarium.pipeline.spark import NoJava, register, session
 
-__all__ = ["NoJava", "session"]
+__all__ = ["NoJava", "register", "session"]

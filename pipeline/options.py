@@ -3,15 +3,56 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from pulsarium.client import Authentication, AuthenticationBasic, AuthenticationTLS, AuthenticationToken
+from pulsarium.client.errors import InvalidConfiguration
 
 T = TypeVar("T")
 
 SERVICE_URL, ADMIN_URL = "service.url", "admin.url"
+
+
+class Described(NamedTuple):
+    """One option, for people."""
+
+    name: str
+    default: str
+    """"": there is none."""
+    used_by: str
+    """batch, stream or both."""
+    meaning: str
+
+
+CONNECTION: Sequence[Described] = (
+    Described(SERVICE_URL, "", "both", "where the brokers are: pulsar://host:6650, or pulsar+ssl://host:6651; needed"),
+    Described(
+        "pulsar.client.authPluginClassName",
+        "",
+        "both",
+        "who asks: AuthenticationToken, AuthenticationBasic or AuthenticationTls, with or without Java's package",
+    ),
+    Described(
+        "pulsar.client.authParams",
+        "",
+        "both",
+        "token:... or file:///path of a token; userId and password, or tlsCertFile and tlsKeyFile, as JSON or as "
+        "key:value,key:value. Files are read where tasks run",
+    ),
+    Described(
+        "pulsar.client.tlsTrustCertsFilePath",
+        "",
+        "both",
+        "PEM file of the authorities to believe; the system's without",
+    ),
+    Described("pulsar.client.tlsAllowInsecureConnection", "false", "both", "believe any certificate"),
+    Described("pulsar.client.tlsHostnameVerificationEnable", "true", "both", "the certificate must be the host's"),
+    Described("pulsar.client.connectionTimeoutMs", "10000", "both", "until a connection has to be there"),
+    Described("pulsar.client.operationTimeoutMs", "30000", "both", "how long a broker may take for an answer"),
+)
+"""Of what all reading and writing takes."""
 
 
 class BadOption(ValueError):
@@ -40,7 +81,8 @@ class Options:
         value = self.text(name)
         if value is None:
             return default
-        if not value.strip().isdigit() or int(value) < least:
+        value = value.strip()
+        if not (value.isascii() and value.isdigit()) or int(value) < least:
             raise BadOption(f'option "{name}" is a whole number from {least} on, not {value!r}')
         return int(value)
 
@@ -93,7 +135,13 @@ class Connection:
         return made
 
     def authentication(self) -> Authentication | None:
-        """What the client proves its role with."""
+        """What the client proves its role with; BadOption for what cannot be."""
+        try:
+            return self._authentication()
+        except InvalidConfiguration as error:  # an empty token, a colon in a user's name
+            raise BadOption(f"pulsar.client.authParams: {error}") from None
+
+    def _authentication(self) -> Authentication | None:
         name, params = self.auth_plugin.rpartition(".")[2], self.auth_params
         if not name:
             return None

@@ -44,8 +44,10 @@ class Pulsar:
         """Run a coroutine function on the loop and wait for what it returns or raises."""
         return self._portal.call(lambda: function(*args, **kwargs))
 
-    def enter(self, manager: AbstractAsyncContextManager[T]) -> T:
-        """Enter a producer, a reader, ...: it is left when this client is, the last one first."""
+    def enter(self, make: Callable[[], AbstractAsyncContextManager[T]]) -> T:
+        """Make, on the loop, a producer, a reader, ... and enter it: it is left when this client is, the last one
+        first."""
+        manager = self._portal.call(make)
         return self._stack.enter_context(self._portal.wrap_async_context_manager(manager))
 
     def _connected(self) -> AbstractAsyncContextManager[Client]:

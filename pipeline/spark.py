@@ -37,8 +37,8 @@ class NoJava(RuntimeError):
 def session(
     name: str = "pulsarium", *, master: str = "local[*]", config: Mapping[str, str] | None = None
 ) -> SparkSession:
-    """The session of this process, made when there is none: with the data source `pulsar`, time in UTC, workers of this
-    interpreter, and no port of its own but on loopback where `master` is local.
+    """The session of this process, made when there is none: with time in UTC, workers of this interpreter, and no port
+    but on loopback where `master` is local.
 
     `config` wins over all of that. NoJava where there is no Java 17.
     """
@@ -46,9 +46,22 @@ def session(
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
     builder = SparkSession.builder.appName(name).master(master)
-    for key, value in {**DEFAULTS, **(LOCAL_DEFAULTS if master.startswith("local") else {}), **(config or {})}.items():
+    defaults = DEFAULTS | (LOCAL_DEFAULTS if master.startswith("local") else {})
+    if SparkSession.getActiveSession() is not None:
+        defaults = {}  # it has its own
+    for key, value in {**defaults, **(config or {})}.items():
         builder = builder.config(key, value)
     return builder.getOrCreate()
+
+
+def register(spark: SparkSession) -> None:
+    """Make `pulsar` a format of a session whose Python found it not installed but among its `pyFiles`.
+
+    Spark finds what is installed by itself, and looks nowhere else.
+    """
+    from pulsarium.pipeline.data_source import PulsarDataSource
+
+    spark.dataSource.register(PulsarDataSource)
 
 
 def require_java() -> None:
@@ -58,7 +71,10 @@ def require_java() -> None:
     what = f"Spark needs Java {JAVA} or later (Debian: openjdk-17-jre-headless, macOS: brew install openjdk@17)"
     if java is None or not Path(java).exists():
         raise NoJava(f"{what}: {'JAVA_HOME has none' if home else 'none is on the PATH'}")
-    said = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
+    try:
+        said = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
+    except OSError as error:
+        raise NoJava(f"{what}: {java} does not run: {error.strerror}") from None
     found = _VERSION.search(said)
     if found is None or int(found[1]) < JAVA:
         raise NoJava(f"{what}: {java} is of version {found[1] if found else 'unknown'}")

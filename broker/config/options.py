@@ -31,6 +31,8 @@ class ServeOptions:
     data: the directory that everything is kept in; None: in memory, and nothing is left on disk.
     durability: what a receipt promises of `data`: nothing, to outlive the process, to outlive the machine.
     profile: with max_protocol_version as the command line lowered it.
+    compaction_engine: by the name of its entry point; None: an installed one of somebody else's, or the broker's own.
+    compaction_options: that engine's, by name.
     """
 
     config: Config = field(default_factory=Config)
@@ -38,6 +40,8 @@ class ServeOptions:
     data: Path | None = None
     durability: Durability = "os"
     brokers: int = 1
+    compaction_engine: str | None = None
+    compaction_options: tuple[tuple[str, str], ...] = ()
     ready_file: Path | None = None
 
     @property

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from pulsarium.broker.clock import Clock
 from pulsarium.broker.config.keys import Config
 from pulsarium.broker.model.ledger.cache import EntryCache
 from pulsarium.broker.storage.interface import Storage
 from pulsarium.broker.turn import Turn
+
+if TYPE_CHECKING:
+    from pulsarium.broker.model.compaction.compactor import Compactor
 
 
 @dataclass(slots=True)
@@ -34,6 +37,7 @@ class Stores(Protocol):
     turn: Turn
     storage: Storage
     cache: EntryCache
+    compactor: Compactor | None  # the one that this run was asked for
 
     def next_ledger_id(self) -> int: ...
 

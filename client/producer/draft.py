@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -23,8 +24,9 @@ _MOST_MILLISECONDS = 2**63 - 1  # that the protocol has room for
 class MessageOptions(TypedDict, total=False):
     """What `Producer.send` takes beside the value."""
 
-    partition_key: str | None
-    """Chooses the partition, is what compaction goes by, and Key_Shared without an ordering key."""
+    partition_key: str | bytes | None
+    """Chooses the partition, is what compaction goes by, and Key_Shared without an ordering key. Bytes travel in
+    base64, as Java's `keyBytes`: not the same key as a text of these bytes."""
     ordering_key: str | None
     """What Key_Shared orders by in place of the key."""
     properties: Mapping[str, str] | None
@@ -91,6 +93,9 @@ def _fill(metadata: pb.SingleMessageMetadata, options: MessageOptions) -> int | 
     if not _OPTIONS.issuperset(options):
         raise TypeError(f"no options of a message: {', '.join(sorted(options.keys() - _OPTIONS))}")
     if (partition_key := options.get("partition_key")) is not None:
+        if isinstance(partition_key, bytes):
+            metadata.partition_key_b64_encoded = True
+            partition_key = base64.b64encode(partition_key).decode()
         metadata.partition_key = partition_key
     if (ordering_key := options.get("ordering_key")) is not None:
         metadata.ordering_key = ordering_key.encode("utf-8", "surrogateescape")

@@ -159,10 +159,12 @@ class Outbox:
 
     def _on_duplicate(self, sequence_id: int) -> None:
         """That is found out at once, before what was sent earlier is stored; of chunks only the last one is asked."""
-        found = [one for one in self._unconfirmed if one.messages.sequence_id == sequence_id]
-        if found:
-            messages = found[0].messages
-            entry = next(one for one in reversed(found) if one.messages is messages)
+        # Most often it is the oldest one, so that a long repetition does not look through all of them each time.
+        entry = next((one for one in self._unconfirmed if one.messages.sequence_id == sequence_id), None)
+        if entry is not None:
+            messages = entry.messages
+            if messages.is_chunked:
+                entry = next(one for one in reversed(self._unconfirmed) if one.messages is messages)
             self._unconfirmed.remove(entry)
             messages.is_duplicate = True
             self._has_receipt(messages, MessageId(-1, -1, self._partition))

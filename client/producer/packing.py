@@ -8,6 +8,8 @@ from pulsarium.client.entry.encoding import Encoder
 from pulsarium.client.producer.draft import Draft, now
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
+_KEYS = ("partition_key", "partition_key_b64_encoded", "ordering_key")
+
 
 def metadata_of(producer_name: str, drafts: Sequence[Draft], sequence_id: int) -> pb.MessageMetadata:
     """The metadata of an entry with these messages; `sequence_id` is that of the first, or of the last (`KeyBatch`).
@@ -17,12 +19,12 @@ def metadata_of(producer_name: str, drafts: Sequence[Draft], sequence_id: int) -
     metadata = pb.MessageMetadata(producer_name=producer_name, publish_time=now(), sequence_id=sequence_id)
     first = drafts[0].metadata
     if len(drafts) > 1:
-        _copy(("partition_key", "ordering_key"), first, metadata)  # Key_Shared goes by these, and compaction
+        _copy(_KEYS, first, metadata)  # Key_Shared goes by these, and compaction
         if drafts[-1].sequence_id != sequence_id:
             metadata.highest_sequence_id = drafts[-1].sequence_id
         return metadata
     metadata.properties.extend(first.properties)
-    _copy(("partition_key", "ordering_key", "event_time", "null_value"), first, metadata)
+    _copy((*_KEYS, "event_time", "null_value"), first, metadata)
     deliver_at = drafts[0].deliver_at
     if deliver_at is not None:
         metadata.deliver_at_time = deliver_at

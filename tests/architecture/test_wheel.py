@@ -59,7 +59,8 @@ def test_the_wheel_holds_every_module_and_nothing_else(tree: Path, wheel: Path) 
     code = {
         path.relative_to(tree).as_posix() for folder in folders for path in folder.rglob("*") if path.suffix in kept
     }
-    assert names(wheel) == {f"pulsarium/{name}" for name in package | code}
+    spark = {"pyspark_pulsar/__init__.py"}
+    assert names(wheel) == spark | {f"pulsarium/{name}" for name in package | code}
 
 
 def test_an_sdist_makes_the_same_wheel(tree: Path, wheel: Path, tmp_path: Path) -> None:
@@ -79,7 +80,7 @@ def test_the_wheel_works_in_an_empty_environment(wheel: Path, tmp_path: Path) ->
     subprocess.run([*pip, str(wheel)], check=True)
     # Its dependencies come from .venv; a folder on PYTHONPATH has no .pth files read, so not the checkout itself.
     environment = {**os.environ, "PYTHONPATH": sysconfig.get_path("purelib")}
-    program = "from pulsarium import broker, cli, client, proto; print(client.__file__)"
+    program = "from pulsarium import broker, cli, client, pipeline, proto; print(client.__file__)"
     run = subprocess.run(
         [python, "-P", "-W", "error", "-c", program],
         env=environment,

@@ -26,7 +26,7 @@ def test_help_teaches(option: str) -> None:
     assert "pulsar://localhost:6650" in text
     assert "\n    pulsarium serve\n" in text
     assert "pulsarium serve --port 0 --http-port 0 --ready-file broker.json" in text
-    assert "\n  serve   Run a broker" in text
+    assert "\n  serve    Run a broker" in text
 
 
 def test_help_of_serve_teaches() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -162,6 +163,12 @@ BY_TOKEN = "org.apache.pulsar.broker.authentication.AuthenticationProviderToken"
         ("--set maxProducerPerTopic=1", None),
         ("--config nowhere.conf", "nowhere.conf: cannot be read: No such file or directory"),
         ("--ready-file no/where/r.json", "--ready-file: no/where is not a directory"),
+        ("--compaction-option a=b", "--compaction-option is for the engine that --compaction-engine names"),
+        ("--compaction-engine two-phase --compaction-option a", "--compaction-option a: it is KEY=VALUE"),
+        (
+            "--compaction-engine two-phase --compaction-option a=b",
+            "--compaction-engine: two-phase: TwoPhaseCompactor() takes no arguments",
+        ),
     ],
 )
 def test_what_cannot_be_is_refused_in_one_line(arguments: str, message: str | None, runs: Runs) -> None:
@@ -176,6 +183,26 @@ def test_a_wrong_line_of_the_file_is_named(runs: Runs, tmp_path: Path) -> None:
     (tmp_path / "broker.conf").write_text("\nbrokerServicePort=port\n")
     said = refused(runs, "--config", "broker.conf")
     assert said == "broker.conf:2: brokerServicePort: 'port' is not a whole number from 0 to 65535"
+
+
+def test_an_engine_of_compaction(runs: Runs) -> None:
+    asked = ("--compaction-engine", "spark", "--compaction-option", "master=local[1]")
+    options = served(runs, *asked, "--compaction-option", "spark.some.key=a=b")
+    assert options.compaction_engine == "spark"
+    assert options.compaction_options == (("master", "local[1]"), ("spark.some.key", "a=b"))
+
+
+def test_an_engine_that_is_not_installed(runs: Runs) -> None:
+    said = refused(runs, "--compaction-engine", "spork")
+    assert said.startswith("--compaction-engine: spork: no such engine is installed; there are: ")
+
+
+def test_spark_without_its_packages(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in sys.modules if name.startswith("pulsarium.pipeline")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "pyspark", None)
+    said = refused(runs, "--compaction-engine", "spark")
+    assert said == ('--compaction-engine: spark: pulsarium.pipeline works on Spark: pip install "pulsarium[spark]"')
 
 
 @pytest.mark.parametrize(

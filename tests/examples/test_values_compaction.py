@@ -3,31 +3,28 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import NamedTuple
 
 import anyio
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from trio.testing import MockClock
 from values_compaction.client import ValuesConverter, ValuesProcessor
 from values_compaction.engine import ValuesCompactor
-from values_compaction.entry_format import PROPERTY, to_batch, to_values
 
 from pulsarium.broker.config import Config
 from pulsarium.broker.model.compaction.compactor import TwoPhaseCompactor
-from pulsarium.proto.compaction import rewrite
 from pulsarium.broker.model.compaction.service import GROUP, compactor
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.client.consumer.reader import Reader
 from pulsarium.client.errors import BrokerMetadataError, InvalidMessage
 from pulsarium.client.message_id import MessageId
+from pulsarium.proto.compacted_values import PROPERTY
 from pulsarium.proto.compression import decompress
-from pulsarium.proto.entry import parse_broker_metadata, parse_metadata, payload_of, with_broker_metadata
+from pulsarium.proto.entry import parse_metadata, payload_of
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.broker.compacted import topic_of
 from tests.broker.model.compaction.topics import Single, compact, compacted_entries, keyed_batch
@@ -184,27 +181,3 @@ async def test_it_compacts_what_it_wrote(autojump_clock: MockClock, installed: N
         async with stage.reader() as reader:
             assert await last_of(reader) == MessageId(*later, batch_index=0)
             assert await all_of(reader) == [("a", b"2", 2), ("b", b"2", 0)]
-
-
-singles = st.lists(st.tuples(st.none() | st.text(max_size=5), st.binary(max_size=9)), min_size=1, max_size=6)
-
-
-@given(messages=singles, kind=st.sampled_from(pb.CompressionType.values()), data=st.data(), exposed=st.booleans())
-def test_there_and_back(
-    messages: Sequence[Single], kind: pb.CompressionType, data: st.DataObject, exposed: bool
-) -> None:
-    kept = data.draw(st.sets(st.integers(0, len(messages) - 1), min_size=1))
-    entry = rewrite(keyed_batch(*messages, compression=kind, properties=[{"key": "p", "value": "1"}]), kept)
-    assert entry is not None
-    if data.draw(st.booleans()):
-        entry = with_broker_metadata(entry, pb.BrokerEntryMetadata(index=7))
-    ours = to_values(entry, with_field_31=data.draw(st.booleans()))
-    assert parse_broker_metadata(ours) == parse_broker_metadata(entry)
-    assert parse_metadata(to_batch(ours)) == parse_metadata(entry)
-
-
-@pytest.mark.parametrize(
-    "entry", [plain(b"v"), plain(b"v", num_messages_in_batch=2), plain(b"", marker_type=1), b"\x0e\x01"]
-)
-def test_what_is_no_compacted_batch_stays_as_it_is(entry: bytes) -> None:
-    assert to_values(entry, with_field_31=True) == to_batch(entry) == entry

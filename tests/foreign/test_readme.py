@@ -33,6 +33,10 @@ def test_the_readme_shows_the_examples() -> None:
         "examples/java/Hello.java",
         "examples/python/async_client.py",
         "examples/python/hello.py",
+        "examples/python/spark_read.py",
+        "examples/python/spark_read_stream.py",
+        "examples/python/spark_write.py",
+        "examples/python/spark_write_stream.py",
         "examples/python/typed_values.py",
     ]
     for file, code in shown.items():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,22 +15,39 @@ from tests.foreign.broker_process import Address, BrokerProcess
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+MASTER = "PULSARIUM_TEST_SPARK_MASTER"
+"""Environment: spark://host:port of a running Spark (`scripts/spark-cluster`), in the place of one in this process."""
+
+CLUSTER_CONFIG = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+"""What executors on this machine find the driver with."""
+
 INDEX = "brokerEntryMetadataInterceptors=org.apache.pulsar.common.intercept.AppendIndexMetadataInterceptor"
+
+
+SPARK_TIMEOUT = 180.0
+"""Seconds of a test with Spark: the first also waits for its JVM, and each query starts some Python processes."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if "spark" in getattr(item, "fixturenames", ()) and not item.get_closest_marker("timeout"):
+            item.add_marker(pytest.mark.timeout(SPARK_TIMEOUT))
 
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """The session of this process, on two cores."""
+    """The session of this process, on two cores or on the Spark that the environment names."""
     from pulsarium.pipeline import session
 
     warehouse = tmp_path_factory.mktemp("warehouse")
     made = session(
         "tests",
-        master="local[2]",
+        master=os.environ.get(MASTER, "local[2]"),
         config={
             "spark.sql.warehouse.dir": str(warehouse),
             "spark.local.dir": str(warehouse / "local"),
             "spark.sql.shuffle.partitions": "2",
+            **CLUSTER_CONFIG,
             "spark.driver.memory": "1g",
         },
     )

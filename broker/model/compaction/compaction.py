@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from pulsarium.broker.logs import Log
+from pulsarium.broker.model.compaction.raw import RawReader, TopicReader
 from pulsarium.broker.model.compaction.run import CompactionRun
 from pulsarium.broker.model.compaction.service import compactor
 from pulsarium.broker.model.errors import NotAllowedError
@@ -37,7 +38,7 @@ class Compaction:
         self.status: Status = "NOT_RUN"
         self.error = ""
         self.last_run = LastRun()
-        self.compactor: Compactor | None = None  # None: the one of this process
+        self.compactor: Compactor | None = None  # None: the one of this run, or of this process
         self._topic = topic
         self._record = topic.log.compaction
         self._run: CompactionRun | None = None
@@ -47,6 +48,10 @@ class Compaction:
         """What readers see."""
         return self._record.compacted
 
+    def raw_reader(self) -> RawReader:
+        """What an engine reads the topic with, unless it has a reader of its own."""
+        return TopicReader(self._topic)
+
     def trigger(self) -> None:
         """Begin, up to the entry that is the last one now. NotAllowedError when it runs already."""
         if self._run is not None:
@@ -55,7 +60,7 @@ class Compaction:
         self._record.open_cursor()
         self._run = run = CompactionRun(self._topic, self._done)
         try:
-            run.begin(self.compactor or compactor())
+            run.begin(self.compactor or self._topic.stores.compactor or compactor())
         except Exception as error:  # one that cannot be loaded, say
             run.fail(error)
 
@@ -73,7 +78,7 @@ class Compaction:
         self._topic.trim_soon()
 
     def close(self) -> None:
-        """The topic is unloaded: what was not finished is begun anew some time."""
+        """The topic is unloaded, or the broker stops: what was not finished is begun anew some time."""
         if self._run is not None:
             self._run.stop()
             self._run, self.status = None, "NOT_RUN"

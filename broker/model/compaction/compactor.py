@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Protocol
 
-from pulsarium.broker.model.compaction.raw import RawMessage, RawReader, TopicReader, each
-from pulsarium.proto.compaction import Keyed, open_entry
+from pulsarium.broker.model.compaction.raw import RawMessage, RawReader, each
 from pulsarium.broker.model.ledger.position import Position
+from pulsarium.proto.compaction import Keyed, open_entry
 
 if TYPE_CHECKING:
     from pulsarium.broker.model.topic.persistent import PersistentTopic
@@ -16,7 +16,9 @@ ENTRY_BITS, INDEX_BITS = 32, 28  # of an entry id, of an index in a batch
 INDEX_MASK = (1 << INDEX_BITS) - 1
 
 Steps = Iterator[bool]
-"""The work in small parts, others may run between any two: True when it cannot go on before `ready()` is called."""
+"""The work in small parts, others may run between any two: True when it cannot go on before `ready()` is called.
+
+A generator is closed when nobody waits for the result any more: its `finally` ends what it began elsewhere."""
 
 
 class Writer(Protocol):
@@ -36,7 +38,7 @@ class Compactor(Protocol):
         ...
 
     def compact(self, reader: RawReader, writer: Writer, ready: Callable[[], None], *, retain_null_key: bool) -> Steps:
-        """Write what stays of a topic. `ready` is for the reader's `read`."""
+        """Write what stays of a topic. `ready` is for the reader's `read`, and may be called from any thread."""
         ...
 
 
@@ -47,7 +49,7 @@ class TwoPhaseCompactor:
     """
 
     def create_raw_reader(self, topic: PersistentTopic) -> RawReader:
-        return TopicReader(topic)
+        return topic.compaction.raw_reader()
 
     def compact(self, reader: RawReader, writer: Writer, ready: Callable[[], None], *, retain_null_key: bool) -> Steps:
         latest = Latest(retain_null_key=retain_null_key)

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import suppress
 from time import perf_counter
 from typing import TYPE_CHECKING
 
+import trio
+
+from pulsarium.broker.logs import Log
 from pulsarium.broker.model.compaction.compacted_ledger import CompactedWriter
 
 if TYPE_CHECKING:
     from pulsarium.broker.model.compaction.compactor import Compactor, Steps
     from pulsarium.broker.model.topic.persistent import PersistentTopic
+
+log = Log("compaction")
 
 SLICE = 0.005  # seconds of work; the rest of the broker runs after it
 PAUSE = 0.001  # seconds for that; more where the work waits for a commit
@@ -31,7 +37,8 @@ class CompactionRun:
         self._adopting = False  # the new ledger's name is on its way to the store
         self._scheduled = False
         self._writer: CompactedWriter | None = None
-        self._steps: Steps
+        self._steps: Steps | None = None
+        self._token = trio.lowlevel.current_trio_token()
 
     @property
     def wrote(self) -> bool:
@@ -51,7 +58,7 @@ class CompactionRun:
             return
         self._writer = CompactedWriter(self._record.begin(), self._stores)
         retain = self._stores.config.topicCompactionRetainNullKey
-        self._steps = engine.compact(reader, self._writer, self._soon, retain_null_key=retain)
+        self._steps = engine.compact(reader, self._writer, self._ready, retain_null_key=retain)
         self._commit(finished=False)
 
     def stop(self) -> None:
@@ -59,6 +66,11 @@ class CompactionRun:
         self._stopped = True
         if not self._adopting:
             self._discard()
+
+    def _ready(self) -> None:
+        """The engine can go on. From any thread: one that works elsewhere waits in one of its own."""
+        with suppress(trio.RunFinishedError):  # the broker has stopped, and the run with it
+            self._token.run_sync_soon(self._soon)
 
     def _soon(self) -> None:
         if not self._scheduled:
@@ -81,6 +93,7 @@ class CompactionRun:
 
     def _work(self) -> bool | None:
         """Whether there is more to do; None: it waits for the reader."""
+        assert self._steps is not None
         until = perf_counter() + SLICE
         for waits in self._steps:
             if waits:
@@ -121,6 +134,11 @@ class CompactionRun:
         self._end(error)
 
     def _discard(self) -> None:
+        if isinstance(self._steps, Generator):
+            try:
+                self._steps.close()  # its `finally` ends what it runs elsewhere
+            except Exception as error:  # whatever an engine does
+                log.error("an engine of compaction did not end well", exception=error, topic=self._topic.name)
         if self._writer is not None:
             self._record.discard(self._writer.ledger)
 

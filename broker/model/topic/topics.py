@@ -190,8 +190,15 @@ class Topics:
         return [each.name for each in topic.subscriptions.values() if each.durable] if topic is not None else []
 
     def save(self) -> None:
-        """The broker stops: close every cursor."""
+        """The broker stops: end every compaction, close every cursor."""
+        self.stop_compactions()
         for log in self._logs.values():
             if log is not None:
                 for cursor in log.cursors.values():
                     cursor.close()
+
+    def stop_compactions(self) -> None:
+        """End what engines run elsewhere."""
+        for topic in self.loaded.values():
+            if isinstance(topic, PersistentTopic):
+                topic.compaction.close()

@@ -7,9 +7,8 @@ from collections.abc import Iterable
 from pulsarium.client.consumer.last_entry import DefaultPayloadToMessageIdConverter, LastEntry
 from pulsarium.client.message_id import MessageId
 from pulsarium.proto import batch
+from pulsarium.proto.compacted_values import messages_in, retained_indexes
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
-
-from .entry_format import messages_in, retained_indexes
 
 
 class ValuesConverter:

@@ -8,8 +8,7 @@ from pulsarium.broker.model.compaction.compactor import Steps, TwoPhaseCompactor
 from pulsarium.broker.model.compaction.raw import RawMessage, RawReader
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.topic.persistent import PersistentTopic
-
-from .entry_format import to_batch, to_values
+from pulsarium.proto.compacted_values import to_batch, to_values
 
 
 class ValuesCompactor(TwoPhaseCompactor):

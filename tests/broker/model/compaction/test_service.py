@@ -8,10 +8,12 @@ from typing import Any
 
 import pytest
 
+from pulsarium.broker.config import ConfigError, ServeOptions
 from pulsarium.broker.model.compaction import service
 from pulsarium.broker.model.compaction.compactor import TwoPhaseCompactor, Writer
 from pulsarium.broker.model.compaction.raw import RawReader, each
 from pulsarium.broker.model.ledger.position import EARLIEST
+from pulsarium.broker.server import open_core
 from pulsarium.proto.entry import build, parse_metadata
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.broker.model.compaction.test_compaction import publish, single, topic_of
@@ -79,3 +81,64 @@ def test_without_one_it_is_ours(monkeypatch: pytest.MonkeyPatch) -> None:
     service.compactor.cache_clear()
     assert isinstance(service.compactor(), TwoPhaseCompactor)
     service.compactor.cache_clear()
+
+
+class Picky:
+    """An engine with an option, and something against some of its values."""
+
+    def __init__(self, *, work_dir: str = "", **others: str) -> None:
+        if work_dir == "nowhere":
+            raise ValueError("work-dir: nowhere is no folder")
+        self.given = (work_dir, others)
+
+
+def picky(*, group: str) -> list[EntryPoint]:
+    return [
+        EntryPoint("picky", f"{__name__}:Picky", group),
+        EntryPoint("ours", f"pulsarium.{__name__}:Picky", group),
+        EntryPoint("lacking", "no.such.module:Engine", group),
+    ]
+
+
+def test_one_that_is_asked_for_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(service, "entry_points", picky)
+    made = service.make_engine("picky", [("work-dir", "/w"), ("spark.some-key", "1")])
+    assert isinstance(made, Picky)
+    assert made.given == ("/w", {"spark.some-key": "1"})
+    assert type(service.make_engine("two-phase")) is TwoPhaseCompactor
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "reason"),
+    [
+        ("spork", (), "no such engine is installed; there are: lacking, ours, picky, two-phase"),
+        ("lacking", (), "No module named 'no'"),
+        ("picky", (("work-dir", "nowhere"),), "work-dir: nowhere is no folder"),
+        ("two-phase", (("a", "b"),), "TwoPhaseCompactor() takes no arguments"),
+    ],
+)
+def test_one_that_cannot_be(
+    name: str, options: tuple[tuple[str, str], ...], reason: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(service, "entry_points", picky)
+    with pytest.raises(ConfigError) as raised:
+        service.make_engine(name, options)
+    assert str(raised.value) == f"--compaction-engine: {name}: {reason}"
+
+
+def test_ours_have_to_be_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(service, "entry_points", lambda *, group: picky(group=group)[1:2])
+    service.compactor.cache_clear()
+    assert type(service.compactor()) is TwoPhaseCompactor
+    service.compactor.cache_clear()
+
+
+@pytest.mark.trio
+async def test_a_run_has_the_engine_that_it_was_asked_for(autojump_clock: object, installed: None) -> None:
+    """An installed one is not taken then."""
+    async with open_core(ServeOptions(compaction_engine="two-phase")) as broker:
+        topic = topic_of(broker)
+        publish(broker, single("a", b"1"))
+        await compact(topic)
+        ((_, entry),) = compacted_entries(topic)
+        assert entry == single("a", b"1")

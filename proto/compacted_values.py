@@ -1,4 +1,5 @@
-"""How this engine writes a batch: what is left of it as JSON, and a property that says which messages that are.
+"""A compacted batch without SingleMessageMetadata, as PIP-429 has it for compaction services of others: what is left of
+it as JSON, and a property that says which messages that are.
 
 The metadata is the batch's, its count of messages too. The payload has no SingleMessageMetadata, so that what those say
 beside key and value is not kept. It is compressed as the batch was.
@@ -34,8 +35,11 @@ def messages_in(payload: bytes) -> list[Single]:
     return [_single(b64decode(value), **about) for value, about in json.loads(payload)]
 
 
-def to_values(entry: bytes, *, with_field_31: bool) -> bytes:
-    """A batch that compaction wrote, in this format; what is no such batch stays as it is."""
+def to_values(entry: bytes, *, with_field_31: bool = True) -> bytes:
+    """A batch that compaction wrote, in this format; what is no such batch stays as it is.
+
+    Without field 31 (compacted_batch_indexes) a broker cannot tell clients up to v21 the last message's id.
+    """
     metadata = visible_metadata(entry)
     if metadata is None or not metadata.compacted_batch_indexes:
         return entry

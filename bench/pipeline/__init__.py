@@ -1,0 +1,1 @@
+"""scripts/bench pipeline: the data source `pulsar`, and compaction on Spark beside the broker's own."""

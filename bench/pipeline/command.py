@@ -1,0 +1,92 @@
+"""scripts/bench pipeline."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from bench.brokers import BrokerError, Launch, pulsarium_command
+from bench.pipeline import compacting, rows
+from bench.pipeline.figures import Figure, as_json, table
+from pulsarium.pipeline import NoJava, session
+
+INDEX = "brokerEntryMetadataInterceptors=org.apache.pulsar.common.intercept.AppendIndexMetadataInterceptor"
+MASTER = "PULSARIUM_TEST_SPARK_MASTER"
+PARTS = ("read", "write", "compact")
+
+ABOUT = f"""\
+Measures the pipeline: rows a second that Spark reads from a broker of ours and writes to it, with values of 100 B and
+1 KB in 1, 2 and 4 partitions, and with one partition in several splits; compaction by Spark beside the broker's own, of
+1 and 10 million messages. Seconds are medians over the repetitions, after one run that does not count; those of
+compaction are of one run. The table is markdown, as docs/pipeline.md shows it.
+
+  scripts/bench pipeline                  everything, about 15 minutes
+  scripts/bench pipeline --quick          a look: a tenth of it, one run
+  scripts/bench pipeline read write       only these (there are {", ".join(PARTS)})
+  scripts/spark-cluster scripts/bench pipeline     the same on a master and two workers, processes of their own
+"""
+
+
+def arguments(given: Sequence[str]) -> argparse.Namespace:
+    layout = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser("bench pipeline", description=ABOUT, formatter_class=layout)
+    parser.add_argument("parts", nargs="*", metavar="PART", help="measure only these")
+    parser.add_argument("--quick", action="store_true", help="a tenth of the messages, one run")
+    parser.add_argument("--scale", type=float, default=1, metavar="FACTOR", help="of the messages (default: 1)")
+    parser.add_argument("--repetitions", type=int, metavar="N", help="runs that count (default: 3)")
+    parser.add_argument(
+        "--master", default=os.environ.get(MASTER, "local[*]"), help=f"(default: ${MASTER} or local[*])"
+    )
+    parser.add_argument("--json", metavar="FILE", help='write the figures as JSON; "-" in the place of the table')
+    options = parser.parse_args(given)
+    if unknown := set(options.parts) - set(PARTS):
+        parser.error(f"no such part: {', '.join(sorted(unknown))} (there are {', '.join(PARTS)})")
+    options.parts = options.parts or list(PARTS)
+    options.repetitions = options.repetitions or (1 if options.quick else 3)
+    options.scale *= 0.1 if options.quick else 1
+    if options.repetitions < 1 or options.scale <= 0:
+        parser.error("at least one run must count, and one message")
+    return options
+
+
+def measure(options: argparse.Namespace) -> Iterator[Figure]:
+    if {"read", "write"} & set(options.parts):
+        yield from _rows(options)
+    if "compact" in options.parts:
+        yield from compacting.figures(options.scale, options.master)
+
+
+def _rows(options: argparse.Namespace) -> Iterator[Figure]:
+    launch = Launch([*pulsarium_command(), "--set", INDEX])
+    local = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+    try:
+        spark = session("bench", master=options.master, config={**local, "spark.log.level": "ERROR"})
+        bench = rows.Bench(spark, launch.broker, options.repetitions, options.scale)
+        if "read" in options.parts:
+            yield from rows.reading(bench)
+        if "write" in options.parts:
+            yield from rows.writing(bench)
+        spark.stop()
+    finally:
+        launch.stop()
+
+
+def main(given: Sequence[str]) -> int:
+    options = arguments(given)
+    figures = []
+    try:
+        for figure in measure(options):
+            figures.append(figure)
+            print(f"{figure.what}, {figure.partitions} partitions: {figure.rate:,.0f}/s", file=sys.stderr, flush=True)
+    except (BrokerError, NoJava) as error:
+        print(f"bench: {error}", file=sys.stderr)
+        return 2
+    text = json.dumps(as_json(figures), indent=1)
+    print(text if options.json == "-" else "\n\n".join(filter(None, (table(figures), compacting.crossover(figures)))))
+    if options.json and options.json != "-":
+        Path(options.json).write_text(text + "\n")
+    return 0

@@ -1,0 +1,168 @@
+"""scripts/spark-cluster: a real Spark master and its workers on loopback, in the foreground."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import pyspark
+
+from bench.brokers import ROOT, free_port
+from pulsarium.pipeline.spark import NoJava, require_java
+
+FOLDER = ROOT / "build" / "spark-cluster"
+READY_SECONDS = 60.0
+STOP_SECONDS = 20.0
+MASTER_VARIABLE = "PULSARIUM_TEST_SPARK_MASTER"
+
+ABOUT = f"""\
+Runs a Spark master and its workers on this machine, each a process of its own, from the pyspark of .venv: what
+is proven on it holds on a cluster, where executors share nothing with the program but the network and a file system.
+
+  scripts/spark-cluster                                 until Ctrl-C; prints the master's address once all are there
+  scripts/spark-cluster scripts/test tests/pipeline     runs the tests of the pipeline on it, and ends with them
+  scripts/spark-cluster --workers 4 scripts/bench pipeline
+
+Programs find it as session(master="spark://127.0.0.1:PORT"); a command that is given here finds it in the environment,
+as {MASTER_VARIABLE}. All ports are free ones on loopback. Logs, and those of the executors, are in build/spark-cluster/
+until the next start; nothing else is left. Needs Java 17 or later.
+"""
+
+
+class NotStarted(RuntimeError):
+    """A master or worker that did not come up; the text is for the user."""
+
+
+def arguments() -> argparse.Namespace:
+    layout = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser("spark-cluster", description=ABOUT, formatter_class=layout)
+    parser.add_argument("--workers", type=int, default=2, metavar="N", help="how many (default: 2)")
+    parser.add_argument("--cores", type=int, default=1, metavar="N", help="of each worker (default: 1)")
+    parser.add_argument("--memory", default="1g", metavar="SIZE", help="of each worker for executors (default: 1g)")
+    parser.add_argument("--port", type=int, default=0, help="the master's; 0 takes a free one (default: 0)")
+    parser.add_argument("command", nargs=argparse.REMAINDER, metavar="COMMAND", help="run this, and end with it")
+    options = parser.parse_args()
+    if options.workers < 1 or options.cores < 1:
+        parser.error("at least one worker, and one core")
+    return options
+
+
+@contextmanager
+def cluster(workers: int = 2, cores: int = 1, memory: str = "1g", port: int = 0) -> Iterator[str]:
+    """A master with its workers, all there; the master's address. NotStarted, NoJava."""
+    require_java()
+    shutil.rmtree(FOLDER, ignore_errors=True)
+    FOLDER.mkdir(parents=True)
+    port, page = port or free_port(), free_port()
+    address = f"spark://127.0.0.1:{port}"
+    with ExitStack() as stack:
+
+        def launch(name: str, main: str, *options: str) -> None:
+            process = stack.enter_context(_process(name, f"org.apache.spark.deploy.{main}", *options))
+            processes[name] = process
+
+        processes: dict[str, subprocess.Popen[bytes]] = {}
+        where = "--host", "127.0.0.1", "--webui-port"
+        launch("master", "master.Master", *where, str(page), "--port", str(port))
+        _await(page, 0, processes)
+        for number in range(1, workers + 1):
+            folder = "--work-dir", str(FOLDER / f"worker-{number}")
+            size = "--cores", str(cores), "--memory", memory
+            launch(f"worker-{number}", "worker.Worker", *where, "0", *folder, *size, address)
+        _await(page, workers, processes)
+        yield address
+    shutil.rmtree(FOLDER / "local", ignore_errors=True)
+
+
+@contextmanager
+def _process(name: str, *command: str) -> Iterator[subprocess.Popen[bytes]]:
+    home = Path(pyspark.__file__).parent
+    given = {"SPARK_HOME": str(home), "SPARK_LOCAL_IP": "127.0.0.1", "SPARK_DAEMON_MEMORY": "512m"}
+    given |= {"SPARK_LOCAL_DIRS": str(FOLDER / "local"), "PYSPARK_PYTHON": sys.executable}
+    # A session of its own: Ctrl-C is for the program, which stops them in order.
+    with (FOLDER / f"{name}.log").open("wb") as log:
+        process = subprocess.Popen(
+            [str(home / "bin" / "spark-class"), *command],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            env={**_environment(), **given},
+            start_new_session=True,
+        )
+    try:
+        yield process
+    finally:
+        process.terminate()
+        try:
+            process.wait(STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def _environment() -> Mapping[str, str]:
+    """Without the path to this package: workers have what is installed, as those of a cluster do."""
+    return {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+
+
+def _await(page: int, workers: int, processes: Mapping[str, subprocess.Popen[bytes]]) -> None:
+    """Until the master's page says that so many workers are there."""
+    deadline = time.monotonic() + READY_SECONDS
+    while _alive(page) < workers:
+        gone = [name for name, process in processes.items() if process.poll() is not None]
+        if gone or time.monotonic() > deadline:
+            name = gone[0] if gone else "master"
+            said = (FOLDER / f"{name}.log").read_text(errors="replace")[-3000:]
+            raise NotStarted(f"{', '.join(gone) or 'the workers'} did not start; {name}.log ends:\n{said}")
+        time.sleep(0.1)
+
+
+def _alive(page: int) -> int:
+    """How many workers the master has; -1 while it does not answer."""
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{page}/json/", timeout=5) as answer:
+            return int(json.load(answer)["aliveworkers"])
+    except (urllib.error.URLError, ConnectionError, TimeoutError):
+        return -1
+
+
+def run(options: argparse.Namespace) -> int:
+    """The exit status of the command, 0 after Ctrl-C."""
+    with cluster(options.workers, options.cores, options.memory, options.port) as address:
+        print(f"{address}  {options.workers} x {options.cores} cores, {options.memory}", flush=True)
+        if options.command:
+            given = {**_environment(), MASTER_VARIABLE: address}
+            return subprocess.run(options.command, env=given, check=False).returncode
+        signal.pause()
+    return 0
+
+
+def _stop(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
+def main() -> int:
+    options = arguments()
+    signal.signal(signal.SIGTERM, _stop)
+    try:
+        return run(options)
+    except KeyboardInterrupt:
+        return 0
+    except (NotStarted, NoJava) as error:
+        print(f"spark-cluster: {error}", file=sys.stderr)
+        return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

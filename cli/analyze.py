@@ -1,0 +1,128 @@
+"""`pulsarium analyze`: what wire captures say, on Spark."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from pulsarium.cli.refusal import RequestRefused, RunRefused
+
+if TYPE_CHECKING:
+    from pulsarium.pipeline.capture import Captures
+
+_WIDEST = 60  # characters of a cell in a table
+_NOT_SHOWN = ("demands", "reference")
+_HEADINGS = {
+    "violations": "Violations of the protocol",
+    "matrix": "What became of each command",
+    "latencies": "From request to answer, in microseconds",
+    "differences": "Differences from the other run",
+}
+
+
+@click.command()
+@click.argument("captures", nargs=-1, required=True, metavar="CAPTURE...")
+@click.option("--out", metavar="DIR", help="Write the tables as Parquet and the pictures as SVG into DIR.")
+@click.option("--against", multiple=True, metavar="OTHER", help="An earlier run to compare with; may be repeated.")
+@click.option("--master", default="local[*]", show_default=True, metavar="URL", help="The Spark to run on.")
+@click.option("--format", "how", type=click.Choice(["table", "json"]), default="table", show_default=True)
+def analyze(captures: Sequence[str], out: str | None, against: Sequence[str], master: str, how: str) -> None:
+    """Tell what wire captures say: who broke the protocol, what became of each command, and how long it took.
+
+    CAPTURE is a file, a folder (with all its .pulscap files) or a glob. Any number of captures becomes one set of
+    tables; each connection is looked at by itself.
+
+    \b
+    What a client did wrong, what its commands came to, how long it waited:
+      pulsarium analyze run.pulscap
+    \b
+    The same for a folder of captures, with all frames as Parquet and with pictures:
+      pulsarium analyze captures/ --out report
+    \b
+    What changed since the last version:
+      pulsarium analyze new/ --against old/
+    \b
+    More data than one machine takes; the captures are in a folder that all workers see:
+      pulsarium analyze '/data/captures/*.pulscap' --out /data/report --master spark://host:7077
+    \b
+    For another program, one JSON object:
+      pulsarium analyze run.pulscap --format json
+
+    In DIR: frames.parquet, exchanges.parquet, violations.parquet, matrix.parquet, latencies.parquet, with --against
+    differences.parquet, and matrix.svg, latencies.svg, frames.svg. When something fails DIR stays as it was.
+
+    Needs Java 17 or later and pip install "pulsarium[spark]". The exit code is 0 also when there are violations.
+    """
+    try:
+        from pulsarium.pipeline import NoJava, session
+        from pulsarium.pipeline.capture import Captures, NoCaptures, differences, found
+        from pulsarium.pipeline.capture.output import write
+    except ImportError as error:
+        raise RunRefused(str(error)) from None
+    try:
+        wanted = found(captures), found(against) if against else []
+        _tell("starting Spark")
+        with ExitStack() as stack:
+            spark = session("pulsarium analyze", master=master)
+            spark.sparkContext.setLogLevel("ERROR")
+            run = stack.enter_context(Captures(spark, wanted[0]))
+            other = stack.enter_context(Captures(spark, wanted[1])) if against else None
+            _tell(f"reading {len(run.paths)} captures")
+            tables = dict(_tables(run))
+            if other is not None:
+                tables["differences"] = _rows(differences(other, run))
+            if out is not None:
+                write(run, out, other, _tell)
+    except NoCaptures as error:
+        raise RequestRefused(str(error)) from None
+    except (NoJava, OSError) as error:
+        raise RunRefused(str(error)) from None
+    finally:
+        _tell("")
+    click.echo(json.dumps(tables, indent=2) if how == "json" else "\n\n".join(_shown(tables)))
+
+
+def _tables(run: Captures) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    yield "violations", _rows(run.broken_rules())
+    yield "matrix", _rows(run.matrix)
+    yield "latencies", _rows(run.latencies)
+
+
+def _rows(table: Any) -> list[dict[str, Any]]:
+    return [row.asDict() for row in table.collect()]
+
+
+def _shown(tables: Mapping[str, list[dict[str, Any]]]) -> Iterator[str]:
+    for name, rows in tables.items():
+        heading = _HEADINGS[name]
+        yield "\n".join([heading, "-" * len(heading), *(_lines(rows) if rows else ["none"])])
+
+
+def _lines(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    columns = [name for name in rows[0] if name not in _NOT_SHOWN]
+    cells = [columns, *([_cell(row[column]) for column in columns] for row in rows)]
+    widths = [max(len(line[at]) for line in cells) for at in range(len(columns))]
+    numbers = [isinstance(rows[0][column], int | float) for column in columns]
+    return [
+        "  ".join(
+            cell.rjust(width) if number else cell.ljust(width)
+            for cell, width, number in zip(line, widths, numbers, strict=True)
+        ).rstrip()
+        for line in cells
+    ]
+
+
+def _cell(value: Any) -> str:
+    text = "" if value is None else f"{value:,.0f}" if isinstance(value, float) else str(value)
+    return text if len(text) <= _WIDEST else text[: _WIDEST - 1] + "…"
+
+
+def _tell(what: str) -> None:
+    """What is being done, on a terminal; the next word takes its place."""
+    if sys.stderr.isatty():
+        click.echo(f"\r\x1b[K{what}", nl=False, err=True)

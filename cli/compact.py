@@ -1,0 +1,255 @@
+"""`pulsarium compact`: compacts topics of a data folder while no broker has it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from .grouped import GroupedCommand, options_of
+from .logs import LEVELS
+from .refusal import Refusal, RequestRefused, RunRefused
+
+if TYPE_CHECKING:
+    from pulsarium.broker.broker import Broker
+    from pulsarium.broker.config import ServeOptions
+    from pulsarium.broker.model.compaction.compactor import Compactor, Steps, Writer
+    from pulsarium.broker.model.compaction.raw import RawMessage, RawReader
+    from pulsarium.broker.model.topic.persistent import PersistentTopic
+    from pulsarium.proto.topic_name import TopicName
+
+data = options_of("Data")
+engine = options_of("Engine")
+output = options_of("Output")
+
+POLL_SECONDS = 0.1
+STEPS = 1000  # of the progress bar
+
+
+@click.command(cls=GroupedCommand, short_help="Compact topics of a data folder whose broker is stopped.")
+@click.argument("topics", metavar="TOPIC...", nargs=-1, required=True)
+@data("--data", type=click.Path(file_okay=False, path_type=Path), metavar="DIR", required=True, help="The data folder.")
+@data(
+    "--config", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="The broker.conf of its broker."
+)
+@data("--set", "overrides", multiple=True, metavar="KEY=VALUE", help="One broker.conf key; may be repeated.")
+@engine(
+    "--engine",
+    "name",
+    metavar="NAME",
+    help="two-phase (in this process), spark, or an installed one.  [default: two-phase; spark with --master, "
+    "--work-dir or --format]",
+)
+@engine("--master", metavar="URL", help="Spark's: local[*], local[4], spark://host:7077.  [default: local[*]]")
+@engine(
+    "--work-dir",
+    metavar="DIR",
+    help="Where the topic is spooled for Spark; all its workers have to see it.  [default: the system's for "
+    "temporary files]",
+)
+@engine("--format", metavar="NAME", help="Of compacted batches: pulsar, values, or module:object.  [default: pulsar]")
+@engine("--option", "options", multiple=True, metavar="KEY=VALUE", help="Another option of the engine.")
+@output("--log-level", type=click.Choice(LEVELS), default="warning", show_default=True, help="Least level to log.")
+def compact(topics: tuple[str, ...], log_level: str, **asked: Any) -> None:
+    """Compact topics of a data folder whose broker is stopped, as Pulsar's compact-topic does.
+
+    Of each key the latest message is kept for consumers that read compacted; the topic itself stays as it is. A
+    partitioned topic stands for its partitions. A compaction that fails, or that Ctrl-C ends, leaves everything as it
+    was. Exit code 0 is success, 1 a failure, 2 a wrong command line.
+
+    \b
+    In this process:
+      pulsarium compact orders --data ./data
+    On all cores with Spark (pip install "pulsarium[spark]"):
+      pulsarium compact orders --data ./data --engine spark
+    On a Spark cluster, over a folder that its workers share:
+      pulsarium compact orders --data ./data --master spark://host:7077 --work-dir /mnt/shared
+    While a broker runs, it does that itself:
+      pulsarium admin topics compact orders
+    """
+    options = gather(asked)
+    names = [parse(each) for each in topics]
+    from .logs import configure
+
+    configure(log_level, "text")
+    if not run(options, names):
+        sys.exit(RunRefused.exit_code)
+
+
+def parse(name: str) -> TopicName:
+    """A topic that can be compacted. Raises Refusal."""
+    from pulsarium.proto.errors import InvalidTopicName
+    from pulsarium.proto.topic_name import TopicName
+
+    try:
+        parsed = TopicName.parse(name)
+    except InvalidTopicName as error:
+        raise RequestRefused(str(error)) from None
+    if not parsed.is_persistent:
+        raise RequestRefused(f"{parsed}: only persistent topics are compacted")
+    return parsed
+
+
+def gather(asked: dict[str, Any]) -> ServeOptions:
+    """The options of a broker without ports that does nothing else. Raises Refusal."""
+    from pulsarium.broker.config import ConfigError, ServeOptions, load
+    from pulsarium.broker.storage.database import DATABASE_NAME
+
+    from .serve import check_engine, pairs
+
+    if not (asked["data"] / DATABASE_NAME).is_file():
+        raise RunRefused(f"--data {asked['data']}: no broker keeps its data there")
+    try:
+        config = load(asked["config"], asked["overrides"]).config
+    except ConfigError as error:
+        raise RequestRefused(str(error)) from None
+    # Nothing is let go of but what policies say: this broker's defaults may not be those of the one that has the data.
+    quiet = replace(
+        config,
+        brokerDeleteInactiveTopicsEnabled=False,
+        defaultRetentionTimeInMinutes=-1,
+        defaultRetentionSizeInMB=-1,
+    )
+    own = {key: asked[key] for key in ("master", "work_dir", "format") if asked[key] is not None}
+    name = asked["name"] or ("spark" if own else "two-phase")
+    given = (*own.items(), *pairs(asked["options"], "--option"))
+    check_engine(name, given)
+    return ServeOptions(config=quiet, data=asked["data"], compaction_engine=name, compaction_options=given)
+
+
+def run(options: ServeOptions, names: list[TopicName]) -> bool:
+    """Whether all of them are compacted. Raises Refusal."""
+    import trio
+
+    from .run import refusal_of
+
+    try:
+        return trio.run(_compact_all, options, names)
+    except KeyboardInterrupt:
+        raise RunRefused("interrupted: the topics are as they were") from None
+    except BaseException as error:
+        refusal = refusal_of(error, options)
+        if refusal is None:
+            raise
+        raise _with_advice(refusal) from None
+
+
+def _with_advice(refusal: Refusal) -> Refusal:
+    if "in use by another" in refusal.message:
+        return RunRefused(f"{refusal.message}; a broker that runs compacts it: pulsarium admin topics compact TOPIC")
+    return refusal
+
+
+async def _compact_all(options: ServeOptions, names: list[TopicName]) -> bool:
+    from pulsarium.broker.server import open_core
+
+    async with open_core(options) as broker:
+        found = [topic for name in names for topic in topics_of(broker, name)]
+        succeeded = True
+        for name in found:
+            topic = persistent(broker, name)
+            try:
+                succeeded &= await _compact(topic)
+            finally:
+                topic.compaction.close()
+        return succeeded
+
+
+def topics_of(broker: Broker, name: TopicName) -> list[TopicName]:
+    """The topic, or its partitions. Raises Refusal when there is none."""
+    cluster = broker.cluster
+    count = cluster.metadata.partitions_of(name)
+    found = [name.partition(index) for index in range(count)] if count else [name]
+    for each in found:
+        if not cluster.topics.exists(each):
+            raise RunRefused(f"there is no topic {each}")
+    return found
+
+
+def persistent(broker: Broker, name: TopicName) -> PersistentTopic:
+    from pulsarium.broker.model.topic.persistent import PersistentTopic
+
+    topic = broker.cluster.topics.find(name)
+    assert isinstance(topic, PersistentTopic)
+    return topic
+
+
+async def _compact(topic: PersistentTopic) -> bool:
+    import trio
+
+    from pulsarium.broker.model.compaction.compacted_ledger import CompactedLedger
+
+    compaction = topic.compaction
+    made = topic.stores.compactor
+    assert made is not None
+    compaction.compactor = watched = Watched(made, entries_to_read(topic))
+    bar = click.progressbar(length=STEPS, label=topic.name.local_name, file=sys.stderr)
+    with bar if sys.stderr.isatty() else nullcontext() as shown:
+        compaction.trigger()
+        while compaction.status == "RUNNING":
+            await trio.sleep(POLL_SECONDS)
+            if shown is not None:
+                shown.update(max(0, int(watched.finished * STEPS) - shown.pos))
+    if compaction.status == "ERROR":
+        click.echo(f"pulsarium: {topic.name}: {compaction.error}; it is as it was", file=sys.stderr)
+        return False
+    compacted, figures = compaction.compacted, compaction.last_run
+    kept = compacted.ledger.confirmed if isinstance(compacted, CompactedLedger) else 0
+    if figures.succeeded_ms:
+        took = f"{figures.removed} messages removed in {figures.duration_ms / 1000:.1f} s"
+        click.echo(f"{topic.name}: {kept} entries kept, {took}")
+    else:
+        click.echo(f"{topic.name}: nothing is new, {kept} entries kept")
+    return True
+
+
+def entries_to_read(topic: PersistentTopic) -> int:
+    """What an engine will read, about: what the last compaction left, and what came since."""
+    from pulsarium.broker.model.compaction.compacted_ledger import CompactedLedger
+
+    compacted, horizon = topic.compaction.compacted, topic.compaction.compacted.horizon
+    left = compacted.ledger.confirmed if isinstance(compacted, CompactedLedger) else 0
+    newer = (each for each in topic.ledger.ledgers.values() if horizon is None or each.id >= horizon.ledger_id)
+    return left + sum(each.confirmed for each in newer)
+
+
+class Watched:
+    """An engine, and how far it is: reading the topic is one half of the work, reading it again or a job the other."""
+
+    def __init__(self, made: Compactor, entries: int) -> None:
+        self._engine = made
+        self._entries = max(entries, 1)
+        self._read = 0
+
+    def create_raw_reader(self, topic: PersistentTopic) -> RawReader:
+        return _Counted(self._engine.create_raw_reader(topic), self._count)
+
+    def compact(self, reader: RawReader, writer: Writer, ready: Callable[[], None], *, retain_null_key: bool) -> Steps:
+        return self._engine.compact(reader, writer, ready, retain_null_key=retain_null_key)
+
+    def _count(self, entries: int) -> None:
+        self._read += entries
+
+    @property
+    def finished(self) -> float:
+        """From 0 to 1."""
+        job: float = getattr(self._engine, "finished", 0.0)
+        return min(1.0, (self._read / self._entries + job) / 2)
+
+
+class _Counted:
+    def __init__(self, reader: RawReader, count: Callable[[int], None]) -> None:
+        self._reader = reader
+        self._count = count
+        self.rewind = reader.rewind
+        self.last = reader.last
+
+    def read(self, ready: Callable[[], None]) -> list[RawMessage] | None:
+        found = self._reader.read(ready)
+        self._count(len(found or ()))
+        return found

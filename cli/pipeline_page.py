@@ -1,0 +1,43 @@
+"""docs/pipeline-options.md: the options of the data source `pulsar`, from the tables beside their code."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from pulsarium.pipeline.options import CONNECTION, Described
+from pulsarium.pipeline.sink.options import OPTIONS as SINK
+from pulsarium.pipeline.sink.options import PRODUCER_OPTIONS as PRODUCERS
+from pulsarium.pipeline.source.options import OPTIONS as SOURCE
+
+HEAD = ("option", "default", "batch, stream", "meaning")
+
+
+def pipeline_page() -> str:
+    """The whole page."""
+    shown = {each.name for each in CONNECTION}
+    reading = [each for each in SOURCE if each.name not in shown]
+    return "\n".join(
+        (
+            "# Options of the data source `pulsar`",
+            "",
+            "What `.option(name, value)` takes; [pipeline.md](pipeline.md) says what they are for. Names are those of",
+            "Pulsar's own Spark connector where it has the option; case does not matter. Generated from `pipeline/`;",
+            "do not edit.",
+            *_table("Where, and who", CONNECTION),
+            *_table("`spark.read`, `spark.readStream`", reading),
+            *_table("`df.write`, `df.writeStream`", SINK),
+            *_table("Producers of `df.write`, `df.writeStream`", PRODUCERS),
+            "",
+        )
+    )
+
+
+def _table(title: str, options: Iterable[Described]) -> Iterator[str]:
+    yield from ("", f"## {title}", "", _row(HEAD), _row(["---"] * len(HEAD)))
+    for each in options:
+        default = f"`{each.default}`" if each.default and " " not in each.default else each.default
+        yield _row([f"`{each.name}`", default, each.used_by, each.meaning])
+
+
+def _row(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"

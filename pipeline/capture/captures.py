@@ -1,0 +1,193 @@
+"""Captures as DataFrames."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property, partial
+from glob import glob
+from pathlib import Path
+from types import TracebackType
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+
+from pulsarium.pipeline.capture import rows
+from pulsarium.pipeline.capture.schemas import EXCHANGES, FRAMES, VIOLATIONS, batches
+from pulsarium.proto.capture import MAGIC, SUFFIX
+from pulsarium.proto.commands import COMMANDS, Direction
+
+WHO = ("client", "client_version", "protocol_version")
+SENT, BROKEN = "sent", "broken"
+"""Outcomes of what wants no answer, and of what nobody could read."""
+
+_ACCURACY = 10_000  # of a percentile: exact up to that many values
+_TASKS_A_CORE = 4
+_UNANSWERED = [spec.name for spec in COMMANDS.values() if spec.reply is None and spec.direction is not Direction.BROKER]
+_FROM_CLIENT = "direction = 'client->broker'"
+
+
+class NoCaptures(ValueError):
+    """Nothing there to analyze, or a file that is no capture."""
+
+
+class Captures:
+    """Capture files as tables, made when they are asked for. Close it, or leave its `with`, to free what they hold."""
+
+    def __init__(self, spark: SparkSession, sources: Iterable[str | Path]) -> None:
+        """`sources`: files, folders and globs. NoCaptures when there are none, or one that is none."""
+        self.spark = spark
+        self.paths = found(sources)
+        self._kept: list[DataFrame] = []
+
+    def __enter__(self) -> Captures:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Free the tables that Spark keeps."""
+        for each in self._kept:
+            each.unpersist()
+        self._kept.clear()
+
+    @cached_property
+    def frames(self) -> DataFrame:
+        """One row per frame."""
+        return self._table(rows.frames, FRAMES)
+
+    @cached_property
+    def exchanges(self) -> DataFrame:
+        """One row per request, with what became of it."""
+        return self._table(rows.exchanges, EXCHANGES)
+
+    @cached_property
+    def violations(self) -> DataFrame:
+        """One row per broken rule of `pulsarium.proto.lint`."""
+        return self._table(rows.violations, VIOLATIONS)
+
+    @cached_property
+    def matrix(self) -> DataFrame:
+        """What became of each client's commands: client, client_version, protocol_version, command, outcome, count."""
+        asked = self.exchanges.where(_FROM_CLIENT).select(*WHO, "command", "outcome")
+        unasked = F.col("command").isin(_UNANSWERED) | ((F.col("command") == "ACK") & F.col("request_id").isNull())
+        others = (
+            self.frames.where(_FROM_CLIENT)
+            .where(unasked | F.col("broken").isNotNull())
+            .select(
+                *WHO,
+                F.coalesce("command", F.lit("(unreadable)")).alias("command"),
+                F.when(F.col("broken").isNull(), SENT).otherwise(BROKEN).alias("outcome"),
+            )
+        )
+        keys = (*WHO, "command", "outcome")
+        return _in_order(asked.union(others).groupBy(*keys).count(), *keys)
+
+    @cached_property
+    def latencies(self) -> DataFrame:
+        """How long clients waited, in microseconds: client, client_version, command, count, p50, p90, p99, max."""
+        keys = ("client", "client_version", "command")
+        answered = self.exchanges.where(_FROM_CLIENT).where("latency_us IS NOT NULL")
+        parts = F.percentile_approx("latency_us", [0.5, 0.9, 0.99], _ACCURACY)
+        spans = answered.groupBy(*keys).agg(
+            F.count("*").alias("count"), parts.alias("p"), F.max("latency_us").alias("max")
+        )
+        parted = [F.col("p")[at].alias(name) for at, name in enumerate(("p50", "p90", "p99"))]
+        return _in_order(spans.select(*keys, "count", *parted, "max"), *keys)
+
+    @cached_property
+    def over_time(self) -> DataFrame:
+        """Frames by the second: second (a timestamp), direction, command, count."""
+        second = F.date_trunc("second", "time").alias("second")
+        readable = self.frames.where("command IS NOT NULL")
+        counts = readable.groupBy(second, "direction", "command").count()
+        return _in_order(counts, "second", "direction", "command")
+
+    def broken_rules(self) -> DataFrame:
+        """The violations by rule: side, rule, client, client_version, count, an example, demands, reference."""
+        keys, rule = ("side", "rule", "client", "client_version"), ("demands", "reference")
+        counts = self.violations.groupBy(*keys, *rule).agg(
+            F.count("*").alias("count"), F.min("detail").alias("example")
+        )
+        return _in_order(counts.select(*keys, "count", "example", *rule), *keys)
+
+    def _table(self, read: Callable[[str], Iterator[rows.Row]], schema: str) -> DataFrame:
+        """A file holds whole connections, so it is one task's from its first byte to its last."""
+        tasks = min(len(self.paths), _TASKS_A_CORE * self.spark.sparkContext.defaultParallelism)
+        numbers = self.spark.range(0, len(self.paths), 1, tasks)
+        table = numbers.mapInArrow(partial(_read, read, schema, self.paths), schema).persist()
+        self._kept.append(table)
+        return table
+
+
+def differences(before: Captures, after: Captures, factor: float = 1.5) -> DataFrame:
+    """What changed between two runs: what, client, command, outcome, before, after, change.
+
+    what: `count` of an outcome (new, gone, more, less), or `p50` and `p99` in microseconds where they grew or fell by
+    at least `factor`. Versions are not looked at: it may be they that differ.
+    """
+    keys = ("what", "client", "command", "outcome")
+    runs = {"before": before, "after": after}
+    then, now = (_measures(run).withColumn("run", F.lit(name)) for name, run in runs.items())
+    both = then.union(now)
+    sides = both.groupBy(*keys).agg(*(F.max(F.when(F.col("run") == name, F.col("n"))).alias(name) for name in runs))
+    counts, grown = F.col("what") == "count", F.col("after") > F.col("before")
+    change = (
+        F.when(F.col("before").isNull(), "new")
+        .when(F.col("after").isNull(), "gone")
+        .when(grown, F.when(counts, "more").otherwise("slower"))
+        .otherwise(F.when(counts, "less").otherwise("faster"))
+    )
+    ratio = F.greatest(F.col("after") / F.col("before"), F.col("before") / F.col("after"))
+    changed = sides.where(F.when(counts, ~F.col("before").eqNullSafe(F.col("after"))).otherwise(ratio >= factor))
+    return _in_order(changed.withColumn("change", change), *keys)
+
+
+def _measures(run: Captures) -> DataFrame:
+    """what, client, command, outcome, n."""
+    counts = run.matrix.groupBy("client", "command", "outcome").agg(F.sum("count").cast("double").alias("n"))
+    waits = (
+        run.exchanges.where(_FROM_CLIENT)
+        .where("latency_us IS NOT NULL")
+        .groupBy("client", "command")
+        .agg(F.percentile_approx("latency_us", [0.5, 0.99], _ACCURACY).alias("p"))
+    )
+    keys = ("client", "command", "outcome", "n")
+    parts = [waits.withColumn("n", F.col("p")[at]).withColumn("outcome", F.lit("")) for at in (0, 1)]
+    named = {"count": counts, "p50": parts[0], "p99": parts[1]}
+    one, two, three = (table.select(F.lit(what).alias("what"), *keys) for what, table in named.items())
+    return one.union(two).union(three)
+
+
+def _in_order(small: DataFrame, *keys: str) -> DataFrame:
+    """Sorted in one task: sharing it out would cost another job."""
+    return small.coalesce(1).sortWithinPartitions(*keys)
+
+
+def found(sources: Iterable[str | Path]) -> list[str]:
+    """The capture files of files, folders and globs, sorted, each once."""
+    paths: set[str] = set()
+    for source in map(str, sources):
+        matching = sorted(Path(source).rglob(f"*{SUFFIX}")) if Path(source).is_dir() else glob(source, recursive=True)
+        files = [Path(each) for each in matching or [source]]
+        if not files or not all(file.is_file() for file in files):
+            raise NoCaptures(f"no capture at {source}")
+        paths.update(str(file.resolve()) for file in files)
+    for path in sorted(paths):
+        with open(path, "rb") as file:
+            if file.read(len(MAGIC)) != MAGIC:
+                raise NoCaptures(f"{path} is no capture of Pulsarium")
+    if not paths:
+        raise NoCaptures("no captures were named")
+    return sorted(paths)
+
+
+def _read(
+    read: Callable[[str], Iterator[rows.Row]], schema: str, paths: Sequence[str], numbers: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    for batch in numbers:
+        for number in batch.column(0).to_pylist():
+            yield from batches(schema, read(paths[number]))

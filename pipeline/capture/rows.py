@@ -1,0 +1,130 @@
+"""One capture file as rows. Plain Python in Spark's workers: nothing here knows Spark."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import PurePath
+from typing import Any
+
+from pulsarium.proto.capture import CaptureError, CaptureReader, Kind, Record
+from pulsarium.proto.commands import Direction
+from pulsarium.proto.lint.checker import Checker, Seen
+from pulsarium.proto.lint.exchanges import Exchange
+from pulsarium.proto.lint.frames import Conversation, Frame
+from pulsarium.proto.lint.rule import Violation
+from pulsarium.proto.lint.state import Deliveries
+
+Row = tuple[Any, ...]
+_PIECE = 1 << 20
+_DIRECTIONS = {Direction.CLIENT: "client->broker", Direction.BROKER: "broker->client"}
+UNKNOWN = "unknown"
+"""The client of a connection whose CONNECT is not in the capture."""
+
+
+def frames(path: str) -> Iterator[Row]:
+    """A row for each frame; what ends a damaged file is one too, the last."""
+    name = PurePath(path).stem
+    try:
+        for record, checker, seen in _walk(path):
+            if seen.frame is not None:
+                yield _frame(_where(name, seen.frame, checker.conversation), record, seen.frame)
+    except CaptureError as error:
+        where = (name, None, None, UNKNOWN, None, None, None)
+        yield (*where, *(None,) * 12, f"the file cannot be read on: {error}", None)
+
+
+def exchanges(path: str) -> Iterator[Row]:
+    """A row for each request."""
+    yield from _each(path, lambda seen: seen.exchanges, lambda exchange: exchange.request, _exchange)
+
+
+def violations(path: str) -> Iterator[Row]:
+    """A row for each broken rule."""
+    yield from _each(path, lambda seen: seen.violations, lambda violation: violation.frame, _violation)
+
+
+def _each(
+    path: str, pick: Callable[[Seen], list[Any]], frame_of: Callable[[Any], Frame], row: Callable[[Row, Any], Row]
+) -> Iterator[Row]:
+    name = PurePath(path).stem
+    try:
+        for _, checker, seen in _walk(path):
+            for each in pick(seen):
+                yield row(_where(name, frame_of(each), checker.conversation), each)
+    except CaptureError:
+        return  # a row of `frames` says so
+
+
+def _walk(path: str) -> Iterator[tuple[Record, Checker, Seen]]:
+    """The records of a file, and last what still waits on each connection."""
+    checkers: dict[int, Checker] = {}
+    last: dict[int, Record] = {}
+    deliveries = Deliveries()
+    for record in _records(path):
+        checker = checkers.get(record.connection)
+        if checker is None or record.kind is Kind.OPENED:
+            checker = checkers[record.connection] = Checker(deliveries)
+        last[record.connection] = record
+        yield record, checker, checker.feed(record)
+    for number, checker in checkers.items():
+        yield last[number], checker, Seen(exchanges=checker.end())
+
+
+def _records(path: str) -> Iterator[Record]:
+    reader = CaptureReader()
+    with open(path, "rb") as file:
+        while piece := file.read(_PIECE):
+            yield from reader.feed(piece)
+
+
+def _where(capture: str, frame: Frame, talk: Conversation) -> Row:
+    record = frame.record
+    who = (talk.client or UNKNOWN, talk.client_version, talk.protocol_version)
+    return (capture, _signed(record.connection), frame.number, *who, record.wall_ns // 1000)
+
+
+def _ids(frame: Frame) -> Row:
+    numbers = (frame.request_id, frame.producer_id, frame.consumer_id, frame.sequence_id)
+    return (*(_signed(number) for number in numbers), frame.topic)
+
+
+def _frame(where: Row, record: Record, frame: Frame) -> Row:
+    return (
+        *where,
+        _DIRECTIONS[frame.sender],
+        record.monotonic_ns,
+        frame.name or None,
+        *_ids(frame),
+        record.size,
+        frame.entry_size,
+        frame.error,
+        frame.error_message,
+        frame.broken,
+        json.dumps(dict(record.note)) if record.note else None,
+    )
+
+
+def _exchange(where: Row, exchange: Exchange) -> Row:
+    request, answer = exchange.request, exchange.answer
+    return (
+        *where,
+        _DIRECTIONS[request.sender],
+        request.name,
+        *_ids(request),
+        answer.name if answer else None,
+        exchange.outcome,
+        answer.error_message if answer else None,
+        exchange.latency_us,
+    )
+
+
+def _violation(where: Row, violation: Violation) -> Row:
+    frame, rule = violation.frame, violation.rule
+    side = violation.side.value
+    return (*where, side, rule.name, frame.name or None, frame.topic, violation.detail, rule.demands, rule.reference)
+
+
+def _signed(number: int | None) -> int | None:
+    """As Java shows it: Spark has no unsigned numbers."""
+    return number if number is None or number < 2**63 else number - 2**64

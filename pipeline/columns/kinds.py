@@ -1,0 +1,212 @@
+"""The types of Avro, and what Spark has for them.
+
+As Spark's own Avro reader: enums are strings, fixed is binary, a union with null is what the other branch is, one of
+int and long is a long, one of float and double a double, and any other is a struct of `member0`, `member1`, ... (null
+counts for none), of which one is set. Two branches that are alike (records of the same fields, a string and an enum)
+cannot be told apart: the first one is set. Everything may be null. Logical types: date, timestamp-millis and -micros
+(timestamp), local-timestamp-millis and -micros (timestamp_ntz), decimal, uuid (string), and, which Spark's leaves as
+numbers, time-millis and -micros (time). A decimal of more than 38 digits is a string.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    BooleanType,
+    DataType,
+    DateType,
+    DecimalType,
+    DoubleType,
+    FloatType,
+    IntegerType,
+    LongType,
+    MapType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampNTZType,
+    TimestampType,
+    TimeType,
+)
+
+from pulsarium.pipeline.columns.errors import BadColumns
+
+MOST_DIGITS = 38  # of a decimal in Spark and Arrow
+
+
+class NoKind(Exception):
+    """A definition that Spark has no type for."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One type of a definition."""
+
+    name: str
+    """Avro's, or that of its logical type; "decimal-text" is one that is too long."""
+    spark: DataType
+    nullable: bool = False
+    fields: tuple[Field, ...] = ()
+    """Of a record."""
+    inner: Kind | None = None
+    """Of an array's items, and a map's values."""
+    branches: tuple[Kind, ...] = ()
+    """Of a union, without null."""
+    full_name: str = ""
+    """Of what has a name in the definition."""
+    symbols: frozenset[str] = frozenset()
+    """Of an enum."""
+    size: int = -1
+    """Bytes of a fixed."""
+
+
+@dataclass(frozen=True)
+class Field:
+    """One of a record."""
+
+    name: str
+    kind: Kind
+    has_default: bool
+
+
+_SIMPLE: Mapping[str, Callable[[], DataType]] = {
+    "null": StringType,
+    "boolean": BooleanType,
+    "int": IntegerType,
+    "long": LongType,
+    "float": FloatType,
+    "double": DoubleType,
+    "bytes": BinaryType,
+    "string": StringType,
+}
+_LOGICAL: Mapping[tuple[str, str], Callable[[], DataType]] = {
+    ("int", "date"): DateType,
+    ("int", "time-millis"): lambda: TimeType(6),
+    ("long", "time-micros"): lambda: TimeType(6),
+    ("long", "timestamp-millis"): TimestampType,
+    ("long", "timestamp-micros"): TimestampType,
+    ("long", "local-timestamp-millis"): TimestampNTZType,
+    ("long", "local-timestamp-micros"): TimestampNTZType,
+    ("string", "uuid"): StringType,
+}
+_WIDER = {frozenset(("int", "long")): "long", frozenset(("float", "double")): "double"}
+
+
+def record_kind(definition: Mapping[str, Any]) -> Kind:
+    """The record that an Avro definition is.
+
+    NoKind for one that contains itself, has no fields, or is broken; BadColumns for fields that differ in nothing but
+    upper and lower case, which Spark does not tell apart.
+    """
+    try:
+        kind = _Reader().kind(definition, "")
+    except (KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise NoKind(f"a broken definition: {error!r}") from error
+    if not kind.fields:
+        raise NoKind("a record without fields")
+    return kind
+
+
+def no_twins(names: list[str], where: str) -> None:
+    """BadColumns for names that Spark does not tell apart."""
+    seen: dict[str, str] = {}
+    for name in names:
+        first = seen.setdefault(name.lower(), name)
+        if first is not name:
+            raise BadColumns(f"{where} has {first!r} and {name!r}: Spark does not tell upper from lower case")
+
+
+class _Reader:
+    """Of one definition, in which a name is defined once and may be used again."""
+
+    def __init__(self) -> None:
+        self._named: dict[str, Kind | None] = {}  # None: we are in it
+
+    def kind(self, schema: Any, namespace: str) -> Kind:
+        if isinstance(schema, list):
+            return self._union(schema, namespace)
+        if isinstance(schema, str):
+            return Kind(schema, _SIMPLE[schema]()) if schema in _SIMPLE else self._known(schema, namespace)
+        name = schema["type"]
+        if isinstance(name, (dict, list)):
+            return self.kind(name, namespace)
+        if name in ("record", "error"):
+            return self._record(schema, namespace)
+        if name == "array":
+            item = self.kind(schema["items"], namespace)
+            return Kind(name, ArrayType(item.spark), inner=item)
+        if name == "map":
+            value = self.kind(schema["values"], namespace)
+            return Kind(name, MapType(StringType(), value.spark), inner=value)
+        logical = schema.get("logicalType")
+        if name == "enum":
+            return self._name(Kind(name, StringType(), symbols=frozenset(schema["symbols"])), schema, namespace)
+        if name == "fixed":
+            decimal = _decimal(schema) if logical == "decimal" else None
+            return self._name(decimal or Kind(name, BinaryType(), size=schema["size"]), schema, namespace)
+        if name == "bytes" and logical == "decimal":
+            return _decimal(schema)
+        if logical is not None and (name, logical) in _LOGICAL:
+            return Kind(logical, _LOGICAL[name, logical]())
+        return self.kind(name, namespace)
+
+    def _union(self, branches: list[Any], namespace: str) -> Kind:
+        nullable = "null" in branches or {"type": "null"} in branches
+        kinds = tuple(self.kind(each, namespace) for each in branches if each not in ("null", {"type": "null"}))
+        if len(kinds) == 1:
+            return _or_null(kinds[0], nullable)
+        if not kinds:
+            return Kind("null", StringType(), nullable=True)
+        wider = _WIDER.get(frozenset(each.name for each in kinds)) if len(kinds) == 2 else None
+        if wider is not None:
+            return Kind(wider, _SIMPLE[wider](), nullable)
+        members = StructType([StructField(f"member{number}", each.spark) for number, each in enumerate(kinds)])
+        return Kind("union", members, nullable, branches=kinds)
+
+    def _record(self, schema: Mapping[str, Any], namespace: str) -> Kind:
+        full, inside = _full_name(schema["name"], schema.get("namespace", namespace))
+        self._named[full] = None
+        fields = tuple(
+            Field(each["name"], self.kind(each["type"], inside), "default" in each) for each in schema["fields"]
+        )
+        no_twins([each.name for each in fields], f"the record {full}")
+        struct = StructType([StructField(each.name, each.kind.spark) for each in fields])
+        self._named[full] = made = Kind("record", struct, fields=fields, full_name=full)
+        return made
+
+    def _name(self, kind: Kind, schema: Mapping[str, Any], namespace: str) -> Kind:
+        full, _ = _full_name(schema["name"], schema.get("namespace", namespace))
+        self._named[full] = kind
+        return kind
+
+    def _known(self, name: str, namespace: str) -> Kind:
+        full, _ = _full_name(name, namespace)
+        found = self._named[full if full in self._named else name]
+        if found is None:
+            raise NoKind(f"the record {full} contains itself")
+        return found
+
+
+def _full_name(name: str, namespace: str) -> tuple[str, str]:
+    """With its namespace, and that."""
+    if "." in name:
+        return name, name.rpartition(".")[0]
+    return (f"{namespace}.{name}" if namespace else name), namespace
+
+
+def _decimal(schema: Mapping[str, Any]) -> Kind:
+    precision, scale = schema["precision"], schema.get("scale", 0)
+    if 0 < precision <= MOST_DIGITS and 0 <= scale <= precision:
+        return Kind("decimal", DecimalType(precision, scale))
+    return Kind("decimal-text", StringType())
+
+
+def _or_null(kind: Kind, nullable: bool) -> Kind:
+    if not nullable or kind.nullable:
+        return kind
+    return replace(kind, nullable=True)

@@ -1,0 +1,168 @@
+"""From messages to Arrow's record batches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
+
+from pulsarium.client import Message, PulsarError
+from pulsarium.client.schema.nodes import Form, Misfit
+from pulsarium.pipeline.columns.errors import BadColumns, BadMessage
+from pulsarium.pipeline.columns.from_plain import Convert, reader
+from pulsarium.pipeline.columns.kinds import Kind
+from pulsarium.pipeline.columns.metadata import EXTRACT, Messages
+
+Values: TypeAlias = Sequence[Any]
+Extract: TypeAlias = Callable[[Messages, Values], pa.Array | list[Any]]
+
+_WRONG = (ValueError, TypeError, OverflowError, NotImplementedError, pa.ArrowException)
+"""What pyarrow raises for a value that is not of its type."""
+
+
+class BatchBuilder:
+    """Collects messages, and makes a RecordBatch of them column by column, which is much faster than row by row."""
+
+    def __init__(self, own: StructType, wanted: StructType, kind: Kind | None, form: Form) -> None:
+        """`own`: all columns of the topic; `kind`: the record that its values are, if they are one."""
+        self._messages: list[Message[Any]] = []
+        self.size = 0
+        """Bytes of contents since the last `take`."""
+        arrow = to_arrow_schema(wanted, timezone="UTC")
+        self._columns = [_Column(own, field, arrow.field(at), kind, form) for at, field in enumerate(wanted.fields)]
+        self._schema = arrow
+        self._decode = _bytes if own.fields[0].dataType.typeName() == "binary" and kind is None else _decoded
+        self._needs_values = any(each.of_value for each in self._columns)
+
+    @property
+    def rows(self) -> int:
+        """Messages since the last `take`."""
+        return len(self._messages)
+
+    def add(self, message: Message[Any]) -> None:
+        """Keep it for the next batch."""
+        self._messages.append(message)
+        self.size += len(message.data())
+
+    def take(self) -> pa.RecordBatch:
+        """What was added since the last time, in that order; BadMessage for what is not of the topic's schema."""
+        messages, self._messages, self.size = self._messages, [], 0
+        values = self._decode(messages) if self._needs_values else ()
+        arrays = [column.array(messages, values) for column in self._columns]
+        return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
+
+
+class _Column:
+    """One that is wanted."""
+
+    def __init__(self, own: StructType, wanted: StructField, arrow: pa.Field, kind: Kind | None, form: Form) -> None:
+        field = next((each for each in own.fields if each.name.lower() == wanted.name.lower()), None)
+        if field is None:
+            raise BadColumns(f"the topic has no column {wanted.name}: it has {', '.join(own.names)}")
+        self._name = field.name
+        self._needed = not arrow.nullable
+        self._type = self._final = arrow.type
+        self.of_value = field.name not in EXTRACT
+        self._extract: Extract = self._metadata(EXTRACT[field.name]) if not self.of_value else _as_they_are
+        if self.of_value and kind is not None:
+            self._extract = _field(field.name, _reader_of(kind, field.name, form))
+        natural = to_arrow_schema(StructType([field]), timezone="UTC").field(0).type
+        if _nullable(natural) != _nullable(arrow.type):
+            self._type = natural
+            _needs(field.dataType, wanted.dataType, wanted.name)
+            try:
+                pa.array([], natural).cast(arrow.type)
+            except _WRONG as error:
+                raise BadColumns(
+                    f"column {wanted.name} of the topic is {field.dataType.simpleString()}, and cannot be read as "
+                    f"{wanted.dataType.simpleString()}"
+                ) from error
+
+    def array(self, messages: Messages, values: Values) -> pa.Array:
+        try:
+            made = self._made(messages, values)
+        except _WRONG as error:
+            raise self._culprit(messages, values) or error from error
+        if self._needed and made.null_count:
+            raise BadColumns(f"column {self._name} has nulls, but was asked for as one without")
+        return made
+
+    def _made(self, messages: Messages, values: Values) -> pa.Array:
+        found = self._extract(messages, values)
+        made = found if isinstance(found, pa.Array) else pa.array(found, self._type)
+        return made if self._type is self._final else made.cast(self._final)
+
+    def _culprit(self, messages: Messages, values: Values) -> BadMessage | None:
+        """The first message with which it goes wrong."""
+        for number, message in enumerate(messages):
+            try:
+                self._made([message], values[number : number + 1])
+            except _WRONG as error:
+                return _bad(message, f"column {self._name}: {error}")
+        return None
+
+    @staticmethod
+    def _metadata(extract: Callable[[Messages], pa.Array | list[Any]]) -> Extract:
+        return lambda messages, _: extract(messages)
+
+
+def _needs(own: DataType, wanted: DataType, where: str) -> None:
+    """BadColumns for fields of structs that there are none of: pyarrow's cast would make nulls of them."""
+    if isinstance(own, StructType) and isinstance(wanted, StructType):
+        for field in wanted.fields:
+            if field.name not in own.names:
+                raise BadColumns(f"column {where} of the topic has no {field.name}: it has {', '.join(own.names)}")
+            _needs(own[field.name].dataType, field.dataType, f"{where}.{field.name}")
+    elif isinstance(own, ArrayType) and isinstance(wanted, ArrayType):
+        _needs(own.elementType, wanted.elementType, f"{where}[]")
+    elif isinstance(own, MapType) and isinstance(wanted, MapType):
+        _needs(own.valueType, wanted.valueType, f"{where}[]")
+
+
+def _as_they_are(messages: Messages, values: Values) -> list[Any]:
+    return list(values)
+
+
+def _field(name: str, convert: Convert | None) -> Extract:
+    """Of records, one field."""
+    if convert is None:
+        return lambda messages, values: [None if each is None else each.get(name) for each in values]
+
+    def extract(messages: Messages, values: Values) -> list[Any]:
+        found = [None if each is None else each.get(name) for each in values]
+        try:
+            return [None if each is None else convert(each) for each in found]
+        except Misfit as error:
+            raise ValueError(str(error)) from None
+
+    return extract
+
+
+def _reader_of(kind: Kind, name: str, form: Form) -> Convert | None:
+    return next(reader(each.kind, form) for each in kind.fields if each.name == name)
+
+
+def _bytes(messages: Messages) -> Values:
+    return [None if each.has_null_value() else each.data() for each in messages]
+
+
+def _decoded(messages: Messages) -> Values:
+    made = []
+    for each in messages:
+        try:
+            made.append(None if each.has_null_value() else each.value())
+        except PulsarError as error:
+            raise _bad(each, str(error)) from error
+    return made
+
+
+def _bad(message: Message[Any], reason: str) -> BadMessage:
+    return BadMessage(f"message {message.message_id()} of {message.topic_name()}: {reason}")
+
+
+def _nullable(arrow: pa.DataType) -> str:
+    """The type but for what in it may not be null."""
+    return str(arrow).replace(" not null", "")

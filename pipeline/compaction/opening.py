@@ -1,0 +1,111 @@
+"""The first half of the work on a chunk, in Spark's workers: where the last message of each of its keys stands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pulsarium.pipeline.compaction.chunks import IN, KEY, KEYS, Work, read, write
+from pulsarium.pipeline.compaction.formats import format_of
+from pulsarium.pipeline.compaction.places import ENTRY_SHIFT, HAS_VALUE, entry_place, message_bits
+from pulsarium.proto.compaction import open_entry
+
+ROWS = 16384
+
+SUMMARY = "removed long, with_value long, begin_empty long"
+
+
+class KeysOf:
+    """What is learned of a chunk, entry by entry."""
+
+    def __init__(self, chunk: int, *, retain_null_key: bool) -> None:
+        self.removed = 0
+        """Messages that do not stay because of what is in this chunk, as Pulsar counts them."""
+        self.stays: list[int] = []
+        """Places of what stays and has no key: retained messages, and whole entries that cannot be read."""
+        self.last: dict[bytes, int] = {}
+        self.begin_empty: set[bytes] = set()
+        """Keys whose first message here has no value."""
+        self._first = entry_place(chunk, 0)
+        self._retain_null_key = retain_null_key
+
+    def learn(self, number: int, entry: bytes) -> None:
+        """The entry of that number, which has a place."""
+        opened = open_entry(entry)
+        if opened is None:
+            self.removed += 1
+            return
+        place = self._first + (number << ENTRY_SHIFT)
+        if opened.messages is None:
+            self.stays.append(place | HAS_VALUE)
+            return
+        last = self.last
+        for index, key, has_value in opened.messages:
+            at = place | message_bits(index, has_value)
+            if key is None:
+                if self._retain_null_key:
+                    self.stays.append(at | HAS_VALUE)
+                else:
+                    self.removed += 1
+                continue
+            before = last.get(key)
+            if not has_value:
+                self.removed += 1
+                if before is None:
+                    self.begin_empty.add(key)
+            elif before is not None:
+                self.removed += before & HAS_VALUE
+            last[key] = at
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """All of it, for keys-N.arrow."""
+        rows: list[tuple[bytes | None, int]] = [*self.last.items(), *((None, place) for place in self.stays)]
+        for start in range(0, len(rows), ROWS):
+            keys, places = zip(*rows[start : start + ROWS], strict=True)
+            begins = [key in self.begin_empty for key in keys] if self.begin_empty else [False] * len(keys)
+            yield pa.record_batch([pa.array(keys, pa.binary()), places, begins], schema=KEYS)
+
+    @property
+    def with_value(self) -> int:
+        """How many keys have a value at the end."""
+        return sum(place & HAS_VALUE for place in self.last.values())
+
+
+def open_chunks(batches: Iterable[pa.RecordBatch], work: Work) -> Iterator[pa.RecordBatch]:
+    """mapInArrow over the numbers of chunks: writes keys-N.arrow, yields a SUMMARY of each."""
+    for chunk in _numbers(batches):
+        found = open_chunk(work, chunk)
+        counts = {
+            "removed": [found.removed],
+            "with_value": [found.with_value],
+            "begin_empty": [len(found.begin_empty)],
+        }
+        yield pa.RecordBatch.from_pydict(counts)
+
+
+def open_chunk(work: Work, chunk: int) -> KeysOf:
+    """Reads in-N.arrow."""
+    found = KeysOf(chunk, retain_null_key=work.retain_null_key)
+    shape = format_of(work.format)
+    number = 0
+    for batch in read(work.path(IN, chunk)):
+        entry_place(chunk, number + batch.num_rows - 1)  # OverflowError: there are too many of them
+        for entry in batch.column("data").to_pylist():
+            found.learn(number, entry if shape is None else shape.to_batch(entry))
+            number += 1
+    write(work.path(KEY, chunk), KEYS, found.batches())
+    return found
+
+
+def keys_of_chunks(batches: Iterable[pa.RecordBatch], work: Work) -> Iterator[pa.RecordBatch]:
+    """mapInArrow over the numbers of chunks: what keys-N.arrow has, those without a key apart."""
+    for chunk in _numbers(batches):
+        for batch in read(work.path(KEY, chunk)):
+            yield batch.filter(pc.is_valid(batch.column("key")))
+
+
+def _numbers(batches: Iterable[pa.RecordBatch]) -> Iterator[int]:
+    for batch in batches:
+        yield from batch.column(0).to_pylist()

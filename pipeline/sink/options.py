@@ -1,0 +1,181 @@
+"""What `df.write` and `writeStream` take beside the connection."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeAlias
+
+from pulsarium.client import CompressionType, HashingScheme
+from pulsarium.pipeline.options import BadOption, Connection, Described, Options
+
+PREFIX = "pulsar.producer."
+
+
+OPTIONS: Sequence[Described] = (
+    Described(
+        "topic",
+        "",
+        "both",
+        "where all rows go, whatever their column `__topic` says, as in the JVM connector; without this option that "
+        "column says where each row goes",
+    ),
+    Described(
+        "deduplication",
+        "required; off in df.write",
+        "both",
+        "`required`: the topic must drop what it has already, and with `admin.url` that is looked up; `off`: rows may "
+        "be there twice after a failure",
+    ),
+    Described(
+        "producerName",
+        "spark-<id of the query>",
+        "both",
+        "begin of the producers' names, with the number of the Spark partition behind it; has to be new, or of the "
+        "same checkpoint",
+    ),
+    Described(
+        "batchId",
+        "",
+        "batch",
+        "with producerName: number of the DataFrame among those of that name, as foreachBatch gives it; "
+        "the same one again adds nothing",
+    ),
+    Described(
+        "replayOrder",
+        "input",
+        "both",
+        "`sorted`: for queries whose rows come in another order each time, as after a shuffle: a task collects its "
+        "rows of a batch in memory and sends them in the order of their contents",
+    ),
+    Described(
+        "schemaType",
+        "avro",
+        "both",
+        "schema of a topic that has none yet: `avro` or `json` for records, `none` to leave it without",
+    ),
+    Described(
+        "producerBusyTimeoutMs",
+        "60000",
+        "both",
+        "how long a task waits for the producer of an earlier attempt to be gone",
+    ),
+)
+
+Reader: TypeAlias = Callable[[Options, str, str], Any]
+
+_COMPRESSIONS = {each.name.upper(): each for each in CompressionType}
+_SCHEMES = {each.name: each for each in HashingScheme}
+
+
+def _number(least: int = 0) -> Reader:
+    return lambda options, name, default: options.number(name, int(default), least=least)
+
+
+def _flag(options: Options, name: str, default: str) -> bool:
+    return options.flag(name, default=default == "true")
+
+
+def _among(words: Mapping[str, Any]) -> Reader:
+    return lambda options, name, default: options.choice(name, words, default)
+
+
+def _micros(options: Options, name: str, default: str) -> float:
+    return options.number(name, int(default)) / 1_000_000
+
+
+class _Argument(NamedTuple):
+    """An option of Java's producer, and the argument of `create_producer` that it is; "": another use."""
+
+    name: str
+    default: str
+    argument: str
+    read: Reader
+    meaning: str
+
+
+_ARGUMENTS = (
+    _Argument("sendTimeoutMs", "30000", "", _number(), "after so long without a receipt the task fails; 0: never"),
+    _Argument("blockIfQueueFull", "true", "", _flag, "of no effect: a task always waits"),
+    _Argument("hashingScheme", "JavaStringHash", "", _among(_SCHEMES), "how a key finds its partition"),
+    _Argument(
+        "maxPendingMessages", "20000", "max_pending_messages", _number(1), "messages without a receipt, in a partition"
+    ),
+    _Argument(
+        "maxPendingMessagesAcrossPartitions",
+        "100000",
+        "max_pending_messages_across_partitions",
+        _number(1),
+        "and in all partitions of a topic",
+    ),
+    _Argument("batchingEnabled", "true", "batching_enabled", _flag, "put messages together into entries"),
+    _Argument("batchingMaxMessages", "1000", "batching_max_messages", _number(1), "messages of one entry"),
+    _Argument(
+        "batchingMaxBytes", "131072", "batching_max_allowed_size_in_bytes", _number(1), "bytes of one entry's contents"
+    ),
+    _Argument(
+        "batchingMaxPublishDelayMicros",
+        "1000",
+        "batching_max_publish_delay",
+        _micros,
+        "how long a message waits for others",
+    ),
+    _Argument("compressionType", "NONE", "compression_type", _among(_COMPRESSIONS), "NONE, LZ4, ZLIB, ZSTD or SNAPPY"),
+    _Argument(
+        "chunkingEnabled", "false", "chunking_enabled", _flag, "split what is too large; with batchingEnabled=false"
+    ),
+    _Argument(
+        "chunkMaxMessageSize", "0", "chunk_max_message_size", _number(), "bytes of a chunk; 0: as the broker takes"
+    ),
+)
+PRODUCER_OPTIONS: Sequence[Described] = tuple(
+    Described(PREFIX + each.name, each.default, "both", each.meaning) for each in _ARGUMENTS
+)
+
+
+@dataclass(frozen=True)
+class SinkOptions:
+    """All of them, read; goes to the workers."""
+
+    connection: Connection
+    topic: str | None
+    required: bool | None
+    """Whether the topic has to deduplicate; None: as is usual."""
+    producer_name: str | None
+    batch_id: int | None
+    is_sorted: bool
+    schema_type: str
+    """avro, json or none."""
+    busy_timeout: float
+    """Seconds."""
+    send_timeout: float | None
+    """Seconds; None: for ever."""
+    hashing_scheme: HashingScheme
+    producer: Mapping[str, Any]
+    """Arguments of `create_producer`."""
+
+    @staticmethod
+    def of(given: Mapping[str, str]) -> SinkOptions:
+        """BadOption for what makes no sense, and for what no producer knows."""
+        options = Options(given)
+        known = {(PREFIX + each.name).lower() for each in _ARGUMENTS}
+        for name in given:
+            if name.lower().startswith(PREFIX) and name.lower() not in known:
+                names = ", ".join(each.name for each in _ARGUMENTS)
+                raise BadOption(f'no option "{name}": {PREFIX}* are {names}')
+        read = {each.name: each.read(options, PREFIX + each.name, each.default) for each in _ARGUMENTS}
+        words: dict[str, bool | None] = {"required": True, "off": False}
+        required = None if options.text("deduplication") is None else options.choice("deduplication", words, "required")
+        return SinkOptions(
+            connection=Connection.of(options),
+            topic=options.text("topic") or None,
+            required=required,
+            producer_name=options.text("producerName") or None,
+            batch_id=None if options.text("batchId") is None else options.number("batchId", 0),
+            is_sorted=options.choice("replayOrder", {"input": False, "sorted": True}, "input"),
+            schema_type=options.choice("schemaType", {each: each for each in ("avro", "json", "none")}, "avro"),
+            busy_timeout=options.number("producerBusyTimeoutMs", 60_000) / 1000,
+            send_timeout=read["sendTimeoutMs"] / 1000 or None,
+            hashing_scheme=read["hashingScheme"],
+            producer={each.argument: read[each.name] for each in _ARGUMENTS if each.argument},
+        )

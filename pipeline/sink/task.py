@@ -1,0 +1,85 @@
+"""One task: the rows of a Spark partition into their topics."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import chain
+
+import pyarrow as pa
+from pyspark.sql.types import StructType
+
+from pulsarium.pipeline.columns.metadata import TOPIC
+from pulsarium.pipeline.options import BadOption
+from pulsarium.pipeline.pulsar import Pulsar
+from pulsarium.pipeline.sink import deduplication
+from pulsarium.pipeline.sink.options import SinkOptions
+from pulsarium.pipeline.sink.order import by_content
+from pulsarium.pipeline.sink.sending import Sender, WriteFailed, Written
+from pulsarium.pipeline.sink.sequence import sequence_id
+
+
+def check(options: SinkOptions, schema: StructType, *, overwrite: bool) -> None:
+    """BadOption for what can be seen before there are rows."""
+    if overwrite:
+        raise BadOption('topics are append-only: .mode("append"), and for streams .outputMode("append") or "update"')
+    if options.topic is None and _topic_column(schema) is None:
+        raise BadOption(f'neither .option("topic", ...) nor a column {TOPIC}')
+
+
+def write(
+    batches: Iterator[pa.RecordBatch],
+    options: SinkOptions,
+    schema: StructType,
+    *,
+    name: str,
+    partition: int,
+    batch_id: int,
+    required: bool,
+) -> Written:
+    """Write what a task has to, as the producer `name`, and wait until it is there; WriteFailed, NoDeduplication.
+
+    required: a topic that rows name has to deduplicate.
+    """
+    full = (batch for batch in batches if batch.num_rows)
+    first = next(full, None)
+    if first is None:
+        return Written(partition)
+    rows = chain([first], full)
+    column = None if options.topic else _topic_column(schema)
+    with Pulsar(options.connection) as pulsar:
+        sender = pulsar.enter(lambda: Sender(pulsar.client, options, schema, name, partition))
+        try:
+            row = 0
+            for batch in by_content(rows) if options.is_sorted else rows:
+                last = sequence_id(batch_id, row + batch.num_rows - 1)
+                numbers = range(sequence_id(batch_id, row), last + 1)
+                if options.topic:
+                    pulsar.call(sender.send, options.topic, batch, numbers)
+                else:
+                    for topic, members in by_topic(batch.column(column), row).items():
+                        if required:
+                            deduplication.require(options.connection, topic)
+                        some = batch.take(pa.array(members))
+                        pulsar.call(sender.send, topic, some, [numbers[each] for each in members])
+                row += batch.num_rows
+            return pulsar.call(sender.finish)
+        except BaseException:
+            pulsar.call(sender.abandon)
+            raise
+
+
+def by_topic(topics: pa.Array, row: int) -> dict[str, Sequence[int]]:
+    """Which rows of a batch each topic gets; `row` is the number of the first. WriteFailed for one without a topic."""
+    found: dict[str, list[int]] = {}
+    for number, topic in enumerate(topics.to_pylist()):
+        if not topic:
+            raise WriteFailed(
+                f'row {row + number} of a Spark partition has no {TOPIC}, and there is no .option("topic", ...)'
+            )
+        found.setdefault(topic, []).append(number)
+    return dict(found)
+
+
+def _topic_column(schema: StructType) -> str | None:
+    """Spark does not tell upper from lower case."""
+    return next((each for each in schema.fieldNames() if each.lower() == TOPIC.lower()), None)

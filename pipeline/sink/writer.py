@@ -1,0 +1,67 @@
+"""`df.write`."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from uuid import uuid4
+
+import pyarrow as pa
+from pyspark import TaskContext
+from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
+from pyspark.sql.types import StructType
+
+from pulsarium.pipeline.options import BadOption
+from pulsarium.pipeline.sink import deduplication, task
+from pulsarium.pipeline.sink.options import SinkOptions
+from pulsarium.pipeline.sink.sending import Written
+
+log = logging.getLogger(__name__)
+
+
+class PulsarWriter(DataSourceArrowWriter):
+    """Made once a job, and sent to its tasks: what it has of its own is the same in each attempt of a task."""
+
+    def __init__(self, options: Mapping[str, str], schema: StructType, overwrite: bool) -> None:
+        """BadOption; NoDeduplication where that is asked for."""
+        self._options = made = SinkOptions.of(options)
+        self._schema = schema
+        task.check(made, schema, overwrite=overwrite)
+        if (made.producer_name is None) != (made.batch_id is None):
+            raise BadOption("producerName and batchId of df.write go together: one alone makes no row be there once")
+        self._required = bool(made.required)
+        if self._required and made.topic is not None:
+            deduplication.require(made.connection, made.topic)
+        # Nobody else's, so that it deduplicates attempts, and nothing of another job.
+        self._name = made.producer_name or f"spark-{uuid4()}"
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
+        context = TaskContext.get()
+        assert context is not None
+        return task.write(
+            iterator,
+            self._options,
+            self._schema,
+            name=f"{self._name}-{context.partitionId()}",
+            partition=context.partitionId(),
+            batch_id=self._options.batch_id or 0,
+            required=self._required,
+        )
+
+    def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
+        log.info("%s: %s", self._name, figures(messages))
+
+    def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
+        log.warning("%s: failed, and this stays in the topics: %s", self._name, figures(messages))
+
+
+def figures(messages: Sequence[WriterCommitMessage | None]) -> str:
+    """What tasks wrote; None is one that failed."""
+    tasks = [each for each in messages if isinstance(each, Written)]
+    topics: dict[str, int] = {}
+    for each in tasks:
+        for topic, rows in each.topics.items():
+            topics[topic] = topics.get(topic, 0) + rows
+    known = sum(each.known for each in tasks)
+    each_topic = ", ".join(f"{topic} {count}" for topic, count in sorted(topics.items()))
+    return f"{sum(topics.values())} rows of {len(tasks)} tasks, {known} of them written before ({each_topic})"

@@ -1,0 +1,1 @@
+"""Reading topics: where to begin and end, how that is split, and the reading of a split."""

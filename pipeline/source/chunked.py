@@ -1,0 +1,110 @@
+"""Messages in chunks (PIP-37) that begin before the split in which they end: they belong to where they end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import uuid4
+
+from pulsarium.client import MessageId, Schema
+from pulsarium.client.consumer.options import ConsumerOptions
+from pulsarium.client.consumer.receiver import Receiver
+from pulsarium.client.entry.decoding import Decoded, Decoder
+from pulsarium.pipeline.source.position import Position
+from pulsarium.proto.generated import PulsarApi_pb2 as pb
+
+_ENTRIES_OF_OTHERS = 100
+"""That may well stand between the chunks of a message."""
+
+
+class ChunkDecoder(Decoder):
+    """Remembers which messages it saw the first chunk of."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.begun: set[str] = set()
+        self.last: pb.MessageMetadata | None = None
+        """Of the entry decoded last, if that was a chunk."""
+
+    def decode(self, entry: bytes) -> Decoded:
+        decoded = super().decode(entry)
+        self.last = None
+        if decoded.is_chunk:
+            self.last = decoded.metadata
+            if decoded.metadata.chunk_id == 0:
+                self.begun.add(decoded.metadata.uuid)
+        return decoded
+
+
+@dataclass(frozen=True)
+class ReadingOptions(ConsumerOptions[Any]):
+    """Of the consumer that reads a split."""
+
+    chunks: ChunkDecoder = field(default_factory=ChunkDecoder, kw_only=True)
+
+    def decoder(self) -> ChunkDecoder:
+        return self.chunks
+
+
+def reading_options(topic: str, schema: Schema[Any], receiver_queue_size: int) -> ReadingOptions:
+    """However many messages begin before others end, and however long that takes. Nothing comes before `resume`."""
+    return ReadingOptions(
+        topic,
+        f"reader-{uuid4().hex[:10]}",
+        schema=schema,
+        consumer_name="spark",
+        start_paused=True,
+        receiver_queue_size=receiver_queue_size,
+        max_pending_chunked_message=0,
+        expire_time_of_incomplete_chunked_message=0,
+    )
+
+
+class LookBack:
+    """Notices that a message ends in a split without its first chunk, and says from where to read again."""
+
+    def __init__(self, start: Position, end: Position) -> None:
+        self.orphan: tuple[int, int] | None = None
+        """The entry with the last chunk of such a message."""
+        self._start = start
+        self._end = end
+        self._size = 0
+        self._tries: dict[tuple[int, int], int] = {}
+
+    def watch(self, receiver: Receiver, decoder: ChunkDecoder) -> None:
+        """A receiver was made."""
+        self.orphan = None
+
+        def nothing() -> None:
+            chunk, entry = decoder.last, receiver.last_seen
+            if chunk is None or entry is None or self.orphan is not None:
+                return
+            is_last = chunk.chunk_id == chunk.num_chunks_from_msg - 1
+            is_ours = self._start <= Position(*entry) < self._end
+            if is_last and is_ours and chunk.uuid not in decoder.begun and self._tries.get(entry, 0) < len(_STEPS):
+                self.orphan, self._size = entry, chunk.num_chunks_from_msg
+
+        receiver.on_nothing = nothing
+
+    def needed_from(self) -> MessageId:
+        """Where its first chunk may be found; each call for an entry goes further back, the third to the beginning."""
+        assert self.orphan is not None
+        tried = self._tries.get(self.orphan, 0)
+        self._tries[self.orphan] = tried + 1
+        ledger, entry = self.orphan
+        return _STEPS[tried](ledger, entry, self._size)
+
+
+def _near(ledger: int, entry: int, size: int) -> MessageId:
+    return MessageId(ledger, max(0, entry - 4 * size - _ENTRIES_OF_OTHERS))
+
+
+def _ledger(ledger: int, entry: int, size: int) -> MessageId:
+    return MessageId(ledger, 0)
+
+
+def _all(ledger: int, entry: int, size: int) -> MessageId:
+    return MessageId.earliest
+
+
+_STEPS = (_near, _ledger, _all)

@@ -1,0 +1,105 @@
+"""Into which pieces a range of topics is cut, so that one big partition is read by several tasks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from pulsarium.client import Client
+from pulsarium.client.admin.errors import AdminError
+from pulsarium.pipeline.source import ledgers as in_ledgers
+from pulsarium.pipeline.source.ledgers import Ledgers, Run
+from pulsarium.pipeline.source.many import each
+from pulsarium.pipeline.source.options import SourceOptions
+from pulsarium.pipeline.source.position import Position
+
+SMALL = 4 * 2**20
+"""Bytes that are not worth the questions, unless more partitions were asked for."""
+
+
+@dataclass(frozen=True)
+class Range:
+    """Of one topic."""
+
+    start: Position
+    end: Position
+    runs: Sequence[Run]
+    """What is in it, as far as it is known."""
+    indexes: tuple[int, int] | None = None
+    """Of its first message, and behind its last, where the broker numbers them (PIP-415)."""
+
+    @property
+    def records(self) -> int:
+        """Messages, or else entries."""
+        return self.indexes[1] - self.indexes[0] if self.indexes else in_ledgers.count(self.runs)
+
+
+class Cutting:
+    """By index where the broker numbers messages, else by entries."""
+
+    def __init__(self, client: Client, options: SourceOptions) -> None:
+        self._client = client
+        self._has_admin = options.has_admin
+        self._min = options.min_partitions
+        self._max = options.max_records
+
+    async def cuts(
+        self, ranges: Mapping[str, tuple[Position, Position]], ledgers: Mapping[str, Ledgers]
+    ) -> dict[str, tuple[Position, ...]]:
+        """Where the pieces of each topic meet, in order."""
+        measured = await each(ranges, lambda topic: self._measure(topic, *ranges[topic], ledgers.get(topic)))
+        total = sum(one.records for one in measured.values())
+        return await each(measured, lambda topic: self._cut(topic, measured[topic], total))
+
+    async def _measure(self, topic: str, start: Position, end: Position, ledgers: Ledgers | None) -> Range:
+        runs = ledgers.runs(start, end) if ledgers else in_ledgers.runs_within(start, end)
+        found = Range(start, end, runs)
+        is_small = in_ledgers.size(runs) <= SMALL and not self._min
+        if not self._has_admin or not runs or is_small:
+            return found
+        try:
+            first = await self._index(topic, runs[0].ledger, runs[0].start)
+            last = await self._index(topic, runs[-1].ledger, runs[-1].end - 1)
+        except AdminError:
+            return found
+        if first is None or last is None:
+            return found
+        return Range(start, end, runs, (first[0], last[1]))
+
+    async def _index(self, topic: str, ledger: int, entry: int) -> tuple[int, int] | None:
+        """Of the first message of an entry, and behind its last; None where the broker does not number them."""
+        messages = await self._client.admin.topics.get_messages_by_id(topic, ledger, entry)
+        stamp = messages[0].broker_metadata if messages else None
+        if stamp is None or not stamp.HasField("index"):
+            return None
+        return stamp.index - max(messages[0].entry_metadata.num_messages_in_batch, 1) + 1, stamp.index + 1
+
+    def _pieces(self, records: int, total: int) -> int:
+        """As Kafka's source shares them out: by size, and no piece above the limit."""
+        wanted = round(records / total * self._min) if total and self._min else 1
+        if self._max:
+            wanted = max(wanted, math.ceil(records / self._max))
+        return max(1, min(wanted, records))
+
+    async def _cut(self, topic: str, found: Range, total: int) -> tuple[Position, ...]:
+        pieces = self._pieces(found.records, total)
+        steps = [found.records * piece // pieces for piece in range(1, pieces)]
+        if found.indexes is not None:
+            first = found.indexes[0]
+            try:
+                numbered = await each(steps, lambda step: self._entry_of(topic, first + step))
+                return _in_order(found, numbered.values())
+            except AdminError:
+                entries = in_ledgers.count(found.runs)
+                steps = [entries * piece // pieces for piece in range(1, pieces)]
+        return _in_order(found, [in_ledgers.entry_at(found.runs, step) for step in steps])
+
+    async def _entry_of(self, topic: str, index: int) -> Position:
+        message_id = await self._client.admin.topics.get_message_id_by_index(topic, index)
+        return Position(*message_id.entry)
+
+
+def _in_order(found: Range, cuts: Iterable[Position]) -> tuple[Position, ...]:
+    """Each once, and none that cuts nothing off."""
+    return tuple(sorted({cut for cut in cuts if found.start < cut < found.end}))

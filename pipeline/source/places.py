@@ -1,0 +1,157 @@
+"""Where reading begins and ends, as the options say it: `earliest`, `latest`, a message, a time, an index."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TypeAlias
+
+from pulsarium.client import MessageId
+from pulsarium.client.topics import full_name, parse
+from pulsarium.pipeline.options import BadOption, Options
+from pulsarium.proto.errors import InvalidMessageId
+from pulsarium.proto.message_id import MessageId as WireMessageId
+
+
+@dataclass(frozen=True)
+class Earliest:
+    """The first message that is kept."""
+
+
+@dataclass(frozen=True)
+class Latest:
+    """Behind the last message."""
+
+
+@dataclass(frozen=True)
+class AtMessage:
+    """Of this message on, or up to it; it is read in either case, as by Pulsar's connector."""
+
+    message_id: MessageId
+
+
+@dataclass(frozen=True)
+class AtTime:
+    """Of the first message on that was published at this time or later, or up to that one."""
+
+    milliseconds: int
+
+
+@dataclass(frozen=True)
+class AtIndex:
+    """Of the message with this number on, from 0 (PIP-70), or up to that one."""
+
+    index: int
+
+
+Place: TypeAlias = Earliest | Latest | AtMessage | AtTime | AtIndex
+_Read: TypeAlias = Callable[[object, str], Place]
+
+
+@dataclass(frozen=True)
+class Places:
+    """A place for all topics, and others for some."""
+
+    everywhere: Place
+    by_topic: Mapping[str, Place] = field(default_factory=dict)
+    """By full names of topics, partitioned ones or partitions."""
+
+    def of(self, topic: str) -> Place:
+        """Of one topic without partitions, or one partition."""
+        whole = str(parse(topic).partitioned_name)
+        return self.by_topic.get(topic) or self.by_topic.get(whole) or self.everywhere
+
+    def check(self, topics: Iterable[str], option: str) -> None:
+        """BadOption if a place is for a topic that is not read."""
+        found = set(topics) | {str(parse(topic).partitioned_name) for topic in topics}
+        for name in self.by_topic:
+            if name not in found:
+                raise BadOption(f'option "{option}" is for {name}, which is not read: {", ".join(sorted(found))}')
+
+
+def starting(options: Options, default: Place) -> Places:
+    """Of startingOffsets or startingTime."""
+    return _places(options, "startingOffsets", "startingTime", default)
+
+
+def ending(options: Options) -> Places:
+    """Of endingOffsets or endingTime; Latest without."""
+    places = _places(options, "endingOffsets", "endingTime", Latest())
+    if Earliest() in (places.everywhere, *places.by_topic.values()):
+        raise BadOption('option "endingOffsets" cannot be earliest: there is nothing before it')
+    return places
+
+
+def _places(options: Options, by_offset: str, by_time: str, default: Place) -> Places:
+    offsets, times = options.text(by_offset), options.text(by_time)
+    if offsets is not None and times is not None:
+        raise BadOption(f'one of the options "{by_offset}" and "{by_time}", not both')
+    if offsets is not None:
+        return _read(offsets.strip(), by_offset, _offset, default)
+    if times is not None:
+        return _read(times.strip(), by_time, _time, default)
+    return Places(default)
+
+
+def _read(text: str, option: str, read: _Read, default: Place) -> Places:
+    if not text.startswith("{"):
+        return Places(read(text, option))
+    try:
+        given = json.loads(text)
+    except ValueError as error:
+        raise BadOption(f'option "{option}" is no JSON: {error}') from None
+    return Places(default, {full_name(topic): read(place, option) for topic, place in given.items()})
+
+
+def _offset(given: object, option: str) -> Place:
+    if isinstance(given, list):  # as JsonUtils.topicOffsets of Pulsar's connector writes it: Java's signed bytes
+        return _message(given, option)
+    text = str(given).strip()
+    if text.lower() in ("earliest", "latest"):
+        return Earliest() if text.lower() == "earliest" else Latest()
+    kind, _, rest = text.partition(":")
+    if kind.lower() == "index" and rest.isdecimal():
+        return AtIndex(int(rest))
+    try:
+        return AtMessage(MessageId.from_wire(WireMessageId.parse(text)))
+    except InvalidMessageId:
+        pass
+    try:
+        return _moment(text)
+    except ValueError:
+        raise BadOption(
+            f'option "{option}" is earliest, latest, a message id (ledger:entry[:partition[:batch index]]), index:N, '
+            f"a time (2026-01-31T12:00:00Z), or JSON that says one of these for each topic; not {given!r}"
+        ) from None
+
+
+def _message(given: list[object], option: str) -> Place:
+    try:
+        message_id = MessageId.deserialize(bytes(int(str(one)) % 256 for one in given))
+    except ValueError as error:
+        raise BadOption(f'option "{option}": {given} are not the bytes of a message id: {error}') from None
+    if message_id.entry == MessageId.earliest.entry:
+        return Earliest()
+    return Latest() if message_id.entry == MessageId.latest.entry else AtMessage(message_id)
+
+
+def _time(given: object, option: str) -> Place:
+    try:
+        return _moment(str(given).strip())
+    except ValueError:
+        raise BadOption(
+            f'option "{option}" is a time in milliseconds since the epoch or like 2026-01-31T12:00:00Z, or JSON that '
+            f"says one for each topic; not {given!r}"
+        ) from None
+
+
+def _moment(text: str) -> AtTime:
+    """Milliseconds, or ISO; in UTC unless it says otherwise. ValueError."""
+    if text.isdecimal():
+        return AtTime(int(text))
+    moment = datetime.fromisoformat(text)
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return AtTime(round(moment.timestamp() * 1000))

@@ -1,0 +1,153 @@
+"""What a stream's driver asks brokers: where topics end, what is lost, how much is there, and where to cut it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+
+from pulsarium.client import Client, InitialPosition
+from pulsarium.pipeline.options import ADMIN_URL, BadOption
+from pulsarium.pipeline.source import ledgers as in_ledgers
+from pulsarium.pipeline.source.cutting import Cutting
+from pulsarium.pipeline.source.ledgers import Ledgers
+from pulsarium.pipeline.source.loss import LossCheck
+from pulsarium.pipeline.source.many import each
+from pulsarium.pipeline.source.offsets import Offset, TopicOffset, decode, encode
+from pulsarium.pipeline.source.options import SourceOptions
+from pulsarium.pipeline.source.places import Earliest, Latest
+from pulsarium.pipeline.source.position import FIRST, Position
+from pulsarium.pipeline.source.resolving import end_of, position_of
+from pulsarium.pipeline.source.subscription import Subscription
+
+
+class Planner:
+    """One for each run of a query. Everything that a replay needs is in the offsets; what is here is asked again."""
+
+    def __init__(self, client: Client, options: SourceOptions) -> None:
+        self._client = client
+        self._options = options
+        self._loss = LossCheck(fail=options.fail_on_data_loss)
+        holds_back = options.has_admin and options.fail_on_data_loss  # only then it matters, see Ledgers.lost_from
+        self._subscription = Subscription(client, options.subscription, holds_back=holds_back)
+        self._cutting = Cutting(client, options)
+        self._topics: Sequence[str] = ()
+        self._looked: float | None = None
+        self._checked = False
+        self._targets: Mapping[str, Position] | None = None
+
+    async def aclose(self) -> None:
+        await self._subscription.aclose()
+
+    async def initial(self) -> Offset:
+        """Where a stream without checkpoint begins; the subscription is put there."""
+        topics = await self._find(anew=True)
+        self._options.start.check(topics, "startingOffsets")
+        starts = await each(topics, self._start_of)
+        if not self._options.is_predefined:
+            await self._subscription.begin(starts)
+        return encode({topic: TopicOffset(start) for topic, start in starts.items()})
+
+    async def stop_at_present(self) -> None:
+        """For Trigger.AvailableNow: what comes from now on is not for this run."""
+        topics = await self._find(anew=True)
+        self._targets = await each(topics, self._end_of)
+
+    async def latest(self, start: Offset, most_bytes: int) -> Offset:
+        """Where the next micro-batch ends, 0 `most_bytes`: all there is; `start` itself if there is nothing.
+
+        What is before `start` is processed: Spark has written that down.
+        """
+        done = {topic: one.next for topic, one in decode(start).items()}
+        topics = await self._find()
+        gone = set(done) - set(topics)
+        self._loss.topics(sorted(gone), done)
+        begins = {topic: done.get(topic, FIRST) for topic in topics}
+        ends = await each(topics, self._end_of)
+        if self._targets is not None:
+            ends = {topic: min(end, self._targets.get(topic, FIRST)) for topic, end in ends.items()}
+        new = {topic: (begins[topic], end) for topic, end in ends.items() if end > begins[topic]}
+        ledgers = await self._ledgers(new if self._checked else topics)
+        self._check(done, ledgers)
+        known = {topic: place for topic, place in begins.items() if topic in done}
+        await self._subscription.move_up(known, ledgers)
+        if not new:
+            return start if not gone else {topic: start[topic] for topic in start if topic not in gone}
+        if most_bytes:
+            new = _limited(new, ledgers, most_bytes)
+        cuts = await self._cutting.cuts(new, ledgers)
+        reached = {topic: TopicOffset(end, cuts[topic]) for topic, (_, end) in new.items()}
+        return encode({topic: TopicOffset(place) for topic, place in known.items()} | reached)
+
+    async def check(self, start: Offset, end: Offset) -> None:
+        """Of a micro-batch that is replayed: DataLoss if what it had is gone."""
+        if self._checked or not self._options.has_admin:
+            return
+        there = set(await self._find())
+        done = {topic: one.next for topic, one in decode(start).items()}
+        self._loss.topics(sorted(set(end) - there), {topic: done.get(topic, FIRST) for topic in end})
+        self._check(done, await self._ledgers(topic for topic in end if topic in there))
+
+    # ---- inside
+
+    async def _find(self, *, anew: bool = False) -> Sequence[str]:
+        now = time.monotonic()
+        if anew or self._looked is None or now - self._looked >= self._options.discovery_interval:
+            self._topics = await self._options.topics.find(self._client)
+            self._looked = now
+        return self._topics
+
+    async def _start_of(self, topic: str) -> Position:
+        """Of a subscription that somebody made its place, else what the options say."""
+        place, name = self._options.start.of(topic), self._options.subscription
+        if not self._options.is_predefined:
+            return await position_of(self._client, topic, place)
+        if not isinstance(place, Earliest | Latest):
+            if not self._options.has_admin:
+                raise BadOption(
+                    "predefinedSubscription begins, where it is new, at earliest or latest; anything else needs "
+                    f'.option("{ADMIN_URL}", ...)'
+                )
+            if name not in await self._client.admin.topics.get_subscriptions(topic):
+                start = await position_of(self._client, topic, place)
+                await self._subscription.begin({topic: start})
+                return start
+        initial = InitialPosition.Earliest if place == Earliest() else InitialPosition.Latest
+        await self._subscription.join(topic, initial)
+        _, done = await self._subscription.last_message(topic)
+        if done is None:
+            raise BadOption(f"{topic}: the broker does not say where {name} stands: name no predefinedSubscription")
+        start = Position(*done.entry).next_entry if done.ledger_id >= 0 else FIRST
+        ledgers = (await self._ledgers([topic])).get(topic)
+        return (ledgers and ledgers.lost_from(start)) or start  # nothing is lost before its own place
+
+    async def _end_of(self, topic: str) -> Position:
+        last, _ = await self._subscription.last_message(topic)
+        return end_of(last) or FIRST
+
+    async def _ledgers(self, topics: Iterable[str]) -> dict[str, Ledgers]:
+        if not self._options.has_admin:
+            return {}
+        return await each(topics, lambda topic: Ledgers.ask(self._client, topic))
+
+    def _check(self, done: Mapping[str, Position], ledgers: Mapping[str, Ledgers]) -> None:
+        found = {topic: one for topic, one in ledgers.items() if topic in done}
+        self._loss.ledgers(done, found, self._options.subscription)
+        self._checked = True
+
+
+def _limited(
+    new: Mapping[str, tuple[Position, Position]], ledgers: Mapping[str, Ledgers], most: int
+) -> dict[str, tuple[Position, Position]]:
+    """Of each topic a share by what it has, and at least one entry: else a big one would never be read."""
+    runs = {topic: ledgers[topic].runs(start, end) for topic, (start, end) in new.items()}
+    sizes = {topic: in_ledgers.size(found) for topic, found in runs.items()}
+    total = sum(sizes.values())
+    if total <= most:
+        return dict(new)
+    return {
+        topic: (
+            start,
+            min(end, in_ledgers.within_bytes(runs[topic], most * sizes[topic] / total)) if runs[topic] else end,
+        )
+        for topic, (start, end) in new.items()
+    }

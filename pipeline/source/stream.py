@@ -1,0 +1,79 @@
+"""`spark.readStream`: micro-batches whose ends, and the splits on the way there, are kept in the checkpoint."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxBytes, SupportsTriggerAvailableNow
+from pyspark.sql.types import StructType
+from typing_extensions import override
+
+from pulsarium.pipeline.pulsar import Pulsar
+from pulsarium.pipeline.source.offsets import Offset, Split, splits
+from pulsarium.pipeline.source.options import SourceOptions
+from pulsarium.pipeline.source.planning import Planner
+from pulsarium.pipeline.source.reading import reading
+
+
+class PulsarStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Exactly once: `partitions` depends on its offsets alone, and the subscription follows what Spark has committed.
+
+    Neither `commit` nor `stop` is needed for that: Spark calls neither each time.
+    """
+
+    def __init__(self, options: SourceOptions, wanted: StructType) -> None:
+        """As `PulsarReader`."""
+        self._options = options
+        self._reading = reading(options, wanted)
+        self._pulsar: Pulsar | None = None
+        self._planner: Planner
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For the workers, which only read."""
+        return {"_options": self._options, "_reading": self._reading, "_pulsar": None}
+
+    @override
+    def initialOffset(self) -> Offset:
+        return self._driver().call(self._planner.initial)
+
+    @override
+    def getDefaultReadLimit(self) -> ReadLimit:
+        most = self._options.max_bytes
+        return ReadMaxBytes(most) if most else ReadAllAvailable()
+
+    @override
+    def prepareForTriggerAvailableNow(self) -> None:
+        self._driver().call(self._planner.stop_at_present)
+
+    @override
+    def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:
+        """DataLoss, and what brokers refuse."""
+        most = limit.max_bytes if isinstance(limit, ReadMaxBytes) else 0
+        return self._driver().call(self._planner.latest, start, most)
+
+    def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
+        """DataLoss if a batch of the run before cannot be had again."""
+        self._driver().call(self._planner.check, start, end)
+        return splits(start, end)
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        assert isinstance(partition, Split)
+        return self._reading.read(partition)
+
+    def stop(self) -> None:
+        pulsar, self._pulsar = self._pulsar, None
+        if pulsar is not None:
+            try:
+                pulsar.call(self._planner.aclose)
+            finally:
+                pulsar.__exit__(None, None, None)
+
+    def _driver(self) -> Pulsar:
+        """The client of the process that plans, open from its first question until `stop`."""
+        if self._pulsar is None:
+            self._pulsar = Pulsar(self._options.connection).__enter__()
+            self._planner = Planner(self._pulsar.client, self._options)
+        return self._pulsar

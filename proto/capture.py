@@ -1,0 +1,248 @@
+"""A wire capture: every frame of many connections, with its time, its connection and who sent it.
+
+A file is `b"pulscap1"` and records, each `[u32 size][u32 CRC32C of what follows][kind u8][body]`, numbers big-endian.
+The first record is the header: JSON. The others are events of a connection:
+
+    [connection u64][sender u8][monotonic ns i64][wall ns i64][size u32][note size u32][note: JSON][bytes kept]
+
+`size` is what the frame had on the wire; fewer bytes may have been kept. Records are only appended: a file whose writer
+was killed is read up to its last whole record.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import IntEnum
+from struct import Struct
+from typing import Any
+
+from google.protobuf.message import DecodeError
+
+from pulsarium.proto.checksum import crc32c
+from pulsarium.proto.commands import COMMANDS, Direction
+from pulsarium.proto.errors import ProtocolError
+from pulsarium.proto.framing import frame
+from pulsarium.proto.generated.PulsarApi_pb2 import BaseCommand
+
+MAGIC = b"pulscap1"
+SUFFIX = ".pulscap"
+VERSION = 1
+MOST_RECORD = 1 << 28
+"""Bytes. No frame is as big; what claims to be is no capture."""
+
+_PREFIX = Struct(">II")
+_EVENT = Struct(">BQBqqII")
+_SENDERS = (Direction.CLIENT, Direction.BROKER)
+_HEADER = 0
+_UNREADABLE_KEPT = 16
+"""Of bytes that are no command nothing more is kept: whoever speaks another protocol may say its secrets here."""
+
+
+class CaptureError(ProtocolError):
+    """These bytes are no capture, or a record in their midst is damaged."""
+
+
+class Kind(IntEnum):
+    """What happened on a connection."""
+
+    FRAME = 1
+    OPENED = 2
+    CLOSED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """An event of one connection.
+
+    sender: who sent the frame, or closed; never BOTH.
+    size: bytes of the frame on the wire; `data` has fewer where a long entry was cut.
+    note: `reason` of a close (none: an orderly end), `peer` of an opening, whatever a fault did to a frame.
+    """
+
+    kind: Kind
+    connection: int
+    sender: Direction
+    monotonic_ns: int
+    wall_ns: int
+    data: bytes = b""
+    size: int = 0
+    note: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def cut(self) -> bool:
+        return len(self.data) < self.size
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """When a capture began, of which broker, and whatever else is worth knowing (`client`, `client_version`, ...)."""
+
+    wall_ns: int
+    broker: str = ""
+    profile: str = ""
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    version: int = VERSION
+
+
+class CaptureWriter:
+    """Records to bytes; each goes out whole with one call of `write`."""
+
+    def __init__(self, write: Callable[[bytes], object], header: Header, *, keep_entry: int | None = None) -> None:
+        """`keep_entry`: how many bytes of an entry (what follows a frame's command) are kept; None: all."""
+        self._write = write
+        self._keep = keep_entry
+        fields = {name: getattr(header, name) for name in Header.__slots__}
+        write(MAGIC + _record(bytes([_HEADER]) + json.dumps(fields).encode()))
+
+    def frame(
+        self, connection: int, sender: Direction, monotonic_ns: int, wall_ns: int, data: bytes, **note: Any
+    ) -> None:
+        """`data`: a frame from its length word on, or what was there in its place. Its secrets are blanked."""
+        kept = scrubbed(data)
+        if self._keep is not None and len(kept) >= 8:
+            kept = kept[: 8 + int.from_bytes(kept[4:8], "big") + self._keep]
+        self.record(Record(Kind.FRAME, connection, sender, monotonic_ns, wall_ns, kept, len(data), note))
+
+    def opened(self, connection: int, monotonic_ns: int, wall_ns: int, **note: Any) -> None:
+        self.record(Record(Kind.OPENED, connection, Direction.CLIENT, monotonic_ns, wall_ns, note=note))
+
+    def closed(
+        self, connection: int, sender: Direction, monotonic_ns: int, wall_ns: int, reason: str = "", **note: Any
+    ) -> None:
+        """`sender` closed; with a `reason` unless it was an orderly end of the stream."""
+        if reason:
+            note = {"reason": reason, **note}
+        self.record(Record(Kind.CLOSED, connection, sender, monotonic_ns, wall_ns, note=note))
+
+    def record(self, record: Record) -> None:
+        """As it is: nothing is blanked, nothing cut."""
+        note = json.dumps(dict(record.note)).encode() if record.note else b""
+        sender = _SENDERS.index(record.sender)
+        times = record.monotonic_ns, record.wall_ns
+        head = _EVENT.pack(record.kind, record.connection, sender, *times, record.size, len(note))
+        self._write(_record(b"".join((head, note, record.data))))
+
+
+class CaptureReader:
+    """Bytes to records, whatever the pieces they arrive in. Memory follows what has arrived."""
+
+    def __init__(self) -> None:
+        self._tail = bytearray()
+        self._begun = False
+        self.header: Header | None = None
+        """Known after the first record."""
+
+    @property
+    def pending(self) -> int:
+        """Bytes of a record that is not complete. At the end of a file: what a killed writer left, not an error."""
+        return len(self._tail)
+
+    def feed(self, data: bytes) -> Iterator[Record]:
+        """Takes the next bytes; the records that they complete, in order. CaptureError: nothing more can be read."""
+        tail = self._tail
+        tail += data
+        start = 0
+        try:
+            if not self._begun:
+                if tail[: len(MAGIC)] != MAGIC[: len(tail)]:
+                    raise CaptureError("not a capture of Pulsarium")
+                if len(tail) < len(MAGIC):
+                    return
+                self._begun, start = True, len(MAGIC)
+            while start + _PREFIX.size <= len(tail):
+                size, claimed = _PREFIX.unpack_from(tail, start)
+                if not 0 < size <= MOST_RECORD:
+                    raise CaptureError(f"a record of {size} bytes")
+                stop = start + _PREFIX.size + size
+                if stop > len(tail):
+                    break
+                body = bytes(memoryview(tail)[start + _PREFIX.size : stop])
+                start = stop
+                if crc32c(body) != claimed:
+                    raise CaptureError("a damaged record")
+                record = self._read(body)
+                if record is not None:
+                    yield record
+        finally:
+            del tail[:start]
+
+    def _read(self, body: bytes) -> Record | None:
+        if self.header is None:
+            self.header = _header(body)
+            return None
+        if body[0] not in Kind.__members__.values():
+            return None  # of a later version, which may know more kinds
+        try:
+            kind, connection, sender, monotonic, wall, size, note_size = _EVENT.unpack_from(body)
+            start = _EVENT.size + note_size
+            note = json.loads(body[_EVENT.size : start]) if note_size else {}
+            data = body[start:]
+            if start > len(body) or len(data) > size or not isinstance(note, dict):
+                raise ValueError("sizes that do not fit")
+            return Record(Kind(kind), connection, _SENDERS[sender], monotonic, wall, data, size, note)
+        except (ValueError, IndexError, RecursionError, struct.error) as error:
+            raise CaptureError(f"a record that cannot be read: {error}") from None
+
+
+def scrubbed(data: bytes) -> bytes:
+    """The frame with asterisks for whatever in it proves who somebody is: as long as before, so that sizes stay true.
+
+    Bytes that are no frame of a known command come back cut.
+    """
+    if len(data) >= 10 and data[8] == _TYPE_TAG and data[9] in _HARMLESS:
+        return data
+    size = int.from_bytes(data[4:8], "big")
+    command = BaseCommand()
+    try:
+        command.ParseFromString(data[8 : 8 + size])
+    except DecodeError:
+        return data[:_UNREADABLE_KEPT]
+    if len(data) < 8 + size or not command.HasField("type"):
+        return data[:_UNREADABLE_KEPT]
+    if not _blank(command):
+        return data
+    return frame(command.SerializePartialToString(), b"*" * (len(data) - 8 - size))
+
+
+_TYPE_TAG = 0x08
+_SECRETS = {"auth_data", "original_auth_data"}
+_HOLDERS = {
+    BaseCommand.CONNECT,
+    BaseCommand.AUTH_CHALLENGE,
+    BaseCommand.AUTH_RESPONSE,
+    BaseCommand.LOOKUP,
+    BaseCommand.PARTITIONED_METADATA,
+}
+# One byte of varint; commands from 128 on would be parsed, which is right, only slower.
+_HARMLESS = frozenset(number for number in COMMANDS if number < 128) - _HOLDERS
+
+
+def _blank(message: Any) -> bool:
+    """Whether there was anything to blank, in the message and in those inside it."""
+    found = False
+    for described, value in message.ListFields():
+        if described.name in _SECRETS and isinstance(value, str | bytes):
+            length = len(value.encode() if isinstance(value, str) else value)
+            setattr(message, described.name, "*" * length if isinstance(value, str) else b"*" * length)
+            found = True
+        elif described.message_type is not None and hasattr(value, "ListFields"):
+            found = _blank(value) or found
+    return found
+
+
+def _record(body: bytes) -> bytes:
+    return _PREFIX.pack(len(body), crc32c(body)) + body
+
+
+def _header(body: bytes) -> Header:
+    try:
+        given = json.loads(body[1:]) if body[0] == _HEADER else {}
+        header = Header(**{name: given[name] for name in Header.__slots__})
+    except (ValueError, TypeError, KeyError, RecursionError):
+        raise CaptureError("a capture without its header") from None
+    if header.version != VERSION:
+        raise CaptureError(f"a capture of format {header.version}; this program reads {VERSION}")
+    return header

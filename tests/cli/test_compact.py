@@ -1,0 +1,170 @@
+"""`pulsarium compact`: a data folder whose broker is stopped."""
+
+from __future__ import annotations
+
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trio
+from click.testing import CliRunner, Result
+
+from pulsarium.broker.config import ServeOptions
+from pulsarium.broker.model.compaction import compactor
+from pulsarium.broker.model.compaction.compactor import TwoPhaseCompactor
+from pulsarium.broker.model.ledger.position import Position
+from pulsarium.broker.server import open_core
+from pulsarium.cli.compact import Watched, entries_to_read, run
+from pulsarium.cli.main import cli
+from pulsarium.proto.topic_name import TopicName
+from tests.broker.model.compaction.test_compaction import publish, single, topic_of
+from tests.broker.model.compaction.topics import Single, compacted_entries, messages_in
+from tests.broker.wire import TOPIC
+
+
+def compact(folder: Path, *arguments: str) -> Result:
+    command = ["compact", "--data", str(folder / "data"), *(arguments or [TOPIC])]
+    return CliRunner().invoke(cli, command, prog_name="pulsarium", catch_exceptions=False)
+
+
+def with_broker(folder: Path, entries: list[bytes]) -> list[Single]:
+    """Publishes to TOPIC; what is left of it by compaction."""
+
+    async def play() -> list[Single]:
+        async with open_core(ServeOptions(data=folder / "data")) as broker:
+            compacted = topic_of(broker).compaction.compacted
+            loaded = trio.Event()
+            if compacted.horizon is not None and compacted.read(Position(-1, -1), 1, loaded.set) is None:
+                await loaded.wait()
+            left = [(key, value) for _, _, key, value in messages_in(compacted_entries(topic_of(broker)))]
+            if entries:
+                publish(broker, *entries)
+            return left
+
+    return trio.run(play)
+
+
+def test_it_compacts_once(tmp_path: Path) -> None:
+    entries = [single("a", b"1"), single("b", b"1"), single("a", b"2"), single(None, b"x")]
+    assert with_broker(tmp_path, entries) == []
+    done = compact(tmp_path)
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert done.stdout.startswith(f"{TOPIC}: 2 entries kept, 2 messages removed in ")
+    assert with_broker(tmp_path, []) == [("b", b"1"), ("a", b"2")]
+    again = compact(tmp_path)
+    assert (again.exit_code, again.stdout) == (0, f"{TOPIC}: nothing is new, 2 entries kept\n")
+
+
+def test_broker_conf_keys(tmp_path: Path) -> None:
+    with_broker(tmp_path, [single(None, b"x")])
+    assert compact(tmp_path, TOPIC, "--set", "topicCompactionRetainNullKey=true").exit_code == 0
+    assert with_broker(tmp_path, []) == [(None, b"x")]
+
+
+def test_a_partitioned_topic_is_its_partitions(tmp_path: Path) -> None:
+    name = TopicName.parse("parted")
+
+    async def play() -> None:
+        async with open_core(ServeOptions(data=tmp_path / "data")) as broker:
+            broker.topics.create_partitions(name, 2)
+
+    trio.run(play)
+    done = compact(tmp_path, "parted")
+    assert done.exit_code == 0
+    assert done.stdout.splitlines() == [f"{name.partition(index)}: nothing is new, 0 entries kept" for index in (0, 1)]
+
+
+def test_a_failure_leaves_it_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with_broker(tmp_path, [single("a", b"1")])
+    compact(tmp_path)
+    with_broker(tmp_path, [single("a", b"2")])
+
+    def broken(*arguments: Any, **others: Any) -> Any:
+        raise ValueError("broken")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(compactor.Latest, "learned", broken)
+        failed = compact(tmp_path)
+    assert (failed.exit_code, failed.stdout) == (1, "")
+    assert f"pulsarium: {TOPIC}: broken; it is as it was\n" in failed.stderr
+    assert with_broker(tmp_path, []) == [("a", b"1")]
+    assert compact(tmp_path).exit_code == 0
+    assert with_broker(tmp_path, []) == [("a", b"2")]
+
+
+def test_a_folder_that_a_broker_has(tmp_path: Path) -> None:
+    async def play() -> Result:
+        async with open_core(ServeOptions(data=tmp_path / "data")):
+            return await trio.to_thread.run_sync(compact, tmp_path)
+
+    refused = trio.run(play)
+    assert refused.exit_code == 1
+    assert "is in use by another pulsarium (pid " in refused.stderr
+    assert refused.stderr.endswith("; a broker that runs compacts it: pulsarium admin topics compact TOPIC\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["nothing"], 1, "there is no topic persistent://public/default/nothing"),
+        (["non-persistent://public/default/x"], 2, "non-persistent://public/default/x: only persistent topics are"),
+        (["a/b"], 2, "Invalid short topic name 'a/b'"),
+        (["x", "--engine", "none"], 2, "--compaction-engine: none: no such engine is installed"),
+        (["x", "--format", "no.where"], 2, "--compaction-engine: spark: format is pulsar, values or module:object"),
+        (["x", "--option", "a"], 2, "--option a: it is KEY=VALUE"),
+        (["x", "--set", "a"], 2, "--set"),
+    ],
+)
+def test_what_cannot_be(tmp_path: Path, arguments: list[str], code: int, said: str) -> None:
+    with_broker(tmp_path, [])
+    refused = compact(tmp_path, *arguments)
+    assert (refused.exit_code, refused.stdout) == (code, "")
+    assert refused.stderr.startswith(f"pulsarium: {said}")
+
+
+def test_a_folder_without_a_broker(tmp_path: Path) -> None:
+    refused = compact(tmp_path)
+    assert refused.exit_code == 1
+    assert refused.stderr == f"pulsarium: --data {tmp_path / 'data'}: no broker keeps its data there\n"
+    assert not (tmp_path / "data").exists()
+
+
+def test_help_teaches() -> None:
+    shown = CliRunner().invoke(cli, ["compact", "--help"], prog_name="pulsarium").stdout
+    assert "pulsarium compact orders --data ./data --master spark://host:7077 --work-dir /mnt/shared" in shown
+    assert "Exit code 0 is success, 1 a failure, 2 a wrong command line." in " ".join(shown.split())
+
+
+async def test_how_far_it_is(autojump_clock: object) -> None:
+    """A topic is read twice; a job elsewhere takes the place of the second time."""
+
+    class Elsewhere(TwoPhaseCompactor):
+        finished = 0.5
+
+    async with open_core(ServeOptions()) as broker:
+        topic = topic_of(broker)
+        publish(broker, *(single("a", b"1") for _ in range(10)))
+        assert entries_to_read(topic) == 10
+        watched = Watched(TwoPhaseCompactor(), entries_to_read(topic))
+        assert watched.finished == 0
+        reader = watched.create_raw_reader(topic)
+        assert reader.last == topic.ledger.last_confirmed
+        assert len(reader.read(lambda: None) or ()) == 10
+        assert watched.finished == 0.5
+        reader.rewind()
+        reader.read(lambda: None)
+        assert watched.finished == 1
+        assert Watched(Elsewhere(), 10).finished == 0.25
+
+
+def test_a_bar_on_a_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with_broker(tmp_path, [single("a", b"1")])
+    shown = StringIO()
+    monkeypatch.setattr(shown, "isatty", lambda: True)
+    name = TopicName.parse(TOPIC)
+    options = ServeOptions(data=tmp_path / "data", compaction_engine="two-phase")
+    monkeypatch.setattr("sys.stderr", shown)
+    assert run(options, [name])
+    assert name.local_name in shown.getvalue()
+    assert "100%" in shown.getvalue()

@@ -1,0 +1,52 @@
+"""Captures that tests write themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from pulsarium.proto.capture import CaptureWriter, Header
+from tests.proto.lint.planted import conforming, plant
+from tests.proto.lint.talk import CLIENT, TOPIC, Talk
+
+
+def write(path: Path, talks: Iterable[Talk]) -> Path:
+    """One capture of some connections, one after the other."""
+    with path.open("wb") as file:
+        writer = CaptureWriter(file.write, Header(0))
+        for talk in talks:
+            for record in talk.records:
+                writer.record(record)
+    return path
+
+
+def small() -> Talk:
+    """A connection in which something is refused, something is unanswered, and something cannot be read."""
+    talk = Talk()
+    talk.greet()
+    talk.produce()
+    talk.send(0)
+    talk.send(1, receipt=False)
+    talk.broker("SEND_ERROR", producer_id=1, sequence_id=1, error=9, message="does not fit")
+    talk.client("LOOKUP", topic=TOPIC, request_id=2**64 - 2)
+    talk.raw(CLIENT, b"\x00\x00\x00\x01\x00")
+    return talk
+
+
+def with_a_fault(name: str) -> list[Talk]:
+    """A connection that is as it should be, and one that breaks a rule."""
+    good = Talk(1)
+    conforming(good)
+    good.close()
+    return [good, plant(name, Talk(2))]
+
+
+def columns(schema: str) -> list[str]:
+    """Of one of the tables."""
+    return [column.split()[0] for column in schema.split(", ")]
+
+
+def picked(schema: str, found: Iterable[tuple[object, ...]], names: str) -> list[tuple[object, ...]]:
+    """Some columns of rows, in the order of `names`."""
+    at = [columns(schema).index(name) for name in names.split()]
+    return [tuple(row[each] for each in at) for row in found]

@@ -1,0 +1,68 @@
+"""Official clients through a recording proxy: real captures, in which no rule is broken."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+
+from pulsarium.pipeline.capture import rows
+from pulsarium.pipeline.capture.schemas import EXCHANGES, FRAMES, VIOLATIONS
+from tests.foreign.broker_process import Address
+from tests.foreign.lines import LineProgram
+from tests.foreign.test_java import java_program
+from tests.foreign.toolchains import GO, require
+
+from .captured import picked
+from .proxy import recording
+from .traffic import everyday
+
+FOREIGN = ("ack-cumulative", "chunks", "key-shared", "nack-count", "reader", "seek-id", "unsubscribe", "zero-queue")
+
+
+def violations(path: Path) -> list[tuple[object, ...]]:
+    return picked(VIOLATIONS, list(rows.violations(str(path))), "connection number side rule detail")
+
+
+def test_the_python_client_breaks_no_rule(broker: Address, tmp_path: Path) -> None:
+    path = tmp_path / "python.pulscap"
+    with recording(broker, path, keep_entry=200) as proxy:
+        everyday(proxy.service_url)
+    assert violations(path) == []
+    outcomes = Counter(picked(EXCHANGES, list(rows.exchanges(str(path))), "command outcome"))
+    assert outcomes["SUBSCRIBE", "ConsumerBusy"] == 1
+    assert outcomes["PARTITIONED_METADATA", "TopicNotFound"] == 1
+    assert {command for command, outcome in outcomes if outcome == "ok"} >= {
+        *("CONNECT", "LOOKUP", "PRODUCER", "SEND", "SUBSCRIBE", "SEEK", "GET_LAST_MESSAGE_ID"),
+        *("UNSUBSCRIBE", "CLOSE_CONSUMER", "CLOSE_PRODUCER"),
+    }
+    assert {outcome for _, outcome in outcomes} <= {"ok", "ConsumerBusy", "TopicNotFound", "closed"}
+    frames = list(rows.frames(str(path)))
+    assert set(picked(FRAMES, frames, "client")) == {("Pulsar-CPP",)}
+    unnamed = [name for name, topic in picked(FRAMES, frames, "command topic") if topic is None]
+    assert set(unnamed) <= {"CONNECT", "CONNECTED", "PING", "PONG", "ERROR", "SUCCESS"}
+
+
+@pytest.mark.heavy
+@pytest.mark.foreign
+@pytest.mark.parametrize("language", ["java", "go"])
+def test_other_clients_break_no_rule(broker: Address, tmp_path: Path, language: str) -> None:
+    path = tmp_path / f"{language}.pulscap"
+    with recording(broker, path) as proxy:
+        if language == "java":
+            program = java_program(proxy, tmp_path)
+        else:
+            command = [str(require(GO)), proxy.service_url, proxy.admin_url]
+            program = LineProgram(command, tmp_path / "stderr.log")
+        try:
+            known = set(program.run("list")["scenarios"])
+            for scenario in [each for each in FOREIGN if each in known]:
+                topic = f"persistent://public/default/t-{uuid4().hex[:12]}"
+                kind = "Exclusive" if scenario == "ack-cumulative" else "Shared"
+                program.run(scenario, topic=topic, namespace="public/default", subscription=kind)
+        finally:
+            program.close()
+    assert violations(path) == []
+    assert len(list(rows.frames(str(path)))) > 100

@@ -1,0 +1,96 @@
+"""What a capture's rows say, without Spark."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pulsarium.pipeline.capture import rows
+from pulsarium.pipeline.capture.schemas import EXCHANGES, FRAMES, VIOLATIONS, batches
+from tests.proto.lint.talk import TOPIC, Talk
+
+from .captured import columns, picked, small, with_a_fault, write
+
+UP, DOWN = "client->broker", "broker->client"
+
+
+def test_frames(tmp_path: Path) -> None:
+    found = list(rows.frames(str(write(tmp_path / "run.pulscap", [small()]))))
+    names = "number direction command request_id producer_id sequence_id topic error error_message"
+    assert picked(FRAMES, found, names) == [
+        (0, UP, "CONNECT", None, None, None, None, None, None),
+        (1, DOWN, "CONNECTED", None, None, None, None, None, None),
+        (2, UP, "PRODUCER", 100, 1, None, TOPIC, None, None),
+        (3, DOWN, "PRODUCER_SUCCESS", 100, None, None, TOPIC, None, None),
+        (4, UP, "SEND", None, 1, 0, TOPIC, None, None),
+        (5, DOWN, "SEND_RECEIPT", None, 1, 0, TOPIC, None, None),
+        (6, UP, "SEND", None, 1, 1, TOPIC, None, None),
+        (7, DOWN, "SEND_ERROR", None, 1, 1, TOPIC, "ChecksumError", "does not fit"),
+        (8, UP, "LOOKUP", -2, None, None, TOPIC, None, None),
+        (9, UP, None, None, None, None, None, None, None),
+    ]
+    assert set(picked(FRAMES, found, "capture connection client client_version")) == {
+        ("run", 0, "Pulsar-Test", "1.2.3")
+    }
+    assert picked(FRAMES, found, "protocol_version")[0] == (None,)
+    assert {*picked(FRAMES, found, "protocol_version")[1:]} == {(21,)}
+    assert picked(FRAMES, found, "broken")[-1] == ("a frame of 5 bytes",)
+    assert picked(FRAMES, found, "time monotonic_ns")[4] == (6_000, 6_000_000)
+
+
+def test_exchanges(tmp_path: Path) -> None:
+    found = list(rows.exchanges(str(write(tmp_path / "run.pulscap", [small()]))))
+    assert picked(EXCHANGES, found, "number command answer outcome error_message latency_us") == [
+        (0, "CONNECT", "CONNECTED", "ok", None, 1000.0),
+        (2, "PRODUCER", "PRODUCER_SUCCESS", "ok", None, 1000.0),
+        (4, "SEND", "SEND_RECEIPT", "ok", None, 1000.0),
+        (6, "SEND", "SEND_ERROR", "ChecksumError", "does not fit", 1000.0),
+        (8, "LOOKUP", None, "no answer", None, None),
+    ]
+
+
+def test_a_closed_connection_ends_its_exchanges(tmp_path: Path) -> None:
+    talk = small()
+    talk.close()
+    found = list(rows.exchanges(str(write(tmp_path / "run.pulscap", [talk]))))
+    assert picked(EXCHANGES, found, "command outcome")[-1] == ("LOOKUP", "closed")
+
+
+def test_violations(tmp_path: Path) -> None:
+    path = write(tmp_path / "run.pulscap", with_a_fault("permits-exceeded"))
+    assert picked(VIOLATIONS, list(rows.violations(str(path))), "connection side rule command topic detail") == [
+        (2, "broker", "permits-exceeded", "MESSAGE", TOPIC, "MESSAGE to consumer 1, whose permits are at 0")
+    ]
+
+
+def test_a_cut_file_is_read_as_far_as_it_goes(tmp_path: Path) -> None:
+    path = write(tmp_path / "run.pulscap", [small()])
+    whole = len(list(rows.frames(str(path))))
+    path.write_bytes(path.read_bytes()[:-1])
+    found = list(rows.frames(str(path)))
+    assert len(found) == whole - 1
+    assert picked(FRAMES, found, "broken")[-1] == (None,)
+
+
+def test_a_damaged_file_says_so_in_its_last_row(tmp_path: Path) -> None:
+    path = write(tmp_path / "run.pulscap", [small()])
+    data = bytearray(path.read_bytes())
+    data[-1] ^= 1
+    path.write_bytes(data)
+    assert picked(FRAMES, list(rows.frames(str(path))), "connection broken")[-1] == (
+        None,
+        "the file cannot be read on: a damaged record",
+    )
+    assert len(list(rows.exchanges(str(path)))) == 4
+
+
+def test_each_table_fits_its_schema(tmp_path: Path) -> None:
+    path = str(write(tmp_path / "run.pulscap", [small(), *with_a_fault("permits-exceeded")]))
+    for schema, read in ((FRAMES, rows.frames), (EXCHANGES, rows.exchanges), (VIOLATIONS, rows.violations)):
+        [batch] = batches(schema, read(path))
+        assert batch.schema.names == columns(schema)
+        assert batch.num_rows == len(list(read(path)))
+
+
+def test_a_capture_without_frames_has_no_rows(tmp_path: Path) -> None:
+    path = str(write(tmp_path / "run.pulscap", [Talk()]))
+    assert [list(read(path)) for read in (rows.frames, rows.exchanges, rows.violations)] == [[], [], []]

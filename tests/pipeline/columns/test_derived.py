@@ -1,0 +1,190 @@
+"""The schemas of topics that a DataFrame makes."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, date, datetime, time
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    BooleanType,
+    ByteType,
+    DataType,
+    DateType,
+    DayTimeIntervalType,
+    DecimalType,
+    DoubleType,
+    FloatType,
+    IntegerType,
+    LongType,
+    MapType,
+    NullType,
+    ShortType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampNTZType,
+    TimestampType,
+    TimeType,
+)
+
+from pulsarium.pipeline.columns import BadColumns, Columns, info_for
+from pulsarium.proto.generated import PulsarApi_pb2 as pb
+from tests.pipeline.columns.messages import add_all, message
+from tests.pipeline.columns.test_writing import struct, write
+
+
+@pytest.mark.parametrize(
+    ("spark", "kind"),
+    [
+        (StringType(), pb.Schema.String),
+        (BooleanType(), pb.Schema.Bool),
+        (ByteType(), pb.Schema.Int8),
+        (ShortType(), pb.Schema.Int16),
+        (IntegerType(), pb.Schema.Int32),
+        (LongType(), pb.Schema.Int64),
+        (FloatType(), pb.Schema.Float),
+        (DoubleType(), pb.Schema.Double),
+        (TimestampType(), pb.Schema.Instant),
+        (TimestampNTZType(), pb.Schema.LocalDateTime),
+        (DateType(), pb.Schema.LocalDate),
+        (TimeType(6), pb.Schema.LocalTime),
+    ],
+)
+def test_primitives(spark: DataType, kind: int) -> None:
+    info = info_for(struct(__key=StringType(), VALUE=spark))
+    assert info is not None
+    assert info.type == kind
+    assert Columns.of(info).schema["value"].dataType == spark
+
+
+def test_bytes() -> None:
+    assert info_for(struct(value=BinaryType(), __topic=StringType())) is None
+
+
+def definition(schema: StructType) -> Any:
+    info = info_for(schema)
+    assert info is not None
+    assert info.type == pb.Schema.Avro
+    return json.loads(info.data)
+
+
+def test_records() -> None:
+    schema = StructType(
+        [
+            StructField("__key", StringType()),
+            StructField("id", LongType(), nullable=False),
+            StructField("at", TimestampType()),
+            StructField("in", ArrayType(struct(x=NullType()), containsNull=False), nullable=False),
+        ]
+    )
+    inner: dict[str, Any] = {"type": "record", "name": "in", "namespace": "topLevelRecord", "fields": []}
+    inner["fields"] = [{"name": "x", "type": ["null", "string"], "default": None}]
+    assert definition(schema) == {
+        "type": "record",
+        "name": "topLevelRecord",
+        "fields": [
+            {"name": "id", "type": "long"},
+            {"name": "at", "type": ["null", {"type": "long", "logicalType": "timestamp-micros"}], "default": None},
+            {"name": "in", "type": {"type": "array", "items": inner}},
+        ],
+    }
+
+
+def test_a_struct_is_its_fields() -> None:
+    fields = struct(a=LongType(), b=StringType())
+    assert definition(struct(value=fields, __key=StringType())) == definition(fields)
+
+
+def test_what_has_no_schema_of_its_own_is_a_field() -> None:
+    assert [each["name"] for each in definition(struct(value=ArrayType(LongType())))["fields"]] == ["value"]
+
+
+def test_json() -> None:
+    info = info_for(struct(a=LongType()), as_json=True)
+    avro = info_for(struct(a=LongType()))
+    assert info is not None
+    assert avro is not None
+    assert (info.type, info.data) == (pb.Schema.Json, avro.data)
+
+
+@pytest.mark.parametrize(
+    ("schema", "reason"),
+    [
+        (struct(__key=StringType()), "no column for the value of messages: it has __key"),
+        (StructType([]), "no column for the value"),
+        (
+            struct(a=ArrayType(StructType([]), containsNull=False)),
+            "no record: an Avro definition with an array of nothing",
+        ),
+        (struct(a=DayTimeIntervalType()), "column a is interval .*, which Avro has no type for"),
+        (struct(a=struct(b=MapType(LongType(), LongType()))), r"column a\.b is map<bigint,bigint>"),
+        (StructType([StructField("a b", LongType())]), "column a b: Avro's names"),
+        (struct(a=LongType(), A=LongType()), "the DataFrame has 'a' and 'A'"),
+        (struct(a=struct(b=LongType(), B=LongType())), "column a has 'b' and 'B'"),
+        (struct(a=LongType(), __other=LongType()), "column __other is none of __key"),
+    ],
+)
+def test_what_cannot_be_one(schema: StructType, reason: str) -> None:
+    with pytest.raises(BadColumns, match=reason):
+        info_for(schema)
+
+
+EVERYTHING = struct(
+    boolean=BooleanType(),
+    byte=ByteType(),
+    short=ShortType(),
+    int=IntegerType(),
+    long=LongType(),
+    float=FloatType(),
+    double=DoubleType(),
+    string=StringType(),
+    binary=BinaryType(),
+    nothing=NullType(),
+    nothings=ArrayType(NullType()),
+    date=DateType(),
+    time=TimeType(6),
+    moment=TimestampType(),
+    local=TimestampNTZType(),
+    decimal=DecimalType(20, 5),
+    array=ArrayType(struct(x=ArrayType(LongType()))),
+    map=MapType(StringType(), struct(x=StringType())),
+    struct=struct(x=struct(x=LongType()), y=struct(x=LongType())),
+)
+ROW = {
+    "boolean": True,
+    "byte": -1,
+    "short": 300,
+    "int": 70_000,
+    "long": 2**40,
+    "float": 1.5,
+    "double": 0.1,
+    "string": "é",
+    "binary": b"\xff",
+    "nothing": None,
+    "nothings": [None],
+    "date": date(2024, 2, 29),
+    "time": time(1, 2, 3, 4),
+    "moment": datetime(2024, 1, 2, 3, 4, 5, 6, UTC),
+    "local": datetime(2024, 1, 2, 3, 4, 5, 6),  # noqa: DTZ001
+    "decimal": Decimal("-12345.67800"),
+    "array": [{"x": [1, None]}, None],
+    "map": [("a", {"x": "y"}), ("b", None)],
+    "struct": {"x": {"x": 1}, "y": None},
+}
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_everything_comes_back(as_json: bool) -> None:
+    columns = Columns.of(info_for(EVERYTHING, as_json=as_json))
+    schema = columns.client_schema()
+    assert schema is not None
+    rows = [ROW, dict.fromkeys(ROW) | {"int": 1}]
+    contents = [schema.encode(each.value) for each in write(schema, EVERYTHING, *rows)]
+    wanted = StructType([columns.schema[name] for name in EVERYTHING.names])
+    batch = add_all(columns.for_reading(wanted), [message(each, schema=schema) for each in contents]).take()
+    assert batch.to_pylist() == rows

@@ -1,0 +1,91 @@
+"""From messages to rows and back again: the same messages."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from pyspark.sql.pandas.types import to_arrow_schema
+
+from pulsarium.client import AvroSchema, JsonSchema, Message, Schema
+from pulsarium.client.producer.draft import MessageOptions
+from pulsarium.pipeline.columns import Columns, Outgoing
+from tests.pipeline.columns.definitions import Type, records
+from tests.pipeline.columns.messages import TOPIC, add_all, message
+
+keys = st.none() | st.text() | st.binary()
+event_times = st.none() | st.integers(1, 253_402_300_799_999)
+properties = st.none() | st.dictionaries(st.text(), st.text(), max_size=3)
+
+
+def there_and_back(columns: Columns, messages: list[Message[Any]]) -> tuple[pa.RecordBatch, list[Outgoing]]:
+    columns = pickle.loads(pickle.dumps(columns))
+    batch = add_all(columns.for_reading(columns.schema), messages).take()
+    assert batch.num_rows == len(messages)
+    batch.validate(full=True)
+    assert batch.schema.equals(to_arrow_schema(columns.schema, timezone="UTC"))
+    return batch, list(columns.for_writing(columns.schema).messages(batch))
+
+
+@given(st.lists(st.tuples(st.none() | st.binary(), keys, event_times, properties), max_size=5))
+def test_bytes(sent: list[tuple[bytes | None, Any, int | None, dict[str, str] | None]]) -> None:
+    columns = Columns.of(None)
+    messages = []
+    for content, key, event_time, pairs in sent:
+        options: MessageOptions = {"partition_key": key, "event_timestamp": event_time, "properties": pairs}
+        messages.append(message(content, options))
+    _, back = there_and_back(columns, messages)
+    for (content, key, event_time, pairs), found in zip(sent, back, strict=True):
+        assert found.topic == TOPIC
+        assert found.value == content
+        as_bytes = key.encode() if isinstance(key, str) else key
+        assert (found.key.encode() if isinstance(found.key, str) else found.key) == as_bytes
+        assert isinstance(key, bytes) or found.key == key
+        assert found.event_time == event_time
+        assert (found.properties or {}) == (pairs or {})
+
+
+def check(schema: Schema[Any], values: list[Any]) -> None:
+    """`values`: None for messages without one."""
+    columns = Columns.of(schema.info)
+    encoded = [None if each is None else schema.encode(each) for each in values]
+    messages = [message(each, schema=columns.client_schema()) for each in encoded]
+    _, back = there_and_back(columns, messages)
+    for value, content, found in zip(values, encoded, back, strict=True):
+        if value is None or all(each is None for each in value.values()):
+            assert found.value is None
+        else:
+            again = schema.encode(found.value)
+            # an object of JSON has no order
+            assert json.loads(again) == value if isinstance(schema, JsonSchema) else again == content
+
+
+@st.composite
+def histories(draw: st.DrawFn, form: str) -> tuple[Type, list[Any]]:
+    kind = draw(records())
+    return kind, draw(st.lists(st.none() | getattr(kind, form), min_size=1, max_size=3))
+
+
+@given(histories("avro"))
+@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+def test_avro(history: tuple[Type, list[Any]]) -> None:
+    kind, values = history
+    check(AvroSchema(kind.definition), values)
+
+
+@given(histories("json"))
+@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+def test_json(history: tuple[Type, list[Any]]) -> None:
+    kind, values = history
+    check(JsonSchema(kind.definition), values)
+
+
+@pytest.mark.parametrize("form", [AvroSchema, JsonSchema])
+def test_many_rows(form: type[AvroSchema[Any]]) -> None:
+    schema = form({"type": "record", "name": "R", "fields": [{"name": "a", "type": "long"}]})
+    check(schema, [{"a": number} for number in range(1000)])

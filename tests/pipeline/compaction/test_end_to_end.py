@@ -1,0 +1,139 @@
+"""A broker whose engine is Spark, as users have it: killed at every point, and read by the official client."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pulsar
+import pytest
+
+from tests.foreign.admin import Admin
+from tests.foreign.broker_process import BrokerProcess
+from tests.foreign.deadline import eventually
+
+pytestmark = [pytest.mark.heavy, pytest.mark.timeout(1800)]
+
+TOPIC = "persistent://public/default/orders"
+KEYS, ROUNDS = 200, 5
+PATIENCE = 400.0  # a session takes 10 s, and minutes where others have the processors
+KEPT = ["--set", "brokerDeleteInactiveTopicsEnabled=false"]
+
+
+class Stage:
+    """A data folder, a work folder, and brokers on them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.data, self.work = folder, folder / "data", folder / "work"
+        self.work.mkdir()
+        self.brokers: list[BrokerProcess] = []
+
+    def start(self) -> BrokerProcess:
+        options = ["--compaction-engine", "spark", "--compaction-option", f"work-dir={self.work}"]
+        self.broker = BrokerProcess(
+            self.folder / "broker",
+            [*options, "--compaction-option", "master=local[2]", "--data", str(self.data), *KEPT],
+        )
+        self.admin = Admin(self.broker.address.admin_url)
+        self.brokers.append(self.broker)
+        return self.broker
+
+    def publish(self, version: str) -> None:
+        with closing(pulsar.Client(self.broker.address.service_url)) as client:
+            producer = client.create_producer(TOPIC, compression_type=pulsar.CompressionType.LZ4)
+            for number in range(KEYS * ROUNDS):
+                content = f"{version}-{number}".encode() if number % 7 else b""
+                producer.send_async(content, None, partition_key=f"k{number % KEYS}")
+            producer.flush()
+
+    def compacted(self) -> dict[str, str]:
+        """What the official client finds."""
+        found = {}
+        with closing(pulsar.Client(self.broker.address.service_url)) as client:
+            reader = client.create_reader(TOPIC, pulsar.MessageId.earliest, is_read_compacted=True)
+            while reader.has_message_available():
+                message = reader.read_next()
+                assert message.partition_key() not in found
+                found[message.partition_key()] = message.data().decode()
+        return found
+
+    def processes(self) -> list[int]:
+        """What runs for a compaction: Python and Java."""
+        listing = subprocess.run(["ps", "-ww", "-eo", "pid=,args="], check=True, capture_output=True, text=True).stdout
+        mine = (line.split() for line in listing.splitlines() if str(self.work) in line)
+        return [int(pid) for pid, *words in mine if "serve" not in words]
+
+    def begin(self) -> int:
+        """Triggers; the pid of the job once it runs, with its JVM."""
+        self.admin.compact(TOPIC)
+        return min(eventually(self._python_and_java, what="Spark", seconds=PATIENCE))
+
+    def _python_and_java(self) -> list[int]:
+        found = self.processes()
+        return found if len(found) > 1 else []
+
+    def end(self) -> tuple[str, str]:
+        told = eventually(
+            lambda: (status := self.admin.compaction(TOPIC))["status"] != "RUNNING" and status,
+            what="the compaction",
+            seconds=PATIENCE,
+        )
+        return told["status"], told["lastError"]
+
+    def is_clean(self) -> bool:
+        return not self.processes() and not any(self.work.iterdir())
+
+
+def wanted(version: str) -> dict[str, str]:
+    last = {f"k{number % KEYS}": number for number in range(KEYS * ROUNDS)}
+    return {key: f"{version}-{number}" for key, number in last.items() if number % 7}
+
+
+@pytest.fixture
+def stage(tmp_path: Path) -> Iterator[Stage]:
+    made = Stage(tmp_path)
+    yield made
+    for broker in made.brokers:
+        if broker.running:
+            broker.kill()
+
+
+def test_killed_wherever_it_may_be(stage: Stage) -> None:
+    stage.start()
+    stage.publish("first")
+    os.kill(stage.begin(), signal.SIGKILL)
+    status, error = stage.end()
+    assert status == "ERROR"
+    assert error.startswith("the Spark job ended with -9: ")
+    eventually(stage.is_clean, what="the end of Spark")
+
+    stage.admin.compact(TOPIC)
+    assert stage.end() == ("SUCCESS", "")
+    assert stage.compacted() == wanted("first")
+    eventually(stage.is_clean, what="the end of Spark")
+
+    stage.publish("second")
+    stage.begin()
+    assert stage.broker.stop() == 0
+    eventually(stage.is_clean, what="the end of Spark")
+
+    stage.start()
+    stage.begin()
+    stage.broker.kill()
+    eventually(stage.is_clean, what="the end of Spark, though nobody stopped it", seconds=PATIENCE)
+
+    command = [sys.executable, "-P", "-m", "pulsarium", "compact", TOPIC, "--data", str(stage.data)]
+    done = subprocess.run(
+        [*command, "--master", "local[2]", "--work-dir", str(stage.work)], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith(f"{TOPIC}: ")
+    eventually(stage.is_clean, what="the end of Spark")
+
+    stage.start()
+    assert stage.compacted() == wanted("second")

@@ -1,0 +1,30 @@
+"""The program that test_killed.py kills: from one topic to another, message by message, until the first has no more.
+
+python -P killed_driver.py '{"master": ..., "source": {option: value}, "sink": {option: value}, "checkpoint": ...}'
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+from pyspark.sql.functions import concat, lit
+
+from pulsarium.pipeline import session
+
+MARK = b"seen "
+"""What the transformation puts before each value, so that it is known to have run, and once."""
+
+
+def main(given: dict[str, Any]) -> None:
+    spark = session("killed", master=given["master"], config=given["config"])
+    messages = spark.readStream.format("pulsar").options(**given["source"]).load()
+    marked = messages.select(concat(lit(bytearray(MARK)), "value").alias("value"), "__key")
+    query = marked.writeStream.format("pulsar").options(**given["sink"])
+    query.option("checkpointLocation", given["checkpoint"]).trigger(availableNow=True).start().awaitTermination()
+    spark.stop()
+
+
+if __name__ == "__main__":
+    main(json.loads(sys.argv[1]))

@@ -1,0 +1,47 @@
+"""Whether a topic deduplicates, as its stream asks."""
+
+from __future__ import annotations
+
+import pytest
+
+from pulsarium.pipeline.options import Connection, Options
+from pulsarium.pipeline.pulsar import Pulsar
+from pulsarium.pipeline.sink.deduplication import NoDeduplication, Unchecked, require
+from tests.foreign.broker_process import Address
+
+
+@pytest.fixture
+def connection(broker: Address) -> Connection:
+    return Connection(broker.service_url, broker.admin_url)
+
+
+def test_the_namespaces_policy_and_the_topics(connection: Connection, topic: str) -> None:
+    """The nearest one holds, also for a topic that is still to be made; partitions have that of their topic."""
+    namespace, local = f"public/{topic[-12:]}", topic.rpartition("/")[2]
+    topic = f"persistent://{namespace}/{local}"
+    with Pulsar(connection) as pulsar:
+        admin = pulsar.client.admin
+        pulsar.call(admin.namespaces.create_namespace, namespace)
+        with pytest.raises(
+            NoDeduplication, match=f"pulsarium admin namespaces set-deduplication --enable {namespace}\n"
+        ):
+            require(connection, topic)
+        pulsar.call(admin.namespaces.set_deduplication_status, namespace, True)
+        require(connection, topic)
+        require.cache_clear()
+        pulsar.call(admin.topics.create_partitioned_topic, topic, 2)
+        require(connection, f"{topic}-partition-1")
+        pulsar.call(admin.topic_policies.set_deduplication_status, topic, False)
+        for each in (topic, f"{topic}-partition-0"):
+            with pytest.raises(NoDeduplication):
+                require(connection, each)
+        pulsar.call(admin.namespaces.set_deduplication_status, namespace, False)
+        pulsar.call(admin.topic_policies.set_deduplication_status, topic, True)
+        require(connection, topic)
+
+
+def test_nobody_to_ask(broker: Address, topic: str) -> None:
+    with pytest.warns(Unchecked, match=r"admin\.url"):
+        require(Connection.of(Options({"service.url": broker.service_url})), topic)
+    with pytest.warns(Unchecked, match="nobody knows"):
+        require(Connection(broker.service_url, "http://127.0.0.1:1"), topic)

@@ -1,0 +1,237 @@
+"""`df.write` and `writeStream`, read back with the official client."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pulsar
+import pyarrow as pa
+import pytest
+from pyspark.errors import PySparkException
+
+from pulsarium.pipeline.options import Connection
+from pulsarium.pipeline.pulsar import Pulsar
+from tests.foreign.broker_process import Address
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+pytestmark = pytest.mark.timeout(120)
+
+
+@pytest.fixture
+def target(broker: Address) -> dict[str, str]:
+    return {"service.url": broker.service_url, "admin.url": broker.admin_url}
+
+
+@pytest.fixture
+def deduplicated(broker: Address, topic: str) -> str:
+    """A topic in a namespace that deduplicates."""
+    namespace = f"public/{topic[-12:]}"
+    with Pulsar(Connection(broker.service_url, broker.admin_url)) as made:
+        made.call(made.client.admin.namespaces.create_namespace, namespace)
+        made.call(made.client.admin.namespaces.set_deduplication_status, namespace, True)
+    return f"persistent://{namespace}/t"
+
+
+def make_partitions(broker: Address, topic: str, count: int) -> None:
+    with Pulsar(Connection(broker.service_url, broker.admin_url)) as made:
+        made.call(made.client.admin.topics.create_partitioned_topic, topic, count)
+
+
+@pytest.fixture
+def official(broker: Address) -> Iterator[pulsar.Client]:
+    client = pulsar.Client(broker.service_url, logger=pulsar.FileLogger(pulsar.LoggerLevel.Error, os.devnull))
+    yield client
+    client.close()
+
+
+def messages(client: pulsar.Client, topic: str, **options: Any) -> list[pulsar.Message]:
+    """All that are there."""
+    consumer = client.subscribe(topic, "s", initial_position=pulsar.InitialPosition.Earliest, **options)
+    found = []
+    try:
+        while True:
+            found.append(consumer.receive(timeout_millis=300))
+    except pulsar.Timeout:
+        return found
+    finally:
+        consumer.unsubscribe()
+
+
+def numbers(client: pulsar.Client, topic: str) -> list[int]:
+    return sorted(int(each.data()) for each in messages(client, topic))
+
+
+def test_a_data_frame(spark: SparkSession, target: dict[str, str], topic: str, official: pulsar.Client) -> None:
+    rows = spark.range(1000, numPartitions=2).selectExpr(
+        "cast(id as string) value", "cast(id % 10 as string) __key", "map('p', cast(id as string)) __messageProperties"
+    )
+    rows.write.format("pulsar").options(topic=topic, **target).mode("append").save()
+    found = messages(official, topic)
+    assert sorted(int(each.data()) for each in found) == list(range(1000))
+    assert all(each.partition_key() == each.value()[-1:].decode() for each in found)
+    assert all(each.properties() == {"p": each.value().decode()} for each in found)
+    for name in {each.producer_name() for each in found}:  # in the order of its rows
+        own = [int(each.data()) for each in found if each.producer_name() == name]
+        assert own == sorted(own)
+
+
+def test_a_column_says_where(spark: SparkSession, target: dict[str, str], topic: str, official: pulsar.Client) -> None:
+    """Records, in two topics, one of them with partitions."""
+    rows = spark.range(100, numPartitions=1).selectExpr(
+        "id", "'x' name", f"if(id % 3 = 0, '{topic}-a', '{topic}-b') __topic"
+    )
+    make_partitions(Address(target["service.url"], target["admin.url"]), f"{topic}-b", 2)
+    rows.write.format("pulsar").options(**target).mode("append").save()
+
+    found = {part: ids(official, f"{topic}-{part}") for part in ("a", "b-partition-0", "b-partition-1")}
+    assert found["a"] == list(range(0, 100, 3))
+    assert all(each == sorted(each) and each for each in found.values())
+    assert sorted(n for each in found.values() for n in each) == list(range(100))
+
+
+def ids(client: pulsar.Client, topic: str) -> list[int]:
+    """Of records, in the order in which they were sent."""
+    definition = {"type": "record", "name": "row", "fields": [{"name": "id", "type": "long"}]}
+    schema = pulsar.schema.AvroSchema(None, schema_definition=definition)
+    return [each.value()["id"] for each in messages(client, topic, schema=schema)]
+
+
+def file_stream(spark: SparkSession, folder: Path) -> DataFrame:
+    """The files of a folder, one a batch, line by line in Spark partitions of a file each."""
+    return spark.readStream.option("maxFilesPerTrigger", "2").text(str(folder))
+
+
+def add_files(folder: Path, *ranges: range) -> None:
+    folder.mkdir(exist_ok=True)
+    for each in ranges:
+        (folder / f"{each.start:09}").write_text("".join(f"{n}\n" for n in each))
+
+
+def run(stream: DataStreamWriter, checkpoint: str) -> None:
+    query = stream.option("checkpointLocation", checkpoint).trigger(availableNow=True).start()
+    query.awaitTermination()
+
+
+def forget_last_commit(checkpoint: str) -> None:
+    """As if the driver had died between the last task and the commit of its batch."""
+    commits = Path(checkpoint) / "commits"
+    last = max(int(each.name) for each in commits.iterdir() if each.name.isdigit())
+    (commits / str(last)).unlink()
+    (commits / f".{last}.crc").unlink(missing_ok=True)
+
+
+@pytest.mark.parametrize("partitions", [0, 3])
+def test_a_batch_that_is_repeated_adds_nothing(
+    spark: SparkSession,
+    target: dict[str, str],
+    deduplicated: str,
+    official: pulsar.Client,
+    checkpoint: str,
+    tmp_path: Path,
+    partitions: int,
+) -> None:
+    if partitions:
+        make_partitions(Address(target["service.url"], target["admin.url"]), deduplicated, partitions)
+    add_files(tmp_path / "in", range(500), range(500, 900), range(900, 1500))
+    stream = file_stream(spark, tmp_path / "in").writeStream.format("pulsar").options(topic=deduplicated, **target)
+    run(stream, checkpoint)
+    forget_last_commit(checkpoint)
+    run(stream, checkpoint)
+    assert numbers(official, deduplicated) == list(range(1500))
+    add_files(tmp_path / "in", range(1500, 1700))
+    run(stream, checkpoint)
+    assert numbers(official, deduplicated) == list(range(1700))
+
+
+def test_a_worker_that_dies_in_the_middle(
+    spark: SparkSession,
+    target: dict[str, str],
+    deduplicated: str,
+    official: pulsar.Client,
+    checkpoint: str,
+    tmp_path: Path,
+) -> None:
+    """What was sent stays, and the query that is started again adds the rest."""
+    died = tmp_path / "died"
+    add_files(tmp_path / "in", range(2000), range(2000, 4000))
+
+    def die_once(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for index, batch in enumerate(batches):
+            if index == 12 and not died.exists():
+                died.touch()
+                os._exit(9)
+            yield batch
+
+    size = "spark.sql.execution.arrow.maxRecordsPerBatch"
+    spark.conf.set(size, 100)
+    try:
+        rows = file_stream(spark, tmp_path / "in").mapInArrow(die_once, "value string")
+        stream = rows.writeStream.format("pulsar").options(topic=deduplicated, **target)
+        with pytest.raises(PySparkException):
+            run(stream, checkpoint)
+        some = numbers(official, deduplicated)
+        assert 0 < len(some) < 4000
+        assert len(set(some)) == len(some)
+        run(stream, checkpoint)
+    finally:
+        spark.conf.unset(size)
+    assert numbers(official, deduplicated) == list(range(4000))
+
+
+def test_replay_order(spark: SparkSession, target: dict[str, str], topic: str, official: pulsar.Client) -> None:
+    """Sorted, rows go out in an order of their own."""
+    rows = spark.range(300, numPartitions=2).selectExpr("lpad(string(299 - id), 3, '0') value")
+    options = {**target, "topic": topic, "replayOrder": "sorted"}
+    rows.coalesce(1).write.format("pulsar").options(**options).mode("append").save()
+    assert [int(each.data()) for each in messages(official, topic)] == list(range(300))
+
+
+def test_foreach_batch(
+    spark: SparkSession,
+    target: dict[str, str],
+    deduplicated: str,
+    official: pulsar.Client,
+    checkpoint: str,
+    tmp_path: Path,
+) -> None:
+    """With a name and a number of its own df.write is repeated as a stream is."""
+    add_files(tmp_path / "in", range(200), range(200, 300), range(300, 400))
+
+    def write(rows: DataFrame, batch_id: int) -> None:
+        options = {**target, "topic": deduplicated, "producerName": "own", "batchId": str(batch_id)}
+        rows.write.format("pulsar").options(**options).mode("append").save()
+
+    run(file_stream(spark, tmp_path / "in").writeStream.foreachBatch(write), checkpoint)
+    forget_last_commit(checkpoint)
+    run(file_stream(spark, tmp_path / "in").writeStream.foreachBatch(write), checkpoint)
+    assert numbers(official, deduplicated) == list(range(400))
+
+
+def test_a_stream_wants_deduplication(
+    spark: SparkSession, target: dict[str, str], topic: str, official: pulsar.Client, checkpoint: str, tmp_path: Path
+) -> None:
+    """And says how to switch it on; or takes an answer."""
+    add_files(tmp_path / "in", range(100))
+    stream = file_stream(spark, tmp_path / "in").writeStream.format("pulsar").options(topic=topic, **target)
+    with pytest.raises(PySparkException, match="set-deduplication --enable public/default"):
+        run(stream, checkpoint)
+    run(stream.option("deduplication", "off"), checkpoint)
+    assert numbers(official, topic) == list(range(100))
+
+
+def test_topics_are_append_only(
+    spark: SparkSession, target: dict[str, str], deduplicated: str, checkpoint: str, tmp_path: Path
+) -> None:
+    with pytest.raises(PySparkException, match="append-only"):
+        spark.range(1).write.format("pulsar").options(topic=deduplicated, **target).mode("overwrite").save()
+    add_files(tmp_path / "in", range(1))
+    counts = file_stream(spark, tmp_path / "in").groupBy("value").count()
+    stream = counts.writeStream.outputMode("complete").format("pulsar").options(topic=deduplicated, **target)
+    with pytest.raises(PySparkException, match="append-only"):
+        run(stream, checkpoint)

@@ -1,0 +1,112 @@
+"""What `df.write` and `writeStream` take, and what they refuse."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import pytest
+from pyspark.sql.types import BinaryType, StringType, StructType
+
+from pulsarium.client import CompressionType, HashingScheme
+from pulsarium.pipeline.options import BadOption
+from pulsarium.pipeline.sink import deduplication
+from pulsarium.pipeline.sink.options import OPTIONS, PRODUCER_OPTIONS, SinkOptions
+from pulsarium.pipeline.sink.stream_writer import PulsarStreamWriter
+from pulsarium.pipeline.sink.writer import PulsarWriter
+
+GIVEN = {"service.url": "pulsar://here:6650", "topic": "t"}
+VALUE = StructType().add("value", BinaryType())
+
+
+def test_defaults() -> None:
+    """Those that the tables show."""
+    options = SinkOptions.of(GIVEN)
+    assert options.topic == "t"
+    assert options.required is None
+    assert (options.is_sorted, options.schema_type, options.busy_timeout) == (False, "avro", 60.0)
+    assert options.send_timeout == 30.0
+    assert options.producer["compression_type"] is CompressionType.NONE
+    assert options.producer["batching_max_publish_delay"] == 0.001
+    shown = {each.name: each.default for each in (*OPTIONS, *PRODUCER_OPTIONS) if each.default}
+    del shown["deduplication"], shown["producerName"]  # not the same for all
+    assert SinkOptions.of({**GIVEN, **shown}) == options
+    assert all(each.meaning for each in (*OPTIONS, *PRODUCER_OPTIONS))
+
+
+def test_as_the_connector_and_java_name_them() -> None:
+    options = SinkOptions.of(
+        {
+            "SERVICE.URL": "pulsar://here:6650",
+            "pulsar.producer.compressiontype": "lz4",
+            "pulsar.producer.blockIfQueueFull": "true",
+            "pulsar.producer.sendTimeoutMs": "0",
+            "pulsar.producer.hashingScheme": "Murmur3_32Hash",
+            "pulsar.producer.batchingEnabled": "False",
+            "pulsar.producer.maxPendingMessages": "7",
+            "deduplication": "off",
+        }
+    )
+    assert options.topic is None
+    assert options.send_timeout is None
+    assert options.required is False
+    assert options.hashing_scheme is HashingScheme.Murmur3_32Hash
+    assert options.producer["compression_type"] is CompressionType.LZ4
+    assert options.producer["batching_enabled"] is False
+    assert options.producer["max_pending_messages"] == 7
+    assert pickle.loads(pickle.dumps(options)) == options
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ({"pulsar.producer.nonsense": "1"}, "pulsar.producer.nonsense"),
+        ({"pulsar.producer.compressionType": "RAR"}, "compressionType"),
+        ({"pulsar.producer.maxPendingMessages": "0"}, "maxPendingMessages"),
+        ({"replayOrder": "random"}, "replayOrder"),
+        ({"deduplication": "on"}, "required, off"),
+        ({"schemaType": "protobuf"}, "schemaType"),
+        ({"producerBusyTimeoutMs": "1.5"}, "producerBusyTimeoutMs"),
+        ({"batchId": "-1"}, "batchId"),
+    ],
+)
+def test_nonsense(more: dict[str, str], words: str) -> None:
+    with pytest.raises(BadOption, match=words):
+        SinkOptions.of({**GIVEN, **more})
+
+
+@pytest.mark.parametrize("kind", [PulsarWriter, PulsarStreamWriter])
+class TestWriters:
+    @pytest.fixture(autouse=True)
+    def deduplicating(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(deduplication, "require", lambda connection, topic: None)
+
+    def test_topics_are_append_only(self, kind: Any) -> None:
+        with pytest.raises(BadOption, match="append-only"):
+            kind(GIVEN, VALUE, True)
+
+    def test_no_topic(self, kind: Any) -> None:
+        with pytest.raises(BadOption, match="__topic"):
+            kind({"service.url": "pulsar://here:6650"}, VALUE, False)
+        kind({"service.url": "pulsar://here:6650"}, StructType(VALUE.fields).add("__topic", StringType()), False)
+
+    def test_it_goes_to_the_workers(self, kind: Any) -> None:
+        made = kind(GIVEN, VALUE, False)
+        assert vars(pickle.loads(pickle.dumps(made))) == vars(made)
+
+
+def test_jobs_do_not_know_each_other() -> None:
+    """But each attempt of a task is of the same job."""
+    one, other = (PulsarWriter(GIVEN, VALUE, False) for _ in range(2))
+    assert one._name != other._name
+
+
+@pytest.mark.parametrize("alone", [{"producerName": "p"}, {"batchId": "1"}])
+def test_a_name_without_a_number(alone: dict[str, str]) -> None:
+    with pytest.raises(BadOption, match="go together"):
+        PulsarWriter({**GIVEN, **alone}, VALUE, False)
+
+
+def test_a_stream_numbers_its_own_batches() -> None:
+    with pytest.raises(BadOption, match=r"df\.write"):
+        PulsarStreamWriter({**GIVEN, "deduplication": "off", "batchId": "1"}, VALUE, False)

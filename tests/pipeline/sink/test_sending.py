@@ -1,0 +1,313 @@
+"""Attempts of a task that die anywhere: each row is there once, in its order."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+
+import anyio
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pyspark.sql.types import BinaryType, IntegerType, MapType, StringType, StructType, TimestampType
+from trio.testing import MockClock
+
+from pulsarium.broker.config import Config
+from pulsarium.client import InitialPosition
+from pulsarium.pipeline.sink.options import SinkOptions
+from pulsarium.pipeline.sink.order import by_content
+from pulsarium.pipeline.sink.sending import Sender, WriteFailed, Written
+from pulsarium.pipeline.sink.sequence import sequence_id
+from pulsarium.proto.generated import PulsarApi_pb2 as pb
+from tests.client.both import run_on
+from tests.client.in_process import InProcess, in_process
+
+TOPIC = "persistent://public/default/t"
+GIVEN = {"service.url": "pulsar://here:6650", "topic": TOPIC}
+SCHEMA = StructType().add("value", BinaryType()).add("__key", StringType())
+DEDUPLICATING = Config(brokerDeduplicationEnabled=True)
+
+
+def rows(count: int, first: int = 0, keys: int = 0) -> pa.RecordBatch:
+    numbers = range(first, first + count)
+    values = pa.array([b"%d" % n for n in numbers], pa.binary())
+    return pa.record_batch(
+        [values, pa.array([str(n % keys) if keys else None for n in numbers], pa.string())], names=["value", "__key"]
+    )
+
+
+def numbers(count: int, first: int = 0, batch: int = 0) -> range:
+    return range(sequence_id(batch, first), sequence_id(batch, first) + count)
+
+
+@asynccontextmanager
+async def sending_as(inside: InProcess, name: str = "q-0", **options: str) -> AsyncIterator[Sender]:
+    async with (
+        inside.client() as client,
+        Sender(client, SinkOptions.of({**GIVEN, "schemaType": "none", **options}), SCHEMA, name, 0) as sender,
+    ):
+        yield sender
+
+
+async def stored(inside: InProcess, topic: str = TOPIC) -> list[bytes]:
+    """What is in a topic."""
+    found = []
+    async with (
+        inside.client() as client,
+        client.subscribe(topic, "s", initial_position=InitialPosition.Earliest) as consumer,
+    ):
+        with anyio.move_on_after(1):
+            while True:
+                found.append((await consumer.receive()).data())
+    return found
+
+
+# An attempt: the sizes of what comes from Spark at once, and how many ticks of the loop pass after each.
+PIECES = st.lists(st.tuples(st.integers(1, 12), st.integers(0, 6)), max_size=5)
+ENDS = st.sampled_from(["abandoned", "cut", "killed"])
+
+
+@given(
+    attempts=st.lists(st.tuples(PIECES, ENDS, st.integers(1, 8)), max_size=4),
+    partitions=st.sampled_from([0, 3]),
+    keys=st.sampled_from([0, 2]),
+    count=st.integers(1, 40),
+)
+@settings(max_examples=40)
+def test_attempts_that_die_anywhere(
+    attempts: list[tuple[list[tuple[int, int]], str, int]], partitions: int, keys: int, count: int
+) -> None:
+    """However they were split into entries: batches of the one are not those of the other."""
+
+    async def history() -> None:
+        async with in_process(DEDUPLICATING) as inside:
+            if partitions:
+                inside.partitioned(TOPIC, partitions)
+            for pieces, end, batch_size in attempts:
+                await die(inside, pieces, end, batch_size, keys, count)
+            async with sending_as(inside) as sender:
+                await sender.send(TOPIC, rows(count, keys=keys), numbers(count))
+                written = await sender.finish()
+            assert written.rows == count
+            found = await stored(inside)
+            assert sorted(map(int, found)) == list(range(count))
+            if not partitions:
+                assert list(map(int, found)) == list(range(count))
+
+    run_on("trio", history, jump=True)
+
+
+async def die(
+    inside: InProcess, pieces: list[tuple[int, int]], end: str, batch_size: int, keys: int, count: int
+) -> None:
+    """Send a part of the rows, and end without having waited for anything."""
+    with anyio.CancelScope() as killed:
+        async with sending_as(inside, **{"pulsar.producer.batchingMaxMessages": str(batch_size)}) as sender:
+            row = 0
+            for size, ticks in pieces:
+                size = min(size, count - row)
+                if size:
+                    await sender.send(TOPIC, rows(size, row, keys), numbers(size, row))
+                row += size
+                for _ in range(ticks):
+                    await anyio.lowlevel.checkpoint()
+            if end == "cut":
+                await inside.cut()
+            elif end == "killed":
+                killed.cancel()
+                await anyio.lowlevel.checkpoint()
+            await sender.abandon()
+
+
+async def send_all(inside: InProcess, count: int, batch: int = 0, name: str = "q-0", **options: str) -> Written:
+    async with sending_as(inside, name, **options) as sender:
+        await sender.send(TOPIC, rows(count, batch * 1000), numbers(count, batch=batch))
+        return await sender.finish()
+
+
+async def test_a_batch_again_and_the_next(autojump_clock: MockClock) -> None:
+    async with in_process(DEDUPLICATING) as inside:
+        assert await send_all(inside, 5) == Written(0, 5, 0, {TOPIC: 5})
+        assert await send_all(inside, 5) == Written(0, 5, 5, {TOPIC: 5})
+        assert await send_all(inside, 3, batch=1) == Written(0, 3, 0, {TOPIC: 3})
+        assert await stored(inside) == [b"%d" % n for n in (0, 1, 2, 3, 4, 1000, 1001, 1002)]
+
+
+@pytest.mark.parametrize("is_sorted", [False, True])
+async def test_rows_in_another_order(autojump_clock: MockClock, is_sorted: bool) -> None:
+    """As after a shuffle: half of them are lost and half there twice, unless their contents put them in order."""
+    async with in_process(DEDUPLICATING) as inside:
+        given = rows(20)
+        for attempt, sent in [(given, 10), (given.take(pa.array(range(19, -1, -1))), 20)]:
+            (ordered,) = by_content(iter([attempt])) if is_sorted else [attempt]
+            async with sending_as(inside) as sender:
+                await sender.send(TOPIC, ordered.slice(0, sent), numbers(sent))
+                await sender.finish()
+        expected = range(20) if is_sorted else [*range(10), *range(10)]
+        assert sorted(map(int, await stored(inside))) == sorted(expected)
+
+
+async def test_other_spark_partitions_and_queries_are_others(autojump_clock: MockClock) -> None:
+    async with in_process(DEDUPLICATING) as inside:
+        for name in ("q-0", "q-1", "r-0"):
+            assert (await send_all(inside, 5, name=name)).known == 0
+        assert len(await stored(inside)) == 15
+
+
+async def test_without_deduplication_it_is_there_twice(autojump_clock: MockClock) -> None:
+    """So the tests above prove something."""
+    async with in_process() as inside:
+        await send_all(inside, 5)
+        assert (await send_all(inside, 5)).known == 0
+        assert len(await stored(inside)) == 10
+
+
+async def test_a_name_whose_batches_are_further(autojump_clock: MockClock) -> None:
+    """The broker would drop all of it without a word."""
+    async with in_process(DEDUPLICATING) as inside:
+        await send_all(inside, 5, batch=7)
+        with pytest.raises(WriteFailed, match=r"q-0 has written batch 7 already, and this is batch 6.*producerName"):
+            await send_all(inside, 5, batch=6)
+
+
+@pytest.mark.parametrize("partitions", [2, 3])
+async def test_partitions_in_turns(autojump_clock: MockClock, partitions: int) -> None:
+    """The first row of a batch goes to the first one, whatever went before."""
+    async with in_process(DEDUPLICATING) as inside:
+        inside.partitioned(TOPIC, partitions)
+        for batch in range(2):
+            await send_all(inside, 7, batch)
+        for index in range(partitions):
+            expected = [b"%d" % (1000 * batch + n) for batch in range(2) for n in range(index, 7, partitions)]
+            assert await stored(inside, f"{TOPIC}-partition-{index}") == expected
+
+
+@pytest.mark.parametrize("scheme", ["JavaStringHash", "Murmur3_32Hash"])
+async def test_keys_have_their_partition(autojump_clock: MockClock, scheme: str) -> None:
+    """The one where other clients put them."""
+    async with in_process() as inside:
+        inside.partitioned(TOPIC, 4)
+        async with sending_as(inside, **{"pulsar.producer.hashingScheme": scheme}) as sender:
+            await sender.send(TOPIC, rows(40, keys=10), numbers(40))
+            await sender.finish()
+        async with inside.client() as client:
+            hashing = SinkOptions.of({**GIVEN, "pulsar.producer.hashingScheme": scheme}).hashing_scheme
+            async with client.create_producer(TOPIC, hashing_scheme=hashing) as other:
+                for n in range(40):
+                    await other.send(b"%d" % n, partition_key=str(n % 10))
+        for index in range(4):
+            found = await stored(inside, f"{TOPIC}-partition-{index}")
+            half = len(found) // 2
+            assert found[:half] == found[half:]
+
+
+async def test_a_name_that_is_taken_for_a_while(autojump_clock: MockClock) -> None:
+    """By an attempt that was given up, and does not know it yet: what it still sends counts."""
+    async with in_process(DEDUPLICATING) as inside, inside.client() as client:
+        old = await client.create_producer(TOPIC, producer_name="q-0").__aenter__()
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(send_all, inside, 5)
+            await anyio.sleep(20)
+            await old.send(b"0", sequence_id=0)
+            await old.aclose()
+        assert await stored(inside) == [b"0", b"1", b"2", b"3", b"4"]
+
+
+async def test_a_name_that_stays_taken(autojump_clock: MockClock) -> None:
+    async with (
+        in_process(DEDUPLICATING) as inside,
+        inside.client() as client,
+        client.create_producer(TOPIC, producer_name="q-0"),
+    ):
+        begun = anyio.current_time()
+        with pytest.raises(WriteFailed, match=f"{TOPIC}: .*q-0"):
+            await send_all(inside, 5, producerBusyTimeoutMs="5000")
+        assert 5 <= anyio.current_time() - begun < 7
+
+
+async def test_room(autojump_clock: MockClock) -> None:
+    """However little there is, everything goes."""
+    async with in_process(DEDUPLICATING) as inside:
+        inside.partitioned(TOPIC, 2)
+        little = {"pulsar.producer.maxPendingMessages": "3", "pulsar.producer.maxPendingMessagesAcrossPartitions": "2"}
+        async with sending_as(inside, **little) as sender:
+            await sender.send(TOPIC, rows(50), numbers(50))
+            assert (await sender.finish()).rows == 50
+        assert len(await stored(inside)) == 50
+
+
+async def test_a_row_that_is_too_big(autojump_clock: MockClock) -> None:
+    async with in_process() as inside, sending_as(inside) as sender:
+        values = pa.array([b"", b"x" * (6 << 20), b""], pa.binary())
+        big = pa.record_batch([values, pa.nulls(3, pa.string())], names=["value", "__key"])
+        await sender.send(TOPIC, rows(3), numbers(3, batch=2))
+        await sender.send(TOPIC, big, numbers(3, 3, batch=2))
+        with pytest.raises(WriteFailed, match=rf"{TOPIC}, row 4 of Spark partition 0 in batch 2: .*bytes"):
+            await sender.finish()
+
+
+async def test_a_broker_that_is_gone(autojump_clock: MockClock) -> None:
+    """The task fails after sendTimeoutMs, so that Spark repeats it."""
+    async with in_process() as inside, sending_as(inside, **{"pulsar.producer.sendTimeoutMs": "2000"}) as sender:
+        await sender.send(TOPIC, rows(1), numbers(1))
+        await sender.finish()
+        inside.bed.broker.alive = False
+        await inside.cut()
+        await sender.send(TOPIC, rows(1, 1), numbers(1, 1))
+        begun = anyio.current_time()
+        with pytest.raises(WriteFailed, match=r"row 1 .*sendTimeoutMs"):
+            await sender.finish()
+        assert anyio.current_time() - begun == pytest.approx(2, abs=0.5)
+        await sender.abandon()
+        inside.bed.broker.alive = True
+
+
+async def test_columns_of_a_message(autojump_clock: MockClock) -> None:
+    """Keys that are text and others, event times, properties; no value."""
+    schema = (
+        StructType()
+        .add("value", StringType())
+        .add("__key", BinaryType())
+        .add("__eventTime", TimestampType())
+        .add("__messageProperties", MapType(StringType(), StringType()))
+    )
+    moment = datetime(2026, 1, 2, 3, 4, 5, 678_000, tzinfo=UTC)
+    batch = pa.record_batch(
+        {
+            "value": pa.array(["a", None]),
+            "__key": pa.array([b"key", b"\xff"], pa.binary()),
+            "__eventTime": pa.array([moment, None], pa.timestamp("us", "UTC")),
+            "__messageProperties": pa.array([[("p", "1")], None], pa.map_(pa.string(), pa.string())),
+        }
+    )
+    async with in_process() as inside, inside.client() as client:
+        async with Sender(client, SinkOptions.of(GIVEN), schema, "q-0", 0) as sender:
+            await sender.send(TOPIC, batch, numbers(2))
+            await sender.finish()
+        assert (await client.get_schema(TOPIC)).type == pb.Schema.String
+        async with client.subscribe(TOPIC, "s", initial_position=InitialPosition.Earliest) as consumer:
+            one, other = [await consumer.receive() for _ in range(2)]
+        assert (one.data(), one.partition_key(), one.properties()) == (b"a", "key", {"p": "1"})
+        assert one.event_timestamp() == 1767323045678
+        assert (other.has_null_value(), other.key_bytes()) == (True, b"\xff")
+
+
+@pytest.mark.parametrize("kind", ["avro", "json"])
+async def test_records(autojump_clock: MockClock, kind: str) -> None:
+    """The first one to write makes the schema of the topic, others have it."""
+    schema = StructType().add("name", StringType()).add("count", IntegerType())
+    batch = pa.record_batch({"name": pa.array(["a"]), "count": pa.array([1], pa.int32())})
+    async with in_process() as inside, inside.client() as client:
+        for partition, said in enumerate([kind, "avro"]):
+            options = SinkOptions.of({**GIVEN, "schemaType": said})
+            async with Sender(client, options, schema, f"q-{partition}", partition) as sender:
+                await sender.send(TOPIC, batch, numbers(1))
+                await sender.finish()
+        found = await client.get_schema(TOPIC)
+        assert found.type == {"avro": pb.Schema.Avro, "json": pb.Schema.Json}[kind]
+        nonsense = StructType().add("nonsense", IntegerType())
+        async with Sender(client, SinkOptions.of(GIVEN), nonsense, "q-9", 9) as sender:
+            with pytest.raises(WriteFailed, match=f"{TOPIC}: .*nonsense"):
+                await sender.send(TOPIC, batch, numbers(1))

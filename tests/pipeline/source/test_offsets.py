@@ -1,0 +1,61 @@
+"""What a checkpoint keeps, and the partitions that follow from it."""
+
+from __future__ import annotations
+
+import json
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pulsarium.pipeline.source.offsets import Split, TopicOffset, decode, encode, splits
+from pulsarium.pipeline.source.position import FIRST, Position
+
+positions = st.builds(Position, st.integers(0, 5), st.integers(0, 5), st.integers(0, 3))
+offsets = st.dictionaries(
+    st.sampled_from(["a", "b", "c"]), st.builds(TopicOffset, positions, st.lists(positions, max_size=4).map(tuple))
+)
+
+
+@given(offsets)
+def test_json_and_back(kept: dict[str, TopicOffset]) -> None:
+    assert decode(json.loads(json.dumps(encode(kept)))) == kept
+
+
+def test_equal_offsets_are_equal_texts() -> None:
+    one, other = TopicOffset(Position(1, 2)), TopicOffset(Position(3, 4), (Position(3, 1),))
+    assert json.dumps(encode({"a": one, "b": other})) == json.dumps(encode({"b": other, "a": one}))
+
+
+@given(offsets, offsets)
+def test_splits_cover_the_range_once(start: dict[str, TopicOffset], end: dict[str, TopicOffset]) -> None:
+    end = {topic: TopicOffset(one.next, tuple(sorted(one.cuts))) for topic, one in end.items()}
+    found = splits(encode(start), encode(end))
+    for topic, until in end.items():
+        at = start[topic].next if topic in start else FIRST
+        own = [split for split in found if split.topic == topic]
+        if at >= until.next:
+            assert own == []
+            continue
+        assert own[0].start == at
+        assert own[-1].end == until.next
+        assert all(one.end == other.start for one, other in pairwise(own))
+        assert all(split.start < split.end for split in own)
+        assert {split.start for split in own[1:]} == {cut for cut in until.cuts if at < cut < until.next}
+
+
+def test_nothing_between_equal_offsets() -> None:
+    kept = encode({"a": TopicOffset(Position(1, 2), (Position(1, 1),))})
+    assert splits(kept, kept) == []
+
+
+def test_a_new_topic_begins_at_its_first_message() -> None:
+    [split] = splits({}, encode({"a": TopicOffset(Position(1, 2))}))
+    assert split == Split("a", FIRST, Position(1, 2))
+
+
+@pytest.mark.parametrize("kept", [{"a": {}}, {"a": {"next": "x"}}, {"a": 3}])
+def test_another_sources_checkpoint(kept: dict[str, dict[str, str]]) -> None:
+    with pytest.raises(ValueError, match="not"):
+        decode(kept)

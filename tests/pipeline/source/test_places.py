@@ -1,0 +1,98 @@
+"""startingOffsets, endingOffsets and their times."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from pulsarium.client import MessageId
+from pulsarium.pipeline.options import BadOption, Options
+from pulsarium.pipeline.source.places import (
+    AtIndex,
+    AtMessage,
+    AtTime,
+    Earliest,
+    Latest,
+    Place,
+    Places,
+    ending,
+    starting,
+)
+
+T, PARTITION = "persistent://public/default/t", "persistent://public/default/t-partition-1"
+
+
+def start(text: str, option: str = "startingOffsets") -> Places:
+    return starting(Options({option: text}), Latest())
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("earliest", Earliest()),
+        (" Latest ", Latest()),
+        ("8:11", AtMessage(MessageId(8, 11))),
+        ("8:11:-1:3", AtMessage(MessageId(8, 11, -1, 3))),
+        ("index:12", AtIndex(12)),
+        ("2026-01-31T12:00:00Z", AtTime(1769860800000)),
+        ("2026-01-31T12:00:00", AtTime(1769860800000)),
+        ("2026-01-31 13:00:00+01:00", AtTime(1769860800000)),
+        ("1769860800000", AtTime(1769860800000)),
+    ],
+)
+def test_a_place_for_all(text: str, place: Place) -> None:
+    assert start(text) == Places(place)
+
+
+@pytest.mark.parametrize("text", ["", "first", "index:", "index:-1", "8:", "8:11:x", "-2"])
+def test_what_is_no_place(text: str) -> None:
+    with pytest.raises(BadOption, match=r'"startingOffsets" is earliest, latest, a message id'):
+        start(text)
+
+
+@pytest.mark.parametrize("text", ["{", '{"t": "x"}', '{"t": [8]}', '{"t": [8, "x"]}', '{"t": null}'])
+def test_what_is_no_json_of_places(text: str) -> None:
+    with pytest.raises(BadOption, match="startingOffsets"):
+        start(text)
+
+
+def test_by_topic_as_pulsars_connector_has_it() -> None:
+    own = [byte if byte < 128 else byte - 256 for byte in MessageId(200, 11, 1, 3, 5).serialize()]
+    assert min(own) < 0
+    places = start(json.dumps({"t-partition-1": own, "t": "earliest"}))
+    assert places.of(PARTITION) == AtMessage(MessageId(200, 11, 1, 3, 5))
+    assert places.of(T + "-partition-0") == Earliest()  # of the whole topic
+    assert places.of("persistent://public/default/other") == Latest()  # the default
+
+
+@pytest.mark.parametrize(("message_id", "place"), [(MessageId.earliest, Earliest()), (MessageId.latest, Latest())])
+def test_the_connectors_ids_for_the_ends(message_id: MessageId, place: Place) -> None:
+    assert start(json.dumps({"t": list(message_id.serialize())})).of(T) == place
+
+
+def test_times() -> None:
+    assert start("1000", "startingTime") == Places(AtTime(1000))
+    assert start('{"t": 1000}', "startingTime").of(T) == AtTime(1000)
+    assert ending(Options({"endingTime": "1970-01-01T00:00:01Z"})) == Places(AtTime(1000))
+    with pytest.raises(BadOption, match=r'"startingTime" is a time'):
+        start("earliest", "startingTime")
+
+
+def test_either_offsets_or_times() -> None:
+    with pytest.raises(BadOption, match="not both"):
+        starting(Options({"startingOffsets": "earliest", "startingTime": "1"}), Latest())
+
+
+def test_nothing_ends_at_the_earliest() -> None:
+    with pytest.raises(BadOption, match="cannot be earliest"):
+        ending(Options({"endingOffsets": '{"t": "earliest"}'}))
+    assert ending(Options({})) == Places(Latest())
+
+
+def test_places_of_topics_that_are_not_read() -> None:
+    places = start('{"t": "earliest"}')
+    places.check([PARTITION], "startingOffsets")
+    places.check([T], "startingOffsets")
+    with pytest.raises(BadOption, match=f'"startingOffsets" is for {T}, which is not read'):
+        places.check(["persistent://public/default/u"], "startingOffsets")

@@ -1,0 +1,143 @@
+"""`spark.read` and `spark.readStream`, through Spark."""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import pytest
+
+from pulsarium.client import MessageId, connect
+from tests.foreign.broker_process import Address
+
+from .topics import admin, numbers, options, publish
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+MOMENT = datetime(2026, 1, 31, 12, 0, 0, 123000, UTC)
+
+
+def send(broker: Address, topic: str) -> MessageId:
+    async def sending() -> MessageId:
+        async with connect(broker.service_url) as client, client.create_producer(topic) as made:
+            moment = round(MOMENT.timestamp() * 1000)
+            return await made.send(b"content", partition_key="key", event_timestamp=moment, properties={"a": "b"})
+
+    return anyio.run(sending)
+
+
+def test_every_column(spark: SparkSession, broker: Address, topic: str) -> None:
+    message_id = send(broker, topic)
+    [row] = spark.read.format("pulsar").options(**options(broker, topic)).load().collect()
+    assert bytes(row["value"]) == b"content"
+    assert bytes(row["__key"]) == b"key"
+    assert row["__topic"] == topic
+    assert MessageId.deserialize(bytes(row["__messageId"])) == message_id
+    assert abs(row["__publishTime"].astimezone(UTC) - datetime.now(UTC)) < timedelta(minutes=5)
+    assert row["__eventTime"].astimezone(UTC).replace(tzinfo=None) == MOMENT
+    assert row["__messageProperties"] == {"a": "b"}
+
+
+def test_some_columns_of_a_split_topic(spark: SparkSession, broker: Address, topic: str) -> None:
+    publish(broker, topic, numbers(1000))
+    given = options(broker, topic, minPartitions=4)
+    frame = spark.read.format("pulsar").options(**given).schema("__topic string, value binary").load()
+    assert frame.columns == ["__topic", "value"]
+    assert frame.rdd.getNumPartitions() == 4
+    assert [(name, bytes(value)) for name, value in frame.collect()] == [(topic, one) for one in numbers(1000)]
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        ({"service.url": None}, 'option("service.url", ...) is missing'),
+        ({"endingOffsets": "first"}, '"endingOffsets" is earliest, latest, a message id'),
+        ({}, "there is no topic persistent://public/default/t-"),
+    ],
+)
+def test_errors_say_what_to_do(
+    spark: SparkSession, broker: Address, topic: str, more: dict[str, Any], says: str
+) -> None:
+    from pyspark.errors import AnalysisException
+
+    with pytest.raises(AnalysisException) as caught:
+        spark.read.format("pulsar").options(**options(broker, topic, **more)).load()
+    assert says in str(caught.value)
+
+
+def run(spark: SparkSession, given: dict[str, str], checkpoint: str, out: Path) -> StreamingQuery:
+    """All that is there, and no more."""
+    frame = spark.readStream.format("pulsar").options(**given).load().selectExpr("cast(value as string) value")
+    query = (
+        frame.writeStream.format("parquet")
+        .option("path", str(out))
+        .option("checkpointLocation", checkpoint)
+        .trigger(availableNow=True)
+        .start()
+    )
+    query.awaitTermination()
+    return query
+
+
+def test_a_stream_over_several_runs(
+    spark: SparkSession, broker: Address, topic: str, checkpoint: str, tmp_path: Path
+) -> None:
+    admin(broker, lambda found: found.topics.create_partitioned_topic(topic, 2))
+    publish(broker, topic, [b"%6d" % number for number in range(1000)], batching_max_messages=50)
+    given = options(broker, topic, startingOffsets="earliest", maxBytesPerTrigger=6000)
+    first = run(spark, given, checkpoint, tmp_path / "out")
+    assert len([one for one in first.recentProgress if one["numInputRows"]]) > 2
+    publish(broker, topic, [b"%6d" % number for number in range(1000, 1100)], batching_max_messages=50)
+    run(spark, given, checkpoint, tmp_path / "out")
+    run(spark, given, checkpoint, tmp_path / "out")
+    values = [row[0] for row in spark.read.parquet(str(tmp_path / "out")).collect()]
+    assert sorted(values) == [f"{number:6d}" for number in range(1100)]
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("count", [1, 4])
+def test_a_big_topic(spark: SparkSession, broker: Address, topic: str, count: int) -> None:
+    contents = [b"%d" % (number % 150_000) for number in range(200_000)]
+    publish(broker, topic, contents, batching_max_messages=777)
+    frame = spark.read.format("pulsar").options(**options(broker, topic, minPartitions=count)).load()
+    assert frame.rdd.getNumPartitions() == count
+    values = [row[0] for row in frame.selectExpr("cast(value as string) value").collect()]
+    assert Counter(values) == Counter(one.decode() for one in contents)
+    assert values == [one.decode() for one in contents]
+
+
+@pytest.mark.heavy
+def test_a_failed_query_goes_on(
+    spark: SparkSession, broker: Address, topic: str, checkpoint: str, tmp_path: Path
+) -> None:
+    """Each batch fails once, behind its rows: Spark replays it, and every row is there once."""
+    publish(broker, topic, numbers(2000), batching_max_messages=50)
+    given = options(broker, topic, startingOffsets="earliest", maxBytesPerTrigger=6000, minPartitions=2)
+    seen: dict[int, list[list[str]]] = {}
+
+    def keep(frame: Any, batch_id: int) -> None:
+        tries = seen.setdefault(batch_id, [])
+        tries.append([row[0] for row in frame.collect()])
+        if len(tries) == 1:
+            raise RuntimeError("dies behind its rows")
+
+    from pyspark.errors import StreamingQueryException
+
+    for _ in range(50):
+        frame = spark.readStream.format("pulsar").options(**given).load().selectExpr("cast(value as string) value")
+        writer = frame.writeStream.foreachBatch(keep).option("checkpointLocation", checkpoint)
+        try:
+            writer.trigger(availableNow=True).start().awaitTermination()
+        except StreamingQueryException:
+            publish(broker, topic, [b"later"])
+            continue
+        break
+    assert len(seen) > 3
+    assert all(len(tries) == 2 and tries[0] == tries[1] for tries in seen.values())
+    rows = [value for batch_id in sorted(seen) for value in seen[batch_id][0]]
+    assert [value for value in rows if value != "later"] == [one.decode() for one in numbers(2000)]

@@ -1,0 +1,292 @@
+"""Micro-batches, planned and read without Spark."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from collections.abc import Callable, Iterator
+
+import pytest
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxBytes
+
+from pulsarium.pipeline.options import BadOption
+from pulsarium.pipeline.source.loss import DataLoss
+from pulsarium.pipeline.source.offsets import Offset
+from pulsarium.pipeline.source.options import SourceOptions
+from pulsarium.pipeline.source.stream import PulsarStreamReader
+from tests.foreign.broker_process import Address
+
+from .topics import admin, flat, micro_batch, numbers, options, publish, read, stream_reader, trim, unload
+
+Open = Callable[..., PulsarStreamReader]
+
+
+@pytest.fixture
+def stream(broker: Address, topic: str) -> Iterator[Open]:
+    """Readers of the topic's stream, from its beginning unless told otherwise."""
+    made: list[PulsarStreamReader] = []
+
+    def opened(**more: object) -> PulsarStreamReader:
+        given = {"startingOffsets": "earliest", "topicDiscoveryIntervalMs": 0} | more
+        made.append(stream_reader(options(broker, str(given.pop("topic", topic)), **given)))
+        return made[-1]
+
+    yield opened
+    for one in made:
+        one.stop()
+
+
+def subscription_of(broker: Address, topic: str) -> dict[str, str]:
+    """Mark-delete positions."""
+    stats = admin(broker, lambda found: found.topics.get_internal_stats(topic))
+    return {name: cursor["markDeletePosition"] for name, cursor in stats["cursors"].items()}
+
+
+def test_batch_after_batch(broker: Address, topic: str, stream: Open) -> None:
+    publish(broker, topic, numbers(50))
+    reader = stream()
+    start = reader.initialOffset()
+    first, found = micro_batch(reader, start)
+    assert flat(found) == numbers(50)
+    assert micro_batch(reader, first) == (first, [])
+    publish(broker, topic, numbers(30, 50))
+    second, found = micro_batch(reader, first)
+    assert flat(found) == numbers(30, 50)
+    assert json.loads(json.dumps(second)) == second
+
+
+def test_from_the_latest(broker: Address, topic: str, stream: Open) -> None:
+    publish(broker, topic, numbers(50))
+    reader = stream(startingOffsets="latest")
+    start = reader.initialOffset()
+    assert micro_batch(reader, start) == (start, [])
+    publish(broker, topic, numbers(30, 50))
+    assert flat(micro_batch(reader, start)[1]) == numbers(30, 50)
+
+
+@pytest.mark.parametrize("admin_url", [True, False])
+def test_without_admin_url_too(broker: Address, topic: str, stream: Open, admin_url: bool) -> None:
+    more = {} if admin_url else {"admin_url": None}
+    publish(broker, topic, numbers(50))
+    one = stream(startingOffsets="index:20" if admin_url else "earliest", **more)
+    start = one.initialOffset()
+    assert flat(micro_batch(one, start)[1]) == (numbers(30, 20) if admin_url else numbers(50))
+
+
+def test_a_replay_has_the_same_partitions(broker: Address, topic: str, stream: Open) -> None:
+    """Of a run that died: the partitions follow from the offsets, whatever happened to the topic since."""
+    publish(broker, topic, numbers(200))
+    one = stream(minPartitions=4)
+    start = one.initialOffset()
+    end = one.latestOffset(start, ReadAllAvailable())
+    planned = one.partitions(start, end)
+    rows = read(one, planned)
+    one.stop()
+    publish(broker, topic, numbers(500, 200))
+    unload(broker, topic)
+    another = stream(minPartitions=9)
+    replayed = another.partitions(json.loads(json.dumps(start)), json.loads(json.dumps(end)))
+    assert replayed == planned
+    assert len(planned) == 4
+    assert read(another, replayed) == rows
+    assert flat(rows) == numbers(200)
+    assert flat(micro_batch(another, end)[1]) == numbers(500, 200)
+
+
+def test_the_workers_part(broker: Address, topic: str, stream: Open) -> None:
+    """What is pickled reads, and has nothing of the driver's."""
+    publish(broker, topic, numbers(20))
+    reader = stream()
+    end = reader.latestOffset({}, ReadAllAvailable())
+    copy = pickle.loads(pickle.dumps(reader))
+    assert read(copy, reader.partitions({}, end)) == [numbers(20)]
+    assert copy._pulsar is None
+
+
+# ---- admission
+
+
+def test_as_many_bytes(broker: Address, topic: str, stream: Open) -> None:
+    publish(broker, topic, [b"%3d" % number * 100 for number in range(100)])  # ten entries of 3 kB
+    reader = stream(maxBytesPerTrigger=7000)
+    limit = reader.getDefaultReadLimit()
+    assert limit == ReadMaxBytes(7000)
+    at, sizes, got = reader.initialOffset(), [], []
+    while True:
+        end, found = micro_batch(reader, at, limit)
+        if end == at:
+            break
+        sizes.append(len(flat(found)))
+        got += flat(found)
+        at = end
+    assert sizes == [20, 20, 20, 20, 20]
+    assert got == [b"%3d" % number * 100 for number in range(100)]
+
+
+def test_an_entry_at_a_time_where_even_that_is_too_much(broker: Address, topic: str, stream: Open) -> None:
+    publish(broker, topic, numbers(30))
+    reader = stream(maxBytesPerTrigger=1)
+    end, found = micro_batch(reader, reader.initialOffset(), reader.getDefaultReadLimit())
+    assert flat(found) == numbers(10)
+    assert flat(micro_batch(reader, end)[1]) == numbers(20, 10)  # told to read all that there is
+
+
+def test_available_now_stops_at_what_was_there(broker: Address, topic: str, stream: Open) -> None:
+    publish(broker, topic, numbers(30))
+    reader = stream()
+    start = reader.initialOffset()
+    reader.prepareForTriggerAvailableNow()
+    publish(broker, topic, numbers(30, 30))
+    end, found = micro_batch(reader, start)
+    assert flat(found) == numbers(30)
+    assert micro_batch(reader, end) == (end, [])
+    assert flat(micro_batch(stream(), end)[1]) == numbers(30, 30)
+
+
+# ---- topics that come and go
+
+
+def test_new_partitions_begin_at_their_first_message(broker: Address, topic: str, stream: Open) -> None:
+    admin(broker, lambda found: found.topics.create_partitioned_topic(topic, 1))
+    reader = stream(startingOffsets="latest")
+    at = reader.initialOffset()
+    admin(broker, lambda found: found.topics.update_partitioned_topic(topic, 3))
+    publish(broker, topic, numbers(30), batching_max_messages=1)
+    at, found = micro_batch(reader, at)
+    assert sorted(flat(found)) == sorted(numbers(30))
+    assert sorted(at) == [f"{topic}-partition-{index}" for index in range(3)]
+
+
+def test_new_topics_of_a_pattern(broker: Address, topic: str, stream: Open) -> None:
+    publish(broker, f"{topic}-a", numbers(3))
+    reader = stream(topic="", topicsPattern=f"{topic}-.*")
+    at, found = micro_batch(reader, reader.initialOffset())
+    assert flat(found) == numbers(3)
+    publish(broker, f"{topic}-b", numbers(3, 3))
+    at, found = micro_batch(reader, at)
+    assert flat(found) == numbers(3, 3)
+
+
+def test_a_deleted_topic(broker: Address, topic: str, stream: Open) -> None:
+    for name in ("a", "b"):
+        publish(broker, f"{topic}-{name}", numbers(3))
+    pattern = {"topic": "", "topicsPattern": f"{topic}-.*"}
+    at, _ = micro_batch(first := stream(**pattern), {})
+    first.stop()
+    admin(broker, lambda found: found.topics.delete(f"{topic}-a", force=True))
+    with pytest.raises(DataLoss, match=f"all of {topic}-a from .*no such topic any more"):
+        stream(**pattern).latestOffset(at, ReadAllAvailable())
+    forgiving = stream(**pattern, failOnDataLoss="false")
+    publish(broker, f"{topic}-b", numbers(3, 3))
+    end, found = micro_batch(forgiving, at)
+    assert flat(found) == numbers(3, 3)
+    assert list(end) == [f"{topic}-b"]
+
+
+# ---- the subscription
+
+
+def test_the_broker_holds_what_was_not_processed(broker: Address, topic: str, stream: Open) -> None:
+    publish(broker, topic, numbers(50))
+    reader = stream()
+    name = SourceOptions.of(options(broker, topic)).subscription
+    end, _ = micro_batch(reader, reader.initialOffset())
+    mark = subscription_of(broker, topic)[name]
+    assert mark.endswith(":-1")  # Spark has not said that the batch is done
+    publish(broker, topic, numbers(50, 50))
+    micro_batch(reader, end)
+    ledger, entry = map(int, end[topic]["next"].split(":"))
+    assert subscription_of(broker, topic)[name] == f"{ledger}:{entry - 2}"  # one is held back
+
+
+def test_nothing_is_held_back_where_losses_do_not_matter(broker: Address, topic: str, stream: Open) -> None:
+    publish(broker, topic, numbers(50))
+    reader = stream(failOnDataLoss="false", subscriptionPrefix="mine")
+    end, _ = micro_batch(reader, reader.initialOffset())
+    reader.latestOffset(end, ReadAllAvailable())
+    ledger, entry = map(int, end[topic]["next"].split(":"))
+    [(name, mark)] = subscription_of(broker, topic).items()
+    assert (name.startswith("mine-"), mark) == (True, f"{ledger}:{entry - 1}")
+
+
+def test_a_subscription_that_is_there_says_where_to_begin(broker: Address, topic: str, stream: Open) -> None:
+    ids = publish(broker, topic, numbers(50))
+    admin(broker, lambda found: found.topics.create_subscription(topic, "audit", ids[20]))
+    for more in ({}, {"admin_url": None}, {"startingOffsets": "latest"}, {"startingOffsets": "index:40"}):
+        reader = stream(predefinedSubscription="audit", **more)
+        assert flat(micro_batch(reader, reader.initialOffset())[1]) == numbers(30, 20)
+        reader.stop()
+
+
+def test_a_new_predefined_subscription(broker: Address, topic: str, stream: Open) -> None:
+    publish(broker, topic, numbers(50))
+    for number, (start, count) in enumerate({"earliest": 50, "latest": 0, "index:40": 10}.items()):
+        reader = stream(predefinedSubscription=f"audit-{number}", startingOffsets=start)
+        assert len(flat(micro_batch(reader, reader.initialOffset())[1])) == count
+    assert set(subscription_of(broker, topic)) == {"audit-0", "audit-1", "audit-2"}
+    with pytest.raises(BadOption, match=r"needs \.option"):
+        stream(predefinedSubscription="other", startingOffsets="0:0", admin_url=None).initialOffset()
+
+
+def test_a_new_checkpoint_goes_back(broker: Address, topic: str, stream: Open) -> None:
+    """The subscription is the query's own: it is put where the query begins."""
+    publish(broker, topic, numbers(50))
+    one = stream()
+    end, _ = micro_batch(one, one.initialOffset())
+    one.latestOffset(end, ReadAllAvailable())
+    one.stop()
+    again = stream()
+    assert flat(micro_batch(again, again.initialOffset())[1]) == numbers(50)
+    [mark] = subscription_of(broker, topic).values()
+    assert mark.endswith(":-1")
+
+
+# ---- lost data
+
+
+def done(broker: Address, topic: str, stream: Open, **more: object) -> Offset:
+    """The topic has 50 messages, all processed by a run that is over."""
+    publish(broker, topic, numbers(50))
+    reader = stream(**more)
+    end, _ = micro_batch(reader, reader.initialOffset())
+    reader.latestOffset(end, ReadAllAvailable())
+    reader.stop()
+    return end
+
+
+def test_an_idle_stream_loses_nothing(broker: Address, topic: str, stream: Open) -> None:
+    """Everything was processed, the topic went on in other ledgers, and the broker tidied up: no alarm."""
+    end = done(broker, topic, stream)
+    for first in (50, 60):
+        unload(broker, topic)
+        admin(broker, lambda found: found.topics.trim_topic(topic))
+        publish(broker, topic, numbers(10, first))
+    reader = stream()
+    end, found = micro_batch(reader, end)
+    assert flat(found) == numbers(20, 50)
+    assert micro_batch(reader, end) == (end, [])
+
+
+def test_what_somebody_skipped(broker: Address, topic: str, stream: Open) -> None:
+    end = done(broker, topic, stream)
+    publish(broker, topic, numbers(10, 50))
+    [name] = subscription_of(broker, topic)
+    admin(broker, lambda found: found.topics.skip_all_messages(topic, name))
+    trim(broker, topic)
+    publish(broker, topic, numbers(10, 60))
+    with pytest.raises(DataLoss, match=rf"{topic} from {end[topic]['next']} on, .*failOnDataLoss"):
+        stream().latestOffset(end, ReadAllAvailable())
+    assert flat(micro_batch(stream(failOnDataLoss="false"), end)[1]) == numbers(10, 60)
+
+
+def test_a_replay_of_what_is_gone(broker: Address, topic: str, stream: Open) -> None:
+    start = done(broker, topic, stream)
+    publish(broker, topic, numbers(10, 50))
+    end = (first := stream()).latestOffset(start, ReadAllAvailable())
+    first.stop()
+    [name] = subscription_of(broker, topic)
+    admin(broker, lambda found: found.topics.skip_all_messages(topic, name))
+    trim(broker, topic)
+    with pytest.raises(DataLoss):
+        stream().partitions(start, end)
+    assert len(stream(failOnDataLoss="false").partitions(start, end)) == 1

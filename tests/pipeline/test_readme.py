@@ -1,0 +1,64 @@
+"""What the README and docs/pipeline.md show, as it stands there, with only the addresses replaced."""
+
+from __future__ import annotations
+
+import runpy
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pulsar
+import pytest
+
+from tests.foreign.admin import Admin
+from tests.foreign.broker_process import Address, BrokerProcess
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+EXAMPLES = Path(__file__).parents[2] / "examples" / "python"
+SHARED_CONF = ("spark.sql.shuffle.partitions",)
+
+
+@pytest.fixture(scope="module")
+def fresh(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Address]:
+    """A broker that drops duplicates, and has none of the topics that the README names."""
+    process = BrokerProcess(tmp_path_factory.mktemp("readme"))
+    Admin(process.address.admin_url).call("POST", "/admin/v2/namespaces/public/default/deduplication", True)
+    yield process.address
+    assert process.stop() == 0
+
+
+@pytest.fixture
+def run(spark: SparkSession, fresh: Address, tmp_path: Path) -> Iterator[Callable[[str], None]]:
+    """Runs an example in this process: `session()` gives it the tests' session."""
+    before = {key: spark.conf.get(key) for key in SHARED_CONF}
+
+    def run(name: str) -> None:
+        text = (EXAMPLES / name).read_text()
+        assert "pulsar://localhost:6650" in text
+        text = text.replace("pulsar://localhost:6650", fresh.service_url)
+        text = text.replace("http://localhost:8080", fresh.admin_url)
+        (tmp_path / name).write_text(text.replace('"checkpoint"', repr(str(tmp_path / "checkpoint"))))
+        runpy.run_path(str(tmp_path / name))
+
+    yield run
+    for key, value in before.items():
+        assert value is not None
+        spark.conf.set(key, value)
+
+
+def test_the_examples(run: Callable[[str], None], fresh: Address, capsys: pytest.CaptureFixture[str]) -> None:
+    run("spark_write.py")
+    run("spark_read.py")
+    assert "three apples" in capsys.readouterr().out
+    run("spark_read_stream.py")
+    assert capsys.readouterr().out.count("|    1|") == 2
+    run("spark_write_stream.py")
+    client = pulsar.Client(fresh.service_url)
+    reader = client.create_reader("hello-loud", pulsar.MessageId.earliest)
+    values = []
+    while reader.has_message_available():
+        values.append(reader.read_next(timeout_millis=5000).data())
+    client.close()
+    assert sorted(values) == [b"A PEAR", b"THREE APPLES"]

@@ -1,0 +1,84 @@
+"""Sessions, and the Java that they need."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pulsarium.pipeline import NoJava, session
+from pulsarium.pipeline.spark import require_java
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+PACKAGE = "openjdk-17-jre-headless"
+
+
+def fake_java(home: Path, said: str, mode: int = 0o755) -> None:
+    """A `java` that says this about itself."""
+    java = home / "bin" / "java"
+    java.parent.mkdir(parents=True)
+    java.write_text(f"#!/bin/sh\necho '{said}' >&2\n", encoding="utf-8")
+    java.chmod(mode)
+
+
+def test_java_home_without_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    with pytest.raises(NoJava, match="JAVA_HOME has none") as raised:
+        session()
+    assert PACKAGE in str(raised.value)
+
+
+def test_no_java_on_the_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(NoJava, match="none is on the PATH") as raised:
+        session()
+    assert PACKAGE in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("said", "version"),
+    [
+        ('openjdk version "11.0.21" 2023-10-17', "11"),
+        ('java version "1.8.0_392"', "1"),
+        ("no version at all", "unknown"),
+    ],
+)
+def test_java_that_is_too_old(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str, version: str) -> None:
+    fake_java(tmp_path, said)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    with pytest.raises(NoJava, match=f"java is of version {version}$") as raised:
+        session()
+    assert PACKAGE in str(raised.value)
+
+
+@pytest.mark.skipif(os.geteuid() == 0 and not sys.platform.startswith("linux"), reason="root may run everything")
+def test_java_that_does_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fake_java(tmp_path, "", mode=0o644)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    with pytest.raises(NoJava, match="does not run"):
+        require_java()
+
+
+@pytest.mark.parametrize("said", ['openjdk version "17.0.9"', 'openjdk version "21" 2023-09-19', 'version "25-ea"'])
+def test_java_that_will_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str) -> None:
+    fake_java(tmp_path, said)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    require_java()
+    monkeypatch.delenv("JAVA_HOME")
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"), prepend=os.pathsep)
+    require_java()
+
+
+def test_the_session_of_this_process(spark: SparkSession) -> None:
+    assert session("other") is spark
+    assert os.environ["PYSPARK_PYTHON"] == sys.executable
+    assert spark.conf.get("spark.sql.session.timeZone") == "UTC"
+    assert spark.conf.get("spark.driver.host") == "127.0.0.1"
+    assert spark.conf.get("spark.ui.enabled") == "false"
+    assert spark.conf.get("spark.sql.shuffle.partitions") == "2", "what was given wins"
