@@ -9,6 +9,7 @@ from pyspark.sql.types import StructType
 from typing_extensions import override
 
 from pulsarium.pipeline.options import CONNECTION
+from pulsarium.pipeline.sink import options as sink
 from pulsarium.pipeline.source.options import OPTIONS, SourceOptions, described
 
 if TYPE_CHECKING:
@@ -61,4 +62,7 @@ class PulsarDataSource(DataSource):
         return PulsarStreamWriter(self.options, schema, overwrite)
 
 
-PulsarDataSource.__doc__ = f"{PulsarDataSource.__doc__ or ''}{described((*CONNECTION, *OPTIONS))}"
+PulsarDataSource.__doc__ = (
+    f"{(PulsarDataSource.__doc__ or '').rstrip()}\n\n{described((*CONNECTION, *OPTIONS))}\n"
+    f"    Options of writing, beside those of the connection:\n\n{described((*sink.OPTIONS, *sink.PRODUCER_OPTIONS))}"
+)

@@ -69,7 +69,8 @@ class AvroSchema(Structured[T]):
         if self._record is None:  # else it was held against it before
             if not isinstance(plain, dict):
                 raise InvalidMessage(f"{self._called()} takes dict, not {type(plain).__name__}")
-            self._library.validate(plain, schema, raise_errors=True)
+            if not self._library.validate(plain, schema, raise_errors=False):  # which writes no error for each null
+                self._library.validate(plain, schema, raise_errors=True)
         buffer = io.BytesIO()
         self._library.write(buffer, schema, plain)
         return buffer.getvalue()

@@ -2,7 +2,7 @@
 
 analysis = Captures(session(), ["run/*.pulscap"])
 analysis.matrix.show()
-analysis.write("report")
+output.write(analysis, "report")
 """
 
 from pulsarium.pipeline.capture.captures import Captures, NoCaptures, differences, found

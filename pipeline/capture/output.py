@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -60,15 +60,27 @@ def _rows(table: DataFrame) -> list[plots.Row]:
 def beside(target: Path) -> Iterator[Path]:
     """A folder in `target` whose contents take their places there when the block has ended without an error."""
     new = Path(tempfile.mkdtemp(prefix=".pulsarium-", dir=target))
-    old = new / "old"
     try:
         yield new
-        made = sorted(new.iterdir())
-        old.mkdir()
+        _exchange(sorted(new.iterdir()), target, new / "old")
+    finally:
+        shutil.rmtree(new, ignore_errors=True)
+
+
+def _exchange(made: Sequence[Path], target: Path, old: Path) -> None:
+    """Moves what was made into `target`, and what was there to `old`; all of it back when one cannot be moved."""
+    old.mkdir()
+    placed: list[Path] = []
+    try:
         for path in made:
             place = target / path.name
             if place.exists():
                 place.rename(old / path.name)  # a folder cannot be renamed onto one that is not empty
             path.rename(place)
-    finally:
-        shutil.rmtree(new, ignore_errors=True)
+            placed.append(path)
+    except OSError:
+        for path in placed:
+            (target / path.name).rename(path)
+        for path in old.iterdir():
+            path.rename(target / path.name)
+        raise

@@ -45,18 +45,18 @@ def violations(path: str) -> Iterator[Row]:
 
 
 def _each(
-    path: str, pick: Callable[[Seen], list[Any]], frame_of: Callable[[Any], Frame], row: Callable[[Row, Any], Row]
+    path: str, pick: Callable[[Seen], list[Any]], frame_of: Callable[[Any], Frame], read: Callable[[Row, Any], Row]
 ) -> Iterator[Row]:
     name = PurePath(path).stem
     try:
-        for _, checker, seen in _walk(path):
+        for _, checker, seen in _walk(path, judging=read is _violation):
             for each in pick(seen):
-                yield row(_where(name, frame_of(each), checker.conversation), each)
+                yield read(_where(name, frame_of(each), checker.conversation), each)
     except CaptureError:
         return  # a row of `frames` says so
 
 
-def _walk(path: str) -> Iterator[tuple[Record, Checker, Seen]]:
+def _walk(path: str, *, judging: bool = False) -> Iterator[tuple[Record, Checker, Seen]]:
     """The records of a file, and last what still waits on each connection."""
     checkers: dict[int, Checker] = {}
     last: dict[int, Record] = {}
@@ -64,7 +64,7 @@ def _walk(path: str) -> Iterator[tuple[Record, Checker, Seen]]:
     for record in _records(path):
         checker = checkers.get(record.connection)
         if checker is None or record.kind is Kind.OPENED:
-            checker = checkers[record.connection] = Checker(deliveries)
+            checker = checkers[record.connection] = Checker(deliveries, judging=judging)
         last[record.connection] = record
         yield record, checker, checker.feed(record)
     for number, checker in checkers.items():

@@ -113,7 +113,10 @@ def main(folder: str) -> int:
 def _config(work: Work) -> Iterator[tuple[str, str]]:
     """Whatever Spark keeps goes with the folder, unless the user says where."""
     local = str(Path(work.folder) / "spark")
+    Path(local).mkdir(exist_ok=True)
+    os.environ["TMPDIR"] = local
     yield "spark.sql.warehouse.dir", local
+    yield "spark.driver.defaultJavaOptions", f'"-Djava.io.tmpdir={local}"'  # it is killed, and cannot tidy up
     if work.master.startswith("local"):
         yield "spark.local.dir", local
     yield from work.config

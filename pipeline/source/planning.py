@@ -48,9 +48,12 @@ class Planner:
         return encode({topic: TopicOffset(start) for topic, start in starts.items()})
 
     async def stop_at_present(self) -> None:
-        """For Trigger.AvailableNow: what comes from now on is not for this run."""
+        """For Trigger.AvailableNow: what comes from now on is not for this run.
+
+        Spark calls it before `initial`, which finds out whether there is a subscription: it must not be made here.
+        """
         topics = await self._find(anew=True)
-        self._targets = await each(topics, self._end_of)
+        self._targets = await each(topics, lambda topic: position_of(self._client, topic, Latest()))
 
     async def latest(self, start: Offset, most_bytes: int) -> Offset:
         """Where the next micro-batch ends, 0 `most_bytes`: all there is; `start` itself if there is nothing.

@@ -30,8 +30,9 @@ class Checker:
     A connection whose opening was not captured breaks no rule: too much that they need is unknown.
     """
 
-    def __init__(self, deliveries: Deliveries | None = None) -> None:
-        """`deliveries`: one for all connections of a capture."""
+    def __init__(self, deliveries: Deliveries | None = None, *, judging: bool = True) -> None:
+        """`deliveries`: one for all connections of a capture. `judging`: whether rules are looked at."""
+        self._judging = judging
         self._state = State(Deliveries() if deliveries is None else deliveries)
         self._opened = False
 
@@ -45,7 +46,7 @@ class Checker:
             case Kind.FRAME:
                 return self._frame(record)
             case Kind.OPENED:
-                self._opened = True
+                self._opened = self._judging
                 return Seen()
             case Kind.CLOSED:
                 violations = self._unanswered(record)

@@ -51,13 +51,16 @@ class Matcher:
         self._open: dict[Key, deque[Frame]] = {}
 
     def waiting(self) -> Iterator[Frame]:
-        """The requests without an answer, in no order."""
+        """The requests without an answer; those of one producer in their order."""
         for frames in self._open.values():
             yield from frames
 
     def request_of(self, frame: Frame) -> Frame | None:
         """The request that this frame answers, if it does."""
-        key = answered_key(frame)
+        return self.first(answered_key(frame))
+
+    def first(self, key: Key | None) -> Frame | None:
+        """The oldest request that waits under a key."""
         frames = None if key is None else self._open.get(key)
         return frames[0] if frames else None
 

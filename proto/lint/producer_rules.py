@@ -66,16 +66,12 @@ def _receipt(state: State, frame: Frame) -> Iterator[str]:
 def _order(state: State, frame: Frame) -> Iterator[str]:
     request = state.matcher.request_of(frame) if frame.name == "SEND_RECEIPT" else None
     if request is not None:
-        older = [
-            each
-            for each in state.matcher.waiting()
-            if each.name == "SEND"
-            and each.producer_id == frame.producer_id
-            and each.number < request.number
-            and (each.sequence_id or 0) < (request.sequence_id or 0)
-        ]
-        if older:
-            yield f"the receipt of sequence {frame.sequence_id} before that of {older[0].sequence_id}"
+        sends = (
+            each for each in state.matcher.waiting() if each.name == "SEND" and each.producer_id == frame.producer_id
+        )
+        oldest = next(sends, request)
+        if oldest.number < request.number and (oldest.sequence_id or 0) < (request.sequence_id or 0):
+            yield f"the receipt of sequence {frame.sequence_id} before that of {oldest.sequence_id}"
 
 
 @rule("checksum-wrong", "An entry fits its CRC32C", "Binary protocol: payload commands")

@@ -30,7 +30,7 @@ def _answers(frame: Frame) -> bool:
 @rule("request-id-reused", "A request_id is free while its request waits for an answer", "PulsarApi.proto: request_id")
 def _reused(state: State, frame: Frame) -> Iterator[str]:
     if frame.request_id is not None and frame.sender is Direction.CLIENT:
-        waiting = next((each for each in state.matcher.waiting() if each.request_id == frame.request_id), None)
+        waiting = state.matcher.first(("request_id", frame.request_id))
         if waiting is not None:
             yield f"request {frame.request_id} of {frame.name} is still that of {waiting.name}"
 

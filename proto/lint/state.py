@@ -84,9 +84,6 @@ class State:
         self.answered: set[int] = set()
         """Ids of requests that have their final answer."""
 
-    def waiting_ids(self) -> set[int]:
-        return {frame.request_id for frame in self.matcher.waiting() if frame.request_id is not None}
-
     def apply(self, frame: Frame) -> list[Exchange]:
         """The exchanges that the frame ends."""
         kind = None if frame.spec is None else frame.spec.type

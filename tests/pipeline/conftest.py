@@ -24,7 +24,7 @@ CLUSTER_CONFIG = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": 
 INDEX = "brokerEntryMetadataInterceptors=org.apache.pulsar.common.intercept.AppendIndexMetadataInterceptor"
 
 
-SPARK_TIMEOUT = 180.0
+SPARK_TIMEOUT = 300.0
 """Seconds of a test with Spark: the first also waits for its JVM, and each query starts some Python processes."""
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 from pulsarium.proto.capture import CaptureWriter, Header
 from tests.proto.lint.planted import conforming, plant
@@ -46,7 +47,7 @@ def columns(schema: str) -> list[str]:
     return [column.split()[0] for column in schema.split(", ")]
 
 
-def picked(schema: str, found: Iterable[tuple[object, ...]], names: str) -> list[tuple[object, ...]]:
+def picked(schema: str, found: Iterable[tuple[Any, ...]], names: str) -> list[tuple[Any, ...]]:
     """Some columns of rows, in the order of `names`."""
     at = [columns(schema).index(name) for name in names.split()]
     return [tuple(row[each] for each in at) for row in found]

@@ -139,3 +139,19 @@ def test_what_is_no_capture_is_refused(tmp_path: Path) -> None:
             found([source])
     with pytest.raises(NoCaptures, match="no captures were named"):
         found([])
+
+
+def test_what_cannot_be_moved_is_moved_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a").write_text("old")
+    (tmp_path / "b").write_text("old")
+    real = Path.rename
+
+    def rename(self: Path, place: Path) -> Path:
+        if self.read_text() == "new" and place == tmp_path / "b":
+            raise OSError("no")
+        return real(self, place)
+
+    monkeypatch.setattr(Path, "rename", rename)
+    with pytest.raises(OSError, match="no"), output.beside(tmp_path) as new:
+        _ = [(new / name).write_text("new") for name in ("a", "b", "c")]
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"a": "old", "b": "old"}

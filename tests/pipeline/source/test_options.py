@@ -8,7 +8,8 @@ import re
 
 import pytest
 
-from pulsarium.pipeline.options import BadOption
+from pulsarium.pipeline.data_source import PulsarDataSource
+from pulsarium.pipeline.options import CONNECTION, BadOption
 from pulsarium.pipeline.source.options import OPTIONS, SourceOptions
 from pulsarium.pipeline.source.places import Earliest, Latest
 
@@ -82,3 +83,10 @@ def test_the_table_has_every_option_once() -> None:
     assert str(made.receiver_queue_size) == defaults["pulsar.reader.receiverQueueSize"]
     assert str(int(made.discovery_interval * 1000)) == defaults["topicDiscoveryIntervalMs"]
     assert len(dataclasses.fields(made)) == 14  # a new one belongs into the table
+
+
+def test_help_names_them_all() -> None:
+    text = PulsarDataSource.__doc__ or ""
+    for one in (*CONNECTION, *OPTIONS):
+        assert f"\n    {one.name}" in text
+        assert one.meaning in text

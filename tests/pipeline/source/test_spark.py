@@ -39,7 +39,7 @@ def test_every_column(spark: SparkSession, broker: Address, topic: str) -> None:
     assert row["__topic"] == topic
     assert MessageId.deserialize(bytes(row["__messageId"])) == message_id
     assert abs(row["__publishTime"].astimezone(UTC) - datetime.now(UTC)) < timedelta(minutes=5)
-    assert row["__eventTime"].astimezone(UTC).replace(tzinfo=None) == MOMENT
+    assert row["__eventTime"].astimezone(UTC) == MOMENT
     assert row["__messageProperties"] == {"a": "b"}
 
 
@@ -112,32 +112,28 @@ def test_a_big_topic(spark: SparkSession, broker: Address, topic: str, count: in
 
 
 @pytest.mark.heavy
-def test_a_failed_query_goes_on(
-    spark: SparkSession, broker: Address, topic: str, checkpoint: str, tmp_path: Path
-) -> None:
-    """Each batch fails once, behind its rows: Spark replays it, and every row is there once."""
+def test_a_failed_query_goes_on(spark: SparkSession, broker: Address, topic: str, checkpoint: str) -> None:
+    """The first batches fail once, behind their rows: Spark replays them, and every row is there once."""
     publish(broker, topic, numbers(2000), batching_max_messages=50)
-    given = options(broker, topic, startingOffsets="earliest", maxBytesPerTrigger=6000, minPartitions=2)
+    given = options(broker, topic, startingOffsets="earliest", maxBytesPerTrigger=9000, minPartitions=2)
     seen: dict[int, list[list[str]]] = {}
 
     def keep(frame: Any, batch_id: int) -> None:
         tries = seen.setdefault(batch_id, [])
         tries.append([row[0] for row in frame.collect()])
-        if len(tries) == 1:
+        if len(tries) == 1 and batch_id < 3:
             raise RuntimeError("dies behind its rows")
 
     from pyspark.errors import StreamingQueryException
 
-    for _ in range(50):
+    for _ in range(4):
         frame = spark.readStream.format("pulsar").options(**given).load().selectExpr("cast(value as string) value")
         writer = frame.writeStream.foreachBatch(keep).option("checkpointLocation", checkpoint)
         try:
             writer.trigger(availableNow=True).start().awaitTermination()
         except StreamingQueryException:
             publish(broker, topic, [b"later"])
-            continue
-        break
     assert len(seen) > 3
-    assert all(len(tries) == 2 and tries[0] == tries[1] for tries in seen.values())
+    assert all(len(seen[batch_id]) == 2 and seen[batch_id][0] == seen[batch_id][1] for batch_id in range(3))
     rows = [value for batch_id in sorted(seen) for value in seen[batch_id][0]]
     assert [value for value in rows if value != "later"] == [one.decode() for one in numbers(2000)]

@@ -143,6 +143,15 @@ def test_available_now_stops_at_what_was_there(broker: Address, topic: str, stre
     assert flat(micro_batch(stream(), end)[1]) == numbers(30, 30)
 
 
+@pytest.mark.parametrize(("start", "count"), [("latest", 0), ("index:20", 10)])
+def test_available_now_makes_no_subscription(broker: Address, topic: str, stream: Open, start: str, count: int) -> None:
+    """A new one begins where the options say: Spark asks for the targets first."""
+    publish(broker, topic, numbers(30))
+    reader = stream(predefinedSubscription="new", startingOffsets=start)
+    reader.prepareForTriggerAvailableNow()
+    assert len(flat(micro_batch(reader, reader.initialOffset())[1])) == count
+
+
 # ---- topics that come and go
 
 
