@@ -48,6 +48,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
             "spark.local.dir": str(warehouse / "local"),
             "spark.sql.shuffle.partitions": "2",
             **CLUSTER_CONFIG,
+            "spark.task.maxFailures": "1",  # on a cluster too: a test that has a task fail wants to see it
             "spark.driver.memory": "1g",
         },
     )
