@@ -176,7 +176,7 @@ def test_a_worker_that_dies_in_the_middle(
         with pytest.raises(PySparkException):
             run(stream, checkpoint)
         some = numbers(official, deduplicated)
-        assert 0 < len(some) < 4000
+        assert len(some) < 4000  # none, where the worker died before its writer had anything
         assert len(set(some)) == len(some)
         run(stream, checkpoint)
     finally:
