@@ -122,7 +122,7 @@ class Connection:
         """BadOption for a missing `service.url`, and for an authentication that is not known."""
         made = Connection(
             options.required(SERVICE_URL),
-            options.text(ADMIN_URL),
+            options.text(ADMIN_URL) or None,
             options.text("pulsar.client.authPluginClassName", "") or "",
             options.text("pulsar.client.authParams", "") or "",
             options.text("pulsar.client.tlsTrustCertsFilePath"),

@@ -21,6 +21,10 @@ DEFAULTS = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.sql.python.filterPushdown.enabled": "true",
+    # Spark's own pattern, and what clients prove their role with.
+    "spark.sql.redaction.options.regex": "(?i)url|authparams",
+    # A batch that is repeated has to have the same partitions, because producers are named by them.
+    "spark.sql.adaptive.streaming.stateless.enabled": "false",
 }
 LOCAL_DEFAULTS = {
     "spark.driver.host": "127.0.0.1",

@@ -52,10 +52,10 @@ class Backoff:
 
     def worked(self, seconds: float) -> None:
         """It worked for so long: begin anew. Less than the first wait is no success, but somebody
-        answers: the next wait is of eight such at most."""
+        answers: the next wait is of sixteen such at most."""
         if seconds > self._initial:
             self.reset()
-        self._next = min(self._next, 8 * self._initial)
+        self._next = min(self._next, 16 * self._initial)
 
     @property
     def is_first(self) -> bool:

@@ -61,6 +61,8 @@ class Receiver(ReceiveQueue):
         """Told of batches, which are not received then."""
         self.on_nothing: Callable[[], None] | None = None
         """Told of entries without a message to deliver."""
+        self.on_unreadable: Callable[[MessageId, Unreadable], None] | None = None
+        """Told of damaged entries, which nobody gets."""
         self._topic = topic
         self._durable = reading_from is None
         self._schema = options.schema
@@ -131,6 +133,8 @@ class Receiver(ReceiveQueue):
                 decoded = join(whole.chunks)
             found = messages(decoded, command.ack_set, self._processor)
         except Unreadable as error:
+            if self.on_unreadable is not None:
+                self.on_unreadable(message_id, error)
             if error.validation_error == pb.CommandAck.DecryptionError:
                 self._chunks.fail(parse_metadata(trailing), acknowledge=True)
             self._acknowledge(message_id, error.validation_error)

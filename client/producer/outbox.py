@@ -66,6 +66,10 @@ class Outbox:
         """One of each entry that has none yet."""
         return [one.messages.receipts[-1] for one in self._unconfirmed]
 
+    def is_torn(self, last: int) -> bool:
+        """Whether an entry has numbers up to `last` and others."""
+        return any(one.messages.sequence_id <= last < one.messages.highest_sequence_id for one in self._unconfirmed)
+
     def add(self, messages: Messages, entry: bytes) -> None:
         """Send an entry, now or as soon as there is a connection."""
         unconfirmed = _Unconfirmed(messages, entry)

@@ -17,6 +17,7 @@ from pulsarium.client.errors import (
     AlreadyClosed,
     ConnectError,
     ProducerBlockedQuotaExceededException,
+    ProducerFenced,
     PulsarError,
     copy_of,
 )
@@ -233,7 +234,15 @@ class TopicProducer:
             self._opening = None
         if connection.is_lost:
             raise ConnectError(f"{self.topic}: lost while it was opened")
-        self._opened(connection, reply.command.producer_success)
+        success = reply.command.producer_success
+        if self._epoch and self._is_torn(success.last_sequence_id):
+            # another one of that name wrote a part of what waits here: the broker would drop all of that entry (PIP-6)
+            connection.detach_producer(self._id)
+            self._close_nowait(connection)
+            raise ProducerFenced(
+                f"{self.topic}: another producer {self._name} published up to {success.last_sequence_id}"
+            )
+        self._opened(connection, success)
 
     def _close_nowait(self, connection: Connection) -> None:
         connection.send_nowait(close_producer(self._id, connection.next_request_id()))
@@ -257,6 +266,12 @@ class TopicProducer:
         self._max_message_size = connection.max_message_size
         self._outbox.fail_larger(self._max_message_size)
         self._outbox.open_on(connection, self._id)
+
+    def _is_torn(self, last: int) -> bool:
+        """Whether an entry, or the batch, has numbers up to `last` and others."""
+        drafts = self._batch.drafts
+        torn = bool(drafts) and not self._by_key and drafts[0].sequence_id <= last < drafts[-1].sequence_id
+        return torn or self._outbox.is_torn(last)
 
     async def _close_on(self, connection: Connection) -> None:
         try:

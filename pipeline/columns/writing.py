@@ -157,6 +157,8 @@ def _rows(batch: pa.RecordBatch, converts: list[tuple[str, str, Convert]]) -> It
     present = set(batch.schema.names)
     lists = [_list(batch, column) if column in present else repeat(None, batch.num_rows) for _, column, _ in converts]
     made = [(name, convert) for name, _, convert in converts]
+    if not lists:  # nothing but columns of METADATA
+        yield from repeat(None, batch.num_rows)
     for row in zip(*lists, strict=True):
         if row.count(None) == len(row):
             yield None

@@ -10,6 +10,6 @@ What makes a row be there once, however often Spark writes it:
 - a stream asks whether the topic deduplicates at all (`deduplication.py`).
 
 What this cannot know: a broker forgets a producer that is gone for brokerDeduplicationProducerInactivityTimeoutMinutes
-(six hours), so a batch that is repeated later is there twice. So are rows of a batch that is repeated after its topic
-got more partitions, or from a source that reads something else then.
+(six hours), so a batch that is repeated later is there twice. Rows of a batch that is repeated after its topic got more
+partitions, or from a source that reads something else then, may be there twice or lost.
 """

@@ -8,6 +8,7 @@ from itertools import chain
 import pyarrow as pa
 from pyspark.sql.types import StructType
 
+from pulsarium.client.topics import full_name
 from pulsarium.pipeline.columns.metadata import TOPIC
 from pulsarium.pipeline.options import BadOption
 from pulsarium.pipeline.pulsar import Pulsar
@@ -76,7 +77,7 @@ def by_topic(topics: pa.Array, row: int) -> dict[str, Sequence[int]]:
             raise WriteFailed(
                 f'row {row + number} of a Spark partition has no {TOPIC}, and there is no .option("topic", ...)'
             )
-        found.setdefault(topic, []).append(number)
+        found.setdefault(full_name(topic), []).append(number)
     return dict(found)
 
 

@@ -148,7 +148,7 @@ class SourceOptions:
             max_bytes,
             options.flag("failOnDataLoss", default=True),
             named or f"{options.text('subscriptionPrefix', 'spark-pulsar')}-{_digest(topics)}",
-            named is not None,
+            bool(named),
             options.flag("allowDifferentTopicSchemas", default=False),
             options.number("pollTimeoutMs", 120_000, least=1) / 1000,
             options.number("topicDiscoveryIntervalMs", 5000) / 1000,

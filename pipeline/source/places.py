@@ -150,6 +150,8 @@ def _time(given: object, option: str) -> Place:
 def _moment(text: str) -> AtTime:
     """Milliseconds, or ISO; in UTC unless it says otherwise. ValueError."""
     if text.isdecimal():
+        if int(text) >= 1 << 63:
+            raise ValueError("later than times go")
         return AtTime(int(text))
     moment = datetime.fromisoformat(text)
     if moment.tzinfo is None:

@@ -43,6 +43,7 @@ class Planner:
         topics = await self._find(anew=True)
         self._options.start.check(topics, "startingOffsets")
         starts = await each(topics, self._start_of)
+        starts |= await self._firsts(topic for topic, start in starts.items() if start == FIRST)
         if not self._options.is_predefined:
             await self._subscription.begin(starts)
         return encode({topic: TopicOffset(start) for topic, start in starts.items()})
@@ -122,6 +123,11 @@ class Planner:
         start = Position(*done.entry).next_entry if done.ledger_id >= 0 else FIRST
         ledgers = (await self._ledgers([topic])).get(topic)
         return (ledgers and ledgers.lost_from(start)) or start  # nothing is lost before its own place
+
+    async def _firsts(self, topics: Iterable[str]) -> dict[str, Position]:
+        """Where these topics begin, if that can be known: so that it shows when it is gone before it was read."""
+        ledgers = await self._ledgers(topics)
+        return {topic: Position(found.all[0].id, 0) for topic, found in ledgers.items() if found.all}
 
     async def _end_of(self, topic: str) -> Position:
         last, _ = await self._subscription.last_message(topic)

@@ -80,6 +80,7 @@ class SplitReader:
         self._stack = AsyncExitStack()
         self._consumer: Consumer[Any] | None = None
         self._place: Place
+        self._damage = ""
 
     async def aclose(self) -> None:
         await self._stack.aclose()
@@ -94,9 +95,12 @@ class SplitReader:
         while True:
             consumer = self._consumer or await self._open()
             if not consumer.inbox:
-                with anyio.move_on_after(PATIENCE):
+                with anyio.move_on_after(
+                    PATIENCE if consumer.inbox.head is None else None
+                ):  # its schema may take longer
                     await consumer.inbox.arrival()
             is_done = self._take(consumer, builder)
+            self._check()
             if is_done or builder.rows >= ROWS or builder.size >= SIZE:
                 self._read_through(consumer)
                 return is_done
@@ -108,7 +112,9 @@ class SplitReader:
             elif consumer.inbox:
                 continue
             elif not await self._place.has_more():
-                return True
+                self._check()
+                if self._look_back.orphan is None:  # it may have come while the broker was asked
+                    return True
             elif anyio.current_time() > came + self._reading.poll_timeout:
                 raise ReadError(f"{self._split}: nothing comes at {self.at} (pollTimeoutMs)")
 
@@ -120,6 +126,8 @@ class SplitReader:
         try:
             while inbox and builder.rows < ROWS and builder.size < SIZE and not self._is_behind_orphan(inbox.head):
                 for _ in range(self._at_once(inbox)):
+                    if builder.size >= SIZE:
+                        break
                     message = take()
                     found = message.message_id()
                     if found.entry >= last:
@@ -153,11 +161,20 @@ class SplitReader:
         orphan = self._look_back.orphan
         return orphan is not None and isinstance(head, Message) and head.message_id().entry > orphan
 
+    def _unreadable(self, message_id: MessageId, error: Exception) -> None:
+        if self._split.start[:2] <= message_id.entry and Position.of(message_id) < self._split.end:
+            self._damage = self._damage or f"the entry at {Position.of(message_id)}: {error}"
+
+    def _check(self) -> None:
+        if self._damage:
+            raise ReadError(f"{self._split}: {self._damage}")
+
     async def _open(self, needed_from: MessageId | None = None) -> Consumer[Any]:
         start = MessageId.earliest if self.at == FIRST else self.at.message_id()
         options = reading_options(self._split.topic, self._schema, self._reading.receiver_queue_size)
         consumer: Consumer[Any] = Consumer(self._client, options, Start(start, True, needed_from))
         self._consumer = await self._stack.enter_async_context(consumer)
+        consumer.parts[0].receiver.on_unreadable = self._unreadable
         self._look_back.watch(consumer.parts[0].receiver, options.chunks)
         consumer.resume()
         self._place = Place(consumer.parts[0], 1, inclusive=False)

@@ -107,7 +107,7 @@ def test_backoff() -> None:
     assert delays[:4] == [0.1, 0.2, 0.4, 0.8]
     assert delays[-2:] == [60.0, 60.0]
     backoff.worked(0.1)  # no success, but there was somebody
-    assert [backoff.next(), backoff.next()] == [0.8, 1.6]
+    assert [backoff.next(), backoff.next()] == [1.6, 3.2]
     backoff.worked(0.11)
     assert [backoff.is_first, backoff.next(), backoff.is_first] == [True, 0.1, False]
     assert Backoff(jitter=lambda: 1.0).next() == pytest.approx(0.09)

@@ -206,6 +206,14 @@ def test_a_field_called_value(form: type[AvroSchema[Any]]) -> None:
 
 
 @FORMS
+def test_no_column_but_a_key(form: type[AvroSchema[Any]]) -> None:
+    """Each row deletes its key, as with all columns null."""
+    schema = form(record(("a", ["null", "int"], None)))
+    made = write(schema, struct(__key=StringType()), {"__key": "x"}, {"__key": "y"})
+    assert [(one.key, one.value) for one in made] == [("x", None), ("y", None)]
+
+
+@FORMS
 def test_fields_with_a_default_need_no_column(form: type[AvroSchema[Any]]) -> None:
     schema = form(record(("a", "int"), ("b", "string", "none"), ("c", ["null", "int"])))
     (made,) = write(schema, struct(a=IntegerType()), {"a": 1})

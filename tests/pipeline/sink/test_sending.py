@@ -311,3 +311,28 @@ async def test_records(autojump_clock: MockClock, kind: str) -> None:
         async with Sender(client, SinkOptions.of(GIVEN), nonsense, "q-9", 9) as sender:
             with pytest.raises(WriteFailed, match=f"{TOPIC}: .*nonsense"):
                 await sender.send(TOPIC, batch, numbers(1))
+
+
+def test_another_attempt_that_wrote_a_part_of_an_entry() -> None:
+    """The broker would drop all of that entry, and say that it has it: so the older attempt fails."""
+
+    async def test() -> None:
+        async with in_process(DEDUPLICATING) as inside:
+            async with sending_as(inside) as older:
+                await older.send(TOPIC, rows(1, 100), numbers(1))
+                await older.finish()
+                await inside.cut()
+                await older.send(TOPIC, rows(10, 1), numbers(10, 1))
+                async with sending_as(inside, producerBusyTimeoutMs="5000") as newer:
+                    await newer.send(TOPIC, rows(5), numbers(5))
+                    await newer.finish()
+                    await newer.abandon()
+                with pytest.raises(WriteFailed, match="another producer q-0 published up to 4"):
+                    await older.finish()
+                await older.abandon()
+            async with sending_as(inside) as last:
+                await last.send(TOPIC, rows(11), numbers(11))
+                await last.finish()
+            assert sorted(map(int, await stored(inside))) == [*range(1, 11), 100]
+
+    run_on("trio", test, jump=True)
