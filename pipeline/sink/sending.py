@@ -103,7 +103,8 @@ class Sender:
         producer is opened (PRODUCER_SUCCESS), and nobody else can have that name until it is closed;
         `TopicProducer.add` sends each row up to that number alone, for the broker to judge, and batches begin behind
         it. We do not leave those rows out, because that number also counts entries that may still fail to be stored.
-        After a lost connection the client sends the very same entries again.
+        After a lost connection the client sends the very same entries again, unless another attempt had the name
+        meanwhile and wrote a part of one: then it fails (`TopicProducer._is_torn`).
         """
         target = self._targets.get(topic) or await self._open(topic, batch_of(numbers[0]))
         producer, sent = target.producer, self._sent
@@ -122,6 +123,8 @@ class Sender:
             raise self._failed(topic, numbers[index + 1], error) from error
         except errors.PulsarError as error:
             raise self._failed(topic, numbers[index], error) from error
+        if index + 1 != len(numbers):
+            raise WriteFailed(f"{topic}: {len(numbers)} rows became {index + 1} messages")
         self._written.rows += len(numbers)
         self._written.topics[topic] = self._written.topics.get(topic, 0) + len(numbers)
         await anyio.lowlevel.checkpoint()  # the sockets' turn
