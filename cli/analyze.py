@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pulsarium.cli.refusal import RequestRefused, RunRefused
+from pulsarium.proto.text import printable
 
 if TYPE_CHECKING:
     from pulsarium.pipeline.capture import Captures
@@ -62,6 +63,7 @@ def analyze(captures: Sequence[str], out: str | None, against: Sequence[str], ma
         from pulsarium.pipeline import NoJava, session
         from pulsarium.pipeline.capture import Captures, NoCaptures, differences, found
         from pulsarium.pipeline.capture.output import write
+        from pulsarium.pipeline.errors import SPARK_ERRORS, error_line
     except ImportError as error:
         raise RunRefused(str(error)) from None
     try:
@@ -82,6 +84,8 @@ def analyze(captures: Sequence[str], out: str | None, against: Sequence[str], ma
         raise RequestRefused(str(error)) from None
     except (NoJava, OSError) as error:
         raise RunRefused(str(error)) from None
+    except SPARK_ERRORS as error:
+        raise RunRefused(printable(error_line(str(error)) or repr(error))) from None
     finally:
         _tell("")
     click.echo(json.dumps(tables, indent=2) if how == "json" else "\n\n".join(_shown(tables)))
@@ -119,6 +123,7 @@ def _lines(rows: Sequence[Mapping[str, Any]]) -> list[str]:
 
 def _cell(value: Any) -> str:
     text = "" if value is None else f"{value:,.0f}" if isinstance(value, float) else str(value)
+    text = printable(text)
     return text if len(text) <= _WIDEST else text[: _WIDEST - 1] + "…"
 
 

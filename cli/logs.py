@@ -7,6 +7,7 @@ import time
 from typing import TextIO
 
 from pulsarium.broker.logs import Event
+from pulsarium.proto.text import printable
 
 LEVELS = ("debug", "info", "warning", "error")
 FORMATS = ("text", "json")
@@ -34,7 +35,7 @@ class TextFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         moment = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(record.created))
-        message = _one_line(record.getMessage())
+        message = printable(record.getMessage())  # one line, whatever names of clients were put into it
         line = f"{moment}.{_milliseconds(record)} {record.levelname} {_short(record.name)}: {message}"
         return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
 
@@ -63,10 +64,3 @@ def _milliseconds(record: logging.LogRecord) -> str:
 
 def _short(name: str) -> str:
     return name.removeprefix("pulsarium.").removeprefix("broker.")
-
-
-def _one_line(message: str) -> str:
-    """A message of one line stays one line, whatever names of clients were put into it."""
-    if message.isprintable():
-        return message
-    return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in message)

@@ -20,11 +20,11 @@ from struct import Struct
 from typing import Any
 
 from google.protobuf.message import DecodeError
+from google.protobuf.unknown_fields import UnknownFieldSet
 
 from pulsarium.proto.checksum import crc32c
-from pulsarium.proto.commands import COMMANDS, Direction
+from pulsarium.proto.commands import COMMANDS, CommandSpec, Direction
 from pulsarium.proto.errors import ProtocolError
-from pulsarium.proto.framing import frame
 from pulsarium.proto.generated.PulsarApi_pb2 import BaseCommand
 
 MAGIC = b"pulscap1"
@@ -190,25 +190,29 @@ class CaptureReader:
 def scrubbed(data: bytes) -> bytes:
     """The frame with asterisks for whatever in it proves who somebody is: as long as before, so that sizes stay true.
 
-    Bytes that are no frame of a known command come back cut.
+    Bytes that are no frame of a known command come back cut, and so does a command that may hold secrets and is not as
+    it should be: a damaged byte can make any other field of a secret.
     """
-    if len(data) >= 10 and data[8] == _TYPE_TAG and data[9] in _HARMLESS:
-        return data
     size = int.from_bytes(data[4:8], "big")
+    if _harmless(data, size):
+        return data
     command = BaseCommand()
     try:
         command.ParseFromString(data[8 : 8 + size])
     except DecodeError:
         return data[:_UNREADABLE_KEPT]
-    if len(data) < 8 + size or not command.HasField("type"):
+    spec = COMMANDS[command.type] if command.HasField("type") else None
+    fields = {described.name for described, _ in command.ListFields()}
+    if len(data) < 8 + size or spec is None or fields != {"type", spec.field} or not _blank(command):
         return data[:_UNREADABLE_KEPT]
-    if not _blank(command):
+    if spec.type not in _HOLDERS:
         return data
-    return frame(command.SerializePartialToString(), b"*" * (len(data) - 8 - size))
+    blanked = command.SerializePartialToString()
+    if len(blanked) != size:  # a field twice, a number longer than it needs to be
+        return data[:_UNREADABLE_KEPT]
+    return data[:8] + blanked + b"*" * (len(data) - 8 - size)
 
 
-_TYPE_TAG = 0x08
-_SECRETS = {"auth_data", "original_auth_data"}
 _HOLDERS = {
     BaseCommand.CONNECT,
     BaseCommand.AUTH_CHALLENGE,
@@ -216,21 +220,53 @@ _HOLDERS = {
     BaseCommand.LOOKUP,
     BaseCommand.PARTITIONED_METADATA,
 }
-# One byte of varint; commands from 128 on would be parsed, which is right, only slower.
-_HARMLESS = frozenset(number for number in COMMANDS if number < 128) - _HOLDERS
+# Of their texts only these are kept: an analysis needs them, and what a damaged length adds to them is not printable.
+_KEPT = {"client_version", "server_version", "topic"}
+_METHODS = {"athenz", "basic", "none", "oauth2", "sasl", "tls", "token"}
+
+
+def _begin(spec: CommandSpec) -> bytes:
+    """How a command begins: its type, and the tag of its body."""
+    tags = BaseCommand.DESCRIPTOR.fields_by_name
+    return b"\x08" + _varint(spec.type) + _varint(tags[spec.field].number << 3 | 2)
+
+
+def _varint(number: int) -> bytes:
+    return bytes([number]) if number < 128 else bytes([number & 127 | 128]) + _varint(number >> 7)
+
+
+# By type, which is one byte; commands from 128 on are parsed, which is right, only slower.
+_HARMLESS = {number: _begin(spec) for number, spec in COMMANDS.items() if number < 128 and number not in _HOLDERS}
+
+
+def _harmless(data: bytes, size: int) -> bool:
+    """Whether the command is, from its first byte to its last, one that has no secrets; its body may claim more."""
+    begin = _HARMLESS.get(data[9]) if len(data) > 9 else None
+    if begin is None or not data.startswith(begin, 8):
+        return False
+    at = 8 + len(begin)
+    length = data[at : at + 2]
+    if length[:1] < b"\x80":
+        return at + 1 + int.from_bytes(length[:1]) >= 8 + size
+    return length[1:] < b"\x80" and at + 2 + (length[0] & 127) + (int.from_bytes(length[1:]) << 7) >= 8 + size
 
 
 def _blank(message: Any) -> bool:
-    """Whether there was anything to blank, in the message and in those inside it."""
-    found = False
+    """Blanks the texts of a message and of those inside it; False when it has fields that nobody knows."""
+    if len(UnknownFieldSet(message)):
+        return False
     for described, value in message.ListFields():
-        if described.name in _SECRETS and isinstance(value, str | bytes):
+        if described.message_type is not None:
+            if not all(_blank(each) for each in (value if described.is_repeated else [value])):
+                return False
+        elif isinstance(value, str | bytes) and not _kept(described.name, value):
             length = len(value.encode() if isinstance(value, str) else value)
             setattr(message, described.name, "*" * length if isinstance(value, str) else b"*" * length)
-            found = True
-        elif described.message_type is not None and hasattr(value, "ListFields"):
-            found = _blank(value) or found
-    return found
+    return True
+
+
+def _kept(name: str, value: str | bytes) -> bool:
+    return isinstance(value, str) and (value in _METHODS or (name in _KEPT and value.isprintable()))
 
 
 def _record(body: bytes) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property, partial
 from glob import glob
@@ -24,6 +25,7 @@ SENT, BROKEN = "sent", "broken"
 _ACCURACY = 10_000  # of a percentile: exact up to that many values
 _TASKS_A_CORE = 4
 _UNANSWERED = [spec.name for spec in COMMANDS.values() if spec.reply is None and spec.direction is not Direction.BROKER]
+_Reader = Callable[[str, str], Iterator[rows.Row]]
 _FROM_CLIENT = "direction = 'client->broker'"
 
 
@@ -114,11 +116,11 @@ class Captures:
         )
         return _in_order(counts.select(*keys, "count", "example", *rule), *keys)
 
-    def _table(self, read: Callable[[str], Iterator[rows.Row]], schema: str) -> DataFrame:
+    def _table(self, read: _Reader, schema: str) -> DataFrame:
         """A file holds whole connections, so it is one task's from its first byte to its last."""
         tasks = min(len(self.paths), _TASKS_A_CORE * self.spark.sparkContext.defaultParallelism)
         numbers = self.spark.range(0, len(self.paths), 1, tasks)
-        table = numbers.mapInArrow(partial(_read, read, schema, self.paths), schema).persist()
+        table = numbers.mapInArrow(partial(_read, read, schema, self.paths, names(self.paths)), schema).persist()
         self._kept.append(table)
         return table
 
@@ -185,9 +187,15 @@ def found(sources: Iterable[str | Path]) -> list[str]:
     return sorted(paths)
 
 
+def names(paths: Sequence[str]) -> list[str]:
+    """What the captures are called in tables: their paths from the folder on that has them all, without the suffix."""
+    folder = os.path.commonpath([os.path.dirname(path) for path in paths])
+    return [os.path.relpath(path, folder).removesuffix(SUFFIX) for path in paths]
+
+
 def _read(
-    read: Callable[[str], Iterator[rows.Row]], schema: str, paths: Sequence[str], numbers: Iterator[pa.RecordBatch]
+    read: _Reader, schema: str, paths: Sequence[str], names: Sequence[str], numbers: Iterator[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     for batch in numbers:
         for number in batch.column(0).to_pylist():
-            yield from batches(schema, read(paths[number]))
+            yield from batches(schema, read(paths[number], names[number]))

@@ -12,6 +12,8 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch, Rectangle
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
+from pulsarium.proto.text import printable
+
 Row = Mapping[str, Any]
 _Place = Literal["outside lower left", "outside right upper"]
 
@@ -186,7 +188,8 @@ def _words(outcomes: Counter[str]) -> str:
 
 
 def _name(row: Row) -> str:
-    return f"{row['client']} {row['client_version'] or ''}".strip()
+    name = printable(f"{row['client']} {row['client_version'] or ''}".strip())
+    return name.replace("$", r"\$")  # or it would be mathematics
 
 
 def _client(row: Row) -> str:

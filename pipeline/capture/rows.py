@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import deque
 from collections.abc import Callable, Iterator
 from pathlib import PurePath
 from typing import Any
@@ -17,58 +18,79 @@ from pulsarium.proto.lint.state import Deliveries
 
 Row = tuple[Any, ...]
 _PIECE = 1 << 20
+_CLOSED_KEPT = 1000  # connections: what was under way may come after the close
 _DIRECTIONS = {Direction.CLIENT: "client->broker", Direction.BROKER: "broker->client"}
 UNKNOWN = "unknown"
 """The client of a connection whose CONNECT is not in the capture."""
 
 
-def frames(path: str) -> Iterator[Row]:
-    """A row for each frame; what ends a damaged file is one too, the last."""
-    name = PurePath(path).stem
+def frames(path: str, capture: str | None = None) -> Iterator[Row]:
+    """A row for each frame; what ends a damaged file is one too, the last. `capture`: what rows call the file, if not
+    by its name."""
+    name = capture or PurePath(path).stem
     try:
-        for record, checker, seen in _walk(path):
+        for checker, seen in _walk(path):
             if seen.frame is not None:
-                yield _frame(_where(name, seen.frame, checker.conversation), record, seen.frame)
+                yield _frame(_where(name, seen.frame, checker.conversation), seen.frame)
     except CaptureError as error:
         where = (name, None, None, UNKNOWN, None, None, None)
         yield (*where, *(None,) * 12, f"the file cannot be read on: {error}", None)
 
 
-def exchanges(path: str) -> Iterator[Row]:
+def exchanges(path: str, capture: str | None = None) -> Iterator[Row]:
     """A row for each request."""
-    yield from _each(path, lambda seen: seen.exchanges, lambda exchange: exchange.request, _exchange)
+    yield from _each(path, capture, lambda seen: seen.exchanges, lambda exchange: exchange.request, _exchange)
 
 
-def violations(path: str) -> Iterator[Row]:
+def violations(path: str, capture: str | None = None) -> Iterator[Row]:
     """A row for each broken rule."""
-    yield from _each(path, lambda seen: seen.violations, lambda violation: violation.frame, _violation)
+    yield from _each(path, capture, lambda seen: seen.violations, lambda violation: violation.frame, _violation)
 
 
 def _each(
-    path: str, pick: Callable[[Seen], list[Any]], frame_of: Callable[[Any], Frame], read: Callable[[Row, Any], Row]
+    path: str,
+    capture: str | None,
+    pick: Callable[[Seen], list[Any]],
+    frame_of: Callable[[Any], Frame],
+    read: Callable[[Row, Any], Row],
 ) -> Iterator[Row]:
-    name = PurePath(path).stem
+    name = capture or PurePath(path).stem
     try:
-        for _, checker, seen in _walk(path, judging=read is _violation):
+        for checker, seen in _walk(path, judging=read is _violation):
             for each in pick(seen):
                 yield read(_where(name, frame_of(each), checker.conversation), each)
     except CaptureError:
         return  # a row of `frames` says so
 
 
-def _walk(path: str, *, judging: bool = False) -> Iterator[tuple[Record, Checker, Seen]]:
-    """The records of a file, and last what still waits on each connection."""
+def _walk(path: str, *, judging: bool = False) -> Iterator[tuple[Checker, Seen]]:
+    """What there is to say of each record of a file, and last what still waits on each connection; also where the file
+    is damaged, and CaptureError after it."""
     checkers: dict[int, Checker] = {}
-    last: dict[int, Record] = {}
+    closed: deque[tuple[int, Checker]] = deque()
     deliveries = Deliveries()
-    for record in _records(path):
-        checker = checkers.get(record.connection)
-        if checker is None or record.kind is Kind.OPENED:
-            checker = checkers[record.connection] = Checker(deliveries, judging=judging)
-        last[record.connection] = record
-        yield record, checker, checker.feed(record)
-    for number, checker in checkers.items():
-        yield last[number], checker, Seen(exchanges=checker.end())
+    damage: CaptureError | None = None
+    try:
+        for record in _records(path):
+            checker = checkers.get(record.connection)
+            if checker is None or record.kind is Kind.OPENED:
+                checker = checkers[record.connection] = Checker(deliveries, judging=judging)
+            yield checker, checker.feed(record)
+            if record.kind is Kind.CLOSED:
+                closed.append((record.connection, checker))
+                if len(closed) > _CLOSED_KEPT:
+                    _forget(checkers, *closed.popleft())
+    except CaptureError as error:
+        damage = error
+    for checker in checkers.values():
+        yield checker, Seen(exchanges=checker.end())
+    if damage is not None:
+        raise damage
+
+
+def _forget(checkers: dict[int, Checker], connection: int, checker: Checker) -> None:
+    if checkers.get(connection) is checker:  # not one that was opened since
+        del checkers[connection]
 
 
 def _records(path: str) -> Iterator[Record]:
@@ -89,7 +111,8 @@ def _ids(frame: Frame) -> Row:
     return (*(_signed(number) for number in numbers), frame.topic)
 
 
-def _frame(where: Row, record: Record, frame: Frame) -> Row:
+def _frame(where: Row, frame: Frame) -> Row:
+    record = frame.record
     return (
         *where,
         _DIRECTIONS[frame.sender],

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
-import shutil
 import signal
 import sys
 import threading
@@ -19,14 +17,15 @@ from pyspark.sql import functions as f
 
 from pulsarium.pipeline.compaction import opening, rewriting
 from pulsarium.pipeline.compaction.chunks import Work
+from pulsarium.pipeline.compaction.folder import remove
 from pulsarium.pipeline.compaction.places import CHUNK_SHIFT
+from pulsarium.pipeline.errors import error_line
 from pulsarium.pipeline.spark import session
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 RESULT = "result.json"
-_ERROR_LINE = re.compile(r"^(?:[A-Za-z_]\w*\.)*\w*(?:Error|Exception|Interrupt|Exit)\b.*$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -122,17 +121,10 @@ def _config(work: Work) -> Iterator[tuple[str, str]]:
     yield from work.config
 
 
-def error_line(text: str) -> str:
-    """The line of a Spark error that says what happened: the last one of a worker's traceback, or the first of all."""
-    said = text.partition("\n\tat ")[0].strip()  # Java's stack
-    found = [line for line in _ERROR_LINE.findall(said) if "PythonException" not in line]
-    return (found or said.splitlines() or [""])[-1 if found else 0].strip()
-
-
 def _end_with_the_broker(folder: str) -> None:
     """Standard input ends when the broker does, however it ends: then nobody wants the result."""
     sys.stdin.buffer.read()
-    shutil.rmtree(folder, ignore_errors=True)
+    remove(Path(folder))
     if os.getpgrp() == os.getpid():
         os.killpg(os.getpid(), signal.SIGKILL)
     os._exit(1)

@@ -33,7 +33,8 @@ class Checker:
     def __init__(self, deliveries: Deliveries | None = None, *, judging: bool = True) -> None:
         """`deliveries`: one for all connections of a capture. `judging`: whether rules are looked at."""
         self._judging = judging
-        self._state = State(Deliveries() if deliveries is None else deliveries)
+        self._state = State((deliveries or Deliveries()) if judging else None)
+        self._begun = False
         self._opened = False
 
     @property
@@ -42,6 +43,8 @@ class Checker:
         return self._state.conversation
 
     def feed(self, record: Record) -> Seen:
+        if not self._begun:
+            self._begin(record)
         match record.kind:
             case Kind.FRAME:
                 return self._frame(record)
@@ -50,11 +53,17 @@ class Checker:
                 return Seen()
             case Kind.CLOSED:
                 violations = self._unanswered(record)
+                self._opened = False  # what comes after it crossed it
                 return Seen(None, self._state.matcher.end(closed=True), violations)
 
     def end(self) -> list[Exchange]:
         """What still waits at the end of a capture."""
         return self._state.matcher.end(closed=False)
+
+    def _begin(self, first: Record) -> None:
+        self._begun = True
+        if self._state.deliveries is not None and first.kind is not Kind.OPENED:
+            self._state.deliveries.whole = False
 
     def _frame(self, record: Record) -> Seen:
         state = self._state
@@ -74,5 +83,6 @@ class Checker:
         return [
             Violation(request_rules.UNANSWERED, frame, detail, other(frame.sender))
             for frame in sorted(self._state.matcher.waiting(), key=lambda each: each.number)
+            if frame.number not in self._state.matcher.told
             for detail in request_rules.unanswered(frame, closed)
         ]

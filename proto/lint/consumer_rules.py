@@ -64,14 +64,13 @@ def _permits(state: State, frame: Frame) -> Iterator[str]:
 @rule("ack-not-delivered", "ACK names what its subscription was sent", "Binary protocol: acknowledgement")
 def _ack(state: State, frame: Frame) -> Iterator[str]:
     consumer = state.consumers.get(frame.consumer_id or 0)
-    if frame.name != "ACK" or consumer is None:
+    if frame.name != "ACK" or consumer is None or state.deliveries is None or not state.deliveries.whole:
         return
-    key = (consumer.topic, consumer.subscription)
-    sent, last = state.deliveries.sent.get(key, set()), state.deliveries.last.get(key, (-1, -1))
+    sent = state.deliveries.of(consumer.topic, consumer.subscription)
     for message_id in frame.body.message_id:
         position = (message_id.ledgerId, message_id.entryId)
         # A cumulative one may name the entry before a batch that is not done.
-        known = position <= last if frame.body.ack_type == CommandAck.Cumulative else position in sent
+        known = position <= sent.last if frame.body.ack_type == CommandAck.Cumulative else position in sent
         if not known:
             yield f"{position[0]}:{position[1]} was never sent to {consumer.subscription!r}"
 

@@ -49,6 +49,10 @@ class Matcher:
 
     def __init__(self) -> None:
         self._open: dict[Key, deque[Frame]] = {}
+        self._sends: dict[int | None, dict[Key, None]] = {}  # of each producer, in order: keys of `_open`
+        self._shut: set[int | None] = set()  # producers that the broker closed: it drops what they had under way
+        self.told: set[int] = set()
+        """Numbers of requests that were told to wait: a PRODUCER for exclusive access."""
 
     def waiting(self) -> Iterator[Frame]:
         """The requests without an answer; those of one producer in their order."""
@@ -64,6 +68,10 @@ class Matcher:
         frames = None if key is None else self._open.get(key)
         return frames[0] if frames else None
 
+    def oldest_send(self, producer: int | None) -> Frame | None:
+        """Of those that wait for their receipts."""
+        return self.first(next(iter(self._sends.get(producer, ())), None))
+
     def feed(self, frame: Frame) -> list[Exchange]:
         """What this frame ends: an answer one request; the end of a producer or consumer all that stands out for it."""
         done: list[Exchange] = []
@@ -73,23 +81,33 @@ class Matcher:
             latency = (frame.record.monotonic_ns - request.record.monotonic_ns) / 1000
             done.append(Exchange(request, frame, frame.error or OK, latency))
             if request.name == "CLOSE_PRODUCER" and frame.error is None:
-                done += self._closed("producer_id", request.producer_id)
+                done += self._closed(request.producer_id)
+        elif answered is not None and answered in self._open:
+            self.told.add(self._open[answered][0].number)
         elif frame.name == "CLOSE_PRODUCER" and frame.sender is Direction.BROKER:
-            done += self._closed("producer_id", frame.producer_id)
+            self._shut.add(frame.producer_id)
+            done += self._closed(frame.producer_id)
+        elif frame.name == "PRODUCER":
+            self._shut.discard(frame.producer_id)
         asked = request_key(frame)
-        if asked is not None:
+        if frame.name == "SEND" and frame.producer_id in self._shut:
+            done.append(Exchange(frame, None, CLOSED, None))
+        elif asked is not None:
             self._open.setdefault(asked, deque()).append(frame)
+            if frame.name == "SEND":
+                self._sends.setdefault(frame.producer_id, {})[asked] = None
         return done
 
     def end(self, *, closed: bool) -> list[Exchange]:
         """Whatever still waits when the connection is closed, or when the capture ends before it is."""
         left = [Exchange(frame, None, CLOSED if closed else NO_ANSWER, None) for frame in self.waiting()]
         self._open.clear()
+        self._sends.clear()
         return sorted(left, key=lambda exchange: exchange.request.number)
 
-    def _closed(self, name: str, number: int | None) -> list[Exchange]:
+    def _closed(self, producer: int | None) -> list[Exchange]:
         """The SENDs of a producer that is no more: they get no receipts."""
-        gone = [key for key in self._open if key[:2] == (name, number)]
+        gone = self._sends.pop(producer, {})
         return [Exchange(frame, None, CLOSED, None) for key in gone for frame in self._open.pop(key)]
 
     def _take(self, key: Key) -> Frame:
@@ -97,6 +115,8 @@ class Matcher:
         frame = frames.popleft()
         if not frames:
             del self._open[key]
+            if frame.name == "SEND":
+                del self._sends[frame.producer_id][key]
         return frame
 
 

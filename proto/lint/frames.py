@@ -10,10 +10,12 @@ from pulsarium.proto.capture import Record
 from pulsarium.proto.commands import COMMANDS, CommandSpec, Direction, parse
 from pulsarium.proto.errors import CommandError
 from pulsarium.proto.generated.PulsarApi_pb2 import BaseCommand, ServerError
+from pulsarium.proto.text import text_of
 
 _IDS = ("request_id", "producer_id", "consumer_id", "sequence_id")
 _ERRORS = ("error", "error_code")
 _TEXTS = ("message", "error_message")
+_LONGEST_NAME = 200  # the expression takes the square of it
 _CLIENT = re.compile(r"(.*?)[\s_-]*v?(\d+(?:\.\d+)+.*)")
 
 
@@ -108,7 +110,7 @@ class Conversation:
             body,
             topic=topic,
             error=ServerError.Name(getattr(body, error)) if error else None,
-            error_message=str(getattr(body, text)) if text else None,
+            error_message=text_of(getattr(body, text)) if text else None,
             entry=entry,
             entry_size=record.size - 8 - len(command),
             **ids,
@@ -116,7 +118,7 @@ class Conversation:
 
     def _greet(self, spec: CommandSpec, body: Any) -> None:
         if spec.type == BaseCommand.CONNECT:
-            self.client, self.client_version = client_of(body.client_version)
+            self.client, self.client_version = client_of(text_of(body.client_version))
             self.asked_version = body.protocol_version
             self.client_flags = _flags(body)
         elif spec.type == BaseCommand.CONNECTED:
@@ -127,7 +129,7 @@ class Conversation:
     def _topic(self, spec: CommandSpec, body: Any, names: Names, ids: dict[str, int]) -> str | None:
         topics = self._topics
         if names.topic:
-            topic: str | None = getattr(body, names.topic)
+            topic: str | None = text_of(getattr(body, names.topic))
         else:
             topic = next((topics[key] for key in ids.items() if key[0] != "request_id" and key in topics), None)
         if "request_id" in ids:
@@ -145,7 +147,7 @@ class Conversation:
 
 def client_of(text: str) -> tuple[str, str]:
     """`client_version` of CONNECT as name and version: ("Pulsar-Java", "4.0.1") of `Pulsar-Java-v4.0.1`."""
-    found = _CLIENT.fullmatch(text)
+    found = _CLIENT.fullmatch(text[:_LONGEST_NAME])
     return (found[1], found[2]) if found else (text, "")
 
 

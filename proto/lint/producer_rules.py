@@ -45,19 +45,20 @@ def _ready(state: State, frame: Frame) -> Iterator[str]:
         yield f"SEND for producer {frame.producer_id}, which is not ready"
 
 
-@rule("sequence-goes-back", "The sequence ids of a producer rise", "PIP-6")
+@rule("sequence-goes-back", "The sequence ids of a producer rise, unless its application names it", "PIP-6")
 def _sequence(state: State, frame: Frame) -> Iterator[str]:
     producer = state.producers.get(frame.producer_id or 0)
-    # Equal: a message's chunks share one.
-    if frame.name == "SEND" and producer is not None and (frame.sequence_id or 0) < producer.last_sequence:
+    if frame.name != "SEND" or producer is None or producer.named_by_application:
+        return  # an application that has a name for its producer may replay what it sent: deduplication is for that
+    if (frame.sequence_id or 0) < producer.last_sequence:  # equal: a message's chunks share one
         yield f"sequence {frame.sequence_id} after {producer.last_sequence}"
 
 
 @rule("receipt-of-nothing", "SEND_RECEIPT and SEND_ERROR name a SEND that waits for one", "Binary protocol: producer")
 def _receipt(state: State, frame: Frame) -> Iterator[str]:
     producer = state.producers.get(frame.producer_id or 0)
-    # What was under way when the broker closed the producer may be refused afterwards.
-    closing = producer is not None and producer.phase is Phase.CLOSED_BY_BROKER
+    # What was under way when the broker closed the producer may be answered afterwards, also when it is opened again.
+    closing = producer is not None and producer.phase in (Phase.OPENING, Phase.CLOSED_BY_BROKER)
     if frame.name in ("SEND_RECEIPT", "SEND_ERROR") and state.matcher.request_of(frame) is None and not closing:
         yield f"{frame.name} for sequence {frame.sequence_id} of producer {frame.producer_id}, which waits for none"
 
@@ -66,10 +67,7 @@ def _receipt(state: State, frame: Frame) -> Iterator[str]:
 def _order(state: State, frame: Frame) -> Iterator[str]:
     request = state.matcher.request_of(frame) if frame.name == "SEND_RECEIPT" else None
     if request is not None:
-        sends = (
-            each for each in state.matcher.waiting() if each.name == "SEND" and each.producer_id == frame.producer_id
-        )
-        oldest = next(sends, request)
+        oldest = state.matcher.oldest_send(frame.producer_id) or request
         if oldest.number < request.number and (oldest.sequence_id or 0) < (request.sequence_id or 0):
             yield f"the receipt of sequence {frame.sequence_id} before that of {oldest.sequence_id}"
 

@@ -11,9 +11,9 @@ from pulsarium.proto.entry import messages_in
 from pulsarium.proto.generated.PulsarApi_pb2 import BaseCommand, CommandSubscribe
 from pulsarium.proto.lint.exchanges import Exchange, Matcher
 from pulsarium.proto.lint.frames import Conversation, Frame
+from pulsarium.proto.lint.ranges import Positions, Ranges
 
 _T = BaseCommand
-Position = tuple[int, int]
 
 
 class Phase(Enum):
@@ -29,7 +29,11 @@ class Phase(Enum):
 
 @dataclass(slots=True)
 class Producer:
+    """opened: the number of the frame that asks for it. named_by_application: not by the broker, or the client."""
+
     topic: str
+    opened: int
+    named_by_application: bool = True
     phase: Phase = Phase.OPENING
     last_sequence: int = -1
 
@@ -43,6 +47,7 @@ class Consumer:
     topic: str
     subscription: str
     type: int
+    opened: int
     phase: Phase = Phase.OPENING
     permits: int = 0
     entries: int = 0
@@ -59,21 +64,26 @@ class Consumer:
 @dataclass(slots=True)
 class Deliveries:
     """Which entries a subscription's consumers were sent, on all connections of a capture: a client may acknowledge
-    on one connection what it was sent on another."""
+    on one connection what it was sent on another.
 
-    sent: dict[tuple[str, str], set[Position]] = field(default_factory=dict)
-    last: dict[tuple[str, str], Position] = field(default_factory=dict)
+    whole: whether all connections were captured from their opening on. One that was not has subscriptions that nobody
+    saw it make.
+    """
 
-    def add(self, topic: str, subscription: str, position: Position) -> None:
-        key = (topic, subscription)
-        self.sent.setdefault(key, set()).add(position)
-        self.last[key] = max(position, self.last.get(key, position))
+    whole: bool = True
+    _sent: dict[tuple[str, str], Positions] = field(default_factory=dict)
+
+    def of(self, topic: str, subscription: str) -> Positions:
+        return self._sent.setdefault((topic, subscription), Positions())
 
 
 class State:
-    """One connection. `apply` each frame after the rules have seen it."""
+    """One connection. `apply` each frame after the rules have seen it.
 
-    def __init__(self, deliveries: Deliveries) -> None:
+    deliveries: None where no rules are looked at; then nothing is kept that only they need.
+    """
+
+    def __init__(self, deliveries: Deliveries | None) -> None:
         self.conversation = Conversation()
         self.matcher = Matcher()
         self.deliveries = deliveries
@@ -81,7 +91,7 @@ class State:
         self.connected = False
         self.producers: dict[int, Producer] = {}
         self.consumers: dict[int, Consumer] = {}
-        self.answered: set[int] = set()
+        self.answered = Ranges()
         """Ids of requests that have their final answer."""
 
     def apply(self, frame: Frame) -> list[Exchange]:
@@ -102,12 +112,14 @@ class State:
         elif kind == _T.PRODUCER and frame.producer_id is not None:
             known = self.producers.get(frame.producer_id)
             if known is None or known.phase is not Phase.OPEN:
-                self.producers[frame.producer_id] = Producer(frame.body.topic)
+                self.producers[frame.producer_id] = Producer(
+                    frame.body.topic, frame.number, frame.body.user_provided_producer_name
+                )
         elif kind == _T.SUBSCRIBE and frame.consumer_id is not None:
             there = self.consumers.get(frame.consumer_id)
             if there is None or there.phase is not Phase.OPEN:
                 body = frame.body
-                self.consumers[frame.consumer_id] = Consumer(body.topic, body.subscription, body.subType)
+                self.consumers[frame.consumer_id] = Consumer(body.topic, body.subscription, body.subType, frame.number)
         elif kind == _T.SEND and (producer := self.producers.get(frame.producer_id or 0)):
             producer.last_sequence = max(producer.last_sequence, frame.sequence_id or 0)
         elif kind == _T.FLOW and (consumer := self.consumers.get(frame.consumer_id or 0)):
@@ -117,31 +129,40 @@ class State:
     def _told(self, kind: int | None, frame: Frame) -> None:
         if kind == _T.CONNECTED:
             self.connected = True
+        elif kind == _T.SEND_ERROR and (producer := self.producers.get(frame.producer_id or 0)):
+            producer.last_sequence = min(
+                producer.last_sequence, (frame.sequence_id or 0) - 1
+            )  # sent again from there on
         elif kind == _T.CLOSE_PRODUCER and (producer := self.producers.get(frame.producer_id or 0)):
             producer.phase = Phase.CLOSED_BY_BROKER
         elif kind == _T.CLOSE_CONSUMER and (consumer := self.consumers.get(frame.consumer_id or 0)):
             consumer.phase = Phase.CLOSED_BY_BROKER
-        elif kind == _T.MESSAGE and (consumer := self.consumers.get(frame.consumer_id or 0)):
+        elif kind == _T.MESSAGE and self.deliveries is not None:
+            self._delivered(frame, self.deliveries)
+
+    def _delivered(self, frame: Frame, deliveries: Deliveries) -> None:
+        consumer = self.consumers.get(frame.consumer_id or 0)
+        if consumer is not None:
             consumer.permits -= messages_of(frame)
             consumer.entries = max(consumer.entries - 1, consumer.permits)
             message_id = frame.body.message_id
-            self.deliveries.add(consumer.topic, consumer.subscription, (message_id.ledgerId, message_id.entryId))
+            deliveries.of(consumer.topic, consumer.subscription).add((message_id.ledgerId, message_id.entryId))
 
     def _ended(self, exchange: Exchange) -> None:
         request, answer = exchange.request, exchange.answer
         if answer is None:
             return
-        if request.request_id is not None:
+        if request.request_id is not None and self.deliveries is not None:
             self.answered.add(request.request_id)
         refused = answer.error is not None
         kind = request.spec.type if request.spec else None
         if kind in (_T.PRODUCER, _T.SUBSCRIBE):
             made = self._one_of(kind, request)
-            if made is not None and made.phase is Phase.OPENING:
+            if made is not None and made.opened == request.number and made.phase is Phase.OPENING:
                 made.phase = Phase.CLOSED_BY_BROKER if refused else Phase.OPEN
         elif kind in (_T.CLOSE_PRODUCER, _T.CLOSE_CONSUMER, _T.UNSUBSCRIBE) and not refused:
             made = self._one_of(_T.PRODUCER if kind == _T.CLOSE_PRODUCER else _T.SUBSCRIBE, request)
-            if made is not None:
+            if made is not None and made.opened < request.number:  # not one that was opened since
                 made.phase = Phase.CLOSED_BY_CLIENT
 
     def _one_of(self, kind: int, frame: Frame) -> Producer | Consumer | None:

@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from pulsarium.cli.analyze import _cell
 from pulsarium.cli.main import cli
+from pulsarium.pipeline.errors import SPARK_ERRORS
 from tests.pipeline.capture.captured import small, with_a_fault, write
 
 
@@ -49,3 +51,30 @@ def test_without_pyspark(capture: str, monkeypatch: pytest.MonkeyPatch) -> None:
     result = run(capture)
     assert result.exit_code == 1
     assert 'pip install "pulsarium[spark]"' in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("said", "line"),
+    [
+        (
+            "An error occurred while calling o1.x.\n: org.apache.spark.SparkException: no master\n\tat org.apache.X",
+            "org.apache.spark.SparkException: no master",
+        ),
+        ("Job aborted.\nTraceback\n  File x\nOSError: a\x1b[2Jb\n\n\tat java.lang.Thread", r"OSError: a\x1b[2Jb"),
+    ],
+)
+@pytest.mark.parametrize("kind", SPARK_ERRORS)
+def test_what_spark_refuses_is_one_line(
+    capture: str, monkeypatch: pytest.MonkeyPatch, kind: type[Exception], said: str, line: str
+) -> None:
+    def session(*_: object, **__: object) -> None:
+        raise kind(said)
+
+    monkeypatch.setattr("pulsarium.pipeline.session", session)
+    result = run(capture, "--master", "x")
+    assert (result.exit_code, result.stdout, result.stderr) == (1, "", f"pulsarium: {line}\n")
+
+
+def test_names_of_clients_do_not_command_the_terminal() -> None:
+    assert _cell("a\x1b[2J\nb\x9b") == r"a\x1b[2J\nb\x9b"
+    assert _cell(None) == ""

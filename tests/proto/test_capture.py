@@ -184,3 +184,68 @@ def test_an_entry_is_cut_and_says_so() -> None:
     [record] = read(bytes(out))[1]
     assert (record.size, record.cut, record.data) == (len(send), True, send[:-90])
     assert record.note == {"fault": "delay"}
+
+
+TOKEN = b"SECRETTOKEN123"
+
+
+def holders() -> dict[str, BaseCommand]:
+    """Commands that prove who somebody is, in the ways clients and proxies do."""
+    text = TOKEN.decode()
+    made = {
+        "client": command("CONNECT", client_version="c", auth_data=TOKEN, auth_method_name="token"),
+        "bare": command("CONNECT", client_version="c", auth_data=TOKEN),
+        "proxy": command("CONNECT", client_version="c", protocol_version=21, original_principal="me"),
+        "response": BaseCommand(type=BaseCommand.AUTH_RESPONSE),
+        "lookup": BaseCommand(type=BaseCommand.LOOKUP),
+    }
+    made["proxy"].connect.original_auth_data = text
+    response = made["response"].authResponse
+    response.client_version, response.protocol_version = "c", 21
+    response.response.auth_method_name, response.response.auth_data = "token", TOKEN
+    lookup = made["lookup"].lookupTopic
+    lookup.topic, lookup.request_id, lookup.original_principal, lookup.original_auth_data = "t", 1, "me", text
+    return made
+
+
+@pytest.mark.parametrize("name", holders())
+def test_no_damaged_byte_lets_a_secret_through(name: str) -> None:
+    whole = frame(holders()[name].SerializeToString(), TOKEN)
+    for at in range(len(whole)):
+        for value in range(256):
+            told = whole[:at] + bytes([value]) + whole[at + 1 :]
+            kept = scrubbed(told)
+            assert TOKEN[:7] not in kept, (at, value)
+            assert TOKEN[7:] not in kept, (at, value)
+            assert len(kept) in (len(told), 16)
+
+
+def test_a_secret_behind_another_command_is_cut() -> None:
+    connect = command("CONNECT", client_version="c", auth_data=b"s3cret").SerializeToString()
+    ping = command("PING").SerializeToString()
+    for told in (frame(ping + connect), frame(ping + connect[2:]), frame(b"\x08\x12" + connect)):
+        assert b"s3cret" not in scrubbed(told)
+
+
+def test_a_secret_in_an_unusual_encoding_is_cut() -> None:
+    """A length in more bytes than it needs, a field twice: what would be written in its place is shorter."""
+    body = command("CONNECT", client_version="c", auth_data=b"s3cret").connect.SerializeToString()
+    for odd in (bytes([0x12, 0x80 | len(body), 0]) + body, bytes([0x12, 2 * len(body)]) + body + body):
+        told = frame(b"\x08\x02" + odd)
+        assert scrubbed(told) == told[:16]
+
+
+@pytest.mark.parametrize("size", [0, 100, 127, 128, 200, 20_000])
+def test_what_has_no_secrets_is_kept_as_it_is(size: int) -> None:
+    told = frame(command("PRODUCER", topic="t" * size, producer_id=1, request_id=1).SerializeToString(), b"behind")
+    assert scrubbed(told) == told
+
+
+def test_a_damaged_length_word_stays_to_be_seen() -> None:
+    told = frame(command("CONNECT", client_version="c", auth_data=b"s3cret").SerializeToString())
+    assert scrubbed(b"\0\0\0\1" + told[4:])[:8] == b"\0\0\0\1" + told[4:8]
+
+
+def test_a_body_that_runs_over_the_end_of_its_command_is_kept() -> None:
+    told = frame(command("PRODUCER", topic="topic", producer_id=1, request_id=1).SerializeToString()[:-1], b"behind")
+    assert scrubbed(told) == told

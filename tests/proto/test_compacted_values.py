@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pulsarium.proto.compacted_values import to_batch, to_values
+from pulsarium.proto import batch
+from pulsarium.proto.compacted_values import PROPERTY, retained_indexes, to_batch, to_values
 from pulsarium.proto.compaction import rewrite
-from pulsarium.proto.entry import parse_broker_metadata, parse_metadata, with_broker_metadata
+from pulsarium.proto.entry import build, parse_broker_metadata, parse_metadata, payload_of, with_broker_metadata
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.broker.model.compaction.topics import Single, keyed_batch
 from tests.broker.wire import plain
 
+NO_UTF_8 = b"\xff\xfe"
 singles = st.lists(st.tuples(st.none() | st.text(max_size=5), st.binary(max_size=9)), min_size=1, max_size=6)
 
 
@@ -30,6 +33,63 @@ def test_there_and_back(
     ours = to_values(entry, with_field_31=data.draw(st.booleans()))
     assert parse_broker_metadata(ours) == parse_broker_metadata(entry)
     assert parse_metadata(to_batch(ours)) == parse_metadata(entry)
+
+
+def with_bytes_for(entry: bytes, key: str) -> bytes:
+    """The entry of a batch with keys that are no UTF-8, as only other clients can write them."""
+    metadata = parse_metadata(entry)
+    return build(metadata, payload_of(entry).replace(key.encode(), NO_UTF_8))
+
+
+@given(
+    messages=singles,
+    key=st.sampled_from(["ZZ", "k"]),
+    value=st.sampled_from(["abc", "0", "0,1", "1,0", "-1", "", "0,0"]),
+    times=st.integers(0, 2),
+    field_31=st.lists(st.integers(-1, 9), max_size=3),
+    data=st.data(),
+)
+def test_what_others_publish(
+    messages: Sequence[Single], key: str, value: str, times: int, field_31: Sequence[int], data: st.DataObject
+) -> None:
+    """Bytes for keys, and what is in this format's places by chance: never an error, and it comes back."""
+    named: dict[str, Any] = {"properties": [{"key": PROPERTY, "value": value}] * times}
+    kept = data.draw(st.sets(st.integers(0, len(messages)), min_size=1))
+    published = with_bytes_for(keyed_batch((key, b"v"), *messages, **named), "ZZ")
+    compacted = rewrite(published, kept)
+    assert compacted is not None
+    assert parse_metadata(to_batch(to_values(compacted))) == parse_metadata(compacted)
+    assert payload_of(to_batch(to_values(compacted))) == payload_of(compacted)
+    left = batch.unpack(payload_of(compacted), len(messages) + 1)
+    if not times and not any(isinstance(single.partition_key, bytes) for single, _ in left):
+        assert retained_indexes(parse_metadata(to_values(compacted))) == sorted(kept)
+    alone = plain(b"v", compacted_batch_indexes=field_31, **named)
+    whole = keyed_batch(*messages, compacted_batch_indexes=field_31, **named)
+    encrypted = keyed_batch(
+        *messages, compacted_batch_indexes=field_31, encryption_keys=[pb.EncryptionKeys(key="x", value=b"y")], **named
+    )
+    for entry in (alone, encrypted, published):
+        assert to_values(entry) == to_batch(entry) == entry
+    assert to_batch(whole) == whole
+    to_values(whole)
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        *(b"", b"\xff", b"v", b"7", b"[7]", b'{"ab": 1}', b'[["a", {}]]', b'[["", 1]]', b'[["", {}], ["", {}]]'),
+        *(
+            b"[" * 100_000,
+            b'[["", {"payload_size": 1}]]',
+            b'[["", {"partition_key_b64_encoded": 99999999999999999999}]]',
+        ),
+    ],
+)
+def test_a_payload_of_others(payload: bytes) -> None:
+    fields: dict[str, Any] = {"uncompressed_size": len(payload), "num_messages_in_batch": 3}
+    entry = plain(payload, properties=[{"key": PROPERTY, "value": "1"}], **fields)
+    assert retained_indexes(parse_metadata(entry)) == [1]
+    assert to_batch(entry) == entry
 
 
 @pytest.mark.parametrize(

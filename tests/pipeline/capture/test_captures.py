@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pulsarium.pipeline.capture import Captures, NoCaptures, differences, output, rows
-from pulsarium.pipeline.capture.captures import found
+from pulsarium.pipeline.capture.captures import found, names
 from pulsarium.pipeline.capture.schemas import FRAMES
 from tests.proto.lint.talk import TOPIC, Talk
 
@@ -103,6 +103,7 @@ def test_a_folder_is_written(run: Captures, spark: SparkSession, tmp_path: Path)
     target.mkdir()
     (target / "matrix.svg").write_text("of yesterday")
     (target / "mine.txt").write_text("not theirs")
+    (target / "differences.parquet").mkdir()  # of a comparison
     told: list[str] = []
     output.write(run, target, tell=told.append)
     assert sorted(path.name for path in target.iterdir()) == sorted([*told, "mine.txt"])
@@ -155,3 +156,36 @@ def test_what_cannot_be_moved_is_moved_back(tmp_path: Path, monkeypatch: pytest.
     with pytest.raises(OSError, match="no"), output.beside(tmp_path) as new:
         _ = [(new / name).write_text("new") for name in ("a", "b", "c")]
     assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"a": "old", "b": "old"}
+
+
+@pytest.mark.parametrize("after", range(1, 6))
+def test_ctrl_c_between_two_moves_moves_all_back(after: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    old = {"a": "old", "b": "old", "gone": "old"}
+    for name, text in old.items():
+        (tmp_path / name).write_text(text)
+    real, moved = Path.rename, []
+
+    def rename(self: Path, place: Path) -> Path:
+        moved.append(real(self, place))
+        if len(moved) == after:
+            raise KeyboardInterrupt
+        return moved[-1]
+
+    monkeypatch.setattr(Path, "rename", rename)
+    with pytest.raises(KeyboardInterrupt), output.beside(tmp_path, ["gone"]) as new:
+        _ = [(new / name).write_text("new") for name in ("a", "b")]
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == old
+
+
+def test_what_was_not_made_anew_goes(tmp_path: Path) -> None:
+    for name in ("differences.parquet", "mine.txt"):
+        (tmp_path / name).write_text("old")
+    with output.beside(tmp_path, ["differences.parquet", "absent"]) as new:
+        (new / "matrix.svg").write_text("new")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["matrix.svg", "mine.txt"]
+
+
+def test_captures_of_one_name_are_told_apart() -> None:
+    assert names(["/c/a/broker.pulscap", "/c/b/broker.pulscap"]) == ["a/broker", "b/broker"]
+    assert names(["/c/a.pulscap", "/c/b/c.pulscap", "/c/d"]) == ["a", "b/c", "d"]
+    assert names(["/c/run.pulscap"]) == ["run"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from xml.dom import minidom
 
 import pytest
 from matplotlib.figure import Figure
@@ -92,3 +93,18 @@ def test_an_hour_is_not_three_thousand_bars() -> None:
     bars = plots.over_time(rows).axes[0].patches
     assert len(bars) <= 120
     assert {round(bar.get_height()) for bar in bars if isinstance(bar, Rectangle)} == {10}
+
+
+@pytest.mark.parametrize("name", ["$\\foo$", "a$b$c_d^", "\\$", "x\x00y", "\x1b[2J", "\ud800"])
+def test_a_name_is_drawn_whatever_it_is(name: str) -> None:
+    rows = [row("SEND", "ok", 3, client=name, p50=1, p99=2, max=3)]
+    for draw in (plots.matrix, plots.latencies):
+        into = io.BytesIO()
+        draw(rows).savefig(into, format="svg")
+        minidom.parseString(into.getvalue())
+
+
+def test_dollars_are_no_mathematics() -> None:
+    into = io.BytesIO()
+    plots.matrix([row("SEND", "ok", 3, client="a$b$c")]).savefig(into, format="svg")
+    assert b"<!-- a$b$c 1.2.3 -->" in into.getvalue()

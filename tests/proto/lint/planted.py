@@ -124,6 +124,12 @@ def _out_of_order(talk: Talk) -> None:
         talk.receipt(sequence)
 
 
+def _backwards(talk: Talk) -> None:
+    talk.produce(user_provided_producer_name=False)
+    for sequence in (5, 4):
+        talk.send(sequence)
+
+
 def _closed_then_message(talk: Talk) -> None:
     talk.client("CLOSE_CONSUMER", consumer_id=1, request_id=1)
     talk.broker("SUCCESS", request_id=1)
@@ -154,7 +160,7 @@ AFTER_GREETING: dict[str, Callable[[Talk], None]] = {
     "producer-id-in-use": _producing(lambda talk: talk.produce(request=101)),
     "unknown-producer": _send_to_closed,
     "send-before-ready": _not_ready,
-    "sequence-goes-back": _producing(lambda talk: talk.send(5), lambda talk: talk.send(4)),
+    "sequence-goes-back": _backwards,
     "receipt-of-nothing": _producing(lambda talk: talk.receipt(9)),
     "receipts-out-of-order": _producing(_out_of_order),
     "checksum-wrong": _producing(_bad_checksum),

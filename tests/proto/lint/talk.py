@@ -71,8 +71,8 @@ class Talk:
         self.client("CONNECT", client_version="Pulsar-Test-v1.2.3", protocol_version=version)
         self.broker("CONNECTED", server_version="b", protocol_version=min(version, broker_version))
 
-    def produce(self, producer: int = 1, request: int = 100) -> None:
-        self.client("PRODUCER", topic=TOPIC, producer_id=producer, request_id=request)
+    def produce(self, producer: int = 1, request: int = 100, **fields: Any) -> None:
+        self.client("PRODUCER", topic=TOPIC, producer_id=producer, request_id=request, **fields)
         self.broker("PRODUCER_SUCCESS", request_id=request, producer_name="p")
 
     def subscribe(self, consumer: int = 1, request: int = 200, kind: int = 1, permits: int = 10) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -12,11 +14,15 @@ from hypothesis import strategies as st
 from pulsarium.proto.capture import Record
 from pulsarium.proto.commands import Direction
 from pulsarium.proto.lint.checker import Checker
+from pulsarium.proto.lint.exchanges import Matcher
+from pulsarium.proto.lint.frames import Conversation, client_of
+from pulsarium.proto.lint.ranges import Ranges
 from pulsarium.proto.lint.rule import RULES
 from pulsarium.proto.lint.state import Deliveries
 
+from .legal import LEGAL
 from .planted import FAULT_OF, PLANTED, conforming, plant
-from .talk import Talk
+from .talk import CLIENT, Talk, encoded
 from .transcripts import complete, records
 
 # Keep-alive and a refresh of credentials that the recording client left unanswered, as its scenarios want.
@@ -48,6 +54,117 @@ def test_nothing_is_found_where_nothing_is_wrong() -> None:
     conforming(talk)
     talk.close()
     assert broken(talk.records) == []
+
+
+@pytest.mark.parametrize("name", LEGAL)
+def test_what_is_unusual_is_no_fault(name: str) -> None:
+    talk = Talk()
+    talk.greet()
+    LEGAL[name](talk)
+    talk.close(after_ms=3000)
+    assert broken(talk.records) == []
+
+
+def test_what_an_unseen_subscription_was_sent_may_be_acknowledged() -> None:
+    before, now = Talk(0, opened=False), Talk(1)
+    before.deliver(5)
+    now.greet()
+    now.subscribe()
+    now.ack(5)
+    assert broken([*before.records, *now.records]) == []
+    assert broken(now.records) == [(1, "ack-not-delivered", CLIENT)]
+
+
+def test_what_crosses_a_close_is_not_judged() -> None:
+    talk = Talk()
+    talk.greet()
+    talk.produce()
+    talk.send(0, receipt=False)
+    talk.close()
+    talk.receipt(0)
+    assert broken(talk.records) == []
+
+
+@pytest.mark.parametrize("judging", [True, False])
+def test_memory_does_not_follow_the_messages(judging: bool) -> None:
+    talk = Talk()
+    talk.greet()
+    talk.produce()
+    talk.subscribe(permits=20_000)
+    checker = Checker(judging=judging)
+    for record in talk.records:
+        checker.feed(record)
+
+    def memory_after(messages: range) -> int:
+        for number in messages:
+            talk.records.clear()
+            talk.deliver(number)
+            talk.send(number)
+            talk.client("LOOKUP", topic="t", request_id=1000 + number)
+            talk.broker("LOOKUP_RESPONSE", request_id=1000 + number)
+            for record in talk.records:
+                assert checker.feed(record).violations == []
+        return tracemalloc.get_traced_memory()[0]
+
+    memory_after(range(100))
+    tracemalloc.start()
+    try:
+        before = memory_after(range(100, 200))
+        assert memory_after(range(200, 2200)) - before < 20_000  # bytes
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_receipt_costs_the_same_however_many_wait() -> None:
+    """It looks at the oldest SEND of its own producer, not at those of all."""
+    matcher = Matcher()
+    conversation = Conversation()
+    talk = Talk()
+    for number in range(50):
+        talk.send(number, producer=1, receipt=False)
+    talk.send(0, producer=2, receipt=False)
+    talk.send(1, producer=2, receipt=False)
+    talk.receipt(0, producer=2)
+    for record in talk.records[1:]:
+        matcher.feed(conversation.feed(record))
+    oldest = matcher.oldest_send(2)
+    assert oldest is not None
+    assert (oldest.producer_id, oldest.sequence_id) == (2, 1)
+    assert matcher.oldest_send(3) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "fields"),
+    [
+        ("CONNECT", {"client_version": "ZZZZ-1.2"}),
+        ("LOOKUP", {"topic": "ZZZZ", "request_id": 1}),
+        ("SUBSCRIBE", {"topic": "t", "subscription": "ZZZZ", "subType": 1, "consumer_id": 1, "request_id": 1}),
+        ("ERROR", {"request_id": 1, "error": 1, "message": "ZZZZ"}),
+    ],
+)
+def test_texts_that_are_no_utf8_are_read_all_the_same(name: str, fields: dict[str, Any]) -> None:
+    talk = Talk(opened=False)
+    talk.raw(CLIENT, encoded(name, **fields).replace(b"ZZZZ", b"\xff\xfe\xff\xfe"))
+    conversation = Conversation()
+    frame = conversation.feed(talk.records[0])
+    for text in (conversation.client, frame.topic, frame.error_message):
+        assert text is None or isinstance(text, str)
+    assert frame.name == name
+
+
+def test_a_long_client_version_is_not_searched_to_its_end() -> None:
+    assert client_of("-" * 5_000_000) == ("-" * 5_000_000, "")
+    assert client_of("Pulsar-Java-v4.0.1") == ("Pulsar-Java", "4.0.1")
+
+
+@given(st.lists(st.integers(0, 40)))
+def test_ranges_are_sets(numbers: list[int]) -> None:
+    ranges = Ranges()
+    for number in numbers:
+        ranges.add(number)
+    wanted = set(numbers)
+    assert {number for number in range(-1, 42) if number in ranges} == wanted
+    assert len(ranges) == sum(number - 1 not in wanted for number in wanted)
 
 
 @pytest.mark.parametrize("name", PLANTED)
