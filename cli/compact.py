@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import signal
 import sys
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
+from threading import current_thread, main_thread
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -52,15 +54,20 @@ STEPS = 1000  # of the progress bar
     help="Where the topic is spooled for Spark; all its workers have to see it.  [default: the system's for "
     "temporary files]",
 )
-@engine("--format", metavar="NAME", help="Of compacted batches: pulsar, values, or module:object.  [default: pulsar]")
+@engine(
+    "--format",
+    metavar="NAME",
+    help="Of compacted batches: pulsar, values, or module:object. A topic that has another than pulsar stays with it.  "
+    "[default: pulsar]",
+)
 @engine("--option", "options", multiple=True, metavar="KEY=VALUE", help="Another option of the engine.")
 @output("--log-level", type=click.Choice(LEVELS), default="warning", show_default=True, help="Least level to log.")
 def compact(topics: tuple[str, ...], log_level: str, **asked: Any) -> None:
     """Compact topics of a data folder whose broker is stopped, as Pulsar's compact-topic does.
 
     Of each key the latest message is kept for consumers that read compacted; the topic itself stays as it is. A
-    partitioned topic stands for its partitions. A compaction that fails, or that Ctrl-C ends, leaves everything as it
-    was. Exit code 0 is success, 1 a failure, 2 a wrong command line.
+    partitioned topic stands for its partitions. A compaction that fails, or that Ctrl-C or SIGTERM ends, leaves its
+    topic as it was. Exit code 0 is success, 1 a failure, 2 a wrong command line.
 
     \b
     In this process:
@@ -129,9 +136,7 @@ def run(options: ServeOptions, names: list[TopicName]) -> bool:
     from .run import refusal_of
 
     try:
-        return trio.run(_compact_all, options, names)
-    except KeyboardInterrupt:
-        raise RunRefused("interrupted: the topics are as they were") from None
+        return trio.run(_compact_until_signalled, options, names)
     except BaseException as error:
         refusal = refusal_of(error, options)
         if refusal is None:
@@ -143,6 +148,24 @@ def _with_advice(refusal: Refusal) -> Refusal:
     if "in use by another" in refusal.message:
         return RunRefused(f"{refusal.message}; a broker that runs compacts it: pulsarium admin topics compact TOPIC")
     return refusal
+
+
+async def _compact_until_signalled(options: ServeOptions, names: list[TopicName]) -> bool:
+    import trio
+
+    if current_thread() is not main_thread():  # no other receives signals
+        return await _compact_all(options, names)
+    with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(_end_at_signal, signals)
+            succeeded = await _compact_all(options, names)
+            nursery.cancel_scope.cancel()
+    return succeeded
+
+
+async def _end_at_signal(signals: AsyncIterator[int]) -> None:
+    async for _ in signals:
+        raise RunRefused("interrupted: the topic at hand is as it was")
 
 
 async def _compact_all(options: ServeOptions, names: list[TopicName]) -> bool:

@@ -2,18 +2,20 @@
 it as JSON, and a property that says which messages that are.
 
 The metadata is the batch's, its count of messages too. The payload has no SingleMessageMetadata, so that what those say
-beside key and value is not kept. It is compressed as the batch was.
+beside key and value is not kept. It is compressed as the batch was. A batch with a key that is no UTF-8 stays as it is.
 """
 
 from __future__ import annotations
 
 import json
 from base64 import b64decode, b64encode
+from itertools import pairwise
 from typing import Any
 
 from pulsarium.proto import batch
 from pulsarium.proto.compression import compress, decompress
 from pulsarium.proto.entry import build, payload_of, strip_broker_metadata, visible_metadata
+from pulsarium.proto.errors import BatchError, CompressionError
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
 PROPERTY = "values-compaction.retained"  # indexes in the batch, as "0,2"
@@ -23,33 +25,60 @@ Single = tuple[pb.SingleMessageMetadata, bytes]
 
 
 def retained_indexes(metadata: pb.MessageMetadata) -> list[int] | None:
-    """Which messages of its batch an entry holds; None for one in Pulsar's format. ValueError if it does not say."""
-    for each in metadata.properties:
-        if each.key == PROPERTY:
-            return [int(index) for index in each.value.split(",")]
-    return None
+    """Which messages of its batch an entry holds; None for one in Pulsar's format, whatever its properties."""
+    values = [each.value for each in metadata.properties if each.key == PROPERTY]
+    if len(values) != 1 or not metadata.HasField("num_messages_in_batch") or metadata.encryption_keys:
+        return None
+    try:
+        indexes = [int(index) for index in values[0].split(",")]
+    except ValueError:
+        return None
+    in_order = all(before < index for before, index in pairwise([-1, *indexes, metadata.num_messages_in_batch]))
+    return indexes if in_order else None
 
 
 def messages_in(payload: bytes) -> list[Single]:
-    """The messages of a payload that is not compressed any more."""
-    return [_single(b64decode(value), **about) for value, about in json.loads(payload)]
+    """The messages of a payload that is not compressed any more. ValueError if it is not in this format."""
+    try:
+        return [_single(b64decode(value), **about) for value, about in json.loads(payload)]
+    except (TypeError, OverflowError, RecursionError) as error:
+        raise ValueError(f"no compacted values: {error}") from None
 
 
 def to_values(entry: bytes, *, with_field_31: bool = True) -> bytes:
-    """A batch that compaction wrote, in this format; what is no such batch stays as it is.
+    """A batch that compaction wrote, in this format. What is no such batch, and what JSON cannot say, stays as it is.
 
     Without field 31 (compacted_batch_indexes) a broker cannot tell clients up to v21 the last message's id.
     """
     metadata = visible_metadata(entry)
-    if metadata is None or not metadata.compacted_batch_indexes:
+    left = None if metadata is None else _left_by_compaction(entry, metadata)
+    if metadata is None or left is None:
         return entry
-    singles = batch.unpack(_payload(entry, metadata), metadata.num_messages_in_batch)
-    indexes = list(metadata.compacted_batch_indexes)
-    metadata.properties.add(key=PROPERTY, value=",".join(map(str, indexes)))
+    metadata.properties.add(key=PROPERTY, value=",".join(map(str, metadata.compacted_batch_indexes)))
     if not with_field_31:
         del metadata.compacted_batch_indexes[:]
-    values = [(b64encode(value).decode(), _about(single)) for single, value in map(singles.__getitem__, indexes)]
+    values = [(b64encode(value).decode(), _about(single)) for single, value in left]
     return _rebuilt(entry, metadata, json.dumps(values).encode())
+
+
+def _left_by_compaction(entry: bytes, metadata: pb.MessageMetadata) -> list[Single] | None:
+    """The messages that stay of a batch; None where this format has no place for them.
+
+    Those are what only looks like one by its producer's own field 31 or property, and keys that are no UTF-8.
+    """
+    indexes = list(metadata.compacted_batch_indexes)
+    if not indexes or not metadata.HasField("num_messages_in_batch") or metadata.encryption_keys:
+        return None
+    if any(each.key == PROPERTY for each in metadata.properties):
+        return None
+    try:
+        singles = batch.unpack(_payload(entry, metadata), metadata.num_messages_in_batch)
+    except (BatchError, CompressionError):
+        return None
+    left = [(index, each) for index, each in enumerate(singles) if not each[0].compacted_out]
+    if [index for index, _ in left] != indexes or any(isinstance(each.partition_key, bytes) for _, (each, _) in left):
+        return None
+    return [each for _, each in left]
 
 
 def to_batch(entry: bytes) -> bytes:
@@ -58,11 +87,14 @@ def to_batch(entry: bytes) -> bytes:
     indexes = None if metadata is None else retained_indexes(metadata)
     if metadata is None or indexes is None:
         return entry
-    kept = dict(zip(indexes, messages_in(_payload(entry, metadata)), strict=True))
+    try:
+        kept = dict(zip(indexes, messages_in(_payload(entry, metadata)), strict=True))
+    except (CompressionError, ValueError):  # its producer's own property
+        return entry
     singles = [kept.get(index) or _placeholder() for index in range(metadata.num_messages_in_batch)]
-    left = [each for each in metadata.properties if each.key != PROPERTY]
+    others = [each for each in metadata.properties if each.key != PROPERTY]
     del metadata.properties[:]
-    metadata.properties.extend(left)
+    metadata.properties.extend(others)
     metadata.compacted_batch_indexes[:] = indexes
     return _rebuilt(entry, metadata, batch.pack(singles))
 
@@ -84,6 +116,8 @@ def _about(single: pb.SingleMessageMetadata) -> dict[str, Any]:
 
 
 def _single(value: bytes, **about: Any) -> Single:
+    if not about.keys() <= set(KEPT):
+        raise ValueError(f"nothing of a message: {', '.join(about)}")
     return pb.SingleMessageMetadata(payload_size=len(value), **about), value
 
 

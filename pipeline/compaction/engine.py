@@ -9,14 +9,14 @@ from __future__ import annotations
 import logging
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import suppress
 from pathlib import Path
-from threading import Lock
 from typing import Any, Protocol
 
-from pulsarium.pipeline.compaction.child import Child, remove
-from pulsarium.pipeline.compaction.chunks import OUT, Spool, Work, positioned, read
+from pulsarium.pipeline.compaction.child import Child
+from pulsarium.pipeline.compaction.chunks import IN, KEY, OUT, Spool, Work, positioned, read
+from pulsarium.pipeline.compaction.folder import remove_abandoned, work_folder
 from pulsarium.pipeline.compaction.formats import PULSAR, format_of
 from pulsarium.pipeline.spark import require_java
 
@@ -75,14 +75,17 @@ class SparkCompactor:
         self._format = format
         self._chunk_bytes = int(chunk_bytes)
         self._config = tuple(config.items())
-        self._turn = Lock()
+        self._turns: dict[object, Callable[[], None]] = {}  # in the order in which they came: the first one works
         self._work: Work | None = None
+        self._ended = False  # its job is, and its files go
 
     @property
     def finished(self) -> float:
         """How much of the job that was begun last is done, from 0 to 1."""
+        if self._ended or self._work is None:
+            return float(self._ended)
         try:
-            return self._work.finished if self._work is not None else 0.0
+            return self._work.finished
         except FileNotFoundError:  # its folder is gone
             return 1.0
 
@@ -92,12 +95,35 @@ class SparkCompactor:
 
     def compact(
         self, reader: Reader, writer: Writer, ready: Callable[[], None], *, retain_null_key: bool
-    ) -> Iterator[bool]:
+    ) -> Generator[bool, None, None]:
         """True: it waits for `ready`. RuntimeError when the job fails; whatever happens, nothing is left behind."""
-        folder = Path(tempfile.mkdtemp(prefix="pulsarium-compaction-", dir=self._work_dir))
+        turn = object()
+        self._turns[turn] = ready
+        try:
+            while turn is not self._first:
+                yield True
+            for folder in remove_abandoned(self._work_dir):
+                log.warning("compaction on Spark: a broker that was killed left %s, which is removed", folder)
+                yield False
+            with work_folder(self._work_dir) as folder:
+                yield from self._compact(folder, reader, writer, ready, retain_null_key)
+        finally:
+            comes_next = turn is self._first
+            del self._turns[turn]
+            if comes_next and self._turns:
+                self._turns[self._first]()
+
+    @property
+    def _first(self) -> object:
+        """Whose turn it is."""
+        return next(iter(self._turns))
+
+    def _compact(
+        self, folder: Path, reader: Reader, writer: Writer, ready: Callable[[], None], retain_null_key: bool
+    ) -> Iterator[bool]:
         spool = Spool(folder, chunk_bytes=self._chunk_bytes)
         child: Child | None = None
-        self._work = None
+        self._work, self._ended = None, False
         try:
             begun = time.monotonic()
             yield from spooled(reader, spool, ready)
@@ -107,10 +133,11 @@ class SparkCompactor:
             work.save()
             log.info("compaction on Spark: %d entries read in %.1f s", spool.entries, time.monotonic() - begun)
             begun = time.monotonic()
-            child = Child(work, self._turn, ready)
+            child = Child(work, ready)
             while not child.ended:
                 yield True
             result = child.result()
+            self._ended = True
             log.info("compaction on Spark: %d entries stay, found in %.1f s", result.entries, time.monotonic() - begun)
             writer.removed = result.removed
             yield from written(work, writer)
@@ -119,7 +146,6 @@ class SparkCompactor:
                 spool.close_file()
             if child is not None:
                 child.stop()
-            remove(folder)
 
 
 def spooled(reader: Reader, spool: Spool, ready: Callable[[], None]) -> Iterator[bool]:
@@ -139,12 +165,12 @@ def spooled(reader: Reader, spool: Spool, ready: Callable[[], None]) -> Iterator
 
 
 def written(work: Work, writer: Writer) -> Iterator[bool]:
-    """What stays, in order, from files that go one by one."""
+    """What stays, in order. A chunk's files go with it: all at once they would hold the broker's loop."""
     for chunk in range(work.chunks):
-        path = work.path(OUT, chunk)
-        for batch in read(path):
+        for batch in read(work.path(OUT, chunk)):
             for position, entry in positioned(batch):
                 writer.write(position, entry)
                 yield False
-        path.unlink()
+        for kind in (IN, KEY, OUT):
+            work.path(kind, chunk).unlink()
         yield False

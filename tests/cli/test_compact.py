@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import signal
+from collections.abc import Iterator
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -93,6 +96,29 @@ def test_a_failure_leaves_it_as_it_was(tmp_path: Path, monkeypatch: pytest.Monke
     assert with_broker(tmp_path, []) == [("a", b"2")]
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals) -> None:
+    with_broker(tmp_path, [single("a", b"1")])
+    closed = []
+
+    def endless(*arguments: Any, **others: Any) -> Iterator[bool]:
+        os.kill(os.getpid(), number)
+        try:
+            while True:
+                yield True
+        finally:
+            closed.append("by its engine")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(TwoPhaseCompactor, "compact", endless)
+        ended = compact(tmp_path)
+    assert (ended.exit_code, ended.stdout) == (1, "")
+    assert ended.stderr == "pulsarium: interrupted: the topic at hand is as it was\n"
+    assert closed == ["by its engine"]
+    assert compact(tmp_path).exit_code == 0
+    assert with_broker(tmp_path, []) == [("a", b"1")]
+
+
 def test_a_folder_that_a_broker_has(tmp_path: Path) -> None:
     async def play() -> Result:
         async with open_core(ServeOptions(data=tmp_path / "data")):
@@ -110,8 +136,8 @@ def test_a_folder_that_a_broker_has(tmp_path: Path) -> None:
         (["nothing"], 1, "there is no topic persistent://public/default/nothing"),
         (["non-persistent://public/default/x"], 2, "non-persistent://public/default/x: only persistent topics are"),
         (["a/b"], 2, "Invalid short topic name 'a/b'"),
-        (["x", "--engine", "none"], 2, "--compaction-engine: none: no such engine is installed"),
-        (["x", "--format", "no.where"], 2, "--compaction-engine: spark: format is pulsar, values or module:object"),
+        (["x", "--engine", "none"], 2, "compaction engine none: no such engine is installed"),
+        (["x", "--format", "no.where"], 2, "compaction engine spark: format is pulsar, values or module:object"),
         (["x", "--option", "a"], 2, "--option a: it is KEY=VALUE"),
         (["x", "--set", "a"], 2, "--set"),
     ],

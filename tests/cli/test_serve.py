@@ -167,7 +167,7 @@ BY_TOKEN = "org.apache.pulsar.broker.authentication.AuthenticationProviderToken"
         ("--compaction-engine two-phase --compaction-option a", "--compaction-option a: it is KEY=VALUE"),
         (
             "--compaction-engine two-phase --compaction-option a=b",
-            "--compaction-engine: two-phase: TwoPhaseCompactor() takes no arguments",
+            "compaction engine two-phase: TwoPhaseCompactor() takes no arguments",
         ),
     ],
 )
@@ -194,7 +194,7 @@ def test_an_engine_of_compaction(runs: Runs) -> None:
 
 def test_an_engine_that_is_not_installed(runs: Runs) -> None:
     said = refused(runs, "--compaction-engine", "spork")
-    assert said.startswith("--compaction-engine: spork: no such engine is installed; there are: ")
+    assert said.startswith("compaction engine spork: no such engine is installed; there are: ")
 
 
 def test_spark_without_its_packages(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -202,7 +202,7 @@ def test_spark_without_its_packages(runs: Runs, monkeypatch: pytest.MonkeyPatch)
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "pyspark", None)
     said = refused(runs, "--compaction-engine", "spark")
-    assert said == ('--compaction-engine: spark: pulsarium.pipeline works on Spark: pip install "pulsarium[spark]"')
+    assert said == ('compaction engine spark: pulsarium.pipeline works on Spark: pip install "pulsarium[spark]"')
 
 
 @pytest.mark.parametrize(

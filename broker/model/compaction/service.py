@@ -15,7 +15,6 @@ from pulsarium.broker.model.compaction.compactor import Compactor, TwoPhaseCompa
 
 GROUP = "pulsarium.compaction"
 TWO_PHASE = "two-phase"
-OPTION = "--compaction-engine"
 _OURS = "pulsarium."
 
 
@@ -31,6 +30,7 @@ def compactor() -> Compactor:
 
 def make_engine(name: str, options: Iterable[tuple[str, str]] = ()) -> Compactor:
     """The engine of that name. ConfigError: it is not installed, it lacks something, or an option is not for it."""
+    what = f"compaction engine {name}"
     engines: dict[str, EntryPoint] = {each.name: each for each in entry_points(group=GROUP)}
     if name == TWO_PHASE:
         maker = TwoPhaseCompactor
@@ -38,14 +38,14 @@ def make_engine(name: str, options: Iterable[tuple[str, str]] = ()) -> Compactor
         try:
             maker = engines[name].load()
         except ImportError as error:
-            raise ConfigError(OPTION, name, str(error)) from error
+            raise ConfigError("", what, str(error)) from error
     else:
         there = ", ".join(sorted({TWO_PHASE, *engines}))
-        raise ConfigError(OPTION, name, f"no such engine is installed; there are: {there}")
+        raise ConfigError("", what, f"no such engine is installed; there are: {there}")
     try:
         made: Compactor = maker(**{_argument(key): value for key, value in options})
     except (TypeError, ValueError, RuntimeError, OSError) as error:  # whatever an engine has against its options
-        raise ConfigError(OPTION, name, str(error)) from error
+        raise ConfigError("", what, str(error)) from error
     return made
 
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import signal
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -20,14 +24,15 @@ from pulsarium.broker.model.compaction.service import make_engine
 from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.broker.server import open_core
 from pulsarium.pipeline.compaction import child
-from pulsarium.pipeline.compaction.engine import SparkCompactor
+from pulsarium.pipeline.compaction.engine import SparkCompactor, written
+from pulsarium.pipeline.compaction.folder import work_folder
 from pulsarium.pipeline.spark import NoJava
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.broker.model.compaction.test_compaction import publish, single, topic_of, view
 from tests.broker.model.compaction.topics import keyed_batch
 from tests.broker.model.stores import append
 from tests.pipeline.compaction import played_job
-from tests.pipeline.compaction.listed import at_positions, spool
+from tests.pipeline.compaction.listed import Kept, Listed, at_positions, spool, without_spark
 
 ROOT = Path(__file__).parents[3]
 PATIENCE = 50.0
@@ -196,6 +201,87 @@ async def test_one_job_at_a_time(stage: Stage) -> None:
         assert first.compaction.status == "ERROR"
 
 
+def test_who_waits_has_no_folder(tmp_path: Path) -> None:
+    """Many topics are due at once: only one of them is on disk, and its end is the next one's turn."""
+    engine = SparkCompactor(work_dir=str(tmp_path))
+    called: list[int] = []
+    entries, threads = at_positions([single("a", b"1")] * 9, 0), threading.active_count()
+    runs = [
+        engine.compact(Listed(entries), Kept(), partial(called.append, number), retain_null_key=False)
+        for number in range(4)
+    ]
+    assert [next(run) for run in runs] == [False, True, True, True]
+    assert len(list(tmp_path.iterdir())) == 1
+    assert threading.active_count() == threads
+    runs[2].close()
+    assert called == []
+    runs[0].close()
+    assert called == [1]
+    assert [next(runs[1]), next(runs[3])] == [False, True]
+    runs[1].close()
+    assert called == [1, 3]
+    assert next(runs[3]) is False
+    runs[3].close()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_a_killed_broker_left_goes_with_the_next_compaction(tmp_path: Path) -> None:
+    lives = tmp_path / "pulsarium-compaction-lives"
+    script = (
+        "import os, pathlib, sys; from pulsarium.pipeline.compaction.folder import work_folder\n"
+        "with work_folder(pathlib.Path(sys.argv[1])) as folder: (folder / 'spark').mkdir(); os._exit(0)"
+    )
+    subprocess.run([sys.executable, "-P", "-c", script, str(tmp_path)], check=True)
+    (left,) = tmp_path.iterdir()
+    assert {each.name for each in left.iterdir()} == {"lock", "spark"}
+    (tmp_path / "somebody-else").mkdir()
+    lives.mkdir()  # without a lock: nobody knows
+    with work_folder(tmp_path) as other:
+        run = SparkCompactor(work_dir=str(tmp_path)).compact(
+            Listed(at_positions([single("a", b"1")], 0)), Kept(), lambda: None, retain_null_key=False
+        )
+        next(run)
+        assert not left.exists()
+        assert other.exists()
+        assert next(run) is False
+        run.close()
+        assert set(tmp_path.iterdir()) == {other, tmp_path / "somebody-else", lives}
+        assert other.stat().st_mode & 0o777 == 0o700
+
+
+def test_a_chunk_goes_once_it_is_written(tmp_path: Path) -> None:
+    work = spool(tmp_path, at_positions([single("a", b"1"), single("b", b"1")], 0), 1)
+    without_spark(work)
+    kept = Kept()
+    for _ in written(work, kept):
+        if len(kept.entries) == 2:
+            break
+    assert sorted(each.name[-8:] for each in tmp_path.iterdir()) == ["01.arrow"] * 3
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="prctl")
+def test_orphans_that_nobody_reaps() -> None:
+    """As where the broker is process 1 of a container."""
+    libc, set_child_subreaper = ctypes.CDLL(None), 36
+    script = "import subprocess, sys; print(subprocess.Popen(['sleep', '600']).pid, flush=True); sys.stdin.read()"
+    assert libc.prctl(set_child_subreaper, 1, 0, 0, 0) == 0
+    try:
+        with subprocess.Popen(
+            [sys.executable, "-P", "-c", script],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            start_new_session=True,
+        ) as process:
+            assert process.stdout is not None
+            orphan = int(process.stdout.readline())
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait(PATIENCE)
+            child.wait_for_group(process.pid, time.monotonic() + PATIENCE)
+        assert not lives(orphan)
+    finally:
+        libc.prctl(set_child_subreaper, 0, 0, 0, 0)
+
+
 def test_it_ends_with_the_broker(stage: Stage) -> None:
     """However that ends: what the job knows of it is its standard input."""
     stage.goes("hang")
@@ -220,7 +306,7 @@ def test_it_ends_with_the_broker(stage: Stage) -> None:
     ],
 )
 def test_options_that_cannot_be(option: tuple[str, str], reason: str) -> None:
-    with pytest.raises(ConfigError, match=f"^--compaction-engine: spark: {reason}"):
+    with pytest.raises(ConfigError, match=f"^compaction engine spark: {reason}"):
         make_engine("spark", [option])
 
 
@@ -228,5 +314,5 @@ def test_without_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     with pytest.raises(NoJava):
         SparkCompactor()
-    with pytest.raises(ConfigError, match=r"^--compaction-engine: spark: Spark needs Java 17 or later \(Debian: "):
+    with pytest.raises(ConfigError, match=r"^compaction engine spark: Spark needs Java 17 or later \(Debian: "):
         make_engine("spark")

@@ -123,7 +123,7 @@ def test_one_that_cannot_be(
     monkeypatch.setattr(service, "entry_points", picky)
     with pytest.raises(ConfigError) as raised:
         service.make_engine(name, options)
-    assert str(raised.value) == f"--compaction-engine: {name}: {reason}"
+    assert str(raised.value) == f"compaction engine {name}: {reason}"
 
 
 def test_ours_have_to_be_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
