@@ -41,9 +41,14 @@ def may_go(topic: Topic) -> bool:
 
 
 def _is_subscribed(topic: Topic, mode: str) -> bool:
-    if isinstance(topic, PersistentTopic) and mode == CAUGHT_UP:
+    """Compaction counts as a subscription in Pulsar; and one that runs is in nobody's interest to lose."""
+    if not isinstance(topic, PersistentTopic):
+        return bool(topic.subscriptions)
+    if topic.compaction.status == "RUNNING":
+        return True
+    if mode == CAUGHT_UP:
         return any(subscription.cursor.backlog() for subscription in topic.subscriptions.values())
-    return bool(topic.subscriptions)
+    return bool(topic.subscriptions) or topic.log.compaction.cursor is not None
 
 
 def _is_retained(topic: Topic, idle: float) -> bool:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 
 import pytest
 import trio
 from trio.testing import MockClock
 
+from pulsarium.broker.model.compaction.compactor import Steps, TwoPhaseCompactor, Writer
+from pulsarium.broker.model.compaction.raw import RawReader
+from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.proto.topic_name import TopicName
 from tests.broker.model.upkeep.policed import fresh, patient, set_policies, subscription_of
 from tests.broker.wire import TOPIC, Bed, Type, Wire
@@ -69,6 +72,35 @@ async def test_a_subscription_keeps_it(bed: Bed, wire: Wire) -> None:
     assert exists(bed)
     await trio.sleep(EVERY)
     assert not exists(bed)
+
+
+@pytest.mark.req("B-41")
+@pytest.mark.parametrize("running", [False, True])
+async def test_compaction_keeps_it(bed: Bed, sender: Wire, running: bool) -> None:
+    """It has a subscription of its own. Where those need only be caught up, it keeps the topic while it runs."""
+    await sender.publish(fresh(bed.broker, b"0"))
+    await sender.ask(Type.CLOSE_PRODUCER, producer_id=0)
+    topic = bed.broker.topics.loaded[TOPIC]
+    assert isinstance(topic, PersistentTopic)
+    if running:
+        topic.compaction.compactor = Endless()
+        set_inactivity(bed)
+    topic.compaction.trigger()
+    await trio.sleep(5 * EVERY)
+    assert exists(bed)
+    assert topic.compaction.status == ("RUNNING" if running else "SUCCESS")
+    if running:
+        topic.compaction.close()
+        await trio.sleep(3 * EVERY)
+        assert not exists(bed)
+
+
+class Endless(TwoPhaseCompactor):
+    """Waits for what never comes."""
+
+    def compact(self, reader: RawReader, writer: Writer, ready: Callable[[], None], *, retain_null_key: bool) -> Steps:
+        while True:
+            yield True
 
 
 @pytest.mark.req("B-41")
