@@ -16,10 +16,9 @@ from pulsarium.pipeline.columns.kinds import Kind, NoKind, record_kind
 from pulsarium.pipeline.columns.metadata import METADATA
 from pulsarium.pipeline.columns.primitives import PRIMITIVES
 from pulsarium.pipeline.columns.reading import BatchBuilder
-from pulsarium.pipeline.columns.writing import RowReader
+from pulsarium.pipeline.columns.writing import VALUE, RowReader
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
-VALUE = "value"
 FORMS = {pb.Schema.Avro: Form.AVRO, pb.Schema.Json: Form.JSON}
 
 
@@ -57,8 +56,9 @@ class Columns:
 
         BadColumns where the topic's schema has no place for them, or needs more.
         """
-        own = self.schema[VALUE].dataType if self._kind() is None else None
-        return RowReader(given, own, self._kind(), self._form())
+        kind = self._kind()
+        own = self.schema[VALUE].dataType if kind is None else None
+        return RowReader(given, own, kind, self._form())
 
     def client_schema(self) -> Schema[Any] | None:
         """For readers and producers; None: they have bytes."""

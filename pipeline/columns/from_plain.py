@@ -62,11 +62,9 @@ def _record(kind: Kind, form: Form) -> Convert | None:
 
 
 def _array(kind: Kind, form: Form) -> Convert | None:
-    assert kind.inner is not None
-    inner = reader(kind.inner, form)
-    if inner is None and form is Form.AVRO:
+    each = _inner(kind, form)
+    if each is None:
         return None
-    each = or_none(inner or as_it_is)
 
     def convert(value: Any) -> Any:
         if not isinstance(value, list):
@@ -77,11 +75,9 @@ def _array(kind: Kind, form: Form) -> Convert | None:
 
 
 def _map(kind: Kind, form: Form) -> Convert | None:
-    assert kind.inner is not None
-    inner = reader(kind.inner, form)
-    if inner is None and form is Form.AVRO:
+    each = _inner(kind, form)
+    if each is None:
         return None
-    each = or_none(inner or as_it_is)
 
     def convert(value: Any) -> Any:
         if not isinstance(value, dict):
@@ -89,6 +85,13 @@ def _map(kind: Kind, form: Form) -> Convert | None:
         return {key: each(item) for key, item in value.items()}
 
     return convert
+
+
+def _inner(kind: Kind, form: Form) -> Convert | None:
+    """Of the items of an array, or the values of a map; None where the whole may stay as it is."""
+    assert kind.inner is not None
+    inner = reader(kind.inner, form)
+    return None if inner is None and form is Form.AVRO else or_none(inner or as_it_is)
 
 
 def _union(kind: Kind, form: Form) -> Convert:

@@ -11,7 +11,7 @@ from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMess
 from pyspark.sql.types import StructType
 
 from pulsarium.pipeline.options import BadOption
-from pulsarium.pipeline.sink import deduplication, task
+from pulsarium.pipeline.sink import task
 from pulsarium.pipeline.sink.options import SinkOptions
 from pulsarium.pipeline.sink.sending import Written
 from pulsarium.pipeline.sink.writer import figures
@@ -33,8 +33,8 @@ class PulsarStreamWriter(DataSourceStreamArrowWriter):
         if made.batch_id is not None:
             raise BadOption("batchId is for df.write: a stream has its own")
         self._required = made.required is not False
-        if self._required and made.topic is not None:
-            deduplication.require(made.connection, made.topic)
+        if self._required:
+            task.require_deduplication(made)
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
         context = TaskContext.get()

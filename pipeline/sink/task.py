@@ -27,6 +27,12 @@ def check(options: SinkOptions, schema: StructType, *, overwrite: bool) -> None:
         raise BadOption(f'neither .option("topic", ...) nor a column {TOPIC}')
 
 
+def require_deduplication(options: SinkOptions) -> None:
+    """NoDeduplication; topics that rows name are looked at when they come."""
+    if options.topic is not None:
+        deduplication.require(options.connection, options.topic)
+
+
 def write(
     batches: Iterator[pa.RecordBatch],
     options: SinkOptions,

@@ -12,7 +12,7 @@ from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 from pyspark.sql.types import StructType
 
 from pulsarium.pipeline.options import BadOption
-from pulsarium.pipeline.sink import deduplication, task
+from pulsarium.pipeline.sink import task
 from pulsarium.pipeline.sink.options import SinkOptions
 from pulsarium.pipeline.sink.sending import Written
 
@@ -30,8 +30,8 @@ class PulsarWriter(DataSourceArrowWriter):
         if (made.producer_name is None) != (made.batch_id is None):
             raise BadOption("producerName and batchId of df.write go together: one alone makes no row be there once")
         self._required = bool(made.required)
-        if self._required and made.topic is not None:
-            deduplication.require(made.connection, made.topic)
+        if self._required:
+            task.require_deduplication(made)
         # Nobody else's, so that it deduplicates attempts, and nothing of another job.
         self._name = made.producer_name or f"spark-{uuid4()}"
 
