@@ -118,6 +118,8 @@ class Broker:
     def open_session(self, address: str, transport: Transport, certificate: Certificate | None = None) -> Session:
         session = Session(self, address, transport, certificate)
         self.sessions.add(session)
+        if self.cluster.hooks is not None:
+            self.cluster.hooks.opened(session)
         return session
 
     def close_session(self, session: Session) -> None:

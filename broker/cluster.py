@@ -24,7 +24,9 @@ from pulsarium.broker.turn import Turn
 
 if TYPE_CHECKING:
     from pulsarium.broker.broker import Broker
+    from pulsarium.broker.lab import Lab
     from pulsarium.broker.model.compaction.compactor import Compactor
+    from pulsarium.broker.session.hooks import Hooks
 
 LEDGER_COUNTER = "/counters/ledger-id"
 COUNTER_RETRY = 1.0  # seconds
@@ -42,6 +44,8 @@ class Cluster:
         self.turn = Turn(storage)
         self.cache = EntryCache(storage, config.managedLedgerCacheSizeMB << 20)
         self.compactor: Compactor | None = None
+        self.lab: Lab | None = None  # what open_core gives it
+        self.hooks: Hooks | None = None  # of the lab, while it needs them
         self.turn.every_turn(self.cache.trim)
         self._kept = storage.load_metadata()
         self._folders: dict[str, list[str]] = {}

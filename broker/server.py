@@ -15,6 +15,7 @@ from pulsarium.broker.broker import Broker
 from pulsarium.broker.cluster import Cluster
 from pulsarium.broker.config.options import PortNumbers, ServeOptions
 from pulsarium.broker.errors import PortInUse
+from pulsarium.broker.lab import Lab
 from pulsarium.broker.model.compaction.service import make_engine
 from pulsarium.broker.session.tls import over_tls
 from pulsarium.broker.session.transport import accept
@@ -151,6 +152,13 @@ class RunningCluster:
         return self.brokers[0].broker
 
     @property
+    def lab(self) -> Lab:
+        """Faults, clock, captures: what a test steers it with."""
+        lab = self.broker.cluster.lab
+        assert lab is not None
+        return lab
+
+    @property
     def service_url(self) -> str:
         """The first one's."""
         return self.brokers[0].service_url
@@ -226,6 +234,7 @@ async def open_core(options: ServeOptions) -> AsyncIterator[Broker]:
         await nursery.start(storage.run)
         cluster = Cluster(options.config, options.profile, storage)
         cluster.compactor = engine
+        lab = cluster.lab = Lab(cluster)
         brokers = [Broker(cluster) for _ in range(options.brokers)]
         async with trio.open_nursery() as timers:
             timers.start_soon(cluster.clock.run)
@@ -233,6 +242,7 @@ async def open_core(options: ServeOptions) -> AsyncIterator[Broker]:
                 yield brokers[0]
                 cluster.save()
             finally:
+                lab.stop()
                 cluster.topics.stop_compactions()  # also when this is cancelled: no process is left behind
             timers.cancel_scope.cancel()
         nursery.cancel_scope.cancel()

@@ -55,6 +55,7 @@ from pulsarium.broker.admin.topic import (
     topics,
 )
 from pulsarium.broker.config.profile import PIP, Profile
+from pulsarium.broker.lab.rest import MODULES as LAB_MODULES
 
 MODULES = (
     affinity,
@@ -99,6 +100,7 @@ MODULES = (
     termination,
     topic_policies,
     topics,
+    *LAB_MODULES,
 )
 
 

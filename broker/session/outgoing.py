@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pulsarium.broker.model.client import Assigned, Delivery
 from pulsarium.broker.model.ledger.position import unsigned
 from pulsarium.broker.model.ledger.publication import Pending
+from pulsarium.broker.session.hooks import Tap
 from pulsarium.proto.framing import frame, frame_head
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
@@ -22,6 +23,8 @@ class Outgoing:
     def __init__(self) -> None:
         self.parts: list[bytes] = []
         self.size = 0
+        self.tap: Tap | None = None
+        self._unsent = b""  # has been through the tap
         self._receipt = pb.BaseCommand(type=pb.BaseCommand.SEND_RECEIPT)
         self._message = pb.BaseCommand(type=pb.BaseCommand.MESSAGE)
         self._pong = frame(_command(pb.BaseCommand.PONG, pong=pb.CommandPong()))
@@ -35,12 +38,21 @@ class Outgoing:
         """Everything that waits, once."""
         data = self.parts[0] if len(self.parts) == 1 else b"".join(self.parts)
         self.parts.clear()
+        if self.tap is not None:
+            data = self.tap.outgoing(data)
+        if self._unsent:
+            data, self._unsent = self._unsent + data, b""
         self.size = 0
         return data
 
     def put_back(self, data: bytes) -> None:
         """The socket did not take this part of what was taken."""
-        self.parts.insert(0, data)
+        self._unsent = data + self._unsent
+        self.size += len(data)
+
+    def past_the_tap(self, data: bytes) -> None:
+        """Bytes that a tap kept until now, or made; they go before what is added later."""
+        self._unsent += data
         self.size += len(data)
 
     def command(self, command: pb.BaseCommand, trailing: bytes = b"") -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from pulsarium.broker.auth.identity import NOBODY, Certificate, Principal
@@ -13,10 +13,11 @@ from pulsarium.broker.commands.registry import Handler
 from pulsarium.broker.logs import Log
 from pulsarium.broker.model.client import Assigned, Client, Delivery
 from pulsarium.broker.session.capabilities import LAST_ENTRY_SINCE, Capabilities
+from pulsarium.broker.session.hooks import Frame
 from pulsarium.broker.session.liveness import Liveness
 from pulsarium.broker.session.outgoing import HIGH_WATER, MOST_WAITING, Outgoing
 from pulsarium.broker.session.refresh import Refresh
-from pulsarium.proto.commands import parse
+from pulsarium.proto.commands import Direction, parse
 from pulsarium.proto.entry import strip_broker_metadata, strip_checksum
 from pulsarium.proto.errors import CommandError, EntryError
 from pulsarium.proto.framing import FrameDecoder
@@ -58,6 +59,7 @@ class Session(Client):
         self.connected = False
         self.through_proxy = False
         self.closed = False
+        self.left = False  # the client sends nothing more
         self.certificate = certificate  # that the client showed over TLS
         self.login: Login | None = None
         self._refresh: Refresh | None = None
@@ -90,9 +92,17 @@ class Session(Client):
         """Handle every whole frame in `data` and in what came before."""
         self._liveness.heard()
         self.unstored = 0
+        frames = self._decoder.feed(data)
+        tap = self.outgoing.tap
+        self.handle(frames if tap is None else tap.incoming(frames))
+        if self._decoder.error is not None:
+            self.close(str(self._decoder.error))
+
+    def handle(self, frames: Iterable[Frame]) -> None:
+        """Handle commands, in order."""
         command = pb.BaseCommand()
         try:
-            for head, trailing in self._decoder.feed(data):
+            for head, trailing in frames:
                 spec = parse(head, command, trailing)
                 handler = self._handlers.get(spec.type)
                 if handler is None:
@@ -100,8 +110,6 @@ class Session(Client):
                 handler(self, getattr(command, spec.field), trailing)
                 if self.closed:
                     return
-            if self._decoder.error is not None:
-                raise CloseConnection(str(self._decoder.error))
         except (CloseConnection, CommandError, EntryError) as error:
             self.close(str(error))
         except Exception as error:
@@ -307,6 +315,8 @@ class Session(Client):
             connect, exposing_broker_metadata=self.broker.config.exposingBrokerEntryMetadataToClientEnabled
         )
         self._handlers = self.broker.handlers
+        if self.broker.cluster.hooks is not None:
+            self.broker.cluster.hooks.connecting(self, connect)
 
         if self.login is not None and self.login.renewable:
             clock, interval = self.broker.clock, self.broker.config.authenticationRefreshCheckSeconds
@@ -340,6 +350,7 @@ class Session(Client):
 
     def ended(self) -> None:
         """The client sends nothing more."""
+        self.left = True
         if self._decoder.pending:
             self.close(f"the client left inside a frame, of which it sent {self._decoder.pending} bytes")
 
@@ -348,6 +359,8 @@ class Session(Client):
         if self.closed:
             return
         self.closed = True
+        if self.outgoing.tap is not None:
+            self.outgoing.tap.closed(Direction.CLIENT if self.left else Direction.BROKER, reason)
         if reason:
             log.warning("closing connection", peer=self.address, reason=reason)
         elif self.connected:

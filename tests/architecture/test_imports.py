@@ -32,7 +32,7 @@ MUST_NOT_IMPORT = {
     "logs": UPPER | {"model", "storage", "cluster"},
 }
 # A handler is given a session, a session its broker, and a cluster has brokers: these may name the types.
-MAY_NAME_TYPES = {"session", "commands", "cluster"}
+MAY_NAME_TYPES = {"session", "commands", "cluster", "admin"}
 STORAGE_MAY_IMPORT = {"storage", "config", "clock", "logs"}
 
 # proto is sans-IO: bytes in, bytes out.

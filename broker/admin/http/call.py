@@ -16,6 +16,7 @@ from pulsarium.proto.topic_name import NamespaceName, TopicName
 if TYPE_CHECKING:
     from pulsarium.broker.admin.topic.rates import Rates
     from pulsarium.broker.broker import Broker
+    from pulsarium.broker.lab import Lab
 
 # Jackson's words for what Python's parser finds
 WANTED = {
@@ -38,6 +39,13 @@ class Call:
     body: bytes
     principal: Principal = NOBODY  # who calls
     secure: bool = False  # over HTTPS
+
+    @property
+    def lab(self) -> Lab:
+        """The cluster's."""
+        lab = self.broker.cluster.lab
+        assert lab is not None
+        return lab
 
     # path
 

@@ -1,0 +1,1 @@
+"""A broker inside a test: in a thread of its own, with fixtures and assertions."""

@@ -1,0 +1,34 @@
+"""The running broker whose lab a command talks to."""
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+import click
+
+from pulsarium.cli.admin.api import done
+from pulsarium.cli.admin.session import DEFAULT_URL, Session
+from pulsarium.proto.rest.exchange import NO_BODY, Request
+
+
+class LabOf:
+    """Calls below /lab of one broker. They raise what `pulsarium admin` raises, which ends a command in one line."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def call(self, method: str, path: str, body: object = NO_BODY, **query: object) -> Any:
+        """The answer's JSON, None if it is empty. `path` begins after /lab/."""
+        return done(self._session.api.send(Request(method, f"/lab/{path}", query, body))).data()
+
+
+def of_broker(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Options that say which broker; the command is given a LabOf first."""
+
+    @click.option("--admin-url", metavar="URL", help=f"Where the broker answers HTTP.  [default: {DEFAULT_URL}]")
+    @click.option("--token", metavar="TOKEN", help="Proves who calls, where the broker asks.")
+    @wraps(command)
+    def run(admin_url: str | None, token: str | None, **options: Any) -> Any:
+        return command(LabOf(Session(admin_url=admin_url, token=token)), **options)
+
+    return run

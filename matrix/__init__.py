@@ -1,0 +1,1 @@
+"""The compatibility matrix: scenario programs of many clients, against profiles and masks."""
