@@ -9,6 +9,9 @@ from pathlib import Path
 import pytest
 
 
+PROPERTY = "req"
+
+
 def read_rows(table: Path) -> dict[str, str]:
     """ID -> text of each row of a table with lines `ID<TAB>text`, and comments from `#`."""
     lines = (line for line in table.read_text().splitlines() if line and not line.startswith("#"))
@@ -26,7 +29,6 @@ class RequirementRows:
         self.rows = rows
         self.report = report
         self.list_missing = list_missing
-        self.ids: dict[str, tuple[str, ...]] = {}
         self.passed: set[str] = set()
         self.failed: set[str] = set()
 
@@ -37,10 +39,10 @@ class RequirementRows:
             unknown = sorted(set(ids) - self.rows.keys())
             if unknown:
                 raise pytest.UsageError(f"{item.nodeid}: no row {', '.join(unknown)} in tests/requirements.tsv")
-            self.ids[item.nodeid] = ids
+            item.user_properties.extend((PROPERTY, row) for row in ids)  # reports carry them out of other processes
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        ids = self.ids.get(report.nodeid, ())
+        ids = {row for name, row in report.user_properties if name == PROPERTY}
         if report.failed:
             self.failed.update(ids)
         elif report.passed and report.when == "call":
