@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-
 PROPERTY = "req"
 
 
@@ -42,7 +41,7 @@ class RequirementRows:
             item.user_properties.extend((PROPERTY, row) for row in ids)  # reports carry them out of other processes
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        ids = {row for name, row in report.user_properties if name == PROPERTY}
+        ids = {str(row) for name, row in report.user_properties if name == PROPERTY}
         if report.failed:
             self.failed.update(ids)
         elif report.passed and report.when == "call":

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from .side_by_side import SideBySide, group_of
+from .side_by_side import group_of
 
 CONFTEST = """
     import pytest
