@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from urllib.parse import urlsplit
 
 from pulsarium.broker.auth.identity import Certificate
 from pulsarium.broker.cluster import Cluster
 from pulsarium.broker.commands import handlers
+from pulsarium.broker.commands.registry import Handler
 from pulsarium.broker.config.listeners import Listener, parse_listeners
+from pulsarium.broker.config.profile import Profile
 from pulsarium.broker.model.client import Assigned
 from pulsarium.broker.model.errors import ServiceNotReadyError
 from pulsarium.broker.model.topic.base import Topic
@@ -30,7 +32,8 @@ class Broker:
         self.metadata = cluster.metadata
         self.schemas = cluster.schemas
         self.topics = cluster.topics
-        self.handlers = handlers(connected=True, authorize=cluster.authorization is not None)
+        self.handlers = self._handlers(self.profile)
+        self._handlers_of_masks: dict[Profile, Mapping[int, Handler]] = {}
         self.handlers_before_connect = handlers(connected=False)
         self._listeners = parse_listeners(self.config.advertisedListeners)
         self.sessions: set[Session] = set()
@@ -115,8 +118,21 @@ class Broker:
 
     # sessions
 
-    def open_session(self, address: str, transport: Transport, certificate: Certificate | None = None) -> Session:
-        session = Session(self, address, transport, certificate)
+    def handlers_of(self, profile: Profile) -> Mapping[int, Handler]:
+        """What connections of a profile take."""
+        if profile is self.profile:
+            return self.handlers
+        if profile not in self._handlers_of_masks:
+            self._handlers_of_masks[profile] = self._handlers(profile)
+        return self._handlers_of_masks[profile]
+
+    def _handlers(self, profile: Profile) -> Mapping[int, Handler]:
+        return handlers(connected=True, authorize=self.cluster.authorization is not None, profile=profile)
+
+    def open_session(
+        self, address: str, transport: Transport, certificate: Certificate | None = None, *, secure: bool = False
+    ) -> Session:
+        session = Session(self, address, transport, certificate, secure=secure)
         self.sessions.add(session)
         if self.cluster.hooks is not None:
             self.cluster.hooks.opened(session)

@@ -1,4 +1,7 @@
-"""The one clock of a broker: wall time for what is stored and shown, timers for what waits."""
+"""The one clock of a broker: wall time for what is stored and shown, timers for what waits.
+
+Nothing steers it but a lab (`broker/lab/clock.py`); what that needs costs nothing while it is not used.
+"""
 
 from __future__ import annotations
 
@@ -17,73 +20,173 @@ log = Log("clock")
 
 
 class Timer:
-    """A callback that will run once, unless `cancel` comes first."""
+    """A callback that will run once, or with a `period` (seconds) again and again, unless `cancel` comes first."""
 
-    __slots__ = ("callback", "deadline")
+    __slots__ = ("callback", "period")
 
-    def __init__(self, deadline: float, callback: Callable[[], None]) -> None:
-        self.deadline = deadline
+    def __init__(self, callback: Callable[[], None], period: float = 0.0) -> None:
         self.callback: Callable[[], None] | None = callback
+        self.period = period
 
     def cancel(self) -> None:
         self.callback = None
 
 
-class Clock:
-    """Wall and timer time, both derived from trio's clock, so that a test which steers that one steers everything.
+Entry = tuple[float, int, Timer]  # its deadline, in which order they came
 
-    Must be created inside a trio run.
-    """
 
-    def __init__(self) -> None:
-        self._wall_offset = time.time() - trio.current_time()
-        self._timers: list[tuple[float, int, Timer]] = []
+class Timeline:
+    """Wall time, timer time and the timers on it. They go with trio's clock, so that a test which steers that one
+    steers everything, until they are made to stand still or to jump."""
+
+    def __init__(self, wall_offset: float, wake: Callable[[], None]) -> None:
+        self._source: Callable[[], float] = trio.current_time  # another one while it stands still
+        self._ahead = 0.0  # of the source, for timers
+        self._wall_offset = wall_offset  # from the source to the epoch
+        self._wake = wake  # the first deadline is another one now
+        self._once: list[Entry] = []
+        self._periodic: list[Entry] = []
         self._order = itertools.count()
-        self._wakeup = trio.Event()
 
     def now_ms(self) -> int:
         """Milliseconds since the epoch."""
-        return int((trio.current_time() + self._wall_offset) * 1000)
+        return int((self._source() + self._wall_offset) * 1000)
+
+    def wall(self) -> float:
+        """Seconds since the epoch."""
+        return self._source() + self._wall_offset
 
     def monotonic(self) -> float:
         """Seconds, only good for differences."""
-        return trio.current_time()
+        return self._source() + self._ahead
 
     def call_later(self, seconds: float, callback: Callable[[], None]) -> Timer:
         """Run `callback` on the event loop, `seconds` from now."""
-        timer = Timer(trio.current_time() + seconds, callback)
-        heapq.heappush(self._timers, (timer.deadline, next(self._order), timer))
-        if self._timers[0][2] is timer:
-            self._wakeup.set()
+        timer = Timer(callback)
+        self._push(self._once, self._source() + self._ahead + seconds, timer)
         return timer
 
-    def every(self, seconds: float, callback: Callable[[], None]) -> None:
-        """Run `callback` again and again, the first time `seconds` from now, for as long as the clock runs."""
+    def every(self, seconds: float, callback: Callable[[], None]) -> Timer:
+        """Run `callback` again and again, the first time `seconds` from now, until it is cancelled."""
+        timer = Timer(callback, seconds)
+        self._push(self._periodic, self._source() + self._ahead + seconds, timer)
+        return timer
 
-        def again() -> None:
-            self.call_later(seconds, again)
-            callback()
+    def _push(self, heap: list[Entry], deadline: float, timer: Timer) -> None:
+        heapq.heappush(heap, (deadline, next(self._order), timer))
+        if heap[0][2] is timer:
+            self._wake()
 
-        self.call_later(seconds, again)
+    # firing
+
+    def fire_due(self) -> None:
+        """Run what is due by now."""
+        now = self.monotonic()
+        while self._first_deadline() <= now:
+            self.fire_first()
+
+    def fire_first(self) -> None:
+        """Run the first timer, whether it is due or not."""
+        heap = self._first_heap()
+        deadline, _, timer = heapq.heappop(heap)
+        if timer.callback is None:
+            return
+        if timer.period:
+            now, deadline = self.monotonic(), deadline + timer.period
+            self._push(heap, deadline if deadline > now else now + timer.period, timer)  # what was missed is gone
+        try:
+            timer.callback()
+        except Exception as error:  # one timer's fault must not stop the others
+            log.error("timer failed", exception=error)
+
+    def _first_heap(self) -> list[Entry]:
+        once, periodic = self._once, self._periodic
+        return once if once and (not periodic or once[0] < periodic[0]) else periodic
+
+    def _first_deadline(self) -> float:
+        heap = self._first_heap()
+        return heap[0][0] if heap else math.inf
+
+    def due_at(self) -> float:
+        """When trio's clock has come to the first deadline; never, while this one stands still before it."""
+        deadline = self._first_deadline()
+        if not self.frozen:
+            return deadline - self._ahead
+        return -math.inf if deadline <= self.monotonic() else math.inf
+
+    # steering
+
+    @property
+    def frozen(self) -> bool:
+        """Whether it stands still."""
+        return self._source is not trio.current_time
+
+    def freeze(self) -> None:
+        """Stand still."""
+        if not self.frozen:
+            at = trio.current_time()
+            self._source = lambda: at
+
+    def resume(self, *, catch_up: bool = False) -> None:
+        """Go on from where it stands, or `catch_up`: as if it had never stood."""
+        if self.frozen:
+            passed = 0.0 if catch_up else trio.current_time() - self._source()
+            self._source = trio.current_time
+            self.jump(-passed)
+
+    def jump(self, seconds: float) -> None:
+        """Be so much later. Runs nothing by itself."""
+        self._ahead += seconds
+        self._wall_offset += seconds
+        self._wake()
+
+    def set_wall(self, wall: float) -> None:
+        """Have another wall time (seconds since the epoch). Timers keep what they have left."""
+        self._wall_offset = wall - self._source()
+
+    def next_in(self, *, periodic: bool = True) -> float:
+        """Seconds until the first timer, or the first that runs once; infinity without one."""
+        once = self._once
+        while once and once[0][2].callback is None:
+            heapq.heappop(once)
+        heap = self._first_heap() if periodic else once
+        return max(0.0, heap[0][0] - self.monotonic()) if heap else math.inf
+
+    def skip_periods(self, seconds: float) -> None:
+        """Of the moments within so many seconds at which a periodic timer is due, let only the last one count."""
+        until = self.monotonic() + seconds
+        if any(deadline + timer.period <= until for deadline, _, timer in self._periodic):
+            self._periodic = [
+                (deadline + max(0, (until - deadline) // timer.period) * timer.period, order, timer)
+                for deadline, order, timer in self._periodic
+            ]
+            heapq.heapify(self._periodic)
+
+
+class Clock(Timeline):
+    """The time of a broker, and beside it the timelines of what goes with the machine's clock also while this one is
+    steered. Must be created inside a trio run."""
+
+    def __init__(self) -> None:
+        wall_offset = time.time() - trio.current_time()
+        self._wakeup = trio.Event()
+        super().__init__(wall_offset, self._wake_up)
+        self.keep_alive = Timeline(wall_offset, self._wake_up)  # clients answer in their own time
+        self.token_expiry = Timeline(wall_offset, self._wake_up)  # credentials were made by the machine's clock
+        self.machine = Timeline(wall_offset, self._wake_up)  # retries and pauses, which nobody waits for
+        self._timelines = (self, self.keep_alive, self.token_expiry, self.machine)
+
+    def _wake_up(self) -> None:
+        self._wakeup.set()
 
     async def run(self) -> None:
         """Fire timers until cancelled."""
         while True:
             self._wakeup = trio.Event()
-            deadline = self._timers[0][0] if self._timers else math.inf
-            with trio.move_on_at(deadline):
+            with trio.move_on_at(min(each.due_at() for each in self._timelines)):
                 await self._wakeup.wait()
-            self._fire_due()
-
-    def _fire_due(self) -> None:
-        now = trio.current_time()
-        while self._timers and self._timers[0][0] <= now:
-            timer = heapq.heappop(self._timers)[2]
-            if timer.callback is not None:
-                try:
-                    timer.callback()
-                except Exception as error:  # one timer's fault must not stop the others
-                    log.error("timer failed", exception=error)
+            for each in self._timelines:
+                each.fire_due()
 
 
 def instant_text(ms: int) -> str:

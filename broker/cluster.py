@@ -19,8 +19,9 @@ from pulsarium.broker.model.namespace.ownership import Ownership
 from pulsarium.broker.model.schema.registry import SchemaRegistry
 from pulsarium.broker.model.topic.topics import Topics
 from pulsarium.broker.model.upkeep.schedule import start_upkeep
-from pulsarium.broker.storage.interface import Storage
+from pulsarium.broker.storage.interface import Entries, Storage
 from pulsarium.broker.turn import Turn
+from pulsarium.proto.topic_name import NON_PERSISTENT, PERSISTENT, TopicName
 
 if TYPE_CHECKING:
     from pulsarium.broker.broker import Broker
@@ -47,23 +48,16 @@ class Cluster:
         self.lab: Lab | None = None  # what open_core gives it
         self.hooks: Hooks | None = None  # of the lab, while it needs them
         self.turn.every_turn(self.cache.trim)
-        self._kept = storage.load_metadata()
-        self._folders: dict[str, list[str]] = {}
-        for path in self._kept:
-            self._folders.setdefault(path.rpartition("/")[0], []).append(path)
-        self._ledger_ids = int(self._kept.get(LEDGER_COUNTER, b"0"))
-        self.starts_before = int(self._kept.get(START_COUNTER, b"0"))
-        self.turn.store(START_COUNTER, str(self.starts_before + 1).encode())
         self.metadata = Metadata(self.turn, config.clusterName)
-        self.metadata.recover(self._kept)
         self.dynamic = DynamicSettings(config, self.metadata.records)
-        self.authentication = Authentication(config, self.clock.now_ms) if config.authenticationEnabled else None
+        self.schemas = SchemaRegistry(self.turn)
+        self.topics = Topics(self, self.metadata, self.schemas)
+        self._recover(storage.load_metadata())
+        self.authentication = (
+            Authentication(config, self.clock.token_expiry.now_ms) if config.authenticationEnabled else None
+        )
         self.authorization = Authorization(config, self.metadata) if config.authorizationEnabled else None
         self.tls = TlsContext(config, self.clock.monotonic) if config.has_tls else None
-        self.schemas = SchemaRegistry(self.turn)
-        self.schemas.recover(self._kept)
-        self.topics = Topics(self, self.metadata, self.schemas)
-        self.topics.recover(self._kept)
         if self.authorization is not None:
             watch_grants(self.authorization, self.metadata, self.topics)
         self.ownership: Ownership[Broker] = Ownership(config, self.metadata)
@@ -95,6 +89,17 @@ class Cluster:
             if str(topic.name.namespace_name) == namespace and ownership.bundle_of(topic.name) == bundle:
                 self.topics.unload(topic.name, assigned)
 
+    def delete_namespace(self, name: str) -> None:
+        """Delete a namespace with its topics, whose clients are disconnected."""
+        for topic in self.topics.names(name, non_persistent=True):
+            self.topics.delete(TopicName.parse(topic), force=True)
+        for domain in (PERSISTENT, NON_PERSISTENT):
+            for parent in map(TopicName.parse, self.metadata.partitioned_of(name, domain)):
+                self.metadata.delete_partitioned(parent)
+                self.schemas.delete(parent)
+        self.metadata.delete_namespace(name)
+        self.ownership.forget(name)
+
     def next_producer_name(self) -> str:
         """A name for a producer that has none, never used before: clients bring theirs back after a restart."""
         name = f"{self.config.clusterName}-{self.starts_before}-{self._producer_names}"
@@ -110,6 +115,35 @@ class Cluster:
 
     # what is stored
 
+    def _recover(self, kept: dict[str, bytes]) -> None:
+        """Begin with what the store has."""
+        self._kept = kept
+        self._folders: dict[str, list[str]] = {}
+        for path in kept:
+            self._folders.setdefault(path.rpartition("/")[0], []).append(path)
+        self._ledger_ids = int(kept.get(LEDGER_COUNTER, b"0"))
+        self.starts_before = int(kept.get(START_COUNTER, b"0"))
+        self.turn.store(START_COUNTER, str(self.starts_before + 1).encode())
+        self.metadata.recover(kept)
+        self.dynamic.recover()
+        self.schemas.recover(kept)
+        self.topics.recover(kept)
+
+    def replace(self, kept: dict[str, bytes], entries: Entries) -> None:
+        """Go on with what another cluster kept, or with nothing, as if started with it. Clients are disconnected.
+
+        Numbers go on, since clients may still have those that were given out. Nothing may be on its way to the store
+        (`Turn.is_settled`). Raises StorageError, and then nothing changed.
+        """
+        reached = {LEDGER_COUNTER: self._ledger_ids, START_COUNTER: self.starts_before + 1}
+        counters = {path: str(max(count, int(kept.get(path, b"0")))).encode() for path, count in reached.items()}
+        kept = {**kept, **counters}
+        self.storage.replace(kept, entries)
+        self.topics.forget_all()
+        self.turn.forget_notes()
+        self.ownership.forget_all()
+        self._recover(kept)
+
     def next_ledger_id(self) -> int:
         """A ledger id that was never used in this cluster."""
         ledger_id = self._ledger_ids
@@ -123,7 +157,7 @@ class Cluster:
 
     def _counter_stored(self, error: Exception | None) -> None:
         if error is not None:  # whoever got an id may go on with it
-            self.clock.call_later(COUNTER_RETRY, self._store_counter)
+            self.clock.machine.call_later(COUNTER_RETRY, self._store_counter)
 
     def recovered(self, path: str) -> bytes | None:
         """What the store held at `path` when the broker started; handed out once, to the one who goes on from it."""

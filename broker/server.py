@@ -13,12 +13,14 @@ import trio
 
 from pulsarium.broker.broker import Broker
 from pulsarium.broker.cluster import Cluster
+from pulsarium.broker.config.errors import ConfigError
 from pulsarium.broker.config.options import PortNumbers, ServeOptions
 from pulsarium.broker.errors import PortInUse
 from pulsarium.broker.lab import Lab
 from pulsarium.broker.model.compaction.service import make_engine
 from pulsarium.broker.session.tls import over_tls
 from pulsarium.broker.session.transport import accept
+from pulsarium.broker.storage.errors import StorageError
 from pulsarium.broker.storage.interface import Storage
 
 ADMIN = "pulsarium.broker.admin.http.server"
@@ -96,8 +98,13 @@ class RunningBroker:
     def _url_host(self) -> str:
         return f"[{self._ports.host}]" if ":" in self._ports.host else self._ports.host
 
-    async def serve(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Answer on the ports that were taken, until killed; started when all of them are answered."""
+    async def serve(
+        self, *, web_when_asked: bool = False, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED
+    ) -> None:
+        """Answer on the ports that were taken, until killed; started when all of them are answered.
+
+        `web_when_asked`: HTTP, which costs 0.2 s to import, waits for the first who asks something of it.
+        """
         self._scope, self._ended = trio.CancelScope(), trio.Event()
         try:
             with self._ports, self._scope, ExitStack() as at_the_end:
@@ -106,7 +113,11 @@ class RunningBroker:
                     tls = self.broker.cluster.tls
                     if tls is not None and self._ports.binary_tls is not None:
                         nursery.start_soon(accept, self.broker, self._ports.binary_tls, over_tls(tls.current))
-                    # HTTP costs 0.2 s to import: clients of the binary port need not wait for it
+                    if web_when_asked:
+                        task_status.started()
+                        task_status = trio.TASK_STATUS_IGNORED
+                        await _any_readable(self._ports.web, self._ports.web_tls)
+                    # clients of the binary port need not wait for it
                     await trio.to_thread.run_sync(import_module, ADMIN)
                     admin = import_module(ADMIN)
                     app = admin.AdminApp(self.broker)
@@ -133,6 +144,19 @@ class RunningBroker:
         self._ports = Ports(self._ports.host, self._ports.numbers)
         self.broker.start()
         await self._nursery.start(self.serve)
+
+
+async def _any_readable(*sockets: socket.socket | None) -> None:
+    """Wait until somebody connects to one of them."""
+    async with trio.open_nursery() as nursery:
+
+        async def wait(listener: socket.socket) -> None:
+            await trio.lowlevel.wait_readable(listener)
+            nursery.cancel_scope.cancel()
+
+        for listener in sockets:
+            if listener is not None:
+                nursery.start_soon(wait, listener)
 
 
 class RunningCluster:
@@ -208,9 +232,10 @@ def bind(host: str, port: int, option: str) -> socket.socket:
 
 
 @asynccontextmanager
-async def open_broker(options: ServeOptions) -> AsyncIterator[RunningCluster]:
+async def open_broker(options: ServeOptions, *, web_when_asked: bool = False) -> AsyncIterator[RunningCluster]:
     """Serve until the block is left, with `options.brokers` brokers; each after the first has the next higher ports.
 
+    `web_when_asked`: as of RunningBroker.serve.
     Raises PortInUse, StorageError for a data directory that cannot be used, or ConfigError for keys and certificates.
     """
     with ExitStack() as stack:
@@ -219,9 +244,23 @@ async def open_broker(options: ServeOptions) -> AsyncIterator[RunningCluster]:
             brokers = zip(first.cluster.brokers, taken, strict=True)
             running = [RunningBroker(broker, ports, nursery) for broker, ports in brokers]
             for each in running:
-                await nursery.start(each.serve)
+                await nursery.start(partial(each.serve, web_when_asked=web_when_asked))
             yield RunningCluster(running)
             nursery.cancel_scope.cancel()
+
+
+async def begin_with(lab: Lab, options: ServeOptions) -> None:
+    """Take the state that the options name. Raises ConfigError."""
+    try:
+        if options.restore is not None:
+            await lab.state.restore(options.restore)
+    except StorageError as error:
+        raise ConfigError("--restore", "", str(error)) from None
+    try:
+        if options.seed is not None:
+            await lab.state.seed(options.seed)
+    except ValueError as error:
+        raise ConfigError("--seed", "", str(error)) from None
 
 
 @asynccontextmanager
@@ -236,9 +275,15 @@ async def open_core(options: ServeOptions) -> AsyncIterator[Broker]:
         cluster.compactor = engine
         lab = cluster.lab = Lab(cluster)
         brokers = [Broker(cluster) for _ in range(options.brokers)]
+        if options.capture is not None:
+            try:
+                lab.captures.start(options.capture)
+            except OSError as error:
+                raise ConfigError("--capture", str(options.capture), error.strerror or str(error)) from None
         async with trio.open_nursery() as timers:
             timers.start_soon(cluster.clock.run)
             try:
+                await begin_with(lab, options)
                 yield brokers[0]
                 cluster.save()
             finally:

@@ -36,6 +36,7 @@ class Turn:
 
     def __init__(self, storage: Storage) -> None:
         self.number = 0
+        self.ended = 0  # turns so far
         self._in_flight: deque[list[Done]] = deque()  # who waits for each batch that was handed over
         self._era = 0  # failures so far, as Batch.era says
         self._storage = storage
@@ -99,6 +100,16 @@ class Turn:
             self._scheduled = True
             self._token.run_sync_soon(self._finish_scheduled)
 
+    def forget_notes(self) -> None:
+        """What this turn noted for the store is not kept: another state takes its place."""
+        self._batch = Batch()
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether nothing is due and no commit is on its way."""
+        noted = self._after_commit or self._dispatch or self._flush or not self._batch.is_empty()
+        return not (noted or self._in_flight)
+
     def _finish_scheduled(self) -> None:
         if self._scheduled:
             self.finish()
@@ -109,6 +120,7 @@ class Turn:
             return
         self._finishing = True
         self._scheduled = False
+        self.ended += 1
         try:
             while self._after_commit or self._dispatch or not self._batch.is_empty():
                 self._commit()

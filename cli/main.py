@@ -14,6 +14,14 @@ _COMMANDS: Final[Mapping[str, str]] = {
     "client": "pulsarium.cli.client.main:client",
     "compact": "pulsarium.cli.compact:compact",
     "analyze": "pulsarium.cli.analyze:analyze",
+    "fault": "pulsarium.cli.lab.fault:fault",
+    "clock": "pulsarium.cli.lab.clock:clock",
+    "capture": "pulsarium.cli.lab.capture.main:capture",
+    "why": "pulsarium.cli.lab.why:why",
+    "lint": "pulsarium.cli.lab.lint.main:lint",
+    "mask": "pulsarium.cli.lab.mask:mask",
+    "state": "pulsarium.cli.lab.state:state",
+    "matrix": "pulsarium.cli.lab.matrix:matrix",
 }
 
 

@@ -13,6 +13,8 @@ from pulsarium.broker.commands import MODULES
 from pulsarium.broker.commands.registry import declared
 from pulsarium.broker.config.keys import documented_keys
 from pulsarium.cli.client_page import client_page
+from pulsarium.cli.lab.fault_page import fault_page
+from pulsarium.cli.lint_page import lint_page
 from pulsarium.cli.pipeline_page import pipeline_page
 from pulsarium.proto.commands import COMMANDS, CommandSpec, Direction
 
@@ -118,6 +120,8 @@ PAGES = {
     "commands.md": commands_page,
     "configuration.md": configuration_page,
     "admin-routes.md": admin_routes_page,
+    "faults.md": fault_page,
+    "lint.md": lint_page,
     "pipeline-options.md": pipeline_page,
 }
 

@@ -26,6 +26,9 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 DIRECTORY = click.Path(file_okay=False, path_type=Path)
 
 
+# of broker/config/profile.py, which is not imported until a broker is wanted
+PROFILES = ("pip", "pulsar-4.2", "pulsar-4.1", "pulsar-4.0", "pulsar-3.0", "pulsar-2.11", "pulsar-2.10", "pulsar-2.8")
+
 # the options that are another word for one broker.conf key
 KEYS = {
     "host": "bindAddress",
@@ -49,20 +52,25 @@ KEYS = {
     type=click.Choice(["none", "os", "fsync"]),
     help="What a receipt promises with --data: nothing, to outlive this process, or the machine.  [default: os]",
 )
+@storage("--restore", type=FILE, metavar="FILE", help="Begin with a snapshot, in the place of what DIR holds.")
+@storage("--seed", type=FILE, metavar="FILE", help="Make what a TOML or JSON file describes. See pulsarium state.")
 @behaviour("--config", type=FILE, metavar="FILE", help="A broker.conf or standalone.conf, as it is.")
 @behaviour("--set", "overrides", multiple=True, metavar="KEY=VALUE", help="One broker.conf key; may be repeated.")
 @behaviour(
     "--profile",
-    type=click.Choice(["pip", "pulsar-4.2"]),
+    type=click.Choice(PROFILES),
     default="pip",
     show_default=True,
-    help="Behave as the PIPs say, or as the released broker does.",
+    metavar="NAME",
+    help="Behave as the PIPs say (pip), or as the released broker does (pulsar-4.2). "
+    f"{', '.join(PROFILES[2:])} look to clients like those releases, by protocol version, feature flags and "
+    "commands, and behave like pulsar-4.2.",
 )
 @behaviour(
     "--max-protocol-version",
     type=click.IntRange(0, 22),
     metavar="N",
-    help="Highest protocol version to speak.  [default: 22, and 21 with pulsar-4.2]",
+    help="Highest protocol version to speak.  [default: 22, and that of a release with its profile]",
 )
 @behaviour(
     "--brokers",
@@ -92,7 +100,12 @@ KEYS = {
 @output("--ready-file", type=FILE, metavar="FILE", help="Write URLs and pid there as JSON, once it can serve.")
 @output("--log-level", type=click.Choice(LEVELS), default="info", show_default=True, help="Least level to log.")
 @output("--log-format", type=click.Choice(FORMATS), default="text", show_default=True, help="Log lines on stderr.")
-@output("--capture", type=FILE, metavar="FILE", hidden=True)
+@output(
+    "--capture",
+    metavar="FILE",
+    help="Write every frame of every connection there, but for secrets; into a folder: a new file each time. See "
+    "pulsarium capture.",
+)
 def serve(log_level: str, log_format: str, **asked: Any) -> None:
     """Run a broker until Ctrl-C or SIGTERM.
 
@@ -110,6 +123,8 @@ def serve(log_level: str, log_format: str, **asked: Any) -> None:
       pulsarium serve --config broker.conf --set allowAutoTopicCreation=false
     As the released Pulsar 4.2 behaves:
       pulsarium serve --profile pulsar-4.2
+    With every frame in a file, for pulsarium capture show and pulsarium analyze:
+      pulsarium serve --capture run.pulscap
     With topics compacted on Spark (pip install "pulsarium[spark]"):
       pulsarium serve --data ./data --compaction-engine spark --compaction-option master=local[4]
     Also over TLS, for pulsar+ssl:// and https:// URLs:
@@ -118,7 +133,6 @@ def serve(log_level: str, log_format: str, **asked: Any) -> None:
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         # Until the broker listens for signals, Ctrl-C just ends the process, in place of a traceback from an import.
         signal.signal(signal.SIGINT, signal.SIG_DFL)
-    _refuse_what_is_not_built(asked)
     options, loaded = gather(asked)
 
     from .logs import configure
@@ -131,6 +145,8 @@ def serve(log_level: str, log_format: str, **asked: Any) -> None:
 def gather(asked: dict[str, Any]) -> "tuple[ServeOptions, LoadedConfig]":
     """The options of a run, from what click read. Raises Refusal."""
     from pulsarium.broker.config import ConfigError, ServeOptions, load
+
+    from .lab.capture.file import capture_file
 
     if asked["durability"] not in (None, "none") and asked["data"] is None:
         raise RequestRefused(f"--durability {asked['durability']} needs --data DIR: without it nothing is on disk")
@@ -151,6 +167,9 @@ def gather(asked: dict[str, Any]) -> "tuple[ServeOptions, LoadedConfig]":
         compaction_engine=asked["compaction_engine"],
         compaction_options=pairs(asked["compaction_options"], "--compaction-option"),
         ready_file=asked["ready_file"],
+        restore=asked["restore"],
+        seed=asked["seed"],
+        capture=None if asked["capture"] is None else capture_file(asked["capture"], "--capture"),
     )
     _check_several(options)
     check_engine(options.compaction_engine, options.compaction_options)
@@ -239,8 +258,3 @@ def _profile(name: str, max_protocol_version: int | None) -> "Profile":
         highest = profile.max_protocol_version
         raise RequestRefused(f"--max-protocol-version {max_protocol_version}: --profile {name} ends at {highest}")
     return replace(profile, max_protocol_version=max_protocol_version)
-
-
-def _refuse_what_is_not_built(asked: dict[str, Any]) -> None:
-    if asked.pop("capture") is not None:
-        raise RequestRefused("--capture: frames are not captured yet; --log-level debug shows connections")

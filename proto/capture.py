@@ -98,13 +98,22 @@ class CaptureWriter:
         write(MAGIC + _record(bytes([_HEADER]) + json.dumps(fields).encode()))
 
     def frame(
-        self, connection: int, sender: Direction, monotonic_ns: int, wall_ns: int, data: bytes, **note: Any
+        self,
+        connection: int,
+        sender: Direction,
+        monotonic_ns: int,
+        wall_ns: int,
+        data: bytes,
+        *,
+        damaged: bool = False,
+        **note: Any,
     ) -> None:
-        """`data`: a frame from its length word on, or what was there in its place. Its secrets are blanked."""
-        kept = scrubbed(data)
+        """`data`: a frame from its length word on, or what was there in its place. Its secrets are blanked; `damaged`:
+        some of its bytes are not what they were."""
+        kept = scrubbed(data, damaged=damaged)
         if self._keep is not None and len(kept) >= 8:
             kept = kept[: 8 + int.from_bytes(kept[4:8], "big") + self._keep]
-        self.record(Record(Kind.FRAME, connection, sender, monotonic_ns, wall_ns, kept, len(data), note))
+        self._event(Kind.FRAME, connection, sender, monotonic_ns, wall_ns, len(data), note, kept)
 
     def opened(self, connection: int, monotonic_ns: int, wall_ns: int, **note: Any) -> None:
         self.record(Record(Kind.OPENED, connection, Direction.CLIENT, monotonic_ns, wall_ns, note=note))
@@ -119,11 +128,23 @@ class CaptureWriter:
 
     def record(self, record: Record) -> None:
         """As it is: nothing is blanked, nothing cut."""
-        note = json.dumps(dict(record.note)).encode() if record.note else b""
-        sender = _SENDERS.index(record.sender)
         times = record.monotonic_ns, record.wall_ns
-        head = _EVENT.pack(record.kind, record.connection, sender, *times, record.size, len(note))
-        self._write(_record(b"".join((head, note, record.data))))
+        self._event(record.kind, record.connection, record.sender, *times, record.size, record.note, record.data)
+
+    def _event(
+        self,
+        kind: int,
+        connection: int,
+        sender: Direction,
+        monotonic_ns: int,
+        wall_ns: int,
+        size: int,
+        note: Mapping[str, Any],
+        data: bytes,
+    ) -> None:
+        text = json.dumps(dict(note)).encode() if note else b""
+        head = _EVENT.pack(kind, connection, sender is _SENDERS[1], monotonic_ns, wall_ns, size, len(text))
+        self._write(_record(head + text + data))
 
 
 class CaptureReader:
@@ -187,15 +208,18 @@ class CaptureReader:
             raise CaptureError(f"a record that cannot be read: {error}") from None
 
 
-def scrubbed(data: bytes) -> bytes:
+def scrubbed(data: bytes, *, damaged: bool = False) -> bytes:
     """The frame with asterisks for whatever in it proves who somebody is: as long as before, so that sizes stay true.
 
     Bytes that are no frame of a known command come back cut, and so does a command that may hold secrets and is not as
-    it should be: a damaged byte can make any other field of a secret.
+    it should be: a damaged byte can make any other field of a secret. Of what is known to be `damaged` only commands
+    without secrets are kept.
     """
     size = int.from_bytes(data[4:8], "big")
     if _harmless(data, size):
         return data
+    if damaged:
+        return data[:_UNREADABLE_KEPT]
     command = BaseCommand()
     try:
         command.ParseFromString(data[8 : 8 + size])

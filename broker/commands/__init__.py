@@ -17,10 +17,13 @@ from pulsarium.broker.commands import (
 )
 from pulsarium.broker.commands.authorized import authorized
 from pulsarium.broker.commands.registry import Handler, collect
+from pulsarium.broker.commands.unknown import without
+from pulsarium.broker.config.profile import PIP, Profile
 
 MODULES = (connection, consumer, lookup, producer, schema, seek, subscribe, transaction, watch)
 
 
-def handlers(*, connected: bool, authorize: bool = False) -> Mapping[int, Handler]:
+def handlers(*, connected: bool, authorize: bool = False, profile: Profile = PIP) -> Mapping[int, Handler]:
     """What a connection takes, before and after its CONNECT; with `authorize` only from roles that may."""
-    return collect(MODULES, connected=connected, guard=authorized if authorize else None)
+    found = collect(MODULES, connected=connected, guard=authorized if authorize else None)
+    return without(found, profile.unknown, profile.unknown_error) if profile.unknown else found

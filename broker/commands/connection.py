@@ -8,6 +8,7 @@ from pulsarium.broker.auth.identity import AuthenticationError
 from pulsarium.broker.auth.login import Login, RolesRefused, Stale
 from pulsarium.broker.commands.errors import CloseConnection
 from pulsarium.broker.commands.registry import handles
+from pulsarium.broker.config.profile import TOPIC_WATCHERS, WATCHERS_RECONCILE
 from pulsarium.broker.logs import Log
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
@@ -28,16 +29,13 @@ def connect(session: Session, cmd: pb.CommandConnect, trailing: bytes) -> None:
     session.connect(cmd)
     broker = session.broker
     connected = pb.CommandConnected(
-        server_version=broker.profile.server_version,
-        protocol_version=min(broker.profile.max_protocol_version, cmd.protocol_version),
+        server_version=session.profile.server_version,
+        protocol_version=session.capabilities.agreed,
         max_message_size=broker.config.maxMessageSize,
-        feature_flags=pb.FeatureFlags(
-            supports_topic_watchers=broker.config.enableBrokerTopicListWatcher,
-            supports_get_partitioned_metadata_without_auto_creation=True,
-            supports_repl_dedup_by_lid_and_eid=True,
-            supports_topic_watcher_reconcile=broker.config.enableBrokerTopicListWatcher,
-        ),
     )
+    for flag in session.profile.flags:  # of a broker that knows none there is no such field
+        watching = flag in (TOPIC_WATCHERS, WATCHERS_RECONCILE)
+        setattr(connected.feature_flags, flag, broker.config.enableBrokerTopicListWatcher or not watching)
     log.info(
         "connection opened",
         peer=session,

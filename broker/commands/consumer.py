@@ -98,7 +98,7 @@ def consumer_stats(session: Session, cmd: pb.CommandConsumerStats, trailing: byt
     reply = pb.CommandConsumerStatsResponse(request_id=cmd.request_id)
     consumer = session.consumers.get(cmd.consumer_id)
     if consumer is None:
-        if session.broker.profile.consumer_stats_of_unknown_closes:
+        if session.profile.consumer_stats_of_unknown_closes:
             raise CloseConnection("CONSUMER_STATS for an unknown consumer")
         reply.error_code = pb.ConsumerNotFound
         reply.error_message = f"Consumer {cmd.consumer_id} not found"
@@ -107,7 +107,7 @@ def consumer_stats(session: Session, cmd: pb.CommandConsumerStats, trailing: byt
         reply.msgRateOut = reply.msgThroughputOut = reply.msgRateRedeliver = 0.0
         reply.msgRateExpired = reply.messageAckRate = 0.0
         reply.consumerName = consumer.name
-        reply.availablePermits = max(consumer.permits, 0)
+        reply.availablePermits = consumer.permits % 2**64  # less than nothing wraps, as in Pulsar
         reply.unackedMessages = max(consumer.unacked, 0)  # a producer may claim a batch of -1 messages
         reply.blockedConsumerOnUnackedMsgs = consumer.blocked
         reply.address = session.address

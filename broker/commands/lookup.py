@@ -99,6 +99,7 @@ def get_topics_of_namespace(session: Session, cmd: pb.CommandGetTopicsOfNamespac
         str(namespace),
         persistent=mode != pb.CommandGetTopicsOfNamespace.NON_PERSISTENT,
         non_persistent=mode != pb.CommandGetTopicsOfNamespace.PERSISTENT,
+        idle=False,
     )
     filtered = bool(
         cmd.topics_pattern

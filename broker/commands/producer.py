@@ -96,6 +96,8 @@ def _add(session: Session, topic: Topic, options: ProducerOptions) -> None:
         if added.closed:  # unloaded or fenced meanwhile
             session.error(options.request_id, pb.ServiceNotReady, "Topic is temporarily unavailable")
             return
+        if session.producers.get(options.producer_id) is added:
+            return  # it waited, and its turn has come meanwhile: it was told so
         if ready:
             session.producers[options.producer_id] = added
         else:

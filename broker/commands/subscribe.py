@@ -196,7 +196,7 @@ def unsubscribe(session: Session, cmd: pb.CommandUnsubscribe, trailing: bytes) -
         session.error(request_id, pb.MetadataError, "Consumer not found")
         return
     subscription = consumer.subscription
-    if len(subscription.consumers) > 1 and not cmd.force:
+    if not cmd.force and not subscription.may_be_dropped_by(consumer):
         text = "Unconnected or shared consumer attempting to unsubscribe"
         session.error(request_id, pb.MetadataError, text)
         return

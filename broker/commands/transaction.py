@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pulsarium.broker.commands.errors import CloseConnection
+from pulsarium.broker.commands.naming import InvalidNameError, parse_name
 from pulsarium.broker.commands.registry import handles
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
 if TYPE_CHECKING:
+    from pulsarium.broker.model.topic.base import Topic
     from pulsarium.broker.session.session import Session
 
 WHY = "transactions are not built yet; answered as with transactionCoordinatorEnabled=false"
@@ -31,25 +34,39 @@ def not_enabled(session: Session, cmd: Request, trailing: bytes) -> None:
 
 @handles(pb.BaseCommand.END_TXN_ON_PARTITION, absent=WHY)
 def end_txn_on_partition(session: Session, cmd: pb.CommandEndTxnOnPartition, trailing: bytes) -> None:
+    """A topic that is gone has nothing left to end."""
     reply = pb.CommandEndTxnOnPartitionResponse(
         request_id=cmd.request_id,
         txnid_least_bits=cmd.txnid_least_bits,
         txnid_most_bits=cmd.txnid_most_bits,
-        error=pb.NotAllowedError,
-        message="Transaction buffer disable!",
     )
+    if _topic(session, cmd.topic) is not None:
+        reply.error = pb.NotAllowedError
+        reply.message = "Transaction buffer disable!"
     answer = pb.BaseCommand(type=pb.BaseCommand.END_TXN_ON_PARTITION_RESPONSE, endTxnOnPartitionResponse=reply)
     session.command(answer)
 
 
 @handles(pb.BaseCommand.END_TXN_ON_SUBSCRIPTION, absent=WHY)
 def end_txn_on_subscription(session: Session, cmd: pb.CommandEndTxnOnSubscription, trailing: bytes) -> None:
+    """As above."""
     reply = pb.CommandEndTxnOnSubscriptionResponse(
         request_id=cmd.request_id,
         txnid_least_bits=cmd.txnid_least_bits,
         txnid_most_bits=cmd.txnid_most_bits,
-        error=pb.NotAllowedError,
-        message="Handle end txn on subscription failed: The transaction is disabled",
     )
+    topic = _topic(session, cmd.subscription.topic)
+    if topic is not None and cmd.subscription.subscription in topic.subscriptions:
+        reply.error = pb.NotAllowedError
+        reply.message = "Handle end txn on subscription failed: The transaction is disabled"
     answer = pb.BaseCommand(type=pb.BaseCommand.END_TXN_ON_SUBSCRIPTION_RESPONSE, endTxnOnSubscriptionResponse=reply)
     session.command(answer)
+
+
+def _topic(session: Session, text: str) -> Topic | None:
+    try:
+        name = parse_name(text)
+    except InvalidNameError as error:
+        raise CloseConnection(error.text) from None
+    topics = session.broker.topics
+    return topics.find(name) if topics.exists(name) else None

@@ -22,19 +22,20 @@ if TYPE_CHECKING:
 def watch_topic_list(session: Session, cmd: pb.CommandWatchTopicList, trailing: bytes) -> None:
     """Begin to watch; the topics that match now, unless the client's hash says it knows them."""
     broker, watcher_id = session.broker, cmd.watcher_id
-    limit = broker.config.subscriptionPatternMaxLength
+    limit, text = broker.config.subscriptionPatternMaxLength, text_of(cmd.topics_pattern)
     try:
         namespace = NamespaceName.parse(cmd.namespace)
     except InvalidTopicName as error:
         raise CloseConnection(str(error)) from None
-    if not broker.config.enableBrokerTopicListWatcher or len(cmd.topics_pattern) > limit:
+    length = len(text.rpartition("://")[2])  # unlike GET_TOPICS_OF_NAMESPACE, without the domain
+    if not broker.config.enableBrokerTopicListWatcher or length > limit:
         why = f"Pattern longer than maximum: {limit}" if broker.config.enableBrokerTopicListWatcher else "disabled"
         session.error(cmd.request_id, pb.NotAllowedError, f"Unable to create topic list watcher: {why}")
         return
     watcher = session.watchers.get(watcher_id)
     if watcher is None:
         try:
-            pattern = TopicPattern(text_of(cmd.topics_pattern))
+            pattern = TopicPattern(text)
         except PatternError as error:
             session.error(cmd.request_id, pb.InvalidTopicName, f"Invalid topics pattern: {error}")
             return

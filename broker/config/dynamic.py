@@ -97,6 +97,13 @@ class DynamicSettings:
         self._records = records
         self._keys = documented_keys()
         self._before: dict[str, object] = {}  # as the broker was started
+        self.recover()
+
+    def recover(self) -> None:
+        """Take over what is kept, and nothing else."""
+        for name, value in self._before.items():
+            self._set(name, value)
+        self._before.clear()
         for name, text in self.values.items():
             self._apply(name, text)
 

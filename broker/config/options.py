@@ -33,6 +33,8 @@ class ServeOptions:
     profile: with max_protocol_version as the command line lowered it.
     compaction_engine: by the name of its entry point; None: an installed one of somebody else's, or the broker's own.
     compaction_options: that engine's, by name.
+    capture: the file that every frame of every connection goes to.
+    restore: a snapshot whose state takes the place of what there is. seed: a file that says what to make then.
     """
 
     config: Config = field(default_factory=Config)
@@ -43,6 +45,9 @@ class ServeOptions:
     compaction_engine: str | None = None
     compaction_options: tuple[tuple[str, str], ...] = ()
     ready_file: Path | None = None
+    capture: Path | None = None
+    restore: Path | None = None
+    seed: Path | None = None
 
     @property
     def host(self) -> str:

@@ -1,7 +1,7 @@
 """Behaviour profiles: what `--profile` switches, each switch by name."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final
 
@@ -10,12 +10,24 @@ from .version import VERSION
 # These clients close their connection on a REACHED_END_OF_TOPIC (requirements.md, "Open choices"; protocol.md W-10).
 CLOSED_BY_END_OF_TOPIC: Final = ("Pulsar-CPP", "Pulsar Go")
 
+TOPIC_WATCHERS: Final = "supports_topic_watchers"
+PARTITIONS_UNMADE: Final = "supports_get_partitioned_metadata_without_auto_creation"
+REPLICATION_ONCE: Final = "supports_repl_dedup_by_lid_and_eid"
+WATCHERS_RECONCILE: Final = "supports_topic_watcher_reconcile"
+
+# Commands that later releases brought, by their names in BaseCommand.Type
+BROUGHT_BY_2_10: Final = frozenset({"TC_CLIENT_CONNECT_REQUEST"})
+BROUGHT_BY_2_11: Final = frozenset({"WATCH_TOPIC_LIST", "WATCH_TOPIC_LIST_CLOSE"})
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Profile:
     """How the broker behaves where the PIPs, good sense and the released broker part.
 
-    max_protocol_version: the highest protocol version that CONNECTED announces.
+    max_protocol_version: the highest protocol version that CONNECTED announces, and that the broker speaks.
+    flags: the FeatureFlags that CONNECTED sets, where the configuration lets it.
+    unknown: names of commands that are not known: they close the connection (W-06), unless there is an
+        unknown_error, a ServerError's name, which answers them.
     server_version: CONNECTED.server_version. Clients refuse a broker without one; none of the official ones reads it.
     end_of_topic_to_all_clients: send REACHED_END_OF_TOPIC also to clients that close their connection on it.
     consumer_stats_of_unknown_closes: CONSUMER_STATS for an unknown consumer closes the connection, as a
@@ -34,6 +46,9 @@ class Profile:
 
     name: str
     max_protocol_version: int
+    flags: frozenset[str]
+    unknown: frozenset[str] = frozenset()
+    unknown_error: str | None = None
     server_version: str
     end_of_topic_to_all_clients: bool
     consumer_stats_of_unknown_closes: bool
@@ -53,6 +68,7 @@ class Profile:
 PIP: Final = Profile(
     name="pip",
     max_protocol_version=22,
+    flags=frozenset({TOPIC_WATCHERS, PARTITIONS_UNMADE, REPLICATION_ONCE, WATCHERS_RECONCILE}),
     server_version=f"Pulsarium {VERSION}",
     end_of_topic_to_all_clients=False,
     consumer_stats_of_unknown_closes=False,
@@ -68,6 +84,7 @@ PIP: Final = Profile(
 PULSAR_4_2: Final = Profile(
     name="pulsar-4.2",
     max_protocol_version=21,
+    flags=PIP.flags,
     server_version="Pulsar Server4.2.4",
     end_of_topic_to_all_clients=True,
     consumer_stats_of_unknown_closes=True,
@@ -80,4 +97,29 @@ PULSAR_4_2: Final = Profile(
     own_faults_are_shown=True,
 )
 
-PROFILES: Final[Mapping[str, Profile]] = MappingProxyType({each.name: each for each in (PIP, PULSAR_4_2)})
+
+def _older(
+    release: str, patch: str, max_protocol_version: int, flags: set[str], unknown: frozenset[str] = frozenset()
+) -> Profile:
+    """A release as it shows itself to clients. Only that is as it was; what the broker does is 4.2's."""
+    return replace(
+        PULSAR_4_2,
+        name=f"pulsar-{release}",
+        server_version=f"Pulsar Server{release}.{patch}",
+        max_protocol_version=max_protocol_version,
+        flags=frozenset(flags),
+        unknown=unknown,
+    )
+
+
+# As the protocol library of each of these releases has it; those between are like the one before.
+OLDER: Final = (
+    _older("4.1", "0", 21, {TOPIC_WATCHERS, PARTITIONS_UNMADE, REPLICATION_ONCE}),
+    _older("4.0", "5", 21, {TOPIC_WATCHERS, PARTITIONS_UNMADE, REPLICATION_ONCE}),
+    _older("3.0", "7", 21, {TOPIC_WATCHERS, PARTITIONS_UNMADE}),
+    _older("2.11", "4", 19, {TOPIC_WATCHERS}),
+    _older("2.10", "4", 19, set(), BROUGHT_BY_2_11),
+    _older("2.8", "4", 17, set(), BROUGHT_BY_2_10 | BROUGHT_BY_2_11),
+)
+
+PROFILES: Final[Mapping[str, Profile]] = MappingProxyType({each.name: each for each in (PIP, PULSAR_4_2, *OLDER)})

@@ -92,6 +92,11 @@ class ServiceNotReadyError(BrokerServiceError):
     java_name = "ServiceUnitNotReadyException"
 
 
+class TopicFencedError(BrokerServiceError):
+    code = pb.ServiceNotReady
+    java_name = "TopicFencedException"
+
+
 class MetadataError(BrokerServiceError):
     code = pb.MetadataError
     java_name = "ServerMetadataException"

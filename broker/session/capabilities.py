@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from pulsarium.broker.config.profile import PIP, Profile
 from pulsarium.proto.commands import COMMANDS
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
@@ -16,40 +17,48 @@ LAST_ENTRY_SINCE = 22  # PIP-429
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """Protocol version and feature flags of a client, as CONNECT gave them. Consulted by every send.
+    """What client and broker both know. Consulted by every send.
 
-    `version` is the client's own number, not the negotiated one, as Pulsar's gates use it (W-07).
+    version: the client's own number. agreed: of the two sides' the lower one, which CONNECTED says (W-07): of what is
+        later the client or a broker of that age knows nothing. flags: those that the client set.
     """
 
     version: int = 0
+    agreed: int = 0
     flags: frozenset[str] = frozenset()
     exposes_broker_metadata: bool = False
 
     @classmethod
-    def of(cls, connect: pb.CommandConnect, *, exposing_broker_metadata: bool) -> Capabilities:
+    def of(cls, connect: pb.CommandConnect, profile: Profile = PIP, *, exposing_broker_metadata: bool) -> Capabilities:
         flags = frozenset(field.name for field, value in connect.feature_flags.ListFields() if value)
         version = connect.protocol_version
+        agreed = min(version, profile.max_protocol_version)
         exposes = (
-            exposing_broker_metadata and version >= BROKER_METADATA_SINCE and "supports_broker_entry_metadata" in flags
+            exposing_broker_metadata and agreed >= BROKER_METADATA_SINCE and "supports_broker_entry_metadata" in flags
         )
-        return cls(version, flags, exposes)
+        return cls(version, agreed, flags, exposes)
 
     def takes(self, command: int) -> bool:
         """Whether a command may be sent unasked; clients close the connection on those they do not know (W-10)."""
         spec = COMMANDS[command]
         if spec.feature_flag is not None and spec.feature_flag not in self.flags:
             return False
-        return self.version >= spec.since
+        return self.agreed >= spec.since
 
     @property
     def takes_checksums(self) -> bool:
-        return self.version >= DELIVERED_CHECKSUM_SINCE
+        return self.agreed >= DELIVERED_CHECKSUM_SINCE
 
     @property
     def takes_batches(self) -> bool:
-        return self.version >= BATCH_SINCE
+        return self.agreed >= BATCH_SINCE
 
     @property
     def takes_closings(self) -> bool:
         """Whether it can be told that one producer or consumer was closed; others are disconnected (cmd 15)."""
-        return self.version >= CLOSINGS_SINCE
+        return self.agreed >= CLOSINGS_SINCE
+
+    @property
+    def takes_last_entries(self) -> bool:
+        """Whether GET_LAST_MESSAGE_ID may be answered with an entry."""
+        return self.agreed >= LAST_ENTRY_SINCE

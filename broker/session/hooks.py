@@ -25,6 +25,20 @@ class Tap(Protocol):
         """Whole frames of the broker, one after the other, to the bytes that are written now."""
         ...
 
+    @property
+    def may_read(self) -> bool:
+        """Whether more frames of the client are taken."""
+        ...
+
+    @property
+    def held(self) -> int:
+        """Bytes for the client that it keeps."""
+        ...
+
+    def ended(self) -> None:
+        """The client sends nothing more: what was kept of it is handled now, or never."""
+        ...
+
     def closed(self, sender: Direction, reason: str) -> None:
         """The connection ended, by `sender`; without a reason in order."""
         ...
@@ -38,5 +52,6 @@ class Hooks(Protocol):
         ...
 
     def connecting(self, session: Session, connect: pb.CommandConnect) -> None:
-        """Its CONNECT was accepted and is about to be answered. May mask what the session can do."""
+        """Its CONNECT was accepted and is about to be answered. May give the session another profile, and change what
+        the client says of itself."""
         ...

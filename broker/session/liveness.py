@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-from pulsarium.broker.clock import Clock, Timer
+from pulsarium.broker.clock import Timeline, Timer
 
 
 class Watched(Protocol):
@@ -24,14 +24,13 @@ class Liveness:
     A connection that shows no life for two intervals is closed; until CONNECT, for one.
     """
 
-    def __init__(self, watched: Watched, clock: Clock, interval: float, check_timeout_ms: int) -> None:
+    def __init__(self, watched: Watched, clock: Timeline, interval: float, check_timeout_ms: int) -> None:
         self.connected = False
         self._watched = watched
         self._clock = clock
-        self._interval = interval
         self._check_timeout = check_timeout_ms / 1000
         self._waits_for_pong = False
-        self._timer: Timer | None = clock.call_later(interval, self._tick) if interval > 0 else None
+        self._timer = clock.every(interval, self._tick) if interval > 0 else None
         self._checks: list[Callable[[bool], None]] = []
         self._check_timer: Timer | None = None
 
@@ -48,7 +47,6 @@ class Liveness:
             self._watched.close("no answer to PING within keepAliveIntervalSeconds")
         else:
             self._waits_for_pong = self._watched.ping(unasked=True)
-            self._timer = self._clock.call_later(self._interval, self._tick)
 
     def check(self, answered: Callable[[bool], None]) -> None:
         """Ask for a sign of life: True at the next bytes, False after the connection was closed for its silence."""

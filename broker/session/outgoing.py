@@ -38,12 +38,22 @@ class Outgoing:
         """Everything that waits, once."""
         data = self.parts[0] if len(self.parts) == 1 else b"".join(self.parts)
         self.parts.clear()
+        self.size = 0
         if self.tap is not None:
-            data = self.tap.outgoing(data)
+            data = self.tap.outgoing(data)  # may close the session, for which there can be more to send
         if self._unsent:
             data, self._unsent = self._unsent + data, b""
-        self.size = 0
         return data
+
+    @property
+    def waiting(self) -> int:
+        """Bytes that have not gone, here or in a tap."""
+        return self.size if self.tap is None else self.size + self.tap.held
+
+    @property
+    def may_read(self) -> bool:
+        """Whether the client may say more."""
+        return self.waiting < MOST_WAITING and (self.tap is None or self.tap.may_read)
 
     def put_back(self, data: bytes) -> None:
         """The socket did not take this part of what was taken."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from pulsarium.broker.auth.login import Login, Stale
-from pulsarium.broker.clock import Clock, Timer
+from pulsarium.broker.clock import Timeline
 
 
 class Challenged(Protocol):
@@ -21,12 +21,10 @@ class Challenged(Protocol):
 class Refresh:
     """Looks at a connection every authenticationRefreshCheckSeconds."""
 
-    def __init__(self, connection: Challenged, login: Login, clock: Clock, interval: float) -> None:
+    def __init__(self, connection: Challenged, login: Login, clock: Timeline, interval: float) -> None:
         self._connection = connection
         self._login = login
-        self._clock = clock
-        self._interval = interval
-        self._timer: Timer = clock.call_later(interval, self._tick)
+        self._timer = clock.every(interval, self._tick)
 
     def _tick(self) -> None:
         try:
@@ -36,7 +34,6 @@ class Refresh:
             return
         if ended:
             self._connection.challenge()
-        self._timer = self._clock.call_later(self._interval, self._tick)
 
     def stop(self) -> None:
         """The connection is closed."""

@@ -12,10 +12,10 @@ from pulsarium.broker.commands.errors import CloseConnection
 from pulsarium.broker.commands.registry import Handler
 from pulsarium.broker.logs import Log
 from pulsarium.broker.model.client import Assigned, Client, Delivery
-from pulsarium.broker.session.capabilities import LAST_ENTRY_SINCE, Capabilities
+from pulsarium.broker.session.capabilities import Capabilities
 from pulsarium.broker.session.hooks import Frame
 from pulsarium.broker.session.liveness import Liveness
-from pulsarium.broker.session.outgoing import HIGH_WATER, MOST_WAITING, Outgoing
+from pulsarium.broker.session.outgoing import HIGH_WATER, Outgoing
 from pulsarium.broker.session.refresh import Refresh
 from pulsarium.proto.commands import Direction, parse
 from pulsarium.proto.entry import strip_broker_metadata, strip_checksum
@@ -49,12 +49,20 @@ class Session(Client):
     """Handles one connection's commands and sends what the model has for it."""
 
     def __init__(
-        self, broker: Broker, address: str, transport: Transport, certificate: Certificate | None = None
+        self,
+        broker: Broker,
+        address: str,
+        transport: Transport,
+        certificate: Certificate | None = None,
+        *,
+        secure: bool = False,
     ) -> None:
         config = broker.config
         self.broker = broker
         self.address = address
+        self.secure = secure  # over TLS
         self.client_version = ""
+        self.profile = broker.profile
         self.capabilities = Capabilities()
         self.connected = False
         self.through_proxy = False
@@ -80,7 +88,7 @@ class Session(Client):
         self._handlers: Mapping[int, Handler] = broker.handlers_before_connect
         self._decoder = FrameDecoder(config.max_frame_size)
         self._liveness = Liveness(
-            self, broker.clock, config.keepAliveIntervalSeconds, config.connectionLivenessCheckTimeoutMillis
+            self, broker.clock.keep_alive, config.keepAliveIntervalSeconds, config.connectionLivenessCheckTimeoutMillis
         )
 
     def __str__(self) -> str:
@@ -119,8 +127,8 @@ class Session(Client):
     @property
     def may_read(self) -> bool:
         """Whether more commands are taken: not while too many SENDs wait for their commit, nor too many replies for a
-        client that does not read them."""
-        return self.unanswered < self._max_unanswered and self.outgoing.size < MOST_WAITING
+        client that does not read them, nor while a tap holds commands up."""
+        return self.unanswered < self._max_unanswered and self.outgoing.may_read
 
     def publish_started(self) -> None:
         self.unanswered += 1
@@ -137,12 +145,11 @@ class Session(Client):
     def takes_last_entries(self) -> bool:
         """Whether GET_LAST_MESSAGE_ID is answered with an entry (PIP-429). Not while much waits for a client that asks
         and asks: the answer without one is as good."""
-        version = min(self.capabilities.version, self.broker.profile.max_protocol_version)
-        return version >= LAST_ENTRY_SINCE and self.outgoing.size + self._promised < HIGH_WATER
+        return self.capabilities.takes_last_entries and self.outgoing.waiting + self._promised < HIGH_WATER
 
     @property
     def room(self) -> int:
-        room = 0 if self.closed else HIGH_WATER - self.outgoing.size
+        room = 0 if self.closed else HIGH_WATER - self.outgoing.waiting
         if room <= 0:
             self._was_full = True
         return room
@@ -153,7 +160,7 @@ class Session(Client):
 
     def drained(self) -> None:
         """The socket took what waited: consumers that were held back go on."""
-        if self._was_full and self.outgoing.size < HIGH_WATER:
+        if self._was_full and self.outgoing.waiting < HIGH_WATER:
             self._was_full = False
             for consumer in self.consumers.values():
                 consumer.subscription.resume(consumer)
@@ -266,7 +273,7 @@ class Session(Client):
             self._sent()
 
     def reached_end_of_topic(self, consumer_id: int) -> None:
-        told = self.broker.profile.tells_end_of_topic(self.client_version)
+        told = self.profile.tells_end_of_topic(self.client_version)
         if told and self.capabilities.takes(pb.BaseCommand.REACHED_END_OF_TOPIC):
             self.outgoing.reached_end_of_topic(consumer_id)
             self._sent()
@@ -276,7 +283,8 @@ class Session(Client):
         if len(self._closed_producers) >= RECENT:
             self._closed_producers.pop(next(iter(self._closed_producers)))
         patience = self.broker.config.keepAliveIntervalSeconds
-        self._closed_producers[producer_id] = self.broker.clock.monotonic() + (patience if patience > 0 else math.inf)
+        now = self.broker.clock.keep_alive.monotonic()
+        self._closed_producers[producer_id] = now + (patience if patience > 0 else math.inf)
         if not self.capabilities.takes_closings:
             self.close("a producer was closed, and this client can only be told by disconnecting it")
             return
@@ -285,7 +293,7 @@ class Session(Client):
 
     def drops_sends_of(self, producer_id: int) -> bool:
         """Whether the client may not have read our CLOSE_PRODUCER yet; it will send again (cmd 6)."""
-        return self.broker.clock.monotonic() < self._closed_producers.get(producer_id, -math.inf)
+        return self.broker.clock.keep_alive.monotonic() < self._closed_producers.get(producer_id, -math.inf)
 
     def close_consumer(self, consumer_id: int, assigned: Assigned | None = None) -> None:
         self.consumers.pop(consumer_id, None)
@@ -311,15 +319,13 @@ class Session(Client):
             self._move_to(meant)
         self.connected = self._liveness.connected = True
         self.client_version = text_of(connect.client_version)
-        self.capabilities = Capabilities.of(
-            connect, exposing_broker_metadata=self.broker.config.exposingBrokerEntryMetadataToClientEnabled
-        )
-        self._handlers = self.broker.handlers
         if self.broker.cluster.hooks is not None:
             self.broker.cluster.hooks.connecting(self, connect)
-
+        exposing = self.broker.config.exposingBrokerEntryMetadataToClientEnabled
+        self.capabilities = Capabilities.of(connect, self.profile, exposing_broker_metadata=exposing)
+        self._handlers = self.broker.handlers_of(self.profile)
         if self.login is not None and self.login.renewable:
-            clock, interval = self.broker.clock, self.broker.config.authenticationRefreshCheckSeconds
+            clock, interval = self.broker.clock.token_expiry, self.broker.config.authenticationRefreshCheckSeconds
             self._refresh = Refresh(self, self.login, clock, interval)
 
     def _move_to(self, broker: Broker) -> None:
@@ -328,14 +334,19 @@ class Session(Client):
         broker.sessions.add(self)
 
     @property
+    def listener(self) -> str:
+        """The URL of the port that the client came by."""
+        urls = self.broker.listener_at(self.broker.advertised_address)
+        return urls.pulsar_ssl if self.secure else urls.pulsar
+
+    @property
     def principal(self) -> Principal:
         """Who it is; nobody while nobody is asked."""
         return NOBODY if self.login is None else self.login.principal
 
     def challenge(self) -> None:
         assert self.login is not None
-        version = min(self.capabilities.version, self.broker.profile.max_protocol_version)
-        self.outgoing.auth_challenge(self.login.method, version)
+        self.outgoing.auth_challenge(self.login.method, self.capabilities.agreed)
         self._sent()
 
     @property
@@ -351,6 +362,8 @@ class Session(Client):
     def ended(self) -> None:
         """The client sends nothing more."""
         self.left = True
+        if self.outgoing.tap is not None:
+            self.outgoing.tap.ended()
         if self._decoder.pending:
             self.close(f"the client left inside a frame, of which it sent {self._decoder.pending} bytes")
 

@@ -124,7 +124,7 @@ class StreamTransport:
         self._writer_wakes = trio.Event()
         self._reader_wakes = trio.Event()  # more may be read
         self._scope = trio.CancelScope()
-        self._session = broker.open_session(address, self, certificate)
+        self._session = broker.open_session(address, self, certificate, secure=isinstance(stream, trio.SSLStream))
 
     def wake(self) -> None:
         self._writer_wakes.set()

@@ -17,6 +17,8 @@ two that do so at the same moment can damage the file.
 from __future__ import annotations
 
 import sqlite3
+import threading
+from collections.abc import Mapping
 from functools import partial
 from typing import NamedTuple
 
@@ -24,13 +26,14 @@ from pulsarium.broker.storage import segments
 from pulsarium.broker.storage.database import BUSY_MS, PAGE_SIZE, transaction
 from pulsarium.broker.storage.deletions import Deletions
 from pulsarium.broker.storage.errors import StorageError
-from pulsarium.broker.storage.interface import Batch, Done, Run
+from pulsarium.broker.storage.interface import Batch, Done, Entries, Run
 from pulsarium.broker.storage.persist import Hook, PersistPoint
 from pulsarium.broker.storage.worker import Worker
 
 GROUP_BYTES = 8 << 20  # of entries in one transaction
 CHECKPOINT_BYTES = 8 << 20  # of log. Longer: longer stalls, and a longer log to recover; shorter: more of them.
 LONG_LOG_BYTES = 32 << 20  # readers have kept the log from being started afresh: wait for a moment without one
+THREAD_ALIVE_SECONDS = 0.5  # between two looks at a thread that somebody waits for
 RESTART_WAIT_MS = 50  # but not for somebody who keeps a transaction open from outside
 
 
@@ -82,7 +85,35 @@ class Group:
         return self.bytes + PAGE_SIZE * (row_count + len(self.metadata))
 
 
-class Committer(Worker[Commit]):
+class Barrier:
+    """Something the event loop waits for, without turning: everything that was submitted before is served then."""
+
+    def __init__(self) -> None:
+        self.finished = threading.Event()
+        self.error: StorageError | None = None
+
+    def done(self, error: StorageError | None) -> None:
+        self.error = error
+        self.finished.set()
+
+
+class Replacement(Barrier):
+    """Another state, in the place of all that is kept."""
+
+    def __init__(self, metadata: Mapping[str, bytes], entries: Entries) -> None:
+        super().__init__()
+        self._metadata = metadata
+        self._entries = entries
+
+    def write(self, connection: sqlite3.Connection) -> None:
+        """Put it into the open transaction."""
+        for table in ("segment", "deleted_ledger", "metadata"):
+            connection.execute(f"DELETE FROM {table}")
+        segments.insert(connection, (row for ledger, run in self._entries for row in segments.rows_of(ledger, [run])))
+        connection.executemany("INSERT INTO metadata VALUES (?, ?)", self._metadata.items())
+
+
+class Committer(Worker[Commit | Barrier]):
     """Owns `connection`, closes it in the end."""
 
     def __init__(self, connection: sqlite3.Connection, at: Hook) -> None:
@@ -92,10 +123,26 @@ class Committer(Worker[Commit]):
         self._deletions = Deletions(connection, at)
         self._log_bytes = 0  # since the last checkpoint
         self._log_is_long = False
+        self._barrier: Barrier | None = None  # what came behind a group
         self._failed_era = -1
         self._failure = ""  # what happened in it; a text, since an exception would keep the group in memory
 
-    def serve(self, request: Commit) -> None:
+    def wait_for(self, barrier: Barrier) -> None:
+        """Have it served, and block until it is. Raises StorageError."""
+        if self._deadline is not None or not self._thread.is_alive():
+            raise StorageError("the store is closed")
+        self.submit(barrier)
+        while not barrier.finished.wait(THREAD_ALIVE_SECONDS):
+            if not self._thread.is_alive():
+                raise StorageError("the commit thread has died")
+        if barrier.error is not None:
+            raise barrier.error
+
+    def serve(self, request: Commit | Barrier) -> None:
+        if isinstance(request, Barrier):
+            request.done(self._pass(request))
+            self.background()
+            return
         if request.batch.era <= self._failed_era:
             self.hand_back([partial(request.done, StorageError(self._failure))])
             return
@@ -105,14 +152,17 @@ class Committer(Worker[Commit]):
             self._failed_era, self._failure = group.era, str(error)
         self.hand_back([partial(done, error) for done in group.waiting])
         self._at(PersistPoint.ACKNOWLEDGED)
+        if self._barrier is not None:
+            self.serve(self._barrier)
         self.background()  # also when the next request waits already: it has to keep up with appending
 
     def _group(self, request: Commit) -> Group:
         group = Group()
-        next_request: Commit | None = request
-        while next_request is not None:
+        next_request: Commit | Barrier | None = request
+        while isinstance(next_request, Commit):
             group.add(next_request)
             next_request = self.poll() if group.bytes < GROUP_BYTES else None
+        self._barrier = next_request
         return group
 
     def _commit(self, group: Group) -> StorageError | None:
@@ -130,6 +180,20 @@ class Committer(Worker[Commit]):
         self._log_bytes += log_bytes
         self._deletions.add(group.deleted_ledgers)
         self._deletions.resume()
+        return None
+
+    def _pass(self, barrier: Barrier) -> StorageError | None:
+        if not isinstance(barrier, Replacement):
+            return None
+        try:
+            with transaction(self._connection):
+                barrier.write(self._connection)
+                self._at(PersistPoint.WRITTEN)
+        except Exception as error:
+            return error if isinstance(error, StorageError) else StorageError(f"replacing failed: {error}")
+        self._at(PersistPoint.COMMITTED)
+        self._log_bytes = CHECKPOINT_BYTES
+        self._deletions = Deletions(self._connection, self._at)
         return None
 
     def _checkpoint(self) -> None:

@@ -6,7 +6,7 @@ Everything here is called on the event loop, and every callback comes back on it
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, Protocol
 
@@ -30,6 +30,10 @@ class Run(NamedTuple):
 
     first_entry_id: int
     entries: list[bytes]
+
+
+Entries = Iterable[tuple[int, Run]]
+"""Ledger ids and their runs, in order."""
 
 
 @dataclass(slots=True)
@@ -75,6 +79,15 @@ class Storage(Protocol):
 
     def read_now(self, ledger_id: int, first: int, last: int) -> list[bytes]:
         """The same, blocking: for admin peeks of up to 64 entries."""
+
+    def settle(self) -> None:
+        """Wait until what was handed over is kept, or will never be; its `done` calls come later. Blocks."""
+
+    def replace(self, metadata: Mapping[str, bytes], entries: Entries) -> None:
+        """Put this in the place of everything that is kept: all of it, or StorageError and nothing changed. Blocks.
+
+        Also until what was handed over before is kept. Ids of ledgers that were deleted may come again.
+        """
 
     async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Serve until cancelled; then finish what was handed over, for at most about a second, and close."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import trio
 
 from pulsarium.broker.storage.errors import StorageError
-from pulsarium.broker.storage.interface import Batch, Done, ReadDone, Run, StoredRun
+from pulsarium.broker.storage.interface import Batch, Done, Entries, ReadDone, Run, StoredRun
 
 if TYPE_CHECKING:
     from pulsarium.broker.storage.spill import Spill
@@ -22,18 +23,24 @@ class MemoryStorage:
     keeps_entries = False
 
     def __init__(self) -> None:
+        self._metadata: dict[str, bytes] = {}
         self._spill: Spill | None = None
         self._spilled: set[int] = set()
-        self._running = False
+        self._nursery: trio.Nursery | None = None  # while it runs
 
     def load_metadata(self) -> dict[str, bytes]:
-        return {}
+        return dict(self._metadata)
 
     def stored_runs(self, ledger_id: int) -> list[StoredRun]:
         """What was spilled of a ledger."""
         return [] if self._spill is None else self._spill.stored_runs(ledger_id)
 
     def commit(self, batch: Batch, done: Done) -> None:
+        for path, value in batch.metadata.items():
+            if value is None:
+                self._metadata.pop(path, None)
+            else:
+                self._metadata[path] = value
         if forgotten := self._spilled.intersection(batch.deleted_ledgers):
             self._spilled -= forgotten
             assert self._spill is not None
@@ -42,13 +49,17 @@ class MemoryStorage:
 
     def spill(self, ledger_id: int, run: Run, done: Done) -> None:
         if self._spill is None:
-            from pulsarium.broker.storage.spill import Spill  # SQLite, which many a broker never needs
-
-            self._spill = Spill()
-            if self._running:
-                self._spill.start()
+            self._spill = self._open_spill()
         self._spilled.add(ledger_id)
         self._spill.put(ledger_id, run, done)
+
+    def _open_spill(self) -> Spill:
+        from pulsarium.broker.storage.spill import Spill  # SQLite, which many a broker never needs
+
+        spill = Spill()
+        if self._nursery is not None:
+            spill.start()
+        return spill
 
     def read(self, ledger_id: int, first: int, last: int, done: ReadDone) -> None:
         if self._spill is None:
@@ -61,13 +72,38 @@ class MemoryStorage:
             raise StorageError(f"ledger {ledger_id}: nothing was spilled")
         return self._spill.read_now(ledger_id, first, last)
 
-    async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        self._running = True
-        if self._spill is not None:
-            self._spill.start()
-        task_status.started()
+    def settle(self) -> None:
+        """A commit is done at once."""
+
+    def replace(self, metadata: Mapping[str, bytes], entries: Entries) -> None:
+        new, ledgers = None, set[int]()
         try:
-            await trio.sleep_forever()
+            for ledger_id, run in entries:
+                new = new or self._open_spill()
+                new.put_now(ledger_id, run)
+                ledgers.add(ledger_id)
+        except BaseException:
+            if new is not None:
+                self._let_go(new)
+            raise
+        old, self._spill, self._spilled, self._metadata = self._spill, new, ledgers, dict(metadata)
+        if old is not None:
+            self._let_go(old)
+
+    def _let_go(self, spill: Spill) -> None:
+        """Nobody reads it any more."""
+        if self._nursery is None:
+            spill.abandon()
+        else:
+            self._nursery.start_soon(spill.stop, 0)
+
+    async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        try:
+            async with trio.open_nursery() as self._nursery:
+                if self._spill is not None:
+                    self._spill.start()
+                task_status.started()
+                await trio.sleep_forever()
         finally:
             if self._spill is not None:
                 await self._spill.stop(0)  # what is not spilled yet is gone with the rest

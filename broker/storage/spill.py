@@ -43,6 +43,10 @@ class Spill(JobWorker):
 
         self.submit(Job(insert, done))
 
+    def put_now(self, ledger_id: int, run: Run) -> None:
+        """The same on the calling thread. Raises StorageError."""
+        self.now(partial(segments.insert, rows=segments.rows_of(ledger_id, [run])))
+
     def forget(self, ledger_ids: Iterable[int]) -> None:
         """Delete ledgers; what is put later takes their place in the file."""
 

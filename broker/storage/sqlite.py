@@ -8,6 +8,7 @@ Durable is what `commit` reported done; how much that takes to lose is the durab
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -15,10 +16,10 @@ from pathlib import Path
 import trio
 
 from pulsarium.broker.storage import segments
-from pulsarium.broker.storage.committer import Commit, Committer
+from pulsarium.broker.storage.committer import Barrier, Commit, Committer, Replacement
 from pulsarium.broker.storage.database import DATABASE_NAME, metadata, open_database, open_reader
 from pulsarium.broker.storage.errors import StorageError
-from pulsarium.broker.storage.interface import Batch, Done, Durability, ReadDone, Run, StoredRun
+from pulsarium.broker.storage.interface import Batch, Done, Durability, Entries, ReadDone, Run, StoredRun
 from pulsarium.broker.storage.jobs import JobWorker, attempt
 from pulsarium.broker.storage.lock import DirectoryLock
 from pulsarium.broker.storage.persist import Hook, pass_by
@@ -68,6 +69,12 @@ class SqliteStorage:
 
     def read_now(self, ledger_id: int, first: int, last: int) -> list[bytes]:
         return attempt(partial(segments.read, ledger_id=ledger_id, first=first, last=last), self._connection)
+
+    def settle(self) -> None:
+        self._committer.wait_for(Barrier())
+
+    def replace(self, metadata: Mapping[str, bytes], entries: Entries) -> None:
+        self._committer.wait_for(Replacement(metadata, entries))
 
     async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         try:

@@ -1,1 +1,65 @@
-"""A broker inside a test: in a thread of its own, with fixtures and assertions."""
+"""A broker inside a test: in a thread of its own, its lab, assertions. Fixtures: `pulsarium.broker.pytest_plugin`."""
+
+from pulsarium.broker.config import ConfigError
+from pulsarium.broker.lab.clock import ClockError
+from pulsarium.broker.lab.faults import (
+    Action,
+    Answer,
+    Close,
+    Corrupt,
+    Delay,
+    Drop,
+    Duplicate,
+    FaultError,
+    FaultRemoved,
+    Passing,
+    Reorder,
+    Stall,
+    Truncate,
+    WrongRequestId,
+)
+from pulsarium.broker.lab.masks import Mask, MaskError
+from pulsarium.broker.lab.why import Why, WhyError
+from pulsarium.broker.testing.broker import PulsarBroker
+from pulsarium.broker.testing.captures import BrokerCapture, BrokerCaptures
+from pulsarium.broker.testing.clock import BrokerClock
+from pulsarium.broker.testing.faults import FaultRule, FaultRules
+from pulsarium.broker.testing.linter import BrokerLinter
+from pulsarium.broker.testing.masks import BrokerMask, BrokerMasks
+from pulsarium.broker.testing.running import Running, running
+from pulsarium.broker.testing.thread import BrokerEnded
+
+__all__ = [
+    "Action",
+    "Answer",
+    "BrokerCapture",
+    "BrokerCaptures",
+    "BrokerClock",
+    "BrokerEnded",
+    "BrokerLinter",
+    "BrokerMask",
+    "BrokerMasks",
+    "ClockError",
+    "Close",
+    "ConfigError",
+    "Corrupt",
+    "Delay",
+    "Drop",
+    "Duplicate",
+    "FaultError",
+    "FaultRemoved",
+    "FaultRule",
+    "FaultRules",
+    "Mask",
+    "MaskError",
+    "Passing",
+    "PulsarBroker",
+    "Reorder",
+    "Running",
+    "Stall",
+    "Truncate",
+    "Why",
+    "WhyError",
+    "WrongRequestId",
+    "running",
+]

@@ -8,7 +8,7 @@ import click
 
 from pulsarium.cli.admin.api import done
 from pulsarium.cli.admin.session import DEFAULT_URL, Session
-from pulsarium.proto.rest.exchange import NO_BODY, Request
+from pulsarium.proto.rest.exchange import NO_BODY, Reply, Request
 
 
 class LabOf:
@@ -19,14 +19,30 @@ class LabOf:
 
     def call(self, method: str, path: str, body: object = NO_BODY, **query: object) -> Any:
         """The answer's JSON, None if it is empty. `path` begins after /lab/."""
-        return done(self._session.api.send(Request(method, f"/lab/{path}", query, body))).data()
+        return self.reply(method, path, body, **query).data()
+
+    def reply(self, method: str, path: str, body: object = NO_BODY, **query: object) -> Reply:
+        """The answer as it is."""
+        return done(self._session.api.send(Request(method, f"/lab/{path}", query, body)))
 
 
 def of_broker(command: Callable[..., Any]) -> Callable[..., Any]:
     """Options that say which broker; the command is given a LabOf first."""
 
-    @click.option("--admin-url", metavar="URL", help=f"Where the broker answers HTTP.  [default: {DEFAULT_URL}]")
-    @click.option("--token", metavar="TOKEN", help="Proves who calls, where the broker asks.")
+    @click.option(
+        "--admin-url",
+        metavar="URL",
+        envvar=["PULSARIUM_ADMIN_URL", "PULSAR_ADMIN_URL"],
+        show_envvar=True,
+        help=f"Where the broker answers HTTP.  [default: {DEFAULT_URL}]",
+    )
+    @click.option(
+        "--token",
+        metavar="TOKEN",
+        envvar="PULSARIUM_TOKEN",
+        show_envvar=True,
+        help="Proves who calls, where the broker asks.",
+    )
     @wraps(command)
     def run(admin_url: str | None, token: str | None, **options: Any) -> Any:
         return command(LabOf(Session(admin_url=admin_url, token=token)), **options)

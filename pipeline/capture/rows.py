@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections import deque
 from collections.abc import Callable, Iterator
 from pathlib import PurePath
 from typing import Any
 
-from pulsarium.proto.capture import CaptureError, CaptureReader, Kind, Record
+from pulsarium.proto.capture import CaptureError, CaptureReader, Record
 from pulsarium.proto.commands import Direction
 from pulsarium.proto.lint.checker import Checker, Seen
 from pulsarium.proto.lint.exchanges import Exchange
 from pulsarium.proto.lint.frames import Conversation, Frame
 from pulsarium.proto.lint.rule import Violation
-from pulsarium.proto.lint.state import Deliveries
+from pulsarium.proto.lint.walk import Walk, all_opened
 
 Row = tuple[Any, ...]
 _PIECE = 1 << 20
-_CLOSED_KEPT = 1000  # connections: what was under way may come after the close
 _DIRECTIONS = {Direction.CLIENT: "client->broker", Direction.BROKER: "broker->client"}
 UNKNOWN = "unknown"
 """The client of a connection whose CONNECT is not in the capture."""
@@ -66,31 +64,18 @@ def _each(
 def _walk(path: str, *, judging: bool = False) -> Iterator[tuple[Checker, Seen]]:
     """What there is to say of each record of a file, and last what still waits on each connection; also where the file
     is damaged, and CaptureError after it."""
-    checkers: dict[int, Checker] = {}
-    closed: deque[tuple[int, Checker]] = deque()
-    deliveries = Deliveries()
     damage: CaptureError | None = None
+    walk = Walk(judging=judging)
     try:
+        if judging:
+            walk = Walk(judging=True, whole=all_opened(_records(path)))
         for record in _records(path):
-            checker = checkers.get(record.connection)
-            if checker is None or record.kind is Kind.OPENED:
-                checker = checkers[record.connection] = Checker(deliveries, judging=judging)
-            yield checker, checker.feed(record)
-            if record.kind is Kind.CLOSED:
-                closed.append((record.connection, checker))
-                if len(closed) > _CLOSED_KEPT:
-                    _forget(checkers, *closed.popleft())
+            yield walk.feed(record)
     except CaptureError as error:
         damage = error
-    for checker in checkers.values():
-        yield checker, Seen(exchanges=checker.end())
+    yield from walk.end()
     if damage is not None:
         raise damage
-
-
-def _forget(checkers: dict[int, Checker], connection: int, checker: Checker) -> None:
-    if checkers.get(connection) is checker:  # not one that was opened since
-        del checkers[connection]
 
 
 def _records(path: str) -> Iterator[Record]:

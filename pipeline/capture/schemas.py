@@ -36,8 +36,13 @@ _ROWS = 10_000
 
 def batches(schema: str, rows: Iterable[tuple[Any, ...]]) -> Iterator[pa.RecordBatch]:
     """Rows, their times in microseconds, as Arrow."""
-    arrow = pa.schema([(name, _TYPES[kind]) for name, kind in (column.split() for column in schema.split(", "))])
+    arrow = arrow_schema(schema)
     left = iter(rows)
     while chunk := list(islice(left, _ROWS)):
         columns = [pa.array(values, each.type) for values, each in zip(zip(*chunk, strict=True), arrow, strict=True)]
         yield pa.RecordBatch.from_arrays(columns, schema=arrow)
+
+
+def arrow_schema(schema: str) -> pa.Schema:
+    """One of the schemas above, for Arrow."""
+    return pa.schema([(name, _TYPES[kind]) for name, kind in (column.split() for column in schema.split(", "))])

@@ -2,17 +2,51 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache
+from types import MappingProxyType
 
 from pulsarium.proto.capture import Kind, Record
-from pulsarium.proto.lint import connection_rules, consumer_rules, producer_rules, request_rules
+from pulsarium.proto.commands import Direction
+from pulsarium.proto.lint import (
+    ack_rules,
+    ack_set_rules,
+    chunk_rules,
+    connection_rules,
+    consumer_rules,
+    entry_rules,
+    keep_alive_rules,
+    opening_rules,
+    producer_rules,
+    request_rules,
+    transaction_rules,
+    version_rules,
+)
 from pulsarium.proto.lint.exchanges import Exchange, other
 from pulsarium.proto.lint.frames import Conversation, Frame
-from pulsarium.proto.lint.rule import RULES, Violation
-from pulsarium.proto.lint.state import Deliveries, State
+from pulsarium.proto.lint.rule import RULES, Rule, Violation
+from pulsarium.proto.lint.shared import Shared
+from pulsarium.proto.lint.state import State
 
-RULE_MODULES = (connection_rules, request_rules, producer_rules, consumer_rules)
+RULE_MODULES = (
+    connection_rules,
+    version_rules,
+    keep_alive_rules,
+    request_rules,
+    opening_rules,
+    producer_rules,
+    entry_rules,
+    chunk_rules,
+    consumer_rules,
+    ack_rules,
+    ack_set_rules,
+    transaction_rules,
+)
 """Imported for their rules."""
+
+ALL_RULES: Mapping[str, Rule] = MappingProxyType(RULES)
+"""By name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,15 +61,17 @@ class Seen:
 class Checker:
     """Feed it the records of one connection, in order.
 
-    A connection whose opening was not captured breaks no rule: too much that they need is unknown.
+    A connection whose opening was not captured breaks no rule: too much that they need is unknown. Where a fault of
+    the lab struck, the client is judged by the frames that went as they were meant, and the broker no more.
     """
 
-    def __init__(self, deliveries: Deliveries | None = None, *, judging: bool = True) -> None:
-        """`deliveries`: one for all connections of a capture. `judging`: whether rules are looked at."""
+    def __init__(self, shared: Shared | None = None, *, judging: bool = True) -> None:
+        """`shared`: one for all connections of a capture. `judging`: whether rules are looked at."""
         self._judging = judging
-        self._state = State((deliveries or Deliveries()) if judging else None)
+        self._state = State((shared or Shared()) if judging else None)
         self._begun = False
         self._opened = False
+        self._faulted = False
 
     @property
     def conversation(self) -> Conversation:
@@ -52,7 +88,7 @@ class Checker:
                 self._opened = self._judging
                 return Seen()
             case Kind.CLOSED:
-                violations = self._unanswered(record)
+                violations = list(self._ended(record))
                 self._opened = False  # what comes after it crossed it
                 return Seen(None, self._state.matcher.end(closed=True), violations)
 
@@ -62,27 +98,58 @@ class Checker:
 
     def _begin(self, first: Record) -> None:
         self._begun = True
-        if self._state.deliveries is not None and first.kind is not Kind.OPENED:
-            self._state.deliveries.whole = False
+        if self._state.shared is not None and first.kind is not Kind.OPENED:
+            self._state.shared.whole = False
 
     def _frame(self, record: Record) -> Seen:
         state = self._state
         frame = state.conversation.feed(record)
-        found: list[Violation] = []
-        if self._opened:
-            found = [
-                Violation(rule, frame, detail, frame.sender)
-                for rule in RULES.values()
-                for detail in rule.check(state, frame)
-            ]
+        if frame.faulted:
+            self._strike(frame)
+            if frame.sender is Direction.BROKER and record.note.get("arrived") is False:
+                return Seen(frame)  # its client knows nothing of it
+        found = [] if frame.faulted or not self._opened else list(self._judged(frame))
         return Seen(frame, state.apply(frame), found)
 
-    def _unanswered(self, closed: Record) -> list[Violation]:
-        if not self._opened or closed.note.get("reason"):
-            return []  # broken off: nobody could answer any more
-        return [
-            Violation(request_rules.UNANSWERED, frame, detail, other(frame.sender))
-            for frame in sorted(self._state.matcher.waiting(), key=lambda each: each.number)
-            if frame.number not in self._state.matcher.told
-            for detail in request_rules.unanswered(frame, closed)
-        ]
+    def _strike(self, frame: Frame) -> None:
+        self._faulted = True
+        if frame.sender is Direction.CLIENT and frame.record.note.get("did") == "reordered":
+            self._opened = False  # half the rules are about order
+
+    def _judged(self, frame: Frame) -> Iterator[Violation]:
+        state = self._state
+        for rule in rules_for(frame.name, frame.sender):
+            for detail in rule.check(state, frame):
+                # A PING that comes while one waits blames who does not answer.
+                side = other(frame.sender) if rule is keep_alive_rules.NO_PONG else frame.sender
+                if side is Direction.CLIENT or not self._faulted:
+                    yield Violation(rule, frame, detail, side)
+
+    def _ended(self, closed: Record) -> Iterator[Violation]:
+        """What can be said only now: what was not answered, and what was so wrong that nobody captured it."""
+        reason = str(closed.note.get("reason", ""))
+        broker_closed = closed.sender is Direction.BROKER
+        if not self._opened or (reason and not broker_closed):
+            return  # broken off: nobody could answer any more
+        refused = connection_rules.refused_by(reason) if broker_closed else None
+        if refused is not None and not self._faulted:
+            frame = Frame(self._state.conversation.frames, closed, reason)
+            yield Violation(refused, frame, reason, Direction.CLIENT)
+        matcher = self._state.matcher
+        waiting = sorted(matcher.waiting(), key=lambda each: each.number)
+        for each in waiting:
+            side = other(each.sender)
+            if each.number not in matcher.excused and (side is Direction.CLIENT or not (reason or self._faulted)):
+                for rule, detail in keep_alive_rules.unanswered(each, closed, waiting):
+                    yield Violation(rule, each, detail, side)
+
+
+@cache
+def rules_for(command: str, sender: Direction) -> tuple[Rule, ...]:
+    """Those that look at a command from one side."""
+    return tuple(
+        each
+        for each in RULES.values()
+        if (not each.on or command in each.on)
+        and (each.about in (sender, Direction.BOTH) or each is keep_alive_rules.NO_PONG)
+    )

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pulsarium.proto.commands import COMMANDS, Direction
 from pulsarium.proto.generated.PulsarApi_pb2 import BaseCommand
 from pulsarium.proto.lint.frames import Frame
+from pulsarium.proto.lint.ranges import Ranges
 
 OK = "ok"
 NO_ANSWER = "no answer"
@@ -26,6 +27,9 @@ _OTHER_ID: dict[int, str] = {
     _T.WATCH_TC_ASSIGNMENTS_UPDATE: "watch_id",
 }
 _SENDS = {_T.SEND, _T.SEND_RECEIPT, _T.SEND_ERROR}
+_OF_A_CONSUMER = {"ACK", "CONSUMER_STATS", "GET_LAST_MESSAGE_ID", "SEEK", "UNSUBSCRIBE"}
+_MOST_WAITING = 50_000
+"""Kinds of requests that wait; older ones are given up."""
 _ANSWERED_BY = {spec.reply: spec.type for spec in COMMANDS.values() if spec.reply is not None}
 
 
@@ -50,9 +54,10 @@ class Matcher:
     def __init__(self) -> None:
         self._open: dict[Key, deque[Frame]] = {}
         self._sends: dict[int | None, dict[Key, None]] = {}  # of each producer, in order: keys of `_open`
-        self._shut: set[int | None] = set()  # producers that the broker closed: it drops what they had under way
-        self.told: set[int] = set()
-        """Numbers of requests that were told to wait: a PRODUCER for exclusive access."""
+        self._shut = Ranges()  # producers that the broker closed: it drops what they had under way
+        self.excused: set[int] = set()
+        """Numbers of waiting requests that may stay without an answer: a PRODUCER that was told to wait for exclusive
+        access, what a broker was asked of a consumer that it then closed, what a fault of the lab befell."""
 
     def waiting(self) -> Iterator[Frame]:
         """The requests without an answer; those of one producer in their order."""
@@ -67,6 +72,11 @@ class Matcher:
         """The oldest request that waits under a key."""
         frames = None if key is None else self._open.get(key)
         return frames[0] if frames else None
+
+    def last(self, key: Key | None) -> Frame | None:
+        """The newest request that waits under a key."""
+        frames = None if key is None else self._open.get(key)
+        return frames[-1] if frames else None
 
     def oldest_send(self, producer: int | None) -> Frame | None:
         """Of those that wait for their receipts."""
@@ -83,26 +93,40 @@ class Matcher:
             if request.name == "CLOSE_PRODUCER" and frame.error is None:
                 done += self._closed(request.producer_id)
         elif answered is not None and answered in self._open:
-            self.told.add(self._open[answered][0].number)
+            self.excused.add(self._open[answered][0].number)
         elif frame.name == "CLOSE_PRODUCER" and frame.sender is Direction.BROKER:
-            self._shut.add(frame.producer_id)
+            self._shut.add(frame.producer_id or 0)
             done += self._closed(frame.producer_id)
+        elif frame.name == "CLOSE_CONSUMER" and frame.sender is Direction.BROKER:
+            self._excuse_all_of(frame.consumer_id)
         elif frame.name == "PRODUCER":
-            self._shut.discard(frame.producer_id)
+            self._shut.discard(frame.producer_id or 0)
         asked = request_key(frame)
         if frame.name == "SEND" and frame.producer_id in self._shut:
             done.append(Exchange(frame, None, CLOSED, None))
         elif asked is not None:
-            self._open.setdefault(asked, deque()).append(frame)
-            if frame.name == "SEND":
-                self._sends.setdefault(frame.producer_id, {})[asked] = None
+            done += self._wait(asked, frame)
         return done
+
+    def _wait(self, key: Key, frame: Frame) -> list[Exchange]:
+        """For its answer. What has waited for ever is given up."""
+        if frame.entry:  # nobody needs megabytes to wait
+            frame = replace(frame, entry=b"", record=replace(frame.record, data=b""))
+        self._open.setdefault(key, deque()).append(frame)
+        if frame.name == "SEND":
+            self._sends.setdefault(frame.producer_id, {})[key] = None
+        if frame.faulted:
+            self.excused.add(frame.number)
+        if len(self._open) <= _MOST_WAITING:
+            return []
+        return [Exchange(self._take(next(iter(self._open))), None, NO_ANSWER, None)]
 
     def end(self, *, closed: bool) -> list[Exchange]:
         """Whatever still waits when the connection is closed, or when the capture ends before it is."""
         left = [Exchange(frame, None, CLOSED if closed else NO_ANSWER, None) for frame in self.waiting()]
         self._open.clear()
         self._sends.clear()
+        self.excused.clear()
         return sorted(left, key=lambda exchange: exchange.request.number)
 
     def _closed(self, producer: int | None) -> list[Exchange]:
@@ -113,11 +137,18 @@ class Matcher:
     def _take(self, key: Key) -> Frame:
         frames = self._open[key]
         frame = frames.popleft()
+        self.excused.discard(frame.number)
         if not frames:
             del self._open[key]
             if frame.name == "SEND":
                 del self._sends[frame.producer_id][key]
         return frame
+
+    def _excuse_all_of(self, consumer: int | None) -> None:
+        """The consumer is no more: what was asked of it may never be answered. A SEEK still is."""
+        self.excused.update(
+            frame.number for frame in self.waiting() if frame.consumer_id == consumer and frame.name in _OF_A_CONSUMER
+        )
 
 
 def request_key(frame: Frame) -> Key | None:
@@ -146,7 +177,7 @@ def answered_key(frame: Frame) -> Key | None:
     if spec.type in (_T.SEND_RECEIPT, _T.SEND_ERROR):
         return ("producer_id", frame.producer_id, frame.sequence_id)
     if frame.request_id is not None and spec.direction is Direction.BROKER:
-        if spec.type == _T.ERROR and frame.request_id == _NO_REQUEST:
+        if spec.type == _T.ERROR and frame.request_id == NO_REQUEST:
             return (_T.CONNECTED, Direction.CLIENT)
         return ("request_id", frame.request_id)
     if spec.type in _OTHER_ID:
@@ -161,7 +192,7 @@ def other(side: Direction) -> Direction:
     return Direction.CLIENT if side is Direction.BROKER else Direction.BROKER
 
 
-_NO_REQUEST = 2**64 - 1
+NO_REQUEST = 2**64 - 1
 """The request_id of an ERROR that answers CONNECT."""
 
 

@@ -10,11 +10,13 @@ from pulsarium.proto.capture import Record
 from pulsarium.proto.commands import COMMANDS, CommandSpec, Direction, parse
 from pulsarium.proto.errors import CommandError
 from pulsarium.proto.generated.PulsarApi_pb2 import BaseCommand, ServerError
+from pulsarium.proto.lint.bounded import Bounded
 from pulsarium.proto.text import text_of
 
 _IDS = ("request_id", "producer_id", "consumer_id", "sequence_id")
 _ERRORS = ("error", "error_code")
 _TEXTS = ("message", "error_message")
+_MOST_TOPICS = 50_000
 _LONGEST_NAME = 200  # the expression takes the square of it
 _CLIENT = re.compile(r"(.*?)[\s_-]*v?(\d+(?:\.\d+)+.*)")
 
@@ -64,6 +66,11 @@ class Frame:
         return "" if self.spec is None else self.spec.name
 
     @property
+    def faulted(self) -> bool:
+        """Whether a fault of the lab did something to it: then it is not as who sent it meant it."""
+        return bool(self.record.note)
+
+    @property
     def whole(self) -> bool:
         return len(self.entry) == self.entry_size
 
@@ -81,12 +88,15 @@ class Conversation:
         self.max_message_size: int | None = None
         self.client_flags: frozenset[str] = frozenset()
         self.broker_flags: frozenset[str] = frozenset()
-        self._frames = 0
-        self._topics: dict[tuple[str, int], str] = {}  # of ("producer_id", id), ("request_id", id), ...
+        self.frames = 0
+        """So far."""
+        self._topics: Bounded[tuple[str, int], str] = Bounded(
+            _MOST_TOPICS
+        )  # of ("producer_id", id), ("request_id", id), ...
 
     def feed(self, record: Record) -> Frame:
         """The frame of a record of kind FRAME."""
-        number, self._frames = self._frames, self._frames + 1
+        number, self.frames = self.frames, self.frames + 1
         broken, command, entry = _cut(record)
         if broken is not None:
             return Frame(number, record, broken)
@@ -131,7 +141,7 @@ class Conversation:
         if names.topic:
             topic: str | None = text_of(getattr(body, names.topic))
         else:
-            topic = next((topics[key] for key in ids.items() if key[0] != "request_id" and key in topics), None)
+            topic = next((topics.get(key) for key in ids.items() if key[0] != "request_id" and key in topics), None)
         if "request_id" in ids:
             key = ("request_id", ids["request_id"])
             if spec.reply is not None and topic is not None:
@@ -139,9 +149,11 @@ class Conversation:
             elif spec.direction is Direction.BROKER:
                 # A PRODUCER that waits is answered once more when its turn has come.
                 waits = spec.type == BaseCommand.PRODUCER_SUCCESS and not body.producer_ready
-                topic = topic or (topics.get(key) if waits else topics.pop(key, None))
+                topic = topic or (topics.get(key) if waits else topics.pop(key))
         if topic is not None and spec.type in (BaseCommand.PRODUCER, BaseCommand.SUBSCRIBE):
-            topics.update({(name, number): topic for name, number in ids.items() if name != "request_id"})
+            for name, number in ids.items():
+                if name != "request_id":
+                    topics[name, number] = topic
         return topic
 
 

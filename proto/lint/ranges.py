@@ -40,9 +40,19 @@ class Ranges:
             starts.insert(at, number)
             stops.insert(at, number + 1)
 
+    def discard(self, number: int) -> None:
+        if number not in self:
+            return
+        starts, stops = self._starts, self._stops
+        at = bisect_right(starts, number) - 1
+        start, stop = starts[at], stops[at]
+        parts = [part for part in ((start, number), (number + 1, stop)) if part[0] < part[1]]
+        starts[at : at + 1] = [part[0] for part in parts]
+        stops[at : at + 1] = [part[1] for part in parts]
+
 
 class Positions:
-    """A set of (ledger id, entry id). last: the greatest, (-1, -1) before there is one."""
+    """A set of (ledger id, entry id). last: the greatest there ever was, (-1, -1) before there is one."""
 
     def __init__(self) -> None:
         self._ledgers: dict[int, Ranges] = {}
@@ -54,3 +64,10 @@ class Positions:
     def add(self, position: Position) -> None:
         self._ledgers.setdefault(position[0], Ranges()).add(position[1])
         self.last = max(self.last, position)
+
+    def discard(self, position: Position) -> None:
+        ranges = self._ledgers.get(position[0])
+        if ranges is not None:
+            ranges.discard(position[1])
+            if not len(ranges):
+                del self._ledgers[position[0]]

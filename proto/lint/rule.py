@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from enum import Enum
 
 from pulsarium.proto.commands import Direction
 from pulsarium.proto.lint.frames import Frame
@@ -12,14 +13,29 @@ from pulsarium.proto.lint.state import State
 Check = Callable[[State, Frame], Iterator[str]]
 
 
+class Severity(Enum):
+    """How bad it is to break a rule."""
+
+    ERROR = "error"
+    """The other side refuses, drops or closes; or messages are lost, doubled or cannot be read."""
+    WARNING = "warning"
+    """Brokers of today let it pass, but it does not do what it looks like, or works by chance."""
+
+
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """demands: what has to be, in words for people. reference: where Pulsar says so. check: what is wrong with a frame,
-    if anything, in the state before it."""
+    """name: what it is called for ever. demands: what has to be, in one sentence. reference: where Pulsar says so.
+    mend: what whoever breaks it should do. about: who can break it. on: the commands it looks at; empty: all frames.
+    check: what is wrong with a frame, if anything, in the state before it.
+    """
 
     name: str
     demands: str
     reference: str
+    mend: str
+    about: Direction
+    severity: Severity
+    on: frozenset[str]
     check: Check
 
 
@@ -39,12 +55,21 @@ RULES: dict[str, Rule] = {}
 """By name. Filled by the modules of rules, which `checker` imports."""
 
 
-def rule(name: str, demands: str, reference: str) -> Callable[[Check], Check]:
+def rule(
+    name: str,
+    demands: str,
+    reference: str,
+    mend: str,
+    *,
+    on: Iterable[str] = (),
+    about: Direction = Direction.CLIENT,
+    severity: Severity = Severity.ERROR,
+) -> Callable[[Check], Check]:
     """Makes a function a rule."""
 
     def register(check: Check) -> Check:
         assert name not in RULES, name
-        RULES[name] = Rule(name, demands, reference, check)
+        RULES[name] = Rule(name, demands, reference, mend, about, severity, frozenset(on), check)
         return check
 
     return register

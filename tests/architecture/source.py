@@ -10,7 +10,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 # Top-level folder -> import name; those that come with later issues are left out until they exist.
-FOLDERS = {name: f"pulsarium.{name}" for name in ("proto", "broker", "client", "pipeline", "cli")}
+FOLDERS = {name: f"pulsarium.{name}" for name in ("proto", "broker", "client", "pipeline", "matrix", "cli")}
 GENERATED = ROOT / "proto" / "generated"
 
 

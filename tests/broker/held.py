@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Mapping
 
 import trio
 
 from pulsarium.broker.storage.errors import StorageError
-from pulsarium.broker.storage.interface import Batch, Done, ReadDone, Run, StoredRun
+from pulsarium.broker.storage.interface import Batch, Done, Entries, ReadDone, Run, StoredRun
 
 
 class HeldStorage:
@@ -68,6 +69,16 @@ class HeldStorage:
             else:
                 runs.append((entry_id, 1, len(entry)))
         return runs
+
+    def settle(self) -> None:
+        while self.waiting:
+            self._commit(*self.waiting.popleft())
+
+    def replace(self, metadata: Mapping[str, bytes], entries: Entries) -> None:
+        new: dict[int, dict[int, bytes]] = {}
+        for ledger_id, run in entries:
+            new.setdefault(ledger_id, {}).update(enumerate(run.entries, run.first_entry_id))
+        self.metadata, self.entries = dict(metadata), new
 
     def commit(self, batch: Batch, done: Done) -> None:
         if self.holding or self.waiting:  # in order

@@ -55,6 +55,18 @@ async def test_a_busy_port_is_named_with_what_helps(key: str, option: str) -> No
                 raise AssertionError("it must not open")
 
 
+async def test_http_may_wait_until_somebody_asks() -> None:
+    options = ServeOptions(config=ANY_PORTS, brokers=2)
+    async with open_broker(options, web_when_asked=True) as running:
+        port = running.broker.http_port
+        await running.brokers[1].kill()  # which nobody has asked
+        async with await trio.open_tcp_stream("127.0.0.1", port) as web:
+            await web.send_all(b"GET /admin/v2/clusters HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+            answer = b"".join([part async for part in web])
+        assert answer.startswith(b"HTTP/1.1 200")
+        assert answer.endswith(b'["standalone"]')
+
+
 async def test_two_brokers_in_one_process() -> None:
     options = ServeOptions(config=ANY_PORTS)
     async with open_broker(options) as one, open_broker(options) as two:

@@ -12,8 +12,10 @@ from click.testing import CliRunner
 
 from pulsarium.broker.auth.sources import FORMS
 from pulsarium.broker.config import PIP, PULSAR_4_2, Config, LoadedConfig, ServeOptions
+from pulsarium.broker.config import PROFILES as BY_NAME
 from pulsarium.cli import logs, run
 from pulsarium.cli.main import cli
+from pulsarium.cli.serve import PROFILES
 
 
 class Runs:
@@ -110,6 +112,20 @@ def test_port_zero_on_the_command_line_is_no_missing_option(runs: Runs) -> None:
     assert served(runs, "--set", "brokerServicePort=2", "--port", "0").port == 0
 
 
+def test_the_names_of_profiles() -> None:
+    assert tuple(BY_NAME) == PROFILES
+
+
+@pytest.mark.parametrize("name", PROFILES)
+def test_every_profile_can_be_asked_for(runs: Runs, name: str) -> None:
+    assert served(runs, "--profile", name).profile is BY_NAME[name]
+
+
+def test_a_state_to_begin_with(runs: Runs) -> None:
+    options = served(runs, "--restore", "s", "--seed", "seed.toml")
+    assert (options.restore, options.seed) == (Path("s"), Path("seed.toml"))
+
+
 def test_the_profile_decides_the_protocol_version(runs: Runs) -> None:
     assert served(runs, "--profile", "pulsar-4.2").profile is PULSAR_4_2
 
@@ -144,7 +160,7 @@ BY_TOKEN = "org.apache.pulsar.broker.authentication.AuthenticationProviderToken"
             f"--set authenticationEnabled=true --set tokenSecretKey=hush! --set authenticationProviders={BY_TOKEN}",
             f"--set: tokenSecretKey: is no file and no base64; {FORMS}",
         ),
-        ("--capture f", "--capture: frames are not captured yet; --log-level debug shows connections"),
+        ("--capture no/where/f", "--capture: no/where is not a directory"),
         (
             "--brokers 2 --set advertisedListeners=in:pulsar://h:1",
             "--brokers 2: advertisedListeners has URLs of one broker; set advertisedAddress instead",

@@ -14,6 +14,7 @@ from types import MappingProxyType
 import pytest
 
 from .broker_process import Address
+from .conftest import Launch
 from .toolchains import GO, JAVA, require
 
 ROOT = Path(__file__).parents[2]
@@ -37,6 +38,7 @@ def test_the_readme_shows_the_examples() -> None:
         "examples/python/spark_read_stream.py",
         "examples/python/spark_write.py",
         "examples/python/spark_write_stream.py",
+        "examples/python/test_payments.py",
         "examples/python/typed_values.py",
     ]
     for file, code in shown.items():
@@ -62,17 +64,23 @@ def output(
     return run.stdout
 
 
-def test_the_commands(broker: Address) -> None:
+COMMAND = re.compile(r"^pulsarium ((?:admin|client|fault|clock|why|mask|state|capture st\w+|lint --live) .*)$", re.M)
+
+
+def test_the_commands(launch: Launch, tmp_path: Path) -> None:
     """What the README types, in its order; the environment says where the broker is."""
-    lines = re.findall(r"^pulsarium ((?:admin|client) .*)$", (ROOT / "README.md").read_text(), re.M)
-    assert len(lines) >= 5
+    broker = launch().address
     where = {"PULSARIUM_ADMIN_URL": broker.admin_url, "PULSARIUM_SERVICE_URL": broker.service_url}
-    for line in lines:
-        output([sys.executable, "-P", "-m", "pulsarium", *shlex.split(line)], environment=where)
-    listed = output(
-        [sys.executable, "-P", "-m", "pulsarium", "admin", "topics", "list", "public/default"], environment=where
-    )
-    assert "persistent://public/default/orders-partition-3" in listed
+    topics = "admin topics list public/default"
+    *lines, last = COMMAND.findall((ROOT / "README.md").read_text())
+    assert len(lines) >= 15
+    assert last.startswith("state reset")
+    said = {
+        line: output([sys.executable, "-P", "-m", "pulsarium", *shlex.split(line, comments=True)], tmp_path, where)
+        for line in (*lines, topics, last)
+    }
+    assert "persistent://public/default/orders-partition-3" in said[topics]
+    assert (tmp_path / "run.pulscap").exists()
 
 
 @pytest.mark.parametrize("program", ["examples/python/hello.py"], indirect=True)

@@ -32,5 +32,5 @@ def shutdown(call: Call) -> Reply:
     broker = call.broker
     for namespace, bundle in list(owned_bundles(broker)):
         broker.cluster.unload_bundle(namespace, bundle)
-    broker.clock.call_later(ANSWER_FIRST, broker.on_shutdown)
+    broker.clock.machine.call_later(ANSWER_FIRST, broker.on_shutdown)
     return done()

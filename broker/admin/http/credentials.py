@@ -16,7 +16,7 @@ log = Log("admin")
 CERTIFICATE: Final = "pulsarium.certificate"  # in the scope of a request over TLS, what the client showed
 ORIGINAL_PRINCIPAL: Final = "x-original-principal"
 # Pulsar's own folders; /status.html and the page at / are open, and /metrics if nothing else is said
-ASKED: Final = ("admin", "lookup", "topics", "pulsarium")
+ASKED: Final = ("admin", "lookup", "topics", "pulsarium", "lab")
 
 
 def principal_of(broker: Broker, request: Request) -> Principal:

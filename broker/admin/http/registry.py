@@ -38,6 +38,7 @@ class Route:
     anywhere: bool = field(default=False, compare=False)
     offered: Offered = field(default=always, compare=False)
     first: Check | None = field(default=None, compare=False)
+    largest_body: int = field(default=0, compare=False)
 
     @property
     def by_owner(self) -> bool:
@@ -52,16 +53,18 @@ def route(
     anywhere: bool = False,
     offered: Offered = always,
     first: Check | None = None,
+    largest_body: int = 0,
 ) -> Callable[[H], H]:
     """Make a function the handler of `method` on each of `paths`. It may be given several routes.
 
     `needs` is what the caller's role must be allowed. A route of a topic is answered by the broker that serves
     the topic, unless it may be answered `anywhere`, because it is only about what all brokers share. Where it is not
     `offered` by the profile it does not exist. `first` is what Pulsar checks before it asks who calls, and who serves.
+    `largest_body` is in bytes, where that is more than maxMessageSize.
     """
 
     def mark(handler: H) -> H:
-        found = (Route(method, path, needs, anywhere, offered, first) for path in paths)
+        found = (Route(method, path, needs, anywhere, offered, first, largest_body) for path in paths)
         declared: list[Route] = [*getattr(handler, MARK, ()), *found]
         setattr(handler, MARK, tuple(declared))
         return handler

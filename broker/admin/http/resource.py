@@ -112,6 +112,7 @@ class Resource:
             raise
 
     async def _handle(self, request: Request, principal: Principal, route: Route, handler: Handler) -> Reply:
+        limit = max(self._broker.config.max_frame_size, route.largest_body)
         call = Call(
             broker=self._broker,
             rates=self._rates,
@@ -120,7 +121,7 @@ class Resource:
             parameters=request.path_params,
             query=request.query_params,
             headers=request.headers,
-            body=await read_body(request, self._broker.config.max_frame_size),
+            body=await read_body(request, limit),
             principal=principal,
             secure=request.scope["scheme"] == "https",
         )

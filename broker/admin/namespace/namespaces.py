@@ -14,7 +14,7 @@ from pulsarium.broker.admin.policies.retention import validate_retention
 from pulsarium.broker.auth.needs import namespace_operation, namespace_policy, tenant_operation
 from pulsarium.broker.broker import Broker
 from pulsarium.broker.model.namespace.policies import is_readable, read_bundles, read_policies, whole_policies
-from pulsarium.proto.topic_name import TopicName
+from pulsarium.proto.topic_name import NON_PERSISTENT, PERSISTENT
 
 POLICIES_TYPE = "org.apache.pulsar.common.policies.data.Policies"
 
@@ -89,20 +89,11 @@ def delete_namespace(call: Call) -> Reply:
 
 def remove_namespace(broker: Broker, namespace: str, *, force: bool) -> None:
     """Delete a namespace with its topics, which must be none unless `force`."""
-    topics, metadata = broker.topics, broker.metadata
-    names = topics.names(namespace, non_persistent=True)
-    partitioned = [
-        name for domain in ("persistent", "non-persistent") for name in metadata.partitioned_of(namespace, domain)
-    ]
-    if (names or partitioned) and not force:
+    names = broker.topics.names(namespace, non_persistent=True)
+    partitioned = (broker.metadata.partitioned_of(namespace, domain) for domain in (PERSISTENT, NON_PERSISTENT))
+    if (names or any(partitioned)) and not force:
         raise AdminError(409, "Cannot delete non empty namespace")
-    for name in names:
-        topics.delete(TopicName.parse(name), force=True)
-    for parent in map(TopicName.parse, partitioned):
-        metadata.delete_partitioned(parent)
-        broker.schemas.delete(parent)
-    metadata.delete_namespace(namespace)
-    broker.cluster.ownership.forget(namespace)
+    broker.cluster.delete_namespace(namespace)
 
 
 @route("PUT", f"{NAMESPACE}/unload")

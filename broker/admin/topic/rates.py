@@ -38,7 +38,7 @@ class Rates:
         self._seconds = broker.config.statsUpdateFrequencyInSecs
         self._counts: dict[object, tuple[int, int]] = {}
         self._rates: dict[object, Rate] = {}
-        self._timer = broker.clock.call_later(self._seconds, self._update)
+        self._timer = broker.clock.every(self._seconds, self._update)
 
     def stop(self) -> None:
         """Look no more."""
@@ -79,4 +79,3 @@ class Rates:
             if messages != old_messages:
                 self._rates[counted] = Rate((messages - old_messages) / seconds, (size - old_size) / seconds)
         self._counts = counts
-        self._timer = self._broker.clock.call_later(seconds, self._update)

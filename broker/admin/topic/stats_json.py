@@ -114,6 +114,8 @@ class StatsWriter:
             drops = sum(map(self._rates.drops, topic.producers.by_name.values()))
             return stats | waiting | NO_HOLES | compaction | {"msgDropRate": drops} | clients
         stats |= {"publishers": publishers, **waiting, "subscriptions": subscriptions, "replication": {}}
+        if topic.producers.epoch is not None:
+            stats["topicEpoch"] = topic.producers.epoch
         deduplication = {"deduplicationStatus": "Enabled" if topic.deduplication is not None else "Disabled"}
         return stats | deduplication | NO_HOLES | holes(subscriptions) | compaction
 

@@ -37,8 +37,10 @@ def create_subscription(call: Call) -> Reply:
     if broker.metadata.partitions_of(name):
         topics = [broker.topics.find(part) for part in parts(broker, name)]
     else:
-        if not broker.topics.exists(name) and not broker.topics.may_auto_create(name):
-            raise AdminError(404, f"Topic {name} not found")
+        if not broker.topics.exists(name):
+            if not broker.topics.may_auto_create(name):
+                raise AdminError(404, f"Topic {name} not found")
+            broker.topics.check_partition(name)
         topics = [broker.topics.create(name)]
     if any(subscription in topic.subscriptions for topic in topics):
         raise AdminError(409, "Subscription already exists for topic")
@@ -51,7 +53,7 @@ def create_subscription(call: Call) -> Reply:
             replicated=call.flag("replicated"),
         )
         if position not in (EARLIEST, LATEST):
-            made.cursor.reset(position)
+            made.move(position)
     return done()
 
 

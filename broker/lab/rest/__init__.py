@@ -4,4 +4,14 @@ from __future__ import annotations
 
 from types import ModuleType
 
-MODULES: tuple[ModuleType, ...] = ()
+from pulsarium.broker.lab.rest import capture, clock, faults, lint, masks, state, why
+
+MODULES: tuple[ModuleType, ...] = (
+    capture,
+    clock,
+    faults,
+    lint,
+    masks,
+    state,
+    why,
+)

@@ -75,7 +75,7 @@ class CompactionRun:
     def _soon(self) -> None:
         if not self._scheduled:
             self._scheduled = True
-            self._stores.clock.call_later(PAUSE, self._slice)
+            self._stores.clock.machine.call_later(PAUSE, self._slice)
 
     def _slice(self) -> None:
         self._scheduled = False

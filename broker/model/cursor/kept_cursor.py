@@ -36,6 +36,7 @@ class KeptCursor:
         self.ledger = ledger
         self.name = name
         self.durable = durable
+        self.start = start  # what was before is nothing to it
         self.mark_delete = start
         self.holes = PositionSet()
         self.batch_acks = BatchAcks()

@@ -173,7 +173,9 @@ class ManagedCursor(KeptCursor):
         self.holes.clear()
         self._holes_record = None
         self.batch_acks.clear()
-        self.mark_delete = self.ledger.previous(read)
+        before, self.mark_delete = self.mark_delete, self.ledger.previous(read)
+        # As Pulsar counts: what had been acknowledged out of order stays counted.
+        self.consumed += self.ledger.count_after(before) - self.ledger.count_after(self.mark_delete)
         self.read_position = read
         if ack_set and read == target:
             self.batch_acks.merge(target, ack_set)

@@ -68,6 +68,13 @@ class DelayedMessages:
         found.sort()
         return found
 
+    def first(self) -> Position | None:
+        """The first position of the earliest bucket."""
+        if not self._times:
+            return None
+        bucket = self._buckets[self._times[0]]
+        return min(_unpacked(bucket)) if isinstance(bucket, bytes) else bucket.first()
+
     def _take(self, time: int, limit: int) -> list[Position]:
         """The first positions of the earliest bucket."""
         bucket = self._buckets[time]
@@ -96,7 +103,8 @@ class DelayedMessages:
         if not self._times:
             return None
         time = max(self._times[0], self._times[0] - self._early)
-        return max(time, self._woke_ms + self.tick_ms) if time > now_ms else None
+        woke = min(self._woke_ms, now_ms)  # the clock may have been set back
+        return max(time, woke + self.tick_ms) if time > now_ms else None
 
     def woke(self, now_ms: int) -> None:
         """The timer that was set for `next_due_ms` has come."""

@@ -56,6 +56,10 @@ class Delays:
             self._alarm, self._alarm_ms = topic.stores.clock.call_later((due - now) / 1000, self._wake), due
         return taken
 
+    def first(self) -> Position | None:
+        """One of those that wait for the least."""
+        return self._messages.first()
+
     def policy_changed(self) -> list[Position]:
         """What need not wait any more."""
         policy = self._subscription.topic.policies.delayed_delivery

@@ -140,6 +140,14 @@ class Dispatcher(ABC):
         """Where an entry stands that is not acknowledged."""
         return Reason.TO_BE_DELIVERED if self._any_ready() else self.blocked_reason()
 
+    def holder(self, position: Position) -> Consumer | None:
+        """The consumer that an entry which was read is for: it has it, or it waits for that one."""
+        return None
+
+    def undelivered(self) -> list[Position | None]:
+        """Of each kind of entries that were read and wait, the first one; None where there is none."""
+        return []
+
     def _any_ready(self) -> bool:
         return any(consumer.can_receive for consumer in self.consumers)
 

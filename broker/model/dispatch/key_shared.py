@@ -239,6 +239,10 @@ class KeySharedDispatcher(SharingDispatcher):
         self.owed.forget()
         self._unowned.clear()
 
+    def undelivered(self) -> list[Position | None]:
+        held = [positions.first() for positions in self.owed.held.values()]
+        return [*super().undelivered(), *held, self._unowned.first()]
+
     def why(self, position: Position, metadata: pb.MessageMetadata) -> Reason:
         if any(position in each for each in self.owed.held.values()):
             return Reason.DRAINING

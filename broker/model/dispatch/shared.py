@@ -96,6 +96,9 @@ class SharedDispatcher(SharingDispatcher):
         self._chunked.clear()
         self._orphans.clear()
 
+    def undelivered(self) -> list[Position | None]:
+        return [*super().undelivered(), *(positions[0] for positions in self._orphans.values())]
+
     def why(self, position: Position, metadata: pb.MessageMetadata) -> Reason:
         if position in self._orphans.get(metadata.uuid, ()):
             return Reason.ORPHAN_CHUNK

@@ -200,6 +200,13 @@ class SharingDispatcher(Dispatcher):
             self._to_serve.pop(consumer, None)
         return True
 
+    def holder(self, position: Position) -> Consumer | None:
+        waiting = (consumer for consumer, positions in self._waiting.items() if position in positions)
+        return self._owner(position) or next(waiting, None)
+
+    def undelivered(self) -> list[Position | None]:
+        return [self.replay.first(), *(positions.first() for positions in self._waiting.values())]
+
     def _stored(self, subscription: PersistentSubscription, positions: PositionSet, limit: int) -> list[Entry] | None:
         """The first of these entries; drops from `positions` what is acknowledged. None: they are being loaded."""
         cursor = subscription.cursor

@@ -48,6 +48,7 @@ class SingleActiveDispatcher(Dispatcher):
         self._delay = (delay_ms or 0) / 1000 if self._tells else 0.0
         self._on_activated = on_activated
         self._waiting: Timer | None = None
+        self.closing = False  # who is sent away now has nobody take its place
 
     def add_consumer(self, consumer: Consumer) -> None:
         if self.type == pb.CommandSubscribe.Exclusive and self.consumers:
@@ -62,7 +63,8 @@ class SingleActiveDispatcher(Dispatcher):
         if self.active is consumer:
             self.active = None
         if self.consumers:
-            self._choose()
+            if not self.closing:
+                self._choose()
         elif self._waiting is not None:
             self._waiting.cancel()
             self._waiting = None

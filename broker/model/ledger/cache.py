@@ -44,6 +44,7 @@ class EntryCache:
         self.size = 0
         self.limit = limit
         self.loads = 0
+        self.loading = 0  # of them, those that the store has not answered
         self._storage = storage
         self._resident: deque[Block] = deque()
 
@@ -118,8 +119,10 @@ class EntryCache:
         if len(block.waiting) > 1:
             return
         self.loads += 1
+        self.loading += 1
 
         def loaded(result: list[bytes] | Exception) -> None:
+            self.loading -= 1
             waiting, block.waiting = block.waiting, []
             if isinstance(result, Exception):
                 if block.ledger.blocks:

@@ -44,7 +44,10 @@ class Metadata:
     # start
 
     def recover(self, kept: dict[str, bytes]) -> None:
-        """Take over what the store has; a store that is new gets the namespaces of a standalone."""
+        """Take over what the store has, and nothing else; one that is new gets the namespaces of a standalone."""
+        for each in (self.clusters, self.tenants, self.namespaces, self.partitioned, self.topic_policies):
+            each.clear()
+        self.records.clear()
         for path, value in kept.items():
             root, _, rest = path.lstrip("/").partition("/")
             kind, _, name = rest.partition("/") if root == "admin" else ("", "", "")

@@ -84,6 +84,10 @@ class Ownership(Generic[M]):
     def release(self, namespace: str, bundle: str) -> None:
         self._owners.pop((namespace, bundle), None)
 
+    def forget_all(self) -> None:
+        """Nobody owns anything."""
+        self._owners.clear()
+
     def forget(self, namespace: str) -> None:
         """It was deleted: one of that name may be divided otherwise."""
         self._owners = {key: owner for key, owner in self._owners.items() if key[0] != namespace}

@@ -29,6 +29,10 @@ class Records:
         self._keeps = keeps
         self._values: dict[str, Any] = {}
 
+    def clear(self) -> None:
+        """Know nothing; what is kept stays so."""
+        self._values.clear()
+
     def recover(self, path: str, value: bytes) -> None:
         """Take over what the store has."""
         if path.startswith(ROOTS):

@@ -46,7 +46,8 @@ class SchemaRegistry:
         self._keeps = keeps
 
     def recover(self, kept: dict[str, bytes]) -> None:
-        """Take over what the store has."""
+        """Take over what the store has, and nothing else."""
+        self._versions.clear()
         for path in sorted(path for path in kept if path.startswith(SCHEMAS)):
             topic, _, version = path[len(SCHEMAS) :].rpartition("/")
             schema = pb.Schema.FromString(kept[path])

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from pulsarium.broker.model.client import Assigned, Client
@@ -105,6 +106,12 @@ class Subscription:
         if not self.consumers:
             self._last_consumer_left()
 
+    def may_be_dropped_by(self, consumer: Consumer) -> bool:
+        """Whether UNSUBSCRIBE needs no force: nobody else is here, and one who waits to be active is not enough."""
+        dispatcher = self.dispatcher
+        passive = isinstance(dispatcher, SingleActiveDispatcher) and dispatcher.active is not consumer
+        return len(self.consumers) <= 1 and not passive
+
     def dispatch_soon(self) -> None:
         """Deliver what waits at the end of this turn, where anything does."""
         return
@@ -124,7 +131,19 @@ class Subscription:
 
     def disconnect_consumers(self, assigned: Assigned | None = None) -> None:
         """Tell every consumer that it is closed (CLOSE_CONSUMER), and who serves it now, and let it go."""
-        self.disconnect_those(lambda consumer: True, assigned)
+        with self._nobody_follows():
+            self.disconnect_those(lambda consumer: True, assigned)
+
+    @contextmanager
+    def _nobody_follows(self) -> Iterator[None]:
+        """Consumers that are sent away meanwhile have none made active in their place, as in Pulsar."""
+        dispatcher = self.dispatcher
+        if not isinstance(dispatcher, SingleActiveDispatcher):
+            yield
+            return
+        dispatcher.closing = True
+        yield
+        dispatcher.closing = False
 
     def disconnect_those(self, unwanted: Callable[[Consumer], bool], assigned: Assigned | None = None) -> None:
         """The same for some of them."""

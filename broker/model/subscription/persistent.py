@@ -11,10 +11,12 @@ from pulsarium.broker.model.compaction.reading import is_compacted_away
 from pulsarium.broker.model.cursor.managed_cursor import ManagedCursor
 from pulsarium.broker.model.dispatch.dispatcher import Dispatcher
 from pulsarium.broker.model.dispatch.reason import Reason
+from pulsarium.broker.model.dispatch.single_active import SingleActiveDispatcher
 from pulsarium.broker.model.errors import BrokerServiceError, ServiceNotReadyError
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.subscription.base import Subscription
 from pulsarium.broker.model.subscription.consumer import INT_MAX, Consumer, ConsumerOptions
+from pulsarium.broker.model.subscription.passes import CUMULATIVE, How, Passes
 from pulsarium.proto.entry import visible_metadata
 
 if TYPE_CHECKING:
@@ -45,6 +47,7 @@ class PersistentSubscription(Subscription):
         self.resetting = False
         self.mark_delete_advanced_ms = 0
         self.expired = Expired()
+        self.passes = Passes(cursor.mark_delete)
         self._mark_seen = cursor.mark_delete
         self._told_end: set[Consumer] = set()  # who was told that the topic ended
 
@@ -140,7 +143,11 @@ class PersistentSubscription(Subscription):
         metadata = visible_metadata(self.topic.ledger.read_now(position))
         if self.dispatcher is None or metadata is None:
             return self.reason
-        return self.dispatcher.why(position, metadata)
+        if not self.dispatcher.shares_messages and self.consumers and position < self.cursor.read_position:
+            return Reason.DELIVERED
+        reason = self.dispatcher.why(position, metadata)
+        stopped = reason is Reason.TO_BE_DELIVERED and self.reason is not Reason.CAUGHT_UP
+        return self.reason if stopped else reason
 
     def redeliver(self, consumer: Consumer, positions: Sequence[Position] | None, epoch: int | None) -> None:
         """Deliver again; None: all that the consumer owes. A greater epoch is stamped from now on (C-09)."""
@@ -172,14 +179,17 @@ class PersistentSubscription(Subscription):
         elif not cursor.is_acked(position):
             self.dispatcher.acknowledged_partly(consumer, position, cursor.batch_acks.remaining(position))
 
-    def acknowledge_through(self, position: Position, ack_set: Sequence[int]) -> None:
+    def acknowledge_through(self, position: Position, ack_set: Sequence[int], how: How = CUMULATIVE) -> None:
         """Acknowledge everything up to an entry; with an ack set, up to a message inside it."""
+        before = self.cursor.mark_delete
         if ack_set:
             self.cursor.ack_cumulative(self.cursor.ledger.previous(position))
             if any(ack_set):
                 self.cursor.ack_batch(position, ack_set)
         else:
             self.cursor.ack_cumulative(position)
+        ms = 0 if how is CUMULATIVE else self.topic.now_ms()  # what clients do is not to cost anything
+        self.passes.note(how, before, self.cursor.mark_delete, ms)
 
     @property
     def shares_messages(self) -> bool:
@@ -236,8 +246,16 @@ class PersistentSubscription(Subscription):
         self._move(lambda: self.cursor.reset(position))
 
     def _move(self, move: Callable[[], None]) -> None:
-        self.disconnect_consumers()
+        dispatcher = self.dispatcher
+        if isinstance(dispatcher, SingleActiveDispatcher):
+            # As in Pulsar, passive consumers stay, and stay passive until somebody joins or leaves.
+            active = dispatcher.active
+            with self._nobody_follows():
+                self.disconnect_those(lambda consumer: consumer is active)
+        else:
+            self.disconnect_consumers()
         move()
+        self.passes.sought(self.cursor.mark_delete, self.topic.now_ms())
         if self.dispatcher is not None:
             self.dispatcher.reset()
 

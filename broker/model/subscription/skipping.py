@@ -8,19 +8,22 @@ from typing import TYPE_CHECKING
 from pulsarium.broker.model.cursor.skip import nth_position
 from pulsarium.broker.model.dispatch.sharing import SharingDispatcher
 from pulsarium.broker.model.ledger.position import Position
+from pulsarium.broker.model.subscription.passes import How
 
 if TYPE_CHECKING:
     from pulsarium.broker.model.subscription.persistent import PersistentSubscription
 
 
-def skip_through(subscription: PersistentSubscription, position: Position, ack_set: Sequence[int] = ()) -> int:
+def skip_through(
+    subscription: PersistentSubscription, position: Position, ack_set: Sequence[int] = (), how: How = How.SKIPPED
+) -> int:
     """Acknowledge everything up to an entry, or with an ack set up to a message in it; how many entries went.
 
     Consumers stay, and owe what was passed over no longer.
     """
     cursor = subscription.cursor
     before = cursor.backlog()
-    subscription.acknowledge_through(position, ack_set)
+    subscription.acknowledge_through(position, ack_set, how)
     _forgive(subscription)
     subscription.acknowledged({}, save_now=True)
     subscription.dispatch_soon()

@@ -12,6 +12,7 @@ from pulsarium.broker.model.errors import (
     OwnerMustAnswerError,
     ProducerBusyError,
     ProducerFencedError,
+    TopicFencedError,
 )
 from pulsarium.broker.model.topic.producer import Producer
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
@@ -125,9 +126,14 @@ class Producers:
             return
 
     def disconnect(self, assigned: Assigned | None = None) -> None:
-        """Tell everybody that the broker closed them (CLOSE_PRODUCER), and who serves them now."""
-        self.dismiss_waiting(lambda producer: True, assigned)
+        """Tell everybody that the broker closed them (CLOSE_PRODUCER), and who serves them now.
+
+        Those that wait for their turn are refused: they have no producer yet.
+        """
+        waiting, self.waiting = self.waiting, deque()
         self.disconnect_those(lambda producer: True, assigned)
+        self.waiting = waiting
+        self.refuse_waiting(TopicFencedError("Topic is temporarily unavailable"))
 
     def disconnect_those(self, unwanted: Callable[[Producer], bool], assigned: Assigned | None = None) -> None:
         """The same for some of those that are in."""

@@ -40,7 +40,9 @@ class Topics:
         """Learn from the store's paths which persistent topics there are."""
         for path in paths:
             if path.startswith(MANAGED_LEDGERS) and path.count("/") == 5:
-                self._logs.setdefault(str(TopicName.from_managed_ledger(path[len(MANAGED_LEDGERS) :])), None)
+                name = str(TopicName.from_managed_ledger(path[len(MANAGED_LEDGERS) :]))
+                self._logs[name] = None
+                self.watchers.created(name)
 
     # finding
 
@@ -48,13 +50,19 @@ class Topics:
         """Whether there is a topic of this name that is not a partitioned parent."""
         return str(name) in (self._logs if name.is_persistent else self.loaded)
 
-    def names(self, namespace: str, *, persistent: bool = True, non_persistent: bool = False) -> list[str]:
-        """The topics of a namespace, partitions one by one; persistent ones first."""
+    def names(
+        self, namespace: str, *, persistent: bool = True, non_persistent: bool = False, idle: bool = True
+    ) -> list[str]:
+        """The topics of a namespace, partitions one by one; persistent ones first.
+
+        `idle`: non-persistent ones that have no clients too.
+        """
         found: list[str] = []
         if persistent:
             found += sorted(name for name in self._logs if name.startswith(f"persistent://{namespace}/"))
         if non_persistent:
-            found += sorted(name for name in self.loaded if name.startswith(f"non-persistent://{namespace}/"))
+            loaded = (item for item in self.loaded.items() if item[0].startswith(f"non-persistent://{namespace}/"))
+            found += sorted(name for name, topic in loaded if idle or topic.producers or topic.subscriptions)
         return found
 
     def find(self, name: TopicName) -> Topic:
@@ -83,8 +91,7 @@ class Topics:
         if not self.exists(name) and not partitions:
             if not (create and self.may_auto_create(name)):
                 raise TopicNotFoundError(absent)
-            if name.partition_index >= 0:
-                raise NotAllowedError(f"Partition metadata not found for the partitioned topic: {name}")
+            self.check_partition(name)
         return self._load(name)
 
     def may_auto_create(self, name: TopicName) -> bool:
@@ -110,6 +117,11 @@ class Topics:
     def _auto_creation(self, name: TopicName) -> AutoCreation:
         namespace = self._metadata.namespaces[str(name.namespace_name)]
         return auto_creation(self._stores.config, namespace)
+
+    def check_partition(self, name: TopicName) -> None:
+        """A partition is only made of a topic that has partitions."""
+        if name.partition_index >= 0 and not self._metadata.partitions_of(name.partitioned_name):
+            raise NotAllowedError(f"Partition metadata not found for the partitioned topic: {name}")
 
     # policies
 
@@ -188,6 +200,24 @@ class Topics:
     def _durable_names(self, name: TopicName) -> list[str]:
         topic = self.find(name) if self.exists(name) else None
         return [each.name for each in topic.subscriptions.values() if each.durable] if topic is not None else []
+
+    def logs(self) -> list[TopicLog]:
+        """What is kept of each persistent topic; those that were not opened since the start are now."""
+        for name, log in self._logs.items():
+            if log is None:
+                self._logs[name] = TopicLog(TopicName.parse(name).managed_ledger_path, self._stores)
+        return [log for log in self._logs.values() if log is not None]
+
+    def forget_all(self) -> None:
+        """Another state takes the place of this one: there are no topics, and everybody's clients are disconnected."""
+        for topic in list(self.loaded.values()):
+            topic.close()
+        for name, log in self._logs.items():
+            if log is not None:
+                log.delete()
+            self.watchers.deleted(name)
+        self.loaded.clear()
+        self._logs.clear()
 
     def save(self) -> None:
         """The broker stops: end every compaction, close every cursor."""

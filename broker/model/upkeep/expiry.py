@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pulsarium.broker.model.ledger.position import Position
+from pulsarium.broker.model.subscription.passes import How
 from pulsarium.broker.model.subscription.skipping import skip_through
 from pulsarium.broker.model.upkeep.age import is_older, published_before
 
@@ -78,4 +79,4 @@ def _expire(subscription: PersistentSubscription, position: Position, ack_set: l
     expired = subscription.expired
     expired.tried_ms = subscription.topic.now_ms()
     if position > subscription.cursor.mark_delete:
-        expired.total += skip_through(subscription, position, ack_set or ())
+        expired.total += skip_through(subscription, position, ack_set or (), How.EXPIRED)

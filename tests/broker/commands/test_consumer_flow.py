@@ -234,3 +234,11 @@ async def test_a_batch_of_less_than_no_messages_breaks_no_stats(bed: Bed, wire: 
     await wire.message()
     stats = await wire.ask(Type.CONSUMER_STATS, consumer_id=0)
     assert (stats.unackedMessages, stats.availablePermits) == (0, 15)
+
+
+async def test_permits_below_zero_wrap(wire: Wire, sender: Wire) -> None:
+    await wire.subscribe(type=Shared)
+    await wire.flow(1)
+    await sender.publish(batch_of(b"a", b"b", b"c"))
+    await wire.message()
+    assert (await wire.ask(Type.CONSUMER_STATS, consumer_id=0)).availablePermits == 2**64 - 2

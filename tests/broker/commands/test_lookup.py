@@ -244,3 +244,14 @@ def test_hashes_of_names() -> None:
 async def test_a_namespace_that_is_none_closes(wire: Wire, namespace: str) -> None:
     await wire.write(wire.numbered(Type.GET_TOPICS_OF_NAMESPACE, namespace=namespace))
     assert await wire.closed() == []
+
+
+@pytest.mark.req("B-38")
+async def test_a_non_persistent_topic_that_nobody_uses_is_not_listed(wire: Wire) -> None:
+    loose = "non-persistent://public/default/loose"
+    await wire.producer(loose)
+    assert list((await topics_of(wire, mode=pb.CommandGetTopicsOfNamespace.ALL)).topics) == [loose]
+    await wire.ask(Type.CLOSE_PRODUCER, producer_id=0)
+    assert list((await topics_of(wire, mode=pb.CommandGetTopicsOfNamespace.ALL)).topics) == []
+    await wire.subscribe(loose)
+    assert list((await topics_of(wire, mode=pb.CommandGetTopicsOfNamespace.ALL)).topics) == [loose]

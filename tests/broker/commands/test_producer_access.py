@@ -51,6 +51,20 @@ async def test_waiters_take_over_in_order(bed: Bed, wire: Wire) -> None:
 
 
 @pytest.mark.req("P-04")
+async def test_a_waiter_whose_turn_comes_at_once_is_answered_once(wire: Wire) -> None:
+    """The owner leaves in the same segment; that it has to wait would come behind that it has not."""
+    await producer(wire, "first", pb.Exclusive)
+    waits = wire.numbered(
+        Type.PRODUCER, topic=TOPIC, producer_id=1, producer_name="w", producer_access_mode=pb.WaitForExclusive
+    )
+    await wire.write(waits + wire.numbered(Type.CLOSE_PRODUCER, producer_id=0))
+    success = await wire.expect(Type.PRODUCER_SUCCESS)
+    assert (success.producer_name, success.producer_ready) == ("w", True)
+    await wire.expect(Type.SUCCESS)
+    await wire.publish(plain(b"mine"), producer_id=1)
+
+
+@pytest.mark.req("P-04")
 async def test_a_waiter_that_sends_is_disconnected(bed: Bed, wire: Wire) -> None:
     await producer(wire, "first", pb.Exclusive)
     waiter = await bed.connect()

@@ -312,3 +312,36 @@ async def test_a_last_message_that_cannot_be_read(bed: Bed, wire: Wire) -> None:
     code, text = await wire.refused(Type.GET_LAST_MESSAGE_ID, consumer_id=0)
     assert code == pb.MetadataError
     assert text.startswith("Failed to get batch size for entry ")
+
+
+async def failover_pair(bed: Bed, wire: Wire) -> tuple[Wire, Wire]:
+    """The connections of an active and a passive Failover consumer."""
+    other = await bed.connect()
+    for each, name in ((wire, "a"), (other, "b")):
+        await each.subscribe(type=Failover, consumer_name=name)
+    active = {}
+    for each in (wire, other):
+        changes = [received.command.active_consumer_change for received in await each.rest(2)]
+        active[each] = changes[-1].is_active
+    assert sorted(active.values()) == [False, True]
+    return (wire, other) if active[wire] else (other, wire)
+
+
+@pytest.mark.req("B-34")
+async def test_only_the_active_consumer_is_sent_away_and_comes_again(bed: Bed, wire: Wire) -> None:
+    active, passive = await failover_pair(bed, wire)
+    await seek(active, message_id=message_id(NOWHERE))
+    await passive.quiet(2)
+    refusal = "Unconnected or shared consumer attempting to unsubscribe"
+    assert await passive.refused(Type.UNSUBSCRIBE, consumer_id=0) == (pb.MetadataError, refusal)
+    await active.subscribe(type=Failover, consumer_name="c")
+    heard = [received.command for each in (active, passive) for received in await each.rest(2)]
+    assert sorted(each.active_consumer_change.is_active for each in heard) == [False, True]
+
+
+@pytest.mark.req("B-50")
+async def test_nobody_is_made_active_while_all_are_sent_away(bed: Bed, wire: Wire) -> None:
+    active, passive = await failover_pair(bed, wire)
+    bed.broker.topics.unload(TopicName.parse(TOPIC))
+    for each in (active, passive):
+        assert [received.command.type for received in await each.rest(2)] == [Type.CLOSE_CONSUMER]

@@ -33,6 +33,11 @@ async def test_requests_between_brokers(wire: Wire) -> None:
         (Type.END_TXN_ON_PARTITION, {"topic": TOPIC}),
         (Type.END_TXN_ON_SUBSCRIPTION, {"subscription": {"topic": TOPIC, "subscription": "s"}}),
     )
+    for request, fields in requests:  # of what is gone there is nothing to end
+        reply = await wire.ask(request, **TXN, **fields)
+        assert not reply.HasField("error")
+        assert (reply.txnid_most_bits, reply.txnid_least_bits) == (3, 7)
+    await wire.subscribe(name="s")
     for request, fields in requests:
         reply = await wire.ask(request, **TXN, **fields)
         assert reply.error == pb.NotAllowedError

@@ -90,6 +90,7 @@ async def test_watches_that_are_refused(bed: Bed, wire: Wire) -> None:
         pb.NotAllowedError,
         "Unable to create topic list watcher: Pattern longer than maximum: 50",
     )
+    assert (await watch(wire, topics_pattern="persistent://" + "x" * 50, watcher_id=9)).topic == []
     code, text = await wire.refused(Type.WATCH_TOPIC_LIST, watcher_id=0, namespace="public/default", topics_pattern="(")
     assert code == pb.InvalidTopicName
     assert text.startswith("Invalid topics pattern: ")

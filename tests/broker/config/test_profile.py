@@ -3,16 +3,42 @@
 from __future__ import annotations
 
 import importlib.metadata
+from itertools import pairwise
 
 import pytest
 
-from pulsarium.broker.config import PIP, PROFILES, PULSAR_4_2, ServeOptions
+from pulsarium.broker.config import PIP, PROFILES, PULSAR_4_2, Profile, ServeOptions
 from pulsarium.broker.config.version import VERSION
+from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
 
 def test_profiles_by_name() -> None:
-    assert dict(PROFILES) == {"pip": PIP, "pulsar-4.2": PULSAR_4_2}
-    assert {name: profile.max_protocol_version for name, profile in PROFILES.items()} == {"pip": 22, "pulsar-4.2": 21}
+    assert all(name == profile.name for name, profile in PROFILES.items())
+    assert (PROFILES["pip"], PROFILES["pulsar-4.2"]) == (PIP, PULSAR_4_2)
+    assert {name: profile.max_protocol_version for name, profile in PROFILES.items()} == {
+        "pip": 22,
+        "pulsar-4.2": 21,
+        "pulsar-4.1": 21,
+        "pulsar-4.0": 21,
+        "pulsar-3.0": 21,
+        "pulsar-2.11": 19,
+        "pulsar-2.10": 19,
+        "pulsar-2.8": 17,
+    }
+
+
+@pytest.mark.parametrize("profile", PROFILES.values(), ids=list(PROFILES))
+def test_names_that_the_protocol_has(profile: Profile) -> None:
+    assert profile.flags <= {field.name for field in pb.FeatureFlags.DESCRIPTOR.fields}
+    assert profile.unknown <= set(pb.BaseCommand.Type.keys())
+
+
+def test_what_a_release_could_do_a_later_one_can() -> None:
+    newest_first = list(PROFILES.values())
+    for later, earlier in pairwise(newest_first):
+        assert later.max_protocol_version >= earlier.max_protocol_version
+        assert later.flags >= earlier.flags
+        assert later.unknown <= earlier.unknown
 
 
 def test_the_released_broker_calls_itself_so() -> None:

@@ -74,7 +74,7 @@ async def test_messages_stop_where_nobody_takes_them(bed: Bed, full: Full, type:
 
 async def test_a_client_that_only_asks_is_not_read_for_ever(full: Full, monkeypatch: pytest.MonkeyPatch) -> None:
     assert MOST_WAITING < 16 << 20
-    monkeypatch.setattr("pulsarium.broker.session.session.MOST_WAITING", 100_000)
+    monkeypatch.setattr("pulsarium.broker.session.outgoing.MOST_WAITING", 100_000)
     ask = frame_of(Type.LOOKUP, topic=TOPIC, request_id=1)
     requests = 0
     while full.session.may_read:

@@ -31,11 +31,13 @@ def megabytes(first: int, count: int) -> Run:
     return Run(first, [bytes([number % 256]) * (1 << 20) for number in range(first, first + count)])
 
 
-async def test_a_commit_is_done_at_once_and_keeps_nothing(store: Storage) -> None:
+async def test_a_commit_is_done_at_once_and_keeps_no_entries(store: Storage) -> None:
     assert not store.keeps_entries
     answers: list[Exception | None] = []
     store.commit(batch_of(1, 0, b"a", path=b"value"), answers.append)
     assert answers == [None]
+    assert store.load_metadata() == {"path": b"value"}
+    store.commit(Batch(metadata={"path": None}), answers.append)
     assert store.load_metadata() == {}
     assert store.stored_runs(1) == []
     with pytest.raises(StorageError, match="nothing was spilled"):

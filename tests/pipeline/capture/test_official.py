@@ -22,9 +22,9 @@ from .traffic import everyday
 
 FOREIGN = ("ack-cumulative", "chunks", "key-shared", "nack-count", "reader", "seek-id", "unsubscribe", "zero-queue")
 
-KNOWN = {"java": {("unknown-consumer", "ACK")}}
-"""Pulsar-Java 4.2.4 sends what it has grouped of acknowledgements up to 100 ms after the SUCCESS of CLOSE_CONSUMER or
-of UNSUBSCRIBE; a broker ignores them."""
+KNOWN = {"java": {("ack-after-close", "ACK")}}
+"""Pulsar-Java 4.2.4 sends what it has grouped of acknowledgements up to 100 ms after the SUCCESS of CLOSE_CONSUMER; a
+broker ignores them."""
 
 
 def violations(path: Path) -> list[tuple[Any, ...]]:

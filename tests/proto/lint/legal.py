@@ -12,7 +12,7 @@ BY_BROKER = 2**64 - 1
 
 def _sends(talk: Talk, *sequences: int) -> None:
     for sequence in sequences:
-        talk.client("SEND", entry(), producer_id=1, sequence_id=sequence)
+        talk.client("SEND", entry(sequence=sequence), producer_id=1, sequence_id=sequence)
 
 
 def _close_producer(talk: Talk) -> None:
@@ -31,7 +31,7 @@ def _crossing_and_again(talk: Talk) -> None:
     _sends(talk, 1)
     _close_producer(talk)
     _sends(talk, 2)
-    talk.produce(request=101, user_provided_producer_name=False)
+    talk.produce(request=101, user_provided_producer_name=False, producer_name="p", epoch=1)
     for sequence in (1, 2, 3):
         talk.send(sequence)
 
@@ -57,7 +57,7 @@ def _late_receipt(talk: Talk) -> None:
     talk.produce()
     _sends(talk, 0)
     _close_producer(talk)
-    talk.client("PRODUCER", topic=TOPIC, producer_id=1, request_id=101)
+    talk.client("PRODUCER", topic=TOPIC, producer_id=1, request_id=101, producer_name="p", epoch=1)
     talk.receipt(0)
     talk.broker("PRODUCER_SUCCESS", request_id=101, producer_name="p")
 

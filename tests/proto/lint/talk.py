@@ -4,22 +4,24 @@ from __future__ import annotations
 
 from typing import Any
 
+from pulsarium.proto.batch import pack
 from pulsarium.proto.capture import Kind, Record
 from pulsarium.proto.commands import COMMANDS, Direction
 from pulsarium.proto.entry import build
 from pulsarium.proto.framing import frame
-from pulsarium.proto.generated.PulsarApi_pb2 import BaseCommand, MessageMetadata
+from pulsarium.proto.generated.PulsarApi_pb2 import BaseCommand, MessageMetadata, SingleMessageMetadata
 
 CLIENT, BROKER = Direction.CLIENT, Direction.BROKER
 TOPIC = "persistent://public/default/t"
 MS = 1_000_000
 
 
-def entry(messages: int = 1) -> bytes:
-    metadata = MessageMetadata(producer_name="p", sequence_id=0, publish_time=1)
-    if messages != 1:
-        metadata.num_messages_in_batch = messages
-    return build(metadata, b"payload")
+def entry(messages: int = 1, sequence: int = 0) -> bytes:
+    metadata = MessageMetadata(producer_name="p", sequence_id=sequence, publish_time=1_700_000_000_000)
+    if messages == 1:
+        return build(metadata, b"payload")
+    metadata.num_messages_in_batch = messages
+    return build(metadata, pack((SingleMessageMetadata(), b"payload") for _ in range(messages)))
 
 
 def encoded(name: str, trailing: bytes = b"", **fields: Any) -> bytes:
@@ -77,12 +79,20 @@ class Talk:
 
     def subscribe(self, consumer: int = 1, request: int = 200, kind: int = 1, permits: int = 10) -> None:
         """`kind`: CommandSubscribe.SubType; 1 is Shared."""
-        self.client("SUBSCRIBE", topic=TOPIC, subscription="s", subType=kind, consumer_id=consumer, request_id=request)
+        self.client(
+            "SUBSCRIBE",
+            topic=TOPIC,
+            subscription="s",
+            subType=kind,
+            consumer_id=consumer,
+            request_id=request,
+            consumer_name="c",
+        )
         self.broker("SUCCESS", request_id=request)
         self.client("FLOW", consumer_id=consumer, messagePermits=permits)
 
     def send(self, sequence: int, producer: int = 1, receipt: bool = True) -> None:
-        self.client("SEND", entry(), producer_id=producer, sequence_id=sequence)
+        self.client("SEND", entry(sequence=sequence), producer_id=producer, sequence_id=sequence)
         if receipt:
             self.receipt(sequence, producer)
 

@@ -10,6 +10,7 @@ import pytest
 
 from pulsarium.broker.config import Config
 from pulsarium.broker.config.keys import APPEND_BROKER_TIMESTAMP, APPEND_INDEX
+from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.broker.admin.rest import ADMIN, NON_PERSISTENT, TOPICS, Rest, rest_of
 from tests.broker.wire import TOPIC, Cumulative, Earliest, Failover, Shared, Type, Wire, batch_of, plain, serving
 
@@ -132,6 +133,15 @@ async def test_a_publisher(rest: Rest, wire: Wire) -> None:
     assert publisher["metadata"] == {"k": "v"}
     assert publisher["connectedSince"].startswith("20")
     assert publisher["connectedSince"].endswith("Z")
+
+
+@pytest.mark.req("P-04")
+async def test_the_epoch_of_a_topic_that_had_an_exclusive_producer(rest: Rest, wire: Wire) -> None:
+    await wire.producer()
+    assert "topicEpoch" not in await rest.get(STATS)
+    await wire.ask(Type.CLOSE_PRODUCER, producer_id=0)
+    await wire.producer(producer_access_mode=pb.Exclusive)
+    assert (await rest.get(STATS))["topicEpoch"] == 0
 
 
 async def test_sizes_and_backlogs() -> None:

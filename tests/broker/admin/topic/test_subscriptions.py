@@ -65,6 +65,12 @@ async def test_its_topic_is_made(rest: Rest) -> None:
     assert await rest.refused("PUT", nope) == (404, "Namespace not found")
 
 
+async def test_no_partition_is_made_of_a_topic_without_partitions(rest: Rest) -> None:
+    text = f"Partition metadata not found for the partitioned topic: {TOPIC}-partition-0"
+    assert await rest.refused("PUT", f"{TOPICS}/t-partition-0/subscription/s") == (409, text)
+    assert await rest.get(TOPICS) == []
+
+
 async def test_its_topic_is_not_made() -> None:
     async with serving(Config(allowAutoTopicCreation=False)) as bed:
         assert await rest_of(bed).refused("PUT", URL) == (404, f"Topic {TOPIC} not found")

@@ -202,7 +202,7 @@ def test_disconnecting_everybody() -> None:
     made.add(owner)
     made.add(waiter)
     made.disconnect()
-    assert sorted(client.heard) == [("closed", 0), ("closed", 1)]
+    assert client.heard == [("closed", 0), ("ServiceNotReady", 1), ("forgotten", 1)]
     assert owner.closed
     assert waiter.closed
     assert len(made) == 0

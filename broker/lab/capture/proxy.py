@@ -1,0 +1,207 @@
+"""A proxy that captures what passes between clients and a broker that is not ours.
+
+It changes nothing but the URLs of brokers in what they answer (`rewriting.py`): for each broker that one of them names
+it listens on a port of its own, so that clients stay on it whatever topic they look up. What is recorded is what the
+broker said. Plain connections only.
+"""
+
+from __future__ import annotations
+
+import itertools
+import socket
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+import trio
+
+from pulsarium.broker.clock import Clock
+from pulsarium.broker.lab.capture.rewriting import Passing
+from pulsarium.broker.lab.capture.store import File
+from pulsarium.broker.logs import Log
+from pulsarium.proto.capture import CaptureWriter, Header
+from pulsarium.proto.commands import Direction
+
+log = Log("capture")
+
+LINGER = 5.0  # seconds that one side may still talk once the other has nothing more to say
+LAST_WORDS = 0.3  # seconds for connections to end, when the proxy does
+_READ = 1 << 16
+_CLIENT, _BROKER = Direction.CLIENT, Direction.BROKER
+
+
+class Target(NamedTuple):
+    """A broker's plain port."""
+
+    host: str
+    port: int
+
+    @staticmethod
+    def of(url: str) -> Target:
+        """pulsar://HOST[:PORT]; ValueError says what is wrong with another."""
+        scheme, separator, place = url.partition("://")
+        if not separator or scheme != "pulsar":
+            raise ValueError(f"{url}: pulsar://HOST:PORT is wanted; TLS cannot be captured, nor lookups over HTTP")
+        host, colon, port = place.partition("/")[0].partition(",")[0].rpartition(":")
+        if not colon or port.endswith("]"):
+            host, port = place.rstrip("/"), "6650"
+        if not host or not port.isdecimal() or not 0 < int(port) < 65536:
+            raise ValueError(f"{url}: pulsar://HOST:PORT is wanted")
+        return Target(host.strip("[]"), int(port))
+
+    def __str__(self) -> str:
+        return f"pulsar://[{self.host}]:{self.port}" if ":" in self.host else f"pulsar://{self.host}:{self.port}"
+
+
+class Proxy:
+    """Listens for one broker, and for each that it hears of."""
+
+    def __init__(self, file: File, writer: CaptureWriter, nursery: trio.Nursery, clock: Clock, host: str) -> None:
+        self.frames = 0
+        self._file = file
+        self._writer = writer
+        self._nursery = nursery
+        self._clock = clock
+        self._host = host
+        self._urls: dict[Target, str] = {}
+        self._numbers = itertools.count(1)
+        self._open = 0
+        self._idle = trio.Event()
+        self._failed = False
+
+    def listen(self, target: Target, port: int = 0) -> str:
+        """The URL at which clients find the proxy for this broker. OSError: the port is taken."""
+        if target not in self._urls:
+            family = socket.AF_INET6 if ":" in self._host else socket.AF_INET
+            listener = trio.socket.from_stdlib_socket(socket.create_server((self._host, port), family=family))
+            self._urls[target] = str(Target(self._host, listener.getsockname()[1]))
+            serve = partial(trio.serve_listeners, partial(self._carry, target), [trio.SocketListener(listener)])
+            self._nursery.start_soon(serve)
+        return self._urls[target]
+
+    def _through(self, url: str) -> str:
+        try:
+            return self.listen(Target.of(url))
+        except (ValueError, OSError) as error:
+            log.warning("clients leave the proxy", broker=url, reason=error)
+            return url
+
+    async def _carry(self, target: Target, client: trio.SocketStream) -> None:
+        self._open += 1
+        try:
+            async with client:
+                await Connection(self, next(self._numbers)).through(target, client)
+        finally:
+            self._open -= 1
+            self._idle.set()
+
+    async def idle(self) -> None:
+        """Wait until no connection is open."""
+        while self._open:
+            self._idle = trio.Event()
+            await self._idle.wait()
+
+    def now(self) -> tuple[int, int]:
+        """monotonic_ns and wall_ns."""
+        return time.monotonic_ns(), int(self._clock.wall() * 1e9)
+
+    @property
+    def writer(self) -> CaptureWriter:
+        """What takes records; what goes wrong with it is logged once."""
+        if self._file.trouble and not self._failed:
+            self._failed = True
+            log.warning("the capture ended, and the proxy goes on", reason=self._file.trouble, frames=self.frames)
+        return self._writer
+
+    def through(self) -> Passing:
+        """What changes the URLs of brokers."""
+        return Passing(self._through)
+
+
+class Connection:
+    """Both ways of one connection."""
+
+    def __init__(self, proxy: Proxy, number: int) -> None:
+        self._proxy = proxy
+        self._number = number
+        self._open = True
+
+    async def through(self, target: Target, client: trio.SocketStream) -> None:
+        """Carry bytes until both sides have nothing more to say."""
+        try:
+            peer = ":".join(map(str, client.socket.getpeername()[:2]))
+        except OSError:  # it is gone already
+            return
+        self._proxy.writer.opened(self._number, *self._proxy.now(), peer=peer, broker=str(target))
+        try:
+            broker = await trio.open_tcp_stream(target.host, target.port)
+        except OSError as error:
+            self._closed(_BROKER, f"cannot connect to {target}: {error.strerror or error}")
+            return
+        async with broker, trio.open_nursery() as nursery:
+            scope = nursery.cancel_scope
+            nursery.start_soon(self._pump, _CLIENT, client, broker, Passing(), scope)
+            nursery.start_soon(self._pump, _BROKER, broker, client, self._proxy.through(), scope)
+
+    def _closed(self, sender: Direction, reason: str = "") -> None:
+        if self._open:
+            self._open = False
+            self._proxy.writer.closed(self._number, sender, *self._proxy.now(), reason)
+
+    async def _pump(
+        self,
+        sender: Direction,
+        source: trio.SocketStream,
+        sink: trio.SocketStream,
+        passing: Passing,
+        both: trio.CancelScope,
+    ) -> None:
+        reason = ""
+        sink_is_there = True
+        while True:
+            try:
+                data = bytes(await source.receive_some(_READ))
+            except trio.BrokenResourceError as error:
+                data, reason = b"", str(error.__cause__ or error)
+            frames, going = passing.feed(data) if data else ([passing.held], passing.end())
+            self._record(sender, frames)  # before it goes on: no answer stands before its request
+            if going and sink_is_there:
+                with suppress(trio.BrokenResourceError, trio.ClosedResourceError):
+                    await sink.send_all(going)
+                    going = b""
+                sink_is_there = not going  # who closed it says so on its own way
+            if not data:
+                break
+        self._closed(sender, reason)
+        both.deadline = min(both.deadline, trio.current_time() + LINGER)
+        with suppress(trio.BrokenResourceError, trio.ClosedResourceError):
+            await sink.send_eof()
+
+    def _record(self, sender: Direction, frames: list[bytes]) -> None:
+        for came in frames:
+            if came:
+                self._proxy.frames += 1
+                self._proxy.writer.frame(self._number, sender, *self._proxy.now(), came)
+
+
+@asynccontextmanager
+async def proxying(
+    target: Target, path: Path, *, host: str = "127.0.0.1", port: int = 0, keep_entry: int | None = None
+) -> AsyncIterator[tuple[Proxy, str]]:
+    """A proxy until the block is left, and its URL. OSError: the file or the port cannot be had."""
+    clock = Clock()
+    file = File(path)
+    try:
+        header = Header(int(clock.wall() * 1e9), metadata={"proxy": str(target)})
+        writer = CaptureWriter(file.write, header, keep_entry=keep_entry)
+        async with trio.open_nursery() as nursery:
+            proxy = Proxy(file, writer, nursery, clock, host)
+            yield proxy, proxy.listen(target, port)
+            with trio.move_on_after(LAST_WORDS):
+                await proxy.idle()
+            nursery.cancel_scope.cancel()
+    finally:
+        file.close()

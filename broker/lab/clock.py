@@ -1,0 +1,237 @@
+"""Steering the broker's clock: it stands still, jumps, or runs ahead to whatever waits."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Final
+
+import trio
+
+from pulsarium.broker.lab.way import Way
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pulsarium.broker.clock import Timeline, Timer
+    from pulsarium.broker.cluster import Cluster
+
+IDLE: Final = 0.05  # seconds without a turn, before time runs ahead by itself
+LOOK: Final = 0.005  # seconds, how often that is looked at
+YIELD: Final = 64  # timers between two chances for everybody else
+END_OF_TIME: Final = 253_370_764_800  # year 9999, the last that can be written
+
+
+class ClockError(ValueError):
+    """What was asked of the clock cannot be; the text says why."""
+
+
+class LabClock:
+    """The clock of a cluster, for those who do not want to wait.
+
+    Keep-alive and the expiry of credentials go with the machine's clock all the same, unless they are included.
+    """
+
+    def __init__(self, cluster: Cluster) -> None:
+        clock = cluster.clock
+        self._clock = clock
+        self._turn = cluster.turn
+        self._cache = cluster.cache
+        self._apart: dict[str, Timeline] = {"keep-alive": clock.keep_alive, "token-expiry": clock.token_expiry}
+        self._included: set[str] = set()
+        self._frozen = False
+        self._moving = trio.Lock()
+        self._looking: Timer | None = None
+        self._way: Way | None = None  # that time goes by itself
+        self._turns_seen = -1
+        self._quiet_since = 0.0
+
+    # how it stands
+
+    @property
+    def frozen(self) -> bool:
+        """Whether time stands still."""
+        return self._frozen
+
+    def now_ms(self) -> int:
+        """The broker's time, in milliseconds since the epoch."""
+        return self._clock.now_ms()
+
+    @property
+    def offset_ms(self) -> int:
+        """How far it is ahead of the machine's clock, in milliseconds; below 0: behind."""
+        return round((self._clock.wall() - self._clock.machine.wall()) * 1000)
+
+    @property
+    def next_in(self) -> float | None:
+        """Seconds until the next timer that runs once: what `run_next` goes to. None: nothing waits."""
+        first = min(line.next_in(periodic=False) for line in self._lines)
+        return None if first == math.inf else first
+
+    @property
+    def included(self) -> Sequence[str]:
+        """What else obeys, by name."""
+        return sorted(self._included)
+
+    @property
+    def _lines(self) -> list[Timeline]:
+        return [self._clock, *self._others]
+
+    @property
+    def _others(self) -> list[Timeline]:
+        return [self._apart[name] for name in self.included]
+
+    # what obeys
+
+    def include(self, *names: str) -> None:
+        """Let "keep-alive" or "token-expiry" obey too. Its timers keep what they have left."""
+        for name in self._known(names):
+            self._included.add(name)
+            line = self._apart[name]
+            if self._clock.frozen:
+                line.freeze()
+            line.set_wall(self._clock.wall())
+
+    def exclude(self, *names: str) -> None:
+        """Let it go with the machine's clock again."""
+        for name in self._known(names):
+            self._included.discard(name)
+            line = self._apart[name]
+            line.resume()
+            line.set_wall(self._clock.machine.wall())
+
+    def _known(self, names: Sequence[str]) -> Sequence[str]:
+        for name in names:
+            if name not in self._apart:
+                raise ClockError(
+                    f"{name!r} cannot be included in the clock; these can: {', '.join(sorted(self._apart))}"
+                )
+        return names
+
+    # standing still
+
+    def freeze(self) -> None:
+        """Let time stand still; only `advance`, `run_next` and `auto_advance` move it."""
+        self._frozen = True
+        for line in self._lines:
+            line.freeze()
+
+    def resume(self) -> None:
+        """Let time go on, from where it stands: it stays behind by as long as it stood."""
+        self._frozen = False
+        if not self._moving.locked():  # else who moves it does this at the end
+            for line in self._lines:
+                line.resume()
+
+    def reset(self) -> None:
+        """Have the machine's time again, and obey nobody. Timers keep what they have left."""
+        self.auto_advance = False
+        self.exclude(*self.included)
+        self.resume()
+        self._clock.set_wall(self._clock.machine.wall())
+
+    # moving
+
+    async def advance(self, seconds: float) -> None:
+        """Be later by exactly so much, and run what comes due on the way, in its order and each at its own time.
+
+        After each the turn is finished, and what it stored is kept, before the next one runs. Periodic checks do not
+        run at all the moments at which they are due (`Way`). Who comes while another one advances waits. Raises
+        ClockError.
+        """
+        if not 0 <= seconds < math.inf:
+            raise ClockError(f"the clock cannot advance by {seconds:g} seconds: time goes forward, and not for ever")
+        async with self._moving:
+            await self._go(seconds)
+
+    async def advance_to(self, time_ms: int) -> float:
+        """Be at a time (milliseconds since the epoch), as `advance`; how many seconds that was. Raises ClockError."""
+        async with self._moving:
+            seconds = time_ms / 1000 - self._clock.wall()
+            if seconds < 0:
+                raise ClockError(f"the clock cannot go back: that was {-seconds:.3f} seconds ago")
+            await self._go(seconds)
+            return seconds
+
+    async def run_next(self) -> float:
+        """Go on to the next timer that runs once, and run it, as `advance`; how many seconds that was.
+
+        Raises ClockError when there is none.
+        """
+        async with self._moving:
+            seconds = self.next_in
+            if seconds is None:
+                raise ClockError("nothing waits for a time: there is no timer to run")
+            await self._go(seconds)
+            return seconds
+
+    async def _go(self, seconds: float) -> None:
+        if self._clock.wall() + seconds > END_OF_TIME:
+            raise ClockError(f"the clock cannot advance by {seconds:g} seconds: no year after 9999 can be written")
+        self._way = None
+        lines, stood = self._lines, self._frozen
+        for line in lines:
+            line.freeze()
+        try:
+            way = Way(self._clock, self._others, seconds)
+            count = 0
+            while way.step():
+                count += 1
+                self._turn.finish()
+                if not self._settled:
+                    await self._settle()
+                elif count % YIELD == 0:
+                    await trio.lowlevel.checkpoint()
+        finally:
+            if not self._frozen:
+                for line in lines:
+                    line.resume(catch_up=not stood)
+        await trio.lowlevel.checkpoint()
+
+    @property
+    def _settled(self) -> bool:
+        return self._turn.is_settled and not self._cache.loading
+
+    async def _settle(self) -> None:
+        """Wait until what was begun is kept, and delivered from disk. Not for what others begin meanwhile."""
+        for _ in range(YIELD):
+            kept = trio.Event()
+            self._turn.after_commit(lambda error, kept=kept: kept.set())  # type: ignore[misc]
+            self._turn.finish()
+            await kept.wait()
+            if self._cache.loading:
+                await trio.sleep(LOOK / 10)
+            elif self._settled:
+                return
+
+    # by itself
+
+    @property
+    def auto_advance(self) -> bool:
+        """Whether time goes to the next timer that runs once by itself, when the broker has had nothing to do for
+        IDLE seconds."""
+        return self._looking is not None
+
+    @auto_advance.setter
+    def auto_advance(self, on: bool) -> None:
+        if on and self._looking is None:
+            self._looking = self._clock.machine.every(LOOK, self._look)
+        elif not on and self._looking is not None:
+            self._looking.cancel()
+            self._looking = self._way = None
+
+    def _look(self) -> None:
+        if self._moving.locked() or not self._settled:
+            return
+        if self._way is None and self._is_idle() and (seconds := self.next_in) is not None:
+            self._way = Way(self._clock, self._others, seconds)
+        while self._way is not None and self._settled:
+            if not self._way.step():
+                self._way = None
+            self._turn.finish()
+            self._turns_seen = -1  # from now on, somebody may want something
+
+    def _is_idle(self) -> bool:
+        now = trio.current_time()
+        if self._turn.ended != self._turns_seen:
+            self._turns_seen, self._quiet_since = self._turn.ended, now
+        return now - self._quiet_since >= IDLE

@@ -1,0 +1,42 @@
+"""Faults on the wire: rules that select frames of clients and brokers, and act on them."""
+
+from pulsarium.broker.lab.faults.actions import (
+    ACTIONS,
+    Action,
+    Answer,
+    Close,
+    Corrupt,
+    Delay,
+    Drop,
+    Duplicate,
+    Observe,
+    Reorder,
+    Stall,
+    Truncate,
+    WrongRequestId,
+)
+from pulsarium.broker.lab.faults.errors import FaultError, FaultRemoved
+from pulsarium.broker.lab.faults.faults import Faults
+from pulsarium.broker.lab.faults.passing import Passing
+from pulsarium.broker.lab.faults.rule import Rule
+
+__all__ = [
+    "ACTIONS",
+    "Action",
+    "Answer",
+    "Close",
+    "Corrupt",
+    "Delay",
+    "Drop",
+    "Duplicate",
+    "FaultError",
+    "FaultRemoved",
+    "Faults",
+    "Observe",
+    "Passing",
+    "Reorder",
+    "Rule",
+    "Stall",
+    "Truncate",
+    "WrongRequestId",
+]

@@ -1,0 +1,252 @@
+"""What can be done to a frame: one class each, and the registry of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from google.protobuf.message import Message
+
+from pulsarium.broker.lab.faults import answers
+from pulsarium.broker.lab.faults.errors import FaultError
+from pulsarium.proto.commands import CommandSpec, Direction
+from pulsarium.proto.entry import checksum_matches, strip_broker_metadata
+from pulsarium.proto.framing import frame as frame_of
+from pulsarium.proto.generated import PulsarApi_pb2 as pb
+
+if TYPE_CHECKING:
+    from pulsarium.broker.lab.faults.passing import Passing
+    from pulsarium.broker.lab.faults.strike import Piece, Strike
+
+_T = pb.BaseCommand
+WITH_ENTRY = {_T.SEND, _T.MESSAGE}
+MOST_COPIES = 100
+
+
+@dataclass(frozen=True)
+class Action:
+    """Something done to a frame. Its docstring is what documentation says of it."""
+
+    kind: ClassVar[str] = ""
+    of_client_only: ClassVar[bool] = False
+
+    def misfit(self, spec: CommandSpec) -> str:
+        """Why it can never be done to a frame of this command, "" if it can; asked of what it is done to, which at
+        stage "after" is the answer."""
+        return ""
+
+    def fits(self, frame: Passing) -> bool:
+        """Whether it can be done to this one."""
+        return not self.misfit(frame.spec)
+
+    def act(self, strike: Strike) -> Iterator[Piece]:
+        """What goes on instead of the frame."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Answer(Action):
+    """The command is answered with this error in Pulsar's form for it, and is not handled; with stage "after" it is
+    handled, and its answer replaced. A CONNECT that is refused ends its connection."""
+
+    error: int | str = "UnknownError"
+    message: str = "a fault of the lab"
+    kind = "answer"
+    of_client_only = True
+
+    def __post_init__(self) -> None:
+        names = pb.ServerError.keys()
+        if self.error not in (*names, *pb.ServerError.values()) or isinstance(self.error, bool):
+            raise FaultError(f"no error {self.error!r}; there are {', '.join(names)}")
+
+    @property
+    def code(self) -> int:
+        return self.error if isinstance(self.error, int) else pb.ServerError.Value(self.error)
+
+    def act(self, strike: Strike) -> Iterator[Piece]:
+        command = strike.command
+        refusal = answers.refusal(command, self.code, self.message)
+        assert refusal is not None  # see Rule.fits
+        if strike.is_answer:
+            yield strike.changed(frame_of(refusal.SerializeToString()), "answered")
+        else:
+            yield strike.lost("answered")
+            strike.frame.session.command(refusal)
+        if command.spec.type in answers.ABOUT_THE_CONNECTION:
+            strike.close()
+
+
+@dataclass(frozen=True)
+class Drop(Action):
+    """The frame is lost; with stage "after" the work is done and its answer lost."""
+
+    kind = "drop"
+
+    def act(self, strike: Strike) -> Iterator[Piece]:
+        yield strike.lost("dropped")
+
+
+@dataclass(frozen=True)
+class Delay(Action):
+    """The frame comes so many seconds of the broker's clock later, and everything behind it on this connection and in
+    this direction waits as well."""
+
+    seconds: float = 1.0
+    kind = "delay"
+
+    def __post_init__(self) -> None:
+        if not 0 < self.seconds < float("inf"):
+            raise FaultError(f"seconds is {self.seconds}; it is more than 0")
+
+    def act(self, strike: Strike) -> Iterator[Piece]:
+        strike.hold("delayed", self.seconds)
+        yield from ()
+
+
+@dataclass(frozen=True)
+class Duplicate(Action):
+    """The frame comes once more, or so many times more."""
+
+    times: int = 1
+    kind = "duplicate"
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.times <= MOST_COPIES:
+            raise FaultError(f"times is {self.times}; it is from 1 to {MOST_COPIES}")
+
+    def act(self, strike: Strike) -> Iterator[Piece]:
+        yield strike.untouched()
+        for _ in range(self.times):
+            yield strike.changed(strike.frame.data, "duplicated")
+
+
+@dataclass(frozen=True)
+class Reorder(Action):
+    """The next frame of this direction overtakes this one; if none comes within 0.1 s it goes on as it is."""
+
+    kind = "reorder"
+
+    def act(self, strike: Strike) -> Iterator[Piece]:
+        strike.hold("reordered", 0.1, swaps=True)
+        yield from ()
+
+
+@dataclass(frozen=True)
+class Corrupt(Action):
+    """What: "checksum" breaks the CRC32C of a SEND or MESSAGE, "byte" changes one byte of the entry, or of the command
+    where there is none; which one is the seed's choice."""
+
+    what: str = "checksum"
+    kind = "corrupt"
+
+    def __post_init__(self) -> None:
+        if self.what not in ("checksum", "byte"):
+            raise FaultError(f"what is {self.what!r}; it is checksum or byte")
+
+    def misfit(self, spec: CommandSpec) -> str:
+        wrong = self.what == "checksum" and spec.type not in WITH_ENTRY
+        return f"{spec.name} has no checksum: SEND and MESSAGE have" if wrong else ""
+
+    def fits(self, frame: Passing) -> bool:
+        if self.what == "byte":
+            return True
+        entry = strip_broker_metadata(frame.entry)
+        return frame.spec.type in WITH_ENTRY and len(entry) >= 6 and checksum_matches(entry) is not None
+
+    def act(self, strike: Strike) -> Iterator[Piece]:
+        frame, chance = strike.frame, strike.rule.chance
+        if self.what == "checksum":
+            at = len(frame.data) - len(strip_broker_metadata(frame.entry)) + 5
+        else:
+            at = chance.randrange(len(frame.data) - len(frame.entry) if frame.entry else 8, len(frame.data))
+        changed = bytearray(frame.data)
+        changed[at] ^= chance.randrange(1, 256)
+        yield strike.changed(bytes(changed), "corrupted")
+
+
+@dataclass(frozen=True)
+class Truncate(Action):
+    """Only the first `keep` bytes of the frame are written, its length word included, and the connection is closed."""
+
+    keep: int = 10
+    kind = "truncate"
+
+    def __post_init__(self) -> None:
+        if self.keep < 0:
+            raise FaultError(f"keep is {self.keep}; it is 0 or more")
+
+    def act(self, strike: Strike) -> Iterator[Piece]:
+        yield strike.cut(self.keep)
+        strike.close()
+
+
+@dataclass(frozen=True)
+class Close(Action):
+    """The connection is closed instead."""
+
+    kind = "close"
+
+    def act(self, strike: Strike) -> Iterator[Piece]:
+        yield strike.lost("closed")
+        strike.close()
+
+
+@dataclass(frozen=True)
+class Stall(Action):
+    """From this frame on nothing moves in this direction of the connection, until the rule is removed: then all of it
+    goes on."""
+
+    kind = "stall"
+
+    def act(self, strike: Strike) -> Iterator[Piece]:
+        strike.hold("stalled", None)
+        yield from ()
+
+
+@dataclass(frozen=True)
+class WrongRequestId(Action):
+    """The frame's request id is one too high; of SEND, SEND_RECEIPT and SEND_ERROR the sequence id."""
+
+    kind = "wrong-request-id"
+
+    def misfit(self, spec: CommandSpec) -> str:
+        return "" if _numbered(spec) else f"{spec.name} has no request id"
+
+    def act(self, strike: Strike) -> Iterator[Piece]:
+        frame = strike.frame
+        changed = pb.BaseCommand()
+        changed.CopyFrom(frame.base)
+        field = _numbered(frame.spec)
+        setattr(getattr(changed, frame.spec.field), field, (getattr(frame.body, field) + 1) % 2**64)
+        yield strike.changed(frame_of(changed.SerializeToString(), frame.entry), "renumbered")
+
+
+def _numbered(spec: CommandSpec) -> str:
+    """The field that says which request a frame is, or answers; "" without one."""
+    body: Message = getattr(pb.BaseCommand(), spec.field)
+    fields = body.DESCRIPTOR.fields_by_name
+    return next((name for name in ("sequence_id", "request_id") if name in fields), "")
+
+
+@dataclass(frozen=True)
+class Observe(Action):
+    """Nothing: frames are counted. It takes no frame from other rules, and none is hidden from it by them."""
+
+    kind = "observe"
+
+    def act(self, strike: Strike) -> Iterator[Piece]:
+        yield strike.untouched()
+
+
+#: Every action, by its kind.
+ACTIONS: Mapping[str, type[Action]] = {
+    action.kind: action
+    for action in (Answer, Drop, Delay, Duplicate, Reorder, Corrupt, Truncate, Close, Stall, WrongRequestId, Observe)
+}
+
+
+def on(action: Action, sender: Direction) -> str:
+    """Why an action cannot be done to frames of this sender, "" if it can."""
+    client_only = action.of_client_only and sender is Direction.BROKER
+    return f"{action.kind} is for commands of a client" if client_only else ""

@@ -1,0 +1,107 @@
+"""The linter at work on a running broker: what clients do wrong, as they do it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from pulsarium.broker.logs import Log
+from pulsarium.proto.capture import Kind, Record
+from pulsarium.proto.commands import Direction
+from pulsarium.proto.lint.checker import Checker
+from pulsarium.proto.lint.finding import Finding, finding_of
+from pulsarium.proto.lint.shared import Shared
+
+if TYPE_CHECKING:
+    from pulsarium.broker.lab.lab import Lab
+    from pulsarium.broker.lab.tap import SessionTap
+
+log = Log("linter")
+
+KEPT = 200
+"""Findings of one rule, the first ones; of more there is a count."""
+
+
+class Linter:
+    """Judges every connection that is opened while it runs. Those that were open before are not judged: too much of
+    what their frames mean is unknown."""
+
+    def __init__(self, lab: Lab) -> None:
+        self._lab = lab
+        self._checkers: dict[int, Checker] = {}
+        self._shared = Shared()
+        self._findings: list[Finding] = []
+        self._begun = False
+        self.running = False
+        self.counts: Counter[str] = Counter()
+        """How often each rule was broken since it was started, or cleared."""
+
+    def start(self) -> None:
+        """Judge from now on; what was found before stays until `clear`."""
+        if self.running:
+            return
+        self._shared = Shared()
+        self._checkers.clear()
+        self.running, self._begun = True, False
+        self._lab.observe(self)
+        self._begun = True
+
+    def stop(self) -> None:
+        """Judge no more."""
+        if self.running:
+            self.running = False
+            self._lab.forget(self)
+            self._checkers.clear()
+
+    def violations(self) -> list[Finding]:
+        """What was found, in order; of each rule the first 200."""
+        return list(self._findings)
+
+    def clear(self) -> None:
+        """Forget what was found."""
+        self._findings.clear()
+        self.counts.clear()
+
+    # Observer
+
+    def opened(self, tap: SessionTap) -> None:
+        if self._begun:
+            checker = self._checkers[tap.number] = Checker(self._shared)
+            checker.feed(self._record(Kind.OPENED, tap, Direction.CLIENT))
+        else:
+            self._checkers[tap.number] = Checker(self._shared)
+            self._shared.whole = False
+
+    def frame(self, tap: SessionTap, sender: Direction, data: bytes, note: Mapping[str, Any]) -> None:
+        self._judge(self._record(Kind.FRAME, tap, sender, data, note))
+
+    def closed(self, tap: SessionTap, sender: Direction, reason: str) -> None:
+        self._judge(self._record(Kind.CLOSED, tap, sender, note={"reason": reason} if reason else {}))
+        self._checkers.pop(tap.number, None)  # a last word of the broker is not judged any more
+
+    def _record(
+        self, kind: Kind, tap: SessionTap, sender: Direction, data: bytes = b"", note: Mapping[str, Any] | None = None
+    ) -> Record:
+        clock = self._lab.cluster.clock
+        # A client answers in its own time, also while the broker's stands still.
+        monotonic, wall = int(clock.machine.monotonic() * 1e9), clock.now_ms() * 1_000_000
+        return Record(kind, tap.number, sender, monotonic, wall, data, len(data), note or {})
+
+    def _judge(self, record: Record) -> None:
+        checker = self._checkers.get(record.connection)
+        if checker is None:
+            return
+        try:
+            violations = checker.feed(record).violations
+        except Exception as error:  # of ours; the connection goes on
+            log.error("a connection is judged no more", connection=record.connection, exception=error)
+            del self._checkers[record.connection]
+            return
+        for violation in violations:
+            name = violation.rule.name
+            self.counts[name] += 1
+            if self.counts[name] <= KEPT:
+                found = finding_of(violation, checker.conversation)
+                self._findings.append(found)
+                log.info("a rule was broken", finding=str(found))

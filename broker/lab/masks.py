@@ -1,0 +1,178 @@
+"""Masks: what a broker can do, as some of its clients see it."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Final
+
+from pulsarium.broker.config.profile import PROFILES, Profile
+from pulsarium.proto.commands import COMMANDS, Direction
+from pulsarium.proto.generated import PulsarApi_pb2 as pb
+
+if TYPE_CHECKING:
+    from pulsarium.broker.lab.lab import Lab
+    from pulsarium.broker.session.session import Session
+
+ANY: Final = "*"
+HIGHEST: Final = 22
+FLAGS: Final = tuple(each.name for each in pb.FeatureFlags.DESCRIPTOR.fields)
+ERRORS: Final = tuple(pb.ServerError.keys())
+TAKEN: Final = frozenset(spec.name for spec in COMMANDS.values() if spec.direction is not Direction.BROKER)
+"""Commands that a client may send."""
+ALWAYS: Final = frozenset(spec.name for spec in COMMANDS.values() if spec.family == "connection") & TAKEN
+"""Those without which there is no connection."""
+
+
+class MaskError(ValueError):
+    """A mask that makes no sense; the text says what is allowed."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mask:
+    """How a broker looks to a client. What is not given stays as it is. Raises MaskError.
+
+    profile: behave to the client as this profile says; a name of `--profile`.
+    max_protocol_version: 0 to 22; nothing is sent that a later version brought, and CONNECTED says no higher one.
+    flags: the broker's, in CONNECTED, by their names in FeatureFlags.
+    client_flags: what the broker believes of the client's, whatever its CONNECT says.
+    allowed: names of commands that are known, beside those of the connection itself.
+    unknown_error: a ServerError's name that answers the others; None: they close the connection, as in Pulsar.
+    """
+
+    profile: str | None = None
+    max_protocol_version: int | None = None
+    flags: Mapping[str, bool] = field(default_factory=dict)
+    client_flags: Mapping[str, bool] = field(default_factory=dict)
+    allowed: frozenset[str] | None = None
+    unknown_error: str | None = None
+
+    def __post_init__(self) -> None:
+        version = self.max_protocol_version
+        if self.profile is not None and self.profile not in PROFILES:
+            raise MaskError(f"no profile {self.profile!r}; there are {', '.join(PROFILES)}")
+        if version is not None and not 0 <= version <= HIGHEST:
+            raise MaskError(f"max_protocol_version is {version}; it is 0 to {HIGHEST}")
+        for name in (*self.flags, *self.client_flags):
+            if name not in FLAGS:
+                raise MaskError(f"no feature flag {name!r}; there are {', '.join(FLAGS)}")
+        unknown = sorted((self.allowed or frozenset()) - TAKEN)
+        if unknown:
+            raise MaskError(f"no command {unknown[0]!r} of a client; there are {', '.join(sorted(TAKEN))}")
+        if self.unknown_error is not None and self.unknown_error not in ERRORS:
+            raise MaskError(f"no error {self.unknown_error!r}; there are {', '.join(ERRORS)}")
+
+    def over(self, base: Profile) -> Profile:
+        """What is left of a profile behind this mask."""
+        masked = base if self.profile is None else PROFILES[self.profile]
+        version = masked.max_protocol_version
+        if self.max_protocol_version is not None:
+            version = min(version, self.max_protocol_version)
+        on = {name for name, value in self.flags.items() if value}
+        unknown = masked.unknown if self.allowed is None else masked.unknown | (TAKEN - ALWAYS - self.allowed)
+        return replace(
+            masked,
+            max_protocol_version=version,
+            flags=frozenset((masked.flags - self.flags.keys()) | on),
+            unknown=unknown,
+            unknown_error=self.unknown_error,
+        )
+
+
+@dataclass(eq=False)
+class WornMask:
+    """A mask, whom it is for, and how many it was given to. A context manager that takes it away in the end."""
+
+    id: int
+    mask: Mask
+    client_version: str
+    listener: str
+    role: str
+    _forget: Callable[[WornMask], None] = field(repr=False)
+    hits: int = 0
+
+    def fits(self, session: Session) -> bool:
+        """Whether it is for this client. Texts are globs."""
+        return (
+            fnmatchcase(session.client_version, self.client_version)
+            and fnmatchcase(session.listener, self.listener)
+            and fnmatchcase(role_of(session), self.role)
+        )
+
+    def put_on(self, session: Session, connect: pb.CommandConnect) -> None:
+        """Before CONNECTED is sent."""
+        self.hits += 1
+        session.profile = self.mask.over(session.profile)
+        for name, value in self.mask.client_flags.items():
+            setattr(connect.feature_flags, name, value)
+
+    def remove(self) -> None:
+        """New connections do without it."""
+        self._forget(self)
+
+    def __enter__(self) -> WornMask:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.remove()
+
+
+def role_of(session: Session) -> str:
+    """Who the client is, also through a proxy; "" if nobody asked."""
+    principal = session.principal
+    return principal.original or principal.role or ""
+
+
+class Masks:
+    """The masks of a cluster. Of those that fit, a new connection gets the one that was added last, for its life."""
+
+    def __init__(self, lab: Lab) -> None:
+        self.worn: list[WornMask] = []
+        self._lab = lab
+        self._numbers = itertools.count(1)
+
+    def add(
+        self,
+        mask: Mask,
+        *,
+        client_version: str = ANY,
+        listener: str = ANY,
+        role: str = ANY,
+        disconnect: bool = False,
+    ) -> WornMask:
+        """Connections opened from now on wear it, if their client fits these globs.
+
+        client_version: what the client calls itself in CONNECT. listener: the URL it came by, pulsar://HOST:PORT or
+        pulsar+ssl://HOST:PORT. role: the one that it proved, "" if none was asked for. `disconnect` closes those that
+        fit and are open, so that their clients come back behind the mask.
+        """
+        worn = WornMask(next(self._numbers), mask, client_version, listener, role, self._remove)
+        self.worn.append(worn)
+        self._lab.attend()
+        if disconnect:
+            for broker in self._lab.cluster.brokers:
+                for session in [each for each in broker.sessions if each.connected and worn.fits(each)]:
+                    broker.close_session(session)
+        return worn
+
+    def find(self, number: int) -> WornMask | None:
+        """The mask of this id."""
+        return next((worn for worn in self.worn if worn.id == number), None)
+
+    def clear(self) -> None:
+        """Remove every mask."""
+        self.worn.clear()
+        self._lab.rest()
+
+    def connecting(self, session: Session, connect: pb.CommandConnect) -> None:
+        """Give a new connection what is for it."""
+        for worn in reversed(self.worn):
+            if worn.fits(session):
+                worn.put_on(session, connect)
+                return
+
+    def _remove(self, worn: WornMask) -> None:
+        self.worn = [each for each in self.worn if each is not worn]
+        self._lab.rest()

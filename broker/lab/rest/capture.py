@@ -1,0 +1,148 @@
+"""/lab/captures: captures of this broker, and what is in them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pulsarium.broker.admin.http.call import Call
+from pulsarium.broker.admin.http.errors import AdminError
+from pulsarium.broker.admin.http.registry import route
+from pulsarium.broker.admin.http.reply import Reply, done, json_reply
+from pulsarium.broker.clock import instant_text
+from pulsarium.proto.capture import SUFFIX, CaptureReader
+
+if TYPE_CHECKING:
+    from pulsarium.broker.lab.capture import Capture
+
+ROOT = "/lab/captures"
+JSON_LINES = "application/x-ndjson"
+FIRST = "X-Pulsarium-First"
+"""Of an answer with records: the number of the first."""
+_LINES_AT_ONCE = 1 << 17  # bytes of frames that one answer shows: each takes some ten microseconds
+_BYTES_AT_ONCE = 4 << 20
+
+
+@route("GET", ROOT)
+def get_captures(call: Call) -> Reply:
+    """Those that run, and the last that ended."""
+    return json_reply([_shown(each) for each in call.lab.captures.all])
+
+
+@route("POST", ROOT)
+def start_capture(call: Call) -> Reply:
+    """{"path": where the broker writes it (none: in memory), "keepEntry": bytes kept of each message (none: all)}."""
+    asked = call.json_object("a capture") or {}
+    unknown = asked.keys() - {"path", "keepEntry"}
+    if unknown:
+        raise AdminError(400, f"{', '.join(sorted(unknown))}: a capture takes path and keepEntry")
+    keep = asked.get("keepEntry")
+    if keep is not None and (isinstance(keep, bool) or not isinstance(keep, int) or keep < 0):
+        raise AdminError(400, "keepEntry: the number of bytes that are kept of each message, 0 or more")
+    try:
+        capture = call.lab.captures.start(_path(asked), keep_entry=keep)
+    except OSError as error:
+        raise AdminError(400, f"path: {asked['path']}: {error.strerror or error}") from None
+    except ValueError as error:
+        raise AdminError(409, f"path: {error}; stop it, or name another file") from None
+    return json_reply(_shown(capture))
+
+
+@route("GET", f"{ROOT}/{{id}}")
+def get_capture(call: Call) -> Reply:
+    """One of them."""
+    return json_reply(_shown(_capture(call)))
+
+
+@route("POST", f"{ROOT}/{{id}}/stop")
+def stop_capture(call: Call) -> Reply:
+    """End it; what it holds can still be asked for."""
+    capture = _capture(call)
+    capture.stop()
+    return json_reply(_shown(capture))
+
+
+@route("DELETE", f"{ROOT}/{{id}}")
+def delete_capture(call: Call) -> Reply:
+    """End it, and let go of what memory has of it; a file stays."""
+    call.lab.captures.forget(_capture(call))
+    return done()
+
+
+@route("DELETE", ROOT)
+def delete_captures(call: Call) -> Reply:
+    """All of them."""
+    for each in call.lab.captures.all:
+        call.lab.captures.forget(each)
+    return done()
+
+
+@route("GET", f"{ROOT}/{{id}}/records")
+def get_records(call: Call) -> Reply:
+    """What a capture file has: its head, and some records behind the one that `after` numbers, which is 0 for all."""
+    capture = _capture(call)
+    first, records = _read(capture, _after(call), _BYTES_AT_ONCE)
+    body = b"".join((capture.head, *records))
+    return Reply(200, body, "application/octet-stream", {FIRST: str(first)})
+
+
+@route("GET", f"{ROOT}/{{id}}/frames")
+def get_frames(call: Call) -> Reply:
+    """Some records behind the one that `after` numbers, as JSON lines; nothing while there are none. `full=true`: long
+    fields whole, and payloads. A frame's topic is known from the command that names it on, if that is asked for too."""
+    from pulsarium.proto.capture_json import described  # nobody who captures nothing waits for it
+    from pulsarium.proto.lint.walk import Walk
+
+    capture, full = _capture(call), call.flag("full")
+    first, records = _read(capture, _after(call), _LINES_AT_ONCE)
+    reader, walk = CaptureReader(), Walk()
+    read = reader.feed(b"".join((capture.head, *records)))
+    lines = [described(number, record, walk.feed(record)[1], full=full) for number, record in enumerate(read, first)]
+    return Reply(200, b"".join(json.dumps(line).encode() + b"\n" for line in lines), JSON_LINES)
+
+
+def _capture(call: Call) -> Capture:
+    given = call.parameter("id")
+    capture = call.lab.captures.find(int(given)) if given.isdecimal() and len(given) < 10 else None
+    if capture is None:
+        raise AdminError(404, f"There is no capture {given}; GET {ROOT} lists them")
+    return capture
+
+
+def _after(call: Call) -> int:
+    given = call.query.get("after", "0")
+    if not (given.isascii() and given.isdecimal() and len(given) < 19):
+        raise AdminError(400, "after: the number of a record; those behind it are answered")
+    return int(given)
+
+
+def _read(capture: Capture, after: int, most: int) -> tuple[int, list[bytes]]:
+    try:
+        return capture.read(after, most)
+    except OSError as error:
+        raise AdminError(410, f"{capture.path}: {error.strerror or error}") from None
+
+
+def _path(asked: Mapping[str, Any]) -> Path | None:
+    given = asked.get("path")
+    if given is None:
+        return None
+    # Whoever may call this may have the broker write a file: a capture, and nothing in place of another file.
+    if not (isinstance(given, str) and given.startswith("/") and given.endswith(SUFFIX) and given.isprintable()):
+        raise AdminError(400, f"path: an absolute one that ends with {SUFFIX}, on the broker's machine")
+    return Path(given)
+
+
+def _shown(capture: Capture) -> dict[str, Any]:
+    return {
+        "id": capture.id,
+        "path": None if capture.path is None else str(capture.path),
+        "running": capture.running,
+        "startedAt": instant_text(capture.header.wall_ns // 1_000_000),
+        "records": capture.records_written,
+        "frames": capture.frames,
+        "dropped": capture.dropped,
+        "reason": capture.reason or None,
+    }

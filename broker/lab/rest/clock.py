@@ -1,0 +1,153 @@
+"""/lab/clock: the time of the broker, for those who do not want to wait."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from pulsarium.broker.admin.http.call import Call
+from pulsarium.broker.admin.http.errors import AdminError
+from pulsarium.broker.admin.http.registry import route
+from pulsarium.broker.admin.http.reply import Reply, json_reply
+from pulsarium.broker.clock import instant_text
+from pulsarium.broker.lab.clock import ClockError
+
+if TYPE_CHECKING:
+    from pulsarium.broker.lab.clock import LabClock
+
+ROOT = "/lab/clock"
+SECONDS_OR_TO = "an advance takes seconds, a number of them, or to, an ISO time or milliseconds since the epoch"
+
+
+@route("GET", ROOT)
+def get_clock(call: Call) -> Reply:
+    """What time it is, and how it goes."""
+    return _shown(call.lab.clock)
+
+
+@route("POST", f"{ROOT}/freeze")
+def freeze(call: Call) -> Reply:
+    """Let it stand still."""
+    call.lab.clock.freeze()
+    return _shown(call.lab.clock)
+
+
+@route("POST", f"{ROOT}/resume")
+def resume(call: Call) -> Reply:
+    """Let it go on from where it stands."""
+    call.lab.clock.resume()
+    return _shown(call.lab.clock)
+
+
+@route("POST", f"{ROOT}/reset")
+def reset(call: Call) -> Reply:
+    """Have the machine's time again."""
+    call.lab.clock.reset()
+    return _shown(call.lab.clock)
+
+
+@route("POST", f"{ROOT}/advance")
+async def advance(call: Call) -> Reply:
+    """{"seconds": 604800}, or {"to": "2030-01-01T00:00:00Z"}; answered when all that came due is done and kept."""
+    asked = _asked(call, "seconds", "to")
+    if len(asked) != 1:
+        raise AdminError(400, SECONDS_OR_TO)
+    clock = call.lab.clock
+    try:
+        if "to" in asked:
+            seconds = await clock.advance_to(_time_ms(asked["to"]))
+        else:
+            seconds = _seconds(asked["seconds"])
+            await clock.advance(seconds)
+    except ClockError as error:
+        raise AdminError(400, str(error)) from None
+    return _shown(clock, advancedSeconds=seconds)
+
+
+@route("POST", f"{ROOT}/run-next")
+async def run_next(call: Call) -> Reply:
+    """Go to the next timer that runs once, and run it."""
+    clock = call.lab.clock
+    try:
+        seconds = await clock.run_next()
+    except ClockError as error:
+        raise AdminError(409, str(error)) from None
+    return _shown(clock, advancedSeconds=seconds)
+
+
+@route("POST", f"{ROOT}/auto-advance")
+def auto_advance(call: Call) -> Reply:
+    """{"on": true}: go to the next timer whenever the broker has nothing to do."""
+    on = _asked(call, "on").get("on")
+    if not isinstance(on, bool):
+        raise AdminError(400, "auto-advance takes on, which is true or false")
+    call.lab.clock.auto_advance = on
+    return _shown(call.lab.clock)
+
+
+@route("POST", f"{ROOT}/include")
+def include(call: Call) -> Reply:
+    """{"names": ["keep-alive", "token-expiry"]}: let these obey too."""
+    _of_names(call, call.lab.clock.include)
+    return _shown(call.lab.clock)
+
+
+@route("POST", f"{ROOT}/exclude")
+def exclude(call: Call) -> Reply:
+    """{"names": [...]}: let these go with the machine's clock again."""
+    _of_names(call, call.lab.clock.exclude)
+    return _shown(call.lab.clock)
+
+
+def _of_names(call: Call, do: Any) -> None:
+    names = _asked(call, "names").get("names")
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise AdminError(400, "names is a list of keep-alive and token-expiry")
+    try:
+        do(*names)
+    except ClockError as error:
+        raise AdminError(400, str(error)) from None
+
+
+def _asked(call: Call, *known: str) -> dict[str, Any]:
+    asked = call.json_object("java.util.Map") or {}
+    unknown = sorted(asked.keys() - set(known))
+    if unknown:
+        raise AdminError(400, f"{', '.join(unknown)}: what is known is {', '.join(known)}")
+    return asked
+
+
+def _seconds(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise AdminError(400, SECONDS_OR_TO)
+    try:
+        return float(value)
+    except OverflowError:
+        raise AdminError(400, SECONDS_OR_TO) from None
+
+
+def _time_ms(value: object) -> int:
+    """ISO 8601, in UTC where it names no zone; or milliseconds since the epoch."""
+    try:
+        if isinstance(value, str):
+            time = datetime.fromisoformat(value)
+            return round((time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp() * 1000)
+        if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**53:
+            return value
+    except (ValueError, OverflowError):
+        pass
+    raise AdminError(400, SECONDS_OR_TO)
+
+
+def _shown(clock: LabClock, **more: Any) -> Reply:
+    now_ms = clock.now_ms()
+    shown = {
+        "now": instant_text(now_ms),
+        "nowMs": now_ms,
+        "offsetMs": clock.offset_ms,
+        "frozen": clock.frozen,
+        "autoAdvance": clock.auto_advance,
+        "nextInSeconds": clock.next_in,
+        "included": clock.included,
+    }
+    return json_reply(shown | more)

@@ -1,0 +1,93 @@
+"""/lab/faults: rules for what goes wrong on the wire."""
+
+from __future__ import annotations
+
+import math
+
+import trio
+
+from pulsarium.broker.admin.http.call import Call
+from pulsarium.broker.admin.http.errors import AdminError
+from pulsarium.broker.admin.http.registry import route
+from pulsarium.broker.admin.http.reply import Reply, done, json_reply
+from pulsarium.broker.lab.faults import FaultError, FaultRemoved, Rule
+from pulsarium.broker.lab.faults.text import add_from_json, rule_to_json
+
+ROOT = "/lab/faults"
+PATIENCE = 30.0  # seconds of the machine's clock
+MOST_PATIENCE = 3600.0
+
+
+@route("GET", ROOT)
+def get_faults(call: Call) -> Reply:
+    """All rules, in the order in which they are asked, with what they have done."""
+    return json_reply([rule_to_json(rule) for rule in call.lab.faults.rules])
+
+
+@route("POST", ROOT)
+def add_fault(call: Call) -> Reply:
+    """{"command": "SEND", "action": {"kind": "drop"}, "stage": "after", "topic": "orders*", ...}: a rule more."""
+    try:
+        rule = add_from_json(call.lab.faults, call.json())
+    except FaultError as error:
+        raise AdminError(400, str(error)) from None
+    return json_reply(rule_to_json(rule))
+
+
+@route("DELETE", ROOT)
+def remove_faults(call: Call) -> Reply:
+    """Remove every rule; what they held up goes on."""
+    call.lab.faults.clear()
+    return done()
+
+
+@route("GET", f"{ROOT}/{{id}}")
+def get_fault(call: Call) -> Reply:
+    """One rule."""
+    return json_reply(rule_to_json(_rule(call)))
+
+
+@route("DELETE", f"{ROOT}/{{id}}")
+def remove_fault(call: Call) -> Reply:
+    """Remove it; what it held up goes on."""
+    _rule(call).remove()
+    return done()
+
+
+@route("GET", f"{ROOT}/{{id}}/wait")
+async def wait_for_fault(call: Call) -> Reply:
+    """Answered when it has acted `n` times in all (1), with the rule; 408 if that takes longer than `timeout` seconds
+    (30)."""
+    rule = _rule(call)
+    n = int(_number(call, "n", 1, 2**31))
+    timeout = _number(call, "timeout", PATIENCE, MOST_PATIENCE)
+    try:
+        with trio.fail_after(timeout):
+            await rule.wait(n)
+    except trio.TooSlowError:
+        text = f"fault {rule.id} has acted {rule.hits} times after {timeout:g} s; {n} were waited for"
+        raise AdminError(408, text) from None
+    except FaultRemoved as error:
+        raise AdminError(410, str(error)) from None
+    except FaultError as error:
+        raise AdminError(400, str(error)) from None
+    return json_reply(rule_to_json(rule))
+
+
+def _rule(call: Call) -> Rule:
+    given = call.parameter("id")
+    rule = call.lab.faults.find(int(given)) if given.isascii() and given.isdecimal() and len(given) < 10 else None
+    if rule is None:
+        raise AdminError(404, f"There is no fault {given}; GET {ROOT} lists them")
+    return rule
+
+
+def _number(call: Call, name: str, default: float, most: float) -> float:
+    given = call.query.get(name)
+    try:
+        value = default if given is None else float(given)
+    except ValueError:
+        value = math.nan
+    if not 0 <= value <= most:
+        raise AdminError(400, f"{name} is {given!r}; it is a number from 0 to {most:g}")
+    return value

@@ -1,0 +1,38 @@
+"""/lab/violations: what clients did wrong."""
+
+from __future__ import annotations
+
+from pulsarium.broker.admin.http.call import Call
+from pulsarium.broker.admin.http.registry import route
+from pulsarium.broker.admin.http.reply import Reply, done, json_reply
+
+ROOT = "/lab/violations"
+
+
+@route("GET", ROOT)
+def get_violations(call: Call) -> Reply:
+    """{"running": ..., "counts": how often each rule was broken, "violations": the first of each rule, in order}."""
+    linter = call.lab.linter
+    found = [each.to_json() for each in linter.violations()]
+    return json_reply({"running": linter.running, "counts": dict(linter.counts), "violations": found})
+
+
+@route("DELETE", ROOT)
+def clear_violations(call: Call) -> Reply:
+    """Forget them; clients are judged on."""
+    call.lab.linter.clear()
+    return done()
+
+
+@route("POST", f"{ROOT}/start")
+def start_linter(call: Call) -> Reply:
+    """Judge every connection that is opened from now on."""
+    call.lab.linter.start()
+    return get_violations(call)
+
+
+@route("POST", f"{ROOT}/stop")
+def stop_linter(call: Call) -> Reply:
+    """Judge no more; what was found stays."""
+    call.lab.linter.stop()
+    return get_violations(call)

@@ -1,0 +1,56 @@
+"""/lab/masks: what some clients see of the broker."""
+
+from __future__ import annotations
+
+from pulsarium.broker.admin.http.call import Call
+from pulsarium.broker.admin.http.errors import AdminError
+from pulsarium.broker.admin.http.registry import route
+from pulsarium.broker.admin.http.reply import Reply, done, json_reply
+from pulsarium.broker.lab.masks import MaskError, WornMask
+from pulsarium.broker.lab.masks_json import add_from_json, mask_to_json
+
+ROOT = "/lab/masks"
+
+
+@route("GET", ROOT)
+def get_masks(call: Call) -> Reply:
+    """All masks, with how many connections have got them. Of those that fit, the last one counts."""
+    return json_reply([mask_to_json(worn) for worn in call.lab.masks.worn])
+
+
+@route("POST", ROOT)
+def add_mask(call: Call) -> Reply:
+    """{"maxProtocolVersion": 19, "clientVersion": "Pulsar-CPP*", ...}: new connections of such clients wear it."""
+    try:
+        worn = add_from_json(call.lab.masks, call.json())
+    except MaskError as error:
+        raise AdminError(400, str(error)) from None
+    return json_reply(mask_to_json(worn))
+
+
+@route("DELETE", ROOT)
+def remove_masks(call: Call) -> Reply:
+    """Remove every mask; who is connected keeps what he has."""
+    call.lab.masks.clear()
+    return done()
+
+
+@route("GET", f"{ROOT}/{{id}}")
+def get_mask(call: Call) -> Reply:
+    """One mask."""
+    return json_reply(mask_to_json(_mask(call)))
+
+
+@route("DELETE", f"{ROOT}/{{id}}")
+def remove_mask(call: Call) -> Reply:
+    """Remove it; who is connected keeps what he has."""
+    _mask(call).remove()
+    return done()
+
+
+def _mask(call: Call) -> WornMask:
+    given = call.parameter("id")
+    worn = call.lab.masks.find(int(given)) if given.isascii() and given.isdecimal() and len(given) < 10 else None
+    if worn is None:
+        raise AdminError(404, f"There is no mask {given}; GET {ROOT} lists them")
+    return worn

@@ -1,0 +1,70 @@
+"""/lab/reset, snapshot, restore, seed: the state of the cluster as a whole. Files travel in the bodies, so that no
+path of the broker's machine is ever named."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from pulsarium.broker.admin.http.call import Call
+from pulsarium.broker.admin.http.errors import AdminError
+from pulsarium.broker.admin.http.registry import route
+from pulsarium.broker.admin.http.reply import Reply, done, json_reply
+from pulsarium.broker.storage.errors import StorageError
+
+BINARY = "application/octet-stream"
+MOST = 4 << 30  # bytes of a snapshot
+
+
+@route("POST", "/lab/reset")
+async def reset(call: Call) -> Reply:
+    """Forget everything, as if freshly started. `lab=false`: not the faults and masks, nor the clock."""
+    await call.lab.state.reset(lab=call.flag("lab", True))
+    return done()
+
+
+@route("POST", "/lab/snapshot")
+async def snapshot(call: Call) -> Reply:
+    """Answered with a snapshot of all that is kept."""
+    with _file("snapshot") as path:
+        try:
+            await call.lab.state.snapshot(path)
+            return Reply(200, path.read_bytes(), BINARY)
+        except (StorageError, OSError) as error:
+            raise AdminError(507, f"the snapshot could not be made: {error}") from None
+
+
+@route("POST", "/lab/restore", largest_body=MOST)
+async def restore(call: Call) -> Reply:
+    """Go on with the snapshot in the body."""
+    with _file("restore") as path:
+        try:
+            path.write_bytes(call.body)
+            await call.lab.state.restore(path)
+        except (StorageError, OSError) as error:
+            text = str(error).replace(str(path), "the body")
+            raise AdminError(400, text) from None
+    return done()
+
+
+@route("POST", "/lab/seed", largest_body=MOST)
+async def seed(call: Call) -> Reply:
+    """Make what the body describes, in TOML or JSON; answered with what was new."""
+    from pulsarium.broker.lab.state import SeedError  # nobody who keeps nothing waits for it
+
+    try:
+        text = call.body.decode()
+    except UnicodeDecodeError as error:
+        raise AdminError(400, f"a seed is a text in UTF-8: {error}") from None
+    try:
+        return json_reply(await call.lab.state.seed_text(text))
+    except SeedError as error:
+        raise AdminError(400, str(error)) from None
+
+
+@contextmanager
+def _file(name: str) -> Iterator[Path]:
+    with TemporaryDirectory(prefix="pulsarium-") as folder:
+        yield Path(folder) / name

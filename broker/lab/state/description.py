@@ -1,0 +1,250 @@
+"""What a seed file describes, read and checked as a whole before anything of it is made."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Final
+
+from pulsarium.broker.admin.http.errors import AdminError, UnreadableBody
+from pulsarium.broker.admin.namespace.namespaces import read_policy
+from pulsarium.broker.model.namespace.policies import DEFAULTS
+from pulsarium.proto.errors import InvalidTopicName
+from pulsarium.proto.generated import PulsarApi_pb2 as pb
+from pulsarium.proto.topic_name import NamespaceName, TopicName
+
+Json = dict[str, Any]
+PAYLOADS: Final = ("text", "json", "base64")
+KINDS: Final = {name.upper(): number for name, number in pb.Schema.Type.items()}
+
+
+class SeedError(ValueError):
+    """A seed that cannot be read; the text begins with the place, such as topics[2].messages[0].key."""
+
+
+@dataclass(frozen=True)
+class Message:
+    """Times are in milliseconds since the epoch; `deliver_after_ms` counts from when it is published."""
+
+    payload: bytes
+    key: str | None
+    properties: Mapping[str, str]
+    event_time: int | None
+    deliver_at: int | None
+    deliver_after_ms: int | None
+    partition: int
+
+
+@dataclass(frozen=True)
+class Topic:
+    name: TopicName
+    partitions: int
+    properties: Mapping[str, str]
+    schema: pb.Schema | None
+    subscriptions: Mapping[str, bool]  # name -> whether it begins with the first message
+    messages: Sequence[Message]
+
+
+@dataclass(frozen=True)
+class Description:
+    tenants: Mapping[str, Json] = field(default_factory=dict)
+    namespaces: Mapping[str, Json] = field(default_factory=dict)
+    topics: Sequence[Topic] = ()
+
+
+def read(text: str) -> Description:
+    """TOML, or JSON where it begins with a brace. Raises SeedError."""
+    try:
+        found = json.loads(text) if text.lstrip().startswith("{") else tomllib.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise SeedError(f"neither TOML nor JSON: {error}") from None
+    part = Part("", found, ("tenants", "namespaces", "topics"))
+    tenants = {
+        each.text("name"): _tenant(each) for each in part.tables("tenants", ("name", "adminRoles", "allowedClusters"))
+    }
+    spaces = {_namespace(each): _policies(each) for each in part.tables("namespaces", ("name", "policies"))}
+    keys = ("name", "partitions", "properties", "schema", "subscriptions", "messages")
+    return Description(tenants, spaces, [_topic(each) for each in part.tables("topics", keys)])
+
+
+class Part:
+    """A table of the file, and where it is."""
+
+    def __init__(self, place: str, value: Any, known: Sequence[str]) -> None:
+        self.place = place
+        if not isinstance(value, dict):
+            raise SeedError(f"{place or 'the file'}: a table, with {', '.join(known)}")
+        for name in value:
+            if name not in known:
+                raise self.wrong(name, f"there are {', '.join(known)}")
+        self._value = value
+
+    def wrong(self, name: str, why: str) -> SeedError:
+        return SeedError(f"{self.at(name)}: {why}")
+
+    def at(self, name: str) -> str:
+        return f"{self.place}.{name}" if self.place else name
+
+    def has(self, name: str) -> bool:
+        return name in self._value
+
+    def value(self, name: str) -> Any:
+        return self._value.get(name)
+
+    def get(self, name: str, kind: type, words: str, default: Any) -> Any:
+        value = self._value.get(name, default)
+        if type(value) is not kind and name in self._value:
+            raise self.wrong(name, words)
+        return value
+
+    def text(self, name: str) -> str:
+        found: str = self.get(name, str, "a text", "")
+        if not found:
+            raise self.wrong(name, "a text, which has to be there")
+        return found
+
+    def number(self, name: str, default: int) -> int:
+        found: int = self.get(name, int, "a number, 0 or more", default)
+        if found < 0:
+            raise self.wrong(name, "a number, 0 or more")
+        return found
+
+    def texts(self, name: str) -> list[str]:
+        found: list[str] = self.get(name, list, "a list of texts", [])
+        if not all(isinstance(each, str) for each in found):
+            raise self.wrong(name, "a list of texts")
+        return found
+
+    def pairs(self, name: str) -> dict[str, str]:
+        found: dict[str, str] = self.get(name, dict, "a table of texts", {})
+        if not all(isinstance(each, str) for each in found.values()):
+            raise self.wrong(name, "a table of texts")
+        return found
+
+    def tables(self, name: str, known: Sequence[str], of: Callable[[Any], Any] = lambda each: each) -> list[Part]:
+        found: list[Any] = self.get(name, list, "a list of tables", [])
+        return [Part(f"{self.at(name)}[{index}]", of(each), known) for index, each in enumerate(found)]
+
+    def time_ms(self, name: str) -> int | None:
+        value = self._value.get(name)
+        if value is None or (type(value) is int and value >= 0):
+            return value
+        try:
+            moment = value if isinstance(value, datetime) else datetime.fromisoformat(value)
+        except (TypeError, ValueError):
+            raise self.wrong(name, "milliseconds since the epoch, or a time such as 2030-01-01T00:00:00Z") from None
+        if moment.tzinfo is None:
+            raise self.wrong(name, "a time without its zone; say Z for UTC")
+        return round(moment.timestamp() * 1000)
+
+
+def _tenant(part: Part) -> Json:
+    found: Json = {"adminRoles": part.texts("adminRoles")}
+    if part.has("allowedClusters"):
+        found["allowedClusters"] = part.texts("allowedClusters")
+    return found
+
+
+def _namespace(part: Part) -> str:
+    try:
+        return str(NamespaceName.parse(part.text("name")))
+    except InvalidTopicName as error:
+        raise part.wrong("name", str(error)) from None
+
+
+def _policies(part: Part) -> Json:
+    found: Json = part.get("policies", dict, "a table of policies, as REST shows them", {})
+    read: Json = {}
+    for name, value in found.items():
+        if name not in DEFAULTS:
+            raise part.wrong(f"policies.{name}", f"no policy of a namespace; there are {', '.join(sorted(DEFAULTS))}")
+        try:
+            read[name] = read_policy(name, value)
+        except (AdminError, UnreadableBody) as error:
+            raise part.wrong(f"policies.{name}", str(error).partition("\n")[0]) from None
+    return read
+
+
+def _topic(part: Part) -> Topic:
+    try:
+        name = TopicName.parse(part.text("name"))
+    except InvalidTopicName as error:
+        raise part.wrong("name", str(error)) from None
+    if not name.is_persistent:
+        raise part.wrong("name", "non-persistent topics are there while somebody uses them")
+    partitions = part.number("partitions", 0)
+    subscriptions = part.tables(
+        "subscriptions", ("name", "position"), lambda each: {"name": each} if isinstance(each, str) else each
+    )
+    known = (*PAYLOADS, "key", "properties", "eventTime", "deliverAt", "deliverAfterMs", "partition")
+    messages = part.tables("messages", known, lambda each: {"text": each} if isinstance(each, str) else each)
+    return Topic(
+        name,
+        partitions,
+        part.pairs("properties"),
+        _schema(part),
+        {each.text("name"): _is_earliest(each) for each in subscriptions},
+        [_message(each, partitions) for each in messages],
+    )
+
+
+def _is_earliest(part: Part) -> bool:
+    position = part.get("position", str, "earliest or latest", "earliest")
+    if position not in ("earliest", "latest"):
+        raise part.wrong("position", "earliest or latest")
+    return bool(position == "earliest")
+
+
+def _schema(part: Part) -> pb.Schema | None:
+    given = part.get("schema", dict, "a table with type and schema", None)
+    if given is None:
+        return None
+    inner = Part(part.at("schema"), given, ("type", "schema", "properties"))
+    kind = KINDS.get(inner.text("type").upper())
+    if kind is None:
+        raise inner.wrong("type", f"there are {', '.join(KINDS)}")
+    text = given.get("schema", "")
+    data = text if isinstance(text, str) else json.dumps(text)
+    schema = pb.Schema(name="", schema_data=data.encode())
+    schema.type = kind  # type: ignore[assignment]
+    for key, value in inner.pairs("properties").items():
+        schema.properties.add(key=key, value=value)
+    return schema
+
+
+def _message(part: Part, partitions: int) -> Message:
+    partition = part.number("partition", 0)
+    if partition >= max(partitions, 1):
+        raise part.wrong("partition", f"the topic has {partitions}")
+    return Message(
+        _payload(part),
+        part.get("key", str, "a text", None),
+        part.pairs("properties"),
+        part.time_ms("eventTime"),
+        part.time_ms("deliverAt"),
+        part.number("deliverAfterMs", 0) or None,
+        partition,
+    )
+
+
+def _payload(part: Part) -> bytes:
+    given = [name for name in PAYLOADS if part.has(name)]
+    if len(given) > 1:
+        raise part.wrong(given[1], "a message has one of text, json and base64")
+    if part.has("json"):
+        try:
+            return json.dumps(part.value("json"), separators=(",", ":"), ensure_ascii=False).encode()
+        except TypeError:
+            raise part.wrong("json", "a value that JSON has; a time of TOML is none") from None
+    if part.has("base64"):
+        try:
+            return base64.b64decode(part.get("base64", str, "a text", ""), validate=True)
+        except (binascii.Error, ValueError) as error:
+            raise part.wrong("base64", str(error)) from None
+    found: str = part.get("text", str, "a text", "")
+    return found.encode()

@@ -1,0 +1,137 @@
+"""Making what a seed file describes, where it is not there yet."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+from pulsarium.broker.lab.state.description import Description, Message, SeedError, Topic, read
+from pulsarium.broker.model.topic.persistent import PersistentTopic
+from pulsarium.proto.entry import build
+from pulsarium.proto.generated import PulsarApi_pb2 as pb
+
+if TYPE_CHECKING:
+    from pulsarium.broker.cluster import Cluster
+    from pulsarium.broker.model.ledger.publication import Pending
+    from pulsarium.proto.topic_name import TopicName
+
+PRODUCER: Final = "seed"
+
+__all__ = ["SeedError", "Seeding", "read"]
+
+
+class Unwatched:
+    """Nobody waits for single entries: who seeds waits for the commit of them all."""
+
+    def persisted(self, entries: Sequence[Pending]) -> None:
+        """They are there."""
+
+    def forgotten(self, entries: Sequence[Pending]) -> None:
+        """The topic was deleted meanwhile."""
+
+    def failed(self, entries: Sequence[Pending], error: Exception) -> None:
+        """So did the commit."""
+
+
+class Seeding:
+    """One run: what is there already stays as it is, and a topic that is there gets no messages.
+
+    Policies of namespaces are set all the same: they are what the file says, each time.
+    """
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.made = {"tenants": 0, "namespaces": 0, "topics": 0, "subscriptions": 0, "messages": 0}
+        self._cluster = cluster
+        self._metadata = cluster.metadata
+        self._topics = cluster.topics
+
+    def check(self, description: Description) -> None:
+        """Raise SeedError for what the file leaves out and nobody has."""
+        spaces = {*self._metadata.namespaces, *description.namespaces}
+        tenants = {*self._metadata.tenants, *description.tenants}
+        for name in description.namespaces:
+            if name.partition("/")[0] not in tenants:
+                raise SeedError(f"namespace {name}: there is no such tenant; describe it under tenants")
+        for topic in description.topics:
+            if str(topic.name.namespace_name) not in spaces:
+                raise SeedError(f"topic {topic.name}: there is no such namespace; describe it under namespaces")
+            there = self._metadata.partitions_of(topic.name)
+            exists = there > 0 or self._topics.exists(topic.name)
+            if exists and there != topic.partitions:
+                raise SeedError(f"topic {topic.name}: it is there with {there} partitions, not {topic.partitions}")
+
+    def make(self, description: Description) -> None:
+        """All of it, in one turn."""
+        for tenant, info in description.tenants.items():
+            if tenant not in self._metadata.tenants:
+                self._metadata.put_tenant(tenant, {"allowedClusters": [self._metadata.cluster], **info})
+                self.made["tenants"] += 1
+        for name, policies in description.namespaces.items():
+            before = self._metadata.namespaces.get(name)
+            if before is None:
+                before = {"replication_clusters": [self._metadata.cluster]}
+                self.made["namespaces"] += 1
+            self._metadata.put_namespace(name, {**before, **policies})
+        for topic in description.topics:
+            self._topic(topic)
+
+    def _topic(self, topic: Topic) -> None:
+        name, count = topic.name, topic.partitions
+        is_new = not (self._topics.exists(name) or self._metadata.partitions_of(name))
+        if is_new:
+            self.made["topics"] += 1
+            if count:
+                self._topics.create_partitions(name, count, dict(topic.properties) or None)
+        loaded = self._parts(topic)
+        if is_new and topic.properties and not count:
+            loaded[0].ledger.set_properties(dict(topic.properties))
+        version = b""
+        if topic.schema is not None:
+            version = self._cluster.schemas.get_or_create(name, topic.schema, self._cluster.clock.now_ms())
+        if is_new:
+            for number, message in enumerate(topic.messages):
+                self._publish(loaded[message.partition], number, message, version)
+        self._subscribe(topic, earliest=True)
+
+    def subscribe_at_the_end(self, description: Description) -> None:
+        """The subscriptions that begin with the next message: once what was made is committed."""
+        for topic in description.topics:
+            self._subscribe(topic, earliest=False)
+
+    def _parts(self, topic: Topic) -> list[PersistentTopic]:
+        names = [topic.name.partition(index) for index in range(topic.partitions)] or [topic.name]
+        return [self._loaded(name) for name in names]
+
+    def _loaded(self, name: TopicName) -> PersistentTopic:
+        topic = self._topics.create(name)
+        assert isinstance(topic, PersistentTopic)
+        return topic
+
+    def _subscribe(self, topic: Topic, *, earliest: bool) -> None:
+        parts = self._parts(topic)
+        for name in [each for each, first in topic.subscriptions.items() if first is earliest]:
+            new = [part for part in parts if name not in part.subscriptions]
+            self.made["subscriptions"] += bool(new)
+            for part in new:
+                part.subscribe(name, earliest=earliest)
+
+    def _publish(self, topic: PersistentTopic, number: int, message: Message, version: bytes) -> None:
+        now = self._cluster.clock.now_ms()
+        metadata = pb.MessageMetadata(producer_name=PRODUCER, sequence_id=number, publish_time=now)
+        if message.key is not None:
+            metadata.partition_key = message.key
+        if message.event_time is not None:
+            metadata.event_time = message.event_time
+        if message.deliver_after_ms is not None:
+            metadata.deliver_at_time = now + message.deliver_after_ms
+        if message.deliver_at is not None:
+            metadata.deliver_at_time = message.deliver_at
+        if version:
+            metadata.schema_version = version
+        for key, value in message.properties.items():
+            metadata.properties.add(key=key, value=value)
+        entry = build(metadata, message.payload)
+        topic.messages_in += 1
+        topic.bytes_in += len(entry)
+        topic.append(Unwatched(), number, number, 1, entry)
+        self.made["messages"] += 1

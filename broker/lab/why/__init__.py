@@ -1,0 +1,6 @@
+"""Why a message was not delivered, or what became of it."""
+
+from pulsarium.broker.lab.why.answer import NotThere, Why, WhyError
+from pulsarium.broker.lab.why.explain import explain
+
+__all__ = ["NotThere", "Why", "WhyError", "explain"]

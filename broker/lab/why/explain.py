@@ -1,0 +1,112 @@
+"""From a message to the reason why it was not delivered."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from pulsarium.broker.lab.why.answer import MessageId, NotThere, Why, WhyError
+from pulsarium.broker.lab.why.past import acknowledged, batch_index_acknowledged
+from pulsarium.broker.lab.why.present import Facts, present
+from pulsarium.broker.model.dispatch.reason import Reason
+from pulsarium.broker.model.dispatch.sharing import SharingDispatcher
+from pulsarium.broker.model.ledger.position import Position
+from pulsarium.broker.model.topic.persistent import PersistentTopic
+from pulsarium.proto.errors import InvalidTopicName
+from pulsarium.proto.topic_name import TopicName
+
+if TYPE_CHECKING:
+    from pulsarium.broker.cluster import Cluster
+    from pulsarium.broker.model.subscription.persistent import PersistentSubscription
+
+
+_NOT_LOADED: Final = "the topic is not loaded: nobody asked for it since the broker started, or since it was unloaded"
+
+
+def explain(cluster: Cluster, topic: str, subscription: str, message_id: str | None = None) -> Why:
+    """What becomes of a message for a subscription; without an id, of the next one that was not delivered.
+
+    It is what the dispatcher itself decided, looked up now. Raises WhyError, NotThere.
+    """
+    asked = None if message_id is None else MessageId.parse(message_id)
+    name = _name(topic, asked)
+    details: dict[str, Any] = {"topic": str(name), "subscription": subscription}
+    if asked is not None:
+        details["messageId"] = str(asked)
+    found = cluster.topics.loaded.get(str(name))
+    if found is None:
+        if cluster.topics.exists(name):
+            return Why("topic-not-loaded", _NOT_LOADED, details)
+        partitions = cluster.metadata.partitions_of(name)
+        if partitions:
+            raise WhyError(f"{name} has {partitions} partitions; name one: {name}-partition-0")
+        raise NotThere(f"there is no topic {name}")
+    if not isinstance(found, PersistentTopic):
+        raise WhyError(f"{name} keeps nothing: what its consumers cannot take at once is dropped")
+    its = found.subscriptions.get(subscription)
+    if its is None:
+        others = ", ".join(sorted(found.subscriptions)) or "none"
+        raise NotThere(f"{name} has no subscription {subscription}; there are: {others}")
+    why = _of_subscription(its, asked)
+    return Why(why.reason, why.text, details | why.details)
+
+
+def _name(topic: str, asked: MessageId | None) -> TopicName:
+    try:
+        name = TopicName.parse(topic)
+        if asked is not None and asked.partition >= 0 and name.partition_index < 0:
+            name = TopicName.parse(f"{topic}-partition-{asked.partition}")
+    except InvalidTopicName as error:
+        raise WhyError(str(error)) from None
+    return name
+
+
+def _of_subscription(subscription: PersistentSubscription, asked: MessageId | None) -> Why:
+    if asked is None:
+        position = next_undelivered(subscription)
+        if position is None:
+            text = "everything was delivered" if subscription.cursor.backlog() else "everything was acknowledged"
+            return Why("caught-up", text, {"backlog": subscription.cursor.backlog()})
+        why = _of_entry(subscription, position)
+        return Why(why.reason, why.text, {"messageId": str(position), **why.details})
+    of_batch = batch_index_acknowledged(subscription, asked) if asked.batch_index >= 0 else None
+    return of_batch or _of_entry(subscription, asked.position)
+
+
+def _of_entry(subscription: PersistentSubscription, position: Position) -> Why:
+    cursor, ledger = subscription.cursor, subscription.topic.ledger
+    facts = Facts(subscription, position)
+    entries = ledger.ledgers.get(position.ledger_id)
+    is_there = entries is not None and 0 <= position.entry_id < entries.count
+    if not is_there and (entries is not None or position > cursor.mark_delete):
+        return Why("no-such-message", _absence(subscription, position), facts.of_cursor())
+    if is_there and not ledger.is_valid(position):
+        return Why("not-confirmed", "it is not kept yet: its commit is on its way", facts.of_cursor())
+    if cursor.is_acked(position):
+        return acknowledged(subscription, position, facts.of_cursor())
+    return present(subscription.why(position), facts)
+
+
+def _absence(subscription: PersistentSubscription, position: Position) -> str:
+    ledger = subscription.topic.ledger
+    entries = ledger.ledgers.get(position.ledger_id)
+    if entries is not None:
+        return f"there is no such message: ledger {entries.id} has {entries.confirmed} entries, from 0 on"
+    there = ", ".join(str(each) for each in list(ledger.ledgers)[:10])
+    return f"there is no such message: the topic has no ledger {position.ledger_id}; it has {there}"
+
+
+def next_undelivered(subscription: PersistentSubscription) -> Position | None:
+    """The first entry that nobody has: of those that were read and wait, of those that were not read; if there are no
+    others, of those that wait for their time."""
+    dispatcher, cursor, ledger = subscription.dispatcher, subscription.cursor, subscription.topic.ledger
+    found = [] if dispatcher is None else dispatcher.undelivered()
+    unread = ledger.next(Position(cursor.read_position.ledger_id, cursor.read_position.entry_id - 1))
+    while unread in cursor.holes:
+        unread = ledger.next(Position(unread.ledger_id, cursor.holes.run_end(*unread)))
+    if ledger.is_valid(unread):
+        found.append(unread)
+    waiting = [position for position in found if position is not None and not cursor.is_acked(position)]
+    if not waiting and isinstance(dispatcher, SharingDispatcher):
+        delayed = dispatcher.delayed.first()
+        return None if delayed is None or subscription.why(delayed) is Reason.DELIVERED else delayed
+    return min(waiting, default=None)

@@ -1,0 +1,252 @@
+"""Why a message that is not acknowledged was not delivered: the dispatcher's reason, with names and numbers."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from pulsarium.broker.clock import instant_text
+from pulsarium.broker.lab.why.answer import Why
+from pulsarium.broker.model.dispatch.key_shared import KeySharedDispatcher
+from pulsarium.broker.model.dispatch.reason import Reason
+from pulsarium.broker.model.dispatch.selector.hashing import key_of
+from pulsarium.broker.model.dispatch.sharing import SharingDispatcher
+from pulsarium.broker.model.dispatch.single_active import SingleActiveDispatcher
+from pulsarium.proto.entry import visible_metadata
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from pulsarium.broker.model.ledger.position import Position
+    from pulsarium.broker.model.subscription.consumer import Consumer
+    from pulsarium.broker.model.subscription.persistent import PersistentSubscription
+    from pulsarium.proto.generated import PulsarApi_pb2 as pb
+
+
+class Facts:
+    """What is known of an entry and of the subscription that it is for."""
+
+    def __init__(self, subscription: PersistentSubscription, position: Position) -> None:
+        self.subscription = subscription
+        self.position = position
+        self.dispatcher = subscription.dispatcher
+        self.cursor = subscription.cursor
+
+    @cached_property
+    def metadata(self) -> pb.MessageMetadata | None:
+        """None: it is a marker, or cannot be read; nobody is given it."""
+        return visible_metadata(self.subscription.topic.ledger.read_now(self.position))
+
+    @property
+    def active(self) -> Consumer | None:
+        """The one of Exclusive and Failover."""
+        return self.dispatcher.active if isinstance(self.dispatcher, SingleActiveDispatcher) else None
+
+    @cached_property
+    def key_hash(self) -> int | None:
+        """Of a Key_Shared subscription."""
+        if not isinstance(self.dispatcher, KeySharedDispatcher) or self.metadata is None:
+            return None
+        return self.dispatcher.selector.hash_of_key(key_of(self.metadata))
+
+    @cached_property
+    def holder(self) -> Consumer | None:
+        """Who has it, or would get it."""
+        dispatcher = self.dispatcher
+        if dispatcher is None:
+            return None
+        found = dispatcher.holder(self.position) or self.active
+        if found is None and isinstance(dispatcher, KeySharedDispatcher) and self.key_hash is not None:
+            found = dispatcher.selector.select(self.key_hash)
+        return found
+
+    @cached_property
+    def again(self) -> bool:
+        """Whether somebody had it, and it waits to be delivered once more."""
+        return isinstance(self.dispatcher, SharingDispatcher) and self.position in self.dispatcher.replay
+
+    @cached_property
+    def before(self) -> int:
+        """Entries that come before it; none where it was read already."""
+        ledger, read = self.subscription.topic.ledger, self.cursor.read_position
+        return max(0, ledger.count_after(ledger.previous(read), self.position) - 1) if self.position > read else 0
+
+    # as JSON
+
+    def of_cursor(self) -> dict[str, Any]:
+        return {
+            "type": self.subscription.type_name,
+            "markDeletePosition": str(self.cursor.mark_delete),
+            "readPosition": str(self.cursor.read_position),
+        }
+
+    def of_message(self) -> dict[str, Any]:
+        metadata, dispatcher = self.metadata, self.dispatcher
+        if metadata is None:
+            return {}
+        known: dict[str, Any] = {"producerName": metadata.producer_name, "sequenceId": metadata.sequence_id}
+        known["publishTime"] = instant_text(metadata.publish_time)
+        if metadata.HasField("num_messages_in_batch"):
+            known["batchSize"] = metadata.num_messages_in_batch
+        if metadata.HasField("partition_key"):
+            known["key"] = metadata.partition_key
+        if self.key_hash is not None:
+            known["keyHash"] = self.key_hash
+        if dispatcher is not None and (count := dispatcher.redeliveries.get(self.position, 0)):
+            known["redeliveryCount"] = count
+        return known
+
+    def of_consumers(self) -> dict[str, Any]:
+        active = self.active
+        known: dict[str, Any] = {"consumers": [consumer_json(each) for each in self.subscription.consumers]}
+        if active is not None:
+            known["activeConsumer"] = active.name
+            known["standby"] = [each.name for each in self.subscription.consumers if each is not active]
+        if self.holder is not None:
+            known["consumer"] = self.holder.name
+        return known
+
+
+def consumer_json(consumer: Consumer) -> dict[str, Any]:
+    """What decides whether it can be given a message."""
+    return {
+        "name": consumer.name,
+        "address": str(consumer.client.address),
+        "permits": consumer.permits,
+        "unacked": consumer.unacked,
+        "blocked": consumer.blocked,
+        "writable": consumer.client.room > 0,
+    }
+
+
+def present(reason: Reason, facts: Facts) -> Why:
+    """The answer for an entry of which the dispatcher says so."""
+    details = facts.of_cursor() | facts.of_message() | facts.of_consumers()
+    if facts.metadata is None and reason is not Reason.COMPACTED_AWAY:
+        return Why("not-for-consumers", "it is a marker, or cannot be read: consumers are not given it", details)
+    text = _SENTENCES.get(reason, _plainly)(facts, details, reason)
+    if facts.again:
+        details["redelivery"] = True
+        text = f"it waits to be delivered again: {text}"
+    if facts.before:
+        details["entriesBefore"] = facts.before
+        text += f"; {_count(facts.before, 'entry comes', 'entries come')} before it"
+    return Why(reason.name.lower().replace("_", "-"), text, details)
+
+
+def _plainly(facts: Facts, details: dict[str, Any], reason: Reason) -> str:
+    return reason.value
+
+
+def _no_permits(facts: Facts, details: dict[str, Any], reason: Reason) -> str:
+    if len(facts.subscription.consumers) == 1 or facts.active is not None:
+        who = facts.active or facts.subscription.consumers[0]
+        return f"{who.name} has no permits left: its client sent no FLOW"
+    return f"none of the {len(facts.subscription.consumers)} consumers has permits left: their clients sent no FLOW"
+
+
+def _not_writable(facts: Facts, details: dict[str, Any], reason: Reason) -> str:
+    full = [each for each in facts.subscription.consumers if each.permits > 0 and each.client.room <= 0]
+    return f"the connection of {_names(full)} is full: the client does not read"
+
+
+def _consumers_owe(facts: Facts, details: dict[str, Any], reason: Reason) -> str:
+    details["limit"] = limit = facts.subscription.topic.policies.max_unacked_per_consumer
+    owing = [each for each in facts.subscription.consumers if each.blocked]
+    return f"{_names(owing)} owes {limit} messages or more, the limit of maxUnackedMessagesPerConsumer"
+
+
+def _subscription_owes(facts: Facts, details: dict[str, Any], reason: Reason) -> str:
+    policies = facts.subscription.topic.policies
+    details["limit"] = limit = policies.max_unacked_per_subscription
+    details["unacked"] = unacked = sum(each.unacked for each in facts.subscription.consumers)
+    return f"its consumers owe {unacked} messages together; the limit is {limit} (maxUnackedMessagesPerSubscription)"
+
+
+def _failover(facts: Facts, details: dict[str, Any], reason: Reason) -> str:
+    name = facts.active.name if facts.active is not None else "a consumer"
+    details["delayMs"] = delay = facts.subscription.topic.stores.config.activeConsumerFailoverDelayTimeMillis
+    return f"{name} became active, and is served only after activeConsumerFailoverDelayTimeMillis ({delay} ms)"
+
+
+def _delivered(facts: Facts, details: dict[str, Any], reason: Reason) -> str:
+    holder = facts.holder
+    if holder is None:
+        return "it was delivered, and not acknowledged yet"
+    details["lastDelivery"] = last = instant_text(holder.consumed_ms)
+    return f"{holder.name} has it and did not acknowledge it; something was last delivered to it at {last}"
+
+
+def _delayed(facts: Facts, details: dict[str, Any], reason: Reason) -> str:
+    assert facts.metadata is not None
+    due = facts.metadata.deliver_at_time
+    left = (due - facts.subscription.topic.now_ms()) / 1000
+    details["deliverAt"], details["secondsLeft"] = instant_text(due), round(left, 3)
+    return f"it is delayed until {details['deliverAt']}, which is in {_spoken(left)}"
+
+
+def _waiting(facts: Facts, details: dict[str, Any], reason: Reason) -> str:
+    holder = facts.holder
+    assert holder is not None
+    what = "chunks of the same message" if facts.key_hash is None else f"key hash {facts.key_hash}"
+    return f"it is for {holder.name}, which has the {what}, and {_why_not(holder)}"
+
+
+def _why_not(consumer: Consumer) -> str:
+    if consumer.blocked:
+        return "owes too many messages (maxUnackedMessagesPerConsumer)"
+    return "has no permits left" if consumer.permits <= 0 else "whose connection is full"
+
+
+def _draining(facts: Facts, details: dict[str, Any], reason: Reason) -> str:
+    assert isinstance(facts.dispatcher, KeySharedDispatcher)
+    assert facts.key_hash is not None
+    draining = facts.dispatcher.owed.draining[facts.key_hash].consumer
+    owed, _ = facts.dispatcher.owed.draining_of(draining)[facts.key_hash]
+    details["drainingConsumer"], details["owed"] = draining.name, owed
+    mine = facts.holder.name if facts.holder is not None else "nobody"
+    return (
+        f"its key hash {facts.key_hash} belongs to {mine} now, but {draining.name} has not acknowledged "
+        f"{_count(owed, 'entry', 'entries')} of it yet"
+    )
+
+
+def _no_owner(facts: Facts, details: dict[str, Any], reason: Reason) -> str:
+    return f"no consumer has its key hash {facts.key_hash}: the STICKY ranges leave a gap"
+
+
+def _look_ahead(facts: Facts, details: dict[str, Any], reason: Reason) -> str:
+    assert isinstance(facts.dispatcher, SharingDispatcher)
+    details["waiting"] = waiting = facts.dispatcher.waiting_count
+    return f"{waiting} entries wait for their consumers: no more are read (keySharedLookAheadMsgInReplayThreshold...)"
+
+
+_SENTENCES = {
+    Reason.NO_PERMITS: _no_permits,
+    Reason.NOT_WRITABLE: _not_writable,
+    Reason.CONSUMERS_OWE: _consumers_owe,
+    Reason.SUBSCRIPTION_OWES: _subscription_owes,
+    Reason.FAILOVER_DELAY: _failover,
+    Reason.DELIVERED: _delivered,
+    Reason.DELAYED: _delayed,
+    Reason.WAITING: _waiting,
+    Reason.DRAINING: _draining,
+    Reason.NO_OWNER: _no_owner,
+    Reason.LOOK_AHEAD: _look_ahead,
+}
+
+
+def _names(consumers: Iterable[Consumer]) -> str:
+    names = [each.name for each in consumers]
+    return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+
+
+def _spoken(seconds: float) -> str:
+    for unit, size in (("days", 86_400), ("hours", 3600), ("minutes", 60)):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.1f} {unit}"
+    return f"{seconds:.1f} seconds"
+
+
+def _count(number: int, one: str, many: str) -> str:
+    return f"1 {one}" if number == 1 else f"{number} {many}"

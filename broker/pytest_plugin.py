@@ -1,0 +1,158 @@
+"""What pytest offers by itself where Pulsarium is installed: a broker, a namespace for each test, faults, the clock.
+
+Every run of pytest imports this module: it imports nothing of the broker until a test asks for one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from pulsarium.broker.testing import BrokerClock, BrokerLinter, FaultRules, PulsarBroker
+
+MARKER = "pulsar"
+HELP = (
+    "pulsar(policies={...}, **options): what a test wants of pulsar_namespace, policies by their names over REST; and "
+    "of pulsar_broker, options of pulsarium.broker.running (set, profile, ...): those who wish the same share one"
+)
+UNNAMED = getattr(pytest, "HIDDEN_PARAM", MARKER)  # pytest before 8.4 has no way to leave names of tests as they are
+
+
+def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
+    _leave_as_it_is(pluginmanager)
+    parser.addini("pulsar_set", "broker.conf keys of the fixture pulsar_broker, one key=value a line", type="linelist")
+    parser.addini("pulsar_profile", "its profile: pip or pulsar-4.2", default="pip")
+
+
+def _leave_as_it_is(pluginmanager: pytest.PytestPluginManager) -> None:
+    """pytest compiles plugins with other assertions, by whole distributions: not a broker, which would start slowly."""
+    hook = pluginmanager.rewrite_hook
+    getattr(hook, "_must_rewrite", set()).discard("pulsarium")
+    getattr(hook, "_marked_for_rewrite_cache", {}).clear()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", HELP)
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """A test that is marked gets the broker it wishes: `pulsar_broker` is one for the whole run without this."""
+    options, _ = _marked(metafunc.definition)
+    if "pulsar_broker" in metafunc.fixturenames and options:
+        metafunc.parametrize("pulsar_broker", [options], indirect=True, ids=[UNNAMED], scope="session")
+
+
+def _marked(node: pytest.Item | pytest.Function) -> tuple[dict[str, Any], Mapping[str, object]]:
+    """Options of the broker, and policies of the namespace; the nearest mark counts."""
+    options: dict[str, Any] = {}
+    for mark in reversed(list(node.iter_markers(MARKER))):
+        if mark.args:
+            raise pytest.UsageError(f"{node.nodeid}: pytest.mark.{MARKER} takes its options by name, not {mark.args!r}")
+        options |= mark.kwargs
+    return options, options.pop("policies", {})
+
+
+class _Brokers:
+    """Those of a run, one for each set of options."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        lines = [line.partition("=") for line in config.getini("pulsar_set")]
+        self._set = {key.strip(): value.strip() for key, _, value in lines}
+        self._profile = config.getini("pulsar_profile")
+        self._running: dict[str, PulsarBroker] = {}
+        self._stack = ExitStack()
+
+    def get(self, options: Mapping[str, Any]) -> PulsarBroker:
+        from pulsarium.broker.testing import running
+
+        asked = {"profile": self._profile, **options, "set": {**self._set, **options.get("set", {})}}
+        key = repr(sorted(asked.items()))
+        if key not in self._running:
+            self._running[key] = self._stack.enter_context(running(**asked))
+        return self._running[key]
+
+    def stop(self) -> None:
+        self._stack.close()
+
+
+@pytest.fixture(scope="session")
+def _pulsar_brokers(pytestconfig: pytest.Config) -> Iterator[_Brokers]:
+    brokers = _Brokers(pytestconfig)
+    yield brokers
+    brokers.stop()
+
+
+@pytest.fixture(scope="session")
+def pulsar_broker(_pulsar_brokers: _Brokers, request: pytest.FixtureRequest) -> PulsarBroker:
+    """A broker on free ports, in memory, in a thread of its own, for the whole run.
+
+    A test with other wishes is marked, and shares its broker with those that wish the same:
+
+        @pytest.mark.pulsar(profile="pulsar-4.2", set={"maxMessageSize": 1024})
+
+    All tests: the ini options pulsar_set and pulsar_profile. One test on several brokers:
+
+        @pytest.mark.parametrize("pulsar_broker", [{"brokers": 1}, {"brokers": 3}], indirect=True)
+    """
+    options: Mapping[str, Any] = getattr(request, "param", {})
+    return _pulsar_brokers.get(options)
+
+
+@pytest.fixture
+def pulsar_namespace(pulsar_broker: PulsarBroker, request: pytest.FixtureRequest) -> Iterator[str]:
+    """A namespace of the test's own, `public/<name of the test>`; it goes with its last client after the test.
+
+    Its policies, by their names in the REST API: @pytest.mark.pulsar(policies={"deduplicationEnabled": True}).
+    """
+    policies = _marked(request.node)[1]
+    namespace = pulsar_broker.create_namespace(request.node.name.replace("/", "-"), **policies)
+    yield namespace
+    pulsar_broker.delete_namespace(namespace)
+
+
+@pytest.fixture
+def pulsar_topic(pulsar_namespace: str) -> str:
+    """The name of a topic of the test's own; the first client makes it."""
+    return f"persistent://{pulsar_namespace}/topic"
+
+
+@pytest.fixture
+def pulsar_client(pulsar_broker: PulsarBroker) -> Iterator[Any]:
+    """The official client (`pip install pulsar-client`), connected to `pulsar_broker`, and closed after the test."""
+    from pulsar import Client, ConsoleLogger, LoggerLevel
+
+    client = Client(pulsar_broker.service_url, logger=ConsoleLogger(LoggerLevel.Warn))
+    yield client
+    client.close()
+
+
+@pytest.fixture
+def pulsar_faults(pulsar_broker: PulsarBroker) -> Iterator[FaultRules]:
+    """The faults of `pulsar_broker`; no rule outlives the test."""
+    yield pulsar_broker.faults
+    pulsar_broker.faults.clear()
+
+
+@pytest.fixture
+def pulsar_clock(pulsar_broker: PulsarBroker) -> Iterator[BrokerClock]:
+    """The clock of `pulsar_broker`; after the test it has the machine's time again."""
+    yield pulsar_broker.clock
+    pulsar_broker.clock.reset()
+
+
+@pytest.fixture
+def pulsar_linter(pulsar_broker: PulsarBroker) -> Iterator[BrokerLinter]:
+    """Judges the connections that the test opens; the test fails if a client breaks a rule of the protocol."""
+    linter = pulsar_broker.linter
+    linter.clear()
+    linter.start()
+    yield linter
+    linter.stop()
+    try:
+        linter.assert_clean()
+    finally:
+        linter.clear()

@@ -1,0 +1,90 @@
+"""Namespaces for tests: made in the broker's own process, which takes microseconds."""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Iterable, Mapping
+from itertools import chain, count
+
+from pulsarium.broker.cluster import Cluster
+from pulsarium.broker.model.namespace.policies import DEFAULTS, is_readable, read_bundles, read_policies
+from pulsarium.proto.topic_name import NamespaceName, TopicName
+
+TENANT = "public"
+LONGEST_NAME = 80
+TRIED_AT_ONCE = 4
+
+
+def create_namespace(cluster: Cluster, name: str, policies: Mapping[str, object]) -> str:
+    """Make `tenant/namespace`, the tenant too where there is none, with policies as the REST API names them.
+
+    Without a tenant it is one of `public`, and one more when there is one of this name: for a test that runs again.
+    Raises ValueError for a policy that cannot be.
+    """
+    metadata = cluster.metadata
+    for policy, value in policies.items():
+        if policy not in DEFAULTS or not is_readable(policy, value):
+            raise ValueError(f"{policy}={value!r} is no policy of a namespace")
+    if "/" not in name:
+        name = _unused(f"{TENANT}/{_entity(name)}", metadata.namespaces)
+    namespace = NamespaceName.parse(name)
+    if name in metadata.namespaces:
+        raise ValueError(f"there is a namespace {name}")
+    if namespace.tenant not in metadata.tenants:
+        metadata.put_tenant(namespace.tenant, {"adminRoles": [], "allowedClusters": [metadata.cluster]})
+    bundles = read_bundles(policies.get("bundles"), cluster.config.defaultNumberOfNamespaceBundles)
+    clusters = {"replication_clusters": [metadata.cluster]}
+    metadata.put_namespace(name, read_policies({**clusters, **policies, "bundles": bundles}))
+    return name
+
+
+class Leaving:
+    """Deletes namespaces once no client is connected to them: one that were cut off would come back again and again."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._waiting: deque[str] = deque()
+
+    def add(self, name: str) -> None:
+        """Delete a namespace with its topics now, or on the way of a later one. Does nothing where there is none."""
+        self._waiting.appendleft(name)
+        for _ in range(min(len(self._waiting), TRIED_AT_ONCE)):
+            name = self._waiting.popleft()
+            if self._is_used(name):
+                self._waiting.append(name)
+            elif name in self._cluster.metadata.namespaces:
+                self._cluster.delete_namespace(name)
+
+    def _is_used(self, name: str) -> bool:
+        loaded = self._cluster.topics.loaded
+        found = (loaded.get(topic) for topic in self._cluster.topics.names(name, non_persistent=True))
+        return any(
+            topic.producers or any(subscription.consumers for subscription in topic.subscriptions.values())
+            for topic in found
+            if topic is not None
+        )
+
+
+def create_topic(cluster: Cluster, topic: str, partitions: int) -> str:
+    """Make a topic; its full name. Raises ValueError when there is one."""
+    name = TopicName.parse(topic)
+    if str(name.namespace_name) not in cluster.metadata.namespaces:
+        raise ValueError(f"there is no namespace {name.namespace_name}")
+    if cluster.metadata.partitions_of(name) or cluster.topics.exists(name):
+        raise ValueError(f"there is a topic {name}")
+    if partitions:
+        cluster.topics.create_partitions(name, partitions)
+    else:
+        cluster.topics.create(name)
+    return str(name)
+
+
+def _entity(text: str) -> str:
+    """With what Pulsar allows in names."""
+    return re.sub(r"[^-=:.\w]+", "-", text, flags=re.ASCII).strip("-")[:LONGEST_NAME] or "test"
+
+
+def _unused(name: str, taken: Iterable[str]) -> str:
+    numbered = (f"{name}-{number}" for number in count(2))
+    return next(each for each in chain([name], numbered) if each not in taken)

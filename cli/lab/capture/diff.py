@@ -1,0 +1,86 @@
+"""`pulsarium capture diff`: what two captures differ in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from .file import records_of
+
+if TYPE_CHECKING:
+    from pulsarium.proto.capture import Record
+    from pulsarium.proto.capture_diff import Change, Difference, Step, Talk
+
+FILE = click.Path(dir_okay=False, path_type=Path)
+_MOST_STEPS = 20  # of one change
+
+
+@click.command()
+@click.argument("old", type=FILE)
+@click.argument("new", type=FILE)
+@click.option(
+    "--ignore", multiple=True, metavar="NAME", help="Commands not to look at, as FLOW; PING and PONG never are."
+)
+@click.option("--texts", is_flag=True, help="Compare the words of errors too, not only their codes.")
+def diff(old: Path, new: Path, ignore: Sequence[str], texts: bool) -> None:
+    """Say what two captures differ in; the exit code is 1 if they do.
+
+    Connections are set side by side by what was said on them: on each what the client asked, with its answers, and what
+    the broker said unasked, for each producer and consumer in its order. Not compared are times, sizes, ids of
+    requests, versions of clients and brokers, URLs, credentials and the contents of messages. Ids of ledgers, and
+    names that only one of the two has, as those of random topics, are numbered as a connection first names them.
+
+    \b
+      pulsarium capture diff real.pulscap ours.pulscap
+      pulsarium capture diff before.pulscap after.pulscap --ignore FLOW --ignore ACK
+    """
+    from pulsarium.proto.capture_diff import KEEP_ALIVE, differences
+
+    ignored = KEEP_ALIVE | {each.upper() for each in ignore}
+    found = differences(lambda: _all(old), lambda: _all(new), ignore=ignored, texts=texts)
+    for each in found:
+        click.echo("\n".join(_shown(each)))
+    count = sum(max(len(each.changes), 1) for each in found)
+    click.echo("no difference" if not count else f"{count} difference{'s' if count > 1 else ''}")
+    if found:
+        raise click.exceptions.Exit(1)
+
+
+def _all(path: Path) -> Iterator[Record]:
+    return (record for _, record in records_of(path))
+
+
+def _shown(found: Difference) -> Iterator[str]:
+    if found.old is None or found.new is None:
+        talk = found.old or found.new
+        assert talk is not None
+        sign, steps = ("-", "first") if found.new is None else ("+", "second")
+        yield click.style(f"only in the {steps}: {_of(talk)}", bold=True)
+        for (side, _), said in talk.steps.items():
+            yield from _steps(sign, side.value, said)
+        return
+    yield click.style(f"{_of(found.old)} | {_of(found.new)}", bold=True)
+    for change in found.changes:
+        yield from _change(change)
+
+
+def _of(talk: Talk) -> str:
+    return f"connection {talk.connection} ({talk.client or 'no CONNECT'})"
+
+
+def _change(change: Change) -> Iterator[str]:
+    yield from _steps(" ", change.side.value, change.before)
+    yield from _steps("-", change.side.value, change.old)
+    yield from _steps("+", change.side.value, change.new)
+
+
+def _steps(sign: str, side: str, steps: Iterable[Step]) -> Iterator[str]:
+    colour = {"-": "red", "+": "green"}.get(sign)
+    told = list(steps)
+    for step in told[:_MOST_STEPS]:
+        yield click.style(f"  {sign} {side:<6} {step.words}", fg=colour)
+    if len(told) > _MOST_STEPS:
+        yield click.style(f"  {sign} {side:<6} ... and {len(told) - _MOST_STEPS} more", fg=colour)

@@ -1,0 +1,128 @@
+"""A record of a capture as a line for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import click
+
+from pulsarium.proto.capture import Kind, Record
+from pulsarium.proto.capture_json import described
+from pulsarium.proto.commands import Direction
+from pulsarium.proto.lint.checker import Seen
+from pulsarium.proto.text import printable
+
+_ARROWS = {Direction.CLIENT: "→", Direction.BROKER: "←"}
+_COLOURS = {Direction.CLIENT: "cyan", Direction.BROKER: "green"}
+_QUIET = {"PING", "PONG", "FLOW"}
+_LONGEST = 80  # characters of a value
+
+
+class Lines:
+    """Their times are seconds from the first record on."""
+
+    def __init__(self, *, full: bool = False) -> None:
+        """`full`: everything that is known, on lines below."""
+        self._full = full
+        self._begin: int | None = None
+
+    def of(self, number: int, record: Record, seen: Seen) -> str:
+        if self._begin is None:
+            self._begin = record.monotonic_ns
+        seconds = (record.monotonic_ns - self._begin) / 1e9
+        told = described(number, record, seen, full=self._full)
+        head = f"{seconds:12.6f} #{record.connection:<3} {_ARROWS[record.sender]} "
+        line = click.style(head, dim=True) + self._what(record, seen, told)
+        return "\n".join([line, *(self._below(told) if self._full else ())])
+
+    def _what(self, record: Record, seen: Seen, told: Mapping[str, Any]) -> str:
+        note = _pairs(told.get("note", {}))
+        if seen.frame is None:
+            word = "opened" if record.kind is Kind.OPENED else f"closed by the {record.sender.value}"
+            return click.style(f"{word} {note}".rstrip(), bold=True)
+        frame = seen.frame
+        name = f"{frame.name or '?':<22}"
+        bad = bool(frame.error or frame.broken)
+        name = click.style(name, fg="red" if bad else _COLOURS[record.sender], bold=bad, dim=frame.name in _QUIET)
+        parts = [name, _pairs(told.get("fields", {}), hidden={"topic"} if frame.topic else set())]
+        if frame.topic:
+            parts.append(click.style(printable(frame.topic), fg="blue"))
+        if "entry" in told:
+            parts.append(_entry(told["entry"]))
+        if frame.broken:
+            parts.append(click.style(printable(frame.broken), fg="red"))
+        if "latency_us" in told:
+            parts.append(click.style(f"+{_duration(told['latency_us'])}", dim=True))
+        if note:
+            parts.append(click.style(f"[{note}]", fg="yellow"))
+        parts.append(click.style(f"{record.size} B", dim=True))
+        return " ".join(part for part in parts if part)
+
+    def _below(self, told: Mapping[str, Any]) -> Iterator[str]:
+        for name in ("fields", "entry", "note"):
+            if told.get(name):
+                yield from _tree(name, told[name], 17)
+
+
+def _tree(name: str, value: Any, indent: int) -> Iterator[str]:
+    space = " " * indent
+    if isinstance(value, Mapping):
+        yield f"{space}{name}:"
+        for key, inner in value.items():
+            yield from _tree(printable(str(key)), inner, indent + 2)
+    elif isinstance(value, list) and any(isinstance(each, Mapping) for each in value):
+        for number, inner in enumerate(value):
+            yield from _tree(f"{name}[{number}]", inner, indent)
+    else:
+        yield f"{space}{name}: {printable(str(value))}"
+
+
+def _pairs(fields: Mapping[str, Any], hidden: set[str] = frozenset()) -> str:  # type: ignore[assignment]
+    return " ".join(f"{name}={_value(value)}" for name, value in fields.items() if name not in hidden)
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, Mapping) and {"ledgerId", "entryId"} <= value.keys():
+        text = message_id(value)
+    elif isinstance(value, Mapping):
+        text = "{" + _pairs(value) + "}"
+    elif isinstance(value, list):
+        text = "[" + ",".join(_value(each) for each in value) + "]"
+    elif isinstance(value, bool):
+        text = str(value).lower()
+    else:
+        text = printable(str(value))
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+
+
+def message_id(fields: Mapping[str, Any]) -> str:
+    """LEDGER:ENTRY, with :BATCH where there is one; a partition stands behind an @."""
+    batch = fields.get("batch_index", -1)
+    partition = fields.get("partition", -1)
+    text = f"{fields['ledgerId']}:{fields['entryId']}" + (f":{batch}" if batch >= 0 else "")
+    return text + (f"@{partition}" if partition >= 0 else "")
+
+
+def _entry(entry: Mapping[str, Any]) -> str:
+    if "broken" in entry:
+        return click.style(f"[{printable(entry['broken'])}]", fg="red")
+    metadata = entry["metadata"]
+    words = [f"{entry['messages']} messages" if entry["messages"] != 1 else "1 message", f"{entry['payload_size']} B"]
+    words += [f"{name}={_value(metadata[name])}" for name in _OF_ENTRY if name in metadata]
+    if entry.get("checksum") is False:
+        words.append(click.style("checksum does not fit", fg="red"))
+    return f"[{', '.join(words)}]"
+
+
+_OF_ENTRY = (
+    *("partition_key", "ordering_key", "compression", "chunk_id", "num_chunks_from_msg", "deliver_at_time"),
+    *("marker_type", "properties"),
+)
+
+
+def _duration(microseconds: float) -> str:
+    for unit, size in (("s", 1e6), ("ms", 1e3)):
+        if microseconds >= size:
+            return f"{microseconds / size:.3g} {unit}"
+    return f"{microseconds:.0f} µs"

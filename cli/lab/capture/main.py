@@ -1,0 +1,114 @@
+"""`pulsarium capture`: start and stop captures of a running broker, and look into them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from pulsarium.cli.lab.broker import LabOf, of_broker
+from pulsarium.cli.refusal import RequestRefused, RunRefused
+
+from .diff import diff
+from .file import capture_file
+from .proxy import proxy, proxy_options, run_proxy
+from .show import export, show
+
+
+@click.group(invoke_without_command=True)
+@click.option("--proxy", "target", metavar="URL", help="The same as: pulsarium capture proxy URL.")
+@proxy_options
+@click.pass_context
+def capture(context: click.Context, /, target: str | None, **options: Any) -> None:
+    """Record every frame between clients and a broker, and look at what was recorded.
+
+    \b
+    All of a run, from the first connection on:
+      pulsarium serve --capture run.pulscap
+    A part of it, of a broker that runs already:
+      pulsarium capture start run.pulscap
+      pulsarium capture stop
+    What passes right now:
+      pulsarium capture show --live
+    The same of a real broker:
+      pulsarium capture proxy pulsar://localhost:6650 --out real.pulscap
+    What the two differ in:
+      pulsarium capture diff real.pulscap run.pulscap
+
+    Tokens, passwords and other credentials are not recorded: there are asterisks in their place. Messages are.
+    """
+    given = context.get_parameter_source
+    options_given = [name for name in options if given(name) is click.core.ParameterSource.COMMANDLINE]
+    if context.invoked_subcommand is not None:
+        if target is not None or options_given:
+            raise RequestRefused(f"capture --proxy stands alone; {context.invoked_subcommand} has options of its own")
+    elif target is not None:
+        run_proxy(target, **options)
+    else:
+        click.echo(context.get_help())
+
+
+@capture.command()
+@click.argument("file", required=False)
+@click.option("--keep-entry", type=click.IntRange(min=0), metavar="BYTES", help="How much of each message is kept.")
+@of_broker
+def start(lab: LabOf, file: str | None, keep_entry: int | None) -> None:
+    """Capture every frame of a running broker from now on.
+
+    The broker writes FILE, which ends with .pulscap, or a new one in the folder FILE; without one it keeps the newest
+    64 MB in memory, for capture stop --out.
+    """
+    path = None if file is None else str(capture_file(file, "FILE"))
+    started = lab.call("POST", "captures", {"path": path, "keepEntry": keep_entry})
+    click.echo(_line(started))
+
+
+@capture.command()
+@click.argument("number", metavar="[ID]", required=False, type=int)
+@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Write there what it has.")
+@of_broker
+def stop(lab: LabOf, number: int | None, out: Path | None) -> None:
+    """End a capture; without an ID the only one that runs."""
+    if number is None:
+        running = [each["id"] for each in lab.call("GET", "captures") if each["running"]]
+        if len(running) != 1:
+            raise RunRefused(f"{len(running) or 'no'} captures run; pulsarium capture list shows them")
+        number = running[0]
+    stopped = lab.call("POST", f"captures/{number}/stop")
+    if out is not None:
+        from .live import pieces_of
+
+        try:
+            with out.open("wb") as file:
+                for _, piece in pieces_of(lab, int(stopped["id"])):
+                    file.write(piece)
+        except OSError as error:
+            raise RunRefused(f"{out}: {error.strerror or error}") from None
+    click.echo(_line(stopped))
+
+
+@capture.command("list")
+@click.option("--json", "as_json", is_flag=True, help="As the broker says it.")
+@of_broker
+def list_(lab: LabOf, as_json: bool) -> None:
+    """The captures of a running broker, and the last that ended."""
+    import json
+
+    found = lab.call("GET", "captures")
+    if as_json:
+        click.echo(json.dumps(found, indent=2))
+    else:
+        for each in found:
+            click.echo(_line(each))
+
+
+def _line(told: dict[str, Any]) -> str:
+    where = told["path"] or "in memory"
+    state = "running" if told["running"] else f"ended: {told['reason']}" if told["reason"] else "ended"
+    lost = f", {told['dropped']} records let go" if told["dropped"] else ""
+    return f"{told['id']}  {state:<8} {told['frames']:>9} frames  since {told['startedAt']}  {where}{lost}"
+
+
+for _command in (show, diff, export, proxy):
+    capture.add_command(_command)

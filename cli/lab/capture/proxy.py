@@ -1,0 +1,92 @@
+"""`pulsarium capture proxy`: what passes between clients and any broker."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from pulsarium.cli.refusal import Refusal, RequestRefused, RunRefused
+
+from .file import capture_file
+
+if TYPE_CHECKING:
+    from pulsarium.broker.lab.capture.proxy import Target
+
+_OPTIONS = (
+    click.option("--out", metavar="FILE", help="The capture; a folder gets a new file.  [default: a new one here]"),
+    click.option("--host", default="127.0.0.1", show_default=True, metavar="ADDRESS", help="Where to listen."),
+    click.option(
+        "--port", type=click.IntRange(0, 65535), default=0, metavar="N", help="And on which port.  [a free one]"
+    ),
+    click.option("--keep-entry", type=click.IntRange(min=0), metavar="BYTES", help="How much of each message is kept."),
+)
+
+
+def proxy_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Those of `proxy`."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+@click.command()
+@click.argument("target", metavar="URL", required=False)
+@click.option("--target", "named", metavar="URL", help="The same as URL.")
+@proxy_options
+def proxy(target: str | None, named: str | None, **options: Any) -> None:
+    """Listen in front of a broker, and capture every frame that passes, until Ctrl-C.
+
+    \b
+      pulsarium capture proxy pulsar://localhost:6650 --port 6651 --out real.pulscap
+
+    Point clients at the URL that it prints. Where brokers answer a lookup with their own URL clients get one of the
+    proxy in its place, also of the other brokers of a cluster; nothing else is changed. Clients have to come by
+    pulsar://: what is encrypted cannot be read, and lookups over HTTP would lead around it.
+    """
+    given = target or named
+    if given is None or (target and named):
+        raise RequestRefused("capture proxy: say which broker: pulsarium capture proxy pulsar://HOST:PORT")
+    run_proxy(given, **options)
+
+
+def run_proxy(url: str, out: str | None, host: str, port: int, keep_entry: int | None) -> None:
+    """Until a signal comes. Raises Refusal."""
+    import trio
+
+    from pulsarium.broker.lab.capture.proxy import Target
+    from pulsarium.cli.logs import configure
+
+    try:
+        target = Target.of(url)
+    except ValueError as error:
+        raise RequestRefused(str(error)) from None
+    path = capture_file(out or "./", "--out")
+    configure("info", "text")
+    try:
+        trio.run(_proxy, target, path, host, port, keep_entry)
+    except* OSError as group:
+        raise _refusal(group, f"capture proxy --host {host} --port {port} --out {path}") from None
+
+
+def _refusal(group: BaseExceptionGroup[OSError], what: str) -> Refusal:
+    error: BaseException = group
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return RunRefused(f"{what}: {getattr(error, 'strerror', None) or error}")
+
+
+async def _proxy(target: Target, path: Path, host: str, port: int, keep_entry: int | None) -> None:
+    import trio
+
+    from pulsarium.broker.lab.capture.proxy import proxying
+
+    with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+        async with proxying(target, path, host=host, port=port, keep_entry=keep_entry) as (running, url):
+            click.echo(f"pulsarium proxy {url} for {target}, {path}")
+            async for _ in signals:
+                break
+    click.echo(f"{running.frames} frames in {path}")

@@ -1,0 +1,134 @@
+"""`pulsarium capture show` and `export`: what is in a capture."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from pulsarium.cli.lab.broker import LabOf, of_broker
+from pulsarium.cli.refusal import RequestRefused, RunRefused
+
+from .file import records_of
+
+if TYPE_CHECKING:
+    from pulsarium.proto.capture import Record
+    from pulsarium.proto.lint.checker import Seen
+
+FILE = click.Path(dir_okay=False, path_type=Path)
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is shown; an empty choice is all."""
+
+    commands: Sequence[str] = ()
+    connections: Sequence[int] = ()
+    topics: Sequence[str] = ()
+    sender: str | None = None
+
+    def has(self, record: Record, seen: Seen) -> bool:
+        frame = seen.frame
+        if self.sender and record.sender.value != self.sender:
+            return False
+        if self.connections and record.connection not in self.connections:
+            return False
+        if self.commands and not (frame and any(fnmatchcase(frame.name, each.upper()) for each in self.commands)):
+            return False
+        return not self.topics or bool(frame and frame.topic and any(_fits(frame.topic, each) for each in self.topics))
+
+
+def _fits(topic: str, glob: str) -> bool:
+    """A topic by its whole name, or by what stands behind its namespace."""
+    return fnmatchcase(topic, glob) or fnmatchcase(topic.rpartition("/")[2], glob)
+
+
+@click.command()
+@click.argument("file", required=False, type=FILE)
+@click.option("--live", is_flag=True, help="What passes on a running broker from now on, until Ctrl-C.")
+@click.option("--follow", "-f", is_flag=True, help="Go on with what is still to come, until Ctrl-C.")
+@click.option("--command", "commands", multiple=True, metavar="NAME", help="Only these, as SEND or ACK*.")
+@click.option("--connection", "connections", multiple=True, type=int, metavar="N", help="Only of this number.")
+@click.option("--topic", "topics", multiple=True, metavar="GLOB", help="Only of these: orders, or '*/default/o*'.")
+@click.option("--sender", type=click.Choice(["client", "broker"]), help="Only what this side sent.")
+@click.option("--json", "as_json", is_flag=True, help="A JSON object on each line.")
+@click.option("--full", is_flag=True, help="All fields, metadata and payloads, on lines of their own.")
+@of_broker
+def show(lab: LabOf, file: Path | None, live: bool, follow: bool, as_json: bool, full: bool, **chosen: Any) -> None:
+    """Print the frames of a capture, or of a running broker.
+
+    Each line has the seconds since the first, the connection, → for what the client sent and ← for the broker,
+    the command with its fields, its topic, its message, and with an answer how long it took.
+
+    \b
+      pulsarium capture show run.pulscap
+      pulsarium capture show run.pulscap --command SEND --command 'ACK*' --topic orders
+      pulsarium capture show run.pulscap --follow --connection 3
+      pulsarium capture show --live --admin-url http://localhost:8080
+      pulsarium capture show run.pulscap --json --full | jq .fields
+    """
+    if live == (file is not None):
+        raise RequestRefused("capture show: a FILE, or --live for what passes on a running broker")
+    if file is not None:
+        source = records_of(file, follow=follow)
+    else:
+        from .live import records_now
+
+        source = records_now(lab)
+    with closing(source), suppress(KeyboardInterrupt):  # type: ignore[type-var]
+        _print(source, Wanted(**chosen), as_json, full)
+
+
+def _print(source: Iterator[tuple[int, Record]], wanted: Wanted, as_json: bool, full: bool) -> None:
+    from pulsarium.proto.capture_json import described
+    from pulsarium.proto.lint.walk import Walk
+
+    from .lines import Lines
+
+    walk, lines = Walk(), Lines(full=full)
+    for number, record in source:
+        _, seen = walk.feed(record)
+        if wanted.has(record, seen):
+            if as_json:
+                click.echo(json.dumps(described(number, record, seen, full=full)))
+            else:
+                click.echo(lines.of(number, record, seen))
+
+
+@click.command()
+@click.argument("file", type=FILE)
+@click.option("--parquet", type=click.Path(file_okay=False, path_type=Path), metavar="DIR", help="Write tables there.")
+@click.option("--jsonl", is_flag=True, help="Print a JSON object for each frame, with all there is.")
+def export(file: Path, parquet: Path | None, jsonl: bool) -> None:
+    """Write a capture for other programs: Parquet, or JSON lines.
+
+    \b
+      pulsarium capture export run.pulscap --parquet tables
+      pulsarium capture export run.pulscap --jsonl > run.jsonl
+
+    DIR gets frames.parquet, exchanges.parquet and violations.parquet, as pulsarium analyze --out writes them of many
+    captures. That needs pip install "pulsarium[spark]", and no Java.
+    """
+    if jsonl == (parquet is not None):
+        raise RequestRefused("capture export: --parquet DIR, or --jsonl")
+    if parquet is None:
+        _print(records_of(file), Wanted(), as_json=True, full=True)
+        return
+    for _ in records_of(file):  # whether it is a capture at all
+        break
+    try:
+        from pulsarium.pipeline.capture.parquet import write
+    except ImportError as error:
+        raise RunRefused(f'{error}; --parquet needs pip install "pulsarium[spark]"') from None
+    try:
+        counts = write(file, parquet)
+    except OSError as error:
+        raise RunRefused(f"{parquet}: {error.strerror or error}") from None
+    for name, count in counts.items():
+        click.echo(f"{parquet / name}: {count} rows")

@@ -1,0 +1,156 @@
+"""`pulsarium clock`: the time of a running broker."""
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import click
+
+from pulsarium.cli.lab.broker import LabOf, of_broker
+
+UNITS: Final = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800, "y": 31_536_000}
+APART: Final = ("keep-alive", "token-expiry")
+
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|[smhdwy])?")
+
+as_json = click.option("--json", "as_json", is_flag=True, help="Print what the broker answers.")
+
+
+class Duration(click.ParamType[float]):
+    """90s, 5m, 7d, 1d12h, or a plain number of seconds."""
+
+    name = "DURATION"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        if isinstance(value, float):
+            return value
+        parts = _DURATION.findall(value)
+        if not parts or "".join(map("".join, parts)) != value:
+            self.fail(f"{value!r} is no duration; say 90s, 5m, 7d, 1d12h or 250ms", param, ctx)
+        return sum(float(number) * UNITS[unit or "s"] for number, unit in parts)
+
+
+@click.group()
+def clock() -> None:
+    """Freeze the broker's clock, or let days pass in no time.
+
+    \b
+    A message that is due in seven days, now:
+      pulsarium clock advance 7d
+    Step by step:
+      pulsarium clock freeze
+      pulsarium clock run-next
+
+    All that waits on the broker obeys: delayed delivery, TTL, retention, failover delay, inactive topics. Keep-alive
+    and the expiry of tokens do not, unless they are included. Clients have clocks of their own.
+    """
+
+
+@clock.command()
+@as_json
+@of_broker
+def show(lab: LabOf, as_json: bool) -> None:
+    """What time it is, and how it goes."""
+    _print(lab.call("GET", "clock"), as_json)
+
+
+@clock.command()
+@as_json
+@of_broker
+def freeze(lab: LabOf, as_json: bool) -> None:
+    """Let the clock stand still."""
+    _print(lab.call("POST", "clock/freeze"), as_json)
+
+
+@clock.command()
+@as_json
+@of_broker
+def resume(lab: LabOf, as_json: bool) -> None:
+    """Let it go on from where it stands."""
+    _print(lab.call("POST", "clock/resume"), as_json)
+
+
+@clock.command()
+@as_json
+@of_broker
+def reset(lab: LabOf, as_json: bool) -> None:
+    """Have the machine's time again."""
+    _print(lab.call("POST", "clock/reset"), as_json)
+
+
+@clock.command()
+@click.argument("duration", type=Duration(), required=False)
+@click.option("--to", metavar="TIME", help="Until an ISO time instead, such as 2030-01-01T00:00:00Z.")
+@as_json
+@of_broker
+def advance(lab: LabOf, duration: float | None, to: str | None, as_json: bool) -> None:
+    """Be later by DURATION: 90s, 5m, 7d, 1d12h. All that comes due on the way is done, in its order."""
+    if (duration is None) == (to is None):
+        raise click.UsageError("say by how much, or --to which time")
+    _print(lab.call("POST", "clock/advance", {"seconds": duration} if to is None else {"to": to}), as_json)
+
+
+@clock.command("run-next")
+@as_json
+@of_broker
+def run_next(lab: LabOf, as_json: bool) -> None:
+    """Go on to the next timer, and run it."""
+    _print(lab.call("POST", "clock/run-next"), as_json)
+
+
+@clock.command()
+@click.argument("switch", type=click.Choice(["on", "off"]))
+@as_json
+@of_broker
+def auto(lab: LabOf, switch: str, as_json: bool) -> None:
+    """Go on to the next timer by itself, whenever the broker has nothing to do."""
+    _print(lab.call("POST", "clock/auto-advance", {"on": switch == "on"}), as_json)
+
+
+def _of_names(name: str, text: str) -> Callable[..., None]:
+    @clock.command(name, help=text)
+    @click.argument("names", nargs=-1, required=True, type=click.Choice(APART), metavar="NAME...")
+    @as_json
+    @of_broker
+    def command(lab: LabOf, names: tuple[str, ...], as_json: bool) -> None:
+        _print(lab.call("POST", f"clock/{name}", {"names": list(names)}), as_json)
+
+    return command
+
+
+include = _of_names("include", "Let keep-alive or token-expiry obey too.")
+exclude = _of_names("exclude", "Let them go with the machine's clock again.")
+
+
+def _print(state: Mapping[str, Any], as_json: bool) -> None:
+    if as_json:
+        click.echo(json.dumps(state, indent=2))
+        return
+    if "advancedSeconds" in state:
+        click.echo(f"advanced by {_spoken(state['advancedSeconds'])}")
+    offset = state["offsetMs"] / 1000
+    where = f"{_spoken(abs(offset))} {'ahead of' if offset > 0 else 'behind'} the machine's clock"
+    words = [state["now"], where if round(offset) else "the machine's time"]
+    if state["frozen"]:
+        words.append("frozen")
+    if state["autoAdvance"]:
+        words.append("auto-advance")
+    words += [f"{name} included" for name in state["included"]]
+    following = state["nextInSeconds"]
+    words.append("nothing waits" if following is None else f"next timer in {_spoken(following)}")
+    click.echo(", ".join(words))
+
+
+def _spoken(seconds: float) -> str:
+    """1d 2h 3m 4.005s, without what is zero."""
+    words = []
+    whole, rest = divmod(round(seconds, 3), 60)
+    minutes = int(whole)
+    for unit, size in (("d", 1440), ("h", 60), ("m", 1)):
+        count, minutes = divmod(minutes, size)
+        if count:
+            words.append(f"{count}{unit}")
+    if rest := round(rest, 3):
+        words.append(f"{rest:g}s")
+    return " ".join(words) or "0s"

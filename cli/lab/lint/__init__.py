@@ -1,0 +1,1 @@
+"""`pulsarium lint`: what clients did wrong, in captures or on a running broker."""

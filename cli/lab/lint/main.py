@@ -1,0 +1,177 @@
+"""`pulsarium lint`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from pulsarium.cli.lab.broker import LabOf, of_broker
+from pulsarium.cli.refusal import RequestRefused, RunRefused
+
+if TYPE_CHECKING:
+    from pulsarium.proto.lint.finding import Finding
+
+_BROKEN = 1  # the exit code where a rule was
+
+
+@click.command()
+@click.argument("captures", nargs=-1, metavar="CAPTURE...", type=click.Path(exists=True, path_type=Path))
+@click.option("--live", is_flag=True, help="Ask a running broker what it has found.")
+@click.option(
+    "--start", "action", flag_value="start", help="With --live: judge connections that are opened from now on."
+)
+@click.option("--stop", "action", flag_value="stop", help="With --live: judge no more, and print what was found.")
+@click.option("--clear", "action", flag_value="clear", help="With --live: print what was found, and forget it.")
+@click.option("--rules", is_flag=True, help="List the rules.")
+@click.option("--side", type=click.Choice(["client", "broker"]), help="Only what this side did wrong.")
+@click.option("--format", "how", type=click.Choice(["text", "json", "html"]), default="text", show_default=True)
+@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Write there.")
+@click.option("--exit-zero", is_flag=True, help="Exit with 0 also when a rule was broken.")
+@of_broker
+def lint(
+    lab: LabOf,
+    captures: Sequence[Path],
+    live: bool,
+    action: str | None,
+    rules: bool,
+    side: str | None,
+    how: str,
+    out: Path | None,
+    exit_zero: bool,
+) -> None:
+    """Say which rules of the protocol clients broke, with the frame, where Pulsar says so, and how to mend it.
+
+    CAPTURE is a file of pulsarium capture or serve --capture, or a folder of them. The exit code is 1 when a rule was
+    broken.
+
+    \b
+      pulsarium lint run.pulscap
+      pulsarium lint captures/ --format html --out report.html
+      pulsarium lint --rules
+    \b
+    On a running broker:
+      pulsarium lint --live --start
+      ... run the client ...
+      pulsarium lint --live --stop
+    """
+    if rules + live + bool(captures) != 1:
+        raise RequestRefused("lint: a CAPTURE, or --live, or --rules")
+    if action and not live:
+        raise RequestRefused(f"lint: --{action} goes with --live")
+    if rules:
+        _write(_rules(how), out)
+        return
+    if live:
+        found, counts = _of_broker(lab, action)
+    else:
+        found = [each for path in _files(captures) for each in _of_file(path)]
+        counts = Counter(each.rule for each in found)
+    if action == "start" and not counts:
+        click.echo("Connections are judged that are opened from now on.")
+        return
+    if side is not None:
+        found = [each for each in found if each.side == side]
+        counts = Counter({name: count for name, count in counts.items() if any(each.rule == name for each in found)})
+    _write(_report(found, counts, how), out)
+    if counts and not exit_zero:
+        sys.exit(_BROKEN)
+
+
+def _files(captures: Sequence[Path]) -> Iterator[Path]:
+    from pulsarium.proto.capture import SUFFIX
+
+    for path in captures:
+        if not path.is_dir():
+            yield path
+            continue
+        inside = sorted(path.rglob(f"*{SUFFIX}"))
+        if not inside:
+            raise RequestRefused(f"{path}: no file there ends with {SUFFIX}")
+        yield from inside
+
+
+def _of_file(path: Path) -> Iterator[Finding]:
+    from pulsarium.cli.lab.capture.file import records_of
+    from pulsarium.proto.lint.finding import finding_of
+    from pulsarium.proto.lint.walk import Walk, all_opened
+
+    walk = Walk(judging=True, whole=all_opened(record for _, record in records_of(path)))
+    for _, record in records_of(path):
+        checker, seen = walk.feed(record)
+        for violation in seen.violations:
+            yield finding_of(violation, checker.conversation, str(path))
+
+
+def _of_broker(lab: LabOf, action: str | None) -> tuple[list[Finding], Counter[str]]:
+    from pulsarium.proto.lint.finding import Finding
+
+    change = action in ("start", "stop")
+    said = lab.call("POST", f"violations/{action}") if change else lab.call("GET", "violations")
+    if action == "clear":
+        lab.call("DELETE", "violations")
+    if not said["running"] and action is None and not said["counts"]:
+        raise RunRefused("nothing is judged yet: pulsarium lint --live --start")
+    return [Finding.from_json(each) for each in said["violations"]], Counter(said["counts"])
+
+
+def _report(found: list[Finding], counts: Counter[str], how: str) -> str:
+    if how == "json":
+        shown = {"counts": dict(counts), "violations": [each.to_json() for each in found]}
+        return json.dumps(shown, indent=2)
+    if how == "html":
+        from .page import page
+
+        return page(found, counts)
+    return "\n".join(_lines(found, counts))
+
+
+def _lines(found: list[Finding], counts: Counter[str]) -> Iterator[str]:
+    from pulsarium.proto.lint.checker import ALL_RULES
+
+    for each in found:
+        yield str(each)
+    if found:
+        yield ""
+    for name, count in counts.most_common():
+        rule = ALL_RULES[name]
+        yield f"{count} x {name}: {rule.demands} [{rule.reference}]"
+        yield f"    {rule.mend}"
+    if not counts:
+        yield "No rule was broken."
+
+
+def _rules(how: str) -> str:
+    from pulsarium.proto.lint.checker import ALL_RULES
+    from pulsarium.proto.lint.finding import rule_to_json
+
+    known = [rule_to_json(each) for each in ALL_RULES.values()]
+    if how == "json":
+        return json.dumps(known, indent=2)
+    if how == "html":
+        from .page import rules_page
+
+        return rules_page()
+    return "\n\n".join(_rule_text(each) for each in known)
+
+
+def _rule_text(rule: dict[str, Any]) -> str:
+    return (
+        f"{rule['rule']} ({rule['severity']}, {rule['about']})\n  {rule['demands']}\n  Mend: {rule['mend']}\n"
+        f"  From: {rule['reference']}"
+    )
+
+
+def _write(text: str, out: Path | None) -> None:
+    if out is None:
+        click.echo(text)
+        return
+    try:
+        out.write_text(text + "\n", encoding="utf-8")
+    except OSError as error:
+        raise RunRefused(f"{out}: {error.strerror or error}") from None

@@ -1,0 +1,101 @@
+"""`pulsarium mask`: what some clients see of a running broker."""
+
+import json
+from typing import Any
+
+import click
+
+from pulsarium.cli.lab.broker import LabOf, of_broker
+from pulsarium.cli.refusal import RequestRefused
+
+
+@click.group()
+def mask() -> None:
+    """Let a broker look older, or smaller, to some of its clients.
+
+    \b
+    To the C++ core it speaks protocol version 17 from now on:
+      pulsarium mask add --client-version 'Pulsar-CPP*' --max-protocol-version 17
+    To everybody it looks like 2.11 (version, feature flags, commands; what it does stays the same):
+      pulsarium mask add --profile pulsar-2.11 --disconnect
+
+    A mask is for connections that are opened after it was added, and for as long as they last. Of those that fit, the
+    one that was added last counts.
+    """
+
+
+@mask.command()
+@click.option("--profile", metavar="NAME", help="A whole profile, by a name of `serve --profile`.")
+@click.option("--max-protocol-version", type=click.IntRange(0, 22), metavar="N", help="Speak no higher version.")
+@click.option("--flag", "flags", multiple=True, metavar="NAME=BOOL", help="Of the broker's feature flags.")
+@click.option(
+    "--client-flag", "client_flags", multiple=True, metavar="NAME=BOOL", help="What to believe of the client's flags."
+)
+@click.option("--allow", "allowed", multiple=True, metavar="COMMAND", help="Know only these commands (SEND, ...).")
+@click.option("--unknown-error", metavar="ERROR", help="Answer other commands so, instead of closing the connection.")
+@click.option("--client-version", metavar="GLOB", help="For clients that call themselves so.")
+@click.option("--listener", metavar="GLOB", help="For those that came by this URL, such as 'pulsar+ssl:*'.")
+@click.option("--role", metavar="GLOB", help="For those that proved this role.")
+@click.option("--disconnect", is_flag=True, help="Close open connections that it is for.")
+@of_broker
+def add(
+    lab: LabOf, flags: tuple[str, ...], client_flags: tuple[str, ...], allowed: tuple[str, ...], **given: Any
+) -> None:
+    """Add a mask, and print its id."""
+    words = {
+        "profile": given["profile"],
+        "maxProtocolVersion": given["max_protocol_version"],
+        "flags": _switches("--flag", flags),
+        "clientFlags": _switches("--client-flag", client_flags),
+        "allowed": list(allowed) or None,
+        "unknownError": given["unknown_error"],
+        "clientVersion": given["client_version"],
+        "listener": given["listener"],
+        "role": given["role"],
+        "disconnect": given["disconnect"] or None,
+    }
+    body = {name: value for name, value in words.items() if value not in (None, {})}
+    click.echo(lab.call("POST", "masks", body)["id"])
+
+
+@mask.command(name="list")
+@click.option("--json", "as_json", is_flag=True, help="Print what the broker answers.")
+@of_broker
+def list_masks(lab: LabOf, as_json: bool) -> None:
+    """All masks, and how many connections have got them."""
+    found = lab.call("GET", "masks")
+    if as_json:
+        click.echo(json.dumps(found, indent=2))
+        return
+    for each in found:
+        number, hits = each.pop("id"), each.pop("hits")
+        said = ", ".join(f"{name} {_text(value)}" for name, value in each.items())
+        click.echo(f"{number}  {hits} connection{'' if hits == 1 else 's'}  {said}")
+
+
+@mask.command()
+@click.argument("ids", nargs=-1, type=int, metavar="ID...")
+@click.option("--all", "everything", is_flag=True, help="Remove every mask.")
+@of_broker
+def remove(lab: LabOf, ids: tuple[int, ...], everything: bool) -> None:
+    """Remove masks. Who is connected keeps what he has."""
+    if bool(ids) is everything:
+        raise RequestRefused("mask remove takes ids, or --all")
+    if everything:
+        lab.call("DELETE", "masks")
+    for each in ids:
+        lab.call("DELETE", f"masks/{each}")
+
+
+def _switches(option: str, given: tuple[str, ...]) -> dict[str, bool]:
+    found = {}
+    for each in given:
+        name, _, value = each.partition("=")
+        if value not in ("true", "false"):
+            raise RequestRefused(f"{option} {each}: it is NAME=true or NAME=false")
+        found[name] = value == "true"
+    return found
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value)

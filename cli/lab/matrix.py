@@ -1,0 +1,152 @@
+"""`pulsarium matrix`: what works with which client."""
+
+from __future__ import annotations
+
+import signal
+import tempfile
+from collections.abc import Callable, Collection, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, TypeVar
+
+import click
+
+from pulsarium.cli.refusal import RequestRefused
+
+if TYPE_CHECKING:
+    from pulsarium.matrix.brokers import Address
+    from pulsarium.matrix.cell import Result
+    from pulsarium.matrix.runner import Run
+
+A = TypeVar("A")
+T = TypeVar("T")
+_PROFILES: Final = ("pip", "pulsar-4.2")
+_NEEDED: Final = ("cryptography", "jwt")
+
+
+@click.command()
+@click.option("--client", metavar="NAMES", help="python, java, go, rust, ours: some of them.  [default: all]")
+@click.option("--scenario", metavar="NAMES", help="Names, or globs as schema-*; --list shows them.  [default: all]")
+@click.option("--profile", default="pip", show_default=True, metavar="NAMES", help=f"{', '.join(_PROFILES)}, or both.")
+@click.option(
+    "--mask", default="none", show_default=True, metavar="NAMES", help="v19: a broker of protocol version 19; and more."
+)
+@click.option("--jobs", type=click.IntRange(1), default=2, show_default=True, metavar="N", help="Columns at a time.")
+@click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="Where all goes.  [default: a new one]")
+@click.option("--broker", metavar="URLS", help="pulsar://...,http://... of a running broker, in place of our own.")
+@click.option("--list", "show", is_flag=True, help="Show the scenarios and do nothing.")
+def matrix(
+    client: str | None,
+    scenario: str | None,
+    profile: str,
+    mask: str,
+    jobs: int,
+    out: Path | None,
+    broker: str | None,
+    show: bool,
+) -> None:
+    """Run small programs of many clients, and show what works with which.
+
+    A column is a client on a profile behind a mask; it has brokers of its own, and each cell a namespace of its own.
+    Names of options are separated by commas. What a client's program is built with and is not there (go, cargo, mvn and
+    a JDK) leaves that client out, and the table says so; the first run builds, which takes a minute or more.
+
+    \b
+    Everything that can run here:
+      pulsarium matrix
+    \b
+    Some of it, as the released broker behaves and with an older protocol:
+      pulsarium matrix --client python,go --scenario 'seek-*,reader' --profile pulsar-4.2 --mask none,v19
+    \b
+    The same programs against a broker that runs already, to compare:
+      pulsarium matrix --broker pulsar://localhost:6650,http://localhost:8080
+
+    In DIR: matrix.html, whose cells lead to their log and capture, matrix.md, matrix.json and matrix.parquet. The exit
+    code is 1 when a cell failed.
+
+    Needs pip install "pulsarium[matrix]".
+    """
+    from pulsarium.matrix.scenarios import SCENARIOS
+
+    if show:
+        for each in SCENARIOS:
+            click.echo(f"{each.name:24} {each.contract}")
+        return
+    missing = [name for name in _NEEDED if find_spec(name) is None]
+    if missing:
+        raise RequestRefused(f'no Python module {", ".join(missing)}: pip install "pulsarium[matrix]"')
+    from pulsarium.matrix.report.files import write
+
+    what = _run(client, scenario, profile, mask, jobs, out, broker)
+    results = _with_progress(what)
+    _tell(results)
+    for path in write(results, what.folder):
+        click.echo(path)
+    if any(result.outcome.is_bad for result in results):
+        raise SystemExit(1)
+
+
+def _run(
+    client: str | None, scenario: str | None, profile: str, mask: str, jobs: int, out: Path | None, broker: str | None
+) -> Run:
+    from pulsarium.matrix.brokers import Mask
+    from pulsarium.matrix.clients import CLIENTS
+    from pulsarium.matrix.runner import Run
+    from pulsarium.matrix.scenarios import matching
+
+    scenarios = _asked(matching, _names(scenario))
+    masks = [_asked(Mask.named, name) for name in _names(mask)]
+    clients = _known(_names(client) or list(CLIENTS), CLIENTS, "client")
+    profiles = _known(_names(profile), _PROFILES, "profile")
+    folder = out or Path(tempfile.mkdtemp(prefix="pulsarium-matrix-"))
+    return Run(scenarios, clients, profiles, masks, folder.absolute(), jobs, _address(broker) if broker else None)
+
+
+def _with_progress(what: Run) -> list[Result]:
+    from pulsarium.matrix.runner import run
+
+    # Its brokers end with it.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    with click.progressbar(length=what.cells, label="cells", show_pos=True) as bar:
+        return run(what, lambda result: bar.update(1))
+
+
+def _tell(results: Sequence[Result]) -> None:
+    from pulsarium.matrix.cell import Outcome
+    from pulsarium.matrix.report.table import behind
+
+    for result in results:
+        if result.outcome.is_bad:
+            click.echo(f"{click.style(str(result.outcome), fg='red')} {result.cell}: {result.reason}")
+    skipped = {result.cell.client: result.reason for result in results if result.outcome is Outcome.SKIPPED}
+    for client, reason in skipped.items():
+        click.echo(f"skipped {client}: {reason}")
+    click.echo(behind(results))
+
+
+def _names(given: str | None) -> list[str]:
+    return [name for name in (each.strip() for each in (given or "").split(",")) if name]
+
+
+def _known(names: list[str], known: Collection[str], what: str) -> list[str]:
+    for name in names:
+        if name not in known:
+            raise RequestRefused(f"no {what} {name}; there are {', '.join(known)}")
+    return names
+
+
+def _asked(make: Callable[[A], T], given: A) -> T:
+    try:
+        return make(given)
+    except (LookupError, ValueError) as error:
+        raise RequestRefused(str(error.args[0])) from None
+
+
+def _address(given: str) -> Address:
+    from pulsarium.matrix.brokers import Address
+
+    urls = _names(given)
+    services, https = ([url for url in urls if url.startswith(scheme)] for scheme in ("pulsar://", "http://"))
+    if not services or not https or len(services) + len(https) != len(urls):
+        raise RequestRefused("--broker takes pulsar://HOST:PORT,http://HOST:PORT")
+    return Address(services, https)

@@ -1,0 +1,72 @@
+"""One cell of the matrix: a scenario with a client, on a profile behind a mask; and what came of it."""
+
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from typing import Any
+
+
+class Outcome(StrEnum):
+    PASS = "pass"
+    FAIL = "fail"
+    TIMEOUT = "timeout"
+    UNSUPPORTED = "unsupported"
+    """The client has no such call, the broker no such thing yet, or the mask forbids it; the reason says which."""
+    SKIPPED = "skipped"
+    """Not run: what the client is built or run with is not there."""
+
+    @property
+    def is_bad(self) -> bool:
+        return self in (Outcome.FAIL, Outcome.TIMEOUT)
+
+
+@dataclass(frozen=True, order=True)
+class Cell:
+    """Where a result stands in the matrix."""
+
+    scenario: str
+    client: str
+    profile: str
+    mask: str
+
+    def __str__(self) -> str:
+        return f"{self.scenario} {self.client} {self.profile} {self.mask}"
+
+    @property
+    def column(self) -> "Column":
+        return Column(self.client, self.profile, self.mask)
+
+
+@dataclass(frozen=True, order=True)
+class Column:
+    """Cells that run one after the other: with one program, on brokers of their own."""
+
+    client: str
+    profile: str
+    mask: str
+
+    def __str__(self) -> str:
+        return f"{self.client}-{self.profile}-{self.mask}"
+
+
+@dataclass(frozen=True)
+class Result:
+    """seconds: how long it took, 0 if it was not run. capture, log: files relative to the run's folder, "" without."""
+
+    cell: Cell
+    outcome: Outcome
+    reason: str = ""
+    seconds: float = 0.0
+    capture: str = ""
+    log: str = ""
+
+    def row(self) -> dict[str, Any]:
+        """Plain values under the names of both classes' fields."""
+        values = asdict(self)
+        return {**values.pop("cell"), **values, "outcome": str(self.outcome)}
+
+    @classmethod
+    def of_row(cls, row: dict[str, Any]) -> "Result":
+        """From what `row` gave."""
+        cell = Cell(**{name: row[name] for name in ("scenario", "client", "profile", "mask")})
+        others = {name: row[name] for name in ("reason", "seconds", "capture", "log")}
+        return cls(cell, Outcome(row["outcome"]), **others)

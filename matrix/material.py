@@ -1,0 +1,100 @@
+"""Keys, certificates and tokens of one run, made when it begins."""
+
+import datetime as dt
+import ipaddress
+from dataclasses import dataclass
+from pathlib import Path
+
+import jwt
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
+from cryptography.x509.oid import NameOID
+
+_SECRET = b"the secret of one run of the matrix, long enough"
+_TOKENS = "org.apache.pulsar.broker.authentication.AuthenticationProviderToken"
+
+
+@dataclass(frozen=True)
+class Material:
+    """Files in `folder`: a pair of RSA keys, and a certificate for localhost with the authority that signed it."""
+
+    folder: Path
+
+    @property
+    def token(self) -> str:
+        """Of a superuser."""
+        return jwt.encode({"sub": "admin"}, _SECRET, "HS256")
+
+    def requested(self) -> dict[str, str]:
+        """What programs are told: paths of PEM files, and tokens."""
+        return {
+            "public_key": str(self.folder / "public.pem"),
+            "private_key": str(self.folder / "private.pem"),
+            "authority": str(self.folder / "authority.pem"),
+            "token": self.token,
+            "wrong_token": jwt.encode({"sub": "admin"}, _SECRET[::-1], "HS256"),
+        }
+
+    def options(self) -> list[str]:
+        """Of `pulsarium serve`, for a broker that asks for a token and has a TLS port."""
+        settings = {
+            "authenticationEnabled": "true",
+            "authenticationProviders": _TOKENS,
+            "tokenSecretKey": f"file://{self.folder / 'secret.key'}",
+            "superUserRoles": "admin",
+        }
+        options = [word for name, value in settings.items() for word in ("--set", f"{name}={value}")]
+        files = ["--tls-cert", str(self.folder / "server.pem"), "--tls-key", str(self.folder / "server.key")]
+        return [*options, "--tls-port", "0", *files]
+
+
+def make(folder: Path) -> Material:
+    """Makes everything anew; valid for a day."""
+    folder.mkdir(parents=True, exist_ok=True)
+    pair = rsa.generate_private_key(65537, 2048)
+    public = pair.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
+    (folder / "public.pem").write_bytes(public)
+    # The format of the Go client; the others read it too.
+    (folder / "private.pem").write_bytes(
+        pair.private_bytes(Encoding.PEM, PrivateFormat.TraditionalOpenSSL, NoEncryption())
+    )
+    (folder / "secret.key").write_bytes(_SECRET)
+    authority, server = ec.generate_private_key(ec.SECP256R1()), ec.generate_private_key(ec.SECP256R1())
+    (folder / "authority.pem").write_bytes(_certificate("authority", authority, authority))
+    (folder / "server.pem").write_bytes(_certificate("localhost", server, authority))
+    (folder / "server.key").write_bytes(_private(server))
+    return Material(folder)
+
+
+def _private(key: ec.EllipticCurvePrivateKey) -> bytes:
+    return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+
+
+def _certificate(name: str, key: ec.EllipticCurvePrivateKey, signer: ec.EllipticCurvePrivateKey) -> bytes:
+    """The authority's own where `key` signs itself."""
+    now = dt.datetime.now(dt.UTC)
+    made = (
+        x509.CertificateBuilder()
+        .subject_name(_named(name))
+        .issuer_name(_named("authority"))
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - dt.timedelta(days=1))
+        .not_valid_after(now + dt.timedelta(days=1))
+        .add_extension(x509.BasicConstraints(ca=key is signer, path_length=None), critical=True)
+        .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(signer.public_key()), critical=False)
+    )
+    if key is signer:
+        usage = x509.KeyUsage(True, False, False, False, False, True, True, False, False)
+        made = made.add_extension(usage, critical=True)
+        made = made.add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+    else:
+        hosts = [x509.DNSName("localhost"), x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]
+        made = made.add_extension(x509.SubjectAlternativeName(hosts), critical=False)
+    return made.sign(signer, hashes.SHA256()).public_bytes(Encoding.PEM)
+
+
+def _named(name: str) -> x509.Name:
+    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])

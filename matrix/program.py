@@ -1,0 +1,118 @@
+"""A client's scenario program: one process for many scenarios, started when it is needed (see `python/lines.py`)."""
+
+import json
+import os
+import select
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+Do = Callable[[Mapping[str, Any]], None]
+"""Does the administrator's work that a program asks for. Raises OSError."""
+
+
+class Hung(Exception):
+    """A scenario took too long, or the program ended meanwhile."""
+
+
+class LineProcess:
+    """`command`, which hears and says JSON objects, one a line; stderr goes to `log`.
+
+    It is started when it is first spoken to, and again after it was killed.
+    """
+
+    def __init__(
+        self, command: Sequence[str], log: Path, environment: Mapping[str, str] = MappingProxyType({})
+    ) -> None:
+        self.log = log
+        self._command = command
+        self._environment = {**os.environ, **environment}
+        self._process: subprocess.Popen[bytes] | None = None
+        self._buffer = b""
+
+    def say(self, line: Mapping[str, Any]) -> None:
+        """Raises Hung, as `hear` does, and then the process is gone."""
+        stdin = self._running().stdin
+        assert stdin is not None
+        try:
+            stdin.write(json.dumps(line).encode() + b"\n")
+            stdin.flush()
+        except OSError as error:
+            raise self._hung(error) from None
+
+    def hear(self, end: float) -> dict[str, Any]:
+        """The next line, until `end` by time.monotonic."""
+        try:
+            return dict(json.loads(self._line(self._running(), end)))
+        except (OSError, ValueError) as error:
+            raise self._hung(error) from None
+
+    def _running(self) -> subprocess.Popen[bytes]:
+        if self._process is None:
+            self._buffer = b""
+            with self.log.open("ab") as log:
+                self._process = subprocess.Popen(
+                    self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, env=self._environment
+                )
+        return self._process
+
+    def _line(self, process: subprocess.Popen[bytes], end: float) -> bytes:
+        assert process.stdout is not None
+        while b"\n" not in self._buffer:
+            left = end - time.monotonic()
+            if left <= 0 or not select.select([process.stdout], [], [], left)[0]:
+                raise OSError("no answer in time")
+            data = os.read(process.stdout.fileno(), 1 << 16)
+            if not data:
+                raise OSError(f"the program ended with {process.wait()}")
+            self._buffer += data
+        line, _, self._buffer = self._buffer.partition(b"\n")
+        return line
+
+    def _hung(self, error: Exception) -> Hung:
+        self.kill()
+        return Hung(str(error))
+
+    def kill(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+            self._forget(self._process)
+
+    def close(self, seconds: float = 10.0) -> None:
+        """End of input ends the program; one that stays is killed."""
+        if self._process is None:
+            return
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        try:
+            self._process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+        self._forget(self._process)
+
+    def _forget(self, process: subprocess.Popen[bytes]) -> None:
+        process.wait()
+        for pipe in (process.stdin, process.stdout):
+            if pipe is not None:
+                pipe.close()
+        self._process = None
+
+
+class Program(LineProcess):
+    """One of the matrix's."""
+
+    def run(self, request: Mapping[str, Any], seconds: float, do: Do) -> dict[str, Any]:
+        """The last line of a scenario. Raises Hung."""
+        end = time.monotonic() + seconds
+        self.say(request)
+        while "outcome" not in (answer := self.hear(end)):
+            try:
+                do(answer)
+            except OSError as refusal:
+                self.say({"done": False, "reason": str(refusal)})
+            else:
+                self.say({"done": True})
+        return answer

@@ -1,0 +1,1 @@
+"""The official Python client, on its C++ core."""

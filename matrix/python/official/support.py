@@ -1,0 +1,89 @@
+"""What the scenarios of the official Python client share."""
+
+import queue
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any
+
+import pulsar
+
+from ..lines import PATIENCE, QUIET, Failure, Lines, that
+
+EARLIEST = pulsar.InitialPosition.Earliest
+Shared, Failover, KeyShared = pulsar.ConsumerType.Shared, pulsar.ConsumerType.Failover, pulsar.ConsumerType.KeyShared
+MILLISECONDS = int(PATIENCE * 1000)
+
+
+@contextmanager
+def client(cell: Lines, url: str = "", **options: Any) -> Iterator[Any]:
+    """A client of its own, closed at the end."""
+    found = pulsar.Client(
+        url or cell.service_url,
+        operation_timeout_seconds=10,
+        logger=pulsar.FileLogger(pulsar.LoggerLevel.Warn, "/dev/stderr"),
+        **options,
+    )
+    try:
+        yield found
+    finally:
+        # Where its producer was refused for good it may say so again.
+        with suppress(pulsar.AlreadyClosed):
+            found.close()
+
+
+def single(connection: Any, topic: str, **options: Any) -> Any:
+    """A producer of one message an entry."""
+    return connection.create_producer(topic, batching_enabled=False, **options)
+
+
+def subscribe(connection: Any, topic: Any, **options: Any) -> Any:
+    return connection.subscribe(topic, "s", **{"initial_position": EARLIEST, **options})
+
+
+def send(producer: Any, payloads: Sequence[str], **options: Any) -> list[Any]:
+    """Publishes without waiting for each; their ids, in order."""
+    results: queue.Queue[tuple[Any, Any]] = queue.Queue()
+    for payload in payloads:
+        producer.send_async(payload.encode(), lambda *result: results.put(result), **options)
+    producer.flush()
+    found = [results.get(timeout=PATIENCE) for _ in payloads]
+    that(all(result == pulsar.Result.Ok for result, _ in found), f"refused: {[str(result) for result, _ in found]}")
+    return [message_id for _, message_id in found]
+
+
+def receive(consumer: Any, count: int) -> list[Any]:
+    found: list[Any] = []
+    while len(found) < count:
+        try:
+            found.append(consumer.receive(MILLISECONDS))
+        except pulsar.Timeout:
+            raise Failure(f"{len(found)} of {count} messages") from None
+    return found
+
+
+def text(message: Any) -> str:
+    return str(message.data().decode())
+
+
+def consume(consumer: Any, count: int) -> list[str]:
+    """The next messages, each acknowledged."""
+    found = receive(consumer, count)
+    for message in found:
+        consumer.acknowledge(message)
+    return [text(message) for message in found]
+
+
+def nothing_more(consumer: Any) -> None:
+    try:
+        message = consumer.receive(int(QUIET * 1000))
+    except pulsar.Timeout:
+        return
+    raise Failure(f"one too many: {text(message)!r:.60}")
+
+
+def refused(error: Any, call: Any) -> None:
+    try:
+        call()
+    except error:
+        return
+    raise Failure(f"not refused with {error.__name__ if isinstance(error, type) else error}")

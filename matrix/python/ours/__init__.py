@@ -1,0 +1,1 @@
+"""Pulsarium's own client, under trio."""

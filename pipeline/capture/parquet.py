@@ -1,0 +1,33 @@
+"""One capture file as Parquet, without Spark: the tables that `Captures` has of many."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pyarrow.parquet as pq
+
+from pulsarium.pipeline.capture import rows
+from pulsarium.pipeline.capture.schemas import EXCHANGES, FRAMES, VIOLATIONS, arrow_schema, batches
+
+_TABLES = (
+    ("frames", FRAMES, rows.frames),
+    ("exchanges", EXCHANGES, rows.exchanges),
+    ("violations", VIOLATIONS, rows.violations),
+)
+
+
+def write(capture: Path, out: Path) -> Mapping[str, int]:
+    """Files in `out`, which is made if it is not there: their names, and how many rows each has."""
+    out.mkdir(parents=True, exist_ok=True)
+    counts = {}
+    for name, schema, read in _TABLES:
+        part = out / f".{name}.parquet.part"
+        count = 0
+        with pq.ParquetWriter(part, arrow_schema(schema)) as writer:
+            for batch in batches(schema, read(str(capture))):
+                writer.write_batch(batch)
+                count += batch.num_rows
+        part.replace(out / f"{name}.parquet")
+        counts[f"{name}.parquet"] = count
+    return counts

@@ -1,0 +1,196 @@
+"""A proxy between clients and brokers, over loopback."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+import trio
+import trio.testing
+
+from pulsarium.broker.config import Config, ServeOptions
+from pulsarium.broker.lab.capture.proxy import Target, proxying
+from pulsarium.broker.server import open_broker
+from pulsarium.proto.capture import CaptureReader, Kind, Record
+from pulsarium.proto.framing import frame
+from pulsarium.proto.generated import PulsarApi_pb2 as pb
+from tests.broker.wire import TOPIC, Type, Wire, command, plain
+
+from .test_capture import told, violations
+
+HANGS = 20  # seconds
+
+
+async def dial(url: str) -> Wire:
+    target = Target.of(url)
+    return Wire(await trio.open_tcp_stream(target.host, target.port))
+
+
+def read(path: Path) -> list[Record]:
+    return list(CaptureReader().feed(path.read_bytes()))
+
+
+@asynccontextmanager
+async def broker_that(talks: Callable[[trio.SocketStream], Awaitable[None]]) -> AsyncIterator[Target]:
+    """A broker of the test."""
+    with trio.fail_after(HANGS):
+        async with trio.open_nursery() as nursery:
+            [listener] = await trio.open_tcp_listeners(0, host="127.0.0.1")
+            nursery.start_soon(trio.serve_listeners, talks, [listener])
+            yield Target("127.0.0.1", listener.socket.getsockname()[1])
+            nursery.cancel_scope.cancel()
+
+
+async def test_a_broker_of_ours_through_the_proxy(tmp_path: Path) -> None:
+    path = tmp_path / "run.pulscap"
+    options = ServeOptions(config=Config(brokerServicePort=0, webServicePort=0))
+    with trio.fail_after(HANGS):
+        async with open_broker(options) as running, proxying(Target.of(running.service_url), path) as (proxy, url):
+            wire = await dial(url)
+            await wire.connect()
+            await wire.producer(producer_name="p")
+            await wire.subscribe()
+            await wire.flow()
+            [position] = await wire.publish(plain(b"hello", publish_time=running.broker.clock.now_ms()))
+            assert (await wire.message()).payload == b"hello"
+            await wire.ack(position)
+            await wire.aclose()
+            while running.broker.sessions or proxy.frames < 12:
+                await trio.testing.wait_all_tasks_blocked(0.001)
+    records = read(path)
+    assert violations(records) == []
+    assert [each for each in told(records) if "client" in each] == [
+        *("client opened", "client CONNECT", "client PRODUCER", "client SUBSCRIBE", "client FLOW", "client SEND"),
+        *("client ACK", "client closed"),
+    ]
+    assert sum(each.kind is Kind.FRAME for each in records) == 12
+
+
+async def test_clients_of_a_cluster_stay_on_the_proxy(tmp_path: Path) -> None:
+    """Each broker that a lookup names gets a port; what is recorded is what the broker said."""
+
+    async def talks(stream: trio.SocketStream) -> None:
+        async with stream:
+            await stream.receive_some()
+            fields = {"request_id": 1, "response": 1, "brokerServiceUrl": f"pulsar://localhost:{target.port}"}
+            await stream.send_all(frame(command(Type.LOOKUP_RESPONSE, **fields).SerializeToString()))
+            await stream.receive_some()
+
+    path = tmp_path / "run.pulscap"
+    async with broker_that(talks) as target, proxying(target, path) as (_, url):
+        urls = {url}
+        for _ in range(2):
+            wire = await dial(url)
+            await wire.send(Type.LOOKUP, topic=TOPIC, request_id=1)
+            answer: pb.CommandLookupTopicResponse = await wire.expect(Type.LOOKUP_RESPONSE)
+            await wire.aclose()
+            url = answer.brokerServiceUrl
+            urls.add(url)
+        assert len(urls) == 2  # 127.0.0.1 and localhost are two addresses; the second is known by then
+        wire = await dial(url)
+        await wire.send(Type.LOOKUP, topic=TOPIC, request_id=1)
+        assert (await wire.expect(Type.LOOKUP_RESPONSE)).brokerServiceUrl == url
+        await wire.aclose()
+    answers = [each for each in read(path) if b"pulsar://localhost" in each.data]
+    assert len(answers) == 3
+
+
+async def test_a_broker_that_is_not_there(tmp_path: Path) -> None:
+    path = tmp_path / "run.pulscap"
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    with trio.fail_after(HANGS):
+        async with proxying(Target("127.0.0.1", port), path) as (_, url):
+            wire = await dial(url)
+            await wire.closed()
+            await wire.aclose()
+    opened, closed = read(path)
+    assert opened.note["broker"] == f"pulsar://127.0.0.1:{port}"
+    assert (closed.kind, closed.sender.value) == (Kind.CLOSED, "broker")
+    assert closed.note["reason"].startswith("cannot connect to pulsar://127.0.0.1:")
+
+
+async def test_what_is_no_pulsar_passes_too_and_is_not_kept(tmp_path: Path) -> None:
+    said = b"GET /secret HTTP/1.1\r\nAuthorization: Bearer secret\r\n\r\n"
+
+    async def talks(stream: trio.SocketStream) -> None:
+        async with stream:
+            heard = b""
+            while len(heard) < 2 * len(said):
+                heard += await stream.receive_some()
+            await stream.send_all(heard)
+
+    path = tmp_path / "run.pulscap"
+    async with broker_that(talks) as target, proxying(target, path) as (_, url):
+        wire = await dial(url)
+        await wire.write(said)
+        await wire.write(said)
+        back = b""
+        while data := await wire.stream.receive_some():
+            back += data
+        await wire.aclose()
+    assert back == said * 2
+    assert b"Bearer" not in path.read_bytes()
+    assert told(read(path))[1] == "client "
+
+
+async def test_half_a_frame_goes_on_and_is_recorded_at_its_end(tmp_path: Path) -> None:
+    whole = frame(command(Type.PING).SerializeToString())
+
+    async def talks(stream: trio.SocketStream) -> None:
+        async with stream:
+            assert await stream.receive_some() == whole[:5]
+            await stream.send_all(whole[:6])
+
+    path = tmp_path / "run.pulscap"
+    async with broker_that(talks) as target, proxying(target, path) as (_, url):
+        wire = await dial(url)
+        await wire.write(whole[:5])
+        assert await wire.stream.receive_some() == whole[:6]
+        assert await wire.stream.receive_some() == b""
+        await wire.aclose()
+    assert {(each.sender.value, each.size) for each in read(path) if each.kind is Kind.FRAME} >= {("broker", 6)}
+
+
+async def test_a_capture_that_cannot_go_on_does_not_stop_the_proxy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def talks(stream: trio.SocketStream) -> None:
+        async with stream:
+            while data := await stream.receive_some():
+                await stream.send_all(data)
+
+    async with broker_that(talks) as target, proxying(target, tmp_path / "run.pulscap") as (proxy, url):
+        wire = await dial(url)
+        proxy._file.trouble = "No space left on device"
+        for _ in range(2):
+            await wire.send(Type.PING)
+            await wire.expect(Type.PING)
+        await wire.aclose()
+    assert [each.getMessage() for each in caplog.records] == [
+        'the capture ended, and the proxy goes on reason="No space left on device" frames=1'
+    ]
+
+
+@pytest.mark.parametrize(
+    ("url", "target"),
+    [
+        ("pulsar://h:1", ("h", 1)),
+        ("pulsar://h", ("h", 6650)),
+        ("pulsar://h/", ("h", 6650)),
+        ("pulsar://[::1]:7", ("::1", 7)),
+        ("pulsar://[::1]", ("::1", 6650)),
+    ],
+)
+def test_urls(url: str, target: tuple[str, int]) -> None:
+    assert Target.of(url) == target
+    assert Target.of(str(Target.of(url))) == target
+
+
+@pytest.mark.parametrize("url", ["pulsar+ssl://h:6651", "http://h:8080", "h:6650", "pulsar://:1", "pulsar://h:0", ""])
+def test_what_is_no_url_of_a_plain_port(url: str) -> None:
+    with pytest.raises(ValueError, match="pulsar://HOST:PORT is wanted"):
+        Target.of(url)

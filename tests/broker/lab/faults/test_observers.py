@@ -1,0 +1,117 @@
+"""Who observes is told what became of each frame."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from pulsarium.broker.lab.faults import (
+    Action,
+    Answer,
+    Close,
+    Corrupt,
+    Delay,
+    Drop,
+    Duplicate,
+    Faults,
+    Reorder,
+    Stall,
+    Truncate,
+    WrongRequestId,
+)
+from pulsarium.broker.lab.tap import SessionTap, taken_apart
+from pulsarium.proto.commands import Direction
+from pulsarium.proto.generated import PulsarApi_pb2 as pb
+from tests.broker.wire import Bed, Type, Wire, frame_of, plain
+
+
+class Seen:
+    """Frames, as an observer is shown them."""
+
+    def __init__(self) -> None:
+        self.frames: list[tuple[Direction, str, Mapping[str, Any]]] = []
+        self.data: list[bytes] = []
+        self.ended: list[tuple[Direction, str]] = []
+
+    def opened(self, tap: SessionTap) -> None: ...
+
+    def frame(self, tap: SessionTap, sender: Direction, data: bytes, note: Mapping[str, Any]) -> None:
+        name = Type.Type.Name(pb.BaseCommand.FromString(taken_apart(data)[0]).type)
+        self.frames.append((sender, name, note))
+        self.data.append(data)
+
+    def closed(self, tap: SessionTap, sender: Direction, reason: str) -> None:
+        self.ended.append((sender, reason))
+
+    def of(self, name: str) -> list[Mapping[str, Any]]:
+        return [note for _, each, note in self.frames if each == name]
+
+
+@pytest.fixture
+def seen(bed: Bed, sender: Wire) -> Seen:
+    """What happens once there is a connection with a producer."""
+    lab = bed.broker.cluster.lab
+    assert lab is not None
+    seen = Seen()
+    lab.observe(seen)
+    return seen
+
+
+@pytest.mark.parametrize(
+    ("action", "notes"),
+    [
+        (Drop(), [{"fault": 1, "did": "dropped", "arrived": False}]),
+        (Answer("UnknownError"), [{"fault": 1, "did": "answered", "arrived": False}]),
+        (Delay(1), [{"fault": 1, "did": "delayed"}]),
+        (Reorder(), [{"fault": 1, "did": "reordered"}]),
+        (Duplicate(), [{}, {"fault": 1, "did": "duplicated"}]),
+        (Corrupt(), [{"fault": 1, "did": "corrupted"}]),
+        (WrongRequestId(), [{"fault": 1, "did": "renumbered"}]),
+        (Truncate(7), [{"fault": 1, "did": "truncated", "keep": 7, "arrived": False}]),
+        (Close(), [{"fault": 1, "did": "closed", "arrived": False}]),
+        (Stall(), []),
+    ],
+)
+async def test_notes(faults: Faults, seen: Seen, sender: Wire, action: Action, notes: list[Mapping[str, Any]]) -> None:
+    faults.add(action, "SEND")
+    await sender.write(sender.sends(plain(b"a")))
+    await sender.rest(2)
+    assert seen.of("SEND") == notes
+    if isinstance(action, Close | Truncate):
+        assert seen.ended == [(Direction.BROKER, f"fault 1: {action.kind} SEND")]
+
+
+async def test_what_never_went_is_told_at_the_end(faults: Faults, seen: Seen, bed: Bed, sender: Wire) -> None:
+    faults.add(Stall(), "SEND")
+    faults.add(Stall(), "PONG", sender="broker")
+    await sender.write(frame_of(Type.PING) + sender.sends(plain(b"a"), plain(b"b")))
+    await sender.rest()
+    assert seen.of("SEND") == seen.of("PONG") == []
+    bed.broker.close_sessions()
+    lost = {"did": "lost", "arrived": False}
+    assert seen.of("SEND") == [{"fault": 1} | lost, lost]
+    assert seen.of("PONG") == [{"fault": 2} | lost]
+
+
+async def test_an_answer_that_was_put_in_the_place_of_another(faults: Faults, seen: Seen, sender: Wire) -> None:
+    faults.add(Answer("UnknownError"), "SEND", stage="after")
+    await sender.write(sender.sends(plain(b"a")))
+    await sender.rest()
+    assert seen.of("SEND") == [{}]
+    assert seen.of("SEND_ERROR") == [{"fault": 1, "did": "answered"}]
+    assert seen.of("SEND_RECEIPT") == []
+
+
+async def test_frames_are_shown_as_they_were(seen: Seen, sender: Wire) -> None:
+    data = sender.sends(plain(b"a"), plain(b"b"))
+    await sender.write(data)
+    await sender.receipts(2)
+    assert b"".join(seen.data[:2]) == data
+    assert [(sender.value, name) for sender, name, _ in seen.frames] == [
+        ("client", "SEND"),
+        ("client", "SEND"),
+        ("broker", "SEND_RECEIPT"),
+        ("broker", "SEND_RECEIPT"),
+    ]

@@ -1,0 +1,96 @@
+"""/lab/clock."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from tests.broker.admin.rest import Rest, rest_of
+from tests.broker.wire import serving
+
+DAY = 86_400
+
+
+@pytest.fixture
+async def rest() -> AsyncIterator[Rest]:
+    async with serving() as here:
+        yield rest_of(here)
+
+
+async def post(rest: Rest, path: str, body: Any = None) -> Any:
+    answer = await rest.call("POST", f"/lab/clock/{path}", **({} if body is None else {"value": body}))
+    assert answer.status == 200, answer
+    return answer.json
+
+
+async def test_the_state(rest: Rest) -> None:
+    state = await rest.get("/lab/clock")
+    assert set(state) == {"now", "nowMs", "offsetMs", "frozen", "autoAdvance", "nextInSeconds", "included"}
+    assert state | {"now": 0, "nowMs": 0} == {
+        "now": 0,
+        "nowMs": 0,
+        "offsetMs": 0,
+        "frozen": False,
+        "autoAdvance": False,
+        "nextInSeconds": None,
+        "included": [],
+    }
+
+
+async def test_moving(rest: Rest) -> None:
+    before = (await post(rest, "freeze"))["nowMs"]
+    state = await post(rest, "advance", {"seconds": 7 * DAY})
+    assert (state["nowMs"] - before, state["advancedSeconds"]) == (7 * DAY * 1000, 7 * DAY)
+    state = await post(rest, "advance", {"to": before + 8 * DAY * 1000})
+    assert abs(state["nowMs"] - before - 8 * DAY * 1000) <= 1
+    assert (await post(rest, "advance", {"to": "2190-01-01T00:00"}))["now"] == "2190-01-01T00:00:00.000Z"
+    assert not (await post(rest, "resume"))["frozen"]
+    assert (await post(rest, "reset"))["offsetMs"] == 0
+
+
+async def test_switches(rest: Rest) -> None:
+    assert (await post(rest, "auto-advance", {"on": True}))["autoAdvance"] is True
+    assert (await post(rest, "auto-advance", {"on": False}))["autoAdvance"] is False
+    assert (await post(rest, "include", {"names": ["token-expiry"]}))["included"] == ["token-expiry"]
+    assert (await post(rest, "exclude", {"names": ["token-expiry"]}))["included"] == []
+
+
+async def test_the_next_timer(rest: Rest) -> None:
+    status, reason = await rest.refused("POST", "/lab/clock/run-next")
+    assert (status, reason) == (409, "nothing waits for a time: there is no timer to run")
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "says"),
+    [
+        ("advance", {}, "an advance takes"),
+        ("advance", {"seconds": "7d"}, "an advance takes"),
+        ("advance", {"seconds": True}, "an advance takes"),
+        ("advance", {"seconds": 10**400}, "an advance takes"),
+        ("advance", {"seconds": 1, "to": 1}, "an advance takes"),
+        ("advance", {"to": "tomorrow"}, "an advance takes"),
+        ("advance", {"to": None}, "an advance takes"),
+        ("advance", {"to": 2**60}, "an advance takes"),
+        ("advance", {"seconds": -1}, "cannot advance by -1 seconds"),
+        ("advance", {"seconds": 1e300}, "no year after 9999"),
+        ("advance", {"to": 1}, "cannot go back"),
+        ("advance", {"minutes": 1}, "minutes: what is known is seconds, to"),
+        ("auto-advance", {"on": 1}, "takes on"),
+        ("auto-advance", {}, "takes on"),
+        ("include", {"names": "keep-alive"}, "is a list"),
+        ("include", {"names": ["ttl"]}, "'ttl' cannot be included"),
+    ],
+)
+async def test_what_is_refused(rest: Rest, path: str, body: Any, says: str) -> None:
+    status, reason = await rest.refused("POST", f"/lab/clock/{path}", body)
+    assert status == 400
+    assert says in reason
+    assert (await rest.get("/lab/clock"))["offsetMs"] == 0
+
+
+async def test_brokers_of_a_cluster_have_one_clock() -> None:
+    async with serving(brokers=2) as bed:
+        await post(rest_of(bed, 1), "advance", {"seconds": DAY})
+        assert (await rest_of(bed, 0).get("/lab/clock"))["offsetMs"] == DAY * 1000

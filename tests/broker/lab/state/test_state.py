@@ -1,0 +1,331 @@
+"""Reset, snapshot, restore."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import trio
+import trio.testing
+
+from pulsarium.broker.config import Config, ConfigError, ServeOptions
+from pulsarium.broker.lab import Lab
+from pulsarium.broker.lab.faults import Close
+from pulsarium.broker.lab.masks import Mask
+from pulsarium.broker.server import open_core
+from pulsarium.broker.storage.errors import StorageError
+from pulsarium.proto.generated import PulsarApi_pb2 as pb
+from pulsarium.proto.topic_name import TopicName
+from tests.broker.held import HeldStorage
+from tests.broker.wire import TOPIC, Bed, Earliest, Received, Shared, Type, Wire, batch_of, plain, serving
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+async def either(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Bed]:
+    async with serving(data=tmp_path / "data" if request.param == "sqlite" else None) as bed:
+        yield bed
+
+
+def lab_of(bed: Bed) -> Lab:
+    assert bed.broker.cluster.lab is not None
+    return bed.broker.cluster.lab
+
+
+def topics(bed: Bed) -> list[str]:
+    return bed.broker.topics.names("public/default", non_persistent=True)
+
+
+async def said(wire: Wire) -> list[Received]:
+    """What the broker sent until now."""
+    await wire.send(Type.PING)
+    received = []
+    while (each := await wire.next()).command.type != Type.PONG:
+        received.append(each)
+    return received
+
+
+async def drain(wire: Wire, name: str = "sub", count: int = 3, consumer_id: int = 7) -> list[bytes]:
+    await wire.subscribe(name=name, type=Shared, consumer_id=consumer_id, initialPosition=Earliest)
+    await wire.flow(consumer_id=consumer_id)
+    return await wire.payloads(count)
+
+
+async def test_reset_forgets_everything_that_is_kept(either: Bed) -> None:
+    wire = await either.connect()
+    metadata = either.broker.metadata
+    await wire.producer()
+    await wire.producer("non-persistent://public/default/n", producer_id=1)
+    await wire.ask(Type.GET_OR_CREATE_SCHEMA, topic=TOPIC, schema={"name": "s", "type": 1, "schema_data": b""})
+    metadata.put_tenant("t", {})
+    metadata.put_namespace("t/n", {})
+    metadata.put_partitioned(TopicName.parse("persistent://t/n/p"), 3)
+    metadata.put_topic_policies(TopicName.parse(TOPIC), {"maxProducers": 3})
+    either.broker.cluster.dynamic.put("maxConcurrentLookupRequest", "7")
+    (before,) = await wire.publish(plain(b"x"))
+    await lab_of(either).state.reset()
+    assert topics(either) == []
+    assert sorted(metadata.namespaces) == ["public/default", "pulsar/system"]
+    assert sorted(metadata.tenants) == ["public", "pulsar"]
+    assert (metadata.partitioned, metadata.topic_policies) == ({}, {})
+    assert either.broker.schemas.latest(TopicName.parse(TOPIC)) is None
+    assert either.broker.cluster.dynamic.values == {}
+    closed = [each.command.close_producer.producer_id for each in await said(wire)]
+    assert sorted(closed) == [0, 1]
+    await wire.producer()  # on the same connection, and another topic of that name
+    (after,) = await wire.publish(plain(b"y"))
+    assert after.ledger_id > before.ledger_id
+    assert await drain(wire, count=1) == [b"y"]
+
+
+async def test_reset_is_quick(either: Bed) -> None:
+    wire = await either.connect()
+    for number in range(20):
+        await wire.producer(f"{TOPIC}{number}", producer_id=number)
+        await wire.publish(*[plain(b"x" * 100)] * 10, producer_id=number)
+    began = time.perf_counter()
+    await lab_of(either).state.reset()
+    assert time.perf_counter() - began < 0.5  # some milliseconds; this machine may be busy
+    assert topics(either) == []
+
+
+async def test_reset_of_the_lab(either: Bed) -> None:
+    lab = lab_of(either)
+
+    def changed() -> None:
+        lab.faults.add(Close(), "SEND")
+        lab.masks.add(Mask(max_protocol_version=3))
+        lab.clock.freeze()
+
+    changed()
+    await lab.state.reset(lab=False)
+    assert (len(lab.faults.rules), len(lab.masks.worn), lab.clock.frozen) == (1, 1, True)
+    await lab.clock.advance(1000)
+    await lab.state.reset()
+    assert (lab.faults.rules, lab.masks.worn, lab.clock.frozen) == ([], [], False)
+    assert abs(lab.clock.offset_ms) < 100
+    assert either.broker.cluster.hooks is None
+
+
+async def test_watchers_hear_of_both(either: Bed, tmp_path: Path) -> None:
+    wire, watching = await either.connect(), await either.connect(flags=["supports_topic_watchers"])
+    await wire.producer()
+    pattern = {"watcher_id": 1, "namespace": "public/default", "topics_pattern": "persistent://public/default/.*"}
+    await watching.ask(Type.WATCH_TOPIC_LIST, **pattern)
+    state = lab_of(either).state
+    await state.snapshot(tmp_path / "s")
+    await state.reset()
+    assert (await watching.expect(Type.WATCH_TOPIC_UPDATE)).deleted_topics == [TOPIC]
+    await state.restore(tmp_path / "s")
+    assert (await watching.expect(Type.WATCH_TOPIC_UPDATE)).new_topics == [TOPIC]
+
+
+async def fill(bed: Bed) -> Wire:
+    """Three messages, of which the second is acknowledged by `sub`, and a batch of which it had the first."""
+    wire = await bed.connect()
+    await wire.producer()
+    await wire.subscribe(type=Shared)
+    await wire.flow()
+    positions = await wire.publish(plain(b"1"), plain(b"2"), plain(b"3"))
+    await wire.messages(3)
+    await wire.ack(positions[1])
+    return wire
+
+
+async def test_a_snapshot_brings_back_messages_and_what_was_acknowledged(either: Bed, tmp_path: Path) -> None:
+    wire = await fill(either)
+    state = lab_of(either).state
+    await state.snapshot(tmp_path / "s")
+    await wire.publish(plain(b"later"))
+    await said(wire)
+    await state.restore(tmp_path / "s")
+    closed = {each.command.type for each in await said(wire)}
+    assert closed == {Type.CLOSE_PRODUCER, Type.CLOSE_CONSUMER}
+    assert await drain(wire, count=2) == [b"1", b"3"]
+    assert await said(wire) == []
+
+
+async def test_partly_acknowledged_batches(either: Bed, tmp_path: Path) -> None:
+    wire = await either.connect()
+    await wire.producer()
+    await wire.subscribe(type=Shared)
+    await wire.flow()
+    await wire.publish(batch_of(b"a", b"b", b"c"), num_messages=3)
+    position = (await wire.message()).position
+    message_ids = [{"ledgerId": position.ledger_id, "entryId": position.entry_id, "ack_set": [0b110]}]
+    await wire.ask(Type.ACK, consumer_id=0, ack_type=pb.CommandAck.Individual, message_id=message_ids)
+    state = lab_of(either).state
+    await state.snapshot(tmp_path / "s")
+    await state.reset()
+    await state.restore(tmp_path / "s")
+    await said(wire)
+    await wire.subscribe(type=Shared)
+    await wire.flow()
+    assert (await wire.message()).command.ack_set == [0b110]
+
+
+@pytest.mark.parametrize("to_sqlite", [False, True])
+async def test_across_stores_and_a_restart(either: Bed, tmp_path: Path, to_sqlite: bool) -> None:
+    await fill(either)
+    await lab_of(either).state.snapshot(tmp_path / "s")
+    data = tmp_path / "other" if to_sqlite else None
+    async with serving(data=data) as other:
+        await (await other.connect()).producer(f"{TOPIC}-of-before")
+        await lab_of(other).state.restore(tmp_path / "s")
+        assert topics(other) == [TOPIC]
+        if not to_sqlite:
+            assert await drain(await other.connect(), count=2) == [b"1", b"3"]
+    if to_sqlite:
+        async with serving(data=data) as again:
+            assert topics(again) == [TOPIC]
+            assert await drain(await again.connect(), count=2) == [b"1", b"3"]
+
+
+async def test_the_same_snapshot_again_and_again(either: Bed, tmp_path: Path) -> None:
+    wire = await fill(either)
+    state = lab_of(either).state
+    await state.snapshot(tmp_path / "s")
+    for _ in range(3):
+        await state.restore(tmp_path / "s")
+        await said(wire)
+        assert await drain(wire, count=2) == [b"1", b"3"]
+        await wire.producer()
+        await wire.publish(plain(b"new"))
+        await said(wire)
+
+
+async def test_the_database_of_a_broker_that_has_stopped(tmp_path: Path) -> None:
+    async with serving(data=tmp_path / "data") as bed:
+        await fill(bed)
+    async with serving() as bed:
+        await lab_of(bed).state.restore(tmp_path / "data" / "pulsarium.db")
+        assert await drain(await bed.connect(), count=2) == [b"1", b"3"]
+
+
+async def test_messages_that_are_not_in_memory(either: Bed, tmp_path: Path) -> None:
+    """Restored in memory they lie in a temporary file, and can be kept once more from there."""
+    wire = await fill(either)
+    state = lab_of(either).state
+    await state.snapshot(tmp_path / "1")
+    await state.restore(tmp_path / "1")
+    await state.snapshot(tmp_path / "2")
+    await state.reset()
+    await state.restore(tmp_path / "2")
+    await said(wire)
+    assert await drain(wire, count=2) == [b"1", b"3"]
+
+
+async def test_under_load(either: Bed, tmp_path: Path) -> None:
+    """Nobody who publishes meanwhile gets a receipt for what is not there."""
+    state, stop = lab_of(either).state, trio.Event()
+
+    async def opened(wire: Wire, topic: str) -> None:
+        while (await wire.request(Type.PRODUCER, topic=topic, producer_id=0)).type == Type.ERROR:
+            pass  # it was closed while it was being opened
+
+    async def publish(number: int) -> None:
+        wire = await either.connect()
+        topic = f"{TOPIC}{number}"
+        await opened(wire, topic)
+        while not stop.is_set():
+            await wire.write(wire.sends(plain(b"x")))
+            received = await wire.next()
+            if received.command.type == Type.CLOSE_PRODUCER:
+                wire.inbox.clear()
+                await opened(wire, topic)
+
+    async with trio.open_nursery() as nursery:
+        for number in range(3):
+            nursery.start_soon(publish, number)
+        for number in range(5):
+            await trio.sleep(0.01)
+            await state.snapshot(tmp_path / "s")
+            await (state.reset() if number % 2 else state.restore(tmp_path / "s"))
+        stop.set()
+
+
+async def test_what_is_on_its_way_to_the_store_comes_first(tmp_path: Path) -> None:
+    """A commit that comes back to a state that is no more would write into the new one."""
+    storage = HeldStorage()
+    async with serving(storage=storage) as bed:
+        wire, state = await bed.connect(), lab_of(bed).state
+        await wire.producer()
+        storage.holding = True
+        await wire.write(wire.sends(plain(b"1")))
+        await wire.alive()
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(state.reset)
+            await trio.testing.wait_all_tasks_blocked()
+            assert topics(bed) == [TOPIC]
+            storage.release()
+        assert topics(bed) == []
+        assert not [path for path in storage.metadata if path.startswith("/managed-ledgers/")]
+        assert storage.entries == {}
+        await said(wire)
+        await wire.producer()
+        await wire.publish(plain(b"2"))
+        assert await drain(wire, count=1) == [b"2"]
+
+
+def damaged(content: bytes) -> dict[str, bytes]:
+    middle = content.index(b"needle")
+    return {
+        "none of ours": b"SQLite format 3\x00" + b"\x00" * 5000,
+        "text": b"hello",
+        "empty": b"",
+        "cut": content[: len(content) // 2],
+        "a bit": content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :],
+    }
+
+
+@pytest.mark.parametrize("kind", ["none of ours", "text", "empty", "cut", "a bit", "absent"])
+async def test_a_file_that_is_no_snapshot_changes_nothing(either: Bed, tmp_path: Path, kind: str) -> None:
+    wire = await fill(either)
+    await wire.publish(plain(b"needle"))
+    await said(wire)
+    state, path = lab_of(either).state, tmp_path / "s"
+    await state.snapshot(path)
+    content = path.read_bytes()
+    path.unlink()
+    if kind != "absent":
+        path.write_bytes(damaged(content)[kind])
+    await wire.publish(plain(b"5"))
+    await said(wire)
+    with pytest.raises(StorageError, match=r"not a snapshot|damaged|no such file"):
+        await state.restore(path)
+    (topic,) = either.broker.topics.loaded.values()
+    assert sum(len(each.consumers) for each in topic.subscriptions.values()) == 1  # nobody was disconnected
+    other = await either.connect()
+    assert await drain(other, "fresh", count=5) == [b"1", b"2", b"3", b"needle", b"5"]
+
+
+async def test_a_snapshot_that_cannot_be_written(either: Bed, tmp_path: Path) -> None:
+    with pytest.raises(StorageError, match="cannot write"):
+        await lab_of(either).state.snapshot(tmp_path / "none" / "s")
+    assert not [name for name in os.listdir(tmp_path) if name.endswith(".part")]
+
+
+async def test_settings_that_were_changed_while_running(either: Bed, tmp_path: Path) -> None:
+    dynamic, config, state = either.broker.cluster.dynamic, either.broker.config, lab_of(either).state
+    dynamic.put("defaultNumPartitions", "3")
+    await state.snapshot(tmp_path / "s")
+    await state.reset()
+    assert (dynamic.values, config.defaultNumPartitions) == ({}, Config().defaultNumPartitions)
+    await state.restore(tmp_path / "s")
+    assert (dynamic.values, config.defaultNumPartitions) == ({"defaultNumPartitions": "3"}, 3)
+
+
+async def test_a_broker_that_begins_with_a_snapshot_and_a_seed(tmp_path: Path) -> None:
+    async with serving() as bed:
+        await fill(bed)
+        await lab_of(bed).state.snapshot(tmp_path / "s")
+    seed = tmp_path / "seed.json"
+    seed.write_text('{"topics": [{"name": "more"}]}')
+    async with open_core(ServeOptions(restore=tmp_path / "s", seed=seed)) as broker:
+        assert broker.topics.names("public/default") == ["persistent://public/default/more", TOPIC]
+    for options in (ServeOptions(restore=seed), ServeOptions(seed=tmp_path / "s")):
+        with pytest.RaisesGroup(ConfigError, flatten_subgroups=True, allow_unwrapped=True):
+            async with open_core(options):
+                pass

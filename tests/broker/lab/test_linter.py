@@ -1,0 +1,237 @@
+"""The linter at work: what it judges, what it does not, and what that costs."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+import trio
+from trio.testing import wait_all_tasks_blocked
+
+from pulsarium.broker.lab import Lab
+from pulsarium.broker.lab.faults import Corrupt, Drop, Duplicate, Reorder
+from pulsarium.broker.lab.linter import KEPT
+from pulsarium.proto.lint.finding import Finding
+from tests.broker.admin.rest import rest_of
+from tests.broker.wire import TOPIC, Bed, Exclusive, Type, Wire, frame_of, message_id, serving
+
+from .linter_programs.program import Client, message, send
+
+
+@pytest.fixture
+async def bed(autojump_clock: object) -> AsyncIterator[Bed]:
+    async with serving() as here:
+        yield here
+
+
+@pytest.fixture
+def lab(bed: Bed) -> Lab:
+    lab = bed.broker.cluster.lab
+    assert lab is not None
+    return lab
+
+
+def rules(lab: Lab) -> list[str]:
+    return [each.rule for each in lab.linter.violations()]
+
+
+async def closes_and_acknowledges(bed: Bed) -> None:
+    """Breaks ack-not-delivered."""
+    wire, _ = await Client(bed).consuming(message())
+    await wire.send(Type.ACK, consumer_id=0, ack_type=0, message_id=[{"ledgerId": 7, "entryId": 99}])
+    await wait_all_tasks_blocked()
+
+
+async def test_a_finding_says_all_there_is(bed: Bed, lab: Lab) -> None:
+    lab.linter.start()
+    await closes_and_acknowledges(bed)
+    (found,) = lab.linter.violations()
+    assert found.detail == "7:99 was never sent to 'sub'"
+    assert (found.side, found.severity, found.command, found.topic) == ("client", "error", "ACK", TOPIC)
+    assert (found.client, found.client_version, found.connection) == ("wire", "", 1)
+    assert abs(found.at_ms - bed.broker.clock.now_ms()) < 10_000
+    where = f"connection 1, frame {found.frame}, {TOPIC}"
+    assert str(found) == f"client error ack-not-delivered: 7:99 was never sent to 'sub' (wire; {where})"
+    assert Finding.from_json(found.to_json()) == found
+
+
+async def test_it_judges_while_it_runs(bed: Bed, lab: Lab) -> None:
+    await closes_and_acknowledges(bed)
+    assert rules(lab) == []
+    assert bed.broker.cluster.hooks is None
+    lab.linter.start()
+    lab.linter.start()
+    wire = await bed.connect()
+    await wire.send(Type.PONG)
+    await wait_all_tasks_blocked()
+    assert rules(lab) == ["pong-unasked"]
+    lab.linter.stop()
+    await wire.send(Type.PONG)
+    await wire.alive()
+    assert rules(lab) == ["pong-unasked"]
+    assert bed.broker.cluster.hooks is None
+    lab.linter.clear()
+    assert rules(lab) == []
+    assert not lab.linter.counts
+
+
+async def test_what_was_open_before_is_not_judged(bed: Bed, lab: Lab) -> None:
+    """Nor what others acknowledge that it may have been sent."""
+    before, (first,) = await Client(bed).consuming(message())
+    lab.linter.start()
+    await before.send(Type.PONG)
+    now = await bed.connect()
+    await now.subscribe(type=1, consumer_id=3)
+    await now.send(Type.ACK, consumer_id=3, ack_type=0, message_id=[message_id(first.position)])
+    await now.send(Type.PONG)
+    await now.alive()
+    assert rules(lab) == ["pong-unasked"]
+
+
+async def test_of_each_rule_the_first_are_kept(bed: Bed, lab: Lab) -> None:
+    lab.linter.start()
+    wire = await bed.connect()
+    await wire.write(frame_of(Type.PONG) * (KEPT + 50))
+    await wire.alive()
+    assert rules(lab) == ["pong-unasked"] * KEPT
+    assert lab.linter.counts == {"pong-unasked": KEPT + 50}
+
+
+async def test_a_connection_that_ended_leaves_nothing(bed: Bed, lab: Lab) -> None:
+    lab.linter.start()
+    for _ in range(3):
+        await (await bed.connect()).aclose()
+    await wait_all_tasks_blocked()
+    assert lab.linter._checkers == {}
+
+
+# Faults
+
+
+async def lost(bed: Bed, lab: Lab) -> None:
+    """A producer whose receipt is lost, and that sends again."""
+    lab.faults.add(Drop(), "SEND_RECEIPT")
+    wire = await Client(bed).producing(user_provided_producer_name=False)
+    await send(wire, 0)
+    await send(wire, 1, message(1))
+    await wire.expect(Type.SEND_RECEIPT)
+
+
+async def unanswered(bed: Bed, lab: Lab) -> None:
+    """A request that is lost; the connection stays for long."""
+    lab.faults.add(Drop(), "LOOKUP")
+    wire = await bed.connect()
+    await wire.send(Type.LOOKUP, topic=TOPIC, request_id=1)
+    await trio.sleep(5)
+    await wire.aclose()
+
+
+async def unheard(bed: Bed, lab: Lab) -> None:
+    """A PING that never came wants no PONG."""
+    lab.faults.add(Drop(), "PING", sender="broker", count=None)
+    wire = await bed.connect()
+    await wire.closed(within=70)
+
+
+async def doubled(bed: Bed, lab: Lab) -> None:
+    lab.faults.add(Duplicate(), "SEND")
+    wire = await Client(bed).producing(user_provided_producer_name=False)
+    await send(wire, 0)
+    await send(wire, 1, message(1))
+
+
+async def swapped(bed: Bed, lab: Lab) -> None:
+    lab.faults.add(Reorder(), "SEND")
+    wire = await Client(bed).producing(user_provided_producer_name=False)
+    for number in range(3):
+        await send(wire, number, message(number))
+
+
+async def corrupted(bed: Bed, lab: Lab) -> None:
+    lab.faults.add(Corrupt("checksum"), "SEND")
+    await send(await Client(bed).producing())
+
+
+async def misread(bed: Bed, lab: Lab) -> None:
+    """A consumer that is sent damaged entries says so."""
+    lab.faults.add(Corrupt("checksum"), "MESSAGE")
+    wire = await Client(bed).producing()
+    await wire.subscribe(type=Exclusive)
+    await wire.flow()
+    await send(wire)
+    await wire.rest()
+    await wire.redeliver()
+
+
+@pytest.mark.parametrize("scene", [lost, unanswered, unheard, doubled, swapped, corrupted, misread])
+async def test_what_a_fault_did_blames_nobody(scene: object, bed: Bed, lab: Lab) -> None:
+    lab.linter.start()
+    await scene(bed, lab)  # type: ignore[operator]
+    await wait_all_tasks_blocked()
+    assert sum(each.hits for each in lab.faults.rules) > 0
+    assert lab.linter.violations() == []
+
+
+async def test_beside_a_fault_clients_are_judged_on(bed: Bed, lab: Lab) -> None:
+    lab.linter.start()
+    lab.faults.add(Drop(), "SEND_RECEIPT")
+    wire = await Client(bed).producing()
+    await send(wire)
+    await send(wire, 1, message(1), num_messages=4)
+    await wire.expect(Type.SEND_RECEIPT)
+    assert rules(lab) == ["num-messages-mismatch"]
+
+
+async def test_a_clock_that_jumps_makes_no_client_late(bed: Bed, lab: Lab) -> None:
+    """It waits in its own time."""
+    lab.linter.start()
+    wire = await Client(bed).producing()
+    await Client(bed).unload(wire, Type.CLOSE_PRODUCER)
+    await lab.clock.advance(86_400)
+    await send(wire)
+    await wire.alive()
+    assert rules(lab) == []
+
+
+async def test_a_consumer_that_is_closed_answers_nothing(bed: Bed, lab: Lab) -> None:
+    """GET_LAST_MESSAGE_ID that waits when the broker closes its consumer."""
+    lab.linter.start()
+    lab.faults.add(Drop(), "GET_LAST_MESSAGE_ID_RESPONSE")
+    wire, _ = await Client(bed).consuming(message())
+    await wire.send(Type.GET_LAST_MESSAGE_ID, consumer_id=0, request_id=88)
+    await Client(bed).unload(wire, Type.CLOSE_CONSUMER)
+    await trio.sleep(5)
+    await wire.aclose()
+    await wait_all_tasks_blocked()
+    assert rules(lab) == []
+
+
+# HTTP
+
+
+async def test_over_http(bed: Bed, lab: Lab) -> None:
+    rest = rest_of(bed)
+    assert await rest.get("/lab/violations") == {"running": False, "counts": {}, "violations": []}
+    started = await rest.call("POST", "/lab/violations/start")
+    assert (started.status, started.json["running"]) == (200, True)
+    await closes_and_acknowledges(bed)
+    said = await rest.get("/lab/violations")
+    assert said["counts"] == {"ack-not-delivered": 1}
+    (found,) = said["violations"]
+    assert found["rule"] == "ack-not-delivered"
+    assert found["mend"]
+    assert (await rest.call("DELETE", "/lab/violations")).status == 204
+    stopped = await rest.call("POST", "/lab/violations/stop")
+    assert stopped.json == {"running": False, "counts": {}, "violations": []}
+
+
+async def garbage(wire: Wire) -> None:
+    await wire.write(b"\x00\x00\x00\x05\x00\x00\x00\x01\xff")
+
+
+async def test_garbage_breaks_a_rule_and_nothing_else(bed: Bed, lab: Lab) -> None:
+    lab.linter.start()
+    await garbage(bed.dial())
+    await wait_all_tasks_blocked()
+    assert rules(lab) == ["broken-frame"]
+    await (await bed.connect()).alive()

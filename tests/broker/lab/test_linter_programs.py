@@ -1,0 +1,35 @@
+"""Each rule about clients is broken by a program, and found; nothing is found once the program is mended."""
+
+from __future__ import annotations
+
+import pytest
+from trio.testing import wait_all_tasks_blocked
+
+from pulsarium.proto.commands import Direction
+from pulsarium.proto.lint.checker import ALL_RULES
+from tests.broker.wire import serving
+
+from .linter_programs import PROGRAMS
+from .linter_programs.program import Client
+
+MOST = 60  # rules about clients there are at least
+
+
+def test_each_rule_about_clients_has_a_program() -> None:
+    wanted = {name for name, each in ALL_RULES.items() if each.about is not Direction.BROKER}
+    assert PROGRAMS.keys() == wanted
+    assert len(wanted) >= MOST
+
+
+@pytest.mark.parametrize("mended", [False, True], ids=["broken", "mended"])
+@pytest.mark.parametrize("rule", PROGRAMS)
+async def test_program(rule: str, mended: bool, autojump_clock: object) -> None:
+    program = PROGRAMS[rule]
+    async with serving(program.config()) as bed:
+        lab = bed.broker.cluster.lab
+        assert lab is not None
+        lab.linter.start()
+        await program.run(Client(bed), mended)
+        await wait_all_tasks_blocked()
+        found = [(each.rule, each.side, each.severity) for each in lab.linter.violations()]
+    assert found == ([] if mended else [(rule, "client", ALL_RULES[rule].severity.value)])

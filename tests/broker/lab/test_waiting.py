@@ -1,0 +1,331 @@
+"""Everything that waits on a broker obeys its clock: days pass here, on the machine's own clock, in no time."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pulsarium.broker.admin.topic.rates import Rates
+from pulsarium.broker.config import Config
+from pulsarium.broker.config.keys import APPEND_BROKER_TIMESTAMP
+from pulsarium.broker.lab import Lab
+from pulsarium.broker.model.errors import TopicNotFoundError
+from pulsarium.proto.generated import PulsarApi_pb2 as pb
+from tests.broker.auth.secured import by_token, token
+from tests.broker.model.dispatch.sharing import subscription
+from tests.broker.model.upkeep.policed import set_policies, subscription_of, topic_of
+from tests.broker.wire import TOPIC, Bed, Earliest, Exclusive, Failover, Shared, Type, Wire, plain, serving
+
+DAY = 86_400
+HOUR = 3600
+
+
+@asynccontextmanager
+async def stage(data: Path | None = None, **config: Any) -> AsyncIterator[tuple[Bed, Lab, Wire]]:
+    """A broker, its lab, and a connection with a producer 0 on the usual topic."""
+    async with serving(Config(**config), data=data) as bed:
+        wire = await bed.connect()
+        await wire.producer()
+        lab = bed.broker.cluster.lab
+        assert lab is not None
+        yield bed, lab, wire
+
+
+async def nothing(wire: Wire) -> None:
+    """Nothing was delivered."""
+    await wire.alive()
+    assert not wire.inbox
+
+
+def client_ms() -> int:
+    """A client's own clock."""
+    return int(time.time() * 1000)
+
+
+@pytest.mark.parametrize("stored", [False, True])
+async def test_delayed_delivery(tmp_path: Path, stored: bool) -> None:
+    async with stage(tmp_path if stored else None) as (_, lab, wire):
+        await wire.subscribe(type=Shared)
+        await wire.flow()
+        week = plain(b"week", deliver_at_time=client_ms() + 7 * DAY * 1000)
+        await wire.publish(plain(b"2 h", deliver_at_time=client_ms() + 2 * HOUR * 1000), week, plain(b"now"))
+        assert await wire.payloads(1) == [b"now"]
+        await lab.clock.advance(7 * DAY - 60)
+        assert await wire.payloads(1) == [b"2 h"]
+        assert lab.clock.next_in == pytest.approx(60, abs=2)  # a tick is a second
+        await lab.clock.run_next()
+        assert await wire.payloads(1) == [b"week"]
+
+
+async def test_it_takes_milliseconds() -> None:
+    async with stage() as (_, lab, wire):
+        await wire.subscribe(type=Shared)
+        await wire.flow()
+        await wire.publish(plain(b"week", deliver_at_time=client_ms() + 7 * DAY * 1000))
+        began = time.process_time()
+        await lab.clock.advance(7 * DAY)
+        assert time.process_time() - began < 0.1
+        assert await wire.payloads(1) == [b"week"]
+
+
+async def test_by_itself() -> None:
+    async with stage() as (_, lab, wire):
+        lab.clock.auto_advance = True
+        await wire.subscribe(type=Shared)
+        await wire.flow()
+        await wire.publish(plain(b"week", deliver_at_time=client_ms() + 7 * DAY * 1000))
+        assert await wire.payloads(1) == [b"week"]
+
+
+async def test_delays_count_anew_when_the_machines_time_comes_back() -> None:
+    async with stage() as (_, lab, wire):
+        await wire.subscribe(type=Shared)
+        await wire.flow()
+        await wire.publish(plain(b"0", deliver_at_time=client_ms() + DAY * 1000))
+        await lab.clock.advance(DAY)
+        assert await wire.payloads(1) == [b"0"]
+        lab.clock.reset()
+        await wire.publish(plain(b"1", deliver_at_time=client_ms() + HOUR * 1000))
+        await lab.clock.advance(HOUR - 60)
+        await nothing(wire)
+        await lab.clock.advance(60)
+        assert await wire.payloads(1) == [b"1"]
+
+
+async def test_time_to_live() -> None:
+    async with stage() as (bed, lab, wire):
+        set_policies(bed.broker, message_ttl_in_seconds=HOUR)
+        await wire.subscribe()
+        sent = await wire.publish(plain(b"0", publish_time=client_ms()))
+        await lab.clock.advance(HOUR - 1)
+        assert subscription_of(bed.broker).expired.total == 0
+        await lab.clock.advance(301)
+        assert subscription_of(bed.broker).expired.total == 1
+        assert subscription_of(bed.broker).cursor.mark_delete == sent[0]
+
+
+async def test_what_lives_shorter_than_it_is_delayed_is_never_delivered() -> None:
+    async with stage() as (bed, lab, wire):
+        set_policies(bed.broker, message_ttl_in_seconds=DAY)
+        await wire.subscribe(type=Shared)
+        await wire.flow()
+        now = client_ms()
+        await wire.publish(plain(b"0", publish_time=now, deliver_at_time=now + 3 * DAY * 1000))
+        await lab.clock.advance(7 * DAY)
+        await nothing(wire)
+        assert subscription_of(bed.broker).expired.total == 1
+
+
+@pytest.mark.parametrize(("interceptors", "expired"), [((), 1), ((APPEND_BROKER_TIMESTAMP,), 0)])
+async def test_clients_stamp_messages_by_a_clock_that_did_not_advance(
+    interceptors: tuple[str, ...], expired: int
+) -> None:
+    """After an advance a new message is old by its publish_time, unless the broker stamps entries itself."""
+    async with stage(brokerEntryMetadataInterceptors=interceptors) as (bed, lab, wire):
+        set_policies(bed.broker, message_ttl_in_seconds=HOUR)
+        await wire.subscribe()
+        await lab.clock.advance(DAY)
+        await wire.publish(plain(b"0", publish_time=client_ms()))
+        await lab.clock.advance(301)
+        assert subscription_of(bed.broker).expired.total == expired
+
+
+async def test_a_delay_counts_from_the_clients_clock() -> None:
+    """What is delayed by less than the clock is ahead is due at once."""
+    async with stage() as (_, lab, wire):
+        await wire.subscribe(type=Shared)
+        await wire.flow()
+        await lab.clock.advance(DAY)
+        hour, week = client_ms() + HOUR * 1000, client_ms() + 7 * DAY * 1000
+        await wire.publish(plain(b"hour", deliver_at_time=hour), plain(b"week", deliver_at_time=week))
+        assert await wire.payloads(1) == [b"hour"]
+        await lab.clock.advance(6 * DAY)
+        assert await wire.payloads(1) == [b"week"]
+
+
+async def test_retention() -> None:
+    """The ledger ends by its age, and goes when its time is over; what is not acknowledged stays."""
+    async with stage() as (bed, lab, wire):
+        set_policies(bed.broker, retention_policies={"retentionTimeInMinutes": DAY // 60, "retentionSizeInMB": -1})
+        await wire.publish(plain(b"0"))
+        first = topic_of(bed.broker).ledger.last_confirmed.ledger_id
+        await lab.clock.advance(DAY)
+        assert first in topic_of(bed.broker).ledger.ledgers
+        await lab.clock.advance(DAY)
+        assert first not in topic_of(bed.broker).ledger.ledgers
+
+
+async def test_failover_delay() -> None:
+    async with stage(activeConsumerFailoverDelayTimeMillis=HOUR * 1000) as (_, lab, wire):
+        await wire.subscribe(type=Failover)
+        await wire.flow()
+        await wire.publish(plain(b"0"))
+        await lab.clock.advance(HOUR - 1)
+        await nothing(wire)
+        await lab.clock.advance(1)
+        assert (await wire.expect(Type.ACTIVE_CONSUMER_CHANGE)).is_active
+        assert await wire.payloads(1) == [b"0"]
+
+
+async def test_inactive_topics() -> None:
+    async with stage(brokerDeleteInactiveTopicsMaxInactiveDurationSeconds=DAY) as (bed, lab, wire):
+        await wire.ask(Type.CLOSE_PRODUCER, producer_id=0)
+        await lab.clock.advance(DAY - 120)
+        topic_of(bed.broker)
+        await lab.clock.advance(240)
+        with pytest.raises(TopicNotFoundError):
+            topic_of(bed.broker)
+
+
+async def test_deduplication_snapshots() -> None:
+    async with stage(brokerDeduplicationEnabled=True) as (bed, lab, wire):
+        await wire.ask(Type.CLOSE_PRODUCER, producer_id=0)
+        await wire.producer(producer_name="p")
+        (position,) = await wire.publish(plain(b"0"))
+        deduplication = topic_of(bed.broker).deduplication
+        assert deduplication is not None
+        assert deduplication.cursor.mark_delete < position
+        await lab.clock.advance(HOUR)
+        assert deduplication.cursor.mark_delete == position
+        assert deduplication.cursor.properties == {"p": 0}
+
+
+async def test_producers_that_left_are_forgotten() -> None:
+    async with stage(brokerDeduplicationEnabled=True) as (bed, lab, wire):
+        await wire.ask(Type.CLOSE_PRODUCER, producer_id=0)
+        await wire.producer(producer_name="p")
+        await wire.publish(plain(b"0"))
+        await wire.subscribe(consumer_id=9)  # so that the topic stays
+        await wire.ask(Type.CLOSE_PRODUCER, producer_id=0)
+        deduplication = topic_of(bed.broker).deduplication
+        assert deduplication is not None
+        await lab.clock.advance(5 * HOUR)
+        assert deduplication.last_sequence_id("p") == 0
+        await lab.clock.advance(4 * HOUR)
+        assert deduplication.last_sequence_id("p") == -1
+
+
+async def test_backlog_quotas_by_age() -> None:
+    async with stage(managedLedgerMaxLedgerRolloverTimeMinutes=1, managedLedgerMinLedgerRolloverTimeMinutes=0) as (
+        bed,
+        lab,
+        wire,
+    ):
+        quota = {"limitTime": HOUR, "limitSize": -1, "policy": "producer_request_hold"}
+        set_policies(bed.broker, backlog_quota_map={"message_age": quota})
+        await wire.subscribe()
+        await wire.publish(plain(b"0", publish_time=client_ms()))
+        await lab.clock.advance(2 * HOUR)
+        await wire.expect(Type.CLOSE_PRODUCER)
+
+
+async def test_subscribe_rate() -> None:
+    rate = {"subscribeThrottlingRatePerConsumer": 1, "ratePeriodInSecond": HOUR}
+    async with stage() as (bed, lab, wire):
+        lab.clock.freeze()
+        set_policies(bed.broker, clusterSubscribeRate={"standalone": rate})
+        options: dict[str, Any] = {"topic": TOPIC, "subscription": "sub", "subType": Exclusive, "consumer_name": "c"}
+        await wire.ask(Type.SUBSCRIBE, consumer_id=0, **options)
+        await wire.ask(Type.CLOSE_CONSUMER, consumer_id=0)
+        await wire.refused(Type.SUBSCRIBE, consumer_id=0, **options)
+        await lab.clock.advance(HOUR)
+        await wire.ask(Type.SUBSCRIBE, consumer_id=0, **options)
+
+
+async def test_cursors_are_kept_after_a_while() -> None:
+    async with stage() as (bed, lab, wire):
+        lab.clock.freeze()
+        await wire.subscribe()
+        await wire.flow()
+        (position,) = await wire.publish(plain(b"0"))
+        await wire.message()
+        saves = subscription_of(bed.broker).cursor.saves
+        subscription_of(bed.broker).acknowledge(None, [position])
+        subscription_of(bed.broker).acknowledged({}, save_now=False)
+        assert subscription_of(bed.broker).cursor.saves == saves
+        await lab.clock.advance(HOUR)
+        assert subscription_of(bed.broker).cursor.saves == saves + 1
+
+
+async def test_rates() -> None:
+    async with stage() as (bed, lab, wire):
+        rates = Rates(bed.broker)
+        await wire.publish(*(plain(b"0") for _ in range(120)))
+        await lab.clock.advance(60)
+        (producer,) = topic_of(bed.broker).producers.by_name.values()
+        assert rates.of(producer).messages == 2
+        rates.stop()
+
+
+async def test_seek_by_time_stands_on_what_clients_stamped() -> None:
+    async with stage() as (bed, lab, wire):
+        await wire.subscribe()
+        sent = await wire.publish(plain(b"0", publish_time=client_ms()), plain(b"1", publish_time=client_ms()))
+        await lab.clock.advance(DAY)
+        later = await wire.publish(plain(b"2", publish_time=client_ms() + DAY * 1000))
+        await wire.ask(Type.SEEK, consumer_id=0, message_publish_time=client_ms() + HOUR * 1000)
+        assert subscription(bed).cursor.read_position == later[0] > sent[1]
+
+
+async def test_a_cursor_is_moved_by_the_brokers_time() -> None:
+    """A subscription that begins an hour ago (start_message_rollback_duration_sec)."""
+    async with stage() as (bed, lab, wire):
+        now = client_ms()
+        await wire.publish(plain(b"0", publish_time=now))
+        await lab.clock.advance(DAY)
+        later = await wire.publish(plain(b"1", publish_time=now + DAY * 1000))
+        await wire.subscribe(start_message_rollback_duration_sec=HOUR)
+        assert subscription(bed).cursor.read_position == later[0]
+
+
+# who does not
+
+
+async def test_connections_live_on() -> None:
+    async with stage() as (_, lab, wire):
+        await lab.clock.advance(DAY)
+        await nothing(wire)
+        lab.clock.include("keep-alive")
+        await lab.clock.advance(DAY)
+        await wire.expect(Type.PING)
+        await wire.send(Type.PONG)
+        await wire.alive()
+        await lab.clock.advance(31)
+        await wire.expect(Type.PING)
+        await lab.clock.advance(31)
+        await wire.closed()
+
+
+async def test_tokens_are_as_good_as_their_makers_clock_says() -> None:
+    async with serving(by_token()) as bed:
+        lab = bed.broker.cluster.lab
+        assert lab is not None
+        await lab.clock.advance(DAY)
+        good: dict[str, Any] = {"auth_method_name": "token", "auth_data": token("me", exp=time.time() + HOUR).encode()}
+        wire = await bed.connect(flags=["supports_auth_refresh"], **good)
+        await lab.clock.advance(DAY)
+        await nothing(wire)
+        lab.clock.include("token-expiry")
+        await lab.clock.advance(60)
+        await wire.expect(Type.AUTH_CHALLENGE)
+        await lab.clock.advance(60)
+        await wire.closed()
+        late = bed.dial()
+        await late.send(Type.CONNECT, client_version="wire", protocol_version=21, **good)
+        assert (await late.expect(Type.ERROR)).error == pb.AuthenticationError
+
+
+async def test_late_sends_of_a_closed_producer_are_dropped_for_as_long_as_the_client_may_not_know() -> None:
+    async with stage() as (bed, lab, wire):
+        await wire.subscribe(initialPosition=Earliest)
+        bed.broker.topics.unload(topic_of(bed.broker).name)
+        await wire.expect(Type.CLOSE_PRODUCER)
+        await wire.expect(Type.CLOSE_CONSUMER)
+        await lab.clock.advance(DAY)
+        await wire.write(wire.sends(plain(b"late")))
+        await nothing(wire)

@@ -1,0 +1,122 @@
+"""Every place where the broker asks what time it is, or waits: sorted by whether it obeys the lab's clock.
+
+The list is made anew from the source by each run. Who comes to it is sorted here, and tested if it waits.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterator, Mapping
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+import pulsarium.broker
+from tests.broker.lab import test_waiting
+
+BROKER = Path(pulsarium.broker.__file__).parent
+ASKED = ("call_later", "every", "now_ms", "monotonic", "_now_ms", "_monotonic")
+CLOCK = ("time", "monotonic", "perf_counter", "time_ns")
+PATIENCE = ("sleep", "move_on_after", "move_on_at", "fail_after", "current_time")
+
+# What waits, or decides by time: the test of tests/broker/lab/test_waiting.py that advances it.
+OBEYS: Mapping[str, str] = {
+    "admin/topic/rates.py": "test_rates",
+    "model/cursor/kept_cursor.py": "test_cursors_are_kept_after_a_while",
+    "model/dispatch/delays.py": "test_delayed_delivery",
+    "model/dispatch/single_active.py": "test_failover_delay",
+    "model/ledger/interceptors.py": "test_clients_stamp_messages_by_a_clock_that_did_not_advance",
+    "model/ledger/managed_ledger.py": "test_retention",
+    "model/topic/base.py": "test_inactive_topics",
+    "model/topic/deduplication.py": "test_producers_that_left_are_forgotten",
+    "model/topic/joining.py": "test_subscribe_rate",
+    "model/topic/persistent.py": "test_a_cursor_is_moved_by_the_brokers_time",
+    "model/upkeep/backlog_quota.py": "test_backlog_quotas_by_age",
+    "model/upkeep/expiry.py": "test_time_to_live",
+    "model/upkeep/inactivity.py": "test_inactive_topics",
+    "model/upkeep/schedule.py": "test_deduplication_snapshots",
+}
+# When something happened, for those who look; nothing depends on it.
+STAMPS = {
+    "admin/cluster/broker_stats.py",
+    "admin/pages.py",
+    "admin/topic/backlog_json.py",
+    "admin/topic/backlog_sizes.py",
+    "admin/topic/internal_info.py",
+    "admin/topic/producing.py",
+    "broker.py",
+    "commands/consumer.py",
+    "commands/producer.py",
+    "commands/schema.py",
+    "model/compaction/compacted_ledger.py",
+    "model/compaction/compaction.py",
+    "model/compaction/record.py",
+    "model/subscription/base.py",
+    "model/subscription/consumer.py",
+    "model/subscription/persistent.py",
+}
+# Timelines of their own (broker/clock.py), which obey when they are included, or never.
+APART = {
+    "admin/cluster/shutdown.py": "machine: the answer is written first",
+    "auth/authentication.py": "token-expiry",
+    "auth/login.py": "token-expiry",
+    "auth/tokens.py": "token-expiry",
+    "cluster.py": "machine: a store that failed is tried again; token-expiry; the rest of the clock is passed on",
+    "model/compaction/run.py": "machine: others get a turn",
+    "session/liveness.py": "keep-alive",
+    "session/refresh.py": "token-expiry",
+    "session/session.py": "keep-alive: whether a client may not have read CLOSE_PRODUCER yet",
+}
+PASSED_ON = {"auth/tls.py": "the clock's monotonic: files are looked at by the broker's time"}
+# The machine's own clock, without a word to the broker's: sockets, disks, processor time.
+MACHINE = {
+    "admin/http/resource.py": "a body that does not come",
+    "admin/topic/backlog_sizes.py": "how long a scan may work",
+    "admin/http/server.py": "handshakes; the process has no file descriptor left",
+    "model/compaction/run.py": "processor time of a slice",
+    "session/tls.py": "handshakes",
+    "session/transport.py": "the last words to a socket; the process has no file descriptor left",
+    "storage/worker.py": "a disk that does not answer at the end",
+}
+
+
+@cache
+def sources() -> list[tuple[str, ast.Module]]:
+    found = []
+    for path in sorted(BROKER.rglob("*.py")):
+        name = path.relative_to(BROKER).as_posix()
+        if name != "clock.py" and name.split("/")[0] not in ("lab", "testing"):
+            found.append((name, ast.parse(path.read_text())))
+    return found
+
+
+def asks(module: ast.Module, names: Collection[str]) -> Iterator[str]:
+    """Of whom one of these is asked: the name, "" for whatever is no name."""
+    for node in ast.walk(module):
+        if isinstance(node, ast.Attribute) and node.attr in names:
+            yield node.value.id if isinstance(node.value, ast.Name) else ""
+
+
+def asks_the_machine(module: ast.Module) -> bool:
+    names = {node.id for node in ast.walk(module) if isinstance(node, ast.Name)}
+    return "perf_counter" in names or "time" in asks(module, CLOCK) or "trio" in asks(module, PATIENCE)
+
+
+def test_everybody_who_asks_for_the_time_is_sorted() -> None:
+    asking = {name for name, module in sources() if any(whose != "time" for whose in asks(module, ASKED))}
+    assert asking == OBEYS.keys() | STAMPS | APART.keys() | PASSED_ON.keys()
+
+
+def test_who_asks_the_machine_has_a_reason() -> None:
+    assert {name for name, module in sources() if asks_the_machine(module)} == MACHINE.keys()
+
+
+def test_whoever_sets_a_timer_obeys_or_is_apart() -> None:
+    setting = {name for name, module in sources() if any(True for _ in asks(module, ("call_later", "every")))}
+    assert setting <= OBEYS.keys() | APART.keys()
+
+
+@pytest.mark.parametrize("test", sorted(set(OBEYS.values())))
+def test_who_obeys_is_tested(test: str) -> None:
+    assert callable(getattr(test_waiting, test))

@@ -1,0 +1,509 @@
+"""Why a message was not delivered: each reason, on a broker that has it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trio
+
+from pulsarium.broker.config import Config
+from pulsarium.broker.lab.why import NotThere, Why, WhyError
+from pulsarium.broker.model.ledger.position import Position
+from pulsarium.broker.model.subscription.skip_entries import Skip, SkipEntry
+from pulsarium.broker.model.subscription.skipping import skip, skip_all
+from pulsarium.broker.model.upkeep.expiry import check_ttl
+from pulsarium.proto.entry import build
+from pulsarium.proto.generated import PulsarApi_pb2 as pb
+from pulsarium.proto.topic_name import TopicName
+from tests.broker.admin.rest import TOPICS, rest_of
+from tests.broker.compacted import Retained, compacted
+from tests.broker.held import HeldStorage
+from tests.broker.model.dispatch.sharing import got, joined, keyed, subscription
+from tests.broker.model.upkeep.policed import fresh, set_policies, topic_of
+from tests.broker.wire import (
+    TOPIC,
+    Bed,
+    Cumulative,
+    Earliest,
+    Exclusive,
+    Failover,
+    Shared,
+    Type,
+    Wire,
+    batch_of,
+    message_id,
+    plain,
+    serving,
+)
+
+
+def why(bed: Bed, position: Position | None = None, *, index: int | None = None, name: str = "sub") -> Why:
+    lab = bed.broker.cluster.lab
+    assert lab is not None
+    asked = None if position is None else f"{position}" if index is None else f"{position}:{index}"
+    return lab.why(TOPIC, name, asked)
+
+
+def entries(count: int) -> list[bytes]:
+    return [plain(b"%d" % number) for number in range(count)]
+
+
+# who could take it
+
+
+async def test_no_consumer(bed: Bed, wire: Wire, sender: Wire) -> None:
+    await wire.subscribe()
+    (position,) = await sender.publish(plain(b"0"))
+    await wire.ask(Type.CLOSE_CONSUMER, consumer_id=0)
+    found = why(bed, position)
+    assert (found.reason, found.text) == ("no-consumer", "no consumer is connected")
+    assert found.details["type"] == "Exclusive"
+    assert found.details["messageId"] == str(position)
+
+
+async def test_a_subscription_that_nobody_ever_used(bed: Bed, wire: Wire, sender: Wire) -> None:
+    topic_of(bed.broker).subscribe("sub", earliest=True)
+    (position,) = await sender.publish(plain(b"0"))
+    assert why(bed, position).reason == "no-consumer"
+
+
+@pytest.mark.parametrize("type", [Exclusive, Shared])
+async def test_no_permits(bed: Bed, sender: Wire, type: int) -> None:
+    wire = await joined(bed, "c", type=type, permits=2)
+    sent = await sender.publish(*entries(5))
+    assert len(await got(wire)) == 2
+    found = why(bed, sent[4])
+    assert (found.reason, found.text) == (
+        "no-permits",
+        "c has no permits left: its client sent no FLOW; 2 entries come before it",
+    )
+    (consumer,) = found.details["consumers"]
+    assert (consumer["name"], consumer["permits"], consumer["writable"]) == ("c", 0, True)
+    assert found.details["entriesBefore"] == 2
+    assert "entriesBefore" not in why(bed, sent[2]).details
+    assert why(bed, sent[1]).reason == "delivered"
+
+
+async def test_no_permits_of_several(bed: Bed, sender: Wire) -> None:
+    await joined(bed, "a", type=Shared, permits=0)
+    await joined(bed, "b", type=Shared, permits=0)
+    (position,) = await sender.publish(plain(b"0"))
+    assert why(bed, position).text == "none of the 2 consumers has permits left: their clients sent no FLOW"
+
+
+async def test_a_connection_that_is_full(bed: Bed, sender: Wire, monkeypatch: pytest.MonkeyPatch) -> None:
+    await joined(bed, "c", type=Shared)
+    monkeypatch.setattr("pulsarium.broker.session.session.HIGH_WATER", 0)
+    (position,) = await sender.publish(plain(b"0"))
+    found = why(bed, position)
+    assert (found.reason, found.text) == ("not-writable", "the connection of c is full: the client does not read")
+    assert found.details["consumers"][0]["writable"] is False
+
+
+async def test_the_failover_delay(autojump_clock: object) -> None:
+    async with serving(Config(activeConsumerFailoverDelayTimeMillis=3_600_000)) as bed:
+        sender = await bed.connect()
+        await sender.producer()
+        await joined(bed, "c", type=Failover)
+        (position,) = await sender.publish(plain(b"0"))
+        found = why(bed, position)
+        assert found.reason == "failover-delay"
+        assert found.text == (
+            "c became active, and is served only after activeConsumerFailoverDelayTimeMillis (3600000 ms)"
+        )
+        assert found.details["activeConsumer"] == "c"
+
+
+async def test_a_consumer_that_is_not_active(bed: Bed, sender: Wire) -> None:
+    await joined(bed, "a", type=Failover, priority_level=0, permits=0)
+    await joined(bed, "b", type=Failover, priority_level=1)
+    await trio.sleep(2)
+    (position,) = await sender.publish(plain(b"0"))
+    found = why(bed, position)
+    assert (found.reason, found.text) == ("no-permits", "a has no permits left: its client sent no FLOW")
+    assert (found.details["activeConsumer"], found.details["standby"]) == ("a", ["b"])
+
+
+async def owing(bed: Bed) -> Why:
+    """Ten entries, one after the other, for one consumer that acknowledges nothing."""
+    sender = await bed.connect()
+    await sender.producer()
+    await joined(bed, "c", type=Shared)
+    sent = [(await sender.publish(entry))[0] for entry in entries(10)]
+    return why(bed, sent[5])
+
+
+async def test_a_consumer_that_owes_too_much(autojump_clock: object) -> None:
+    async with serving(Config(maxUnackedMessagesPerConsumer=4)) as bed:
+        found = await owing(bed)
+        assert (found.reason, found.details["limit"]) == ("consumers-owe", 4)
+        assert found.text == (
+            "c owes 4 messages or more, the limit of maxUnackedMessagesPerConsumer; 1 entry comes before it"
+        )
+
+
+async def test_a_subscription_whose_consumers_owe_too_much(autojump_clock: object) -> None:
+    async with serving(Config(maxUnackedMessagesPerSubscription=5)) as bed:
+        found = await owing(bed)
+        assert (found.reason, found.details["limit"], found.details["unacked"]) == ("subscription-owes", 5, 5)
+        assert found.text == "its consumers owe 5 messages together; the limit is 5 (maxUnackedMessagesPerSubscription)"
+
+
+async def test_delivered(bed: Bed, sender: Wire) -> None:
+    for kind, name in ((Shared, "shared"), (Exclusive, "exclusive")):
+        wire = await bed.connect()
+        await wire.subscribe(name=name, type=kind, consumer_name="c")
+        await wire.flow()
+        (position,) = await sender.publish(plain(b"0"))
+        await wire.message()
+        found = why(bed, position, name=name)
+        assert found.reason == "delivered"
+        assert found.text.startswith("c has it and did not acknowledge it; something was last delivered to it at 20")
+        assert found.details["consumer"] == "c"
+
+
+async def test_delivered_again(bed: Bed, sender: Wire) -> None:
+    wire = await joined(bed, "c", type=Shared, permits=1)
+    (position,) = await sender.publish(plain(b"0"))
+    await got(wire)
+    await wire.redeliver([position])
+    await wire.alive()
+    found = why(bed, position)
+    assert (found.reason, found.details["redelivery"], found.details["redeliveryCount"]) == ("no-permits", True, 1)
+    assert found.text.startswith("it waits to be delivered again: c has no permits left")
+    await wire.flow(1)
+    await got(wire)
+    assert why(bed, position).reason == "delivered"
+
+
+async def test_a_delay(bed: Bed, sender: Wire) -> None:
+    wire = await joined(bed, "c", type=Shared)
+    due = bed.broker.clock.now_ms() + 3_600_000
+    (position,) = await sender.publish(plain(b"0", deliver_at_time=due))
+    assert await got(wire) == []
+    found = why(bed, position)
+    assert found.reason == "delayed"
+    assert found.text == f"it is delayed until {found.details['deliverAt']}, which is in 60.0 minutes"
+    assert found.details["secondsLeft"] == pytest.approx(3600, abs=5)
+
+
+async def test_entries_that_are_read_back_from_disk() -> None:
+    store = HeldStorage()
+    async with serving(Config(managedLedgerCacheSizeMB=0), storage=store) as bed:
+        sender = await bed.connect()
+        await sender.producer()
+        topic_of(bed.broker).subscribe("sub", earliest=True)
+        (position,) = await sender.publish(plain(b"0"))
+        await sender.publish(plain(b"1"))
+        store.holding_reads = True
+        wire = await joined(bed, "c", type=Exclusive)
+        await wire.alive()
+        found = why(bed, position)
+        assert (found.reason, found.text) == ("loading", "the entries are being read back from disk")
+        store.release_reads()
+
+
+# whose it is
+
+
+async def test_a_key_that_drains(bed: Bed, sender: Wire) -> None:
+    keys = [f"key-{number}" for number in range(20)]
+    old = await joined(bed, "c0")
+    first = await sender.publish(*keyed(keys))
+    await got(old)
+    await joined(bed, "c1")
+    again = await sender.publish(*keyed(keys))
+    await got(old)
+    found = next(each for each in (why(bed, position) for position in again) if each.reason == "draining")
+    assert (found.details["consumer"], found.details["drainingConsumer"], found.details["owed"]) == ("c1", "c0", 1)
+    assert found.text == (
+        f"its key hash {found.details['keyHash']} belongs to c1 now, but c0 has not acknowledged 1 entry of it yet"
+    )
+    assert len(first) == 20
+
+
+async def test_a_key_whose_consumer_cannot_take_it(bed: Bed, sender: Wire) -> None:
+    idle, busy = await joined(bed, "c0", permits=1), await joined(bed, "c1")
+    sent = await sender.publish(*keyed([f"key-{number}" for number in range(20)] * 2))
+    had = {message.position for message in [*await got(idle), *await got(busy)]}
+    found = why(bed, next(position for position in sent if position not in had))
+    assert found.reason == "waiting"
+    assert found.text == (f"it is for c0, which has the key hash {found.details['keyHash']}, and has no permits left")
+    assert found.details["consumer"] == "c0"
+
+
+async def test_a_key_that_nobody_has(bed: Bed, sender: Wire) -> None:
+    low = await joined(
+        bed, "low", keySharedMeta={"keySharedMode": pb.STICKY, "hashRanges": [{"start": 0, "end": 20000}]}
+    )
+    sent = await sender.publish(*keyed([f"key-{number}" for number in range(20)]))
+    had = {message.position for message in await got(low)}
+    found = why(bed, next(position for position in sent if position not in had))
+    assert found.reason == "no-owner"
+    assert found.text == f"no consumer has its key hash {found.details['keyHash']}: the STICKY ranges leave a gap"
+
+
+async def test_looking_ahead_has_an_end(autojump_clock: object) -> None:
+    config = Config(keySharedLookAheadMsgInReplayThresholdPerConsumer=5, dispatcherMaxReadBatchSize=5)
+    async with serving(config) as bed:
+        sender = await bed.connect()
+        await sender.producer()
+        idle, busy = await joined(bed, "c0", permits=1), await joined(bed, "c1")
+        sent = await sender.publish(*keyed(["key-0"] * 50))
+        await got(idle)
+        await got(busy)
+        found = why(bed, sent[-1])
+        assert (found.reason, found.details["waiting"]) == ("look-ahead", pytest.approx(12, abs=4))
+        assert "entries wait for their consumers: no more are read" in found.text
+
+
+def chunk(number: int) -> bytes:
+    return plain(b"", uuid="x", chunk_id=number, num_chunks_from_msg=3)
+
+
+async def test_chunks(bed: Bed, sender: Wire) -> None:
+    first = await joined(bed, "a", type=Shared, permits=1)
+    (orphan,) = await sender.publish(chunk(1))
+    await got(first)
+    assert why(bed, orphan).reason == "orphan-chunk"
+    assert why(bed).details["messageId"] == str(orphan)
+    await sender.publish(chunk(0))
+    await got(first)
+    await joined(bed, "b", type=Shared)
+    (position,) = await sender.publish(chunk(2))
+    found = why(bed, position)
+    assert found.text == "it is for a, which has the chunks of the same message, and has no permits left"
+
+
+# what became of it
+
+
+async def test_acknowledged_one_by_one(bed: Bed, wire: Wire, sender: Wire) -> None:
+    await wire.subscribe()
+    await wire.flow()
+    sent = await sender.publish(*entries(3))
+    await wire.ack(sent[2])
+    await wire.ack(sent[0])
+    for position in (sent[0], sent[2]):
+        found = why(bed, position)
+        assert (found.reason, found.text) == (
+            "acknowledged",
+            "a consumer acknowledged it (or it was skipped by its id)",
+        )
+
+
+async def test_acknowledged_cumulatively(bed: Bed, wire: Wire, sender: Wire) -> None:
+    await wire.subscribe()
+    await wire.flow()
+    sent = await sender.publish(*entries(4))
+    await wire.ack(sent[0])
+    await wire.ack(sent[1], type=Cumulative)
+    await wire.ack(sent[2], type=Cumulative)
+    assert [why(bed, position).reason for position in sent] == [
+        "acknowledged",
+        "acknowledged-cumulatively",
+        "acknowledged-cumulatively",
+        "delivered",
+    ]
+    found = why(bed, sent[1])
+    assert found.text == (
+        f"a cumulative acknowledgement went past it, through {sent[2]}; unless a consumer had acknowledged it before"
+    )
+
+
+async def test_expired(bed: Bed, wire: Wire, sender: Wire) -> None:
+    await wire.subscribe()
+    (position,) = await sender.publish(fresh(bed.broker, b"0", age=100))
+    set_policies(bed.broker, message_ttl_in_seconds=60)
+    check_ttl(topic_of(bed.broker))
+    found = why(bed, position)
+    assert (found.reason, found.details["by"]) == ("expired", "TTL or a request to expire messages")
+    assert found.details["at"].startswith("20")
+
+
+async def test_skipped(bed: Bed, wire: Wire, sender: Wire) -> None:
+    await wire.subscribe(type=Shared)
+    sent = await sender.publish(*entries(4))
+    skip(subscription(bed), 1)
+    assert why(bed, sent[0]).reason == "skipped"
+    assert why(bed, sent[1]).reason == "no-permits"
+    Skip(subscription(bed), [SkipEntry(*sent[1])]).apply()
+    assert why(bed, sent[1]).reason == "acknowledged"
+    skip_all(subscription(bed))
+    assert (why(bed, sent[3]).reason, why(bed, sent[3]).details["through"]) == ("skipped", str(sent[3]))
+
+
+async def test_passed_by_a_seek(bed: Bed, wire: Wire, sender: Wire) -> None:
+    await wire.subscribe()
+    sent = await sender.publish(*entries(3))
+    await wire.ask(Type.SEEK, consumer_id=0, message_id=message_id(sent[2]))
+    assert [why(bed, position).reason for position in sent] == ["passed-by-seek", "passed-by-seek", "no-consumer"]
+
+
+async def test_before_the_subscription(bed: Bed, wire: Wire, sender: Wire) -> None:
+    sent = await sender.publish(*entries(2))
+    await wire.subscribe()
+    found = why(bed, sent[0])
+    assert (found.reason, found.text) == ("before-subscription", f"the subscription begins after it, at {sent[1]}")
+
+
+async def test_before_the_position_that_a_subscription_was_made_at(bed: Bed, wire: Wire, sender: Wire) -> None:
+    sent = await sender.publish(*entries(3))
+    rest = rest_of(bed)
+    position = {"ledgerId": sent[1].ledger_id, "entryId": 1, "partitionIndex": -1}
+    await rest.done("PUT", f"{TOPICS}/t/subscription/sub", position)
+    assert why(bed, sent[0]).reason == "passed-by-seek"
+    assert why(bed, sent[1]).reason == "no-consumer"
+    await wire.subscribe()
+    await wire.flow()
+    await wire.ack(sent[1])
+    assert why(bed, sent[1]).reason == "acknowledged"
+
+
+async def test_acknowledged_before_a_restart(tmp_path: Path) -> None:
+    async with serving(data=tmp_path) as bed:
+        wire = await bed.connect()
+        await wire.producer()
+        await wire.subscribe()
+        sent = await wire.publish(*entries(2))
+        await wire.ack(sent[0])
+    async with serving(data=tmp_path) as bed:
+        found = why(bed, sent[0])
+        assert found.reason == "topic-not-loaded"
+        bed.broker.topics.find(TopicName.parse(TOPIC))
+        found = why(bed, sent[0])
+        assert (found.reason, found.text) == ("acknowledged", "it was acknowledged before the topic was loaded")
+        assert why(bed, sent[1]).reason == "no-consumer"
+
+
+async def test_part_of_a_batch(bed: Bed, wire: Wire, sender: Wire) -> None:
+    await wire.subscribe(type=Shared)
+    await wire.flow()
+    (position,) = await sender.publish(batch_of(b"a", b"b", b"c"), num_messages=3)
+    await wire.message()
+    await wire.ask(
+        Type.ACK, consumer_id=0, ack_type=0, message_id=[message_id(position, ack_set=[0b101], batch_size=3)]
+    )
+    found = why(bed, position, index=1)
+    assert (found.reason, found.details["remaining"]) == ("batch-index-acknowledged", [0, 2])
+    assert why(bed, position, index=2).reason == "delivered"
+    assert why(bed, position).details["batchSize"] == 3
+
+
+async def test_compacted_away(bed: Bed, wire: Wire, sender: Wire) -> None:
+    sent = await sender.publish(plain(b"0", partition_key="k"), plain(b"1", partition_key="k"))
+    compacted(topic_of(bed.broker), Retained(sent[1], {sent[1]: plain(b"1", partition_key="k")}))
+    await wire.subscribe(read_compacted=True, initialPosition=Earliest)
+    await wire.flow()
+    assert await wire.payloads(1) == [b"1"]
+    assert why(bed, sent[0]).reason == "compacted-away"
+
+
+async def test_not_kept_yet() -> None:
+    store = HeldStorage()
+    async with serving(storage=store) as bed:
+        wire = await bed.connect()
+        await wire.producer()
+        await wire.subscribe()
+        (position,) = await wire.publish(plain(b"0"))
+        store.holding = True
+        await wire.write(wire.sends(plain(b"1")))
+        await wire.alive()
+        found = why(bed, Position(position.ledger_id, 1))
+        assert (found.reason, found.text) == ("not-confirmed", "it is not kept yet: its commit is on its way")
+        store.release()
+        assert why(bed, Position(position.ledger_id, 1)).reason == "no-permits"
+
+
+async def test_no_such_message(bed: Bed, wire: Wire, sender: Wire) -> None:
+    await wire.subscribe()
+    (position,) = await sender.publish(plain(b"0"))
+    found = why(bed, Position(position.ledger_id, 1))
+    assert found.reason == "no-such-message"
+    assert found.text == f"there is no such message: ledger {position.ledger_id} has 1 entries, from 0 on"
+    found = why(bed, Position(999, 0))
+    assert found.text == f"there is no such message: the topic has no ledger 999; it has {position.ledger_id}"
+
+
+async def test_trimmed(bed: Bed, wire: Wire, sender: Wire) -> None:
+    await wire.subscribe()
+    (position,) = await sender.publish(plain(b"0"))
+    bed.broker.topics.unload(TopicName.parse(TOPIC))  # begins another ledger
+    other = await bed.connect()
+    await other.subscribe()
+    skip_all(subscription(bed))
+    await other.alive()
+    found = why(bed, position)
+    assert position.ledger_id not in topic_of(bed.broker).ledger.ledgers
+    assert (found.reason, found.details["trimmed"]) == ("skipped", True)
+
+
+async def test_a_marker(bed: Bed, wire: Wire, sender: Wire) -> None:
+    await wire.subscribe()
+    marker = build(pb.MessageMetadata(producer_name="p", sequence_id=0, publish_time=1, marker_type=21), b"")
+    (position,) = await sender.publish(marker)
+    assert why(bed, position).reason == "not-for-consumers"
+
+
+# the next one
+
+
+async def test_the_next_one(bed: Bed, sender: Wire) -> None:
+    wire = await joined(bed, "c", type=Shared, permits=2)
+    assert (why(bed).reason, why(bed).text) == ("caught-up", "everything was acknowledged")
+    sent = await sender.publish(*entries(4))
+    await got(wire)
+    assert (why(bed).reason, why(bed).details["messageId"]) == ("no-permits", str(sent[2]))
+    await wire.redeliver([sent[1]])
+    await wire.alive()
+    assert why(bed).details["messageId"] == str(sent[1])
+    await wire.flow(100)
+    await got(wire)
+    assert (why(bed).reason, why(bed).text, why(bed).details["backlog"]) == ("caught-up", "everything was delivered", 4)
+    (late,) = await sender.publish(plain(b"0", deliver_at_time=bed.broker.clock.now_ms() + 3_600_000))
+    assert (why(bed).reason, why(bed).details["messageId"]) == ("delayed", str(late))
+
+
+async def test_the_next_one_that_was_not_acknowledged_without_being_read(bed: Bed, sender: Wire) -> None:
+    await joined(bed, "c", type=Shared, permits=0)
+    sent = await sender.publish(*entries(4))
+    Skip(subscription(bed), [SkipEntry(*sent[0]), SkipEntry(*sent[1])]).apply()
+    assert why(bed).details["messageId"] == str(sent[2])
+    Skip(subscription(bed), [SkipEntry(*sent[3])]).apply()
+    assert why(bed).details["messageId"] == str(sent[2])
+
+
+# what cannot be asked
+
+
+async def test_who_is_not_there(bed: Bed, wire: Wire, sender: Wire) -> None:
+    lab = bed.broker.cluster.lab
+    assert lab is not None
+    await wire.subscribe()
+    await wire.producer("non-persistent://public/default/np")
+    bed.broker.topics.create_partitions(TopicName.parse("parts"), 3)
+    for topic, name, asked, error, text in (
+        ("other", "sub", None, NotThere, "there is no topic persistent://public/default/other"),
+        (TOPIC, "other", None, NotThere, f"{TOPIC} has no subscription other; there are: sub"),
+        (TOPIC, "sub", "1", WhyError, "'1' is no message id; say LEDGER:ENTRY"),
+        (TOPIC, "sub", f"{2**63}:1", WhyError, "is no message id"),
+        ("non-persistent://public/default/np", "sub", None, WhyError, "keeps nothing"),
+        ("parts", "sub", "1:1", WhyError, "has 3 partitions; name one: persistent://public/default/parts-partition-0"),
+        ("parts", "sub", "(0,0,1,-1)", NotThere, "parts-partition-1 has no subscription sub; there are: none"),
+        ("a/b/c/d/e", "sub", None, WhyError, "topic name"),
+    ):
+        with pytest.raises(error) as raised:
+            lab.why(topic, name, asked)
+        assert text.lower() in str(raised.value).lower()
+
+
+@pytest.mark.parametrize("form", ["{0}:{1}", "{0}:{1}:-1:-1", "({0},{1},-1,-1)", "({0}, {1}, -1, -1)"])
+async def test_forms_of_an_id(bed: Bed, wire: Wire, sender: Wire, form: str) -> None:
+    lab = bed.broker.cluster.lab
+    assert lab is not None
+    await wire.subscribe()
+    (position,) = await sender.publish(plain(b"0"))
+    found: Any = lab.why(TOPIC, "sub", form.format(*position))
+    assert (found.reason, found.details["messageId"]) == ("no-permits", str(position))

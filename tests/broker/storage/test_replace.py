@@ -1,0 +1,148 @@
+"""Another state in the place of what a store keeps, and snapshots of it."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+import trio
+import trio.testing
+
+from pulsarium.broker.storage import segments, snapshot
+from pulsarium.broker.storage.database import DATABASE_NAME
+from pulsarium.broker.storage.errors import StorageError
+from pulsarium.broker.storage.interface import Batch, Run, Storage
+from pulsarium.broker.storage.memory import MemoryStorage
+from pulsarium.broker.storage.persist import PersistPoint
+from pulsarium.broker.storage.snapshot import Snapshot
+from pulsarium.broker.storage.sqlite import SqliteStorage
+from tests.broker.storage.asking import ask, batch_of
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Storage]:
+    made: Storage = MemoryStorage() if request.param == "memory" else SqliteStorage(tmp_path / "data")
+    async with trio.open_nursery() as nursery:
+        await nursery.start(made.run)
+        yield made
+        nursery.cancel_scope.cancel()
+
+
+async def test_it_is_all_there_and_nothing_else(store: Storage) -> None:
+    await ask_commit(store, batch_of(1, 0, b"a", b"b", path=b"value"))
+    await ask_commit(store, Batch(deleted_ledgers=[1]))
+    for content in (b"x", b"y"):  # again: with the ids that it has already, and those of a ledger that was deleted
+        store.replace({"new": content}, [(1, Run(0, [content])), (1, Run(1, [b"2"])), (7, Run(3, [b"3"]))])
+        assert store.load_metadata() == {"new": content}
+        assert await ask(store.read, 1, 0, 1) == [content, b"2"]
+        assert store.read_now(7, 3, 3) == [b"3"]
+        assert store.stored_runs(1)[0][0] == 0
+    await ask_commit(store, Batch(metadata={"later": b"1"}))
+    store.replace({}, [])
+    assert (store.load_metadata(), store.stored_runs(1), store.stored_runs(7)) == ({}, [], [])
+
+
+async def test_what_fails_changes_nothing(store: Storage) -> None:
+    store.replace({"old": b"1"}, [(1, Run(0, [b"old"]))])
+
+    def failing() -> Iterator[tuple[int, Run]]:
+        yield 1, Run(0, [b"new"])
+        raise StorageError("damaged")
+
+    with pytest.raises(StorageError, match="damaged"):
+        store.replace({"new": b"1"}, failing())
+    assert (store.load_metadata(), store.read_now(1, 0, 0)) == ({"old": b"1"}, [b"old"])
+
+
+async def ask_commit(store: Storage, batch: Batch) -> None:
+    done = trio.Event()
+    store.commit(batch, lambda error: done.set())
+    await done.wait()
+
+
+async def test_what_was_handed_over_is_kept_when_it_is_settled(tmp_path: Path) -> None:
+    store = SqliteStorage(tmp_path)
+    answers: list[Exception | None] = []
+    async with trio.open_nursery() as nursery:
+        await nursery.start(store.run)
+        for number in range(50):
+            store.commit(batch_of(1, number, b"a", path=b"%d" % number), answers.append)
+        store.settle()
+        assert (store.load_metadata(), answers) == ({"path": b"49"}, [])
+        await trio.testing.wait_all_tasks_blocked(0.01)
+        assert answers == [None] * 50
+        nursery.cancel_scope.cancel()
+    with pytest.raises(StorageError, match="closed"):
+        store.settle()
+
+
+@pytest.mark.parametrize("point", [PersistPoint.WRITTEN, PersistPoint.COMMITTED])
+def test_a_crash_in_the_middle_leaves_the_old_or_the_new(tmp_path: Path, point: PersistPoint) -> None:
+    """The file is copied at that moment, as a machine that stops would leave it."""
+    copy = tmp_path / "copy"
+    armed = False
+
+    def at(reached: PersistPoint) -> None:
+        if armed and reached is point:
+            copy.mkdir()
+            for each in (tmp_path / "data").iterdir():
+                (copy / each.name).write_bytes(each.read_bytes())
+
+    async def main() -> None:
+        nonlocal armed
+        store = SqliteStorage(tmp_path / "data", at=at)
+        async with trio.open_nursery() as nursery:
+            await nursery.start(store.run)
+            await ask_commit(store, batch_of(1, 0, b"old", path=b"old"))
+            armed = True
+            store.replace({"path": b"new"}, [(1, Run(0, [b"new"])), (2, Run(0, [bytes(5_000_000)]))])
+            armed = False
+            nursery.cancel_scope.cancel()
+
+    trio.run(main)
+    store = SqliteStorage(copy)
+    try:
+        wanted = b"old" if point is PersistPoint.WRITTEN else b"new"
+        assert (store.load_metadata(), store.read_now(1, 0, 0)) == ({"path": wanted}, [wanted])
+        assert bool(store.stored_runs(2)) is (wanted == b"new")
+    finally:
+        store.close()
+
+
+# files
+
+
+def test_a_snapshot_is_a_database(tmp_path: Path) -> None:
+    path = tmp_path / "s"
+    snapshot.write(path, {"a": b"1"}, [(3, Run(0, [b"x", b"y"]))], {"by": "me"})
+    with Snapshot(path) as found:
+        assert (found.metadata, found.about["by"]) == ({"a": b"1"}, "me")
+        assert list(found.entries()) == [(3, Run(0, [b"x", b"y"]))]
+    data = tmp_path / "data"
+    data.mkdir()
+    path.rename(data / DATABASE_NAME)
+    store = SqliteStorage(data)
+    assert store.read_now(3, 1, 1) == [b"y"]
+    store.close()
+
+
+def test_a_later_version(tmp_path: Path) -> None:
+    path = tmp_path / "s"
+    snapshot.write(path, {}, [], {})
+    with sqlite3.connect(path) as connection:
+        connection.execute("PRAGMA user_version=99")
+    connection.close()
+    with pytest.raises(StorageError, match="a snapshot of version 99; this pulsarium reads 1"):
+        Snapshot(path)
+
+
+def test_ledgers_that_are_being_deleted_stay_behind(tmp_path: Path) -> None:
+    path = tmp_path / "s"
+    snapshot.write(path, {}, [(3, Run(0, [b"x"])), (4, Run(0, [b"y"]))], {})
+    with sqlite3.connect(path) as connection:
+        segments.mark_deleted(connection, [3])
+    connection.close()
+    with Snapshot(path) as found:
+        assert [ledger for ledger, _ in found.entries()] == [4]

@@ -1,0 +1,34 @@
+"""A broker in a thread, and the official client, which is what most tests of users have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pulsar
+import pytest
+
+from pulsarium.broker.testing import PulsarBroker, running
+
+
+@pytest.fixture(scope="module")
+def broker() -> Iterator[PulsarBroker]:
+    with running() as broker:
+        yield broker
+
+
+@pytest.fixture
+def client(broker: PulsarBroker) -> Iterator[Any]:
+    client = client_of(broker)
+    yield client
+    client.close()
+
+
+@pytest.fixture
+def topic(broker: PulsarBroker, request: pytest.FixtureRequest) -> str:
+    return f"persistent://{broker.create_namespace(request.node.name)}/topic"
+
+
+def client_of(broker: PulsarBroker) -> Any:
+    """One that says nothing, and closes quickly."""
+    return pulsar.Client(broker.service_url, logger=pulsar.ConsoleLogger(pulsar.LoggerLevel.Error))

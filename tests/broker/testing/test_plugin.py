@@ -1,0 +1,227 @@
+"""What pytest offers by itself: as users' test files use it, in a pytest of their own."""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+# Users may have the plugins of trio, anyio and hypothesis or not, which take seconds in a new folder.
+OTHERS = ("cacheprovider", "trio", "anyio", "hypothesispytest")
+PYTEST = (sys.executable, "-P", "-m", "pytest", "-W", "error", *(f"-pno:{name}" for name in OTHERS))
+
+
+@pytest.fixture
+def run(pytester: pytest.Pytester) -> Run:
+    return Run(pytester)
+
+
+class Run:
+    """Runs a test file in a process."""
+
+    def __init__(self, pytester: pytest.Pytester) -> None:
+        self._pytester = pytester
+
+    def __call__(self, source: str, *options: str, ini: str = "") -> pytest.RunResult:
+        self._pytester.makepyfile(source)
+        self._pytester.makeini(f"[pytest]\naddopts = --strict-markers\n{ini}")
+        return self._pytester.run(*PYTEST, *options)
+
+
+def test_fixtures(run: Run) -> None:
+    result = run("""
+        from pathlib import Path
+        import pytest
+
+        kept = {}
+
+        @pytest.fixture(scope="session")
+        def policies_of(pulsar_broker):
+            return lambda name: pulsar_broker.call(lambda it: it.broker.metadata.namespaces.get(name))
+
+        def test_a_namespace_for_each(pulsar_namespace, pulsar_topic, policies_of, pulsar_broker):
+            assert pulsar_namespace == "public/test_a_namespace_for_each"
+            assert pulsar_topic == f"persistent://{pulsar_namespace}/topic"
+            assert policies_of(pulsar_namespace)["replication_clusters"] == ["standalone"]
+            kept["namespace"], kept["broker"] = pulsar_namespace, pulsar_broker
+
+        def test_that_goes(policies_of, pulsar_broker):
+            assert policies_of(kept["namespace"]) is None
+            assert pulsar_broker is kept["broker"]
+
+        @pytest.mark.parametrize("text", ["a/b c", ""])
+        def test_with_any_name(pulsar_namespace, text):
+            assert pulsar_namespace == ("public/test_with_any_name-a-b-c" if text else "public/test_with_any_name")
+
+        @pytest.mark.pulsar(policies={"deduplicationEnabled": True})
+        class TestPolicies:
+            def test_of_the_class(self, pulsar_namespace, policies_of):
+                assert policies_of(pulsar_namespace)["deduplicationEnabled"] is True
+
+            @pytest.mark.pulsar(policies={"message_ttl_in_seconds": 5})
+            def test_of_the_test(self, pulsar_namespace, policies_of):
+                assert policies_of(pulsar_namespace)["message_ttl_in_seconds"] == 5
+                assert "deduplicationEnabled" not in policies_of(pulsar_namespace)
+
+        def test_a_rule(pulsar_client, pulsar_topic, pulsar_faults):
+            rule = pulsar_faults.observe("SEND")
+            pulsar_client.create_producer(pulsar_topic).send(b"a")
+            assert rule.hits == 1
+            pulsar_faults.add("close", "*", count=None)
+
+        def test_that_is_gone(pulsar_client, pulsar_topic, pulsar_broker):
+            assert pulsar_broker.faults.rules == []
+            pulsar_client.create_producer(pulsar_topic).send(b"a")
+            pulsar_broker.assert_produced(pulsar_topic, 1)
+
+        def test_the_clock(pulsar_clock):
+            pulsar_clock.freeze()
+            pulsar_clock.advance(3600)
+            assert pulsar_clock.offset_ms >= 3599_000
+
+        def test_that_is_right_again(pulsar_broker):
+            assert abs(pulsar_broker.clock.offset_ms) < 1000
+            assert not pulsar_broker.clock.frozen
+
+        def test_well_spoken(pulsar_linter, pulsar_client, pulsar_topic):
+            pulsar_client.create_producer(pulsar_topic).send(b"a")
+            assert not [each for each in pulsar_linter.violations() if each.side == "client"]
+    """)
+    result.assert_outcomes(passed=11)
+
+
+def test_the_file_that_the_readme_shows(run: Run) -> None:
+    source = (Path(__file__).parents[3] / "examples" / "python" / "test_payments.py").read_text()
+    assert len(source.splitlines()) <= 20
+    run(source).assert_outcomes(passed=2)
+
+
+def test_brokers_of_several_kinds(run: Run) -> None:
+    result = run(
+        """
+        import pytest
+
+        seen = {}
+
+        def of(broker):
+            return broker.call(lambda it: (it.broker.profile.name, it.broker.config.maxMessageSize, len(it.brokers)))
+
+        def test_of_the_ini(pulsar_broker):
+            assert of(pulsar_broker) == ("pulsar-4.2", 2048, 1)
+            seen["ini"] = pulsar_broker
+
+        @pytest.mark.pulsar(profile="pip", set={"dispatcherMaxReadBatchSize": 7})
+        def test_of_a_mark(pulsar_namespace, pulsar_broker):
+            assert of(pulsar_broker) == ("pip", 2048, 1)
+            assert pulsar_broker is not seen["ini"]
+            seen["mark"] = pulsar_broker
+
+        @pytest.mark.pulsar(set={"dispatcherMaxReadBatchSize": 7}, profile="pip")
+        def test_of_the_same_mark(pulsar_broker):
+            assert pulsar_broker is seen["mark"]
+
+        @pytest.mark.parametrize("pulsar_broker", [{"brokers": 2}, {"max_protocol_version": 12}], indirect=True)
+        def test_of_parameters(pulsar_broker):
+            assert of(pulsar_broker) in (("pulsar-4.2", 2048, 2), ("pulsar-4.2", 2048, 1))
+
+        def test_of_the_ini_again(pulsar_broker):
+            assert pulsar_broker is seen["ini"]
+
+        @pytest.mark.pulsar(profile="pulsar-1")
+        def test_of_none(pulsar_broker):
+            raise AssertionError("it must not start")
+        """,
+        "-v",
+        ini="pulsar_profile = pulsar-4.2\npulsar_set =\n    maxMessageSize = 2048\n",
+    )
+    result.assert_outcomes(passed=6, errors=1)
+    result.stdout.fnmatch_lines(
+        ["*::test_of_a_mark PASSED*", "E *ConfigError: profile: 'pulsar-1' is none of pip, pulsar-4.2*"]
+    )
+
+
+def test_failures_name_the_line_of_the_test(run: Run) -> None:
+    result = run("""
+        def test_produced(pulsar_broker, pulsar_topic):
+            pulsar_broker.assert_produced(pulsar_topic, 1, timeout=0.01)
+
+        def test_rule(pulsar_faults):
+            pulsar_faults.add("drop", "SEND").wait(timeout=0.01)
+    """)
+    result.assert_outcomes(failed=2)
+    result.stdout.fnmatch_lines(
+        [
+            ">       pulsar_broker.assert_produced(pulsar_topic, 1, timeout=0.01)",
+            "E       AssertionError: there is no topic persistent://public/test_produced/topic; its namespace has none",
+            "test_*.py:2: AssertionError",
+            ">       pulsar_faults.add(*wait(timeout=0.01)",
+            "E       AssertionError: <fault 1: Drop() of SEND, 0 hits> after 0.01 s, not 1; 0 frames fitted",
+        ]
+    )
+    assert "/broker/testing/" not in result.stdout.str()
+
+
+def test_workers_share_nothing(run: Run) -> None:
+    result = run(
+        """
+        import pytest
+
+        @pytest.mark.parametrize("number", range(10))
+        def test_it(pulsar_broker, pulsar_client, pulsar_topic, number, tmp_path):
+            pulsar_client.create_producer(pulsar_topic).send(b"a")
+            pulsar_broker.assert_produced(pulsar_topic, 1)
+        """,
+        *("-n", "2"),
+    )
+    result.assert_outcomes(passed=10)
+
+
+def test_many_tests_on_one_broker(run: Run) -> None:
+    """The speed is measured elsewhere: see docs/lab.md."""
+    result = run("""
+        import pytest
+
+        @pytest.mark.parametrize("number", range(50))
+        def test_it(pulsar_broker, pulsar_client, pulsar_topic, number):
+            consumer = pulsar_client.subscribe(pulsar_topic, "s")
+            pulsar_client.create_producer(pulsar_topic).send(b"%d" % number)
+            assert consumer.receive(5000).data() == b"%d" % number
+
+        def test_none_is_left(pulsar_namespace, pulsar_broker):
+            left = pulsar_broker.call(lambda it: [name for name in it.broker.metadata.namespaces if "test_it" in name])
+            assert len(left) < 5  # of clients that are only now being noticed to have left
+    """)
+    result.assert_outcomes(passed=51)
+
+
+def test_ctrl_c_ends_it(pytester: pytest.Pytester) -> None:
+    file = pytester.makepyfile("""
+        def test_it(pulsar_broker, pulsar_faults):
+            rule = pulsar_faults.observe("SEND")
+            print("waiting", flush=True)
+            rule.wait(timeout=1000)
+    """)
+    process = subprocess.Popen([*PYTEST, "-s", file], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    for line in process.stdout:
+        if "waiting" in line:
+            break
+    process.send_signal(signal.SIGINT)
+    output = process.communicate(timeout=20)[0]
+    assert re.search("KeyboardInterrupt", output)
+    assert process.returncode == pytest.ExitCode.INTERRUPTED
+
+
+def test_without_a_broker_it_is_not_in_the_way(run: Run) -> None:
+    result = run("""
+        import sys
+
+        def test_it():
+            assert "pulsarium.broker.server" not in sys.modules
+            assert "trio" not in sys.modules
+    """)
+    result.assert_outcomes(passed=1)

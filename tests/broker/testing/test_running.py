@@ -1,0 +1,219 @@
+"""A broker for a block, for plain code and for code on trio."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import json
+import socket
+import subprocess
+import sys
+import threading
+import unittest
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trio
+
+import pulsarium.broker
+from pulsarium.broker.errors import PortInUse
+from pulsarium.broker.storage.errors import StorageError
+from pulsarium.broker.testing import ConfigError, PulsarBroker, running
+from tests.broker.testing.conftest import client_of
+from tests.broker.wire import Wire
+
+
+def send_and_receive(broker: PulsarBroker, topic: str = "hello", data: bytes = b"hi") -> None:
+    client = client_of(broker)
+    consumer = client.subscribe(topic, "s")
+    client.create_producer(topic).send(data)
+    assert consumer.receive(5000).data() == data
+    client.close()
+
+
+def is_answered(url: str) -> bool:
+    """Whether anybody listens there."""
+    with socket.socket() as caller:
+        return caller.connect_ex(("127.0.0.1", int(url.rpartition(":")[2]))) == 0
+
+
+def test_the_package_offers_it() -> None:
+    assert pulsarium.broker.running is running
+    with pytest.raises(AttributeError, match="no attribute 'walking'"):
+        _ = pulsarium.broker.walking  # type: ignore[attr-defined]
+
+
+def test_clients_use_it_while_the_block_runs() -> None:
+    with running() as broker:
+        send_and_receive(broker)
+        assert broker.call(lambda running: list(running.broker.topics.loaded)) == ["persistent://public/default/hello"]
+        assert repr(broker) == f"<Pulsarium at {broker.service_url} and {broker.admin_url}>"
+    assert broker.service_url_tls is broker.admin_url_tls is None
+
+
+def test_clients_need_one_connection() -> None:
+    with running() as broker:
+        client = client_of(broker)
+        client.create_producer("hello")
+        assert broker.call(lambda running: len(running.broker.sessions)) == 1
+        client.close()
+
+
+def test_http_answers_when_it_is_asked() -> None:
+    with running() as broker, urllib.request.urlopen(f"{broker.admin_url}/admin/v2/clusters") as answer:
+        assert json.load(answer) == ["standalone"]
+
+
+def test_nothing_is_left_behind() -> None:
+    """A socket that is not closed fails the test: it warns when it is collected."""
+    with running() as broker:
+        send_and_receive(broker)
+        urls = (broker.service_url, broker.admin_url)
+        assert [is_answered(url) for url in urls] == [True, True]
+        assert any(thread.name == "pulsarium broker" for thread in threading.enumerate())
+    del broker
+    gc.collect()
+    assert [is_answered(url) for url in urls] == [False, False]
+    assert not any(thread.name == "pulsarium broker" for thread in threading.enumerate())
+
+
+def test_an_error_of_the_block_comes_out_as_it_is() -> None:
+    with pytest.raises(ZeroDivisionError), running():
+        _ = 1 / 0
+
+
+def test_several_at_once() -> None:
+    with running() as one, running(brokers=2) as two:
+        assert one.service_url != two.service_url
+        assert two.call(lambda running: len(running.brokers)) == 2
+        send_and_receive(one)
+        send_and_receive(two)
+
+
+def test_one_can_be_killed_and_brought_back() -> None:
+    with running(brokers=2) as broker:
+        assert broker.service_urls[0] == broker.service_url
+        client = client_of(broker)
+        producer = client.create_producer("hello", send_timeout_millis=10_000)
+        producer.send(b"a")
+        broker.kill(0)
+        assert [is_answered(url) for url in broker.service_urls] == [False, True]
+        broker.bring_back(0)
+        producer.send(b"b")
+        broker.assert_produced("hello", [b"a", b"b"])
+        client.close()
+
+
+def test_its_options_are_those_of_serve(tmp_path: Path) -> None:
+    conf = tmp_path / "broker.conf"
+    conf.write_text("maxMessageSize=2048\nbrokerServicePort=6650\nadvertisedAddress=localhost\n")
+    with running(
+        config=conf,
+        set={"brokerDeduplicationEnabled": True, "defaultNumberOfNamespaceBundles": 2},
+        profile="pulsar-4.2",
+        max_protocol_version=19,
+        data=tmp_path / "data",
+    ) as broker:
+        config = broker.call(lambda running: running.broker.config)
+        assert (config.maxMessageSize, config.brokerDeduplicationEnabled) == (2048, True)
+        assert (config.defaultNumberOfNamespaceBundles, config.advertisedAddress) == (2, "localhost")
+        profile = broker.call(lambda running: running.broker.profile)
+        assert (profile.name, profile.max_protocol_version) == ("pulsar-4.2", 19)
+        assert not broker.service_url.endswith(":6650")
+        send_and_receive(broker)
+    with running(data=tmp_path / "data", durability="none") as broker:
+        broker.assert_produced("hello", [b"hi"])
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"profile": "pulsar-1"}, "'pulsar-1' is none of pip, pulsar-4.2"),
+        ({"profile": "pulsar-4.2", "max_protocol_version": 22}, "22 is not of 0 to 21"),
+        ({"set": {"maxMesageSize": 1}}, "did you mean maxMessageSize"),
+        ({"set": {"authorizationEnabled": True}}, "needs authenticationEnabled"),
+    ],
+)
+def test_options_that_cannot_be(options: dict[str, Any], text: str) -> None:
+    with pytest.raises(ConfigError, match=text):
+        running(**options)
+
+
+def test_what_keeps_it_from_starting_is_raised_as_it_is(tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        with pytest.raises(PortInUse, match=f"port {port} is in use"), running(port=port):
+            raise AssertionError("it must not open")
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StorageError), running(data=tmp_path / "file"):
+        raise AssertionError("it must not open")
+
+
+async def test_on_trio_it_is_in_the_same_loop() -> None:
+    threads = threading.active_count()
+    async with running() as broker:
+        assert threading.active_count() == threads
+        port = int(broker.service_url.rpartition(":")[2])
+        wire = Wire(await trio.open_tcp_stream("127.0.0.1", port))
+        await wire.connect()
+        assert broker.lab.cluster is broker.broker.cluster
+        await wire.aclose()
+    with pytest.raises(OSError, match="connect"):
+        await trio.open_tcp_stream("127.0.0.1", port)
+
+
+def test_on_asyncio_it_says_what_to_do() -> None:
+    async def main() -> None:
+        async with running():
+            raise AssertionError("it must not open")
+
+    with pytest.raises(RuntimeError, match="is for code on trio; elsewhere `with running"):
+        asyncio.run(main())
+
+
+async def test_on_trio_it_may_be_in_a_thread() -> None:
+    with running() as broker:
+        wire = Wire(await trio.open_tcp_stream("127.0.0.1", int(broker.service_url.rpartition(":")[2])))
+        await wire.connect()
+        assert broker.call(lambda running: len(running.broker.sessions)) == 1
+        await wire.aclose()
+
+
+class OfUnittest(unittest.TestCase):
+    """As a user of unittest writes it."""
+
+    broker: PulsarBroker
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.broker = cls.enterClassContext(running())
+
+    def test_hello(self) -> None:
+        topic = f"{self.broker.create_namespace(self.id())}/topic"
+        self.broker.assert_produced(topic, 0)
+        send_and_receive(self.broker, topic)
+        self.broker.assert_produced(topic, [b"hi"])
+
+
+def test_importing_the_package_and_the_plugin_imports_no_broker() -> None:
+    """Every run of pytest does it."""
+    code = """
+import sys
+import pulsarium.broker, pulsarium.broker.pytest_plugin
+print({"trio", "google.protobuf", "pulsarium.broker.server", "pulsarium.proto"}.intersection(sys.modules))
+"""
+    assert subprocess.run([sys.executable, "-P", "-c", code], check=True, capture_output=True).stdout == b"set()\n"
+
+
+def test_a_program_that_forgets_it_can_end() -> None:
+    code = """
+import pulsarium.broker
+pulsarium.broker.running().__enter__()
+print("done", flush=True)
+"""
+    run = subprocess.run([sys.executable, "-P", "-c", code], check=True, capture_output=True, timeout=30)
+    assert run.stdout == b"done\n"

@@ -1,0 +1,30 @@
+"""A command of the lab, against a broker of this process."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import trio
+from click.testing import CliRunner, Result
+
+from pulsarium.cli.main import cli
+from tests.cli.admin.live import Live
+
+
+class LabLine:
+    """`pulsarium <command>`, with the broker's URL."""
+
+    def __init__(self, live: Live, command: str) -> None:
+        self.live = live
+        self._command = command
+
+    async def run(self, *arguments: str) -> Result:
+        line = [self._command, *arguments, "--admin-url", self.live.url]
+        invoke = partial(CliRunner().invoke, cli, line, prog_name="pulsarium", catch_exceptions=False)
+        return await trio.to_thread.run_sync(invoke)
+
+    async def said(self, *arguments: str) -> str:
+        """stdout of a run that must succeed."""
+        result = await self.run(*arguments)
+        assert (result.exit_code, result.stderr) == (0, ""), arguments
+        return result.stdout

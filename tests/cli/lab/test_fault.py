@@ -1,0 +1,156 @@
+"""`pulsarium fault`, against a broker of this process."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import AsyncIterator
+from functools import partial
+from typing import Any
+
+import pytest
+import trio
+from click.testing import CliRunner, Result
+
+from pulsarium.broker.lab import faults
+from pulsarium.broker.lab.faults.text import ARGUMENTS
+from pulsarium.cli.lab import fault as command_line
+from pulsarium.cli.main import cli
+from tests.broker.wire import Wire, plain
+from tests.cli.admin.live import Live, live
+
+A = plain(b"a")
+
+
+class Fault:
+    """The command line."""
+
+    def __init__(self, live: Live) -> None:
+        self.live = live
+
+    @property
+    def faults(self) -> faults.Faults:
+        lab = self.live.bed.broker.cluster.lab
+        assert lab is not None
+        return lab.faults
+
+    async def run(self, *arguments: str) -> Result:
+        line = ["fault", *arguments, "--admin-url", self.live.url]
+        invoke = partial(CliRunner().invoke, cli, line, prog_name="pulsarium", catch_exceptions=False)
+        return await trio.to_thread.run_sync(invoke)
+
+    async def said(self, *arguments: str) -> str:
+        result = await self.run(*arguments)
+        assert (result.exit_code, result.stderr) == (0, ""), arguments
+        return result.stdout
+
+    async def sender(self) -> Wire:
+        wire = await self.live.bed.connect()
+        await wire.producer()
+        return wire
+
+
+@pytest.fixture
+async def fault() -> AsyncIterator[Fault]:
+    async with live() as here:
+        yield Fault(here)
+
+
+async def test_a_lost_receipt(fault: Fault) -> None:
+    sender = await fault.sender()
+    said = await fault.said("add", "SEND", "drop", "--after-work", "--topic", "t*")
+    assert said == (
+        "id  command  action                which                   when  hits\n"
+        "1   SEND     drop, after the work  topic=t* sender=client  once  0\n"
+    )
+    await sender.write(sender.sends(A))
+    assert "hits\n1   SEND" in await fault.said("wait", "1")
+    assert json.loads(await fault.said("list", "--json"))[0]["hits"] == 1
+    assert await fault.said("remove", "1") == ""
+    assert await fault.said("list") == "nothing\n"
+    assert fault.faults.rules == []
+
+
+async def test_everything_that_can_be_said(fault: Fault) -> None:
+    options: dict[str, Any] = {
+        "topic": "t*",
+        "client-version": "w*",
+        "producer": "p*",
+        "consumer": "c*",
+        "subscription": "s*",
+        "sender": "client",
+        "broker": 0,
+        "count": 7,
+        "skip": 1,
+        "every": 2,
+        "probability": 0.5,
+        "seed": 9,
+        "seconds": 3.5,
+    }
+    line = [word for name, value in options.items() for word in (f"--{name}", str(value))]
+    said = await fault.said("add", "send", "delay", *line)
+    assert "delay seconds=3.5" in said
+    assert "7 times, after 1, 1 of 2, p=0.5 seed=9" in said
+    (rule,) = fault.faults.rules
+    assert rule.action == faults.Delay(3.5)
+    assert rule.selector.client_version == "w*"
+    assert (rule.selector.broker, rule.occurrence.every, rule.occurrence.seed) == (0, 2, 9)
+
+
+@pytest.mark.parametrize(
+    ("words", "action"),
+    [
+        (("answer", "--error", "ProducerBusy", "--message", "m"), faults.Answer("ProducerBusy", "m")),
+        (("duplicate", "--times", "3"), faults.Duplicate(3)),
+        (("corrupt", "--what", "byte"), faults.Corrupt("byte")),
+        (("truncate", "--keep", "3"), faults.Truncate(3)),
+        (("wrong-request-id",), faults.WrongRequestId()),
+    ],
+)
+async def test_actions(fault: Fault, words: tuple[str, ...], action: faults.Action) -> None:
+    await fault.said("add", "SEND", *words, "--forever")
+    (rule,) = fault.faults.rules
+    assert rule.action == action
+    assert rule.occurrence.count is None
+
+
+async def test_counting(fault: Fault) -> None:
+    sender = await fault.sender()
+    await fault.said("observe", "SEND", "--topic", "t")
+    await sender.publish(A, A)
+    assert "always" in await fault.said("wait", "1", "--hits", "2")
+    late = await fault.run("wait", "1", "--hits", "3", "--timeout", "0.01")
+    assert (late.exit_code, late.stderr.splitlines()[0]) == (1, "Fault 1 has not acted 3 times within 0.01 s")
+
+
+async def test_what_cannot_be(fault: Fault) -> None:
+    for line, says in (
+        (("add", "FLOW", "drop", "--after-work"), "FLOW has no answer"),
+        (("add", "FLUSH", "drop"), "no command 'FLUSH'; there are ACK"),
+        (("add", "SEND", "answer", "--error", "No"), "no error 'No'; there are UnknownError"),
+        (("add", "SEND", "drop", "--seconds", "1"), "the action drop has no 'seconds'"),
+        (("add", "SEND", "explode"), "'explode' is not one of 'answer', 'drop'"),
+        (("add", "SEND", "drop", "--forever", "--count", "2"), "not both"),
+        (("remove",), "some IDs, or --all"),
+        (("remove", "5"), "There is no fault 5"),
+        (("wait", "5"), "There is no fault 5"),
+    ):
+        result = await fault.run(*line)
+        assert result.exit_code != 0, line
+        assert says in result.stderr, line
+    assert await fault.said("remove", "--all") == ""
+
+
+def test_the_command_line_knows_every_action_and_argument() -> None:
+    assert list(command_line.ACTIONS) == list(faults.ACTIONS)
+    fields = {field.name for action in faults.ACTIONS.values() for field in dataclasses.fields(action)}
+    assert set(command_line.OF_ACTIONS) == fields
+    said = {*map(command_line._json_name, (*command_line.SELECTORS, *command_line.OCCURRENCE)), "count", "stage"}
+    assert said == set(ARGUMENTS)
+
+
+def test_help() -> None:
+    text = CliRunner().invoke(cli, ["fault", "add", "--help"], prog_name="pulsarium").output
+    assert "What may become of a frame:" in text
+    for name, does in command_line.ACTIONS.items():
+        assert f"  {name:17} {does}" in text

@@ -1,0 +1,35 @@
+"""docs/faults.md says something of everything."""
+
+from __future__ import annotations
+
+import inspect
+
+import pytest
+
+from pulsarium.broker.lab.faults import ACTIONS, Faults
+from pulsarium.cli.lab.fault_page import SELECTORS, fault_page
+
+
+@pytest.mark.parametrize("kind", ACTIONS)
+def test_every_action_is_there(kind: str) -> None:
+    (row,) = (line for line in fault_page().splitlines() if f"| `{kind}` |" in line)
+    assert row.startswith(f"| `{ACTIONS[kind].__name__}(")
+    assert len(row.split("|")[3]) > 10
+
+
+def test_every_argument_is_there() -> None:
+    assert {"command", *SELECTORS} == inspect.signature(Faults.add).parameters.keys() - {"self", "action"}
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        "| SEND | client | yes | yes | yes | yes |",
+        "| FLOW | client |  |  |  |  |",
+        "| MESSAGE | broker |  |  | yes |  |",
+        "| PING | both |  | yes |  |  |",
+        "| LOOKUP | client | yes | yes |  | yes |",
+    ],
+)
+def test_what_commands_can_be_faulted_with(row: str) -> None:
+    assert row in fault_page().splitlines()

@@ -1,0 +1,126 @@
+"""`pulsarium lint`, of captures and of a broker of this process."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from pulsarium.cli.main import cli
+from pulsarium.proto.capture import CaptureWriter, Header
+from pulsarium.proto.lint.checker import ALL_RULES
+from tests.broker.wire import Type
+from tests.cli.admin.live import live
+from tests.cli.lab.line import LabLine
+from tests.proto.lint.planted import conforming, plant
+from tests.proto.lint.talk import Talk
+
+EVIL = '<script>alert("x")</script>'
+
+
+def lint(*arguments: object) -> Result:
+    line = ["lint", *map(str, arguments)]
+    return CliRunner().invoke(cli, line, prog_name="pulsarium", catch_exceptions=False)
+
+
+def capture_of(path: Path, *talks: Talk) -> Path:
+    with path.open("wb") as file:
+        writer = CaptureWriter(file.write, Header(0))
+        for talk in talks:
+            for record in talk.records:
+                writer.record(record)
+    return path
+
+
+@pytest.fixture
+def broken(tmp_path: Path) -> Path:
+    return capture_of(tmp_path / "broken.pulscap", plant("num-messages-mismatch", Talk(3)))
+
+
+@pytest.fixture
+def clean(tmp_path: Path) -> Path:
+    talk = Talk(1)
+    conforming(talk)
+    return capture_of(tmp_path / "clean.pulscap", talk)
+
+
+def test_what_is_wrong_is_said(broken: Path) -> None:
+    said = lint(broken)
+    assert said.exit_code == 1
+    first, _, count, mend = said.stdout.splitlines()
+    assert first.startswith(f"{broken}: client error num-messages-mismatch: num_messages 2, and the entry has 3 (")
+    assert first.endswith("(Pulsar-Test 1.2.3; connection 3, frame 4, persistent://public/default/t)")
+    assert count.startswith("1 x num-messages-mismatch: num_messages of SEND is")
+    assert mend.startswith("    Set num_messages")
+    assert lint(broken, "--exit-zero").exit_code == 0
+
+
+def test_nothing_wrong(clean: Path) -> None:
+    said = lint(clean)
+    assert (said.exit_code, said.stdout) == (0, "No rule was broken.\n")
+
+
+def test_one_side(tmp_path: Path, broken: Path) -> None:
+    capture_of(tmp_path / "both.pulscap", plant("permits-exceeded", Talk(1)), plant("pong-unasked", Talk(2)))
+    both = json.loads(lint(tmp_path, "--format", "json").stdout)
+    assert both["counts"] == {"permits-exceeded": 1, "pong-unasked": 1, "num-messages-mismatch": 1}
+    broker = json.loads(lint(tmp_path, "--format", "json", "--side", "broker").stdout)
+    assert broker["counts"] == {"permits-exceeded": 1}
+    assert [each["side"] for each in broker["violations"]] == ["broker"]
+
+
+def test_a_page(tmp_path: Path) -> None:
+    """Whatever a client writes is text there."""
+    talk = Talk(1)
+    talk.greet()
+    talk.client("SUBSCRIBE", topic=EVIL, subscription="", subType=1, consumer_id=1, request_id=1)
+    file, page = capture_of(tmp_path / "evil.pulscap", talk), tmp_path / "page.html"
+    assert lint(file, "--format", "html", "--out", page).exit_code == 1
+    text = page.read_text()
+    assert text.startswith("<!doctype html>")
+    assert "subscription-name-empty" in text
+    assert "&lt;script&gt;" in text
+    assert "<script" not in text
+    assert "http" not in text.replace("https://", "http")  # nothing from elsewhere
+
+
+def test_the_rules() -> None:
+    assert lint("--rules").stdout.count("\n  Mend: ") == len(ALL_RULES)
+    known = json.loads(lint("--rules", "--format", "json").stdout)
+    assert [each["rule"] for each in known] == list(ALL_RULES)
+    assert lint("--rules", "--format", "html").stdout.count("<article") == len(ALL_RULES)
+
+
+@pytest.mark.parametrize("arguments", [(), ("--rules", "--live"), ("--start", "--rules")])
+def test_what_cannot_be_asked(arguments: tuple[str, ...]) -> None:
+    assert lint(*arguments).exit_code == 2
+
+
+def test_what_is_no_capture(tmp_path: Path) -> None:
+    (tmp_path / "text.pulscap").write_text("hello")
+    assert (lint(tmp_path).exit_code, lint(tmp_path / "absent").exit_code) == (1, 2)
+    (tmp_path / "empty").mkdir()
+    assert lint(tmp_path / "empty").exit_code == 2
+
+
+@pytest.fixture
+async def line() -> AsyncIterator[LabLine]:
+    async with live() as here:
+        yield LabLine(here, "lint")
+
+
+async def test_a_running_broker(line: LabLine) -> None:
+    idle = await line.run("--live")
+    assert (idle.exit_code, "--start" in idle.stderr) == (1, True)
+    assert await line.said("--live", "--start") == "Connections are judged that are opened from now on.\n"
+    wire = await line.live.bed.connect()
+    await wire.send(Type.PONG)
+    await wire.alive()
+    found = await line.run("--live", "--clear")
+    assert found.exit_code == 1
+    assert "client error pong-unasked: PONG without a PING (wire; connection 1, frame 2)" in found.stdout
+    assert await line.said("--live") == "No rule was broken.\n"
+    assert await line.said("--live", "--stop") == "No rule was broken.\n"

@@ -1,0 +1,26 @@
+"""`pulsarium why`."""
+
+from __future__ import annotations
+
+import json
+
+from tests.broker.wire import plain
+from tests.cli.admin.live import live
+from tests.cli.lab.line import LabLine
+
+
+async def test_a_message_that_nobody_asked_for() -> None:
+    async with live() as here:
+        why = LabLine(here, "why")
+        wire = await here.bed.connect()
+        await wire.producer()
+        await wire.subscribe(consumer_name="c")
+        assert await why.said("t", "sub") == "caught-up: everything was acknowledged\n"
+        (position,) = await wire.publish(plain(b"0"))
+        said = f"{position} no-permits: c has no permits left: its client sent no FLOW\n"
+        assert await why.said("t", "sub") == await why.said("t", "sub", str(position)) == said
+        answer = json.loads(await why.said("t", "sub", str(position), "--json"))
+        assert (answer["reason"], answer["details"]["consumers"][0]["name"]) == ("no-permits", "c")
+        refused = await why.run("t", "other")
+        assert refused.exit_code == 1
+        assert "has no subscription other; there are: sub" in refused.stderr

@@ -1,0 +1,94 @@
+"""What the official client makes of faults on the wire (lab)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pulsar
+import pytest
+
+from ..admin import Admin
+from ..broker_process import is_pulsarium
+from .traffic import Outbox, assert_nothing_more, consume, payloads, send_all
+
+pytestmark = pytest.mark.skipif(not is_pulsarium(), reason="no other broker has faults")
+
+FAULTS = "/lab/faults"
+# What ends the connection: the receipt of the next message, which is not the one that is waited for; or the fault.
+SENT_AGAIN = {"drop": [b"0", b"1", b"0", b"1"], "close": [b"0", b"0", b"1"]}
+
+
+@pytest.fixture
+def faults(admin: Admin) -> Iterator[Admin]:
+    """REST of a broker without faults, before and after."""
+    yield admin
+    admin.call("DELETE", FAULTS)
+
+
+def add(admin: Admin, topic: str, command: str, kind: str, **rule: Any) -> int:
+    action = {"kind": kind, **rule.pop("action", {})}
+    return int(admin.call("POST", FAULTS, {"command": command, "action": action, "topic": topic, **rule})["id"])
+
+
+@pytest.mark.parametrize("deduplicates", [True, False], ids=["deduplication", "none"])
+@pytest.mark.parametrize("kind", SENT_AGAIN)
+def test_a_lost_receipt_is_sent_for_again(
+    client: Any, faults: Admin, own_namespace: str, kind: str, deduplicates: bool
+) -> None:
+    """The client connects anew and sends again what has no receipt: without deduplication it is there twice."""
+    if deduplicates:
+        faults.call("POST", f"/admin/v2/namespaces/{own_namespace}/deduplication", True)
+    topic = f"persistent://{own_namespace}/t"
+    consumer = client.subscribe(topic, "s")
+    producer = client.create_producer(topic, "p", batching_enabled=False)
+    outbox = Outbox(producer)
+    fault = add(faults, topic, "SEND", kind, stage="after")
+    outbox.send(b"0")
+    assert faults.call("GET", f"{FAULTS}/{fault}/wait")["hits"] == 1
+    outbox.send(b"1")
+    assert len(outbox.wait()) == 2
+    stored = [b"0", b"1"] if deduplicates else SENT_AGAIN[kind]
+    assert consume(consumer, len(stored)) == stored
+    assert_nothing_more(consumer)
+
+
+def test_a_receipt_that_never_comes(client: Any, faults: Admin, topic: str) -> None:
+    """Nothing else is sent, so the client does not see that it is lost."""
+    consumer = client.subscribe(topic, "s")
+    producer = client.create_producer(topic, send_timeout_millis=500)
+    add(faults, topic, "SEND", "drop", stage="after", count=None)
+    with pytest.raises(pulsar.Timeout):
+        producer.send(b"here all the same")
+    assert consumer.receive(10_000).data() == b"here all the same"
+
+
+def test_a_topic_that_is_being_moved(client: Any, faults: Admin, topic: str) -> None:
+    """PRODUCER is tried again after ServiceNotReady. (SUBSCRIBE is not, by
+    C++ 4.2.0: it takes itself for connected, and runs into its operation timeout.)"""
+    consumer = client.subscribe(topic, "s")
+    fault = add(faults, topic, "PRODUCER", "answer", action={"error": "ServiceNotReady"}, count=2)
+    client.create_producer(topic).send(b"in the end")
+    assert consumer.receive(10_000).data() == b"in the end"
+    assert faults.call("GET", f"{FAULTS}/{fault}")["hits"] == 2
+
+
+@pytest.mark.req("S429-18")
+def test_a_broker_that_cannot_read_its_last_entry(client: Any, faults: Admin, topic: str) -> None:
+    """What clients hear of brokers without PIP-429 whose compacted ledger ends with an encrypted batch."""
+    client.create_producer(topic).send(b"a")
+    reader = client.create_reader(topic, pulsar.MessageId.earliest)
+    reader.read_next(10_000)  # of what it has already it asks nobody
+    words = "Failed to read last entry of the compacted Ledger Invalid unknown tag type: 3"
+    add(faults, topic, "GET_LAST_MESSAGE_ID", "answer", action={"error": "MetadataError", "message": words})
+    with pytest.raises(pulsar.BrokerMetadataError):
+        reader.has_message_available()
+    assert not reader.has_message_available()
+
+
+def test_a_slow_broker_keeps_its_order(client: Any, faults: Admin, topic: str) -> None:
+    consumer = client.subscribe(topic, "s")
+    producer = client.create_producer(topic, batching_enabled=False)
+    add(faults, topic, "MESSAGE", "delay", action={"seconds": 0.05}, every=5, count=None)
+    send_all(producer, payloads(20))
+    assert consume(consumer, 20) == payloads(20)

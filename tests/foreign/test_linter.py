@@ -1,0 +1,109 @@
+"""Official clients break no rule of the protocol but those that docs/lint.md names, with what comes of them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from .admin import Admin
+from .broker_process import ADDRESS, COMMAND, Address, BrokerProcess
+from .conftest import Launch
+from .lines import LineProgram
+from .scenario import SUBSCRIPTIONS, Combination
+from .test_go import ALONE as GO_ALONE
+from .test_go import ON_EACH_SUBSCRIPTION as GO_ON_EACH
+from .test_java import ALONE as JAVA_ALONE
+from .test_java import ON_EACH_SUBSCRIPTION as JAVA_ON_EACH
+from .test_java import java_program
+from .toolchains import GO, require
+
+pytestmark = pytest.mark.heavy
+
+KNOWN = {("Pulsar-Go", "redeliver-ids-ignored"), ("Pulsar-Java", "ack-after-close")}
+"""Client and rule, as docs/lint.md has them."""
+
+PYTHON = Path(__file__).parent / "python"
+PYTHON_TESTS = [
+    "acknowledgement",
+    "batch_index",
+    "chunks",
+    "messages",
+    "producers",
+    "readers",
+    "redelivery",
+    "seek",
+]
+SINGLE = Combination(batched=False, compression="LZ4", subscription="Shared", partitions=3)
+BATCHED = Combination(batched=True, compression="ZSTD", subscription="Failover", partitions=1)
+MESSAGES = 500
+
+
+@pytest.fixture
+def judged(launch: Launch) -> BrokerProcess:
+    """A broker whose linter runs."""
+    if os.environ.get(COMMAND):
+        pytest.skip("another broker has no linter")
+    process = launch()
+    assert Admin(process.address.admin_url).call("POST", "/lab/violations/start", {})["running"]
+    return process
+
+
+def findings(address: Address) -> set[tuple[str, str]]:
+    """Client and rule of everything that was found, with all there is to say in a failure."""
+    said: dict[str, Any] = Admin(address.admin_url).call("GET", "/lab/violations")
+    for each in said["violations"]:
+        print(each)
+    return {(each["client"], each["rule"]) for each in said["violations"]}
+
+
+def run_all(
+    program: LineProgram, address: Address, alone: tuple[str, ...], on_each: tuple[str, ...], **more: object
+) -> None:
+    admin = Admin(address.admin_url)
+    try:
+        for number, scenario in enumerate(alone):
+            namespace = f"public/linter-{number}"
+            admin.create_namespace(namespace)
+            program.run(scenario, topic=f"persistent://{namespace}/t", namespace=namespace)
+        for scenario in on_each:
+            for subscription in SUBSCRIPTIONS[:2]:
+                topic = f"persistent://public/default/{scenario}-{subscription}"
+                program.run(scenario, topic=topic, subscription=subscription)
+        for combination in (SINGLE, BATCHED):
+            topic = f"persistent://public/default/{combination}"
+            program.run("matrix", topic=topic, messages=MESSAGES, **combination.arguments(), **more)
+    finally:
+        program.close()
+
+
+def test_java(judged: BrokerProcess, tmp_path: Path) -> None:
+    address = judged.address
+    run_all(java_program(address, tmp_path), address, JAVA_ALONE, JAVA_ON_EACH)
+    assert findings(address) <= KNOWN
+
+
+def test_go(judged: BrokerProcess, tmp_path: Path) -> None:
+    address = judged.address
+    program = LineProgram([str(require(GO)), address.service_url, address.admin_url], tmp_path / "stderr.log")
+    run_all(program, address, GO_ALONE, GO_ON_EACH)
+    found = findings(address)
+    assert found <= KNOWN
+    assert ("Pulsar-Go", "redeliver-ids-ignored") in found  # or the page says what is no more
+
+
+def test_python(judged: BrokerProcess) -> None:
+    """The tests of python/, against the broker with the linter."""
+    address = judged.address
+    files = [str(PYTHON / f"test_{name}.py") for name in PYTHON_TESTS]
+    environment = {name: value for name, value in os.environ.items() if name != "CI"}
+    environment[ADDRESS] = f"{address.service_url},{address.admin_url}"
+    command = [sys.executable, "-P", "-m", "pytest", "-q", "-m", "not heavy", *files]
+    root = Path(__file__).parents[2]
+    run = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, timeout=600, check=False)
+    assert run.returncode == 0, run.stdout[-4000:]
+    assert findings(address) <= KNOWN

@@ -1,0 +1,85 @@
+"""What is said to a scenario program, and what becomes of one that hangs or ends."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pulsarium.matrix.program import Hung, Program
+
+SOURCE = """
+import json, os, sys, threading
+for line in sys.stdin:
+    request = json.loads(line)
+    print("said on stderr", file=sys.stderr, flush=True)
+    match request["scenario"]:
+        case "hangs":
+            threading.Event().wait()
+        case "dies":
+            sys.exit(3)
+        case "asks":
+            print(json.dumps({"do": "unload", "why": 1}), flush=True)
+            answer = json.loads(sys.stdin.readline())
+            print(json.dumps({"outcome": "pass", "reason": json.dumps(answer), "seconds": 0.0}), flush=True)
+        case "talks":
+            print("no JSON", flush=True)
+        case _:
+            print(json.dumps({"outcome": "pass", "reason": str(os.getpid()), "seconds": 0.0}), flush=True)
+"""
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Iterator[Program]:
+    found = Program([sys.executable, "-P", "-c", SOURCE], tmp_path / "log", {"MATRIX": "1"})
+    yield found
+    found.close()
+
+
+def nothing(asked: Mapping[str, Any]) -> None:
+    raise AssertionError(asked)
+
+
+def run(program: Program, scenario: str, seconds: float = 20.0) -> str:
+    return str(program.run({"scenario": scenario}, seconds, nothing)["reason"])
+
+
+def test_one_process_for_many_scenarios(program: Program) -> None:
+    assert run(program, "fine") == run(program, "fine")
+    assert program.log.read_text() == "said on stderr\n" * 2
+
+
+def test_the_administrators_part(program: Program) -> None:
+    asked: list[Mapping[str, Any]] = []
+    answer = program.run({"scenario": "asks"}, 20.0, asked.append)
+    assert asked == [{"do": "unload", "why": 1}]
+    assert answer["reason"] == '{"done": true}'
+
+
+def test_a_part_that_is_refused(program: Program) -> None:
+    def refuse(asked: Mapping[str, Any]) -> None:
+        raise OSError("not today")
+
+    assert program.run({"scenario": "asks"}, 20.0, refuse)["reason"] == '{"done": false, "reason": "not today"}'
+
+
+@pytest.mark.parametrize(
+    ("scenario", "seconds", "said"),
+    [("hangs", 0.2, "no answer in time"), ("dies", 20.0, "the program ended with 3"), ("talks", 20.0, "Expecting")],
+)
+def test_the_next_scenario_has_a_new_process(program: Program, scenario: str, seconds: float, said: str) -> None:
+    before = run(program, "fine")
+    with pytest.raises(Hung, match=said):
+        run(program, scenario, seconds)
+    assert run(program, "fine") != before
+
+
+def test_one_that_does_not_stop_is_killed(tmp_path: Path) -> None:
+    stubborn = SOURCE + "threading.Event().wait()"
+    program = Program([sys.executable, "-P", "-c", stubborn], tmp_path / "log", {})
+    run(program, "fine")
+    program.close(seconds=0.1)
+    program.close()

@@ -1,0 +1,178 @@
+"""Cells, columns and outcomes, with a program and a broker that the tests play."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pulsarium.matrix import runner
+from pulsarium.matrix.brokers import Address, Mask
+from pulsarium.matrix.cell import Outcome, Result
+from pulsarium.matrix.clients import CLIENTS, Client
+from pulsarium.matrix.runner import Run, run
+from pulsarium.matrix.scenarios import Scenario
+
+ADDRESS = Address(["pulsar://broker:6650"], ["http://broker:8080"])
+SOURCE = """
+import json, sys
+def tell(**answer):
+    print(json.dumps(answer), flush=True)
+for line in sys.stdin:
+    request = json.loads(line)
+    print(request["scenario"], file=sys.stderr, flush=True)
+    match request["scenario"]:
+        case "works" | "excused" | "partitioned":
+            tell(outcome="pass", reason="", seconds=0.5)
+        case "asks":
+            for action in ("unload", "terminate", "compact", "dance"):
+                tell(do=action)
+                done = json.loads(sys.stdin.readline())
+            tell(outcome="pass", reason=json.dumps(done), seconds=0.5)
+        case "hangs":
+            sys.stdin.readline()
+        case _:
+            tell(outcome="fail", reason="two\\n lines", seconds=0.1)
+"""
+SCENARIOS = [
+    Scenario(name="works", contract="works"),
+    Scenario(name="fails", contract="fails"),
+    Scenario(name="excused", contract="is not in one client", not_in={"fake": "no such call"}),
+    Scenario(name="asks", contract="wants something administrated"),
+    Scenario(name="hangs", contract="hangs", seconds=0.2),
+    Scenario(name="secured", contract="needs a broker with tokens", secured=True),
+    Scenario(name="partitioned", contract="three partitions, deduplicated", partitions=3, deduplication=True),
+]
+
+
+class Fake(Client):
+    """Runs SOURCE."""
+
+    def command(self) -> list[str]:
+        return [sys.executable, "-P", "-c", SOURCE]
+
+
+@pytest.fixture
+def calls(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str, object]]:
+    """The calls of the admin API, which all succeed."""
+    made: list[tuple[str, str, object]] = []
+
+    def call(url: str, method: str, path: str, body: object = None, *, token: str = "") -> Any:
+        assert url == "http://broker:8080"
+        made.append((method, path, body))
+        return {"status": "SUCCESS"}
+
+    monkeypatch.setattr(runner, "call", call)
+    monkeypatch.setitem(CLIENTS, "fake", Fake("fake", "A fake", module="fake"))
+    monkeypatch.setitem(CLIENTS, "absent", Client("absent", "Absent", module="absent", needs=("no_such_module",)))
+    monkeypatch.setitem(CLIENTS, "unbuilt", Client("unbuilt", "Unbuilt", build_tools=("no-such-tool",)))
+    return made
+
+
+def results(folder: Path, *clients: str, scenarios: list[Scenario] = SCENARIOS) -> dict[str, Result]:
+    what = Run(scenarios, clients, ["pip"], [Mask("none")], folder, given=ADDRESS)
+    reported: list[Result] = []
+    found = run(what, reported.append)
+    assert sorted(reported, key=str) == sorted(found, key=str)
+    assert len(found) == what.cells
+    return {result.cell.scenario: result for result in found}
+
+
+def test_outcomes(tmp_path: Path, calls: list[tuple[str, str, object]]) -> None:
+    found = results(tmp_path, "fake")
+    told = {name: (result.outcome, result.reason) for name, result in found.items()}
+    assert told == {
+        "works": (Outcome.PASS, ""),
+        "fails": (Outcome.FAIL, "two lines"),
+        "excused": (Outcome.UNSUPPORTED, "no such call"),
+        "asks": (Outcome.PASS, '{"done": false, "reason": "nobody does dance"}'),
+        "hangs": (Outcome.TIMEOUT, "no answer in time"),
+        "secured": (Outcome.UNSUPPORTED, "needs a broker with tokens and TLS"),
+        "partitioned": (Outcome.PASS, ""),
+    }
+    assert list(found) == [scenario.name for scenario in SCENARIOS]
+    assert found["works"].seconds == 0.5
+
+
+def test_each_cell_has_a_log_of_its_own(tmp_path: Path, calls: list[tuple[str, str, object]]) -> None:
+    found = results(tmp_path, "fake")
+    assert {name: (tmp_path / result.log).read_text() for name, result in found.items() if result.log} == {
+        name: f"{name}\n" for name in ("works", "fails", "asks", "hangs", "partitioned")
+    }
+
+
+def test_what_is_prepared_and_administrated(tmp_path: Path, calls: list[tuple[str, str, object]]) -> None:
+    results(
+        tmp_path, "fake", scenarios=[scenario for scenario in SCENARIOS if scenario.name in ("asks", "partitioned")]
+    )
+    namespaces = [path.removeprefix("/admin/v2/namespaces/") for _, path, body in calls if body == {}]
+    assert len(set(namespaces)) == 2
+    asks, partitioned = (f"/admin/v2/persistent/{namespace}" for namespace in namespaces)
+    assert [each for each in calls if each[2] != {}] == [
+        ("PUT", f"{asks}/asks/unload", None),
+        ("POST", f"{asks}/asks/terminate", None),
+        ("PUT", f"{asks}/asks/compaction", None),
+        ("GET", f"{asks}/asks/compaction", None),
+        ("POST", f"/admin/v2/namespaces/{namespaces[1]}/deduplication", True),
+        ("PUT", f"{partitioned}/partitioned/partitions", 3),
+    ]
+
+
+def test_a_client_that_is_not_there_is_skipped(tmp_path: Path, calls: list[tuple[str, str, object]]) -> None:
+    for client, reason in (("absent", "no Python module no_such_module"), ("unbuilt", "no no-such-tool on PATH")):
+        assert {(result.outcome, result.reason) for result in results(tmp_path, client).values()} == {
+            (Outcome.SKIPPED, reason)
+        }
+    assert calls == []
+
+
+def test_what_our_broker_cannot_do_yet(
+    tmp_path: Path, calls: list[tuple[str, str, object]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only of ours; a broker that is given may well have it."""
+
+    class Ours:
+        address = ADDRESS
+
+        def __init__(self, options: list[str], log: Path) -> None:
+            assert options[:4] == ["--profile", "pulsar-4.2", "--max-protocol-version", "15"]
+
+        def stop(self) -> None: ...
+
+    monkeypatch.setattr(runner, "Served", Ours)
+    scenarios = [
+        Scenario(name="fails", contract="", absent="not built"),
+        Scenario(name="works", contract="", absent="not built"),
+        Scenario(name="excused", contract="", protocol=16),
+        Scenario(name="partitioned", contract="", protocols={"fake": 17, "other": 3}),
+    ]
+    what = Run(scenarios, ["fake"], ["pulsar-4.2"], [Mask.named("v15")], tmp_path)
+    assert [(result.outcome, result.reason) for result in run(what)] == [
+        (Outcome.UNSUPPORTED, "not built"),
+        (Outcome.PASS, ""),
+        (Outcome.UNSUPPORTED, "needs protocol version 16"),
+        (Outcome.UNSUPPORTED, "needs protocol version 17"),
+    ]
+    assert results(tmp_path, "fake", scenarios=scenarios)["fails"].outcome is Outcome.FAIL
+
+
+def test_preparation_that_is_refused(
+    tmp_path: Path, calls: list[tuple[str, str, object]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(url: str, method: str, path: str, body: object = None, *, token: str = "") -> Mapping[str, Any]:
+        raise OSError("PUT it: 500")
+
+    monkeypatch.setattr(runner, "call", refuse)
+    (result,) = results(tmp_path, "fake", scenarios=SCENARIOS[:1]).values()
+    assert (result.outcome, result.reason) == (Outcome.FAIL, "PUT it: 500")
+
+
+def test_masks() -> None:
+    assert Mask.named("none").options() == []
+    assert Mask.named("v19").options() == ["--max-protocol-version", "19"]
+    for wrong in ("19", "v23", "v", "older"):
+        with pytest.raises(ValueError, match="is no mask"):
+            Mask.named(wrong)

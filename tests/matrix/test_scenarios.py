@@ -1,0 +1,66 @@
+"""The list of scenarios, and that every client's program has what the list does not excuse it from."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from pulsarium.matrix.clients import CLIENTS, FOLDER
+from pulsarium.matrix.python import official, ours
+from pulsarium.matrix.scenarios import SCENARIOS, matching
+
+NAMES = [scenario.name for scenario in SCENARIOS]
+
+
+def test_there_are_enough_and_no_two_of_a_name() -> None:
+    assert len(NAMES) >= 25
+    assert len(set(NAMES)) == len(NAMES)
+
+
+def test_excuses_name_clients_and_reasons() -> None:
+    for scenario in SCENARIOS:
+        assert scenario.not_in.keys() <= CLIENTS.keys()
+        assert all(scenario.not_in.values())
+        assert scenario.contract
+
+
+def expected(client: str) -> set[str]:
+    return {scenario.name for scenario in SCENARIOS if client not in scenario.not_in}
+
+
+def test_the_python_programs() -> None:
+    pytest.importorskip("pulsar")
+    from pulsarium.matrix.python.official.acknowledging import ACKNOWLEDGING
+    from pulsarium.matrix.python.official.messages import MESSAGES
+    from pulsarium.matrix.python.official.reading import READING
+    from pulsarium.matrix.python.official.topics import TOPICS
+
+    assert {*MESSAGES, *ACKNOWLEDGING, *TOPICS, *READING} == expected("python")
+    assert official.__doc__
+
+
+def test_our_program() -> None:
+    from pulsarium.matrix.python.ours.acknowledging import ACKNOWLEDGING
+    from pulsarium.matrix.python.ours.messages import MESSAGES
+    from pulsarium.matrix.python.ours.reading import READING
+    from pulsarium.matrix.python.ours.topics import TOPICS
+
+    assert {*MESSAGES, *ACKNOWLEDGING, *TOPICS, *READING} == expected("ours")
+    assert ours.__doc__
+
+
+@pytest.mark.parametrize("client", ["java", "go", "rust"])
+def test_programs_of_other_languages(client: str) -> None:
+    """Their sources name each scenario; compressions are named by the client's own list in some."""
+    text = "".join(path.read_text() for path in (FOLDER / client).rglob("*") if path.suffix in (".java", ".go", ".rs"))
+    named = set(re.findall(r'"([a-z][a-z0-9-]+)"', text))
+    wanted = {name for name in expected(client) if not name.startswith("compression-")}
+    assert wanted - named == set()
+
+
+def test_names_and_globs() -> None:
+    assert [scenario.name for scenario in matching(["seek-*", "reader"])] == ["seek-id", "seek-time", "reader"]
+    assert list(matching([])) == list(SCENARIOS)
+    with pytest.raises(LookupError, match="no scenario nothing"):
+        matching(["reader", "nothing"])
