@@ -38,6 +38,14 @@ class Known:
 
 
 @dataclass(frozen=True)
+class Absent:
+    """Scenarios of what is not built yet, for `reason`."""
+
+    numbers: frozenset[int]
+    reason: str
+
+
+@dataclass(frozen=True)
 class Catalogue:
     """`required` maps an issue to its scenario numbers; `known` is by scenario name."""
 
@@ -45,6 +53,7 @@ class Catalogue:
     required: Mapping[int, frozenset[int]]
     quick: frozenset[int]
     known: Mapping[str, Known]
+    absent: tuple[Absent, ...] = ()
 
     def all_required(self) -> frozenset[int]:
         return frozenset().union(*self.required.values())
@@ -89,7 +98,8 @@ def load(folder: Path = TRANSCRIPTS) -> Catalogue:
     table = tomllib.loads((folder / "scenarios.toml").read_text())
     required = {int(issue): numbers(ranges) for issue, ranges in table["required"].items()}
     known = {d["scenario"]: Known(d["scenario"], d["unequal"], d["reason"]) for d in table.get("differs", ())}
-    catalogue = Catalogue(scenarios, required, numbers(table["quick"]["scenarios"]), known)
+    unbuilt = tuple(Absent(numbers(d["scenarios"]), d["reason"]) for d in table.get("absent", ()))
+    catalogue = Catalogue(scenarios, required, numbers(table["quick"]["scenarios"]), known, unbuilt)
     recorded = {s.number for s in scenarios}
     if absent := (catalogue.all_required() | catalogue.quick) - recorded:
         raise CatalogueError(f"scenarios.toml asks for what was never recorded: {sorted(absent)}")
@@ -108,6 +118,17 @@ def _recording(path: Path) -> Scenario:
         purpose=head["purpose"],
         seconds=json.loads(lines[-1])["t"] / 1000,
     )
+
+
+def unexplained(absent: Iterable[Absent], page: str) -> list[str]:
+    """The reasons that `page` (docs/differences.md) does not give in a row with the numbers of their scenarios."""
+    rows = page.splitlines()
+
+    def explains(row: str, each: Absent) -> bool:
+        named = re.findall(r"\b\d{3}(?:-\d{3})?\b", row)
+        return each.reason in row and each.numbers <= numbers(named)
+
+    return [each.reason for each in absent if not any(explains(row, each) for row in rows)]
 
 
 def undocumented(known: Mapping[str, Known], page: str) -> list[str]:

@@ -1,0 +1,1 @@
+"""Random programs of operations, run against Pulsarium and a real Pulsar: what both say must be the same."""

@@ -1,0 +1,89 @@
+"""scripts/differential: random programs against Pulsarium and a real Pulsar."""
+
+from __future__ import annotations
+
+import argparse
+import secrets
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from tests.conformance.brokers import BrokerError, foreign
+
+from .run import Outcome, brokers, run
+
+ABOUT = """\
+Runs random programs of operations (the binary protocol, and REST) against `pulsarium serve` and a real Pulsar 4.2.4 and
+compares what both say. A program that differs is shrunk and shown, with its seed. What may differ, and why, is in
+tests/differential/tolerances.py and docs/differences.md.
+
+  scripts/differential                                        1,000 operations, a seed at random
+  scripts/differential --operations 200000 --seed 1           the long form: about an hour and a half
+  scripts/differential --against pulsar://HOST:PORT,http://HOST:PORT     a real broker that runs already
+
+Without --against a real broker is started; it needs java, and the jars that scripts/setup --foreign fetches.
+Exit code 0: no difference. 1: differences. 2: there is no broker to run against.
+"""
+WIDTH = 40  # of the progress bar
+
+
+def arguments() -> argparse.Namespace:
+    layout = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser("differential", description=ABOUT, formatter_class=layout)
+    parser.add_argument("--operations", type=int, default=1_000, metavar="N", help="at least so many (default: 1000)")
+    parser.add_argument("--seed", type=int, metavar="N", help="runs the same programs again")
+    parser.add_argument("-j", "--jobs", type=int, default=3, metavar="N", help="workers at a time (default: 3)")
+    parser.add_argument("--against", metavar="PULSAR_URL,HTTP_URL", help="a real broker with this suite's settings")
+    return parser.parse_args()
+
+
+def bar(outcome: Outcome, operations: int, seconds: float) -> str:
+    done = outcome.tally.operations
+    full = min(WIDTH, WIDTH * done // operations)
+    found = len(outcome.divergences)
+    return f"[{'#' * full}{'.' * (WIDTH - full)}] {done} of {operations}, {found} differences, {seconds:.0f} s"
+
+
+def summary(outcome: Outcome) -> str:
+    tally = outcome.tally
+    lines = [f"{tally.operations} operations in {tally.programs} programs"]
+    for title, counts in (
+        ("commands", tally.commands),
+        ("subscription types", tally.subscriptions),
+        ("REST calls", tally.calls),
+        ("tolerated", tally.tolerated),
+    ):
+        lines.append(f"{title}: {', '.join(f'{name} {count}' for name, count in sorted(counts.items()))}")
+    lines += [f"\nNOT REPEATABLE, {each}" for each in outcome.chance]
+    lines += [f"\nDIFFERENCE, {each}" for each in outcome.divergences]
+    return "\n".join(lines)
+
+
+def main() -> int:
+    options = arguments()
+    seed = secrets.randbelow(1_000_000) if options.seed is None else options.seed
+    print(f"seed {seed}, {options.jobs} workers", flush=True)
+    begin = time.monotonic()
+
+    def tell(outcome: Outcome) -> None:
+        if sys.stderr.isatty():
+            line = bar(outcome, options.operations, time.monotonic() - begin)
+            print(f"\r{line}", end="", file=sys.stderr, flush=True)
+
+    try:
+        real = None if options.against is None else foreign(options.against).address
+        with (
+            tempfile.TemporaryDirectory(prefix="pulsarium-differential-") as folder,
+            brokers(Path(folder), real) as pair,
+        ):
+            outcome = run(*pair, seed, options.operations, options.jobs, tell=tell)
+    except (BrokerError, AssertionError) as error:
+        print(f"differential: {error}", file=sys.stderr)
+        return 2
+    print("\n" + summary(outcome))
+    return 1 if outcome.divergences else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

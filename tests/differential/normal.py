@@ -1,0 +1,142 @@
+"""What is left of a frame or a REST answer when names and times that a broker makes up are replaced."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from google.protobuf.descriptor import FieldDescriptor
+from google.protobuf.message import Message
+
+from pulsarium.proto import entry
+from pulsarium.proto.commands import COMMANDS
+from pulsarium.proto.errors import EntryError
+from pulsarium.proto.generated import PulsarApi_pb2 as pb
+
+MADE_UP = frozenset({"server_version", "broker_timestamp", "connectedSince"})
+NO_ENTRY = 2**64 - 1
+SPECIAL = frozenset({-1, 2**64 - 1, 2**63 - 1})
+ADDRESS = re.compile(r"(/?127\.0\.0\.1|localhost):\d+")
+GENERATED = re.compile(r"\bstandalone-\d+-\d+\b")
+WHERE = re.compile(r"\b(\d+):(-?\d+)\b")
+
+WHOLE_POSITION = re.compile(r"(-?\d+):(-?\d+)")
+OF_THE_MOMENT = re.compile(r"Rate|Throughput|Time|Since|address|Size$|Duration|Age")
+
+_PRODUCER = frozenset({pb.BaseCommand.SEND_RECEIPT, pb.BaseCommand.SEND_ERROR})
+_CONSUMER = frozenset(
+    {pb.BaseCommand.MESSAGE, pb.BaseCommand.ACTIVE_CONSUMER_CHANGE, pb.BaseCommand.REACHED_END_OF_TOPIC}
+)
+
+
+@dataclass
+class Names:
+    """A broker's ledger ids and generated names, called by the order in which a program met them."""
+
+    _ledgers: dict[int, str] = field(default_factory=dict)
+    _generated: dict[str, str] = field(default_factory=dict)
+
+    def ledger(self, number: int, entry: int = NO_ENTRY) -> int | str:
+        """A name for the ledger of an entry; without an entry only if it has one already.
+
+        Tolerated so: a ledger that stays empty is taken over when its topic is loaded again, where Pulsar makes a
+        new one (docs/differences.md).
+        """
+        if number in SPECIAL:
+            return number
+        if entry == NO_ENTRY:
+            return self._ledgers.get(number, "a ledger")
+        return self._ledgers.setdefault(number, f"L{len(self._ledgers)}")
+
+    def text(self, text: str) -> str:
+        """Known ledgers, addresses and generated names replaced."""
+
+        def generated(found: re.Match[str]) -> str:
+            return self._generated.setdefault(found[0], f"generated-{len(self._generated)}")
+
+        def position(found: re.Match[str]) -> str:
+            return f"{self._ledgers.get(int(found[1]), found[1])}:{found[2]}"
+
+        return WHERE.sub(position, GENERATED.sub(generated, ADDRESS.sub("ADDRESS", text)))
+
+
+def message_facts(message: Message, names: Names) -> dict[str, Any]:
+    """The set fields of a protobuf message."""
+    facts: dict[str, Any] = {}
+    if isinstance(message, pb.MessageIdData):
+        facts["ledgerId"] = names.ledger(message.ledgerId, message.entryId)
+    for descriptor, value in message.ListFields():
+        if descriptor.name in facts:
+            continue
+        if descriptor.name in MADE_UP:
+            facts[descriptor.name] = "..."
+        elif descriptor.is_repeated:
+            facts[descriptor.name] = [_value(descriptor, each, names) for each in value]
+        else:
+            facts[descriptor.name] = _value(descriptor, value, names)
+    return facts
+
+
+def _value(descriptor: FieldDescriptor, value: Any, names: Names) -> Any:
+    if descriptor.type == FieldDescriptor.TYPE_MESSAGE:
+        return message_facts(value, names)
+    if descriptor.enum_type is not None:
+        return descriptor.enum_type.values_by_number[value].name
+    if descriptor.type == FieldDescriptor.TYPE_BYTES:
+        return value.hex()
+    return names.text(value) if descriptor.type == FieldDescriptor.TYPE_STRING else value
+
+
+def frame_facts(command: pb.BaseCommand, trailing: bytes, names: Names) -> tuple[str, str]:
+    """The stream of a connection that a frame belongs to, and the frame as text.
+
+    Order holds for the receipts of a producer, the messages of a consumer, and all else of a connection.
+    """
+    spec = COMMANDS[command.type]
+    body = getattr(command, spec.field)
+    facts = message_facts(body, names)
+    stream = ""
+    if command.type in _PRODUCER:
+        stream = f"producer {body.producer_id}"
+    elif command.type in _CONSUMER:
+        stream = f"consumer {body.consumer_id}"
+    text = f"{spec.name} {json.dumps(facts)}"
+    if trailing:
+        text += f" {entry_facts(trailing, names)}"
+    return stream, text
+
+
+def entry_facts(data: bytes, names: Names) -> str:
+    """An entry as it was delivered: what the broker wrote in front, and the bytes that were sent."""
+    try:
+        added = entry.parse_broker_metadata(data)
+    except EntryError:
+        added = None
+    facts = message_facts(added, names) if added is not None else {}
+    return f"{json.dumps(facts)} {entry.strip_broker_metadata(data).hex()}"
+
+
+def rest_facts(status: int, body: Any, names: Names) -> list[str]:
+    """Status and body of a REST answer, a line for each value there, in the order of their names."""
+    return [f"status {status}", *_leaves("", body, names)]
+
+
+def _leaves(path: str, value: Any, names: Names) -> Iterator[str]:
+    if isinstance(value, dict):
+        for key in sorted(value):
+            if not OF_THE_MOMENT.search(key):
+                yield from _leaves(f"{path}/{names.text(key)}", value[key], names)
+    elif isinstance(value, list):
+        yield f"{path} {len(value)} of them"
+        for number, each in enumerate(value):
+            yield from _leaves(f"{path}/{number}", each, names)
+    elif isinstance(value, str):
+        found = WHOLE_POSITION.fullmatch(value)
+        yield f"{path} {names.ledger(int(found[1]))}:{found[2]}" if found else f"{path} {names.text(value)}"
+    elif path.lower().endswith("ledgerid") and isinstance(value, int):
+        yield f"{path} {names.ledger(value)}"
+    else:
+        yield f"{path} {value}"

@@ -1,0 +1,122 @@
+"""A run: several workers at once against one pair of brokers, and what they found."""
+
+from __future__ import annotations
+
+import json
+import queue
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tests.client.scenarios.conftest import CONFIG, PULSAR
+from tests.foreign.broker_process import PULSARIUM, Address, BrokerProcess
+
+from .tally import Tally
+
+ROOT = Path(__file__).resolve().parents[2]
+SEEDS_APART = 1_000_000
+"""Between the first seeds of two workers."""
+
+SETTINGS = {
+    "transactionCoordinatorEnabled": "false",
+    "systemTopicEnabled": "false",
+    "topicLevelPoliciesEnabled": "false",
+    "activeConsumerFailoverDelayTimeMillis": "0",
+}
+"""What differs from the recorded broker's settings: nothing is to happen later, or in topics of the broker's own."""
+
+
+@dataclass
+class Outcome:
+    """`divergences` end with the shrunk program; `chance` are those that did not come again when they were replayed."""
+
+    tally: Tally = field(default_factory=Tally)
+    divergences: list[str] = field(default_factory=list)
+    chance: list[str] = field(default_factory=list)
+
+
+def configuration() -> str:
+    """A broker.conf for both."""
+    kept = [line for line in CONFIG.read_text().splitlines() if line.partition("=")[0] not in SETTINGS]
+    return "\n".join([*kept, *(f"{key}={value}" for key, value in SETTINGS.items()), ""])
+
+
+@contextmanager
+def brokers(folder: Path, real: Address | None = None) -> Iterator[tuple[Address, Address]]:
+    """Ours and a real one, both new unless a real one runs already (which needs `configuration`)."""
+    folder.mkdir(parents=True, exist_ok=True)
+    config = folder / "broker.conf"
+    config.write_text(configuration())
+    started = [BrokerProcess(folder / "ours", ["--profile", "pulsar-4.2", "--config", str(config)], command=PULSARIUM)]
+    try:
+        if real is None:
+            started.append(BrokerProcess(folder / "real", ["--config", str(config)], command=PULSAR))
+            real = started[1].address
+        yield started[0].address, real
+    finally:
+        for process in started:
+            if process.running:
+                process.stop(40.0)
+
+
+def run(
+    ours: Address,
+    real: Address,
+    seed: int,
+    operations: int,
+    jobs: int,
+    least: int = 0,
+    tell: Callable[[Outcome], None] = lambda outcome: None,
+) -> Outcome:
+    """At least so many operations, and `least` of each command, by `jobs` workers. `tell` hears now and then."""
+    heard: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
+    share = -(-operations // jobs), -(-least // jobs)
+    workers = [_worker(ours, real, seed + number * SEEDS_APART, *share) for number in range(jobs)]
+    readers = [threading.Thread(target=_read, args=(worker, heard)) for worker in workers]
+    outcome = Outcome()
+    try:
+        for reader in readers:
+            reader.start()
+        left = jobs
+        while left:
+            line = heard.get()
+            if line is None:
+                left -= 1
+                continue
+            outcome.tally.add(Tally.of_json(line["tally"]))
+            for kind, found in (("divergence", outcome.divergences), ("chance", outcome.chance)):
+                if line.get(kind):
+                    found.append(f"seed {line['seed']}: {line[kind]}")
+            tell(outcome)
+    finally:
+        for worker in workers:
+            worker.kill()
+            worker.wait()
+        for reader in readers:
+            reader.join()
+        for worker in workers:
+            assert worker.stdout is not None
+            worker.stdout.close()
+    return outcome
+
+
+def _worker(ours: Address, real: Address, seed: int, operations: int, least: int) -> subprocess.Popen[str]:
+    urls = [f"{each.service_url},{each.admin_url}" for each in (ours, real)]
+    command = [sys.executable, "-P", "-m", "tests.differential.worker", *urls, *map(str, (seed, operations, least))]
+    environment = {"PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
+    return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, env=environment)
+
+
+def _read(worker: subprocess.Popen[str], heard: queue.SimpleQueue[dict[str, Any] | None]) -> None:
+    assert worker.stdout is not None
+    for line in worker.stdout:
+        heard.put(json.loads(line))
+    if worker.wait() > 0:  # it died on its own
+        tally = Tally().as_json()
+        heard.put({"seed": "?", "divergence": f"a worker ended with {worker.returncode}", "tally": tally})
+    heard.put(None)

@@ -1,0 +1,180 @@
+"""One of the two brokers as a program sees it: its connections, its REST API, its names for what both have."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import trio
+
+from pulsarium.proto.generated import PulsarApi_pb2 as pb
+from tests.broker.wire import Received, Type, Wire, frame_of
+from tests.foreign.broker_process import Address
+
+from .normal import Names, frame_facts
+
+REST_SECONDS = 15.0
+NO_LEDGER = 2**63 - 1
+LEDGER_BEYOND = 1_000_000  # added to a ledger's id: one that no topic here has
+
+
+@dataclass(frozen=True)
+class Place:
+    """The position of the `number`-th receipt of a program, on either broker; shifted it is where nothing was."""
+
+    number: int
+    entries_on: int = 0
+    elsewhere: bool = False
+    extra: tuple[tuple[str, Any], ...] = ()
+
+
+class Link:
+    """One connection to one broker. `frames` counts what has come, PINGs and PONGs apart."""
+
+    def __init__(self, wire: Wire) -> None:
+        self._wire = wire
+        self._writing = trio.Lock()
+        self._waiting = trio.lowlevel.ParkingLot()
+        self.frames = 0
+        self.pongs = 0  # those that are still to come
+        self.unread: list[Received] = []
+        self.ended = False
+
+    async def write(self, data: bytes) -> None:
+        async with self._writing:
+            try:
+                await self._wire.write(data)
+            except (trio.BrokenResourceError, trio.ClosedResourceError):
+                self._end()
+
+    async def read(self) -> None:
+        """Takes what comes, and answers PINGs, until the connection ends."""
+        while not self.ended:
+            try:
+                received = await self._wire.next(math.inf)
+            except (trio.BrokenResourceError, trio.ClosedResourceError, AssertionError):
+                break
+            if received.command.type == Type.PING:
+                await self.write(frame_of(Type.PONG))
+            elif received.command.type == Type.PONG:
+                self.pongs -= 1
+            else:
+                self.frames += 1
+                self.unread.append(received)
+            self._waiting.unpark_all()
+        self._end()
+
+    def _end(self) -> None:
+        self.ended = True
+        self._waiting.unpark_all()
+
+    async def _until(self, done: Callable[[], bool], seconds: float) -> None:
+        with trio.move_on_after(seconds):
+            while not (self.ended or done()):
+                await self._waiting.park()
+
+    async def settle(self, seconds: float) -> None:
+        """Until everything is here that the broker said before it answers a PING."""
+        self.pongs += 1
+        await self.write(frame_of(Type.PING))
+        await self._until(lambda: self.pongs <= 0, seconds)
+
+    async def catch_up(self, other: Link, seconds: float) -> None:
+        """Until as many frames have come as on the other broker's connection, and this one is as open as that."""
+        await self._until(lambda: self.frames >= other.frames and not other.ended, seconds)
+
+    async def close(self) -> None:
+        await self._wire.aclose()
+        self._end()
+
+
+@dataclass
+class Heard:
+    """`said` by stream, where order holds within one, not between them; `commands` with their connection."""
+
+    said: dict[str, list[str]] = field(default_factory=dict)
+    commands: list[tuple[int, pb.BaseCommand]] = field(default_factory=list)
+    ended: list[int] = field(default_factory=list)
+
+
+@dataclass
+class Side:
+    """`name` is for people; `places` are the receipts in order, the same on both sides but for the ledgers' ids."""
+
+    name: str
+    address: Address
+    names: Names = field(default_factory=Names)
+    links: dict[int, Link] = field(default_factory=dict)
+    places: list[tuple[int, int]] = field(default_factory=list)
+
+    def begin(self) -> None:
+        """Forgets the last program."""
+        self.names, self.places = Names(), []
+
+    async def dial(self, number: int) -> Link:
+        """A new connection, which somebody has to read."""
+        link = self.links[number] = Link(Wire(await trio.open_tcp_stream("127.0.0.1", self.address.port)))
+        return link
+
+    async def hang_up(self, number: int) -> None:
+        await self.links.pop(number).close()
+
+    def fields(self, given: Any) -> Any:
+        """A command's fields with this broker's ids in the place of Places."""
+        if isinstance(given, Place):
+            ledger, entry = self.places[given.number]
+            where = {"ledgerId": ledger + given.elsewhere * LEDGER_BEYOND, "entryId": max(0, entry + given.entries_on)}
+            return where | dict(given.extra)
+        if isinstance(given, Mapping):
+            return {key: self.fields(value) for key, value in given.items()}
+        if isinstance(given, list | tuple):
+            return [self.fields(value) for value in given]
+        return given
+
+    async def settle(self, first: int, seconds: float) -> None:
+        """Everything that was said before now is here: on the connection that spoke last, then on the others."""
+        for number in sorted(self.links, key=lambda number: number != first):
+            await self.links[number].settle(seconds)
+
+    def heard(self) -> Heard:
+        """What has come since the last call."""
+        heard = Heard()
+        for number, link in sorted(self.links.items()):
+            for command, trailing in link.unread:
+                heard.commands.append((number, command))
+                if command.type == Type.SEND_RECEIPT and command.send_receipt.message_id.ledgerId < NO_LEDGER:
+                    where = command.send_receipt.message_id
+                    self.places.append((where.ledgerId, where.entryId))
+                stream, fact = frame_facts(command, trailing, self.names)
+                heard.said.setdefault(f"{number} {stream}".strip(), []).append(fact)
+            link.unread.clear()
+            if link.ended:
+                heard.ended.append(number)
+        return heard
+
+    def rest(self, method: str, path: str, body: object = None) -> tuple[int, Any]:
+        """Status and body of a call: JSON where it is some, else text, None without one."""
+        data = None if body is None else json.dumps(body)
+        try:
+            status, text = self._answer(method, path, data)
+        except (http.client.HTTPException, OSError):  # a kept connection may have ended since
+            self._http.close()
+            status, text = self._answer(method, path, data)
+        try:
+            return status, json.loads(text) if text else None
+        except ValueError:
+            return status, text
+
+    @cached_property
+    def _http(self) -> http.client.HTTPConnection:
+        return http.client.HTTPConnection("127.0.0.1", self.address.http_port, timeout=REST_SECONDS)
+
+    def _answer(self, method: str, path: str, data: str | None) -> tuple[int, str]:
+        self._http.request(method, path, data, {"Content-Type": "application/json"})
+        answer = self._http.getresponse()
+        return answer.status, answer.read().decode()

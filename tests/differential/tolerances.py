@@ -1,0 +1,105 @@
+"""What may differ, each by name and with the words of docs/differences.md that give the reason."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+Facts = list[str]
+READER = "n"
+"""What programs call the subscriptions of readers."""
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """`without` takes away from what one broker said on one stream what may differ.
+
+    `words` stand in docs/differences.md.
+    """
+
+    name: str
+    words: str
+    without: Callable[[Facts], Facts]
+
+
+def masked(pattern: str, by: str = "...") -> Callable[[Facts], Facts]:
+    found = re.compile(pattern)
+    return lambda facts: [found.sub(by, fact) for fact in facts]
+
+
+_NUMBERED = re.compile(r"/\d+(?=[/ ])")
+
+
+def _unordered_list(facts: Facts) -> Facts:
+    """Values of a REST answer, those of a list in any order."""
+    if not facts or not facts[0].startswith("status "):
+        return facts
+    return sorted(_NUMBERED.sub("/*", fact) for fact in facts)
+
+
+def _unordered_closes(facts: Facts) -> Facts:
+    """CLOSE_PRODUCER and CLOSE_CONSUMER, sorted where several come together."""
+    together = itertools.groupby(facts, key=lambda fact: fact.startswith("CLOSE_"))
+    return [fact for closes, group in together for fact in (sorted(group) if closes else group)]
+
+
+TOLERANCES = (
+    Tolerance(
+        "highest sequence id of a receipt",
+        "highest_sequence_id of a receipt, where the SEND has none",
+        masked(r'"highest_sequence_id": (0|18446744073709551615)\b'),
+    ),
+    Tolerance("wording of REST errors", "REST: the wording of errors", masked(r"^/reason .*")),
+    Tolerance(
+        "cursor ledgers",
+        "`NoLedger` until something is acknowledged",
+        masked(r"^(/cursors/[^/]+/(cursorLedger|cursorLedgerLastEntry|state)) .*", r"\1 ..."),
+    ),
+    Tolerance(
+        "address in a conflict of ranges",
+        "the text ends in the connection as Netty shows it",
+        masked(r"(Range conflict .*), address=.*}", r"\1}"),
+    ),
+    Tolerance("ack set of a read position", "says that its ack set is null", masked(r" \(ackSet is null\)", "")),
+    Tolerance(
+        "activity of cursors",
+        "whether the subscription has consumers",
+        masked(r"^(/cursors/[^/]+/active) .*", r"\1 ..."),
+    ),
+    Tolerance(
+        "reads that wait",
+        "whether a read waits for entries right now",
+        masked(r"^(/cursors/[^/]+/(subscriptionHavePendingRead|waitingReadOp)|/waitingCursorsCount) .*", r"\1 ..."),
+    ),
+    Tolerance(
+        "end of topic said again",
+        "repeated with redundant acknowledgements and FLOWs",
+        lambda facts: [fact for fact in facts if not fact.startswith("REACHED_END_OF_TOPIC")],
+    ),
+    Tolerance(
+        "cursors of readers that sought",
+        "of a reader that used SEEK is still shown",
+        lambda facts: [fact for fact in facts if not fact.startswith(f"/cursors/{READER}/")],
+    ),
+    Tolerance("order of REST lists", "in the order of their creation", _unordered_list),
+    Tolerance(
+        "order in which clients are sent away",
+        "CLOSE_PRODUCER and CLOSE_CONSUMER of one unload or deletion",
+        _unordered_closes,
+    ),
+)
+
+
+def needed(ours: Facts, real: Facts) -> list[str] | None:
+    """The names of the tolerances that make both equal; None where they stay different."""
+    names = []
+    for tolerance in TOLERANCES:
+        if ours == real:
+            break
+        less = tolerance.without(ours), tolerance.without(real)
+        if less != (ours, real):
+            names.append(tolerance.name)
+            ours, real = less
+    return names if ours == real else None

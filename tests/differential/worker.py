@@ -1,0 +1,84 @@
+"""One process of a run: programs one after the other, told about in JSON lines on standard output.
+
+Usage: python -m tests.differential.worker OURS REAL SEED OPERATIONS LEAST [survey]; a broker is "pulsar://...,http://...".
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Iterator
+
+import hypothesis
+from anyio.from_thread import start_blocking_portal
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis.errors import Flaky
+from hypothesis.stateful import run_state_machine_as_test
+
+from tests.conformance.brokers import foreign
+from tests.foreign.broker_process import Address
+
+from .pair import Divergence, Pair
+from .rules import Everything
+from .sides import Side
+from .tally import Tally
+
+PROGRAMS = 20  # of one seed
+STEPS = 40  # of one program
+MOST = 2  # times the operations that were asked for, to have enough of each command
+
+SETTINGS = settings(
+    max_examples=PROGRAMS,
+    stateful_step_count=STEPS,
+    deadline=None,
+    database=None,
+    derandomize=False,
+    print_blob=False,
+    report_multiple_bugs=False,
+    suppress_health_check=list(HealthCheck),
+    phases=(Phase.generate, Phase.shrink),
+)
+
+
+def go(pair: Pair, seed: int) -> str:
+    """Runs the programs of one seed: "" where both brokers said the same, else what differed and the program."""
+
+    class ForThisPair(Everything):
+        def __init__(self) -> None:
+            super().__init__(pair)
+
+    try:
+        run_state_machine_as_test(hypothesis.seed(seed)(ForThisPair), settings=SETTINGS)
+    except Divergence as divergence:
+        return "\n".join([str(divergence), *getattr(divergence, "__notes__", ())])
+    return ""
+
+
+def work(
+    ours: Address, real: Address, first_seed: int, operations: int, least: int, survey: bool
+) -> Iterator[dict[str, object]]:
+    """What happened, a seed at a time, until there were that many operations, and so many of each command and type."""
+    done = Tally()
+    with start_blocking_portal("trio") as portal:
+        pair = Pair(portal, Side("ours", ours), Side("real", real), f"d{first_seed}-{int(time.time())}", survey)
+        pair.prepare()
+        seed = first_seed
+        while done.operations < operations or (done.least() < least and done.operations < MOST * operations):
+            pair.tally = Tally()
+            told: dict[str, object] = {"seed": seed}
+            try:
+                told["divergence"] = go(pair, seed)
+            except Flaky:
+                told["chance"] = pair.last
+            done.add(pair.tally)
+            yield told | {"tally": pair.tally.as_json(), "survey": pair.surveyed}
+            pair.surveyed = []
+            seed += 1
+
+
+if __name__ == "__main__":
+    ours, real = (foreign(urls).address for urls in sys.argv[1:3])
+    lines, sys.stdout = sys.stdout, sys.stderr  # hypothesis talks
+    for line in work(ours, real, int(sys.argv[3]), int(sys.argv[4]), int(sys.argv[5]), "survey" in sys.argv):
+        print(json.dumps(line), file=lines, flush=True)
