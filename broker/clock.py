@@ -18,6 +18,8 @@ from pulsarium.broker.logs import Log
 
 log = Log("clock")
 
+CYCLE = 146_097 * 86_400  # seconds of 400 years, after which the calendar begins again
+
 
 class Timer:
     """A callback that will run once, or with a `period` (seconds) again and again, unless `cancel` comes first."""
@@ -140,9 +142,14 @@ class Timeline:
         self._wall_offset += seconds
         self._wake()
 
-    def set_wall(self, wall: float) -> None:
-        """Have another wall time (seconds since the epoch). Timers keep what they have left."""
-        self._wall_offset = wall - self._source()
+    def ahead_of(self, other: Timeline) -> float:
+        """By how many seconds of wall time; where both go, no time passes between two looks."""
+        ahead = self._wall_offset - other._wall_offset
+        return ahead if self._source is other._source else ahead + self._source() - other._source()
+
+    def have_wall_of(self, other: Timeline) -> None:
+        """Have another one's wall time. Timers keep what they have left."""
+        self._wall_offset -= self.ahead_of(other)
 
     def next_in(self, *, periodic: bool = True) -> float:
         """Seconds until the first timer, or the first that runs once; infinity without one."""
@@ -191,4 +198,7 @@ class Clock(Timeline):
 
 def instant_text(ms: int) -> str:
     """`ms` since the epoch, as Pulsar writes an instant in JSON."""
-    return datetime.fromtimestamp(ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    cycles, seconds = divmod(ms // 1000, CYCLE)  # Python knows no year after 9999, and clients send any
+    time = datetime.fromtimestamp(seconds, UTC)
+    year = time.year + 400 * cycles
+    return f"{'+' if year > 9999 else ''}{year:04}{time:-%m-%dT%H:%M:%S}.{ms % 1000:03}Z"

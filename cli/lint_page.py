@@ -21,7 +21,8 @@ pulsarium lint --live --start      # judge connections that are opened from now 
 pulsarium lint --live --clear      # what was found, and forget it
 ```
 
-The exit code is 1 when a rule was broken (`--exit-zero`: 0 all the same). Over HTTP: GET and DELETE `/lab/violations`,
+The exit code is 1 when a rule was broken (`--exit-zero`: 0 all the same), and 2 when a capture cannot be read or a
+broker not be asked. Over HTTP: GET and DELETE `/lab/violations`,
 POST `/lab/violations/start` and `/stop`. In Python: `lab.linter.start()`, `.violations()`, `.clear()`.
 
 An **error** is what the other side refuses, drops or closes for, or what loses, doubles or garbles messages. A
@@ -55,6 +56,11 @@ lost. On the wire, Go's `Nack` of one of ten messages on Exclusive, and Java's `
 ← SUCCESS      request_id=...673
 → ACK          consumer_id=172 ack_type=Individual message_id=[304:0,304:1,304:2,304:3,304:4]
 ```
+
+The community's Rust client 6.9.1, in captures of the matrix: `compression-wrong`, its Snappy is the framed format
+(payloads begin with `ff 06 00 00 73 4e 61 50 70 59`), which clients of other languages cannot read; `closed-twice`, a
+consumer that was closed is closed again when it is dropped; `newer-field`, it announces version 12 and subscribes as
+Key_Shared, which is of version 14.
 """
 
 _FINDINGS = (

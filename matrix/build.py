@@ -17,8 +17,9 @@ def build(client: Client) -> None:
         return
     client.built.mkdir(parents=True, exist_ok=True)
     client.stamp.unlink(missing_ok=True)
+    fingerprint = client.fingerprint()  # of what is built, also where somebody edits it meanwhile
     {"java": _java, "go": _go, "rust": _rust}[client.name](client)
-    client.stamp.write_text(client.fingerprint())
+    client.stamp.write_text(fingerprint)
 
 
 def _java(client: Client) -> None:

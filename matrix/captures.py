@@ -4,6 +4,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from pulsarium.proto.capture import CaptureError, CaptureReader, Kind
+from pulsarium.proto.entry import visible_metadata
+from pulsarium.proto.generated.PulsarApi_pb2 import CompressionType
+from pulsarium.proto.lint.frames import Conversation
+
 from .rest import call
 
 KEPT = 256
@@ -23,3 +28,15 @@ def capturing(admin_url: str, path: Path, token: str) -> Iterator[None]:
     finally:
         with suppress(OSError):
             call(admin_url, "DELETE", f"/lab/captures/{started['id']}", token=token)
+
+
+def compressions(path: Path) -> set[str]:
+    """With what a capture's messages were compressed when they were sent: "lz4", or "none"."""
+    found = set()
+    reader, conversation = CaptureReader(), Conversation()
+    with suppress(CaptureError):
+        for record in reader.feed(path.read_bytes()):
+            if record.kind is Kind.FRAME and (frame := conversation.feed(record)).name == "SEND":
+                metadata = visible_metadata(frame.entry)
+                found.add("" if metadata is None else CompressionType.Name(metadata.compression).lower())
+    return found - {""}

@@ -15,7 +15,7 @@ from pulsarium.proto.capture import SUFFIX
 
 from .brokers import Address, Broker, Given, Mask, Served
 from .build import build
-from .captures import capturing
+from .captures import capturing, compressions
 from .cell import Cell, Column, Outcome, Result
 from .clients import CLIENTS
 from .material import Material, make
@@ -156,6 +156,10 @@ class _Column:
             outcome, reason = Outcome.TIMEOUT, str(error)
         except OSError as error:
             reason = str(error)
+        if outcome is Outcome.PASS and scenario.compression and capture.exists():
+            used = compressions(capture)
+            if used != {scenario.compression}:
+                outcome, reason = Outcome.FAIL, f"sent with compression {', '.join(sorted(used))}"
         if outcome.is_bad and scenario.absent and not self._what.given:
             outcome, reason = Outcome.UNSUPPORTED, scenario.absent
         self._cut(log, start)

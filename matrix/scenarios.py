@@ -20,6 +20,7 @@ class Scenario:
     secured: on a broker that asks for tokens and has a TLS port.
     protocol: the lowest version of the protocol it can work with; protocols: the same for some clients.
     not_in: client -> why its API has no such thing.
+    compression: what messages are compressed with, by their capture: clients leave small ones as they are.
     absent: why our broker cannot do it yet; it is expected to fail with that.
     """
 
@@ -29,6 +30,7 @@ class Scenario:
     partitions: int = 0
     deduplication: bool = False
     secured: bool = False
+    compression: str = ""
     protocol: int = 0
     protocols: Mapping[str, int] = field(default_factory=dict)
     seconds: float = 30.0
@@ -49,7 +51,12 @@ SCENARIOS: Final[Sequence[Scenario]] = (
     ),
     Scenario(name="batching", contract="10 messages of one batch: one entry, batch indexes 0 to 9", feature="SEND"),
     *(
-        Scenario(name=f"compression-{name}", contract=f"10 messages compressed with {name}", feature="SEND")
+        Scenario(
+            name=f"compression-{name}",
+            contract=f"10 messages compressed with {name}",
+            feature="SEND",
+            compression=name,
+        )
         for name in _COMPRESSIONS
     ),
     Scenario(

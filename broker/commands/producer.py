@@ -126,7 +126,7 @@ def send(session: Session, cmd: pb.CommandSend, entry: bytes) -> None:
     """Publish. The only broker-side look at an entry is its checksum (rule 5)."""
     publisher = session.producers.get(cmd.producer_id)
     if publisher is None:
-        if session.drops_sends_of(cmd.producer_id):
+        if session.late_sends.are_dropped(cmd.producer_id):
             return
         raise CloseConnection(f"SEND for unknown producer {cmd.producer_id}")
     sequence_id, highest = cmd.sequence_id, cmd.highest_sequence_id

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from pulsarium.broker.commands.registry import Handler
-from pulsarium.proto.commands import COMMANDS
+from pulsarium.proto.commands import COMMANDS, CommandSpec
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
 if TYPE_CHECKING:
@@ -21,17 +22,24 @@ def without(handlers: Mapping[int, Handler], unknown: Iterable[str], error: str 
     known = {number: handler for number, handler in handlers.items() if number not in numbers}
     if error is not None:
         code = pb.ServerError.Value(error)
-        known |= {number: _refusing(COMMANDS[number].name, code) for number in numbers & handlers.keys()}
+        known |= {number: _refusing(COMMANDS[number], code) for number in numbers & handlers.keys()}
     return MappingProxyType(known)
 
 
-def _refusing(name: str, code: int) -> Handler:
-    text = f"{name} is not supported"
+@dataclass
+class Asked:
+    """A command that is not known."""
 
+    spec: CommandSpec
+    body: Any
+
+
+def _refusing(spec: CommandSpec, code: int) -> Handler:
     def refuse(session: Session, cmd: Any, trailing: bytes) -> None:
-        if isinstance(cmd, pb.CommandSend):
-            session.send_error(cmd.producer_id, cmd.sequence_id, code, text)
-        elif "request_id" in cmd.DESCRIPTOR.fields_by_name:
-            session.error(cmd.request_id, code, text)
+        from pulsarium.broker.lab.faults.answers import refusal  # only a lab asks for an error
+
+        answer = refusal(Asked(spec, cmd), code, f"{spec.name} is not supported")
+        if answer is not None:
+            session.command(answer)
 
     return refuse

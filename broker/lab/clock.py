@@ -37,11 +37,12 @@ class LabClock:
         self._turn = cluster.turn
         self._cache = cluster.cache
         self._apart: dict[str, Timeline] = {"keep-alive": clock.keep_alive, "token-expiry": clock.token_expiry}
-        self._included: set[str] = set()
+        self._others: list[Timeline] = []  # of these, those that are included
         self._frozen = False
         self._moving = trio.Lock()
         self._looking: Timer | None = None
-        self._way: Way | None = None  # that time goes by itself
+        self._way: Way | None = None  # that time goes now
+        self._going = False  # because it was asked for; else by itself
         self._turns_seen = -1
         self._quiet_since = 0.0
 
@@ -59,7 +60,7 @@ class LabClock:
     @property
     def offset_ms(self) -> int:
         """How far it is ahead of the machine's clock, in milliseconds; below 0: behind."""
-        return round((self._clock.wall() - self._clock.machine.wall()) * 1000)
+        return round(self._clock.ahead_of(self._clock.machine) * 1000)
 
     @property
     def next_in(self) -> float | None:
@@ -70,34 +71,32 @@ class LabClock:
     @property
     def included(self) -> Sequence[str]:
         """What else obeys, by name."""
-        return sorted(self._included)
+        return sorted(name for name, line in self._apart.items() if line in self._others)
 
     @property
     def _lines(self) -> list[Timeline]:
         return [self._clock, *self._others]
-
-    @property
-    def _others(self) -> list[Timeline]:
-        return [self._apart[name] for name in self.included]
 
     # what obeys
 
     def include(self, *names: str) -> None:
         """Let "keep-alive" or "token-expiry" obey too. Its timers keep what they have left."""
         for name in self._known(names):
-            self._included.add(name)
             line = self._apart[name]
+            if line not in self._others:
+                self._others.append(line)
             if self._clock.frozen:
                 line.freeze()
-            line.set_wall(self._clock.wall())
+            line.have_wall_of(self._clock)
 
     def exclude(self, *names: str) -> None:
         """Let it go with the machine's clock again."""
         for name in self._known(names):
-            self._included.discard(name)
             line = self._apart[name]
+            if line in self._others:
+                self._others.remove(line)
             line.resume()
-            line.set_wall(self._clock.machine.wall())
+            line.have_wall_of(self._clock.machine)
 
     def _known(self, names: Sequence[str]) -> Sequence[str]:
         for name in names:
@@ -118,16 +117,18 @@ class LabClock:
     def resume(self) -> None:
         """Let time go on, from where it stands: it stays behind by as long as it stood."""
         self._frozen = False
-        if not self._moving.locked():  # else who moves it does this at the end
+        if not self._going:  # else who moves it does this at the end
             for line in self._lines:
                 line.resume()
 
     def reset(self) -> None:
-        """Have the machine's time again, and obey nobody. Timers keep what they have left."""
-        self.auto_advance = False
+        """Have the machine's time again, and obey nobody; who advances it now gets no further. Timers keep what they
+        have left."""
+        self.auto_advance = self._going = False
+        self._way = None
         self.exclude(*self.included)
         self.resume()
-        self._clock.set_wall(self._clock.machine.wall())
+        self._clock.have_wall_of(self._clock.machine)
 
     # moving
 
@@ -146,9 +147,11 @@ class LabClock:
     async def advance_to(self, time_ms: int) -> float:
         """Be at a time (milliseconds since the epoch), as `advance`; how many seconds that was. Raises ClockError."""
         async with self._moving:
-            seconds = time_ms / 1000 - self._clock.wall()
-            if seconds < 0:
-                raise ClockError(f"the clock cannot go back: that was {-seconds:.3f} seconds ago")
+            ago = self.now_ms() - time_ms
+            if ago > 0:
+                raise ClockError(f"the clock cannot go back: that was {ago / 1000:.3f} seconds ago")
+            middle = time_ms / 1000 + 0.0005  # of that millisecond: no rounding leads out of it
+            seconds = max(0.0, middle - self._clock.wall())
             await self._go(seconds)
             return seconds
 
@@ -165,16 +168,15 @@ class LabClock:
             return seconds
 
     async def _go(self, seconds: float) -> None:
-        if self._clock.wall() + seconds > END_OF_TIME:
+        if self._is_too_far(seconds):
             raise ClockError(f"the clock cannot advance by {seconds:g} seconds: no year after 9999 can be written")
-        self._way = None
-        lines, stood = self._lines, self._frozen
-        for line in lines:
+        stood, self._going = self._frozen, True
+        for line in self._lines:
             line.freeze()
+        way = self._way = Way(self._clock, self._others, seconds)
         try:
-            way = Way(self._clock, self._others, seconds)
             count = 0
-            while way.step():
+            while self._way is way and way.step():
                 count += 1
                 self._turn.finish()
                 if not self._settled:
@@ -182,10 +184,15 @@ class LabClock:
                 elif count % YIELD == 0:
                     await trio.lowlevel.checkpoint()
         finally:
-            if not self._frozen:
-                for line in lines:
-                    line.resume(catch_up=not stood)
+            if self._way is way:
+                self._way, self._going = None, False
+                if not self._frozen:
+                    for line in self._lines:
+                        line.resume(catch_up=not stood)
         await trio.lowlevel.checkpoint()
+
+    def _is_too_far(self, seconds: float) -> bool:
+        return self._clock.wall() + seconds > END_OF_TIME
 
     @property
     def _settled(self) -> bool:
@@ -217,12 +224,16 @@ class LabClock:
             self._looking = self._clock.machine.every(LOOK, self._look)
         elif not on and self._looking is not None:
             self._looking.cancel()
-            self._looking = self._way = None
+            self._looking = None
+            if not self._going:
+                self._way = None
 
     def _look(self) -> None:
         if self._moving.locked() or not self._settled:
             return
         if self._way is None and self._is_idle() and (seconds := self.next_in) is not None:
+            if self._is_too_far(seconds):
+                return
             self._way = Way(self._clock, self._others, seconds)
         while self._way is not None and self._settled:
             if not self._way.step():

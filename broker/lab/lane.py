@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -35,10 +35,11 @@ class Lane:
         self.size = 0
         """Bytes that wait."""
         self._tap = tap
-        self._queue: deque[bytes | Piece] = deque()  # as they came, or after a rule acted on them
+        self._queue: deque[tuple[float, bytes | Piece]] = deque()  # since when; as they came, or after a rule acted
         self._hold: Hold | None = None
         self._flowing = False
-        self._overtakes = False  # the frame that is looked at now: it is not overtaken in its turn
+        self._came = 0.0  # the frame that is looked at now
+        self._overtakes = False  # that frame: it is not overtaken in its turn
         self._hurries = False  # the connection ends: nothing is delayed any more
         self._cut = False  # nothing moves any more
 
@@ -46,8 +47,9 @@ class Lane:
         """They came, and will go in their turn."""
         if self._cut:
             return
+        now = self._tap.clock.monotonic()
         for each in frames:
-            self._queue.append(each)
+            self._queue.append((now, each))
             self.size += len(each)
 
     def flow(self) -> Iterator[bytes]:
@@ -57,7 +59,7 @@ class Lane:
         self._flowing = True
         try:
             while self._queue and self._may_move():
-                first = self._queue.popleft()
+                self._came, first = self._queue.popleft()
                 if isinstance(first, Piece):
                     pieces: Iterable[Piece] = (first,)
                     self.size -= len(first.data)
@@ -92,13 +94,19 @@ class Lane:
     # what rules do
 
     def wait(self, piece: Piece, rule: Rule, seconds: float | None, *, swaps: bool) -> None:
-        """This one is first again, and nothing moves for so long, or until the rule is removed."""
-        self._queue.appendleft(piece)
+        """This one is first again, and nothing moves until it has been here for so long (`swaps`: for so long from
+        now), or until the rule is removed."""
+        self._queue.appendleft((self._came, piece))
         self.size += len(piece.data)
+        if rule.removed:  # by its predicate
+            return
         if seconds is None:
             self._hold = Hold(rule, None, swaps)
         elif not (self._hurries or (swaps and self._overtakes)):
-            self._hold = Hold(rule, self._tap.clock.call_later(seconds, self._over), swaps)
+            clock = self._tap.clock
+            left = seconds if swaps else self._came + seconds - clock.monotonic()
+            if left > 0:
+                self._hold = Hold(rule, clock.call_later(left, self._over), swaps)
 
     def _over(self) -> None:
         self._hold = None
@@ -109,9 +117,9 @@ class Lane:
         self._cut = True
         self._tap.session.close(reason)
 
-    def release(self, rule: Rule) -> None:
-        """What waits because of this rule goes on."""
-        if self._hold is not None and self._hold.rule is rule:
+    def release(self, rules: Collection[Rule]) -> None:
+        """What waits because of these rules goes on."""
+        if self._hold is not None and self._hold.rule in rules:
             self._let_go()
             self._tap.pump(self)
 
@@ -138,6 +146,6 @@ class Lane:
         self._let_go()
         self._cut = True
         waiting, self._queue, self.size = self._queue, deque(), 0
-        for each in waiting:
+        for _, each in waiting:
             data, note = (each.data, each.note) if isinstance(each, Piece) else (each, {})
             self._tap.show(self.sender, Piece(data, {**note, "did": "lost", "arrived": False}, b""))

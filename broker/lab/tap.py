@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 from pulsarium.broker.lab.faults.claims import Claims
@@ -68,7 +68,7 @@ class SessionTap:
 
     def incoming(self, frames: Iterable[Frame]) -> Iterator[Frame]:
         self._of_client.add(frame(head, trailing) for head, trailing in frames)
-        return map(taken_apart, self._of_client.flow())
+        return self._handed()
 
     def outgoing(self, data: bytes) -> bytes:
         self._of_broker.add(split(data))
@@ -92,7 +92,7 @@ class SessionTap:
         self._of_client.abandon()
         if self._of_broker.is_stuck:
             self._of_broker.abandon()
-        self._claims.clear()
+        self._claims.close()
         for observer in self.lab.observers:
             observer.closed(self, sender, reason)
 
@@ -105,16 +105,26 @@ class SessionTap:
     def pump(self, lane: Lane) -> None:
         """Let what waited in a lane go on, in a turn that ends by itself."""
         if lane.sender is Direction.CLIENT:
-            self.session.handle(map(taken_apart, lane.flow()))
+            self.session.handle(self._handed())
         else:
             self.session.outgoing.past_the_tap(b"".join(lane.flow()))
         self.session.broker.turn.flush(self.session)  # writes, and reads again
 
-    def release(self, rule: Rule) -> None:
-        """A rule was removed: what waits because of it goes on, what it waits for is not waited for."""
-        self._claims.forget(rule)
-        self._of_client.release(rule)
-        self._of_broker.release(rule)
+    def _handed(self) -> Iterator[Frame]:
+        """What the session gets of the client, who shows life with it: not with what is lost."""
+        for data in self._of_client.flow():
+            self.session.liveness.heard()
+            yield taken_apart(data)
+
+    def look(self) -> None:
+        """A rule was added: it may be about anybody who is here now."""
+        self._present.look()
+
+    def release(self, rules: Collection[Rule]) -> None:
+        """Rules were removed: what waits because of them goes on, what they wait for is not waited for."""
+        self._claims.forget(rules)
+        self._of_client.release(rules)
+        self._of_broker.release(rules)
 
     def remove(self) -> None:
         """Let frames pass by from now on. No rule is left, so nothing waits."""
@@ -135,14 +145,14 @@ class SessionTap:
         claim = self._claims.answered(passing) if of_broker else None
         acting = None if claim is None else claim.rule
         for rule in rules:
-            if rule.observes or acting is None:
+            if (rule.observes or acting is None) and not rule.removed:  # by a predicate
                 meant = rule.meant(passing)
                 if meant and rule.observes:
                     rule.acted()
                 elif meant:
                     acting = rule
         if acting is None or (claim is None and acting.after):
-            if acting is not None:
+            if acting is not None and not acting.removed:  # by its predicate
                 self._claims.add(acting, passing)
             return (Piece(data, UNTOUCHED, data),)
         acting.acted()

@@ -19,11 +19,14 @@ class Way:
 
     def __init__(self, clock: Timeline, others: Sequence[Timeline], seconds: float) -> None:
         self._clock = clock
-        self._others = others
-        self._lines = [clock, *others]
+        self._others = others  # others may join or leave on the way
         self._left = seconds
-        self._part = seconds / MOST_CHECKS
-        self._left_after = seconds - self._part  # this part
+        self._part = max(seconds / MOST_CHECKS, ROUNDING)
+        self._left_after = max(0.0, seconds - self._part)  # this part
+
+    @property
+    def _lines(self) -> Sequence[Timeline]:
+        return [self._clock, *self._others]
 
     def step(self) -> bool:
         """Run the next timer, at its time; False: the end is reached, and there was none before it."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
@@ -14,6 +13,7 @@ from pulsarium.broker.logs import Log
 from pulsarium.broker.model.client import Assigned, Client, Delivery
 from pulsarium.broker.session.capabilities import Capabilities
 from pulsarium.broker.session.hooks import Frame
+from pulsarium.broker.session.late_sends import LateSends
 from pulsarium.broker.session.liveness import Liveness
 from pulsarium.broker.session.outgoing import HIGH_WATER, Outgoing
 from pulsarium.broker.session.refresh import Refresh
@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from pulsarium.broker.model.topic.watchers import TopicListWatcher
 
 log = Log("session")
-
-RECENT = 1_000  # producers closed by the broker whose late SENDs are remembered
 
 
 class Transport(Protocol):
@@ -77,7 +75,7 @@ class Session(Client):
         self.watchers: dict[int, TopicListWatcher] = {}
         self.pending_producers: set[int] = set()
         self.pending_consumers: dict[int, PendingConsumer] = {}
-        self._closed_producers: dict[int, float] = {}  # closed by the broker, and until when late SENDs are dropped
+        self.late_sends = LateSends(broker.clock.keep_alive, config.keepAliveIntervalSeconds)
         self.outgoing = Outgoing()
         self.unstored = 0
         self.unanswered = 0  # SENDs without a receipt (maxPendingPublishRequestsPerConnection)
@@ -87,7 +85,7 @@ class Session(Client):
         self._transport = transport
         self._handlers: Mapping[int, Handler] = broker.handlers_before_connect
         self._decoder = FrameDecoder(config.max_frame_size)
-        self._liveness = Liveness(
+        self.liveness = Liveness(
             self, broker.clock.keep_alive, config.keepAliveIntervalSeconds, config.connectionLivenessCheckTimeoutMillis
         )
 
@@ -98,11 +96,17 @@ class Session(Client):
 
     def receive(self, data: bytes) -> None:
         """Handle every whole frame in `data` and in what came before."""
-        self._liveness.heard()
         self.unstored = 0
         frames = self._decoder.feed(data)
         tap = self.outgoing.tap
-        self.handle(frames if tap is None else tap.incoming(frames))
+        if tap is None:
+            self.liveness.heard()
+            self.handle(frames)
+        else:
+            passed = tap.incoming(frames)  # and hears of each frame that it lets through
+            if self._decoder.pending:  # part of a frame: it may take its time
+                self.liveness.heard()
+            self.handle(passed)
         if self._decoder.error is not None:
             self.close(str(self._decoder.error))
 
@@ -259,6 +263,8 @@ class Session(Client):
     def producer_ready(self, producer: Producer) -> None:
         self.waiting_producers.pop(producer.producer_id, None)
         self.producers[producer.producer_id] = producer
+        if self.closed:  # its turn came because the producer before it went with this connection
+            return
         self.producer_success(
             producer.request_id,
             producer.name,
@@ -280,20 +286,12 @@ class Session(Client):
 
     def close_producer(self, producer_id: int, assigned: Assigned | None = None) -> None:
         self.forget_producer(producer_id)
-        if len(self._closed_producers) >= RECENT:
-            self._closed_producers.pop(next(iter(self._closed_producers)))
-        patience = self.broker.config.keepAliveIntervalSeconds
-        now = self.broker.clock.keep_alive.monotonic()
-        self._closed_producers[producer_id] = now + (patience if patience > 0 else math.inf)
+        self.late_sends.closed(producer_id)
         if not self.capabilities.takes_closings:
             self.close("a producer was closed, and this client can only be told by disconnecting it")
             return
         self.outgoing.close_producer(producer_id, assigned)
         self._sent()
-
-    def drops_sends_of(self, producer_id: int) -> bool:
-        """Whether the client may not have read our CLOSE_PRODUCER yet; it will send again (cmd 6)."""
-        return self.broker.clock.keep_alive.monotonic() < self._closed_producers.get(producer_id, -math.inf)
 
     def close_consumer(self, consumer_id: int, assigned: Assigned | None = None) -> None:
         self.consumers.pop(consumer_id, None)
@@ -317,7 +315,7 @@ class Session(Client):
             if not meant.alive:
                 raise CloseConnection(f"the broker that the proxy names is down: {meant.web_address}")
             self._move_to(meant)
-        self.connected = self._liveness.connected = True
+        self.connected = self.liveness.connected = True
         self.client_version = text_of(connect.client_version)
         if self.broker.cluster.hooks is not None:
             self.broker.cluster.hooks.connecting(self, connect)
@@ -357,7 +355,7 @@ class Session(Client):
         if self.closed:  # what it still has is let go with the commit that is on its way
             self.broker.turn.after_commit(lambda error: answered(False))
         else:
-            self._liveness.check(answered)
+            self.liveness.check(answered)
 
     def ended(self) -> None:
         """The client sends nothing more."""
@@ -389,7 +387,7 @@ class Session(Client):
             producer.topic.producers.remove(producer)
         for watcher in self.watchers.values():
             self.broker.topics.watchers.remove(watcher)
-        self._liveness.stop()
+        self.liveness.stop()
         if self._refresh is not None:
             self._refresh.stop()
         self.broker.turn.flush(self)

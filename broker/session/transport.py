@@ -53,6 +53,7 @@ class SocketTransport:
         except (BlockingIOError, InterruptedError):
             sent = 0
         except OSError:
+            self._session.ended()
             self._session.close()
             return
         if sent < len(data):
@@ -80,8 +81,8 @@ class SocketTransport:
                 data = sock.recv(size)
             except (BlockingIOError, InterruptedError):
                 continue
-            except OSError:
-                break
+            except OSError:  # a client that leaves what it was sent unread resets its connection
+                data = b""
             if not data:
                 session.ended()
                 break
@@ -160,8 +161,8 @@ class StreamTransport:
                 while not (session.may_read or session.closed):
                     self._reader_wakes = trio.Event()
                     await self._reader_wakes.wait()
-        except (trio.BrokenResourceError, trio.ClosedResourceError):
-            pass
+        except (trio.BrokenResourceError, trio.ClosedResourceError):  # a reset
+            session.ended()
         session.broker.close_session(session)
 
     async def _write_all(self) -> None:
@@ -179,7 +180,7 @@ class StreamTransport:
                     self._writer_wakes = trio.Event()
                     await self._writer_wakes.wait()
         except (trio.BrokenResourceError, trio.ClosedResourceError):
-            pass
+            session.ended()
         self._scope.cancel()
 
 

@@ -23,16 +23,19 @@ from pulsarium.broker.storage.packing import unpack
 
 ABOUT = "/snapshot"
 SHA256 = "sha256"
+OTHERWISE = "SELECT 1 FROM metadata WHERE typeof(path) != 'text' OR typeof(value) != 'blob' LIMIT 1"
+TABLES = f"{segments.SCHEMA}{SCHEMA}"
 
 
 def write(path: Path, kept: Mapping[str, bytes], entries: Entries, about: Mapping[str, Any]) -> None:
     """Write a snapshot: whole, or StorageError and no file. Another file at `path` is replaced."""
     part = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:
+        part.unlink(missing_ok=True)  # of a process of this number that died over it
         with closing(sqlite3.connect(part, isolation_level=None)) as connection:
             connection.execute("PRAGMA journal_mode=OFF")
             connection.execute("PRAGMA synchronous=OFF")
-            connection.executescript(f"{segments.SCHEMA}{SCHEMA}")
+            connection.executescript(TABLES)
             connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
             connection.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
             with transaction(connection):
@@ -75,18 +78,23 @@ class Snapshot:
 
     def _open(self, path: Path) -> None:
         try:
+            self._connection.execute("BEGIN")  # all that is read is of one moment, whoever writes meanwhile
             if self._pragma("application_id") != APPLICATION_ID:
                 raise StorageError(f"{path} is not a snapshot")
             version = self._pragma("user_version")
             if version != SCHEMA_VERSION:
                 raise StorageError(f"{path} is a snapshot of version {version}; this pulsarium reads {SCHEMA_VERSION}")
+            if not _tables(self._connection) >= _our_tables():  # a view may be anything, also without an end
+                raise StorageError(f"{path} is not a snapshot: its tables are not those of a store")
             problem = self._pragma("quick_check(1)")
             if problem != "ok":
                 raise StorageError(f"{path} is damaged: {problem}")
             self.metadata = metadata(self._connection)
             about = self.metadata.pop(ABOUT, None)
-            self.about: dict[str, Any] = {} if about is None else json.loads(about)
-        except (sqlite3.Error, ValueError) as error:
+            if self._connection.execute(OTHERWISE).fetchone():
+                raise StorageError(f"{path} is damaged: its metadata are not texts and their bytes")
+            self.about: dict[str, Any] = {} if about is None else dict(json.loads(about))
+        except (sqlite3.Error, ValueError, TypeError, RecursionError) as error:
             raise StorageError(f"{path} is not a snapshot, or damaged: {error}") from error
         self._path = path
 
@@ -95,6 +103,12 @@ class Snapshot:
 
     def entries(self) -> Iterator[tuple[int, Run]]:
         """All of them, once. Raises StorageError, at the end if what was read is not what was written."""
+        try:
+            yield from self._entries()
+        except (sqlite3.Error, TypeError) as error:  # a column that says INTEGER or BLOB may hold a text
+            raise StorageError(f"{self._path} is damaged: {error}") from error
+
+    def _entries(self) -> Iterator[tuple[int, Run]]:
         digest = _begin(self.metadata)
         deleted = set(segments.marked_deleted(self._connection))
         for row in _rows(self._connection):
@@ -111,6 +125,16 @@ class Snapshot:
 
     def __exit__(self, *error: object) -> None:
         self._connection.close()
+
+
+def _tables(connection: sqlite3.Connection) -> set[tuple[str, str]]:
+    return set(connection.execute("SELECT name, sql FROM sqlite_master"))
+
+
+def _our_tables() -> set[tuple[str, str]]:
+    with closing(sqlite3.connect(":memory:")) as connection:
+        connection.executescript(TABLES)
+        return _tables(connection)
 
 
 def _rows(connection: sqlite3.Connection) -> sqlite3.Cursor:

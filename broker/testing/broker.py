@@ -167,7 +167,7 @@ class PulsarBroker:
         """The topic has so many messages, or these in this order (of a partitioned topic in any), and no more.
 
         Waits for them. Raises AssertionError as soon as there are too many, or when some are missing after `timeout`
-        seconds. What retention let go of is not counted.
+        seconds. What retention let go of is not counted, what transactions sent is, however they ended.
         """
         __tracebackhide__ = True
         from pulsarium.broker.testing.expectations import Produced
@@ -188,6 +188,7 @@ class PulsarBroker:
         self, topic: str, subscription: str, count: int | None = None, *, timeout: float = TIMEOUT
     ) -> None:
         """The subscription has so many messages acknowledged since it began, or (None) all that there are.
+        What retention let go of is not counted.
 
         Waits for that. Raises AssertionError as soon as there are too many, or when some are missing after `timeout`
         seconds, and says where they stand.

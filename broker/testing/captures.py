@@ -69,7 +69,7 @@ class BrokerCaptures:
     def start(self, path: str | Path | None = None, *, keep_entry: int | None = None) -> BrokerCapture:
         """Capture every frame from now on, to a file, or in memory, which keeps the newest of it.
 
-        `keep_entry`: so many bytes of each message; None: all. Raises OSError, ValueError.
+        `keep_entry`: so many bytes of each message; None: all. Raises OSError.
         """
         where = None if path is None else Path(path)
         return BrokerCapture(self._thread, self._thread.call(self._captures.start, where, keep_entry=keep_entry))

@@ -54,6 +54,8 @@ class Produced(_OfTopic):
         texts = () if isinstance(expected, int) else expected
         self._count = expected if isinstance(expected, int) else len(expected)
         self._expected = None if isinstance(expected, int) else [_bytes(each) for each in texts]
+        if self._expected and not self.name.is_persistent:
+            raise ValueError(f"{self.name} is not persistent: its messages are not kept, only how many there were")
 
     def count(self) -> int:
         topics = self.topics()
@@ -70,7 +72,7 @@ class Produced(_OfTopic):
             if not self.topics():
                 return self.absent()
             return f"{self.name} has {_messages(count)}, not {self._count}: {_shown(values)}{self._producers()}"
-        if self._expected is None or not self.name.is_persistent:
+        if self._expected is None:
             return None
         if self.cluster.metadata.partitions_of(self.name):  # which have no order among them
             values, expected = sorted(values), sorted(self._expected)
@@ -150,7 +152,8 @@ class Delivered(_OfSubscription):
             return self.missing()
         stored = f", of {_messages(len(self.values()))} in the topic" if self.name.is_persistent else ""
         what = f"{self.subscription} of {self.name} was delivered {_messages(self.count())}, not {self._count}{stored}"
-        return "; ".join([what, *map(self.why, self.persistent()), self.consumers()])
+        reasons = dict.fromkeys(map(self.why, self.persistent()))  # of many partitions often the same
+        return "; ".join([what, *reasons, self.consumers()])
 
 
 class Acked(_OfSubscription):
@@ -199,13 +202,14 @@ class Acked(_OfSubscription):
     def _open(self) -> Iterator[str]:
         """Entries that are not acknowledged, and where they stand."""
         found = [
-            self.why(each, position)
+            (each, position)
             for each in self.persistent()
             for position, _ in self.stored(each.topic).counts
             if position > each.cursor.mark_delete and not each.cursor.is_acked(position)
         ]
         more = [f"and {len(found) - MOST_SHOWN} more"] if len(found) > MOST_SHOWN else []
-        return iter(found[:MOST_SHOWN] + more)
+        yield from (self.why(*each) for each in found[:MOST_SHOWN])
+        yield from more
 
 
 def _bytes(value: bytes | str) -> bytes:

@@ -28,7 +28,11 @@ def options_of(
     given = load(
         None if config is None else Path(config), [f"{key}={_text(value)}" for key, value in (set or {}).items()]
     )
-    settings = replace(given.config, brokerServicePort=port, webServicePort=http_port)
+    settings = given.config
+    if port or "brokerServicePort" not in (set or {}):  # what a file has is for a broker of its own
+        settings = replace(settings, brokerServicePort=port)
+    if http_port or "webServicePort" not in (set or {}):
+        settings = replace(settings, webServicePort=http_port)
     if settings.advertisedAddress is None and settings.bindAddress == LOOPBACK:
         settings = replace(settings, advertisedAddress=LOOPBACK)  # as in service_url: clients need one connection
     check(settings)

@@ -115,8 +115,14 @@ class LoopThread(Generic[T]):
             except Exception as error:
                 _answer(future, _only(error))
 
+        def ask() -> None:
+            try:
+                self._nursery.start_soon(run)
+            except RuntimeError:  # it is being closed
+                _answer(future, BrokerEnded())
+
         try:
-            return self._result(future, lambda: self._nursery.start_soon(run), timeout)
+            return self._result(future, ask, timeout)
         except BaseException:
             if not future.done():
                 with suppress(BrokerEnded):

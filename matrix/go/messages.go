@@ -45,7 +45,7 @@ func compression(c *cell, kind pulsar.CompressionType) {
 	consumer := c.exclusive()
 	sent := []string{}
 	for _, each := range texts(0, 10) {
-		sent = append(sent, strings.Repeat(each, 100))
+		sent = append(sent, strings.Repeat(each, 1000))
 	}
 	send(c.producer(pulsar.ProducerOptions{CompressionType: kind}), sent)
 	equal(consume(consumer, 10), sent)

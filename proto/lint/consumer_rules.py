@@ -33,11 +33,9 @@ _MOST_PERMITS = 2**31 - 1
     "A command for a consumer names one of its connection.",
     _CONSUMER,
     "Keep consumer ids by connection.",
-    on=[*_USE, "CLOSE_CONSUMER"],
+    on=_USE,
 )
 def _unknown(state: State, frame: Frame) -> Iterator[str]:
-    if frame.sender is not Direction.CLIENT:
-        return
     consumer = state.consumer(frame)
     if consumer is None and state.consumers.whole:
         yield f"{frame.name} for consumer {frame.consumer_id}, which nobody opened"

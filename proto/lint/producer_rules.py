@@ -17,14 +17,12 @@ NOTICED_NS = 1_000_000_000
 
 @rule(
     "unknown-producer",
-    "SEND and CLOSE_PRODUCER name a producer of their connection.",
+    "SEND names a producer of its connection.",
     _PRODUCER,
     "Keep producer ids by connection: the broker closes a connection for others.",
-    on=["SEND", "CLOSE_PRODUCER"],
+    on=["SEND"],
 )
 def _unknown(state: State, frame: Frame) -> Iterator[str]:
-    if frame.sender is not Direction.CLIENT:
-        return
     producer = state.producer(frame)
     if producer is None and state.producers.whole:
         yield f"{frame.name} for producer {frame.producer_id}, which nobody opened"
@@ -76,9 +74,9 @@ def _close_ignored(state: State, frame: Frame) -> Iterator[str]:
 
 @rule(
     "closed-twice",
-    "A producer or consumer is ended once.",
+    "A producer or consumer is ended once, by the connection that it is on.",
     "PulsarApi.proto: CommandCloseProducer, CommandCloseConsumer, CommandUnsubscribe",
-    "Wait for the answer of the first.",
+    "Forget a producer or consumer when it is closed: brokers answer SUCCESS whether there is one or not.",
     on=["CLOSE_PRODUCER", "CLOSE_CONSUMER", "UNSUBSCRIBE"],
     severity=Severity.WARNING,
 )
@@ -87,12 +85,17 @@ def _twice(state: State, frame: Frame) -> Iterator[str]:
         return
     if frame.name == "CLOSE_PRODUCER":
         producer = state.producer(frame)
-        ended = producer is not None and producer.closing and producer.phase is not Phase.CLOSED_BY_CLIENT
+        never, ended = producer is None and state.producers.whole, producer is not None and producer.closing
     else:
         consumer = state.consumer(frame)
-        ended = consumer is not None and consumer.ending == frame.name and consumer.phase is not Phase.CLOSED_BY_CLIENT
-    if ended:
-        yield f"{frame.name} once more"
+        never, ended = (
+            consumer is None and state.consumers.whole,
+            consumer is not None and consumer.ending == frame.name,
+        )
+        if frame.name == "UNSUBSCRIBE" and (consumer is None or consumer.phase is Phase.CLOSED_BY_CLIENT):
+            return  # that is refused, and for unknown-consumer
+    if never or ended:
+        yield f"{frame.name} once more" if ended else f"{frame.name} of what nobody opened"
 
 
 @rule(

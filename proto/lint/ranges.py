@@ -50,6 +50,10 @@ class Ranges:
         starts[at : at + 1] = [part[0] for part in parts]
         stops[at : at + 1] = [part[1] for part in parts]
 
+    def forget_first(self) -> None:
+        """The lowest range."""
+        del self._starts[0], self._stops[0]
+
 
 class Positions:
     """A set of (ledger id, entry id). last: the greatest there ever was, (-1, -1) before there is one."""

@@ -52,12 +52,14 @@ class Subscription:
         """An individual one."""
         words = list(ack_set)
         size = self.batch_size(position)
-        if words and size:
+        if words:
+            if not size:
+                return  # of how many messages, nobody knows
             cleared = self.cleared(position) | (full(size) & ~bits_of(words))
             self._cleared[position] = cleared
             if cleared != full(size):
                 return
-        elif not words:
+        else:
             self._sizes.pop(position)
             self._cleared.pop(position)
         if position in self.sent:

@@ -20,6 +20,8 @@ from pulsarium.proto.lint.shared import Shared, position_of, transaction_of
 _T = BaseCommand
 _MOST_MEMBERS = 20_000
 """Producers, and consumers, that are remembered; those that were closed long ago are forgotten first."""
+_MOST_ANSWERED = 10_000
+"""Ranges of request ids."""
 
 
 class State:
@@ -41,7 +43,8 @@ class State:
         self.coordinators: set[int] = set()
         """Of transactions, that this connection has asked for."""
         self.answered = Ranges()
-        """Ids of requests that have their final answer."""
+        """Ids of requests that have their final answer; the lowest are forgotten where there are too many gaps, as a
+        client leaves them that counts for all its connections."""
         self._sent: Sent | None = None
 
     def sent(self, frame: Frame) -> Sent:
@@ -185,6 +188,8 @@ class State:
             return
         if request.request_id is not None and self.shared is not None:
             self.answered.add(request.request_id)
+            if len(self.answered) > _MOST_ANSWERED:
+                self.answered.forget_first()
         kind = request.spec.type if request.spec else None
         refused = answer.error is not None
         if kind in (_T.PRODUCER, _T.SUBSCRIBE):

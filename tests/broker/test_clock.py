@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import AsyncIterator
 
@@ -101,3 +102,18 @@ async def test_a_fault_in_a_timer_stops_no_other(
 def test_instants_are_written_as_pulsar_does() -> None:
     assert instant_text(0) == "1970-01-01T00:00:00.000Z"
     assert instant_text(1_700_000_000_123) == "2023-11-14T22:13:20.123Z"
+    assert instant_text(-1) == "1969-12-31T23:59:59.999Z"
+    assert instant_text(253_402_300_799_999) == "9999-12-31T23:59:59.999Z"
+    assert instant_text(253_402_300_800_000) == "+10000-01-01T00:00:00.000Z"
+    assert instant_text(2**63 - 1) == "+292278994-08-17T07:12:55.807Z"
+
+
+async def test_no_time_passes_between_two_timelines(mock_clock: MockClock, monkeypatch: pytest.MonkeyPatch) -> None:
+    looks = itertools.count()
+    monkeypatch.setattr(trio, "current_time", lambda: float(next(looks)))
+    clock = Clock()
+    assert clock.ahead_of(clock.machine) == 0
+    clock.jump(3600)
+    assert clock.ahead_of(clock.machine) == 3600
+    clock.have_wall_of(clock.machine)
+    assert clock.ahead_of(clock.machine) == 0

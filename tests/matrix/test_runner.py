@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,8 @@ from pulsarium.matrix.cell import Outcome, Result
 from pulsarium.matrix.clients import CLIENTS, Client
 from pulsarium.matrix.runner import Run, run
 from pulsarium.matrix.scenarios import Scenario
+from pulsarium.proto.capture import CaptureWriter, Header
+from tests.proto.lint.talk import Talk
 
 ADDRESS = Address(["pulsar://broker:6650"], ["http://broker:8080"])
 SOURCE = """
@@ -157,6 +160,30 @@ def test_what_our_broker_cannot_do_yet(
         (Outcome.UNSUPPORTED, "needs protocol version 17"),
     ]
     assert results(tmp_path, "fake", scenarios=scenarios)["fails"].outcome is Outcome.FAIL
+
+
+@pytest.mark.parametrize(("wanted", "outcome"), [("none", Outcome.PASS), ("lz4", Outcome.FAIL)])
+def test_what_a_client_did_not_compress_does_not_count(
+    tmp_path: Path, calls: object, monkeypatch: pytest.MonkeyPatch, wanted: str, outcome: Outcome
+) -> None:
+    """Clients leave small messages as they are; the capture shows it."""
+    talk = Talk()
+    talk.greet()
+    talk.produce()
+    talk.send(0)
+
+    @contextmanager
+    def capturing(url: str, path: Path, token: str) -> Iterator[None]:
+        yield
+        with path.open("wb") as file:
+            writer = CaptureWriter(file.write, Header(0))
+            for record in talk.records:
+                writer.record(record)
+
+    monkeypatch.setattr(runner, "capturing", capturing)
+    scenarios = [Scenario(name="works", contract="", compression=wanted)]
+    found = results(tmp_path, "fake", scenarios=scenarios)["works"]
+    assert (found.outcome, found.reason) == (outcome, "" if outcome is Outcome.PASS else "sent with compression none")
 
 
 def test_preparation_that_is_refused(

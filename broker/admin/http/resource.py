@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import aclosing
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import trio
@@ -112,7 +113,7 @@ class Resource:
             raise
 
     async def _handle(self, request: Request, principal: Principal, route: Route, handler: Handler) -> Reply:
-        limit = max(self._broker.config.max_frame_size, route.largest_body)
+        limit = self._broker.config.max_frame_size
         call = Call(
             broker=self._broker,
             rates=self._rates,
@@ -121,10 +122,18 @@ class Resource:
             parameters=request.path_params,
             query=request.query_params,
             headers=request.headers,
-            body=await read_body(request, limit),
+            body=b"",
             principal=principal,
-            secure=request.scope["scheme"] == "https",
+            secure=request.scope.get("scheme") == "https",
         )
+        if route.largest_body > limit:
+            try:
+                check_permission(call, route)  # before so much is kept for somebody
+            except AdminError:
+                await read_body(request, limit)  # left unread it ends the connection
+                raise
+            limit = route.largest_body
+        call = replace(call, body=await read_body(request, limit))
         if route.first is not None:
             route.first(call)
         check_permission(call, route)

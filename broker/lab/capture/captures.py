@@ -28,10 +28,8 @@ class Captures:
         """Capture every frame from now on; without a path in memory, which keeps the newest 64 MB.
 
         `keep_entry`: how many bytes of each message with its metadata are kept; None: all of them. An earlier capture
-        at `path` is written over. OSError: the file cannot be made; ValueError: another capture writes to it.
+        at `path` is written over. OSError: the file cannot be made; BlockingIOError: another capture writes to it.
         """
-        if path is not None and any(each.path == path for each in self.running):
-            raise ValueError(f"{path}: a capture is being written there")
         cluster = self._lab.cluster
         header = Header(int(cluster.clock.wall() * 1e9), f"Pulsarium {VERSION}", cluster.profile.name)
         capture = Capture(self._lab, next(self._ids), path, header, keep_entry)

@@ -45,10 +45,11 @@ class Target(NamedTuple):
         scheme, separator, place = url.partition("://")
         if not separator or scheme != "pulsar":
             raise ValueError(f"{url}: pulsar://HOST:PORT is wanted; TLS cannot be captured, nor lookups over HTTP")
-        host, colon, port = place.partition("/")[0].partition(",")[0].rpartition(":")
+        first = place.partition("/")[0].partition(",")[0]
+        host, colon, port = first.rpartition(":")
         if not colon or port.endswith("]"):
-            host, port = place.rstrip("/"), "6650"
-        if not host or not port.isdecimal() or not 0 < int(port) < 65536:
+            host, port = first, "6650"
+        if not host or "@" in host or not port.isdecimal() or not 0 < int(port) < 65536:
             raise ValueError(f"{url}: pulsar://HOST:PORT is wanted")
         return Target(host.strip("[]"), int(port))
 
@@ -66,25 +67,25 @@ class Proxy:
         self._nursery = nursery
         self._clock = clock
         self._host = host
-        self._urls: dict[Target, str] = {}
+        self._ports: dict[Target, int] = {}
         self._numbers = itertools.count(1)
         self._open = 0
         self._idle = trio.Event()
         self._failed = False
 
-    def listen(self, target: Target, port: int = 0) -> str:
-        """The URL at which clients find the proxy for this broker. OSError: the port is taken."""
-        if target not in self._urls:
+    def listen(self, target: Target, port: int = 0) -> int:
+        """The port at which clients find the proxy for this broker. OSError: the port is taken."""
+        if target not in self._ports:
             family = socket.AF_INET6 if ":" in self._host else socket.AF_INET
             listener = trio.socket.from_stdlib_socket(socket.create_server((self._host, port), family=family))
-            self._urls[target] = str(Target(self._host, listener.getsockname()[1]))
+            self._ports[target] = listener.getsockname()[1]
             serve = partial(trio.serve_listeners, partial(self._carry, target), [trio.SocketListener(listener)])
             self._nursery.start_soon(serve)
-        return self._urls[target]
+        return self._ports[target]
 
-    def _through(self, url: str) -> str:
+    def _through(self, host: str, url: str) -> str:
         try:
-            return self.listen(Target.of(url))
+            return str(Target(host, self.listen(Target.of(url))))
         except (ValueError, OSError) as error:
             log.warning("clients leave the proxy", broker=url, reason=error)
             return url
@@ -116,9 +117,9 @@ class Proxy:
             log.warning("the capture ended, and the proxy goes on", reason=self._file.trouble, frames=self.frames)
         return self._writer
 
-    def through(self) -> Passing:
-        """What changes the URLs of brokers."""
-        return Passing(self._through)
+    def through(self, host: str) -> Passing:
+        """What changes the URLs of brokers, for a client that knows the proxy as `host`: not as 0.0.0.0."""
+        return Passing(partial(self._through, host))
 
 
 class Connection:
@@ -133,18 +134,19 @@ class Connection:
         """Carry bytes until both sides have nothing more to say."""
         try:
             peer = ":".join(map(str, client.socket.getpeername()[:2]))
+            host = client.socket.getsockname()[0]
         except OSError:  # it is gone already
             return
         self._proxy.writer.opened(self._number, *self._proxy.now(), peer=peer, broker=str(target))
         try:
             broker = await trio.open_tcp_stream(target.host, target.port)
-        except OSError as error:
-            self._closed(_BROKER, f"cannot connect to {target}: {error.strerror or error}")
+        except (OSError, UnicodeError) as error:  # UnicodeError: no name of a host
+            self._closed(_BROKER, f"cannot connect to {target}: {getattr(error, 'strerror', None) or error}")
             return
         async with broker, trio.open_nursery() as nursery:
             scope = nursery.cancel_scope
             nursery.start_soon(self._pump, _CLIENT, client, broker, Passing(), scope)
-            nursery.start_soon(self._pump, _BROKER, broker, client, self._proxy.through(), scope)
+            nursery.start_soon(self._pump, _BROKER, broker, client, self._proxy.through(host), scope)
 
     def _closed(self, sender: Direction, reason: str = "") -> None:
         if self._open:
@@ -199,7 +201,7 @@ async def proxying(
         writer = CaptureWriter(file.write, header, keep_entry=keep_entry)
         async with trio.open_nursery() as nursery:
             proxy = Proxy(file, writer, nursery, clock, host)
-            yield proxy, proxy.listen(target, port)
+            yield proxy, str(Target(host, proxy.listen(target, port)))
             with trio.move_on_after(LAST_WORDS):
                 await proxy.idle()
             nursery.cancel_scope.cancel()

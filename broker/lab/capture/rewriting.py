@@ -58,7 +58,7 @@ class Passing:
 
 def rewritten(head: bytes, through: Through) -> bytes | None:
     """The command with each broker's URL in it led through; None if it has none."""
-    if head[:1] == b"\x08" and head[1] < 128 and head[1] not in _TYPES:
+    if head[:1] == b"\x08" and head[1:2] < b"\x80" and int.from_bytes(head[1:2]) not in _TYPES:
         return None
     command = BaseCommand()
     try:

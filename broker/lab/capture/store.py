@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
 from collections import deque
 from itertools import islice
 from pathlib import Path
@@ -108,7 +109,7 @@ class File:
         with self._change:
             self._parts.append(data)
             self._size += len(data)
-            if self._size > MOST_WAITING:
+            if self._size - len(data) > MOST_WAITING:  # one frame may be as big
                 self._fail("the disk is slower than what is captured")
             elif len(self._parts) == 1 or self._size >= ENOUGH:
                 self._change.notify_all()
@@ -118,6 +119,9 @@ class File:
         number, start = self._bookmark if 0 < self._bookmark[0] <= after else (0, len(self.head))
         found: list[bytes] = []
         with self._path.open("rb") as file:
+            begin = file.read(len(self.head))
+            if begin != self.head[: len(begin)]:
+                raise OSError(errno.ESTALE, "it is another capture by now", str(self._path))
             file.seek(start)
             while len(prefix := file.read(_PREFIX)) == _PREFIX:
                 size = int.from_bytes(prefix[:4], "big")
@@ -175,20 +179,31 @@ class File:
 
 
 def _opened(path: Path) -> BinaryIO:
-    """An empty file; whatever is no capture stays as it is."""
+    """An empty file; whatever is no capture stays as it is, and so does one that is being written."""
     try:
-        return path.open("xb", buffering=0)
+        file = path.open("x+b", buffering=0)
     except FileExistsError:
         if not path.is_file():
             raise OSError(errno.EINVAL, "it is there and no file", str(path)) from None
-    file = path.open("r+b", buffering=0)
+        file = path.open("r+b", buffering=0)
+    try:
+        _take(file, path)
+    except OSError:
+        file.close()
+        raise
+    return file
+
+
+def _take(file: BinaryIO, path: Path) -> None:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise BlockingIOError(errno.EWOULDBLOCK, "a capture is being written there", str(path)) from None
     begin = file.read(len(MAGIC)) or b""
     if begin != MAGIC[: len(begin)]:
-        file.close()
         raise FileExistsError(errno.EEXIST, "it is there and no capture", str(path))
     file.seek(0)
     file.truncate()
-    return file
 
 
 def _write(file: BinaryIO, data: bytes) -> None:

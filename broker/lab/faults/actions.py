@@ -10,7 +10,7 @@ from google.protobuf.message import Message
 
 from pulsarium.broker.lab.faults import answers
 from pulsarium.broker.lab.faults.errors import FaultError
-from pulsarium.proto.commands import CommandSpec, Direction
+from pulsarium.proto.commands import CommandSpec
 from pulsarium.proto.entry import checksum_matches, strip_broker_metadata
 from pulsarium.proto.framing import frame as frame_of
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 _T = pb.BaseCommand
 WITH_ENTRY = {_T.SEND, _T.MESSAGE}
 MOST_COPIES = 100
+LONGEST = 10**9  # seconds: 30 years
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,10 @@ class Answer(Action):
         names = pb.ServerError.keys()
         if self.error not in (*names, *pb.ServerError.values()) or isinstance(self.error, bool):
             raise FaultError(f"no error {self.error!r}; there are {', '.join(names)}")
+        try:
+            self.message.encode()
+        except UnicodeEncodeError:
+            raise FaultError(f"message is {self.message!r}, which UTF-8 cannot say") from None
 
     @property
     def code(self) -> int:
@@ -89,15 +94,15 @@ class Drop(Action):
 
 @dataclass(frozen=True)
 class Delay(Action):
-    """The frame comes so many seconds of the broker's clock later, and everything behind it on this connection and in
-    this direction waits as well."""
+    """The frame goes on so many seconds of the broker's clock after it came, and everything behind it on this
+    connection and in this direction waits as well."""
 
     seconds: float = 1.0
     kind = "delay"
 
     def __post_init__(self) -> None:
-        if not 0 < self.seconds < float("inf"):
-            raise FaultError(f"seconds is {self.seconds}; it is more than 0")
+        if not 0 < self.seconds <= LONGEST:
+            raise FaultError(f"seconds is {self.seconds}; it is more than 0, and not more than {LONGEST}")
 
     def act(self, strike: Strike) -> Iterator[Piece]:
         strike.hold("delayed", self.seconds)
@@ -244,9 +249,3 @@ ACTIONS: Mapping[str, type[Action]] = {
     action.kind: action
     for action in (Answer, Drop, Delay, Duplicate, Reorder, Corrupt, Truncate, Close, Stall, WrongRequestId, Observe)
 }
-
-
-def on(action: Action, sender: Direction) -> str:
-    """Why an action cannot be done to frames of this sender, "" if it can."""
-    client_only = action.of_client_only and sender is Direction.BROKER
-    return f"{action.kind} is for commands of a client" if client_only else ""

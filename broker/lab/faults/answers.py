@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Protocol
 
-from pulsarium.broker.lab.faults.passing import Passing
 from pulsarium.proto.commands import COMMANDS, CommandSpec
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
@@ -20,6 +19,13 @@ REPLIES = {spec.reply for spec in COMMANDS.values()} | {_T.ERROR}
 Key = tuple[object, ...]  # by which a command and its answer are known on a connection
 
 
+class Asked(Protocol):
+    """A client's command."""
+
+    spec: CommandSpec
+    body: Any
+
+
 def has_answer(spec: CommandSpec) -> bool:
     """Whether a client is told that a command was done."""
     return spec.reply is not None
@@ -30,7 +36,7 @@ def can_be_refused(spec: CommandSpec) -> bool:
     return spec.type in ABOUT_THE_CONNECTION or (has_answer(spec) and spec.type != _T.PING)
 
 
-def key_of_command(frame: Passing) -> Key | None:
+def key_of_command(frame: Asked) -> Key | None:
     """Of a client's command; None for one that will not be answered, as an ACK without a request id."""
     if not has_answer(frame.spec):
         return None
@@ -39,7 +45,7 @@ def key_of_command(frame: Passing) -> Key | None:
     return _key(frame, _T.SEND)
 
 
-def key_of_answer(frame: Passing) -> Key | None:
+def key_of_answer(frame: Asked) -> Key | None:
     """Of a broker's frame; None for one that answers nothing."""
     number = frame.spec.type
     if number in WITHOUT_AN_ID:
@@ -49,7 +55,7 @@ def key_of_answer(frame: Passing) -> Key | None:
     return _key(frame, _T.SEND_RECEIPT, _T.SEND_ERROR) if number in REPLIES or number == _T.SEND_ERROR else None
 
 
-def _key(frame: Passing, *of_send: int) -> Key | None:
+def _key(frame: Asked, *of_send: int) -> Key | None:
     if frame.spec.type in of_send:
         return (_T.SEND, frame.body.producer_id, frame.body.sequence_id)
     fields = frame.body.DESCRIPTOR.fields_by_name
@@ -57,7 +63,7 @@ def _key(frame: Passing, *of_send: int) -> Key | None:
     return None if known is None else (known, getattr(frame.body, known))
 
 
-def refusal(frame: Passing, code: int, text: str) -> pb.BaseCommand | None:
+def refusal(frame: Asked, code: int, text: str) -> pb.BaseCommand | None:
     """The answer with an error to a client's command, in the form of that command; None if it has no answer."""
     spec, body = frame.spec, frame.body
     if spec.type == _T.SEND:

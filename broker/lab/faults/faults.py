@@ -68,6 +68,8 @@ class Faults:
         rule = Rule(next(self._numbers), action, selector, stage, occurrence, self._remove)
         self._set([*self.rules, rule])
         self._lab.use()
+        for tap in self._lab.taps():
+            tap.look()
         return rule
 
     def observe(
@@ -109,12 +111,12 @@ class Faults:
 
     def clear(self) -> None:
         """Remove every rule."""
-        for rule in self.rules:
-            rule.remove()
+        self._remove(*self.rules)
 
-    def _remove(self, rule: Rule) -> None:
-        self._set([each for each in self.rules if each is not rule])
-        rule.ended()
+    def _remove(self, *gone: Rule) -> None:
+        self._set([rule for rule in self.rules if rule not in gone])
+        for rule in gone:
+            rule.ended()
         for tap in self._lab.taps():
-            tap.release(rule)
+            tap.release(gone)
         self._lab.rest()

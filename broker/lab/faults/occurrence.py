@@ -59,3 +59,10 @@ class Occurrence:
     def give_back(self) -> None:
         """One that was to be struck never came."""
         self._struck -= 1
+
+    def take_back(self) -> bool:
+        """It did come. Whether it is still its turn."""
+        if self.spent:
+            return False
+        self._struck += 1
+        return True

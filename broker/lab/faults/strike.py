@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from pulsarium.broker.lab.faults.answers import Asked
 from pulsarium.broker.lab.faults.passing import Passing
 from pulsarium.broker.lab.faults.rule import Rule
 from pulsarium.proto.commands import Direction
@@ -31,14 +32,14 @@ class Strike:
     lane: Lane
     rule: Rule
     frame: Passing
-    request: Passing | None = None
+    request: Asked | None = None
 
     @property
     def is_answer(self) -> bool:
         return self.request is not None
 
     @property
-    def command(self) -> Passing:
+    def command(self) -> Asked:
         """The client's command that was selected."""
         return self.frame if self.request is None else self.request
 
@@ -67,7 +68,7 @@ class Strike:
 
     def close(self) -> None:
         """End the connection, after what was told to come of this frame."""
-        self.lane.cut(f"fault {self.rule.id}: {self.rule.action.kind} {self.command.name}")
+        self.lane.cut(f"fault {self.rule.id}: {self.rule.action.kind} {self.command.spec.name}")
 
     def _note(self, did: str, **more: Any) -> dict[str, Any]:
         return {"fault": self.rule.id, "did": did, **more}

@@ -43,10 +43,10 @@ def start_capture(call: Call) -> Reply:
         raise AdminError(400, "keepEntry: the number of bytes that are kept of each message, 0 or more")
     try:
         capture = call.lab.captures.start(_path(asked), keep_entry=keep)
+    except BlockingIOError as error:
+        raise AdminError(409, f"path: {asked['path']}: {error.strerror}; stop it, or name another file") from None
     except OSError as error:
         raise AdminError(400, f"path: {asked['path']}: {error.strerror or error}") from None
-    except ValueError as error:
-        raise AdminError(409, f"path: {error}; stop it, or name another file") from None
     return json_reply(_shown(capture))
 
 

@@ -21,7 +21,10 @@ MOST = 4 << 30  # bytes of a snapshot
 @route("POST", "/lab/reset")
 async def reset(call: Call) -> Reply:
     """Forget everything, as if freshly started. `lab=false`: not the faults and masks, nor the clock."""
-    await call.lab.state.reset(lab=call.flag("lab", True))
+    try:
+        await call.lab.state.reset(lab=call.flag("lab", True))
+    except StorageError as error:
+        raise AdminError(507, f"nothing was reset: {error}") from None
     return done()
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pulsarium.broker.model.compaction.compacted_ledger import CompactedLedger
+from pulsarium.broker.model.compaction.record import LEDGER_PROPERTY
 from pulsarium.broker.model.cursor.records import NO_LEDGER, CursorFormat
 from pulsarium.broker.storage.interface import Run
 
@@ -25,6 +26,7 @@ class Contents:
     """Of this moment: use it before the event loop goes on. Blocks while it is made, and while entries are read."""
 
     def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
         self._storage = cluster.storage
         self._logs = cluster.topics.logs()
         cluster.turn.finish()
@@ -46,9 +48,20 @@ class Contents:
     def entries(self) -> Iterator[tuple[int, Run]]:
         """All of them, by ledgers. Raises StorageError."""
         for log in self._logs:
-            for ledger in _ledgers(log):
+            for ledger in self._ledgers(log):
                 for run in self._runs(ledger):
                     yield ledger.id, run
+
+    def _ledgers(self, log: TopicLog) -> Iterator[Ledger]:
+        yield from log.ledger.ledgers.values()
+        cursor, compacted = log.compaction.cursor, log.compaction.compacted
+        named = None if cursor is None else cursor.properties.get(LEDGER_PROPERTY)
+        if cursor is None or named is None:
+            return
+        if not (isinstance(compacted, CompactedLedger) and compacted.ledger.id == named):
+            # its name is kept, and who waits for that was not told yet
+            compacted = CompactedLedger.recovered(named, cursor.mark_delete, self._cluster)
+        yield compacted.ledger
 
     def _runs(self, ledger: Ledger) -> Iterator[Run]:
         for block in ledger.blocks:
@@ -58,10 +71,3 @@ class Contents:
             for first in range(block.first, block.first + block.count, AT_ONCE):
                 last = min(first + AT_ONCE, block.first + block.count) - 1
                 yield Run(first, self._storage.read_now(ledger.id, first, last))
-
-
-def _ledgers(log: TopicLog) -> Iterator[Ledger]:
-    yield from log.ledger.ledgers.values()
-    compacted = log.compaction.compacted
-    if isinstance(compacted, CompactedLedger):
-        yield compacted.ledger

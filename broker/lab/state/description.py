@@ -13,13 +13,16 @@ from typing import Any, Final
 
 from pulsarium.broker.admin.http.errors import AdminError, UnreadableBody
 from pulsarium.broker.admin.namespace.namespaces import read_policy
+from pulsarium.broker.admin.namespace.tenants import NAME
 from pulsarium.broker.model.namespace.policies import DEFAULTS
+from pulsarium.broker.model.topic.joining import OWN_CURSORS, RESERVED_NAME
 from pulsarium.proto.errors import InvalidTopicName
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.topic_name import NamespaceName, TopicName
 
 Json = dict[str, Any]
 PAYLOADS: Final = ("text", "json", "base64")
+MOST: Final = 2**53  # a number that every JSON has exactly, and times can be added to
 KINDS: Final = {name.upper(): number for name, number in pb.Schema.Type.items()}
 
 
@@ -60,16 +63,26 @@ class Description:
 def read(text: str) -> Description:
     """TOML, or JSON where it begins with a brace. Raises SeedError."""
     try:
-        found = json.loads(text) if text.lstrip().startswith("{") else tomllib.loads(text)
+        if text.lstrip().startswith("{"):
+            found = json.loads(text)
+            json.dumps(found, ensure_ascii=False).encode()  # half a surrogate pair is no text of UTF-8
+        else:
+            found = tomllib.loads(text)
     except (ValueError, RecursionError) as error:
         raise SeedError(f"neither TOML nor JSON: {error}") from None
     part = Part("", found, ("tenants", "namespaces", "topics"))
     tenants = {
-        each.text("name"): _tenant(each) for each in part.tables("tenants", ("name", "adminRoles", "allowedClusters"))
+        _tenant_name(each): _tenant(each) for each in part.tables("tenants", ("name", "adminRoles", "allowedClusters"))
     }
     spaces = {_namespace(each): _policies(each) for each in part.tables("namespaces", ("name", "policies"))}
     keys = ("name", "partitions", "properties", "schema", "subscriptions", "messages")
-    return Description(tenants, spaces, [_topic(each) for each in part.tables("topics", keys)])
+    topics: dict[TopicName, Topic] = {}
+    for each in part.tables("topics", keys):
+        topic = _topic(each)
+        if topic.name in topics:
+            raise each.wrong("name", "it is described twice")
+        topics[topic.name] = topic
+    return Description(tenants, spaces, list(topics.values()))
 
 
 class Part:
@@ -110,8 +123,8 @@ class Part:
 
     def number(self, name: str, default: int) -> int:
         found: int = self.get(name, int, "a number, 0 or more", default)
-        if found < 0:
-            raise self.wrong(name, "a number, 0 or more")
+        if not 0 <= found <= MOST:
+            raise self.wrong(name, f"a number, 0 to {MOST}")
         return found
 
     def texts(self, name: str) -> list[str]:
@@ -132,7 +145,7 @@ class Part:
 
     def time_ms(self, name: str) -> int | None:
         value = self._value.get(name)
-        if value is None or (type(value) is int and value >= 0):
+        if value is None or (type(value) is int and 0 <= value <= MOST):
             return value
         try:
             moment = value if isinstance(value, datetime) else datetime.fromisoformat(value)
@@ -140,7 +153,17 @@ class Part:
             raise self.wrong(name, "milliseconds since the epoch, or a time such as 2030-01-01T00:00:00Z") from None
         if moment.tzinfo is None:
             raise self.wrong(name, "a time without its zone; say Z for UTC")
-        return round(moment.timestamp() * 1000)
+        time_ms = round(moment.timestamp() * 1000)
+        if time_ms < 0:
+            raise self.wrong(name, "a time before 1970, which a message cannot have")
+        return time_ms
+
+
+def _tenant_name(part: Part) -> str:
+    name = part.text("name")
+    if not NAME.fullmatch(name):
+        raise part.wrong("name", "no name of a tenant")
+    return name
 
 
 def _tenant(part: Part) -> Json:
@@ -177,6 +200,8 @@ def _topic(part: Part) -> Topic:
         raise part.wrong("name", str(error)) from None
     if not name.is_persistent:
         raise part.wrong("name", "non-persistent topics are there while somebody uses them")
+    if name.partition_index >= 0:
+        raise part.wrong("name", f"a partition; describe {name.partitioned_name} with its partitions")
     partitions = part.number("partitions", 0)
     subscriptions = part.tables(
         "subscriptions", ("name", "position"), lambda each: {"name": each} if isinstance(each, str) else each
@@ -188,9 +213,16 @@ def _topic(part: Part) -> Topic:
         partitions,
         part.pairs("properties"),
         _schema(part),
-        {each.text("name"): _is_earliest(each) for each in subscriptions},
+        {_subscription(each): _is_earliest(each) for each in subscriptions},
         [_message(each, partitions) for each in messages],
     )
+
+
+def _subscription(part: Part) -> str:
+    name = part.text("name")
+    if name in OWN_CURSORS:
+        raise part.wrong("name", RESERVED_NAME)
+    return name
 
 
 def _is_earliest(part: Part) -> bool:

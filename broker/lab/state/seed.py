@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 from pulsarium.broker.lab.state.description import Description, Message, SeedError, Topic, read
+from pulsarium.broker.model.errors import BrokerServiceError
 from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.proto.entry import build
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
@@ -73,7 +75,8 @@ class Seeding:
                 self.made["namespaces"] += 1
             self._metadata.put_namespace(name, {**before, **policies})
         for topic in description.topics:
-            self._topic(topic)
+            with _named(topic):
+                self._topic(topic)
 
     def _topic(self, topic: Topic) -> None:
         name, count = topic.name, topic.partitions
@@ -96,7 +99,8 @@ class Seeding:
     def subscribe_at_the_end(self, description: Description) -> None:
         """The subscriptions that begin with the next message: once what was made is committed."""
         for topic in description.topics:
-            self._subscribe(topic, earliest=False)
+            with _named(topic):
+                self._subscribe(topic, earliest=False)
 
     def _parts(self, topic: Topic) -> list[PersistentTopic]:
         names = [topic.name.partition(index) for index in range(topic.partitions)] or [topic.name]
@@ -135,3 +139,12 @@ class Seeding:
         topic.bytes_in += len(entry)
         topic.append(Unwatched(), number, number, 1, entry)
         self.made["messages"] += 1
+
+
+@contextmanager
+def _named(topic: Topic) -> Iterator[None]:
+    """What the broker refuses, such as one subscription more than a namespace allows; what was made before stays."""
+    try:
+        yield
+    except BrokerServiceError as error:
+        raise SeedError(f"topic {topic.name}: {error}") from None

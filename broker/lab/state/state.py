@@ -9,6 +9,7 @@ import trio
 
 from pulsarium.broker.config.version import VERSION
 from pulsarium.broker.lab.state.contents import Contents
+from pulsarium.broker.lab.state.rehearsal import check
 from pulsarium.broker.lab.state.seed import SeedError, Seeding, read
 from pulsarium.broker.storage import snapshot
 from pulsarium.broker.storage.snapshot import Snapshot
@@ -28,6 +29,7 @@ class State:
     def __init__(self, lab: Lab) -> None:
         self._lab = lab
         self._cluster = lab.cluster
+        self._one = trio.Lock()  # a seed that was reset in its middle would go on in another state
 
     async def reset(self, *, lab: bool = True) -> None:
         """As if freshly started. Ledger ids go on, so that no message id comes twice.
@@ -38,7 +40,8 @@ class State:
             self._lab.faults.clear()
             self._lab.masks.clear()
             self._lab.clock.reset()
-        await self._replace({}, ())
+        async with self._one:
+            await self._replace({}, ())
 
     async def snapshot(self, path: Path) -> None:
         """Write everything that is committed to a file. Raises StorageError."""
@@ -53,7 +56,9 @@ class State:
         disconnected.
         """
         with Snapshot(path) as found:
-            await self._replace(found.metadata, found.entries())
+            check(self._cluster, path, found.metadata)
+            async with self._one:
+                await self._replace(found.metadata, found.entries())
 
     async def seed(self, path: Path) -> dict[str, int]:
         """Make what a TOML or JSON file describes, where it is not there yet; how much of each was new.
@@ -72,12 +77,13 @@ class State:
     async def seed_text(self, text: str) -> dict[str, int]:
         """The same of a file's text."""
         description = read(text)
-        seeding = Seeding(self._cluster)
-        seeding.check(description)
-        seeding.make(description)
-        await self._committed()
-        seeding.subscribe_at_the_end(description)
-        await self._committed()
+        async with self._one:
+            seeding = Seeding(self._cluster)
+            seeding.check(description)
+            seeding.make(description)
+            await self._committed()
+            seeding.subscribe_at_the_end(description)
+            await self._committed()
         return seeding.made
 
     async def _replace(self, kept: dict[str, bytes], entries: Entries) -> None:

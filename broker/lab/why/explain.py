@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 _NOT_LOADED: Final = "the topic is not loaded: nobody asked for it since the broker started, or since it was unloaded"
 
+_DEALT_WITH: Final = (Reason.ACKNOWLEDGED, Reason.DELIVERED)
+
 
 def explain(cluster: Cluster, topic: str, subscription: str, message_id: str | None = None) -> Why:
     """What becomes of a message for a subscription; without an id, of the next one that was not delivered.
@@ -66,24 +68,27 @@ def _of_subscription(subscription: PersistentSubscription, asked: MessageId | No
         if position is None:
             text = "everything was delivered" if subscription.cursor.backlog() else "everything was acknowledged"
             return Why("caught-up", text, {"backlog": subscription.cursor.backlog()})
-        why = _of_entry(subscription, position)
+        why = _of_message(subscription, MessageId(position))
         return Why(why.reason, why.text, {"messageId": str(position), **why.details})
-    of_batch = batch_index_acknowledged(subscription, asked) if asked.batch_index >= 0 else None
-    return of_batch or _of_entry(subscription, asked.position)
+    return _of_message(subscription, asked)
 
 
-def _of_entry(subscription: PersistentSubscription, position: Position) -> Why:
-    cursor, ledger = subscription.cursor, subscription.topic.ledger
+def _of_message(subscription: PersistentSubscription, asked: MessageId) -> Why:
+    cursor, ledger, position = subscription.cursor, subscription.topic.ledger, asked.position
     facts = Facts(subscription, position)
     entries = ledger.ledgers.get(position.ledger_id)
     is_there = entries is not None and 0 <= position.entry_id < entries.count
-    if not is_there and (entries is not None or position > cursor.mark_delete):
+    if not is_there and (entries is not None or min(position) < 0 or position > cursor.mark_delete):
         return Why("no-such-message", _absence(subscription, position), facts.of_cursor())
     if is_there and not ledger.is_valid(position):
         return Why("not-confirmed", "it is not kept yet: its commit is on its way", facts.of_cursor())
+    if is_there and asked.batch_index >= facts.batch_size:
+        text = f"there is no such message: the entry has {facts.batch_size}, from 0 on"
+        return Why("no-such-message", text, facts.of_cursor())
     if cursor.is_acked(position):
         return acknowledged(subscription, position, facts.of_cursor())
-    return present(subscription.why(position), facts)
+    of_batch = batch_index_acknowledged(subscription, asked) if asked.batch_index >= 0 else None
+    return of_batch or present(subscription.why(position), facts)
 
 
 def _absence(subscription: PersistentSubscription, position: Position) -> str:
@@ -99,14 +104,16 @@ def next_undelivered(subscription: PersistentSubscription) -> Position | None:
     """The first entry that nobody has: of those that were read and wait, of those that were not read; if there are no
     others, of those that wait for their time."""
     dispatcher, cursor, ledger = subscription.dispatcher, subscription.cursor, subscription.topic.ledger
-    found = [] if dispatcher is None else dispatcher.undelivered()
-    unread = ledger.next(Position(cursor.read_position.ledger_id, cursor.read_position.entry_id - 1))
+    waiting = [] if dispatcher is None else dispatcher.undelivered()
+    firsts = (next((each for each in positions if not cursor.is_acked(each)), None) for positions in waiting)
+    found = [each for each in firsts if each is not None]
+    read = subscription.reads_on_at
+    unread = ledger.next(Position(read.ledger_id, read.entry_id - 1))
     while unread in cursor.holes:
         unread = ledger.next(Position(unread.ledger_id, cursor.holes.run_end(*unread)))
     if ledger.is_valid(unread):
         found.append(unread)
-    waiting = [position for position in found if position is not None and not cursor.is_acked(position)]
-    if not waiting and isinstance(dispatcher, SharingDispatcher):
-        delayed = dispatcher.delayed.first()
-        return None if delayed is None or subscription.why(delayed) is Reason.DELIVERED else delayed
-    return min(waiting, default=None)
+    if not found and isinstance(dispatcher, SharingDispatcher):
+        nobodys = (each for each in dispatcher.delayed if subscription.why(each) not in _DEALT_WITH)
+        return next(nobodys, None)
+    return min(found, default=None)

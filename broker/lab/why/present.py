@@ -38,6 +38,11 @@ class Facts:
         return visible_metadata(self.subscription.topic.ledger.read_now(self.position))
 
     @property
+    def batch_size(self) -> int:
+        """How many messages the entry has."""
+        return 1 if self.metadata is None else max(1, self.metadata.num_messages_in_batch)
+
+    @property
     def active(self) -> Consumer | None:
         """The one of Exclusive and Failover."""
         return self.dispatcher.active if isinstance(self.dispatcher, SingleActiveDispatcher) else None
@@ -68,7 +73,7 @@ class Facts:
     @cached_property
     def before(self) -> int:
         """Entries that come before it; none where it was read already."""
-        ledger, read = self.subscription.topic.ledger, self.cursor.read_position
+        ledger, read = self.subscription.topic.ledger, self.subscription.reads_on_at
         return max(0, ledger.count_after(ledger.previous(read), self.position) - 1) if self.position > read else 0
 
     # as JSON
@@ -136,6 +141,12 @@ def present(reason: Reason, facts: Facts) -> Why:
 
 def _plainly(facts: Facts, details: dict[str, Any], reason: Reason) -> str:
     return reason.value
+
+
+def _no_consumer(facts: Facts, details: dict[str, Any], reason: Reason) -> str:
+    if not facts.subscription.consumers:
+        return reason.value
+    return "the cursor was moved, and the consumers that stayed are passive until one joins or leaves"
 
 
 def _no_permits(facts: Facts, details: dict[str, Any], reason: Reason) -> str:
@@ -222,6 +233,7 @@ def _look_ahead(facts: Facts, details: dict[str, Any], reason: Reason) -> str:
 
 
 _SENTENCES = {
+    Reason.NO_CONSUMER: _no_consumer,
     Reason.NO_PERMITS: _no_permits,
     Reason.NOT_WRITABLE: _not_writable,
     Reason.CONSUMERS_OWE: _consumers_owe,

@@ -8,7 +8,7 @@ from pulsarium.broker.clock import Timer
 from pulsarium.broker.model.cursor.batch_acks import BatchAcks
 from pulsarium.broker.model.cursor.records import NO_LEDGER, CursorFormat, HolesRecord, read_cursor_info
 from pulsarium.broker.model.ledger.managed_ledger import ManagedLedger
-from pulsarium.broker.model.ledger.position import Position
+from pulsarium.broker.model.ledger.position import EARLIEST, Position
 from pulsarium.broker.model.ledger.position_set import PositionSet
 from pulsarium.broker.model.stores import Stat, Stores
 from pulsarium.proto.generated import MLDataFormats_pb2 as ml
@@ -166,6 +166,7 @@ class KeptCursor:
     def restore(self, value: bytes) -> None:
         """Take the state that was kept."""
         self.info = value
+        self.start = EARLIEST  # not kept: whatever was before may have been acknowledged
         self.stat.changed(self._stores.clock.now_ms())
         info = read_cursor_info(value)
         self.cursor_properties = {text.name: text.value for text in info.cursorProperties}

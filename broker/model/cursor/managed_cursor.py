@@ -34,9 +34,10 @@ class ManagedCursor(KeptCursor):
         """The topic was unloaded and is loaded again."""
         self.close()
         self.consumed = self._consumed_before()
+        self.rewind()
 
     def _consumed_before(self) -> int:
-        """Where Pulsar's counter begins: less than nothing, after a restart that counts added entries from 0 again."""
+        """Where Pulsar's counter begins: less than nothing, where a ledger counts added entries from 0 again."""
         return self.ledger.entries_added - self.backlog()
 
     # acknowledging
@@ -174,6 +175,7 @@ class ManagedCursor(KeptCursor):
         self._holes_record = None
         self.batch_acks.clear()
         before, self.mark_delete = self.mark_delete, self.ledger.previous(read)
+        self.start = min(self.start, self.mark_delete)
         # As Pulsar counts: what had been acknowledged out of order stays counted.
         self.consumed += self.ledger.count_after(before) - self.ledger.count_after(self.mark_delete)
         self.read_position = read

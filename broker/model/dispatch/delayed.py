@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from heapq import heappop, heappush
 from itertools import islice
 from struct import Struct
@@ -68,12 +68,11 @@ class DelayedMessages:
         found.sort()
         return found
 
-    def first(self) -> Position | None:
-        """The first position of the earliest bucket."""
-        if not self._times:
-            return None
-        bucket = self._buckets[self._times[0]]
-        return min(_unpacked(bucket)) if isinstance(bucket, bytes) else bucket.first()
+    def __iter__(self) -> Iterator[Position]:
+        """The earliest buckets first, each in order of position."""
+        for time in sorted(self._times):
+            bucket = self._buckets[time]
+            yield from sorted(_unpacked(bucket)) if isinstance(bucket, bytes) else bucket
 
     def _take(self, time: int, limit: int) -> list[Position]:
         """The first positions of the earliest bucket."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from pulsarium.broker.clock import Timer
@@ -56,9 +57,9 @@ class Delays:
             self._alarm, self._alarm_ms = topic.stores.clock.call_later((due - now) / 1000, self._wake), due
         return taken
 
-    def first(self) -> Position | None:
-        """One of those that wait for the least."""
-        return self._messages.first()
+    def __iter__(self) -> Iterator[Position]:
+        """What waits, roughly by its time. Some may be acknowledged meanwhile."""
+        return iter(self._messages)
 
     def policy_changed(self) -> list[Position]:
         """What need not wait any more."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from pulsarium.broker.model.client import Delivery
@@ -144,8 +144,8 @@ class Dispatcher(ABC):
         """The consumer that an entry which was read is for: it has it, or it waits for that one."""
         return None
 
-    def undelivered(self) -> list[Position | None]:
-        """Of each kind of entries that were read and wait, the first one; None where there is none."""
+    def undelivered(self) -> list[Iterable[Position]]:
+        """Each kind of entries that were read and wait, in order. Some may be acknowledged meanwhile."""
         return []
 
     def _any_ready(self) -> bool:

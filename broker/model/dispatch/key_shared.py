@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from pulsarium.broker.model.client import Delivery
@@ -239,9 +239,8 @@ class KeySharedDispatcher(SharingDispatcher):
         self.owed.forget()
         self._unowned.clear()
 
-    def undelivered(self) -> list[Position | None]:
-        held = [positions.first() for positions in self.owed.held.values()]
-        return [*super().undelivered(), *held, self._unowned.first()]
+    def undelivered(self) -> list[Iterable[Position]]:
+        return [*super().undelivered(), *self.owed.held.values(), self._unowned]
 
     def why(self, position: Position, metadata: pb.MessageMetadata) -> Reason:
         if any(position in each for each in self.owed.held.values()):

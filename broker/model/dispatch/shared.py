@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from pulsarium.broker.model.dispatch.reason import Reason
@@ -96,8 +97,8 @@ class SharedDispatcher(SharingDispatcher):
         self._chunked.clear()
         self._orphans.clear()
 
-    def undelivered(self) -> list[Position | None]:
-        return [*super().undelivered(), *(positions[0] for positions in self._orphans.values())]
+    def undelivered(self) -> list[Iterable[Position]]:
+        return [*super().undelivered(), *self._orphans.values()]
 
     def why(self, position: Position, metadata: pb.MessageMetadata) -> Reason:
         if position in self._orphans.get(metadata.uuid, ()):

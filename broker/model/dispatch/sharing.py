@@ -204,8 +204,8 @@ class SharingDispatcher(Dispatcher):
         waiting = (consumer for consumer, positions in self._waiting.items() if position in positions)
         return self._owner(position) or next(waiting, None)
 
-    def undelivered(self) -> list[Position | None]:
-        return [self.replay.first(), *(positions.first() for positions in self._waiting.values())]
+    def undelivered(self) -> list[Iterable[Position]]:
+        return [self.replay, *self._waiting.values()]
 
     def _stored(self, subscription: PersistentSubscription, positions: PositionSet, limit: int) -> list[Entry] | None:
         """The first of these entries; drops from `positions` what is acknowledged. None: they are being loaded."""

@@ -28,7 +28,7 @@ class ManagedLedger(LedgerSequence):
         self.name = name
         self.created_ms = stores.clock.now_ms()
         self.stat = Stat(self.created_ms, self.created_ms, 0)  # Pulsar writes it first without a ledger
-        self.entries_added = 0
+        self.entries_added = 0  # since the topic was loaded
         self.fenced = False
         self.terminated: Position | None = None  # where the last entry stands, once no more are taken (B-33)
         self.properties: dict[str, str] = {}
@@ -82,6 +82,7 @@ class ManagedLedger(LedgerSequence):
 
     def reopen(self) -> None:
         """The topic was unloaded and is loaded again: new entries go to a new ledger, as after a change of owner."""
+        self.entries_added = 0
         fenced, self.fenced = self.fenced, False
         if self._undeleted:
             undeleted, self._undeleted = self._undeleted, []

@@ -143,11 +143,18 @@ class PersistentSubscription(Subscription):
         metadata = visible_metadata(self.topic.ledger.read_now(position))
         if self.dispatcher is None or metadata is None:
             return self.reason
-        if not self.dispatcher.shares_messages and self.consumers and position < self.cursor.read_position:
+        if not self.dispatcher.shares_messages and position < self.reads_on_at:
             return Reason.DELIVERED
         reason = self.dispatcher.why(position, metadata)
         stopped = reason is Reason.TO_BE_DELIVERED and self.reason is not Reason.CAUGHT_UP
         return self.reason if stopped else reason
+
+    @property
+    def reads_on_at(self) -> Position:
+        """Where reading goes on: for who joins or becomes active, what was not acknowledged comes once more."""
+        dispatcher, cursor = self.dispatcher, self.cursor
+        anew = dispatcher is None or dispatcher.blocked_reason() in (Reason.NO_CONSUMER, Reason.FAILOVER_DELAY)
+        return cursor.ledger.next(cursor.mark_delete) if anew else cursor.read_position
 
     def redeliver(self, consumer: Consumer, positions: Sequence[Position] | None, epoch: int | None) -> None:
         """Deliver again; None: all that the consumer owes. A greater epoch is stamped from now on (C-09)."""

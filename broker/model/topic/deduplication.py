@@ -38,20 +38,17 @@ class Deduplication:
         self._ledger = cursor.ledger
         self._stores = stores
         self._persisted: dict[str, int] = dict(cursor.properties)
-        counted = self._replay()
+        self._replay()
         self._pushed = dict(self._persisted)
         now = stores.clock.now_ms()
         self._inactive = dict.fromkeys(self._persisted, now)  # producers that left, and when; ms
         self._watched: dict[str, _Watched] = {}
-        self._counted_from = self._ledger.entries_added - counted
         self._snapshot_ms = 0
         self.snapshot_when_full()
 
-    def _replay(self) -> int:
-        """Learn from the entries behind the snapshot; how many there were."""
-        count = 0
+    def _replay(self) -> None:
+        """Learn from the entries behind the snapshot."""
         for entry in self._ledger.all_after(self.cursor.mark_delete):
-            count += 1
             try:
                 metadata = parse_metadata(entry)
             except EntryError:  # nobody looks at metadata when it comes
@@ -59,7 +56,6 @@ class Deduplication:
             if _completes(metadata):
                 highest = max(signed(metadata.sequence_id), signed(metadata.highest_sequence_id))
                 self._persisted[text_of(metadata.producer_name)] = highest
-        return count
 
     # publishing
 
@@ -102,7 +98,7 @@ class Deduplication:
 
     def snapshot_when_full(self) -> None:
         """Entries became visible (brokerDeduplicationEntriesInterval)."""
-        if self._ledger.entries_added - self._counted_from >= self._stores.config.brokerDeduplicationEntriesInterval:
+        if self.cursor.backlog() >= self._stores.config.brokerDeduplicationEntriesInterval:
             self.snapshot()
 
     def snapshot_when_old(self, interval: int) -> None:
@@ -114,7 +110,6 @@ class Deduplication:
     def snapshot(self) -> None:
         """Persist point: the sequence ids as of the last confirmed entry. Ledgers before it are no longer needed."""
         self.cursor.ack_cumulative(self._ledger.last_confirmed)
-        self._counted_from = self._ledger.entries_added
         self._store()
 
     def _store(self) -> None:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from pulsarium.proto.text import printable
+
 from .file import records_of
 
 if TYPE_CHECKING:
@@ -68,7 +70,7 @@ def _shown(found: Difference) -> Iterator[str]:
 
 
 def _of(talk: Talk) -> str:
-    return f"connection {talk.connection} ({talk.client or 'no CONNECT'})"
+    return f"connection {talk.connection} ({printable(talk.client) or 'no CONNECT'})"
 
 
 def _change(change: Change) -> Iterator[str]:
@@ -81,6 +83,6 @@ def _steps(sign: str, side: str, steps: Iterable[Step]) -> Iterator[str]:
     colour = {"-": "red", "+": "green"}.get(sign)
     told = list(steps)
     for step in told[:_MOST_STEPS]:
-        yield click.style(f"  {sign} {side:<6} {step.words}", fg=colour)
+        yield click.style(f"  {sign} {side:<6} {printable(step.words)}", fg=colour)
     if len(told) > _MOST_STEPS:
         yield click.style(f"  {sign} {side:<6} ... and {len(told) - _MOST_STEPS} more", fg=colour)

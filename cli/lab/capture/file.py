@@ -15,12 +15,15 @@ _PIECE = 1 << 20
 _POLL_SECONDS = 0.2
 
 
-def capture_file(given: str, option: str) -> Path:
-    """The file that `given` means: itself, or a new one in the folder that it names. Raises Refusal."""
+def capture_file(given: str, option: str, *, here: bool = True) -> Path:
+    """The file that `given` means: itself, or a new one in the folder that it names. Raises Refusal.
+
+    `here`: it is written on this machine, whose folders are known.
+    """
     path = Path(given)
     if given.endswith(os.sep) or path.is_dir():
         path = path / f"{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}.pulscap"
-    if not path.parent.is_dir():
+    if here and not path.parent.is_dir():
         raise RequestRefused(f"{option}: {path.parent} is not a directory")
     return path.absolute()
 
@@ -45,7 +48,8 @@ def records_of(path: Path, *, follow: bool = False) -> "Iterator[tuple[int, Reco
                     break
                 if not piece:
                     time.sleep(_POLL_SECONDS)
-                    if path.stat().st_size < file.tell():
+                    there = path.stat()
+                    if there.st_size < file.tell() or not os.path.samestat(there, os.fstat(file.fileno())):
                         raise RunRefused(f"{path}: another capture was begun there")
         if reader.header is None:
             raise RunRefused(f"{path}: not a capture of Pulsarium")

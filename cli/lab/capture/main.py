@@ -59,7 +59,7 @@ def start(lab: LabOf, file: str | None, keep_entry: int | None) -> None:
     The broker writes FILE, which ends with .pulscap, or a new one in the folder FILE; without one it keeps the newest
     64 MB in memory, for capture stop --out.
     """
-    path = None if file is None else str(capture_file(file, "FILE"))
+    path = None if file is None else str(capture_file(file, "FILE", here=False))
     started = lab.call("POST", "captures", {"path": path, "keepEntry": keep_entry})
     click.echo(_line(started))
 

@@ -6,6 +6,7 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,16 @@ if TYPE_CHECKING:
     from pulsarium.proto.lint.finding import Finding
 
 _BROKEN = 1  # the exit code where a rule was
+
+
+@contextmanager
+def _judging() -> Iterator[None]:
+    """What cannot be judged ends with 2, so that nobody takes it for a rule that was broken."""
+    try:
+        yield
+    except click.ClickException as refusal:
+        refusal.show()
+        sys.exit(2)
 
 
 @click.command()
@@ -48,7 +59,7 @@ def lint(
     """Say which rules of the protocol clients broke, with the frame, where Pulsar says so, and how to mend it.
 
     CAPTURE is a file of pulsarium capture or serve --capture, or a folder of them. The exit code is 1 when a rule was
-    broken.
+    broken, and 2 when a capture cannot be read or a broker not be asked.
 
     \b
       pulsarium lint run.pulscap
@@ -67,14 +78,16 @@ def lint(
     if rules:
         _write(_rules(how), out)
         return
-    if live:
-        found, counts = _of_broker(lab, action)
-    else:
-        found = [each for path in _files(captures) for each in _of_file(path)]
-        counts = Counter(each.rule for each in found)
-    if action == "start" and not counts:
-        click.echo("Connections are judged that are opened from now on.")
-        return
+    with _judging():
+        if action == "start":
+            lab.call("POST", "violations/start")
+            click.echo("Connections are judged that are opened from now on.")
+            return
+        if live:
+            found, counts = _of_broker(lab, action)
+        else:
+            found = [each for path in _files(captures) for each in _of_file(path)]
+            counts = Counter(each.rule for each in found)
     if side is not None:
         found = [each for each in found if each.side == side]
         counts = Counter({name: count for name, count in counts.items() if any(each.rule == name for each in found)})
@@ -111,12 +124,13 @@ def _of_file(path: Path) -> Iterator[Finding]:
 def _of_broker(lab: LabOf, action: str | None) -> tuple[list[Finding], Counter[str]]:
     from pulsarium.proto.lint.finding import Finding
 
-    change = action in ("start", "stop")
-    said = lab.call("POST", f"violations/{action}") if change else lab.call("GET", "violations")
-    if action == "clear":
-        lab.call("DELETE", "violations")
-    if not said["running"] and action is None and not said["counts"]:
+    said = lab.call("GET", "violations")
+    if not said["running"] and not said["counts"]:
         raise RunRefused("nothing is judged yet: pulsarium lint --live --start")
+    if action == "stop":
+        said = lab.call("POST", "violations/stop")
+    elif action == "clear":
+        lab.call("DELETE", "violations")
     return [Finding.from_json(each) for each in said["violations"]], Counter(said["counts"])
 
 

@@ -41,7 +41,7 @@ def batches(ours: pulsar.Client, topic: str) -> pulsar.Producer:
 def compression(kind: pulsar.CompressionType, cell: Lines) -> None:
     with client(cell) as ours:
         consumer = subscribe(ours, cell.topic)
-        sent = [each * 100 for each in texts(0, 10)]
+        sent = [each * 1000 for each in texts(0, 10)]
         send(single(ours, cell.topic, compression_type=kind), sent)
         equal(consume(consumer, 10), sent)
 

@@ -15,10 +15,10 @@ MILLISECONDS = int(PATIENCE * 1000)
 
 
 @contextmanager
-def client(cell: Lines, url: str = "", **options: Any) -> Iterator[Any]:
+def client(cell: Lines, url: str | None = None, **options: Any) -> Iterator[Any]:
     """A client of its own, closed at the end."""
     found = pulsar.Client(
-        url or cell.service_url,
+        cell.service_url if url is None else url,
         operation_timeout_seconds=10,
         logger=pulsar.FileLogger(pulsar.LoggerLevel.Warn, "/dev/stderr"),
         **options,

@@ -42,7 +42,7 @@ async def batching(cell: Lines, ours: Ours) -> None:
 
 async def compression(kind: CompressionType, cell: Lines, ours: Ours) -> None:
     consumer = await ours.subscribe(cell.topic)
-    sent = [each * 100 for each in texts(0, 10)]
+    sent = [each * 1000 for each in texts(0, 10)]
     await send(await ours.single(cell.topic, compression_type=kind), sent)
     equal(await consume(consumer, 10), sent)
 

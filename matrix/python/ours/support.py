@@ -34,8 +34,9 @@ class Ours:
 
 
 @asynccontextmanager
-async def connected(cell: Lines, url: str = "", **options: Any) -> AsyncIterator[Ours]:
-    async with connect(url or cell.service_url, operation_timeout=10, **options) as client, AsyncExitStack() as stack:
+async def connected(cell: Lines, url: str | None = None, **options: Any) -> AsyncIterator[Ours]:
+    where = cell.service_url if url is None else url
+    async with connect(where, operation_timeout=10, **options) as client, AsyncExitStack() as stack:
         yield Ours(client, stack)
 
 

@@ -50,7 +50,7 @@ pub async fn compression(c: Cell, kind: &str) -> Done {
     };
     let mut consumer = c.exclusive().await?;
     let mut producer = c.producer(ProducerOptions { compression: Some(kind), ..single() }).await?;
-    let sent: Vec<String> = texts(0, 10).iter().map(|each| each.repeat(100)).collect();
+    let sent: Vec<String> = texts(0, 10).iter().map(|each| each.repeat(1000)).collect();
     send(&mut producer, &sent).await?;
     equal(consume(&mut consumer, 10).await?, sent)
 }

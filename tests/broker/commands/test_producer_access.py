@@ -75,6 +75,14 @@ async def test_a_waiter_that_sends_is_disconnected(bed: Bed, wire: Wire) -> None
 
 
 @pytest.mark.req("P-04")
+async def test_a_waiter_hears_nothing_of_its_own_connections_end(wire: Wire) -> None:
+    await wire.producer(producer_id=1)
+    await producer(wire, "w", pb.WaitForExclusive)
+    await wire.send(Type.CONNECT, client_version="again", protocol_version=21)
+    assert await wire.closed() == []
+
+
+@pytest.mark.req("P-04")
 async def test_a_waiter_keeps_shared_producers_out(bed: Bed, wire: Wire) -> None:
     waiter, third = await bed.connect(), await bed.connect()
     await producer(wire, "pa", pb.Shared)

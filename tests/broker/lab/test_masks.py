@@ -147,14 +147,23 @@ async def test_what_is_allowed_works(bed: Bed) -> None:
 async def test_an_error_instead(bed: Bed) -> None:
     masks_of(bed).add(Mask(allowed=frozenset({"PRODUCER"}), unknown_error="UnsupportedVersionError"))
     wire = await bed.connect()
-    refused = await wire.refused(Type.LOOKUP, topic=TOPIC)
-    assert refused == (pb.UnsupportedVersionError, "LOOKUP is not supported")
+    refused = await wire.refused(Type.CLOSE_PRODUCER, producer_id=9)
+    assert refused == (pb.UnsupportedVersionError, "CLOSE_PRODUCER is not supported")
+    response = (await wire.request(Type.LOOKUP, topic=TOPIC)).lookupTopicResponse  # in its own form: see C++
+    assert (response.response, response.error) == (response.Failed, pb.UnsupportedVersionError)
     await wire.producer()
     await wire.send(Type.SEND, plain(b"x"), producer_id=0, sequence_id=7)
     error = await wire.expect(Type.SEND_ERROR)
     assert (error.sequence_id, error.error) == (7, pb.UnsupportedVersionError)
     await wire.send(Type.FLOW, consumer_id=0, messagePermits=1)  # nothing answers it, so nothing is said
+    ack: dict[str, Any] = {
+        "consumer_id": 0,
+        "ack_type": pb.CommandAck.Individual,
+        "message_id": [{"ledgerId": 1, "entryId": 0}],
+    }
+    await wire.send(Type.ACK, **ack)  # nor one that waits for no receipt
     await wire.alive()
+    assert (await wire.request(Type.ACK, **ack)).ackResponse.error == pb.UnsupportedVersionError
 
 
 @pytest.mark.parametrize("name", ["pulsar-4.0", "pulsar-3.0", "pulsar-2.11", "pulsar-2.8"])

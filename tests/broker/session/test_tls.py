@@ -188,8 +188,10 @@ async def paused(happened: Callable[[], bool]) -> None:
 async def test_a_client_that_vanishes_is_let_go(tmp_path: Path) -> None:
     async with listening(tmp_path, Config()) as secure:
         await secure.connect()
+        (session,) = secure.broker.sessions
         raw = secure.streams[0]
         assert isinstance(raw, trio.SocketStream)
         raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\x01\x00\x00\x00\x00\x00\x00\x00")
         await trio.aclose_forcefully(raw)
         await paused(lambda: not secure.broker.sessions)
+        assert session.left

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import AsyncIterator, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -146,3 +148,48 @@ def test_ledgers_that_are_being_deleted_stay_behind(tmp_path: Path) -> None:
     connection.close()
     with Snapshot(path) as found:
         assert [ledger for ledger, _ in found.entries()] == [4]
+
+
+WITHOUT_CHECKSUM = "DELETE FROM metadata WHERE path = '/snapshot';"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "INSERT INTO metadata VALUES ('/x', 'a text')",
+        "INSERT INTO metadata VALUES (x'ff', x'00')",
+        "UPDATE metadata SET value = CAST('[3]' AS BLOB)",
+        f"{WITHOUT_CHECKSUM} INSERT INTO segment VALUES (1, 1, 'a text')",
+        f"{WITHOUT_CHECKSUM} INSERT INTO segment VALUES (1, 'a text', x'00')",
+        f"{WITHOUT_CHECKSUM} INSERT INTO segment VALUES (1, 1, zeroblob(1000000))",
+        "DROP TABLE deleted_ledger",
+        f"{WITHOUT_CHECKSUM} DROP TABLE segment",
+        """DROP TABLE metadata; CREATE VIEW metadata AS
+        WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT 'p' || i AS path, x'' AS value FROM n""",
+    ],
+)
+def test_a_file_of_a_stranger(tmp_path: Path, change: str) -> None:
+    path = tmp_path / "s"
+    snapshot.write(path, {}, [], {})
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executescript(change)
+    with pytest.raises(StorageError, match=r"damaged|not a snapshot"), Snapshot(path) as found:
+        list(found.entries())
+
+
+async def test_all_of_one_moment(tmp_path: Path) -> None:
+    store = SqliteStorage(tmp_path)
+    async with trio.open_nursery() as nursery:
+        await nursery.start(store.run)
+        await ask_commit(store, batch_of(1, 0, b"a"))
+        with Snapshot(tmp_path / DATABASE_NAME) as found:
+            await ask_commit(store, batch_of(1, 1, b"b"))
+            assert list(found.entries()) == [(1, Run(0, [b"a"]))]
+        nursery.cancel_scope.cancel()
+
+
+def test_what_another_process_of_this_number_left(tmp_path: Path) -> None:
+    (tmp_path / f"s.{os.getpid()}.part").write_bytes(b"SQLite format 3")
+    snapshot.write(tmp_path / "s", {"a": b"1"}, [], {})
+    with Snapshot(tmp_path / "s") as found:
+        assert found.metadata == {"a": b"1"}

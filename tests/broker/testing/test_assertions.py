@@ -10,6 +10,7 @@ import pulsar
 import pytest
 
 from pulsarium.broker.testing import PulsarBroker
+from pulsarium.broker.testing.expectations import _OfSubscription
 
 SOON = 0.02  # seconds, to wait for what does not come
 
@@ -128,6 +129,44 @@ def test_acked(broker: PulsarBroker, client: Any, topic: str) -> None:
     broker.assert_acked(topic, "s", 3)
 
 
+def test_acked_after_a_seek_to_before_its_begin(broker: PulsarBroker, client: Any, topic: str) -> None:
+    producer = client.create_producer(topic)
+    producer.send(b"earlier")
+    consumer = client.subscribe(topic, "s")
+    producer.send(b"later")
+    consumer.acknowledge(consumer.receive(5000))
+    broker.assert_acked(topic, "s", 1)
+    consumer.seek(pulsar.MessageId.earliest)
+    for _ in range(2):
+        consumer.acknowledge(consumer.receive(5000))
+    broker.assert_acked(topic, "s", 2)
+
+
+def test_of_many_partitions_a_reason_is_said_once(broker: PulsarBroker, client: Any, topic: str) -> None:
+    broker.create_topic(topic, partitions=3)
+    client.subscribe(topic, "s")
+    assert fails(broker.assert_delivered, topic, "s").count("everything was acknowledged") == 1
+
+
+def test_of_many_messages_only_those_that_are_shown_are_explained(
+    broker: PulsarBroker, client: Any, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[object] = []
+    why = _OfSubscription.why
+
+    def counted(self: _OfSubscription, *about: Any) -> str:
+        asked.append(about)
+        return why(self, *about)
+
+    monkeypatch.setattr(_OfSubscription, "why", counted)
+    client.subscribe(topic, "s")
+    producer = client.create_producer(topic, batching_enabled=False)
+    for _ in range(12):
+        producer.send(b"a")
+    assert "; and 2 more; " in fails(broker.assert_acked, topic, "s")
+    assert len(asked) == 10
+
+
 def test_acked_in_a_batch(broker: PulsarBroker, client: Any, topic: str) -> None:
     consumer = client.subscribe(topic, "s", batch_index_ack_enabled=True, receiver_queue_size=1)
     producer = client.create_producer(topic, batching_enabled=True, batching_max_publish_delay_ms=1000)
@@ -147,5 +186,7 @@ def test_topics_that_keep_nothing(broker: PulsarBroker, client: Any, topic: str)
     broker.assert_produced(topic, 1)
     broker.assert_delivered(topic, "s")
     assert fails(broker.assert_produced, topic, 2).startswith(f"{topic} has 1 message, not 2")
+    with pytest.raises(ValueError, match="not persistent"):
+        broker.assert_produced(topic, [b"a"])
     with pytest.raises(ValueError, match="not persistent"):
         broker.assert_acked(topic, "s")

@@ -87,11 +87,14 @@ def test_fixtures(run: Run) -> None:
             assert abs(pulsar_broker.clock.offset_ms) < 1000
             assert not pulsar_broker.clock.frozen
 
+        def test_that_closes_its_client(pulsar_client):
+            pulsar_client.close()
+
         def test_well_spoken(pulsar_linter, pulsar_client, pulsar_topic):
             pulsar_client.create_producer(pulsar_topic).send(b"a")
             assert not [each for each in pulsar_linter.violations() if each.side == "client"]
     """)
-    result.assert_outcomes(passed=11)
+    result.assert_outcomes(passed=12)
 
 
 def test_the_file_that_the_readme_shows(run: Run) -> None:
@@ -220,8 +223,14 @@ def test_without_a_broker_it_is_not_in_the_way(run: Run) -> None:
     result = run("""
         import sys
 
+        import pytest
+
+        @pytest.mark.pulsar("a mark of the user's own")
+        def test_marked():
+            pass
+
         def test_it():
             assert "pulsarium.broker.server" not in sys.modules
             assert "trio" not in sys.modules
     """)
-    result.assert_outcomes(passed=1)
+    result.assert_outcomes(passed=2)

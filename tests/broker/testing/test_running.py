@@ -141,6 +141,15 @@ def test_options_that_cannot_be(options: dict[str, Any], text: str) -> None:
         running(**options)
 
 
+def test_ports_may_be_said_as_keys_too() -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    with running(set={"brokerServicePort": port}) as broker:
+        assert broker.service_url.endswith(f":{port}")
+        assert not broker.admin_url.endswith(":8080")
+
+
 def test_what_keeps_it_from_starting_is_raised_as_it_is(tmp_path: Path) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))

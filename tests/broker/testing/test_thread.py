@@ -161,3 +161,25 @@ def test_ctrl_c_while_it_opens_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(KeyboardInterrupt):
         thread.start()
     assert not running()
+
+
+def test_what_is_asked_while_it_closes_is_told_that_it_has_ended() -> None:
+    closing, go_on = threading.Event(), threading.Event()
+
+    @asynccontextmanager
+    async def slow() -> AsyncIterator[None]:
+        yield
+        closing.set()
+        await trio.to_thread.run_sync(go_on.wait)
+
+    thread = LoopThread(slow, "a loop of the tests")
+    thread.start()
+    stopping = threading.Thread(target=thread.stop)
+    stopping.start()
+    assert closing.wait(5)
+    with pytest.raises(BrokerEnded):
+        thread.wait(5, trio.sleep, 0)
+    assert thread.call(divmod, 7, 2) == (3, 1)
+    go_on.set()
+    stopping.join()
+    thread.stop()  # raises what ended it

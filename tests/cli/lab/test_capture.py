@@ -181,6 +181,13 @@ def test_a_file_is_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         path.write_bytes(whole[:8])
         with pytest.raises(Refusal, match="another capture was begun there"):
             next(records)
+    path.write_bytes(whole)
+    with closing(records_of(path, follow=True)) as records:  # type: ignore[type-var]
+        assert len(list(islice(records, len(expected)))) == len(expected)
+        path.rename(tmp_path / "earlier.pulscap")
+        path.write_bytes(whole + whole)
+        with pytest.raises(Refusal, match="another capture was begun there"):
+            next(records)
 
 
 @pytest.mark.parametrize(
@@ -227,6 +234,17 @@ def test_a_folder_gets_a_file_of_each_run(tmp_path: Path) -> None:
         capture_file(f"{tmp_path}/absent/", "--out")
 
 
+def test_names_do_not_steer_the_terminal(tmp_path: Path) -> None:
+    talk = Talk(7)
+    talk.client("CONNECT", client_version="\x1b[2J")
+    talk.client("PRODUCER", topic="t", producer_id=1, request_id=1, initial_subscription_name="\x1b[2J")
+    paths = [str(write(tmp_path / name, [each])) for name, each in (("old", small()), ("new", talk))]
+    text = CliRunner().invoke(cli, ["capture", "diff", *paths], color=True).stdout
+    assert "(\\x1b[2J)" in text
+    assert "initial_subscription_name=\\x1b[2J" in text
+    assert "\x1b[2J" not in text
+
+
 async def test_captures_of_a_running_broker(tmp_path: Path) -> None:
     async with live() as here:
 
@@ -251,6 +269,7 @@ async def test_captures_of_a_running_broker(tmp_path: Path) -> None:
         in_file, in_memory = (list(CaptureReader().feed(each.read_bytes())) for each in (path, out))
         assert len(in_file) == len(in_memory) == 7
         assert [each.cut for each in in_memory] == [False] * 5 + [True, False]
+        assert "No such file" in (await said("start", "/only/on/its/machine/run.pulscap")).stderr
         failed = await said("start", "run.txt")
         assert (failed.exit_code, "ends with .pulscap" in failed.stderr) == (1, True)
 

@@ -63,6 +63,18 @@ def test_nothing_wrong(clean: Path) -> None:
     assert (said.exit_code, said.stdout) == (0, "No rule was broken.\n")
 
 
+def test_a_capture_that_cannot_be_read_on_is_not_judged(broken: Path) -> None:
+    """1 would say that a rule was broken."""
+    broken.write_bytes(broken.read_bytes() + b"\xff" * 40)
+    said = lint(broken)
+    assert (said.exit_code, said.stdout) == (2, "")
+    assert "cannot be read on after record" in said.stderr
+
+
+def test_a_broker_that_does_not_answer_is_not_judged() -> None:
+    assert lint("--live", "--admin-url", "http://127.0.0.1:1").exit_code == 2
+
+
 def test_one_side(tmp_path: Path, broken: Path) -> None:
     capture_of(tmp_path / "both.pulscap", plant("permits-exceeded", Talk(1)), plant("pong-unasked", Talk(2)))
     both = json.loads(lint(tmp_path, "--format", "json").stdout)
@@ -101,7 +113,7 @@ def test_what_cannot_be_asked(arguments: tuple[str, ...]) -> None:
 
 def test_what_is_no_capture(tmp_path: Path) -> None:
     (tmp_path / "text.pulscap").write_text("hello")
-    assert (lint(tmp_path).exit_code, lint(tmp_path / "absent").exit_code) == (1, 2)
+    assert (lint(tmp_path).exit_code, lint(tmp_path / "absent").exit_code) == (2, 2)
     (tmp_path / "empty").mkdir()
     assert lint(tmp_path / "empty").exit_code == 2
 
@@ -114,11 +126,13 @@ async def line() -> AsyncIterator[LabLine]:
 
 async def test_a_running_broker(line: LabLine) -> None:
     idle = await line.run("--live")
-    assert (idle.exit_code, "--start" in idle.stderr) == (1, True)
+    assert (idle.exit_code, "--start" in idle.stderr) == (2, True)
+    assert (await line.run("--live", "--stop")).exit_code == 2, "what was never judged is not clean"
     assert await line.said("--live", "--start") == "Connections are judged that are opened from now on.\n"
     wire = await line.live.bed.connect()
     await wire.send(Type.PONG)
     await wire.alive()
+    assert (await line.run("--live", "--start")).exit_code == 0, "it asks for nothing that was found"
     found = await line.run("--live", "--clear")
     assert found.exit_code == 1
     assert "client error pong-unasked: PONG without a PING (wire; connection 1, frame 2)" in found.stdout

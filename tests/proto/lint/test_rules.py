@@ -13,16 +13,19 @@ from hypothesis import strategies as st
 
 from pulsarium.proto.capture import Record
 from pulsarium.proto.commands import Direction
+from pulsarium.proto.framing import frame as framed
+from pulsarium.proto.generated.PulsarApi_pb2 import BaseCommand, CommandAck
 from pulsarium.proto.lint.checker import Checker
 from pulsarium.proto.lint.exchanges import Matcher
 from pulsarium.proto.lint.frames import Conversation, client_of
 from pulsarium.proto.lint.ranges import Ranges
-from pulsarium.proto.lint.rule import RULES
+from pulsarium.proto.lint.rule import RULES, Severity
 from pulsarium.proto.lint.shared import Shared
+from pulsarium.proto.lint.state import State
 
 from .legal import LEGAL
 from .planted import FAULT_OF, PLANTED, conforming, plant
-from .talk import CLIENT, Talk, encoded
+from .talk import BROKER, CLIENT, TOPIC, Talk, encoded, entry
 from .transcripts import complete, records
 
 # Keep-alive and a refresh of credentials that the recording client left unanswered, as its scenarios want.
@@ -199,6 +202,54 @@ def test_among_others_it_is_found_too(names: list[str], random: object) -> None:
     # An entry that one connection is sent may be acknowledged on another.
     assert found - wanted == Counter()
     assert all(name == "ack-not-delivered" for _, name in wanted - found)
+
+
+def test_ack_sets_of_a_batch_whose_size_was_not_kept_are_no_ack_of_all_of_it() -> None:
+    """A capture may keep too little of an entry to say how many messages it has."""
+    talk = Talk()
+    talk.greet()
+    talk.subscribe()
+    message = encoded("MESSAGE", entry(3), consumer_id=1, message_id=(1, 0))
+    talk.raw(BROKER, message[:-50], len(message))
+    one = BaseCommand(type=BaseCommand.ACK)
+    one.ack.MergeFrom(CommandAck(consumer_id=1, ack_type=CommandAck.Individual))
+    one.ack.message_id.add(ledgerId=1, entryId=0, ack_set=[0b110])
+    talk.raw(CLIENT, framed(one.SerializeToString()))
+    talk.ack(0)
+    assert broken(talk.records) == []
+    talk.ack(0)
+    assert [name for _, name, _ in broken(talk.records)] == ["ack-twice"]
+
+
+@pytest.mark.parametrize("command", ["CLOSE_PRODUCER", "CLOSE_CONSUMER"])
+def test_what_is_closed_again_is_but_a_warning(command: str) -> None:
+    """Pulsar answers SUCCESS, whether there is one or not."""
+    talk = Talk()
+    talk.greet()
+    talk.produce()
+    talk.subscribe()
+    for request, number in enumerate((1, 1, 9)):
+        closed = {"producer_id": number} if command == "CLOSE_PRODUCER" else {"consumer_id": number}
+        talk.client(command, b"", request_id=request, **closed)
+        talk.broker("SUCCESS", request_id=request)
+    assert [name for _, name, _ in broken(talk.records)] == ["closed-twice", "closed-twice"]
+    assert RULES["closed-twice"].severity is Severity.WARNING
+
+
+def test_answered_requests_are_remembered_within_bounds() -> None:
+    """A client that counts for all its connections leaves gaps on each."""
+    talk = Talk()
+    talk.greet()
+    state = State(Shared())
+    for request in range(0, 21_000, 2):
+        talk.records.clear()
+        talk.client("GET_SCHEMA", topic=TOPIC, request_id=request)
+        talk.broker("GET_SCHEMA_RESPONSE", request_id=request)
+        for record in talk.records:
+            state.apply(state.conversation.feed(record))
+    assert len(state.answered) == 10_000
+    assert 20_998 in state.answered
+    assert 0 not in state.answered
 
 
 @pytest.mark.parametrize("path", complete(), ids=lambda path: path.stem)

@@ -179,7 +179,7 @@ async def test_what_cannot_be_written_ends_it_and_the_broker_goes_on(
 async def test_one_file_is_for_one_capture(bed: Bed, tmp_path: Path) -> None:
     captures = lab_of(bed).captures
     captures.start(tmp_path / "run.pulscap")
-    with pytest.raises(ValueError, match="being written"):
+    with pytest.raises(BlockingIOError, match="being written"):
         captures.start(tmp_path / "run.pulscap")
     with pytest.raises(OSError, match="No such file"):
         captures.start(tmp_path / "missing" / "run.pulscap")

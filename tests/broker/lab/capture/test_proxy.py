@@ -98,6 +98,33 @@ async def test_clients_of_a_cluster_stay_on_the_proxy(tmp_path: Path) -> None:
     assert len(answers) == 3
 
 
+async def test_who_listens_everywhere_is_named_as_the_client_knows_it(tmp_path: Path) -> None:
+    async def talks(stream: trio.SocketStream) -> None:
+        async with stream:
+            await stream.receive_some()
+            fields = {"request_id": 1, "response": 1, "brokerServiceUrl": str(target)}
+            await stream.send_all(frame(command(Type.LOOKUP_RESPONSE, **fields).SerializeToString()))
+            await stream.receive_some()
+
+    async with broker_that(talks) as target, proxying(target, tmp_path / "run.pulscap", host="0.0.0.0") as (_, url):
+        port = Target.of(url).port
+        wire = await dial(f"pulsar://127.0.0.1:{port}")
+        await wire.send(Type.LOOKUP, topic=TOPIC, request_id=1)
+        answer: pb.CommandLookupTopicResponse = await wire.expect(Type.LOOKUP_RESPONSE)
+        assert answer.brokerServiceUrl == f"pulsar://127.0.0.1:{port}"
+        await wire.aclose()
+
+
+async def test_a_host_that_is_no_name(tmp_path: Path) -> None:
+    path = tmp_path / "run.pulscap"
+    with trio.fail_after(HANGS):
+        async with proxying(Target.of("pulsar://a..b:1"), path) as (_, url):
+            wire = await dial(url)
+            await wire.closed()
+            await wire.aclose()
+    assert read(path)[1].note["reason"].startswith("cannot connect to pulsar://a..b:1: ")
+
+
 async def test_a_broker_that_is_not_there(tmp_path: Path) -> None:
     path = tmp_path / "run.pulscap"
     with socket.create_server(("127.0.0.1", 0)) as taken:
@@ -181,6 +208,8 @@ async def test_a_capture_that_cannot_go_on_does_not_stop_the_proxy(
         ("pulsar://h:1", ("h", 1)),
         ("pulsar://h", ("h", 6650)),
         ("pulsar://h/", ("h", 6650)),
+        ("pulsar://h/path", ("h", 6650)),
+        ("pulsar://h,i:7", ("h", 6650)),
         ("pulsar://[::1]:7", ("::1", 7)),
         ("pulsar://[::1]", ("::1", 6650)),
     ],
@@ -190,7 +219,9 @@ def test_urls(url: str, target: tuple[str, int]) -> None:
     assert Target.of(str(Target.of(url))) == target
 
 
-@pytest.mark.parametrize("url", ["pulsar+ssl://h:6651", "http://h:8080", "h:6650", "pulsar://:1", "pulsar://h:0", ""])
+@pytest.mark.parametrize(
+    "url", ["pulsar+ssl://h:6651", "http://h:8080", "h:6650", "pulsar://:1", "pulsar://h:0", "pulsar://a@h:1", ""]
+)
 def test_what_is_no_url_of_a_plain_port(url: str) -> None:
     with pytest.raises(ValueError, match="pulsar://HOST:PORT is wanted"):
         Target.of(url)

@@ -19,6 +19,7 @@ OTHERS = [
     frame_of(Type.CLOSE_CONSUMER, consumer_id=1, request_id=2),
     frame(b"\x08\xff\x7f"),  # no command
     frame(b""),
+    frame(b"\x08"),
 ]
 LOOKUP = command(
     Type.LOOKUP_RESPONSE,

@@ -109,6 +109,25 @@ def test_a_disk_that_is_too_slow_ends_it(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(store, "MOST_WAITING", 5000)
     monkeypatch.setattr(store, "FLUSH_SECONDS", 60)
     kept = File(tmp_path / "run.pulscap")
+    fill(kept, [b"x" * 9000])
+    assert kept.trouble == ""  # it was big, not slow
     fill(kept, [b"x" * 1000] * 10)
     assert "slower" in kept.trouble
     kept.close()
+
+
+def test_a_file_is_of_one_capture_at_a_time(tmp_path: Path) -> None:
+    path, link = tmp_path / "run.pulscap", tmp_path / "link.pulscap"
+    kept = File(path)
+    fill(kept, [b"a"])
+    assert read(kept) == [(1, b"a")]
+    link.symlink_to(path)
+    with pytest.raises(BlockingIOError, match="being written"):
+        File(link)
+    assert read(kept) == [(1, b"a")]
+    kept.close()
+    later = File(link)
+    CaptureWriter(later.write, Header(2, "a broker")).opened(1, 0, 0)
+    later.close()
+    with pytest.raises(OSError, match="another capture"):
+        kept.read(0, 1000)

@@ -147,6 +147,18 @@ async def test_a_late_command_holds_up_what_is_behind_it(faults: Faults, bed: Be
     assert await stored(bed) == [b"a", b"b"]
 
 
+async def test_a_slow_network_is_late_and_not_later_with_each_frame(faults: Faults, sender: Wire) -> None:
+    faults.add(Delay(5), "SEND", count=None)
+    began = trio.current_time()
+    await sender.write(sender.sends(A, B))
+    await trio.sleep(2)
+    await sender.write(sender.sends(C))
+    await sender.receipts(2)
+    assert trio.current_time() - began == pytest.approx(5)
+    await sender.receipts(1)
+    assert trio.current_time() - began == pytest.approx(7)
+
+
 async def test_a_late_answer(faults: Faults, wire: Wire) -> None:
     faults.add(Delay(2), "PING", stage="after")
     began = trio.current_time()
@@ -361,8 +373,10 @@ async def test_what_cannot_be_is_refused(
     [
         lambda: Answer("Nonsense"),
         lambda: Answer(99),
+        lambda: Answer("UnknownError", "\ud800"),
         lambda: Delay(0),
         lambda: Delay(float("nan")),
+        lambda: Delay(10**400),
         lambda: Duplicate(0),
         lambda: Corrupt("soul"),
         lambda: Truncate(-1),
@@ -379,3 +393,15 @@ async def test_answers_with_one_id_are_those_of_the_commands_in_their_order(faul
     await sender.write(frame_of(Type.SEND, A, producer_id=0, sequence_id=4, num_messages=1) * 2)
     assert [position.entry_id for position in await sender.receipts(2)] == [1, 1]
     await sender.quiet()
+
+
+@pytest.mark.parametrize("count", [1, None])
+async def test_an_answer_among_the_last_words_is_struck(
+    faults: Faults, bed: Bed, sender: Wire, count: int | None
+) -> None:
+    rule = faults.add(Drop(), "SEND", stage="after", count=count)
+    faults.add(Close(), "PING")
+    await sender.write(sender.sends(A) + frame_of(Type.PING))
+    assert await sender.closed() == []
+    assert (rule.hits, rule.occurrence.spent) == (1, count == 1)
+    assert await stored(bed) == [b"a"]

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import gc
+
 import pytest
 import trio
 
 from pulsarium.broker.lab import Lab
-from pulsarium.broker.lab.faults import Close, Delay, Drop, Faults, Reorder, Stall
+from pulsarium.broker.lab.faults import Close, Delay, Drop, Faults, Passing, Reorder, Stall
 from pulsarium.broker.session.outgoing import HIGH_WATER
 from pulsarium.proto import entry as entries
-from tests.broker.wire import Bed, Earliest, Shared, Type, Wire, plain
+from tests.broker.wire import Bed, Earliest, Shared, Type, Wire, frame_of, plain
 
 A, B = plain(b"a"), plain(b"b")
 BIG = plain(bytes(100_000))
@@ -151,6 +153,14 @@ async def test_one_who_stalls_is_missed(faults: Faults, bed: Bed, wire: Wire) ->
     assert not bed.broker.sessions
 
 
+async def test_one_whose_pongs_are_lost_is_missed(faults: Faults, bed: Bed, wire: Wire) -> None:
+    faults.add(Drop(), "PONG", sender="client")
+    await wire.expect(Type.PING, within=60)
+    await wire.send(Type.PONG)
+    assert await wire.closed(within=60) == []
+    assert not bed.broker.sessions
+
+
 async def test_stalled_both_ways_and_closed(faults: Faults, bed: Bed, sender: Wire) -> None:
     faults.add(Stall(), "SEND_RECEIPT")
     faults.add(Stall(), "PING", sender="client")
@@ -179,3 +189,40 @@ async def test_delays_are_of_the_labs_clock(faults: Faults, bed: Bed, wire: Wire
     assert clock.next_in == 7 * 86_400
     await clock.run_next()
     await wire.expect(Type.PONG)
+
+
+async def test_what_is_never_answered_is_not_remembered_for_ever(
+    faults: Faults, wire: Wire, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pulsarium.broker.lab.faults.claims.MOST", 3)
+    rule = faults.add(Drop(), "ACK", stage="after", count=4)
+    for _ in range(4):
+        await wire.send(Type.ACK, consumer_id=5, ack_type=0, request_id=1)  # of no consumer
+    await wire.alive()
+    assert rule.matched == 4
+    assert not rule.occurrence.spent
+
+
+async def test_what_goes_on_meets_no_rule_that_is_cleared_with_it(faults: Faults, sender: Wire) -> None:
+    faults.add(Stall(), "PING", sender="client")
+    faults.add(Drop(), "SEND")
+    faults.add(Stall(), "PONG", sender="broker")
+    faults.add(Drop(), "PONG", sender="broker")
+    await sender.write(frame_of(Type.PING) * 2 + sender.sends(A))
+    await sender.quiet()
+    faults.clear()
+    await sender.expect(Type.PONG)
+    await sender.expect(Type.PONG)
+    await sender.receipts(1)
+    assert faults.rules == []
+
+
+async def test_no_entry_is_kept_until_its_receipt(faults: Faults, sender: Wire) -> None:
+    faults.add(Stall(), "PONG", sender="broker")
+    faults.add(Drop(), "SEND", stage="after")
+    await sender.write(frame_of(Type.PING) + sender.sends(A))
+    await sender.quiet()
+    assert not [each for each in gc.get_objects() if isinstance(each, Passing)]
+    faults.clear()
+    await sender.expect(Type.PONG)
+    await sender.receipts(1)

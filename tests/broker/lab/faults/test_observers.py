@@ -104,6 +104,15 @@ async def test_an_answer_that_was_put_in_the_place_of_another(faults: Faults, se
     assert seen.of("SEND_RECEIPT") == []
 
 
+async def test_who_is_slow_is_alive(seen: Seen, sender: Wire) -> None:
+    data = sender.sends(plain(b"a"))
+    for start in range(0, len(data), 10):
+        await sender.write(data[start : start + 10])
+        await sender.rest(25)
+    assert seen.of("SEND") == [{}]
+    assert seen.ended == []
+
+
 async def test_frames_are_shown_as_they_were(seen: Seen, sender: Wire) -> None:
     data = sender.sends(plain(b"a"), plain(b"b"))
     await sender.write(data)

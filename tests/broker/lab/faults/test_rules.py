@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import trio
 
-from pulsarium.broker.lab.faults import Answer, Drop, FaultError, FaultRemoved, Faults, Passing
+from pulsarium.broker.lab.faults import Action, Answer, Delay, Drop, FaultError, FaultRemoved, Faults, Passing, Stall
 from pulsarium.broker.lab.faults.occurrence import Occurrence
 from pulsarium.broker.lab.faults.selector import names_of
 from pulsarium.proto.topic_name import TopicName
@@ -157,6 +157,41 @@ async def test_a_predicate_may_remove_its_rule(faults: Faults, wire: Wire) -> No
     await wire.alive()
     assert not wire.inbox
     assert faults.rules == []
+
+
+@pytest.mark.parametrize(("action", "stage"), [(Stall(), "before"), (Delay(3600), "before"), (Drop(), "after")])
+async def test_nothing_waits_for_a_rule_that_its_predicate_removed(
+    faults: Faults, wire: Wire, action: Action, stage: str
+) -> None:
+    def last(frame: Passing) -> bool:
+        rule.remove()
+        return True
+
+    rule = faults.add(action, "PING", predicate=last, sender="client", stage=stage)
+    faults.observe("PING")
+    await wire.alive()
+
+
+async def test_a_predicate_may_remove_another_rule(faults: Faults, wire: Wire) -> None:
+    def neither(frame: Passing) -> bool:
+        other.remove()
+        return False
+
+    faults.add(Drop(), "PING", predicate=neither)
+    other = faults.add(Drop(), "PING")
+    await wire.alive()
+    assert (other.matched, other.hits) == (0, 0)
+
+
+async def test_who_was_there_before_the_first_rule(faults: Faults, bed: Bed, wire: Wire) -> None:
+    lab = bed.broker.cluster.lab
+    assert lab is not None
+    lab.captures.start()  # the connection is tapped already
+    await wire.producer()
+    rule = faults.add(Drop(), "CLOSE_PRODUCER", sender="broker", topic="t")
+    bed.broker.topics.unload(TopicName.parse(TOPIC))
+    await wire.quiet()
+    assert rule.hits == 1
 
 
 async def test_either_side_may_be_meant(faults: Faults, bed: Bed, wire: Wire) -> None:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import socket
+import struct
 from collections.abc import AsyncIterator
 
 import pytest
 import trio
 
 from pulsarium.broker.lab.faults import Close, Delay, Drop, Faults, Stall, Truncate
+from pulsarium.proto.commands import Direction
+from tests.broker.lab.faults.test_observers import Seen
 from tests.broker.loopback import MB, Loopback, listening
 from tests.broker.wire import Shared, Type, Wire, plain
 
@@ -106,3 +110,19 @@ async def test_a_client_that_leaves_loses_nothing(faults: Faults, loopback: Loop
     await other.flow()
     assert await other.payloads(2) == [b"a", b"b"]
     await other.send(Type.PING)
+
+
+async def test_a_client_that_resets_its_connection_has_left(faults: Faults, loopback: Loopback, sender: Wire) -> None:
+    rule = faults.add(Delay(3600), "SEND")
+    seen = Seen()
+    assert loopback.broker.cluster.lab is not None
+    loopback.broker.cluster.lab.observe(seen)
+    await sender.write(sender.sends(A))
+    await rule.wait()
+    stream = sender.stream
+    assert isinstance(stream, trio.SocketStream)
+    stream.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    await stream.aclose()
+    await loopback.sessions(0)
+    assert seen.ended == [(Direction.CLIENT, "")]
+    assert seen.of("SEND") == [{"fault": rule.id, "did": "delayed"}]

@@ -27,3 +27,14 @@ async def test_nobody_else_is_heard() -> None:
             assert (await rest.call(method, url)).status == 401, (method, path)
             assert (await rest.call(method, url, **bearer("somebody"))).status == 401, (method, path)
         assert (await rest.call("GET", "/lab/faults", **bearer("admin"))).json == []
+
+
+@pytest.mark.usefixtures("autojump_clock")
+@pytest.mark.parametrize("path", ["/lab/restore", "/lab/seed"])
+async def test_large_bodies_are_kept_for_superusers_only(path: str) -> None:
+    async with serving(by_token(maxMessageSize=100_000)) as bed:
+        rest = rest_of(bed)
+        large = bytes(1_000_000)
+        assert (await rest.call("POST", path, body=large, **bearer("somebody"))).status == 413
+        assert (await rest.call("POST", path, body=b"", **bearer("somebody"))).status == 401
+        assert (await rest.call("POST", path, body=large, **bearer("admin"))).status == 400

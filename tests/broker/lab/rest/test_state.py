@@ -8,6 +8,7 @@ import pytest
 
 from pulsarium.broker.config import Config
 from pulsarium.broker.lab.masks import Mask
+from pulsarium.broker.storage.errors import StorageError
 from tests.broker.admin.rest import rest_of
 from tests.broker.wire import TOPIC, Bed, plain, serving
 
@@ -61,3 +62,12 @@ async def test_a_seed(here: Bed) -> None:
     answer = await rest.call("POST", "/lab/seed", body=b"[[topics]]\nname = 3\n")
     assert (answer.status, answer.json) == (400, {"reason": "topics[0].name: a text"})
     assert (await rest.call("POST", "/lab/seed", body=b"\xff")).status == 400
+
+
+async def test_a_store_that_does_not_take_it(here: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*given: object) -> None:
+        raise StorageError("the disk is full")
+
+    monkeypatch.setattr(here.broker.cluster.storage, "replace", full)
+    answer = await rest_of(here).call("POST", "/lab/reset")
+    assert (answer.status, answer.json) == (507, {"reason": "nothing was reset: the disk is full"})

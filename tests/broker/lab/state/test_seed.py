@@ -137,6 +137,17 @@ async def test_a_topic_that_is_there_keeps_what_it_has(either: Bed) -> None:
             {"namespaces": [{"name": "public/x", "policies": {"message_ttl_in_seconds": "x"}}]},
             r"namespaces\[0\].policies.message_ttl_in_seconds: ",
         ),
+        ({"tenants": [{"name": "a/b"}]}, r"tenants\[0\].name: no name of a tenant"),
+        ({"topics": [{"name": "t"}, {"name": "t", "messages": ["x"]}]}, r"topics\[1\].name: it is described twice"),
+        (
+            {"topics": [{"name": "t-partition-0"}]},
+            r"topics\[0\].name: a partition; describe persistent://public/default/t",
+        ),
+        ({"topics": [{"name": "t", "subscriptions": ["__compaction"]}]}, r"subscriptions\[0\].name: .*reserved"),
+        ({"topics": [{"name": "t", "messages": [{"eventTime": "1960-01-01T00:00:00Z"}]}]}, "a time before 1970"),
+        ({"topics": [{"name": "t", "messages": [{"deliverAt": 2**63}]}]}, r"messages\[0\].deliverAt: milliseconds"),
+        ({"topics": [{"name": "t", "messages": [{"deliverAfterMs": 2**63}]}]}, r"deliverAfterMs: a number, 0 to"),
+        ('{"topics": [{"name": "t", "messages": [{"key": "\\ud800"}]}]}', "neither TOML nor JSON: .*surrogates"),
         ({"tenants": [{"name": "x", "adminRoles": "me"}]}, r"tenants\[0\].adminRoles: a list of texts"),
     ],
 )
@@ -158,3 +169,12 @@ async def test_other_partitions_than_there_are(either: Bed) -> None:
 async def test_a_file_that_is_not_there(either: Bed, tmp_path: Path) -> None:
     with pytest.raises(SeedError, match=r"none\.toml"):
         await state_of(either).seed(tmp_path / "none.toml")
+
+
+async def test_what_the_broker_refuses(either: Bed) -> None:
+    described = {
+        "namespaces": [{"name": "public/few", "policies": {"max_subscriptions_per_topic": 1}}],
+        "topics": [{"name": "public/few/t", "subscriptions": ["a", "b"]}],
+    }
+    with pytest.raises(SeedError, match="topic persistent://public/few/t: Exceed the maximum number of subscriptions"):
+        await state_of(either).seed_text(json.dumps(described))

@@ -15,7 +15,11 @@ from pulsarium.broker.config import Config, ConfigError, ServeOptions
 from pulsarium.broker.lab import Lab
 from pulsarium.broker.lab.faults import Close
 from pulsarium.broker.lab.masks import Mask
+from pulsarium.broker.model.compaction.compacted_ledger import CompactedLedger
+from pulsarium.broker.model.compaction.record import CompactionRecord
+from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.broker.server import open_core
+from pulsarium.broker.storage import snapshot
 from pulsarium.broker.storage.errors import StorageError
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.topic_name import TopicName
@@ -269,6 +273,42 @@ async def test_what_is_on_its_way_to_the_store_comes_first(tmp_path: Path) -> No
         assert await drain(wire, count=1) == [b"2"]
 
 
+async def test_a_compacted_ledger_whose_name_is_on_its_way_to_the_store(either: Bed, tmp_path: Path) -> None:
+    wire, state = await either.connect(), lab_of(either).state
+    await wire.producer()
+    await wire.publish(*[plain(b"%d" % number, partition_key="k") for number in range(5)])
+
+    def compaction() -> CompactionRecord:
+        topic = either.broker.topics.find(TopicName.parse(TOPIC))
+        assert isinstance(topic, PersistentTopic)
+        topic.compaction.trigger()
+        return topic.log.compaction
+
+    record = compaction()
+    while record.cursor is None or not record.cursor.properties:
+        await trio.lowlevel.checkpoint()
+    await state.snapshot(tmp_path / "s")
+    await state.restore(tmp_path / "s")
+    compacted = compaction().compacted
+    assert isinstance(compacted, CompactedLedger)
+    assert compacted.ledger.count == 1
+
+
+async def test_a_seed_that_was_begun_comes_before_a_reset() -> None:
+    storage = HeldStorage()
+    async with serving(storage=storage) as bed:
+        state = lab_of(bed).state
+        seed = '{"topics": [{"name": "t", "subscriptions": [{"name": "late", "position": "latest"}]}]}'
+        storage.holding = True
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(state.seed_text, seed)
+            await trio.testing.wait_all_tasks_blocked()
+            nursery.start_soon(state.reset)
+            await trio.testing.wait_all_tasks_blocked()
+            storage.release()
+        assert topics(bed) == []
+
+
 def damaged(content: bytes) -> dict[str, bytes]:
     middle = content.index(b"needle")
     return {
@@ -299,6 +339,29 @@ async def test_a_file_that_is_no_snapshot_changes_nothing(either: Bed, tmp_path:
     assert sum(len(each.consumers) for each in topic.subscriptions.values()) == 1  # nobody was disconnected
     other = await either.connect()
     assert await drain(other, "fresh", count=5) == [b"1", b"2", b"3", b"needle", b"5"]
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("/counters/ledger-id", b"many"),
+        ("/counters/ledger-id", b"9999999999"),  # there would be none for new ledgers
+        ("/admin/policies/tenant", b"\xff{"),
+        ("/admin/policies/tenant/namespace", b"[]"),
+        ("/schemas/public/default/t/0", b"\xff\xff"),
+        ("/managed-ledgers/public/default/persistent/t", b"\xff\xff"),
+        ("/managed-ledgers/public/default/persistent/t/sub", b"\xff\xff"),
+    ],
+)
+async def test_metadata_that_nobody_can_read_change_nothing(
+    either: Bed, tmp_path: Path, path: str, value: bytes
+) -> None:
+    wire = await fill(either)
+    snapshot.write(tmp_path / "s", {path: value}, (), {})
+    with pytest.raises(StorageError, match="s is damaged: its metadata cannot be read"):
+        await lab_of(either).state.restore(tmp_path / "s")
+    assert await said(wire) == []  # nobody was disconnected
+    assert await drain(await either.connect(), "fresh", count=3) == [b"1", b"2", b"3"]
 
 
 async def test_a_snapshot_that_cannot_be_written(either: Bed, tmp_path: Path) -> None:

@@ -29,6 +29,7 @@ from tests.broker.wire import (
     Earliest,
     Exclusive,
     Failover,
+    KeyShared,
     Shared,
     Type,
     Wire,
@@ -116,6 +117,35 @@ async def test_the_failover_delay(autojump_clock: object) -> None:
         assert found.details["activeConsumer"] == "c"
 
 
+async def test_what_the_one_before_had_comes_after_the_failover_delay(autojump_clock: object) -> None:
+    async with serving(Config(activeConsumerFailoverDelayTimeMillis=1000)) as bed:
+        sender = await bed.connect()
+        await sender.producer()
+        first = await joined(bed, "a", type=Failover)
+        await joined(bed, "b", type=Failover, priority_level=1)
+        await trio.sleep(2)
+        sent = await sender.publish(*entries(2))
+        await first.rest(0.001)
+        assert (why(bed, sent[0]).reason, why(bed).reason) == ("delivered", "caught-up")
+        await first.ask(Type.CLOSE_CONSUMER, consumer_id=0)
+        found = why(bed)
+        assert (found.reason, found.details["messageId"]) == ("failover-delay", str(sent[0]))
+        assert "entriesBefore" not in found.details
+        assert why(bed, sent[1]).reason == "failover-delay"
+
+
+async def test_nobody_is_active_after_a_seek(bed: Bed, sender: Wire) -> None:
+    first = await joined(bed, "a", type=Failover)
+    await joined(bed, "b", type=Failover, priority_level=1)
+    await trio.sleep(2)
+    sent = await sender.publish(*entries(2))
+    await first.rest(0.001)
+    await first.ask(Type.SEEK, consumer_id=0, message_id=message_id(sent[0]))
+    found = why(bed)
+    assert (found.reason, found.details["messageId"]) == ("no-consumer", str(sent[0]))
+    assert found.text == "the cursor was moved, and the consumers that stayed are passive until one joins or leaves"
+
+
 async def test_a_consumer_that_is_not_active(bed: Bed, sender: Wire) -> None:
     await joined(bed, "a", type=Failover, priority_level=0, permits=0)
     await joined(bed, "b", type=Failover, priority_level=1)
@@ -187,6 +217,17 @@ async def test_a_delay(bed: Bed, sender: Wire) -> None:
     assert found.reason == "delayed"
     assert found.text == f"it is delayed until {found.details['deliverAt']}, which is in 60.0 minutes"
     assert found.details["secondsLeft"] == pytest.approx(3600, abs=5)
+
+
+@pytest.mark.parametrize("due", [253_402_300_800_000, 2**63 - 1])
+async def test_a_delay_beyond_the_calendar(bed: Bed, sender: Wire, due: int) -> None:
+    await joined(bed, "c", type=Shared)
+    (position,) = await sender.publish(
+        build(pb.MessageMetadata(producer_name="p", sequence_id=0, publish_time=2**64 - 1, deliver_at_time=due), b"")
+    )
+    found = why(bed, position)
+    assert found.reason == "delayed"
+    assert found.details["deliverAt"].startswith("+")
 
 
 async def test_entries_that_are_read_back_from_disk() -> None:
@@ -378,6 +419,26 @@ async def test_acknowledged_before_a_restart(tmp_path: Path) -> None:
         assert why(bed, sent[1]).reason == "no-consumer"
 
 
+async def test_trimmed_before_a_restart(tmp_path: Path) -> None:
+    async with serving(data=tmp_path) as bed:
+        wire = await bed.connect()
+        await wire.producer()
+        await wire.subscribe()
+        (position,) = await wire.publish(plain(b"0"))
+        bed.broker.topics.unload(TopicName.parse(TOPIC))  # begins another ledger
+        other = await bed.connect()
+        await other.producer()
+        await other.subscribe()
+        await other.publish(plain(b"1"))
+        skip_all(subscription(bed))
+        await other.alive()
+    async with serving(data=tmp_path) as bed:
+        bed.broker.topics.find(TopicName.parse(TOPIC))
+        assert position.ledger_id not in topic_of(bed.broker).ledger.ledgers
+        found = why(bed, position)
+        assert (found.reason, found.details["trimmed"]) == ("acknowledged", True)
+
+
 async def test_part_of_a_batch(bed: Bed, wire: Wire, sender: Wire) -> None:
     await wire.subscribe(type=Shared)
     await wire.flow()
@@ -389,6 +450,11 @@ async def test_part_of_a_batch(bed: Bed, wire: Wire, sender: Wire) -> None:
     found = why(bed, position, index=1)
     assert (found.reason, found.details["remaining"]) == ("batch-index-acknowledged", [0, 2])
     assert why(bed, position, index=2).reason == "delivered"
+    beyond = why(bed, position, index=3)
+    assert (beyond.reason, beyond.text) == (
+        "no-such-message",
+        "there is no such message: the entry has 3, from 0 on",
+    )
     assert why(bed, position).details["batchSize"] == 3
 
 
@@ -425,6 +491,7 @@ async def test_no_such_message(bed: Bed, wire: Wire, sender: Wire) -> None:
     assert found.text == f"there is no such message: ledger {position.ledger_id} has 1 entries, from 0 on"
     found = why(bed, Position(999, 0))
     assert found.text == f"there is no such message: the topic has no ledger 999; it has {position.ledger_id}"
+    assert why(bed, Position(-1, -1)).reason == "no-such-message"
 
 
 async def test_trimmed(bed: Bed, wire: Wire, sender: Wire) -> None:
@@ -473,6 +540,35 @@ async def test_the_next_one_that_was_not_acknowledged_without_being_read(bed: Be
     assert why(bed).details["messageId"] == str(sent[2])
     Skip(subscription(bed), [SkipEntry(*sent[3])]).apply()
     assert why(bed).details["messageId"] == str(sent[2])
+
+
+@pytest.mark.parametrize("type", [Exclusive, Failover, Shared, KeyShared])
+async def test_the_next_one_when_everybody_left(bed: Bed, sender: Wire, type: int) -> None:
+    wire = await joined(bed, "c", type=type)
+    sent = await sender.publish(*entries(2))
+    await trio.sleep(2)
+    await wire.ask(Type.CLOSE_CONSUMER, consumer_id=0)
+    assert (why(bed).reason, why(bed).details["messageId"]) == ("no-consumer", str(sent[0]))
+
+
+async def test_the_next_one_behind_those_that_were_skipped(bed: Bed, sender: Wire) -> None:
+    await joined(bed, "a", type=Shared, permits=0)
+    wire = await joined(bed, "b", type=Shared)
+    sent = await sender.publish(*entries(3))
+    await got(wire)
+    await wire.ask(Type.CLOSE_CONSUMER, consumer_id=0)
+    skip(subscription(bed), 1)
+    assert (why(bed).reason, why(bed).details["messageId"]) == ("no-permits", str(sent[1]))
+
+
+async def test_the_next_delayed_one_behind_one_that_was_skipped(bed: Bed, sender: Wire) -> None:
+    await joined(bed, "c", type=Shared)
+    due = bed.broker.clock.now_ms() + 3_600_000
+    sent = [(await sender.publish(plain(b"0", deliver_at_time=due + number * 10_000)))[0] for number in range(2)]
+    skip(subscription(bed), 1)
+    assert (why(bed).reason, why(bed).details["messageId"]) == ("delayed", str(sent[1]))
+    skip(subscription(bed), 1)
+    assert why(bed).reason == "caught-up"
 
 
 # what cannot be asked

@@ -103,6 +103,7 @@ class Both:
             self.start()
         elif verb == "unload":
             self.log.reopen()
+            naive.read = naive.mark
         elif verb == "read":
             self.check_read(number % 5 + 1)
         elif verb == "rewind":

@@ -74,7 +74,8 @@ final class Messages {
 
     private static void compression(Cell cell, CompressionType type) throws Exception {
         var consumer = cell.consumer();
-        var sent = texts(0, 10).stream().map(each -> each.repeat(100)).toList();
+        // What has less than 4 KiB is not compressed.
+        var sent = texts(0, 10).stream().map(each -> each.repeat(1000)).toList();
         send(cell.producing().compressionType(type).create(), sent);
         equal(consume(consumer, 10), sent);
     }
