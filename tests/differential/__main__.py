@@ -15,16 +15,17 @@ from .run import Outcome, brokers, run
 
 ABOUT = """\
 Runs random programs of operations (the binary protocol, and REST) against `pulsarium serve` and a real Pulsar 4.2.4 and
-compares what both say. A program that differs is shrunk and shown, with its seed. What may differ, and why, is in
+compares what both say. A program that differs is shown, with its seed. What may differ, and why, is in
 tests/differential/tolerances.py and docs/differences.md.
 
   scripts/differential                                        1,000 operations, a seed at random
-  scripts/differential --operations 200000 --seed 1           the long form: about an hour and a half
+  scripts/differential --operations 200000 --seed 1           the long form: about half an hour
   scripts/differential --against pulsar://HOST:PORT,http://HOST:PORT     a real broker that runs already
 
 Without --against a real broker is started; it needs java, and the jars that scripts/setup --foreign fetches.
 Exit code 0: no difference. 1: differences. 2: there is no broker to run against.
 """
+REPORTED = 10_000  # operations between two lines about progress, where nobody looks on
 WIDTH = 40  # of the progress bar
 
 
@@ -34,6 +35,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--operations", type=int, default=1_000, metavar="N", help="at least so many (default: 1000)")
     parser.add_argument("--seed", type=int, metavar="N", help="runs the same programs again")
     parser.add_argument("-j", "--jobs", type=int, default=3, metavar="N", help="workers at a time (default: 3)")
+    parser.add_argument("--shrink", action="store_true", help="make a program that differs short: minutes for each")
     parser.add_argument("--against", metavar="PULSAR_URL,HTTP_URL", help="a real broker with this suite's settings")
     return parser.parse_args()
 
@@ -41,8 +43,8 @@ def arguments() -> argparse.Namespace:
 def bar(outcome: Outcome, operations: int, seconds: float) -> str:
     done = outcome.tally.operations
     full = min(WIDTH, WIDTH * done // operations)
-    found = len(outcome.divergences)
-    return f"[{'#' * full}{'.' * (WIDTH - full)}] {done} of {operations}, {found} differences, {seconds:.0f} s"
+    differences = len(outcome.divergences)
+    return f"[{'#' * full}{'.' * (WIDTH - full)}] {done} of {operations}, {differences} differences, {seconds:.0f} s"
 
 
 def summary(outcome: Outcome) -> str:
@@ -55,9 +57,15 @@ def summary(outcome: Outcome) -> str:
         ("tolerated", tally.tolerated),
     ):
         lines.append(f"{title}: {', '.join(f'{name} {count}' for name, count in sorted(counts.items()))}")
-    lines += [f"\nNOT REPEATABLE, {each}" for each in outcome.chance]
-    lines += [f"\nDIFFERENCE, {each}" for each in outcome.divergences]
     return "\n".join(lines)
+
+
+def found(outcome: Outcome) -> list[str]:
+    """What differed."""
+    return [
+        *(f"NOT REPEATABLE, {each}\n" for each in outcome.chance),
+        *(f"DIFFERENCE, {each}\n" for each in outcome.divergences),
+    ]
 
 
 def main() -> int:
@@ -66,10 +74,21 @@ def main() -> int:
     print(f"seed {seed}, {options.jobs} workers", flush=True)
     begin = time.monotonic()
 
+    shown: set[str] = set()
+    next_line = REPORTED
+
     def tell(outcome: Outcome) -> None:
+        nonlocal next_line
+        for each in found(outcome):
+            if each not in shown:
+                shown.add(each)
+                print(f"\n{each}", flush=True)
+        line = bar(outcome, options.operations, time.monotonic() - begin)
         if sys.stderr.isatty():
-            line = bar(outcome, options.operations, time.monotonic() - begin)
             print(f"\r{line}", end="", file=sys.stderr, flush=True)
+        elif outcome.tally.operations >= next_line:
+            next_line += REPORTED
+            print(line, file=sys.stderr, flush=True)
 
     try:
         real = None if options.against is None else foreign(options.against).address
@@ -77,7 +96,7 @@ def main() -> int:
             tempfile.TemporaryDirectory(prefix="pulsarium-differential-") as folder,
             brokers(Path(folder), real) as pair,
         ):
-            outcome = run(*pair, seed, options.operations, options.jobs, tell=tell)
+            outcome = run(*pair, seed, options.operations, options.jobs, shrink=options.shrink, tell=tell)
     except (BrokerError, AssertionError) as error:
         print(f"differential: {error}", file=sys.stderr)
         return 2

@@ -24,7 +24,7 @@ GENERATED = re.compile(r"\bstandalone-\d+-\d+\b")
 WHERE = re.compile(r"\b(\d+):(-?\d+)\b")
 
 WHOLE_POSITION = re.compile(r"(-?\d+):(-?\d+)")
-OF_THE_MOMENT = re.compile(r"Rate|Throughput|Time|Since|address|Size$|Duration|Age")
+OF_THE_MOMENT = re.compile(r"Rate|Throughput|Time|Since|address|Size$|Duration|Age|oldestBacklogMessage")
 
 _PRODUCER = frozenset({pb.BaseCommand.SEND_RECEIPT, pb.BaseCommand.SEND_ERROR})
 _CONSUMER = frozenset(
@@ -93,7 +93,8 @@ def _value(descriptor: FieldDescriptor, value: Any, names: Names) -> Any:
 def frame_facts(command: pb.BaseCommand, trailing: bytes, names: Names) -> tuple[str, str]:
     """The stream of a connection that a frame belongs to, and the frame as text.
 
-    Order holds for the receipts of a producer, the messages of a consumer, and all else of a connection.
+    Order holds for the receipts of a producer, the messages of a consumer, the updates of a watcher, what producers
+    hear that were let in, and all else of a connection.
     """
     spec = COMMANDS[command.type]
     body = getattr(command, spec.field)
@@ -103,6 +104,10 @@ def frame_facts(command: pb.BaseCommand, trailing: bytes, names: Names) -> tuple
         stream = f"producer {body.producer_id}"
     elif command.type in _CONSUMER:
         stream = f"consumer {body.consumer_id}"
+    elif command.type == pb.BaseCommand.PRODUCER_SUCCESS:
+        stream = "producers"  # one may have waited until another's CLOSE_PRODUCER, which is answered before or after it
+    elif command.type == pb.BaseCommand.WATCH_TOPIC_UPDATE:
+        stream = f"watcher {body.watcher_id}"
     text = f"{spec.name} {json.dumps(facts)}"
     if trailing:
         text += f" {entry_facts(trailing, names)}"

@@ -19,8 +19,7 @@ T = TypeVar("T")
 MANY_PERMITS = 1000
 Key = tuple[int, int]  # connection, and the id of a producer or consumer there
 
-TOPICS = 5  # of a program: two plain ones, and three of another kind
-NON_PERSISTENT, PARTITION, SCHEMA = 2, 3, 4
+NON_PERSISTENT, PARTITION, SCHEMA = 2, 3, 4  # topics of a program, beside 0 and 1, which are plain
 _numbers = itertools.count()
 
 
@@ -53,6 +52,10 @@ class Program(RuleBasedStateMachine):
         self.consumers: dict[Key, Consumer] = {}
         self.batches = False  # whether there are any: then permits never run out, see `flow_to`
         self.terminated: set[int] = set()  # topics; whoever would wait there for exclusive access is not tried
+        self.chunks = False  # whether there are any
+        self.filled: set[str] = set()  # topics that something was sent to
+        self.partitioned = 0  # times that this was asked for
+        self._named: set[int] = set()  # topics that were spoken of
         self._moved: set[tuple[str, str]] = set()
         self._waiting: dict[Key, Callable[[pb.BaseCommand], None]] = {}
         self._requests = itertools.count(1)
@@ -61,6 +64,7 @@ class Program(RuleBasedStateMachine):
 
     def topic(self, number: int) -> str:
         """One of the program's own topics."""
+        self._named.add(number)
         domain = "non-persistent" if number == NON_PERSISTENT else "persistent"
         return f"{domain}://{self.namespace}/{self.stem}-t{number}{'-partition-0' if number == PARTITION else ''}"
 
@@ -139,9 +143,10 @@ class Program(RuleBasedStateMachine):
         return link
 
     def teardown(self) -> None:
-        paths = [self.topic(number).replace("://", "/") for number in range(TOPICS)]
-        paths[PARTITION] = f"{paths[PARTITION].partition('-partition-')[0]}/partitions"
-        self.pair.end(self.links, paths)
+        paths = {number: self.topic(number).replace("://", "/") for number in self._named}
+        if PARTITION in paths:
+            paths[PARTITION] = f"{paths[PARTITION].partition('-partition-')[0]}/partitions"
+        self.pair.end(self.links, paths.values())
 
     # what it learns
 

@@ -33,7 +33,7 @@ SETTINGS = {
 
 @dataclass
 class Outcome:
-    """`divergences` end with the shrunk program; `chance` are those that did not come again when they were replayed."""
+    """`divergences` end with the program; `chance` are those that did not come again when they were replayed."""
 
     tally: Tally = field(default_factory=Tally)
     divergences: list[str] = field(default_factory=list)
@@ -71,12 +71,13 @@ def run(
     operations: int,
     jobs: int,
     least: int = 0,
+    shrink: bool = False,
     tell: Callable[[Outcome], None] = lambda outcome: None,
 ) -> Outcome:
     """At least so many operations, and `least` of each command, by `jobs` workers. `tell` hears now and then."""
     heard: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
     share = -(-operations // jobs), -(-least // jobs)
-    workers = [_worker(ours, real, seed + number * SEEDS_APART, *share) for number in range(jobs)]
+    workers = [_worker(ours, real, seed + number * SEEDS_APART, *share, shrink) for number in range(jobs)]
     readers = [threading.Thread(target=_read, args=(worker, heard)) for worker in workers]
     outcome = Outcome()
     try:
@@ -105,9 +106,12 @@ def run(
     return outcome
 
 
-def _worker(ours: Address, real: Address, seed: int, operations: int, least: int) -> subprocess.Popen[str]:
+def _worker(
+    ours: Address, real: Address, seed: int, operations: int, least: int, shrink: bool
+) -> subprocess.Popen[str]:
     urls = [f"{each.service_url},{each.admin_url}" for each in (ours, real)]
     command = [sys.executable, "-P", "-m", "tests.differential.worker", *urls, *map(str, (seed, operations, least))]
+    command += ["shrink"] * shrink
     environment = {"PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
     return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, env=environment)
 

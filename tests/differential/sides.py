@@ -6,6 +6,7 @@ import http.client
 import json
 import math
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -34,13 +35,13 @@ class Place:
 
 
 class Link:
-    """One connection to one broker. `frames` counts what has come, PINGs and PONGs apart."""
+    """One connection to one broker. `unread` is what has come, PINGs and PONGs apart."""
 
-    def __init__(self, wire: Wire) -> None:
-        self._wire = wire
+    def __init__(self, stream: trio.SocketStream) -> None:
+        self._stream = stream
+        self._wire = Wire(stream)
         self._writing = trio.Lock()
         self._waiting = trio.lowlevel.ParkingLot()
-        self.frames = 0
         self.pongs = 0  # those that are still to come
         self.unread: list[Received] = []
         self.ended = False
@@ -64,7 +65,6 @@ class Link:
             elif received.command.type == Type.PONG:
                 self.pongs -= 1
             else:
-                self.frames += 1
                 self.unread.append(received)
             self._waiting.unpark_all()
         self._end()
@@ -85,11 +85,20 @@ class Link:
         await self._until(lambda: self.pongs <= 0, seconds)
 
     async def catch_up(self, other: Link, seconds: float) -> None:
-        """Until as many frames have come as on the other broker's connection, and this one is as open as that."""
-        await self._until(lambda: self.frames >= other.frames and not other.ended, seconds)
+        """Until as much has come as on the other broker's connection, and this one is as open as that."""
+        await self._until(lambda: self._awaited() >= other._awaited() and not other.ended, seconds)
 
-    async def close(self) -> None:
-        await self._wire.aclose()
+    def _awaited(self) -> int:
+        """Frames, but those that only one broker may have sent (see tolerances.py)."""
+        return sum(each.command.type != Type.REACHED_END_OF_TOPIC for each in self.unread)
+
+    async def close(self, seconds: float) -> None:
+        """Until the broker has noticed, which it shows by closing its end too."""
+        if not self.ended:
+            with suppress(trio.BrokenResourceError, trio.ClosedResourceError):
+                await self._stream.send_eof()
+                await self._until(lambda: False, seconds)
+        await self._stream.aclose()
         self._end()
 
 
@@ -118,11 +127,11 @@ class Side:
 
     async def dial(self, number: int) -> Link:
         """A new connection, which somebody has to read."""
-        link = self.links[number] = Link(Wire(await trio.open_tcp_stream("127.0.0.1", self.address.port)))
+        link = self.links[number] = Link(await trio.open_tcp_stream("127.0.0.1", self.address.port))
         return link
 
-    async def hang_up(self, number: int) -> None:
-        await self.links.pop(number).close()
+    async def hang_up(self, number: int, seconds: float) -> None:
+        await self.links.pop(number).close(seconds)
 
     def fields(self, given: Any) -> Any:
         """A command's fields with this broker's ids in the place of Places."""
@@ -138,8 +147,12 @@ class Side:
 
     async def settle(self, first: int, seconds: float) -> None:
         """Everything that was said before now is here: on the connection that spoke last, then on the others."""
-        for number in sorted(self.links, key=lambda number: number != first):
-            await self.links[number].settle(seconds)
+        if first in self.links:
+            await self.links[first].settle(seconds)
+        async with trio.open_nursery() as nursery:
+            for number, link in self.links.items():
+                if number != first:
+                    nursery.start_soon(link.settle, seconds)
 
     def heard(self) -> Heard:
         """What has come since the last call."""

@@ -8,7 +8,7 @@ import pytest
 
 from tests.foreign.toolchains import REFERENCE, require
 
-from .__main__ import summary
+from .__main__ import found, summary
 from .run import brokers, run
 
 SEED = 424
@@ -25,7 +25,7 @@ def test_random_programs_are_answered_as_by_a_real_broker(tmp_path: Path) -> Non
     with brokers(tmp_path) as (ours, real):
         outcome = run(ours, real, SEED, OPERATIONS, jobs=3, least=OFTEN_ENOUGH)
     tally = outcome.tally
-    assert not outcome.divergences, summary(outcome)
+    assert not outcome.divergences, "\n".join(found(outcome))
     assert tally.operations >= OPERATIONS
-    assert len(outcome.chance) <= MOST_BY_CHANCE * tally.programs, summary(outcome)
+    assert len(outcome.chance) <= MOST_BY_CHANCE * tally.programs, "\n".join(found(outcome))
     assert tally.least() >= OFTEN_ENOUGH, summary(outcome)

@@ -42,6 +42,8 @@ def test_no_ledger_stays_none() -> None:
 def test_streams() -> None:
     assert frame_facts(receipt(1, 1), b"", Names())[0] == "producer 3"
     assert frame_facts(command(Type.REACHED_END_OF_TOPIC, consumer_id=7), b"", Names())[0] == "consumer 7"
+    assert frame_facts(command(Type.WATCH_TOPIC_UPDATE, watcher_id=7), b"", Names())[0] == "watcher 7"
+    assert frame_facts(command(Type.PRODUCER_SUCCESS, request_id=7), b"", Names())[0] == "producers"
     assert frame_facts(command(Type.SUCCESS, request_id=7), b"", Names())[0] == ""
 
 

@@ -1,6 +1,7 @@
 """One process of a run: programs one after the other, told about in JSON lines on standard output.
 
-Usage: python -m tests.differential.worker OURS REAL SEED OPERATIONS LEAST [survey]; a broker is "pulsar://...,http://...".
+Usage: python -m tests.differential.worker OURS REAL SEED OPERATIONS LEAST [shrink] [survey]; a broker is
+"pulsar://...,http://...". Shrinking can take minutes.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from .tally import Tally
 
 PROGRAMS = 20  # of one seed
 STEPS = 40  # of one program
-MOST = 2  # times the operations that were asked for, to have enough of each command
+MOST = 3  # times the operations that were asked for, to have enough of each command
 
 SETTINGS = settings(
     max_examples=PROGRAMS,
@@ -37,26 +38,27 @@ SETTINGS = settings(
     print_blob=False,
     report_multiple_bugs=False,
     suppress_health_check=list(HealthCheck),
-    phases=(Phase.generate, Phase.shrink),
+    phases=(Phase.generate,),
 )
 
 
-def go(pair: Pair, seed: int) -> str:
+def go(pair: Pair, seed: int, shrink: bool) -> str:
     """Runs the programs of one seed: "" where both brokers said the same, else what differed and the program."""
 
     class ForThisPair(Everything):
         def __init__(self) -> None:
             super().__init__(pair)
 
+    how = settings(SETTINGS, phases=(*SETTINGS.phases, Phase.shrink)) if shrink else SETTINGS
     try:
-        run_state_machine_as_test(hypothesis.seed(seed)(ForThisPair), settings=SETTINGS)
+        run_state_machine_as_test(hypothesis.seed(seed)(ForThisPair), settings=how)
     except Divergence as divergence:
-        return "\n".join([str(divergence), *getattr(divergence, "__notes__", ())])
+        return "\n".join([pair.last, *getattr(divergence, "__notes__", ())])
     return ""
 
 
 def work(
-    ours: Address, real: Address, first_seed: int, operations: int, least: int, survey: bool
+    ours: Address, real: Address, first_seed: int, operations: int, least: int, *, shrink: bool, survey: bool
 ) -> Iterator[dict[str, object]]:
     """What happened, a seed at a time, until there were that many operations, and so many of each command and type."""
     done = Tally()
@@ -68,7 +70,7 @@ def work(
             pair.tally = Tally()
             told: dict[str, object] = {"seed": seed}
             try:
-                told["divergence"] = go(pair, seed)
+                told["divergence"] = go(pair, seed, shrink)
             except Flaky:
                 told["chance"] = pair.last
             done.add(pair.tally)
@@ -80,5 +82,7 @@ def work(
 if __name__ == "__main__":
     ours, real = (foreign(urls).address for urls in sys.argv[1:3])
     lines, sys.stdout = sys.stdout, sys.stderr  # hypothesis talks
-    for line in work(ours, real, int(sys.argv[3]), int(sys.argv[4]), int(sys.argv[5]), "survey" in sys.argv):
+    seed, operations, least = map(int, sys.argv[3:6])
+    words = {word: word in sys.argv for word in ("shrink", "survey")}
+    for line in work(ours, real, seed, operations, least, **words):
         print(json.dumps(line), file=lines, flush=True)

@@ -255,7 +255,7 @@ class StatsWriter:
             "consumerName": consumer.name,
             "availablePermits": consumer.permits,
             "unackedMessages": consumer.unacked,
-            "avgMessagesPerEntry": consumer.messages_per_entry,
+            "avgMessagesPerEntry": int(consumer.messages_per_entry + 0.5),  # as Java rounds
             "blockedConsumerOnUnackedMsgs": consumer.blocked,
             **dispatch_json.draining_of(consumer.subscription.dispatcher, consumer),
             "address": consumer.client.address,

@@ -47,13 +47,12 @@ class Rotation:
         level.consumers.append(consumer)
 
     def remove(self, consumer: Consumer) -> None:
+        """The turn goes on at the same index, as in Pulsar, even where that passes over somebody."""
         level = self._levels[consumer.priority_level]
         index = level.index_of[consumer]
         del level.consumers[index]
         level.index_of = {each: number for number, each in enumerate(level.consumers)}
         level.ready = (level.ready & ((1 << index) - 1)) | ((level.ready >> (index + 1)) << index)
-        if level.following > index:
-            level.following -= 1
         if not level.consumers:
             del self._levels[consumer.priority_level]
 

@@ -81,11 +81,15 @@ class Subscription:
         return SingleActiveDispatcher(
             options.type,
             str(self.topic.name),
-            self.topic.name.partition_index,
+            self._failover_index(),
             self.topic.stores.clock,
             self._failover_delay_ms(),
             self._activated,
         )
+
+    def _failover_index(self) -> int:
+        """Which of several Failover consumers is active; below zero a ring of hashes decides."""
+        return self.topic.name.partition_index
 
     def _failover_delay_ms(self) -> int | None:
         """How long a newly active Failover consumer waits; None: it is active without a word."""

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from pulsarium.broker.model.subscription.base import Subscription
 
 INT_MAX = 2**31 - 1
+KEPT = 0.9
+"""Of the running average of messages an entry, what a delivery leaves."""
 
 
 @dataclass(slots=True)
@@ -42,13 +44,13 @@ class Consumer:
         "connected_ms",
         "consumed_ms",
         "consumer_id",
-        "entries_out",
         "epoch",
         "first_consumed_flow_ms",
         "first_sent_ms",
         "flow_ms",
         "key_shared",
         "messages_out",
+        "messages_per_entry",
         "metadata",
         "name",
         "partition",
@@ -81,7 +83,7 @@ class Consumer:
         self.blocked_permits = 0  # that came meanwhile
         self.pending: dict[Position, int] = {}  # entries owed, with their unacknowledged messages; Shared types only
         self.messages_out = 0
-        self.entries_out = 0
+        self.messages_per_entry = 0.0  # a running average
         self.bytes_out = 0
         self.connected_ms = now_ms
         self.acked_ms = 0
@@ -116,14 +118,12 @@ class Consumer:
         """
         self.permits -= permits
         self.messages_out += messages
-        self.entries_out += len(deliveries)
+        average = messages / len(deliveries)
+        if self.messages_per_entry >= 1:
+            average = KEPT * self.messages_per_entry + (1 - KEPT) * average
+        self.messages_per_entry = average
         self.bytes_out += size
         self.consumed_ms = self.subscription.topic.now_ms()
         if not self.first_sent_ms:
             self.first_sent_ms = self.consumed_ms
         self.client.messages(self.consumer_id, self.partition, self.epoch, deliveries)
-
-    @property
-    def messages_per_entry(self) -> int:
-        """The running average, rounded as Pulsar does."""
-        return round(self.messages_out / self.entries_out) if self.entries_out else 0

@@ -24,6 +24,9 @@ class NonPersistentSubscription(Subscription):
         super().__init__(topic, name)
         self.dropped = 0  # messages that nobody had permits for
 
+    def _failover_index(self) -> int:
+        return max(self.topic.name.partition_index, 0)
+
     def _failover_delay_ms(self) -> int | None:
         return None  # there is nothing to read again, so nothing to wait for
 
@@ -36,6 +39,9 @@ class NonPersistentSubscription(Subscription):
         else:
             delivery = Delivery(NOWHERE, entry, messages, 0, ())
             consumer.deliver([delivery], permits=messages, messages=messages, size=len(entry))
+
+    def forget_if_unused(self) -> None:
+        """As in Pulsar it stays, when it is new and its first consumer is refused, until others came and left."""
 
     def _last_consumer_left(self) -> None:
         self.topic.forget_subscription(self)

@@ -26,10 +26,16 @@ class Administering(Program):
         }[what]
         if what == "terminate":
             self.terminated.add(topic)
+        elif what in ("delete", "force"):
+            self.filled.discard(self.topic(topic))
+        elif what == "unload" and topic in self.terminated and self.topic(topic) not in self.filled:
+            return  # Pulsar answers no SUBSCRIBE there any more, or with an error without text
         self.call(method, topic, path)
 
+    @precondition(lambda self: self.partitioned < 3)
     @rule(partitions=st.integers(1, 2))
     def create_partitioned(self, partitions: int) -> None:
+        self.partitioned += 1
         self.call("PUT", PARTITION, "/partitions", partitions, whole=True)
 
     @rule(
@@ -41,7 +47,7 @@ class Administering(Program):
     )
     def move_cursor(self, topic: int, subscription: str, what: str) -> None:
         resets = what.startswith("resetcursor")
-        if resets and (topic in self.terminated or not self.may_move(self.topic(topic), subscription)):
+        if resets and not self.may_move(self.topic(topic), subscription):
             return
         self.call("POST", topic, f"/subscription/{subscription}/{what}")
 

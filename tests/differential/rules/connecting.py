@@ -53,7 +53,7 @@ class Connecting(Program):
         self.tell(self.some_link(which), Said(Type.PONG, {}))
 
     @precondition(lambda self: self.links)
-    @rule(which=ANY, what=st.sampled_from([0, 1, 1, 2]))
+    @rule(which=ANY, what=st.sampled_from([0, 1, 1, 1, 2]))
     def break_the_rules(self, which: int, what: int) -> None:
         """Ends the connection."""
         link = self.some_link(which)

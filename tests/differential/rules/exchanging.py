@@ -17,7 +17,7 @@ from .values import ANY, OFTEN
 
 class Exchanging(Program):
     @precondition(lambda self: self.producers)
-    @rule(which=ANY, count=st.integers(1, 3), batched=st.booleans(), key=st.sampled_from(["", "a", "b", "c"]))
+    @rule(which=ANY, count=st.integers(1, 5), batched=st.booleans(), key=st.sampled_from(["", "a", "b", "c"]))
     def send_some(self, which: int, count: int, batched: bool, key: str) -> None:
         """Messages, one after the other: what consumers get of each is seen before the next."""
         (link, ident), producer = pick(self.producers, which)
@@ -32,6 +32,7 @@ class Exchanging(Program):
             batched = batched and self.batches
             data = batch_of(b"a", b"b", **metadata) if batched else plain(b"m%d" % sequence, **metadata)
             fields = {"producer_id": ident, "sequence_id": sequence, "num_messages": 2 if batched else 1}
+            self.filled.add(producer.topic)
             self.tell(link, Said(Type.SEND, fields, data))
 
     @precondition(lambda self: self.consumers)

@@ -64,8 +64,9 @@ class Looking(Program):
         self.ask(self.need_link(link), Type.GET_SCHEMA, topic=topic)
 
     @precondition(lambda self: self.links)
-    @rule(which=ANY)
-    def transactions(self, which: int) -> None:
+    @rule(which=ANY, first=st.integers(0, 6))
+    def transactions(self, which: int, first: int) -> None:
+        """Some of what there is to ask."""
         link, topic = self.some_link(which), self.topic(0)
         ident = {"txnid_least_bits": 1, "txnid_most_bits": 0}
         subscription = {"topic": topic, "subscription": "s"}
@@ -78,5 +79,5 @@ class Looking(Program):
             (Type.END_TXN_ON_PARTITION, {**ident, "topic": topic, "txn_action": 1}),
             (Type.END_TXN_ON_SUBSCRIPTION, {**ident, "subscription": subscription, "txn_action": 1}),
         ]
-        for request, fields in requests:
+        for request, fields in [*requests, *requests][first : first + 4]:
             self.ask(link, request, **fields)

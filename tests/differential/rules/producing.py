@@ -108,6 +108,7 @@ class Producing(Program):
 
     def _send_all(self, link: int, producer: Producer, frames: list[Said]) -> None:
         """In one write, unless somebody waits there: then chance decides how much a real broker reads at once."""
+        self.filled.add(producer.topic)
         if all(consumer.topic != producer.topic for consumer in self.consumers.values()):
             self.tell(link, *frames)
             return
@@ -144,6 +145,7 @@ class Producing(Program):
     @rule(which=ANY, key=st.sampled_from([None, "a"]))
     def send_chunks(self, which: int, key: str | None) -> None:
         """A message in two chunks."""
+        self.chunks = True
         (link, ident), producer = pick(self.producers, which)
         sequence = producer.next_sequence
         producer.next_sequence += 1

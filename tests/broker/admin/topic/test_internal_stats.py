@@ -100,6 +100,21 @@ async def test_a_cursor_with_too_many_ranges_stays_in_its_ledger(holes: int, led
         assert cursor["individuallyDeletedMessages"] == opened["individuallyDeletedMessages"]
 
 
+async def test_counting_and_reading_begin_anew_with_a_topic_that_is_loaded_again(rest: Rest, wire: Wire) -> None:
+    await wire.producer()
+    await wire.subscribe(initialPosition=Earliest)
+    await wire.flow()
+    positions = await wire.publish(*[plain(b"x")] * 3)
+    await wire.messages(3)
+    await wire.ack(positions[0])
+    before = await rest.get(URL)
+    assert (before["entriesAddedCounter"], before["cursors"]["sub"]["messagesConsumedCounter"]) == (3, 1)
+    await rest.done("PUT", f"{TOPICS}/t/unload")
+    after = await rest.get(URL)
+    assert (after["entriesAddedCounter"], after["cursors"]["sub"]["messagesConsumedCounter"]) == (0, -2)
+    assert after["cursors"]["sub"]["readPosition"] == str(positions[1])
+
+
 async def test_closed_ledgers_show_what_they_hold() -> None:
     config = Config(managedLedgerMaxEntriesPerLedger=2, managedLedgerMinLedgerRolloverTimeMinutes=0)
     async with serving(config) as bed:

@@ -185,6 +185,19 @@ async def test_sizes_and_backlogs() -> None:
         assert exclusive["lastConsumedTimestamp"] == 0
 
 
+async def test_messages_an_entry_are_a_running_average(rest: Rest, wire: Wire) -> None:
+    """As Pulsar has it: 0.9 of what it was and 0.1 of the newest, from the first on."""
+    await wire.producer()
+    await wire.subscribe()
+    await wire.flow()
+    averages = []
+    for payloads in (b"a", b"ab", b"ab", b"ab", b"ab", b"ab", b"ab", b"ab"):
+        await wire.publish(batch_of(*(bytes([each]) for each in payloads)))
+        await wire.message()
+        averages.append((await rest.get(STATS))["subscriptions"]["sub"]["consumers"][0]["avgMessagesPerEntry"])
+    assert averages == [1] * 7 + [2]
+
+
 async def test_a_consumer_that_left_still_counts(rest: Rest, wire: Wire) -> None:
     await wire.producer()
     await wire.subscribe(type=Failover)

@@ -19,7 +19,7 @@ class Member:
 
 
 class Walked:
-    """Pulsar's way: an index into each level, moved on past whoever was chosen."""
+    """Pulsar's way: an index into each level, moved on past whoever was chosen, and by nothing else."""
 
     def __init__(self) -> None:
         self.levels: dict[int, list[Member]] = {}
@@ -30,8 +30,6 @@ class Walked:
 
     def remove(self, member: Member) -> None:
         level = self.levels[member.priority_level]
-        if level.index(member) < self.following.get(member.priority_level, 0):
-            self.following[member.priority_level] -= 1
         level.remove(member)
         if not level:
             del self.levels[member.priority_level]

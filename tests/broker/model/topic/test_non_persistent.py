@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from pulsarium.broker.config import Config
 from pulsarium.broker.model.ledger.position import Position
+from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.broker.admin.rest import NON_PERSISTENT, rest_of
 from tests.broker.wire import TOPIC, Bed, Exclusive, Failover, KeyShared, Shared, Type, Wire, batch_of, plain, serving
 
@@ -91,6 +94,40 @@ async def test_a_loose_failover_consumer_is_active_at_once(bed: Bed, wire: Wire,
     await other.subscribe(LOOSE, type=Failover, consumer_name="b", priority_level=1)
     assert not (await other.expect(Type.ACTIVE_CONSUMER_CHANGE)).is_active
     await wire.quiet(2)
+
+
+@pytest.mark.req("B-37", "B-02")
+async def test_the_first_of_several_loose_failover_consumers_is_active(bed: Bed, wire: Wire) -> None:
+    """Not the one that a ring of hashes chooses, as on persistent topics without partitions."""
+    names = [f"c{number}" for number in range(8)]
+    await wire.subscribe(LOOSE, type=Failover, consumer_name=names[0])
+    for number, name in enumerate(names[1:], 1):
+        await wire.subscribe(LOOSE, type=Failover, consumer_id=number, consumer_name=name)
+    await wire.flow(consumer_id=0)
+    for number in range(1, len(names)):
+        change = (await wire.next()).command.active_consumer_change
+        assert (change.consumer_id, change.is_active) == (number, False)
+    sender = await bed.connect()
+    await sender.producer(LOOSE)
+    await sender.publish(plain(b"x"))
+    assert (await wire.message()).consumer_id == 0
+
+
+@pytest.mark.req("B-37")
+async def test_a_loose_subscription_whose_first_consumer_was_refused_stays(bed: Bed, wire: Wire) -> None:
+    """And so its topic is listed, until somebody else came and left."""
+    request: dict[str, Any] = {
+        "topic": LOOSE,
+        "subscription": "sub",
+        "subType": KeyShared,
+        "keySharedMeta": {"keySharedMode": 1},
+    }
+    assert (await wire.refused(Type.SUBSCRIBE, consumer_id=0, **request))[0] == pb.ConsumerAssignError
+    listing: dict[str, Any] = {"namespace": "public/default", "mode": 1}
+    assert (await wire.ask(Type.GET_TOPICS_OF_NAMESPACE, **listing)).topics == [LOOSE]
+    await wire.subscribe(LOOSE)
+    await wire.ask(Type.CLOSE_CONSUMER, consumer_id=0)
+    assert (await wire.ask(Type.GET_TOPICS_OF_NAMESPACE, **listing)).topics == []
 
 
 @pytest.mark.req("B-37")
