@@ -53,6 +53,7 @@ class Program(RuleBasedStateMachine):
         self.batches = False  # whether there are any: then permits never run out, see `flow_to`
         self.terminated: set[int] = set()  # topics; whoever would wait there for exclusive access is not tried
         self.chunks = False  # whether there are any
+        self.awaited: set[int] = set()  # topics; somebody asked to wait there for exclusive access
         self.filled: set[str] = set()  # topics that something was sent to
         self.partitioned = 0  # times that this was asked for
         self._named: set[int] = set()  # topics that were spoken of

@@ -30,6 +30,8 @@ class Producing(Program):
         full = self.topic(topic)
         if topic in self.terminated:
             access = pb.Shared
+        elif access == pb.WaitForExclusive:
+            self.awaited.add(topic)
         fields: dict[str, Any] = {} if name is None else {"producer_name": name, "user_provided_producer_name": given}
         if epoch:
             fields["epoch"] = epoch
