@@ -11,7 +11,6 @@ import pytest
 from tests.foreign.toolchains import missing_toolchains
 from tests.house.nothing_skipped import NothingSkipped
 from tests.house.requirements import RequirementRows, read_rows
-from tests.house.side_by_side import SideBySide
 
 HEAVY_TIMEOUT = 900.0
 
@@ -21,7 +20,6 @@ def pytest_configure(config: pytest.Config) -> None:
     rows = read_rows(Path(__file__).parent / "requirements.tsv")
     report = config.rootpath / "build" / "requirements-without-test.txt"
     config.pluginmanager.register(RequirementRows(rows, report, list_missing=in_ci))
-    config.pluginmanager.register(SideBySide())
     if in_ci:
         config.pluginmanager.register(NothingSkipped())
     # A machine under load is slow now and then; the time limit of a whole test catches what hangs.
