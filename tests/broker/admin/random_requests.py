@@ -15,8 +15,10 @@ from pulsarium.broker.admin.routes import all_routes
 from tests.broker.auth.secured import SECRET, token
 
 METHODS = ("GET", "POST", "PUT", "DELETE", "HEAD", "OPTIONS", "PATCH", "TRACE")
-PATHS = sorted({route.path for route, _ in all_routes()} | {route.path for route in pulsar_routes()})
-ROUTES = sorted({(route.method, route.path) for route, _ in all_routes()})
+# The lab's would do as they say: begin anew, lose requests, have another time.
+BUILT = [route for route, _ in all_routes() if not route.path.startswith("/lab")]
+PATHS = sorted({route.path for route in BUILT} | {route.path for route in pulsar_routes()})
+ROUTES = sorted({(route.method, route.path) for route in BUILT})
 
 ODD = ("", ".", "..", "%", "%2F", "%00", "a%2Fb", "é", "€", "a b", "+", "%20", "*", "-1", "0", "x" * 300, "__x", "null")
 NUMBERS = (
