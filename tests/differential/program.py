@@ -91,6 +91,12 @@ class Program(RuleBasedStateMachine):
         heard = self.pair.call(method, f"/admin/v2/{name}{path}", body)
         self._learn(heard)
 
+    def have_read(self, topic: str) -> None:
+        """Waits until both brokers have read what nobody gets yet: how many entries a real one reads at once decides
+        whose turn is next."""
+        if topic.startswith("persistent:"):
+            self._learn(self.pair.call("GET", f"/admin/v2/{topic.replace('://', '/')}/internalStats"))
+
     def tell(self, link: int, *frames: Said) -> Heard:
         heard = self.pair.tell(link, frames)
         self._learn(heard)

@@ -18,7 +18,6 @@ MOST_BY_CHANCE = 0.01
 """Of all programs, those that differed once and not when they were replayed: a machine under load may stand still."""
 
 
-@pytest.mark.xfail(reason="a delayed batch moves the turn on Shared in Pulsar, not here (seed 2000428)", strict=False)
 @pytest.mark.heavy
 @pytest.mark.foreign
 def test_random_programs_are_answered_as_by_a_real_broker(tmp_path: Path) -> None:

@@ -94,7 +94,7 @@ class Producing(Program):
             if deliver_at is not None:
                 metadata["deliver_at_time"] = deliver_at
             frames.append(self._send(ident, sequence, size, metadata, compressed))
-        self._send_all(link, producer, frames)
+        self._send_all(link, producer, frames, delayed=deliver_at == FAR_FUTURE)
 
     def _send(self, ident: int, sequence: int, size: int, metadata: dict[str, Any], compressed: bool) -> Said:
         payload = b"%d" % sequence
@@ -108,7 +108,7 @@ class Producing(Program):
         fields = {"producer_id": ident, "sequence_id": sequence, "num_messages": max(1, size)}
         return Said(Type.SEND, fields, plain(payload, **metadata))
 
-    def _send_all(self, link: int, producer: Producer, frames: list[Said]) -> None:
+    def _send_all(self, link: int, producer: Producer, frames: list[Said], *, delayed: bool = False) -> None:
         """In one write, unless somebody waits there: then chance decides how much a real broker reads at once."""
         self.filled.add(producer.topic)
         if all(consumer.topic != producer.topic for consumer in self.consumers.values()):
@@ -117,6 +117,8 @@ class Producing(Program):
         for frame in frames:
             if link in self.links:
                 self.tell(link, frame)
+                if delayed:
+                    self.have_read(producer.topic)
 
     @precondition(lambda self: self.producers)
     @rule(which=ANY, what=st.integers(0, 6))
