@@ -136,3 +136,21 @@ class OwnerMustAnswerError(BrokerServiceError):
         super().__init__(refusal.text)
         self.owner = owner
         self.refusal = refusal
+
+
+class CoordinatorNotFoundError(BrokerServiceError):
+    """No such transaction coordinator, or it is not served here."""
+
+    code = pb.TransactionCoordinatorNotFound
+
+
+class TransactionNotFoundError(BrokerServiceError):
+    """A transaction that is over or never was, or somebody else's."""
+
+    code = pb.TransactionNotFound
+
+
+class TransactionConflictError(BrokerServiceError):
+    """What a transaction acknowledges another one has acknowledged, which is not over."""
+
+    code = pb.TransactionConflict

@@ -1,0 +1,1 @@
+"""Transactions: their coordinators, what they published and is not visible yet, what they acknowledged."""
