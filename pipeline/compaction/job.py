@@ -123,7 +123,8 @@ def _config(work: Work) -> Iterator[tuple[str, str]]:
 
 def _end_with_the_broker(folder: str) -> None:
     """Standard input ends when the broker does, however it ends: then nobody wants the result."""
-    sys.stdin.buffer.read()
+    while os.read(0, 1):  # not sys.stdin, whose lock this thread would hold when the interpreter ends
+        pass
     remove(Path(folder))
     if os.getpgrp() == os.getpid():
         os.killpg(os.getpid(), signal.SIGKILL)
