@@ -10,8 +10,9 @@ import click
 from pulsarium.broker.config.version import VERSION
 
 from . import output
+from .asked import asks_which_broker
 from .command import AdminGroup
-from .session import DEFAULT_URL, Session
+from .session import Session
 
 # Name, module, and the line in `pulsarium admin --help`, which loads none of them.
 _GROUPS: Final[Mapping[str, tuple[str, str]]] = {
@@ -54,21 +55,7 @@ def _version(ctx: click.Context, param: click.Parameter, asked: bool) -> None:
 
 
 @click.command(cls=_Groups, short_help="Set up a broker and look at it.")
-@click.option(
-    "--admin-url",
-    metavar="URL",
-    envvar=["PULSARIUM_ADMIN_URL", "PULSAR_ADMIN_URL"],
-    show_envvar=True,
-    help=f"Where the broker answers HTTP.  [default: {DEFAULT_URL}]",
-)
-@click.option(
-    "--token",
-    "token",
-    metavar="TOKEN",
-    envvar="PULSARIUM_TOKEN",
-    show_envvar=True,
-    help="A token of who calls, or file:///... with one.",
-)
+@asks_which_broker
 @click.option("--auth-plugin", metavar="NAME", help="token, basic or tls, or the Java class of one.")
 @click.option("--auth-params", metavar="PARAMS", help="For it: token:..., file:///..., or JSON with its fields.")
 @click.option(

@@ -4,10 +4,9 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
-import click
-
 from pulsarium.cli.admin.api import done
-from pulsarium.cli.admin.session import DEFAULT_URL, Session
+from pulsarium.cli.admin.asked import asks_which_broker
+from pulsarium.cli.admin.session import Session
 from pulsarium.proto.rest.exchange import NO_BODY, Reply, Request
 
 
@@ -29,20 +28,7 @@ class LabOf:
 def of_broker(command: Callable[..., Any]) -> Callable[..., Any]:
     """Options that say which broker; the command is given a LabOf first."""
 
-    @click.option(
-        "--admin-url",
-        metavar="URL",
-        envvar=["PULSARIUM_ADMIN_URL", "PULSAR_ADMIN_URL"],
-        show_envvar=True,
-        help=f"Where the broker answers HTTP.  [default: {DEFAULT_URL}]",
-    )
-    @click.option(
-        "--token",
-        metavar="TOKEN",
-        envvar="PULSARIUM_TOKEN",
-        show_envvar=True,
-        help="Proves who calls, where the broker asks.",
-    )
+    @asks_which_broker
     @wraps(command)
     def run(admin_url: str | None, token: str | None, **options: Any) -> Any:
         return command(LabOf(Session(admin_url=admin_url, token=token)), **options)
