@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import signal
 import subprocess
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -77,7 +79,12 @@ class BrokerProcess:
         ports = ["--port", str(port), "--http-port", str(http_port), "--ready-file", str(ready)]
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
-                [*command, *ports, *options], stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, cwd=folder
+                [*command, *ports, *options],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                cwd=folder,
+                start_new_session=True,
             )
         try:
             self.addresses = eventually(
@@ -121,6 +128,7 @@ class BrokerProcess:
             raise AssertionError(f"the broker did not stop in {seconds:g} s:\n{self.tail()}") from None
 
     def kill(self) -> None:
-        """SIGKILL, and wait until it is gone."""
-        self._process.kill()
+        """SIGKILL, and wait until it is gone; a real broker is the child of a script, and goes with it."""
+        with suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()

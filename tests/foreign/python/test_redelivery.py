@@ -17,7 +17,8 @@ kinds = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: str(kind.name))
 
 @kinds
 def test_a_refused_message_comes_again(client: Any, topic: str, kind: Any) -> None:
-    consumer = client.subscribe(topic, "s", kind, negative_ack_redelivery_delay_ms=100)
+    # later than the client sends the acknowledgements, which it collects for 100 ms
+    consumer = client.subscribe(topic, "s", kind, negative_ack_redelivery_delay_ms=500)
     sent = payloads(10)
     send_all(client.create_producer(topic), sent)
     for message in receive(consumer, 10):
