@@ -9,7 +9,7 @@ import sys
 from contextlib import ExitStack
 from pathlib import Path
 
-from . import fixtures, report
+from . import fixtures, report, transactions
 from .accounting import ProcessGoneError
 from .brokers import ROOT, Broker, BrokerError, Launch, pulsarium_command, running
 from .clients import table as clients
@@ -37,6 +37,7 @@ Python client. "busy" says how many cores broker and client used: whoever is nea
   scripts/bench --clients                           our async client under trio and asyncio beside the official one and
                                                     its asyncio module, on one broker; five minutes
   scripts/bench fixtures                            tests on the fixtures of the pytest plugin: a command of its own
+  scripts/bench transactions                        their rate, and what open ones cost: a command of its own (--help)
   scripts/bench pipeline --help                     the data source on Spark, and compaction by it: a command of its own
   scripts/bench --json FILE                         the figures of every run too, "-" for standard output
   scripts/bench --against pulsar                    the same on a real broker, in turn, with the ratio of the medians;
@@ -198,6 +199,8 @@ def main() -> int:
         return pipeline(sys.argv[2:])
     if sys.argv[1:2] == ["fixtures"]:
         return fixtures.main(sys.argv[2:])
+    if sys.argv[1:2] == ["transactions"]:
+        return transactions.main(sys.argv[2:])
     options = arguments()
     if options.list:
         for program in PROGRAMS:

@@ -14,7 +14,8 @@ from pulsarium.broker.config.profile import Profile
 from pulsarium.broker.model.client import Assigned
 from pulsarium.broker.model.errors import ServiceNotReadyError
 from pulsarium.broker.model.topic.base import Topic
-from pulsarium.broker.session.session import Session, Transport
+from pulsarium.broker.session.session import Session
+from pulsarium.broker.session.transport import Transport
 from pulsarium.proto.topic_name import TopicName
 
 WHOLE_BUNDLE = "0x00000000_0xffffffff"
@@ -45,6 +46,8 @@ class Broker:
         self.port_tls = self.config.brokerServicePortTls
         self.http_port_tls = self.config.webServicePortTls
         cluster.ownership.members.append(self)
+        if cluster.coordinators is not None:
+            cluster.coordinators.provide()
 
     # addresses
 
@@ -103,13 +106,16 @@ class Broker:
         """A topic for a producer or consumer, if it is served here; `absent` is what it is told when there is none and
         none is made."""
         if self.cluster.ownership.owner(name) is not self:
-            namespace = str(name.namespace_name)
-            bundle = self.cluster.ownership.bundle_of(name) or WHOLE_BUNDLE
-            raise ServiceNotReadyError(
-                f"Namespace bundle ({namespace}/{bundle}) for topic ({name}) not served by this "
-                f"instance:{self.web_address}. Please redo the lookup."
-            )
+            raise self.not_served(name)
         return self.topics.find_or_create(name, create=create, absent=absent)
+
+    def not_served(self, name: TopicName) -> ServiceNotReadyError:
+        """What a client is told that wants a topic here."""
+        bundle = self.cluster.ownership.bundle_of(name) or WHOLE_BUNDLE
+        return ServiceNotReadyError(
+            f"Namespace bundle ({name.namespace_name}/{bundle}) for topic ({name}) not served by this "
+            f"instance:{self.web_address}. Please redo the lookup."
+        )
 
     def loaded_topics(self) -> Iterator[Topic]:
         """The topics that this broker serves now."""

@@ -16,11 +16,14 @@ from pulsarium.broker.config.profile import Profile
 from pulsarium.broker.model.ledger.cache import EntryCache
 from pulsarium.broker.model.namespace.metadata import Metadata
 from pulsarium.broker.model.namespace.ownership import Ownership
+from pulsarium.broker.model.rate.broker_limits import BrokerLimits
 from pulsarium.broker.model.schema.registry import SchemaRegistry
 from pulsarium.broker.model.topic.topics import Topics
+from pulsarium.broker.model.transaction.coordinators import Coordinators
 from pulsarium.broker.model.upkeep.schedule import start_upkeep
 from pulsarium.broker.storage.interface import Entries, Storage
 from pulsarium.broker.turn import Turn
+from pulsarium.proto.system_topics import is_system_topic
 from pulsarium.proto.topic_name import NON_PERSISTENT, PERSISTENT, TopicName
 
 if TYPE_CHECKING:
@@ -50,8 +53,10 @@ class Cluster:
         self.turn.every_turn(self.cache.trim)
         self.metadata = Metadata(self.turn, config.clusterName)
         self.dynamic = DynamicSettings(config, self.metadata.records)
-        self.schemas = SchemaRegistry(self.turn)
+        self.schemas = SchemaRegistry(self.turn, self.next_ledger_id)
         self.topics = Topics(self, self.metadata, self.schemas)
+        self._limits: dict[Broker | None, BrokerLimits] = {}
+        self._no_limits = BrokerLimits(self.clock)
         self._recover(storage.load_metadata())
         self.authentication = (
             Authentication(config, self.clock.token_expiry.now_ms) if config.authenticationEnabled else None
@@ -61,6 +66,10 @@ class Cluster:
         if self.authorization is not None:
             watch_grants(self.authorization, self.metadata, self.topics)
         self.ownership: Ownership[Broker] = Ownership(config, self.metadata)
+        self.coordinators: Coordinators[Broker] | None = None  # transactionCoordinatorEnabled
+        if config.transactionCoordinatorEnabled:
+            self.coordinators = Coordinators(self, self.ownership, self.metadata, self.topics)
+        self.dynamic.on_changed = self._settings_changed
         start_upkeep(self.clock, config, self.topics)
         self._producer_names = 0
 
@@ -88,6 +97,21 @@ class Cluster:
         for topic in list(self.topics.loaded.values()):
             if str(topic.name.namespace_name) == namespace and ownership.bundle_of(topic.name) == bundle:
                 self.topics.unload(topic.name, assigned)
+
+    def limits_of(self, topic: TopicName) -> BrokerLimits:
+        """The limits of the broker that serves a topic; what nobody serves has some of its own, system topics none."""
+        if is_system_topic(topic):
+            return self._no_limits
+        owner = self.ownership.owner(topic)
+        if owner not in self._limits:
+            limits = self._limits[owner] = BrokerLimits(self.clock)
+            limits.update(self.config)
+        return self._limits[owner]
+
+    def _settings_changed(self) -> None:
+        for limits in self._limits.values():
+            limits.update(self.config)
+        self.topics.settings_changed()
 
     def delete_namespace(self, name: str) -> None:
         """Delete a namespace with its topics, whose clients are disconnected."""
@@ -143,6 +167,8 @@ class Cluster:
         self.turn.forget_notes()
         self.ownership.forget_all()
         self._recover(kept)
+        if self.coordinators is not None:
+            self.coordinators.recover()
 
     def next_ledger_id(self) -> int:
         """A ledger id that was never used in this cluster."""

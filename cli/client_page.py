@@ -18,6 +18,7 @@ from pulsarium.client.consumer.policies import (
 )
 from pulsarium.client.producer.draft import MessageOptions
 from pulsarium.client.producer.options import ProducerOptions
+from pulsarium.client.transaction.options import TransactionOptions
 
 OPTIONS: tuple[tuple[str, type], ...] = (
     ("`connect(service_url, ...)`", Settings),
@@ -30,6 +31,7 @@ OPTIONS: tuple[tuple[str, type], ...] = (
     ("`MultiplierRedeliveryBackoff`", MultiplierRedeliveryBackoff),
     ("`client.create_reader(topic, start_message_id, ...)`", ReaderOptions),
     ("`client.create_table_view(topic, ...)`", TableViewOptions),
+    ("`client.transaction(...)` and `client.begin_transaction(...)`", TransactionOptions),
 )
 
 

@@ -50,8 +50,10 @@ from pulsarium.client.producer.options import (
 )
 from pulsarium.client.producer.producer import Producer
 from pulsarium.client.producer.receipt import Receipt
+from pulsarium.client.schema.auto_produce import AutoProduceBytesSchema
 from pulsarium.client.schema.avro_schema import AvroSchema
 from pulsarium.client.schema.json_schema import JsonSchema
+from pulsarium.client.schema.key_value import KeyValue, KeyValueEncodingType, KeyValueSchema
 from pulsarium.client.schema.primitives import (
     BooleanSchema,
     DateSchema,
@@ -69,9 +71,12 @@ from pulsarium.client.schema.primitives import (
     TimeSchema,
     TimestampSchema,
 )
+from pulsarium.client.schema.protobuf_native import ProtobufNativeSchema
 from pulsarium.client.schema.records import AvroFloat, AvroInt, AvroType
 from pulsarium.client.schema.schema import BytesSchema, Schema, SchemaInfo
 from pulsarium.client.table_view import TableView
+from pulsarium.client.transaction.options import TransactionState, TxnId
+from pulsarium.client.transaction.transaction import Transaction
 
 __all__ = [
     "Admin",
@@ -80,6 +85,7 @@ __all__ = [
     "AuthenticationBasic",
     "AuthenticationTLS",
     "AuthenticationToken",
+    "AutoProduceBytesSchema",
     "AvroFloat",
     "AvroInt",
     "AvroSchema",
@@ -110,6 +116,9 @@ __all__ = [
     "JsonSchema",
     "KeyReader",
     "KeySharedMode",
+    "KeyValue",
+    "KeyValueEncodingType",
+    "KeyValueSchema",
     "LastEntry",
     "LocalDateSchema",
     "LocalDateTimeSchema",
@@ -124,6 +133,7 @@ __all__ = [
     "Producer",
     "ProducerAccessMode",
     "ProducerInterceptor",
+    "ProtobufNativeSchema",
     "PulsarError",
     "RawMessage",
     "RawReader",
@@ -137,6 +147,9 @@ __all__ = [
     "TableView",
     "TimeSchema",
     "TimestampSchema",
+    "Transaction",
+    "TransactionState",
+    "TxnId",
     "connect",
     "connect_admin",
 ]

@@ -29,6 +29,9 @@ from pulsarium.client.schema.schema import SchemaInfo, T
 from pulsarium.client.schema.versions import VERSION_BYTES, Versions, fetch
 from pulsarium.client.table_view import TableView
 from pulsarium.client.topics import bounded, full_name, partitions_of
+from pulsarium.client.transaction.coordinator import Coordinators
+from pulsarium.client.transaction.options import TransactionOptions
+from pulsarium.client.transaction.transaction import Transaction, begin, transaction
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
 if TYPE_CHECKING:
@@ -47,6 +50,8 @@ class Client:
         """What messages without a receipt take."""
         self.schemas: Versions = Versions(self)
         """With which schemas messages were written."""
+        self.coordinators: Coordinators = Coordinators(self)
+        """Of transactions."""
         self._pool = Pool(tasks, settings)
         self._lookup = self._lookup_at(service_url)
         self._producer_ids = itertools.count()
@@ -159,6 +164,23 @@ class Client:
         """A topic as a table: `async with` reads it and closes it. What the options mean, TableViewOptions says.
         Raises as `subscribe`."""
         return TableView(self, options)
+
+    @arguments_of(TransactionOptions)
+    def transaction(self, options: TransactionOptions) -> AbstractAsyncContextManager[Transaction]:
+        """A transaction: `async with` begins it, commits it at the end of its block, and aborts it by an exception.
+
+        What `begin_transaction` and `Transaction.commit` raise.
+        """
+        return transaction(self, options)
+
+    @arguments_of(TransactionOptions)
+    async def begin_transaction(self, options: TransactionOptions) -> Transaction:
+        """A transaction that the application ends with its `commit` or `abort`.
+
+        InvalidConfiguration for a timeout that makes no sense; TransactionCoordinatorNotFoundError from brokers without
+        transactionCoordinatorEnabled, ConnectError, or what the broker refuses it with.
+        """
+        return await begin(self, options)
 
     async def get_schema(self, topic: str, version: int | bytes | None = None) -> SchemaInfo:
         """The schema of a topic in a version, a number from 0 or `Message.schema_version()`; None: in the latest.

@@ -63,6 +63,10 @@ class CryptoError(PulsarError):
     """A message cannot be encrypted or decrypted."""
 
 
+class TransactionHasOperationFailed(PulsarError):
+    """The transaction was aborted in place of its commit: something sent or acknowledged in it had failed."""
+
+
 class OperationNotSupported(PulsarError):
     """Not built yet, or not possible with this broker."""
 

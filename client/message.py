@@ -72,14 +72,20 @@ class Message(Generic[T]):
     def value(self) -> T:
         """What was sent, as the schema of the consumer or reader gives it.
 
-        InvalidMessage if the bytes are no such value, or there is none: `has_null_value` tells; and with AvroSchema if
+        InvalidMessage if the bytes are no such value, or there is none: `has_null_value` tells (of a separated
+        KeyValueSchema it is a pair without a value, as in Java clients); and with AvroSchema if
         the broker did not say, within `operation_timeout`, with which schema it was written.
         """
-        if self._own.null_value and self._schema is not BYTES:
+        null_value = self._own.null_value
+        if null_value and self._schema is not BYTES and not self._schema.separates_key:
             raise InvalidMessage(f"{self._id}: sent without a value")
         if isinstance(self._writer, PulsarError):
             raise InvalidMessage(f"{self._id}: nobody knows the schema it was written with: {self._writer}")
-        value: T = self._schema.decode(self._data, self._writer)
+        value: T
+        if self._schema.separates_key:
+            value = self._schema.decode_apart(self.key_bytes(), None if null_value else self._data, self._writer)
+        else:
+            value = self._schema.decode(self._data, self._writer)
         return value
 
     def written_with(self, writer: SchemaInfo | PulsarError) -> None:
@@ -114,6 +120,10 @@ class Message(Generic[T]):
             with suppress(ValueError):
                 return base64.b64decode(key, validate=True)
         return key if isinstance(key, bytes) else key.encode()
+
+    def has_base64_encoded_key(self) -> bool:
+        """Whether the key was sent as bytes."""
+        return self._own.partition_key_b64_encoded
 
     def ordering_key(self) -> str:
         """What Key_Shared orders by in place of the key, "" without one; bytes that are no UTF-8 as surrogates."""

@@ -9,9 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol
 
-# What scenarios need that is off by default: acknowledged batch indexes, the broker's index to clients, quick delays.
+# What scenarios need that is off by default: transactions, acknowledged batch indexes, the broker's index to clients,
+# quick delays.
 _METADATA: Final = "org.apache.pulsar.common.intercept.Append{}MetadataInterceptor"
 SETTINGS: Final = {
+    "transactionCoordinatorEnabled": "true",
     "acknowledgmentAtBatchIndexLevelEnabled": "true",
     "brokerEntryMetadataInterceptors": f"{_METADATA.format('BrokerTimestamp')},{_METADATA.format('Index')}",
     "exposingBrokerEntryMetadataToClientEnabled": "true",

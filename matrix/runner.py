@@ -25,6 +25,8 @@ from .scenarios import Scenario
 
 GIVEN: Final = "given"
 """The profile's name where the broker is a given one."""
+_NOT_AS_RELEASED: Final = "pip"
+"""The profile that does what is sensible where the released broker does not."""
 _COMPACTION_SECONDS: Final = 20.0
 _LOG_BYTES: Final = 1 << 20
 
@@ -160,8 +162,8 @@ class _Column:
             used = compressions(capture)
             if used != {scenario.compression}:
                 outcome, reason = Outcome.FAIL, f"sent with compression {', '.join(sorted(used))}"
-        if outcome.is_bad and scenario.absent and not self._what.given:
-            outcome, reason = Outcome.UNSUPPORTED, scenario.absent
+        if outcome.is_bad and cell.profile != _NOT_AS_RELEASED and (known := scenario.not_as_released.get(cell.client)):
+            outcome, reason = Outcome.UNSUPPORTED, known
         self._cut(log, start)
         files = [str(file.relative_to(self._what.folder)) if file.exists() else "" for file in (capture, log)]
         return Result(cell, outcome, _one_line(reason), seconds, *files)

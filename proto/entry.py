@@ -4,7 +4,7 @@
     [u16 0x0e01][u32 CRC32C of all that follows]  absent from clients that do not check
     [u32 size][MessageMetadata][payload]
 
-All numbers are big-endian. An entry is kept as it came: nothing here encodes metadata again.
+All numbers are big-endian. An entry is kept as it came: nothing here encodes metadata again (`with_txn_bits` adds).
 """
 
 from struct import Struct
@@ -25,6 +25,7 @@ _SEQUENCE_TAG = b"\x10"  # sequence_id, field 2: the next
 _BATCH_TAG = b"\x58"  # num_messages_in_batch, field 11
 _DELAY_TAG = b"\x98\x01"  # deliver_at_time, field 19
 _MARKER_TAG = b"\xa0\x01"  # marker_type, field 20
+_TXN_TAG = b"\xb0\x01"  # txnid_least_bits, field 22
 _UUID_TAG = b"\xd2\x01"  # uuid of a chunked message, field 26
 
 _U32 = Struct(">I")
@@ -106,6 +107,28 @@ def messages_in(entry: bytes) -> int | None:
         return 1
     metadata = visible_metadata(entry)
     return None if metadata is None else metadata.num_messages_in_batch
+
+
+def txn_bits_of(entry: bytes) -> tuple[int, int] | None:
+    """The most and the least bits of the transaction of an entry; None if it has none, EntryError as above."""
+    if entry.find(_TXN_TAG, *_metadata_span(entry)) < 0:
+        return None
+    metadata = parse_metadata(entry)
+    if not (metadata.HasField("txnid_most_bits") and metadata.HasField("txnid_least_bits")):
+        return None
+    return metadata.txnid_most_bits, metadata.txnid_least_bits
+
+
+def with_txn_bits(entry: bytes, most: int, least: int) -> bytes:
+    """The entry with these bits in its metadata; the last field of a number is the one that counts."""
+    start, end = _metadata_span(entry)
+    bits = MessageMetadata(txnid_most_bits=most, txnid_least_bits=least).SerializePartialToString()
+    metadata = entry[start:end] + bits
+    rest = b"".join((_U32.pack(len(metadata)), metadata, entry[end:]))
+    before = entry[: start - 4]
+    if entry.startswith(_CHECKSUM, _after_broker_metadata(entry)):
+        before = before[:-_MAGIC_AND_WORD] + _HEAD.pack(_CHECKSUM, crc32c(rest))
+    return before + rest
 
 
 def payload_of(entry: bytes) -> bytes:

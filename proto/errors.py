@@ -28,6 +28,10 @@ class CompressionError(ProtocolError):
     """A payload does not decompress, or not to the size its metadata promises."""
 
 
+class AvroError(ProtocolError):
+    """Bytes that are no value of their Avro schema, or a value that is none."""
+
+
 class EncryptionError(ProtocolError):
     """A message cannot be encrypted or decrypted: a key is missing, is the wrong one, or is of a kind nobody uses."""
 

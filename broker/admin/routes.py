@@ -48,12 +48,15 @@ from pulsarium.broker.admin.topic import (
     producing,
     properties,
     replicated_subscriptions,
+    schemas,
     skip_by_message_ids,
     stats,
     subscriptions,
     termination,
     topics,
 )
+from pulsarium.broker.admin.transactions import buffer as transaction_buffers
+from pulsarium.broker.admin.transactions import coordinators, pending_acks
 from pulsarium.broker.config.profile import PIP, Profile
 from pulsarium.broker.lab.rest import MODULES as LAB_MODULES
 
@@ -69,6 +72,7 @@ MODULES = (
     clusters,
     compaction,
     configuration,
+    coordinators,
     failure_domains,
     internal_info,
     internal_stats,
@@ -85,12 +89,14 @@ MODULES = (
     offload,
     pages,
     partitions,
+    pending_acks,
     permissions,
     producing,
     properties,
     replicated_subscriptions,
     resource_groups,
     resource_quotas,
+    schemas,
     shutdown,
     skip_by_message_ids,
     stats,
@@ -100,6 +106,7 @@ MODULES = (
     termination,
     topic_policies,
     topics,
+    transaction_buffers,
     *LAB_MODULES,
 )
 

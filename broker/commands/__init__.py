@@ -9,6 +9,7 @@ from pulsarium.broker.commands import (
     consumer,
     lookup,
     producer,
+    scalable,
     schema,
     seek,
     subscribe,
@@ -20,7 +21,7 @@ from pulsarium.broker.commands.registry import Handler, collect
 from pulsarium.broker.commands.unknown import without
 from pulsarium.broker.config.profile import PIP, Profile
 
-MODULES = (connection, consumer, lookup, producer, schema, seek, subscribe, transaction, watch)
+MODULES = (connection, consumer, lookup, producer, scalable, schema, seek, subscribe, transaction, watch)
 
 
 def handlers(*, connected: bool, authorize: bool = False, profile: Profile = PIP) -> Mapping[int, Handler]:

@@ -7,14 +7,19 @@ from typing import TYPE_CHECKING
 from pulsarium.broker.clock import instant_text
 from pulsarium.broker.commands.errors import CloseConnection
 from pulsarium.broker.commands.registry import handles
+from pulsarium.broker.model.errors import BrokerServiceError, NotAllowedError, TransactionConflictError
 from pulsarium.broker.model.ledger.position import Position, signed
 from pulsarium.broker.model.subscription.persistent import PersistentSubscription
+from pulsarium.broker.model.transaction.acked import Acked
+from pulsarium.broker.model.transaction.txn_id import TxnId
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
 if TYPE_CHECKING:
+    from pulsarium.broker.model.subscription.consumer import Consumer
     from pulsarium.broker.session.session import Session
 
 Individual = pb.CommandAck.Individual
+SHARED_TYPES = (pb.CommandSubscribe.Shared, pb.CommandSubscribe.Key_Shared)
 
 
 @handles(pb.BaseCommand.FLOW)
@@ -35,14 +40,18 @@ def ack(session: Session, cmd: pb.CommandAck, trailing: bytes) -> None:
     if consumer is None:
         return  # no reply either, as in Pulsar
     reply = _reply_to(cmd)
-    if cmd.HasField("txnid_most_bits") and cmd.HasField("txnid_least_bits"):
-        if reply is not None:
-            reply.error = pb.NotAllowedError
-            reply.message = "Server don't support transaction ack!"
-            session.command(pb.BaseCommand(type=pb.BaseCommand.ACK_RESPONSE, ackResponse=reply))
-        return
     subscription = consumer.subscription
-    if isinstance(subscription, PersistentSubscription):
+    if cmd.HasField("txnid_most_bits") and cmd.HasField("txnid_least_bits"):
+        try:
+            _ack_in_transaction(consumer, cmd)
+        except BrokerServiceError as refused:
+            if reply is not None:
+                reply.error = refused.code
+                reply.message = refused.java_text if isinstance(refused, TransactionConflictError) else refused.text
+                session.command(pb.BaseCommand(type=pb.BaseCommand.ACK_RESPONSE, ackResponse=reply))
+            return
+        consumer.acked_ms = session.broker.clock.now_ms()
+    elif isinstance(subscription, PersistentSubscription):
         batch_acks = session.broker.config.acknowledgmentAtBatchIndexLevelEnabled
         properties = {pair.key: pair.value for pair in cmd.properties}
         if cmd.ack_type == Individual:
@@ -65,6 +74,22 @@ def ack(session: Session, cmd: pb.CommandAck, trailing: bytes) -> None:
         subscription.acknowledged(properties, save_now=reply is not None)
     if reply is not None:
         session.broker.turn.after_commit(lambda error: _answer(session, reply, error))
+
+
+def _ack_in_transaction(consumer: Consumer, cmd: pb.CommandAck) -> None:
+    """Acknowledge in a transaction, whether there is such a one or not (B-29)."""
+    subscription = consumer.subscription
+    individual = cmd.ack_type == Individual
+    if not individual and (len(cmd.message_id) != 1 or consumer.type in SHARED_TYPES):
+        return
+    if not isinstance(subscription, PersistentSubscription) or subscription.pending_acks is None:
+        raise NotAllowedError("Server don't support transaction ack!")
+    txn = TxnId(cmd.txnid_most_bits, cmd.txnid_least_bits)
+    acks = [Acked.of(message_id) for message_id in cmd.message_id]
+    if individual:
+        subscription.acknowledge_in(txn, consumer, acks)
+    else:
+        subscription.pending_acks.acknowledge_through(txn, acks[0])
 
 
 def _answer(session: Session, reply: pb.CommandAckResponse, error: Exception | None) -> None:

@@ -100,6 +100,7 @@ def get_topics_of_namespace(session: Session, cmd: pb.CommandGetTopicsOfNamespac
         persistent=mode != pb.CommandGetTopicsOfNamespace.NON_PERSISTENT,
         non_persistent=mode != pb.CommandGetTopicsOfNamespace.PERSISTENT,
         idle=False,
+        system=False,
     )
     filtered = bool(
         cmd.topics_pattern

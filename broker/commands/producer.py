@@ -10,9 +10,13 @@ from pulsarium.broker.commands.naming import check_metadata, parse_name, texts_o
 from pulsarium.broker.commands.registry import handles
 from pulsarium.broker.logs import Log
 from pulsarium.broker.model.errors import BrokerServiceError, NotAllowedError, OwnerMustAnswerError
+from pulsarium.broker.model.schema.errors import SchemaError
+from pulsarium.broker.model.schema.joining import of_producer
 from pulsarium.broker.model.topic.base import Topic
 from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.broker.model.topic.producer import ProducerOptions
+from pulsarium.broker.model.topic.shadow import NOT_A_SHADOW, ShadowTopic
+from pulsarium.broker.model.transaction.txn_id import TxnId
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.text import text_of
 
@@ -36,8 +40,14 @@ def producer(session: Session, cmd: pb.CommandProducer, trailing: bytes) -> None
     try:
         check_metadata(cmd.metadata, session.broker.config.maxConsumerMetadataSize)
         topic, schema_version = _topic(session, cmd)
+    except SchemaError as error:
+        session.error(request_id, error.code, error.java_text)
+        return
     except BrokerServiceError as error:
         session.error(request_id, error.code, error.text)
+        return
+    if topic.moved_to is not None:
+        session.close_producer(producer_id, topic.moved_to)
         return
     options = ProducerOptions(
         producer_id=producer_id,
@@ -58,9 +68,7 @@ def _topic(session: Session, cmd: pb.CommandProducer) -> tuple[Topic, bytes]:
     name = parse_name(cmd.topic)
     topic = session.broker.find_or_create(name, create=True, absent=f"Topic not found {name}")
     topic.check_producer(encrypted=cmd.encrypted)
-    schema_version = b""
-    if cmd.HasField("schema"):
-        schema_version = session.broker.schemas.get_or_create(topic.name, cmd.schema, topic.now_ms())
+    schema_version = of_producer(session.broker.schemas, topic, cmd.schema if cmd.HasField("schema") else None)
     initial = text_of(cmd.initial_subscription_name)
     if initial and isinstance(topic, PersistentTopic) and initial not in topic.subscriptions:
         if not topic.policies.auto_subscription:
@@ -134,11 +142,14 @@ def send(session: Session, cmd: pb.CommandSend, entry: bytes) -> None:
         highest = NO_SEQUENCE
     session.publish_started()
     if cmd.HasField("txnid_most_bits") and cmd.HasField("txnid_least_bits"):
-        publisher.refuse(pb.NotAllowedError, "Transaction buffer disable!", sequence_id, 0)
+        txn = TxnId(cmd.txnid_most_bits, cmd.txnid_least_bits)
+        highest = cmd.highest_sequence_id  # as it comes: so Pulsar answers
+        publisher.publish(sequence_id, highest, cmd.num_messages, entry, cmd.is_chunk, txn)
     elif cmd.HasField("message_id"):
-        publisher.refuse(
-            pb.NotAllowedError, "Only shadow topic supports sending messages with messageId", sequence_id, 0
-        )
+        if isinstance(publisher.topic, ShadowTopic):
+            publisher.publish(sequence_id, highest, cmd.num_messages, entry, cmd.is_chunk)
+        else:
+            publisher.refuse(pb.NotAllowedError, NOT_A_SHADOW, sequence_id, 0)
     else:
         publisher.publish(sequence_id, highest, cmd.num_messages, entry, cmd.is_chunk)
 

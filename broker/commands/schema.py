@@ -1,4 +1,4 @@
-"""GET_SCHEMA and GET_OR_CREATE_SCHEMA: kept and returned; compatibility is not judged yet."""
+"""GET_SCHEMA and GET_OR_CREATE_SCHEMA."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ from typing import TYPE_CHECKING
 
 from pulsarium.broker.commands.errors import CloseConnection
 from pulsarium.broker.commands.registry import handles
+from pulsarium.broker.model.errors import TopicNotFoundError
+from pulsarium.broker.model.schema.errors import SchemaError
+from pulsarium.broker.model.schema.joining import of_producer
 from pulsarium.proto.errors import InvalidTopicName
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.topic_name import TopicName
@@ -56,10 +59,14 @@ def get_or_create_schema(session: Session, cmd: pb.CommandGetOrCreateSchema, tra
         raise CloseConnection(str(error)) from None
     broker = session.broker
     reply = pb.CommandGetOrCreateSchemaResponse(request_id=cmd.request_id)
-    if not broker.topics.exists(name):
+    try:
+        topic = broker.topics.find(name)
+        reply.schema_version = of_producer(broker.schemas, topic, cmd.schema if cmd.schema.type else None)
+    except TopicNotFoundError:
         reply.error_code = pb.TopicNotFound
         reply.error_message = f"Topic not found {name}"
-    else:
-        reply.schema_version = broker.schemas.get_or_create(name, cmd.schema, broker.clock.now_ms())
+    except SchemaError as error:
+        reply.error_code = error.code
+        reply.error_message = error.java_text
     answer = pb.BaseCommand(type=pb.BaseCommand.GET_OR_CREATE_SCHEMA_RESPONSE, getOrCreateSchemaResponse=reply)
     session.reply_when_kept(cmd.request_id, answer)

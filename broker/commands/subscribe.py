@@ -17,6 +17,7 @@ from pulsarium.broker.model.errors import (
     SubscriptionNotFoundError,
 )
 from pulsarium.broker.model.ledger.position import Position, signed
+from pulsarium.broker.model.schema.joining import AUTO_CONSUME, check_schema
 from pulsarium.broker.model.subscription.base import Subscription
 from pulsarium.broker.model.subscription.consumer import Consumer, ConsumerOptions
 from pulsarium.broker.model.topic.joining import IN_ORDER, check_consumer
@@ -107,6 +108,11 @@ class PendingConsumer:
         if consumer not in subscription.consumers:  # unloaded or reset meanwhile
             session.error(self._request_id, pb.ServiceNotReady, "Topic is temporarily unavailable")
             return
+        moved_to = subscription.topic.moved_to
+        if moved_to is not None and not subscription.has_backlog:
+            subscription.remove_consumer(consumer)
+            session.close_consumer(self._consumer_id, moved_to)
+            return
         session.consumers[self._consumer_id] = consumer
         log.info(
             "consumer opened",
@@ -147,6 +153,7 @@ def _options(cmd: pb.CommandSubscribe) -> ConsumerOptions:
             cmd.keySharedMeta.allowOutOfOrderDelivery,
         ),
         metadata=texts_of(cmd.metadata),
+        auto_schema=cmd.HasField("schema") and cmd.schema.type == AUTO_CONSUME,
     )
 
 
@@ -163,10 +170,12 @@ def _subscription(session: Session, cmd: pb.CommandSubscribe) -> Subscription:
     creates = cmd.durable and name.is_persistent and subscription not in topic.subscriptions
     if creates and not topic.policies.auto_subscription:
         raise SubscriptionNotFoundError("Subscription does not exist")
+    if cmd.HasField("schema"):
+        check_schema(broker.schemas, topic, cmd.schema)
     check_consumer(topic, subscription, cmd.subType, read_compacted=cmd.read_compacted)
-    topic.subscribe_rate.check(session.address, text_of(cmd.consumer_name), cmd.consumer_id)
     if isinstance(topic, NonPersistentTopic):
         return topic.subscribe(subscription)
+    topic.subscribe_rate.check(session.address, text_of(cmd.consumer_name), cmd.consumer_id)
     assert isinstance(topic, PersistentTopic)
     earliest = cmd.initialPosition == pb.CommandSubscribe.Earliest
     rollback = cmd.start_message_rollback_duration_sec

@@ -1,66 +1,212 @@
-"""Transactions are not built yet: every request is answered as a broker without a coordinator answers it."""
+"""Transactions: what clients ask of coordinators, and what in Pulsar coordinators ask of the brokers of topics."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
 
 from pulsarium.broker.commands.errors import CloseConnection
 from pulsarium.broker.commands.naming import InvalidNameError, parse_name
 from pulsarium.broker.commands.registry import handles
+from pulsarium.broker.logs import Log
+from pulsarium.broker.model.errors import (
+    BrokerServiceError,
+    NotAllowedError,
+    PersistenceError,
+    ServiceNotReadyError,
+    TransactionNotFoundError,
+)
+from pulsarium.broker.model.ledger.position import signed
+from pulsarium.broker.model.topic.base import TRANSACTIONS_OFF
+from pulsarium.broker.model.topic.persistent import PersistentTopic
+from pulsarium.broker.model.transaction.coordinator import Coordinator, Done, TooManyTransactionsError
+from pulsarium.broker.model.transaction.coordinators import ASSIGN
+from pulsarium.broker.model.transaction.transaction import Part
+from pulsarium.broker.model.transaction.txn_id import Participant, TxnId
+from pulsarium.proto.commands import COMMANDS
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
+from pulsarium.proto.text import text_of
 
 if TYPE_CHECKING:
     from pulsarium.broker.model.topic.base import Topic
     from pulsarium.broker.session.session import Session
 
-WHY = "transactions are not built yet; answered as with transactionCoordinatorEnabled=false"
-Request = (
-    pb.CommandTcClientConnectRequest
-    | pb.CommandNewTxn
-    | pb.CommandAddPartitionToTxn
-    | pb.CommandAddSubscriptionToTxn
-    | pb.CommandEndTxn
-)
+log = Log("transactions")
+
+DISABLED = "Transactions are not enabled."
+NO_PENDING_ACKS = "The transaction is disabled"
+FAILED_ON_SUBSCRIPTION = "Handle end txn on subscription failed: "
 
 
-@handles(pb.BaseCommand.TC_CLIENT_CONNECT_REQUEST, absent=WHY)
-@handles(pb.BaseCommand.NEW_TXN, absent=WHY)
-@handles(pb.BaseCommand.ADD_PARTITION_TO_TXN, absent=WHY)
-@handles(pb.BaseCommand.ADD_SUBSCRIPTION_TO_TXN, absent=WHY)
-@handles(pb.BaseCommand.END_TXN, absent=WHY)
-def not_enabled(session: Session, cmd: Request, trailing: bytes) -> None:
-    session.error(cmd.request_id, pb.NotAllowedError, "Transactions are not enabled.")
+# of the coordinator
 
 
-@handles(pb.BaseCommand.END_TXN_ON_PARTITION, absent=WHY)
+@handles(pb.BaseCommand.TC_CLIENT_CONNECT_REQUEST)
+def connect(session: Session, cmd: pb.CommandTcClientConnectRequest, trailing: bytes) -> None:
+    """A client means to use a coordinator, which has to be looked up before (B-29)."""
+    coordinators, broker = session.broker.cluster.coordinators, session.broker
+    if coordinators is None:
+        session.error(cmd.request_id, pb.NotAllowedError, DISABLED)
+        return
+    base = pb.BaseCommand(type=pb.BaseCommand.TC_CLIENT_CONNECT_RESPONSE)
+    base.tcClientConnectResponse.request_id = cmd.request_id
+    if not coordinators.open(cmd.tc_id, broker):
+        base.tcClientConnectResponse.error = pb.ServiceNotReady
+        base.tcClientConnectResponse.message = broker.not_served(ASSIGN.partition(cmd.tc_id)).java_text
+    session.command(base)
+
+
+@handles(pb.BaseCommand.NEW_TXN)
+def new_txn(session: Session, cmd: pb.CommandNewTxn, trailing: bytes) -> None:
+    """Open a transaction. Of more than maxActiveTransactionsPerCoordinator nothing is said, as in Pulsar."""
+    principal, timeout_ms = session.principal, signed(cmd.txn_ttl_millis)
+    owner = principal.role if principal.original is None else principal.original
+    base = pb.BaseCommand(type=pb.BaseCommand.NEW_TXN_RESPONSE)
+    reply = base.newTxnResponse
+    reply.request_id, reply.txnid_most_bits = cmd.request_id, cmd.tc_id
+
+    def begun(error: BrokerServiceError | None) -> None:
+        if error is not None:
+            reply.ClearField("txnid_least_bits")
+        _answer(session, base, reply, error)
+
+    def begin(coordinator: Coordinator) -> None:
+        try:
+            reply.txnid_least_bits = coordinator.begin(timeout_ms, owner, begun).least
+        except TooManyTransactionsError:
+            log.warning("too many active transactions", coordinator=coordinator.number, peer=session.address)
+
+    _ask(session, cmd.request_id, cmd.tc_id, begun, begin)
+
+
+@handles(pb.BaseCommand.ADD_PARTITION_TO_TXN)
+def add_partition_to_txn(session: Session, cmd: pb.CommandAddPartitionToTxn, trailing: bytes) -> None:
+    """A transaction is about to publish to these topics."""
+    _add(session, cmd, pb.BaseCommand.ADD_PARTITION_TO_TXN, [Part(text_of(name)) for name in cmd.partitions])
+
+
+@handles(pb.BaseCommand.ADD_SUBSCRIPTION_TO_TXN)
+def add_subscription_to_txn(session: Session, cmd: pb.CommandAddSubscriptionToTxn, trailing: bytes) -> None:
+    """A transaction is about to acknowledge on these subscriptions."""
+    parts = [Part(text_of(each.topic), text_of(each.subscription)) for each in cmd.subscription]
+    _add(session, cmd, pb.BaseCommand.ADD_SUBSCRIPTION_TO_TXN, parts)
+
+
+def _add(session: Session, cmd: Any, request: int, parts: Iterable[Part]) -> None:
+    txn, done = _txn_of(cmd), _answering(session, request, cmd)
+
+    def add(coordinator: Coordinator) -> None:
+        _check_owner(session, coordinator, txn)
+        coordinator.add(txn.least, parts, done)
+
+    _ask(session, cmd.request_id, txn.most, done, add)
+
+
+@handles(pb.BaseCommand.END_TXN)
+def end_txn(session: Session, cmd: pb.CommandEndTxn, trailing: bytes) -> None:
+    """Commit or abort; no action is COMMIT."""
+    commit = cmd.txn_action == pb.COMMIT
+    txn, done = _txn_of(cmd), _answering(session, pb.BaseCommand.END_TXN, cmd)
+
+    def end(coordinator: Coordinator) -> None:
+        _check_owner(session, coordinator, txn)
+        coordinator.end(txn.least, commit=commit, done=done)
+
+    _ask(session, cmd.request_id, txn.most, done, end)
+
+
+def _ask(session: Session, request_id: int, number: int, done: Done, what: Callable[[Coordinator], None]) -> None:
+    """Ask something of a coordinator that this broker serves."""
+    coordinators = session.broker.cluster.coordinators
+    if coordinators is None:
+        session.error(request_id, pb.NotAllowedError, DISABLED)
+        return
+    try:
+        what(coordinators.served(number, session.broker))
+    except BrokerServiceError as error:
+        refusal = error  # told in its turn, behind what is not kept yet
+        session.broker.turn.after_commit(lambda _: done(refusal))
+
+
+def _check_owner(session: Session, coordinator: Coordinator, txn: TxnId) -> None:
+    """A transaction is its owner's, whatever the connection (PIP-31 says nothing of it, 4.x checks)."""
+    owner, principal = coordinator.transaction(txn.least).owner, session.principal
+    if owner is None or owner == str(principal) or _is_superuser(session):
+        return
+    raise TransactionNotFoundError(
+        f"Client ({principal}) is neither the owner of the transaction {txn} nor a super user"
+    )
+
+
+def _is_superuser(session: Session) -> bool:
+    authorization, principal = session.broker.cluster.authorization, session.principal
+    if authorization is None or not authorization.is_superuser(principal.role):
+        return False
+    return principal.original is None or authorization.is_superuser(principal.original)
+
+
+# of the broker that serves a topic
+
+
+@handles(pb.BaseCommand.END_TXN_ON_PARTITION)
 def end_txn_on_partition(session: Session, cmd: pb.CommandEndTxnOnPartition, trailing: bytes) -> None:
     """A topic that is gone has nothing left to end."""
-    reply = pb.CommandEndTxnOnPartitionResponse(
-        request_id=cmd.request_id,
-        txnid_least_bits=cmd.txnid_least_bits,
-        txnid_most_bits=cmd.txnid_most_bits,
-    )
-    if _topic(session, cmd.topic) is not None:
-        reply.error = pb.NotAllowedError
-        reply.message = "Transaction buffer disable!"
-    answer = pb.BaseCommand(type=pb.BaseCommand.END_TXN_ON_PARTITION_RESPONSE, endTxnOnPartitionResponse=reply)
-    session.command(answer)
+
+    def buffer_of(topic: Topic) -> Participant:
+        if not isinstance(topic, PersistentTopic):
+            raise BrokerServiceError("Unsupported operation endTxn in non-persistent topic.")
+        if topic.transactions is None:
+            raise NotAllowedError(TRANSACTIONS_OFF)
+        return topic.transactions
+
+    _end_on(session, cmd, pb.BaseCommand.END_TXN_ON_PARTITION, cmd.topic, buffer_of)
 
 
-@handles(pb.BaseCommand.END_TXN_ON_SUBSCRIPTION, absent=WHY)
+@handles(pb.BaseCommand.END_TXN_ON_SUBSCRIPTION)
 def end_txn_on_subscription(session: Session, cmd: pb.CommandEndTxnOnSubscription, trailing: bytes) -> None:
     """As above."""
-    reply = pb.CommandEndTxnOnSubscriptionResponse(
-        request_id=cmd.request_id,
-        txnid_least_bits=cmd.txnid_least_bits,
-        txnid_most_bits=cmd.txnid_most_bits,
+    name = text_of(cmd.subscription.subscription)
+
+    def pending_acks_of(topic: Topic) -> Participant | None:
+        if not isinstance(topic, PersistentTopic):
+            raise BrokerServiceError(
+                f"{FAILED_ON_SUBSCRIPTION}Unsupported operation end txn for NonPersistentSubscription"
+            )
+        subscription = topic.subscriptions.get(name)
+        if subscription is None:
+            return None
+        if subscription.pending_acks is None:
+            raise NotAllowedError(FAILED_ON_SUBSCRIPTION + NO_PENDING_ACKS)
+        return subscription.pending_acks
+
+    request = pb.BaseCommand.END_TXN_ON_SUBSCRIPTION
+    _end_on(session, cmd, request, cmd.subscription.topic, pending_acks_of)
+
+
+def _end_on(session: Session, cmd: Any, request: int, topic: str, find: Callable[[Topic], Participant | None]) -> None:
+    """End a transaction on one part of it."""
+    txn, done = _txn_of(cmd), _answering(session, request, cmd)
+    refusal: BrokerServiceError | None = None
+    try:
+        found = _topic(session, topic)
+        participant = None if found is None else find(found)
+        if participant is not None:
+            _check_coordinator(session, txn)
+            low_watermark = signed(cmd.txnid_least_bits_of_low_watermark)
+            participant.end(txn, commit=cmd.txn_action == pb.COMMIT, low_watermark=low_watermark)
+    except BrokerServiceError as error:
+        refusal = error
+    session.broker.turn.after_commit(
+        lambda error: done(refusal if refusal is not None or error is None else PersistenceError(str(error)))
     )
-    topic = _topic(session, cmd.subscription.topic)
-    if topic is not None and cmd.subscription.subscription in topic.subscriptions:
-        reply.error = pb.NotAllowedError
-        reply.message = "Handle end txn on subscription failed: The transaction is disabled"
-    answer = pb.BaseCommand(type=pb.BaseCommand.END_TXN_ON_SUBSCRIPTION_RESPONSE, endTxnOnSubscriptionResponse=reply)
-    session.command(answer)
+
+
+def _check_coordinator(session: Session, txn: TxnId) -> None:
+    """Where roles are told apart, only coordinators may end a part of a transaction: superusers."""
+    if session.broker.cluster.authorization is not None and not _is_superuser(session):
+        raise TransactionNotFoundError(
+            f"TC client ({session.principal}) is not a super user, and is not allowed to operate on transaction {txn}"
+        )
 
 
 def _topic(session: Session, text: str) -> Topic | None:
@@ -69,4 +215,33 @@ def _topic(session: Session, text: str) -> Topic | None:
     except InvalidNameError as error:
         raise CloseConnection(error.text) from None
     topics = session.broker.topics
-    return topics.find(name) if topics.exists(name) else None
+    if not topics.exists(name):
+        return None
+    if session.broker.cluster.ownership.owner(name) is not session.broker:
+        raise ServiceNotReadyError(session.broker.not_served(name).java_text)
+    return topics.find(name)
+
+
+# answers
+
+
+def _txn_of(cmd: Any) -> TxnId:
+    return TxnId(cmd.txnid_most_bits, cmd.txnid_least_bits)
+
+
+def _answering(session: Session, request: int, cmd: Any) -> Done:
+    """What answers a request about a transaction, in the form that all of them share."""
+    answered_by = COMMANDS[request].reply
+    assert answered_by is not None
+    base = pb.BaseCommand(type=pb.BaseCommand.Type.Name(answered_by))
+    reply = getattr(base, COMMANDS[answered_by].field)
+    reply.request_id = cmd.request_id
+    reply.txnid_least_bits, reply.txnid_most_bits = cmd.txnid_least_bits, cmd.txnid_most_bits
+    return lambda error: _answer(session, base, reply, error)
+
+
+def _answer(session: Session, base: pb.BaseCommand, reply: Any, error: BrokerServiceError | None) -> None:
+    if error is not None:
+        log.info("request refused", peer=session.address, error=pb.ServerError.Name(error.code), reason=error.text)
+        reply.error, reply.message = error.code, error.text
+    session.command(base)

@@ -42,7 +42,7 @@ def watch_topic_list(session: Session, cmd: pb.CommandWatchTopicList, trailing: 
         watcher = TopicListWatcher(
             str(namespace),
             pattern,
-            broker.topics.names(str(namespace)),
+            broker.topics.names(str(namespace), system=False),
             lambda new, deleted, topics_hash: _tell(session, watcher_id, new, deleted, topics_hash),
         )
         session.watchers[watcher_id] = watcher

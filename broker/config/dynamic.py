@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Protocol
 
 from pulsarium.broker.config.keys import Config, documented_keys
@@ -89,7 +90,8 @@ class Records(Protocol):
 class DynamicSettings:
     """What was changed. It holds for all brokers of the cluster, and for those that start later.
 
-    Of the settings that Pulsarium honours, those have effect that are read when they are needed.
+    Of the settings that Pulsarium honours, those have effect that are read when they are needed, and those that
+    topics' policies are made of: `on_changed` makes them anew.
     """
 
     def __init__(self, config: Config, records: Records) -> None:
@@ -97,6 +99,7 @@ class DynamicSettings:
         self._records = records
         self._keys = documented_keys()
         self._before: dict[str, object] = {}  # as the broker was started
+        self.on_changed: Callable[[], None] = lambda: None
         self.recover()
 
     def recover(self) -> None:
@@ -106,6 +109,7 @@ class DynamicSettings:
         self._before.clear()
         for name, text in self.values.items():
             self._apply(name, text)
+        self.on_changed()
 
     @property
     def values(self) -> dict[str, str]:
@@ -116,12 +120,14 @@ class DynamicSettings:
         """Change a setting. One that cannot be read is kept all the same, as Pulsar does, and changes nothing."""
         self._records.put(FOLDER, name, value=text)
         self._apply(name, text)
+        self.on_changed()
 
     def forget(self, name: str) -> None:
         """Undo it."""
         self._records.forget(FOLDER, name)
         if name in self._before:
             self._set(name, self._before.pop(name))
+            self.on_changed()
 
     def _apply(self, name: str, text: str) -> None:
         key = self._keys.get(name)

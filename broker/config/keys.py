@@ -1,9 +1,9 @@
 """The broker.conf keys that Pulsarium honours: name, type, default and meaning, in one place."""
 
-from dataclasses import dataclass, field, fields
-from typing import Final, NamedTuple, TypeVar
+from dataclasses import dataclass, fields
+from typing import Final, NamedTuple
 
-T = TypeVar("T")
+from pulsarium.broker.config.meaning import Meaning, key
 
 FRAME_PADDING: Final = 10 * 1024  # what a frame may hold beyond maxMessageSize: Pulsar's MESSAGE_SIZE_FRAME_PADDING
 MOST_BUNDLES: Final = 1 << 16  # of a namespace; nothing is sized by what somebody claims
@@ -30,36 +30,6 @@ AUTHENTICATION_PROVIDERS: Final = tuple(
 )
 AUTHORIZATION_PROVIDER: Final = "org.apache.pulsar.broker.authorization.PulsarAuthorizationProvider"
 TLS_PROTOCOLS: Final = ("TLSv1.2", "TLSv1.3")
-
-
-class Meaning(NamedTuple):
-    """What a key means and takes. `unit` is "" for counts and texts; `low` and `high` bound numbers, both included.
-
-    The value of a `secret` key is shown nowhere.
-    """
-
-    doc: str
-    unit: str = ""
-    low: int | None = None
-    high: int | None = None
-    one_of: tuple[str, ...] = ()
-    secret: bool = False
-
-
-def key(
-    default: T,
-    doc: str,
-    unit: str = "",
-    *,
-    low: int | None = None,
-    high: int | None = None,
-    one_of: tuple[str, ...] = (),
-    secret: bool = False,
-) -> T:
-    """A field of Config: its default and its Meaning."""
-    meaning = Meaning(doc=doc, unit=unit, low=low, high=high, one_of=one_of, secret=secret)
-    made: T = field(default=default, metadata={"meaning": meaning}, repr=not secret)
-    return made
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,6 +110,15 @@ class Config:
     proxyRoles: frozenset[str] = key(frozenset(), "Roles that speak for others, whose role they name")
     authorizationAllowWildcardsMatching: bool = key(False, "Take * at either end of a granted role for anything")
 
+    # Migration to another cluster
+    clusterMigrationCheckDurationSeconds: int = key(
+        0, "How often topics are looked at that may have moved; 0: only when they are loaded", "seconds"
+    )
+
+    # Policies of topics
+    systemTopicEnabled: bool = key(True, "Keep topics for the broker's own use")
+    topicLevelPoliciesEnabled: bool = key(True, "Take policies of single topics, where system topics are kept")
+
     # Connections
     maxMessageSize: int = key(
         5_242_880, "Largest message; a frame may be 10 KiB larger", "bytes", low=1, high=2147473407
@@ -170,6 +149,16 @@ class Config:
     maxConsumersPerTopic: int = key(0, "Most consumers of a topic; 0 for any number")
     maxSubscriptionsPerTopic: int = key(0, "Most subscriptions of a topic; 0 for any number")
     aggregatePublisherStatsByProducerName: bool = key(False, "Add up producers of one name in partitioned-stats")
+    maxPublishRatePerTopicInMessages: int = key(0, "Messages that a topic takes a second; 0 for any number")
+    maxPublishRatePerTopicInBytes: int = key(
+        0, "Bytes that a topic takes a second; 0 for any number", "bytes", high=JAVA_LONG[1]
+    )
+    brokerPublisherThrottlingMaxMessageRate: int = key(
+        0, "Messages that all topics of a broker together take a second; 0 for any number"
+    )
+    brokerPublisherThrottlingMaxByteRate: int = key(
+        0, "Bytes that they take a second; 0 for any number", "bytes", high=JAVA_LONG[1]
+    )
     encryptionRequireOnProducer: bool = key(False, "Refuse producers and messages without encryption")
     brokerDeleteInactiveTopicsEnabled: bool = key(True, "Delete topics that nobody uses")
     brokerDeleteInactiveTopicsFrequencySeconds: int = key(60, "How often they are looked for", "seconds", low=1)
@@ -221,11 +210,38 @@ class Config:
         True, "Keep acknowledgements of single messages of a batch (PIP-54)"
     )
 
+    # Schemas
+    schemaCompatibilityStrategy: str = key(
+        "FULL", "What a new schema must be compatible with", one_of=SCHEMA_STRATEGIES
+    )
+    systemTopicSchemaCompatibilityStrategy: str = key(
+        "ALWAYS_COMPATIBLE", "The same of system topics", one_of=SCHEMA_STRATEGIES
+    )
+    isAllowAutoUpdateSchemaEnabled: bool = key(True, "Let producers bring new schemas")
+    isSchemaValidationEnforced: bool = key(False, "Refuse producers without a schema where there is one")
+
     # Dispatch
     dispatcherMaxReadBatchSize: int = key(100, "Most entries of one read for consumers", low=1)
     dispatcherMaxRoundRobinBatchSize: int = key(
         20, "Most messages for one Shared consumer before the next one's turn", low=1
     )
+
+    dispatchThrottlingRateInMsg: int = key(
+        0, "Messages that go out to all consumers of a broker together in a second; 0 for any number"
+    )
+    dispatchThrottlingRateInByte: int = key(0, "The same in bytes", "bytes", high=JAVA_LONG[1])
+    dispatchThrottlingRatePerTopicInMsg: int = key(
+        0, "Messages that go out to all consumers of a topic in a second; 0 for any number"
+    )
+    dispatchThrottlingRatePerTopicInByte: int = key(0, "The same in bytes", "bytes", high=JAVA_LONG[1])
+    dispatchThrottlingRatePerSubscriptionInMsg: int = key(
+        0, "Messages that go out to a subscription in a second; 0 for any number"
+    )
+    dispatchThrottlingRatePerSubscriptionInByte: int = key(0, "The same in bytes", "bytes", high=JAVA_LONG[1])
+    dispatchThrottlingOnNonBacklogConsumerEnabled: bool = key(
+        True, "Hold subscriptions to these rates; false: only those with a backlog"
+    )
+    dispatchThrottlingOnBatchMessageEnabled: bool = key(False, "Count a batch as one message in these rates")
 
     maxUnackedMessagesPerConsumer: int = key(
         50_000, "Messages that a consumer of Shared or Key_Shared may owe; 0 for any number"
@@ -236,6 +252,9 @@ class Config:
         True, "Divide keys by a ring of consumer names; false: halve the widest range for each consumer that joins"
     )
     subscriptionKeySharedConsistentHashingReplicaPoints: int = key(100, "Points of each consumer on the ring", low=1)
+    subscriptionKeySharedUseClassicPersistentImplementation: bool = key(
+        False, "Make consumers that join wait for all that was read before, as before Pulsar 4.0"
+    )
     keySharedLookAheadMsgInReplayThresholdPerConsumer: int = key(
         2_000, "Messages that may wait for a consumer while others are read past them; 0 for any number"
     )
@@ -283,6 +302,9 @@ class Config:
     managedCursorInfoCompressionThresholdInBytes: int = key(16_384, "Size from which they are compressed", "bytes")
     managedLedgerInfoCompressionType: str = key("NONE", "Compression of kept managed ledgers, as of cursors")
     managedLedgerInfoCompressionThresholdInBytes: int = key(16_384, "Size from which they are compressed", "bytes")
+    managedLedgerCursorBackloggedThreshold: int = key(
+        1_000, "Entries from which on a subscription has a backlog", high=JAVA_LONG[1]
+    )
     managedLedgerCacheSizeMB: int = key(256, "Memory for entries, of all topics together", "MiB", low=0)
 
     # Compaction
@@ -306,6 +328,12 @@ class Config:
     subscriptionPatternMaxLength: int = key(50, "Longest pattern that is filtered by here", "characters")
     enableBrokerTopicListWatcher: bool = key(True, "Offer clients to watch topic lists")
 
+    # Transactions
+    transactionCoordinatorEnabled: bool = key(False, "Serve transactions")
+    maxActiveTransactionsPerCoordinator: int = key(
+        0, "Transactions of one coordinator that may be open at once; 0 for any number", high=JAVA_LONG[1]
+    )
+
     # Statistics
     statsUpdateFrequencyInSecs: int = key(60, "How often rates are computed anew", "seconds", low=1)
 
@@ -318,6 +346,11 @@ class Config:
     def has_tls(self) -> bool:
         """Whether any port speaks TLS."""
         return self.brokerServicePortTls is not None or self.webServicePortTls is not None
+
+    @property
+    def takes_topic_policies(self) -> bool:
+        """Whether single topics have policies: their changes need a system topic."""
+        return self.systemTopicEnabled and self.topicLevelPoliciesEnabled
 
     @property
     def max_inactive_seconds(self) -> int:

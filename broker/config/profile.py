@@ -18,6 +18,13 @@ WATCHERS_RECONCILE: Final = "supports_topic_watcher_reconcile"
 # Commands that later releases brought, by their names in BaseCommand.Type
 BROUGHT_BY_2_10: Final = frozenset({"TC_CLIENT_CONNECT_REQUEST"})
 BROUGHT_BY_2_11: Final = frozenset({"WATCH_TOPIC_LIST", "WATCH_TOPIC_LIST_CLOSE"})
+BROUGHT_BY_5_0: Final = frozenset(
+    {
+        *("SCALABLE_TOPIC_LOOKUP", "SCALABLE_TOPIC_CLOSE", "SCALABLE_TOPIC_SUBSCRIBE"),
+        *("WATCH_SCALABLE_TOPICS", "WATCH_SCALABLE_TOPICS_CLOSE"),
+        *("WATCH_TC_ASSIGNMENTS", "WATCH_TC_ASSIGNMENTS_CLOSE"),
+    }
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +44,9 @@ class Profile:
     index_on_non_persistent: the status of getMessageIdByIndex on a non-persistent topic (X-12).
     index_as_released: getMessageIdByIndex finds markers, and nothing in the first batch below its last index (X-31);
         its body has batchIndex and batchSize too (S415-03).
+    index_per_transactional_entry: an entry of a transaction takes one index, however many messages it has (X-32).
+    transaction_by_send: an entry is of the transaction that its SEND names, also where its metadata does not say so, as
+        that of the Go client; a released broker shows such an entry after an abort too.
     peek_creates_subscription: peeking into a subscription that is not there makes it, where otherwise 404 is answered.
     own_faults_are_shown: 500, where 4.2.4 runs into an exception of its own for a call (a peek at position 0, an entry
         beyond the last, a body that is missing), where otherwise a 4xx says what was wrong.
@@ -57,6 +67,8 @@ class Profile:
     missing_index_is_zero: bool
     index_on_non_persistent: int
     index_as_released: bool
+    index_per_transactional_entry: bool
+    transaction_by_send: bool
     peek_creates_subscription: bool
     own_faults_are_shown: bool
 
@@ -77,6 +89,8 @@ PIP: Final = Profile(
     missing_index_is_zero=False,
     index_on_non_persistent=406,
     index_as_released=False,
+    index_per_transactional_entry=False,
+    transaction_by_send=True,
     peek_creates_subscription=False,
     own_faults_are_shown=False,
 )
@@ -85,6 +99,7 @@ PULSAR_4_2: Final = Profile(
     name="pulsar-4.2",
     max_protocol_version=21,
     flags=PIP.flags,
+    unknown=BROUGHT_BY_5_0,
     server_version="Pulsar Server4.2.4",
     end_of_topic_to_all_clients=True,
     consumer_stats_of_unknown_closes=True,
@@ -93,6 +108,8 @@ PULSAR_4_2: Final = Profile(
     missing_index_is_zero=True,
     index_on_non_persistent=405,
     index_as_released=True,
+    index_per_transactional_entry=True,
+    transaction_by_send=False,
     peek_creates_subscription=True,
     own_faults_are_shown=True,
 )
@@ -108,7 +125,7 @@ def _older(
         server_version=f"Pulsar Server{release}.{patch}",
         max_protocol_version=max_protocol_version,
         flags=frozenset(flags),
-        unknown=unknown,
+        unknown=PULSAR_4_2.unknown | unknown,
     )
 
 

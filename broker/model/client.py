@@ -23,10 +23,12 @@ class Delivery(NamedTuple):
 
 
 class Assigned(NamedTuple):
-    """The broker that serves a topic from now on, where that is known (PIP-307)."""
+    """The broker that serves a topic from now on, where that is known (PIP-307); of another cluster if the topic has
+    `migrated` there (PIP-188)."""
 
     service_url: str
     service_url_tls: str = ""
+    migrated: bool = False
 
 
 class Client(Protocol):
@@ -79,6 +81,14 @@ class Client(Protocol):
 
     def forget_producer(self, producer_id: int) -> None:
         """Drop the producer without a word (ExclusiveWithFencing)."""
+        ...
+
+    def pause_reading(self) -> None:
+        """Take no more commands of it, until `resume_reading` was called as often."""
+        ...
+
+    def resume_reading(self) -> None:
+        """Go on, with what came meanwhile first."""
         ...
 
     def check_liveness(self, answered: Callable[[bool], None]) -> None:

@@ -87,6 +87,10 @@ class TopicTerminatedError(BrokerServiceError):
     java_name = "TopicTerminatedException"
 
 
+class TopicMigratedError(BrokerServiceError):
+    java_name = "TopicMigratedException"
+
+
 class ServiceNotReadyError(BrokerServiceError):
     code = pb.ServiceNotReady
     java_name = "ServiceUnitNotReadyException"
@@ -144,6 +148,12 @@ class CoordinatorNotFoundError(BrokerServiceError):
     code = pb.TransactionCoordinatorNotFound
 
 
+class InvalidTxnStatusError(BrokerServiceError):
+    """A transaction that is being committed or aborted already."""
+
+    code = pb.InvalidTxnStatus
+
+
 class TransactionNotFoundError(BrokerServiceError):
     """A transaction that is over or never was, or somebody else's."""
 
@@ -154,3 +164,7 @@ class TransactionConflictError(BrokerServiceError):
     """What a transaction acknowledges another one has acknowledged, which is not over."""
 
     code = pb.TransactionConflict
+
+    @property
+    def java_text(self) -> str:
+        return f"org.apache.pulsar.transaction.common.exception.TransactionConflictException: {self.text}"

@@ -8,12 +8,15 @@ from typing import TYPE_CHECKING, Protocol
 
 from pulsarium.broker.clock import Clock
 from pulsarium.broker.config.keys import Config
+from pulsarium.broker.config.profile import Profile
 from pulsarium.broker.model.ledger.cache import EntryCache
 from pulsarium.broker.storage.interface import Storage
 from pulsarium.broker.turn import Turn
 
 if TYPE_CHECKING:
     from pulsarium.broker.model.compaction.compactor import Compactor
+    from pulsarium.broker.model.rate.broker_limits import BrokerLimits
+    from pulsarium.proto.topic_name import TopicName
 
 
 @dataclass(slots=True)
@@ -30,14 +33,19 @@ class Stat:
 
 
 class Stores(Protocol):
-    """Configuration, clock, turn, storage, cache, and what was stored before the broker started."""
+    """Configuration, profile, clock, turn, storage, cache, and what was stored before the broker started."""
 
     config: Config
+    profile: Profile
     clock: Clock
     turn: Turn
     storage: Storage
     cache: EntryCache
     compactor: Compactor | None  # the one that this run was asked for
+
+    def limits_of(self, topic: TopicName) -> BrokerLimits:
+        """The limits of the broker that serves a topic."""
+        ...
 
     def next_ledger_id(self) -> int: ...
 

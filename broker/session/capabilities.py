@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from pulsarium.broker.config.profile import PIP, Profile
 from pulsarium.proto.commands import COMMANDS
+from pulsarium.proto.entry import strip_broker_metadata, strip_checksum
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
 DELIVERED_CHECKSUM_SINCE = 11
@@ -50,6 +52,13 @@ class Capabilities:
         return self.agreed >= DELIVERED_CHECKSUM_SINCE
 
     @property
+    def bare(self) -> Callable[[bytes], bytes] | None:
+        """What takes away of an entry what the client does not know: the broker's metadata, a checksum (W-04)."""
+        if not self.takes_checksums:
+            return _without_headers
+        return None if self.exposes_broker_metadata else strip_broker_metadata
+
+    @property
     def takes_batches(self) -> bool:
         return self.agreed >= BATCH_SINCE
 
@@ -62,3 +71,7 @@ class Capabilities:
     def takes_last_entries(self) -> bool:
         """Whether GET_LAST_MESSAGE_ID may be answered with an entry."""
         return self.agreed >= LAST_ENTRY_SINCE
+
+
+def _without_headers(entry: bytes) -> bytes:
+    return strip_checksum(strip_broker_metadata(entry))

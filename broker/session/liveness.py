@@ -15,13 +15,19 @@ class Watched(Protocol):
         """Send PING if the client takes it; whether it was sent."""
         ...
 
+    @property
+    def paused(self) -> bool:
+        """Whether the broker does not read it now: its PONG may wait unread."""
+        ...
+
     def close(self, reason: str) -> None: ...
 
 
 class Liveness:
     """Pings a silent connection and closes a dead one.
 
-    A connection that shows no life for two intervals is closed; until CONNECT, for one.
+    A connection that shows no life for two intervals is closed; until CONNECT, for one. One that is not read from
+    meanwhile only gets another PING, as in Pulsar.
     """
 
     def __init__(self, watched: Watched, clock: Timeline, interval: float, check_timeout_ms: int) -> None:
@@ -43,7 +49,7 @@ class Liveness:
     def _tick(self) -> None:
         if not self.connected:
             self._watched.close("no CONNECT within keepAliveIntervalSeconds")
-        elif self._waits_for_pong:
+        elif self._waits_for_pong and not self._watched.paused:
             self._watched.close("no answer to PING within keepAliveIntervalSeconds")
         else:
             self._waits_for_pong = self._watched.ping(unasked=True)

@@ -179,6 +179,14 @@ class Outgoing:
         _assign(close, assigned)
         self.command(pb.BaseCommand(type=pb.BaseCommand.CLOSE_CONSUMER, close_consumer=close))
 
+    def topic_migrated(self, kind: pb.CommandTopicMigrated.ResourceType, resource_id: int, assigned: Assigned) -> None:
+        migrated = pb.CommandTopicMigrated(resource_id=resource_id, resource_type=kind)
+        if assigned.service_url:
+            migrated.brokerServiceUrl = assigned.service_url
+        if assigned.service_url_tls:
+            migrated.brokerServiceUrlTls = assigned.service_url_tls
+        self.command(pb.BaseCommand(type=pb.BaseCommand.TOPIC_MIGRATED, topicMigrated=migrated))
+
     def reached_end_of_topic(self, consumer_id: int) -> None:
         end = pb.CommandReachedEndOfTopic(consumer_id=consumer_id)
         self.command(pb.BaseCommand(type=pb.BaseCommand.REACHED_END_OF_TOPIC, reachedEndOfTopic=end))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from pulsarium.broker.auth.identity import NOBODY, Certificate, Principal
 from pulsarium.broker.auth.login import Login
@@ -12,13 +12,13 @@ from pulsarium.broker.commands.registry import Handler
 from pulsarium.broker.logs import Log
 from pulsarium.broker.model.client import Assigned, Client, Delivery
 from pulsarium.broker.session.capabilities import Capabilities
+from pulsarium.broker.session.gate import Gate
 from pulsarium.broker.session.hooks import Frame
 from pulsarium.broker.session.late_sends import LateSends
 from pulsarium.broker.session.liveness import Liveness
 from pulsarium.broker.session.outgoing import HIGH_WATER, Outgoing
 from pulsarium.broker.session.refresh import Refresh
 from pulsarium.proto.commands import Direction, parse
-from pulsarium.proto.entry import strip_broker_metadata, strip_checksum
 from pulsarium.proto.errors import CommandError, EntryError
 from pulsarium.proto.framing import FrameDecoder
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
@@ -31,19 +31,12 @@ if TYPE_CHECKING:
     from pulsarium.broker.model.subscription.consumer import Consumer
     from pulsarium.broker.model.topic.producer import Producer
     from pulsarium.broker.model.topic.watchers import TopicListWatcher
+    from pulsarium.broker.session.transport import Transport
 
 log = Log("session")
 
 
-class Transport(Protocol):
-    """Takes the bytes of a session."""
-
-    def wake(self) -> None:
-        """There is something to write, or the session was closed. Called at the end of a turn; must not block."""
-        ...
-
-
-class Session(Client):
+class Session(Gate, Client):
     """Handles one connection's commands and sends what the model has for it."""
 
     def __init__(
@@ -56,6 +49,7 @@ class Session(Client):
         secure: bool = False,
     ) -> None:
         config = broker.config
+        super().__init__(config.maxPendingPublishRequestsPerConnection)
         self.broker = broker
         self.address = address
         self.secure = secure  # over TLS
@@ -78,8 +72,6 @@ class Session(Client):
         self.late_sends = LateSends(broker.clock.keep_alive, config.keepAliveIntervalSeconds)
         self.outgoing = Outgoing()
         self.unstored = 0
-        self.unanswered = 0  # SENDs without a receipt (maxPendingPublishRequestsPerConnection)
-        self._max_unanswered = config.maxPendingPublishRequestsPerConnection
         self._was_full = False
         self._promised = 0  # bytes of entries in replies that wait for a commit
         self._transport = transport
@@ -111,16 +103,21 @@ class Session(Client):
             self.close(str(self._decoder.error))
 
     def handle(self, frames: Iterable[Frame]) -> None:
-        """Handle commands, in order."""
+        """Handle commands, in order. Where one has the connection pause, those behind it wait until it goes on."""
+        coming = iter(frames)
+        if self._limits:
+            self._waiting.append(coming)
+            return
         command = pb.BaseCommand()
         try:
-            for head, trailing in frames:
+            for head, trailing in coming:
                 spec = parse(head, command, trailing)
                 handler = self._handlers.get(spec.type)
                 if handler is None:
                     raise CloseConnection(f"{spec.name} is not taken" + ("" if self.connected else " before CONNECT"))
                 handler(self, getattr(command, spec.field), trailing)
-                if self.closed:
+                if self.halted:
+                    self._waiting.appendleft(coming)
                     return
         except (CloseConnection, CommandError, EntryError) as error:
             self.close(str(error))
@@ -130,18 +127,9 @@ class Session(Client):
 
     @property
     def may_read(self) -> bool:
-        """Whether more commands are taken: not while too many SENDs wait for their commit, nor too many replies for a
-        client that does not read them, nor while a tap holds commands up."""
-        return self.unanswered < self._max_unanswered and self.outgoing.may_read
-
-    def publish_started(self) -> None:
-        self.unanswered += 1
-
-    def publish_finished(self, count: int) -> None:
-        was_full = self.unanswered >= self._max_unanswered
-        self.unanswered -= count
-        if was_full:
-            self.broker.turn.flush(self)
+        """Whether more commands are taken: not while it is paused, or too many replies wait for a client that does not
+        read them, or a tap holds commands up."""
+        return not self.paused and self.outgoing.may_read
 
     # out
 
@@ -239,12 +227,7 @@ class Session(Client):
         if not capabilities.takes_batches and any(delivery.messages > 1 for delivery in deliveries):
             self.close("a batch for a client that cannot take one (W-04)")
             return
-        bare: Callable[[bytes], bytes] | None = None
-        if not capabilities.takes_checksums:
-            bare = _without_headers
-        elif not capabilities.exposes_broker_metadata:
-            bare = strip_broker_metadata
-        self.outgoing.messages(consumer_id, partition, consumer_epoch, deliveries, bare)
+        self.outgoing.messages(consumer_id, partition, consumer_epoch, deliveries, capabilities.bare)
         self._sent()
 
     def producer_success(
@@ -290,6 +273,7 @@ class Session(Client):
         if not self.capabilities.takes_closings:
             self.close("a producer was closed, and this client can only be told by disconnecting it")
             return
+        assigned = self._sent_away(pb.CommandTopicMigrated.Producer, producer_id, assigned)
         self.outgoing.close_producer(producer_id, assigned)
         self._sent()
 
@@ -298,8 +282,19 @@ class Session(Client):
         if not self.capabilities.takes_closings:
             self.close("a consumer was closed, and this client can only be told by disconnecting it")
             return
+        assigned = self._sent_away(pb.CommandTopicMigrated.Consumer, consumer_id, assigned)
         self.outgoing.close_consumer(consumer_id, assigned)
         self._sent()
+
+    def _sent_away(
+        self, kind: pb.CommandTopicMigrated.ResourceType, resource_id: int, assigned: Assigned | None
+    ) -> Assigned | None:
+        """Tell where a topic has migrated, which CLOSE_ commands do not say; what they do."""
+        if assigned is None or not assigned.migrated:
+            return assigned
+        if self.capabilities.takes(pb.BaseCommand.TOPIC_MIGRATED):
+            self.outgoing.topic_migrated(kind, resource_id, assigned)
+        return None
 
     def forget_producer(self, producer_id: int) -> None:
         self.producers.pop(producer_id, None)
@@ -369,7 +364,8 @@ class Session(Client):
         """End the connection: what waits is still written, the model lets go of everything it had here."""
         if self.closed:
             return
-        self.closed = True
+        self.closed = self.halted = True
+        self._waiting.clear()
         if self.outgoing.tap is not None:
             self.outgoing.tap.closed(Direction.CLIENT if self.left else Direction.BROKER, reason)
         if reason:
@@ -391,8 +387,3 @@ class Session(Client):
         if self._refresh is not None:
             self._refresh.stop()
         self.broker.turn.flush(self)
-
-
-def _without_headers(entry: bytes) -> bytes:
-    """An entry for clients that know neither the broker's metadata nor checksums (W-04)."""
-    return strip_checksum(strip_broker_metadata(entry))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import trio
 
@@ -20,6 +20,14 @@ SMALLEST_READ = 16 << 10
 LARGEST_READ = 256 << 10
 LAST_WORDS_SECONDS = 1.0
 GOODBYE_SECONDS = 0.2
+
+
+class Transport(Protocol):
+    """Takes the bytes of a session."""
+
+    def wake(self) -> None:
+        """There is something to write, or the session was closed. Called at the end of a turn; must not block."""
+        ...
 
 
 class SocketTransport:

@@ -1,4 +1,4 @@
-"""The messages that a topic has, as a producer sent them."""
+"""The messages that a topic has for consumers, as a producer sent them: none of transactions that are not committed."""
 
 from __future__ import annotations
 
@@ -37,9 +37,11 @@ class Stored:
         """Look at what came since."""
         ledger = topic.ledger
         position = self._first(ledger)
-        while position <= ledger.last_confirmed:
+        while position <= ledger.max_read:
             self._last = position
-            self._add(position, ledger.read_now(position))
+            entry = ledger.read_now(position)
+            if not ledger.transactions.hides(position, entry):
+                self._add(position, entry)
             position = ledger.next(position)
 
     def _first(self, ledger: ManagedLedger) -> Position:

@@ -63,15 +63,21 @@ class Backoff:
         return self._next == self._initial
 
 
-async def patiently(client: Client, attempt: Callable[[], Awaitable[T]], backoff: Backoff | None = None) -> T:
-    """Make a first attempt at something; what may pass (errors.TRANSIENT) is tried again for `operation_timeout`
-    seconds. Then, and at once after any other failure, the error is raised."""
+async def patiently(
+    client: Client,
+    attempt: Callable[[], Awaitable[T]],
+    backoff: Backoff | None = None,
+    *,
+    passing: tuple[type[PulsarError], ...] = TRANSIENT,
+) -> T:
+    """Make a first attempt at something; what may pass is tried again for `operation_timeout` seconds. Then, and at
+    once after any other failure, the error is raised."""
     backoff = backoff or client.new_backoff()
     deadline = anyio.current_time() + client.operation_timeout
     while True:
         try:
             return await attempt()
-        except TRANSIENT:
+        except passing:
             delay = backoff.next()
             if anyio.current_time() + delay >= deadline:
                 raise

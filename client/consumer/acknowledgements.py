@@ -4,17 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from pulsarium.client.errors import InvalidMessage
 from pulsarium.client.message_id import MessageId
 from pulsarium.proto.ack_set import words_of
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
 
 class _Batch:
-    __slots__ = ("left", "size")
+    __slots__ = ("in_transactions", "left", "size")
 
     def __init__(self, size: int, left: Iterable[int]) -> None:
         self.size = size
         self.left = set(left)
+        self.in_transactions: set[int] = set()
+        """Those of `left` that were acknowledged in transactions: it is not for others to say."""
+
+    @property
+    def is_done(self) -> bool:
+        """Whether nothing is to be acknowledged any more."""
+        return self.left <= self.in_transactions
 
 
 class Acknowledgements:
@@ -23,6 +31,10 @@ class Acknowledgements:
     def __init__(self, *, batch_index_ack_enabled: bool = False) -> None:
         self._by_index = batch_index_ack_enabled
         self._batches: dict[tuple[int, int], _Batch] = {}
+
+    def __contains__(self, entry: tuple[int, int]) -> bool:
+        """Whether it is a batch with something unacknowledged."""
+        return entry in self._batches
 
     def __len__(self) -> int:
         """Batches with something unacknowledged."""
@@ -49,23 +61,35 @@ class Acknowledgements:
             known = self._by_index or batch.size == 1
             return self._rest(message_id, batch) if known and batch.size else None
         batch.left.discard(index)
-        if not batch.left:
+        if batch.is_done:
             del self._batches[entry]
         return self._rest(message_id, batch)
 
-    def cumulative(self, message_id: MessageId) -> pb.MessageIdData:
+    def in_transaction(self, message_ids: Iterable[MessageId]) -> list[pb.MessageIdData]:
+        """Acknowledge messages, or entries, in a transaction: of batches always single messages.
+
+        InvalidMessage for an id of a batch of which nobody knows the size.
+        """
+        indexes: dict[MessageId, set[int]] = {}
+        for message_id in message_ids:
+            entry = MessageId(*message_id.entry, message_id.partition, batch_size=self._size(message_id))
+            indexes.setdefault(entry, set()).add(message_id.batch_index)
+        return [self._in_transaction(entry, acknowledged) for entry, acknowledged in indexes.items()]
+
+    def cumulative(self, message_id: MessageId, *, in_transaction: bool = False) -> pb.MessageIdData:
         """Acknowledge everything up to a message, with it.
 
-        Without batch index acks only the entries before an unfinished batch.
+        Without batch index acks only the entries before an unfinished batch; `in_transaction`: also single messages.
         """
         entry, index = message_id.entry, message_id.batch_index
         for earlier in [other for other in self._batches if other < entry]:
             del self._batches[earlier]
-        batch = self._batches.get(entry) or _Batch(message_id.batch_size, range(message_id.batch_size))
+        size = self._size(message_id) if in_transaction else message_id.batch_size
+        batch = self._batches.get(entry) or _Batch(size, range(size))
         batch.left = {other for other in batch.left if other > index >= 0}
-        if not batch.left:
+        if batch.is_done:
             self._batches.pop(entry, None)
-        rest = self._rest(message_id, batch)
+        rest = _rest(message_id, batch) if in_transaction else self._rest(message_id, batch)
         if rest is None:
             return pb.MessageIdData(
                 ledgerId=message_id.ledger_id, entryId=(message_id.entry_id - 1) % 2**64, partition=message_id.partition
@@ -81,13 +105,26 @@ class Acknowledgements:
         self._batches.clear()
 
     def _rest(self, message_id: MessageId, batch: _Batch) -> pb.MessageIdData | None:
-        if batch.left and not self._by_index:
-            return None
-        data = _whole(message_id)
-        if batch.left:
-            data.ack_set.extend(ack_set(batch.left))
-            data.batch_size = batch.size
-        return data
+        return _rest(message_id, batch) if self._by_index or batch.is_done else None
+
+    def _in_transaction(self, entry: MessageId, indexes: set[int]) -> pb.MessageIdData:
+        if indexes == {-1}:
+            self._batches.pop(entry.entry, None)
+            return _whole(entry)
+        batch = self._batches.get(entry.entry)
+        if batch is not None:
+            batch.in_transactions |= indexes
+            if batch.is_done:
+                del self._batches[entry.entry]
+        return _rest(entry, _Batch(entry.batch_size, set(range(entry.batch_size)) - indexes))
+
+    def _size(self, message_id: MessageId) -> int:
+        """Of its batch."""
+        batch = self._batches.get(message_id.entry)
+        size = message_id.batch_size if batch is None else batch.size
+        if not size and message_id.batch_index >= 0:
+            raise InvalidMessage(f"{message_id} does not say how many messages its batch has")
+        return size
 
 
 def ack_set(indexes: Iterable[int]) -> list[int]:
@@ -96,6 +133,14 @@ def ack_set(indexes: Iterable[int]) -> list[int]:
     for index in indexes:
         bits |= 1 << index
     return words_of(bits)
+
+
+def _rest(message_id: MessageId, batch: _Batch) -> pb.MessageIdData:
+    data = _whole(message_id)
+    if batch.left:
+        data.ack_set.extend(ack_set(batch.left))
+        data.batch_size = batch.size
+    return data
 
 
 def _whole(message_id: MessageId) -> pb.MessageIdData:

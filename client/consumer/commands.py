@@ -8,6 +8,7 @@ from typing import Any
 
 from pulsarium.client.consumer.options import ConsumerOptions
 from pulsarium.client.message_id import MessageId
+from pulsarium.client.transaction.options import TxnId
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
 Type = pb.BaseCommand
@@ -59,6 +60,15 @@ def ack(
     if error is not None:
         body.validation_error = error
     return pb.BaseCommand(type=Type.ACK, ack=body)
+
+
+def ack_in(
+    txn: TxnId, consumer_id: int, kind: pb.CommandAck.AckType, message_ids: Iterable[pb.MessageIdData]
+) -> pb.BaseCommand:
+    """ACK inside a transaction."""
+    command = ack(consumer_id, kind, message_ids)
+    command.ack.txnid_most_bits, command.ack.txnid_least_bits = txn
+    return command
 
 
 def redeliver(

@@ -28,6 +28,7 @@ from pulsarium.client.together import together
 
 if TYPE_CHECKING:
     from pulsarium.client.client import Client
+    from pulsarium.client.transaction.transaction import Transaction
 
 Target: TypeAlias = MessageId | datetime | int
 """Of a seek."""
@@ -151,7 +152,12 @@ class Consumer(Generic[T]):
 
     # ---- acknowledging
 
-    async def acknowledge(self, message: Message[Any] | MessageId | Iterable[Message[Any] | MessageId]) -> None:
+    async def acknowledge(
+        self,
+        message: Message[Any] | MessageId | Iterable[Message[Any] | MessageId],
+        *,
+        txn: Transaction | None = None,
+    ) -> None:
         """Never deliver this message again; or none of these.
 
         Of a batch the broker is told when all its messages are acknowledged, or of each with `batch_index_ack_enabled`
@@ -159,30 +165,37 @@ class Consumer(Generic[T]):
         once and waits for the broker's answer; then it raises its refusal, and ConnectError when the connection was
         lost, so that nobody knows. For several messages of a topic or partition there is one answer.
 
+        In a transaction `txn` it goes at once, of a batch each alone, waits for the answer, and holds when the
+        transaction is committed; when that is aborted, the message comes again, on Exclusive and Failover with all that
+        is behind it. TransactionConflict if another one has acknowledged it, InvalidTxnStatusError if this one is not
+        open.
+
         InvalidConfiguration for an id of a consumer on several topics: there it takes the message.
         """
         if not isinstance(message, _ONE):
-            await self._acknowledge_all(message)
+            await self._acknowledge_all(message, txn)
         elif self._is_intercepted:
             with self._telling(self._interceptors.acknowledged, [_id(message)]):
-                await self._parts.of(message).acknowledge(_id(message))
+                await self._parts.of(message).acknowledge(_id(message), txn)
         else:
-            await self._parts.of(message).acknowledge(_id(message))
+            await self._parts.of(message).acknowledge(_id(message), txn)
 
-    async def _acknowledge_all(self, messages: Iterable[Message[Any] | MessageId]) -> None:
+    async def _acknowledge_all(self, messages: Iterable[Message[Any] | MessageId], txn: Transaction | None) -> None:
         found: dict[TopicConsumer, list[MessageId]] = {}
         for message in messages:
             found.setdefault(self._parts.of(message), []).append(_id(message))
         with self._telling(self._interceptors.acknowledged, chain.from_iterable(found.values())):
-            await together([partial(part.acknowledge_all, ids) for part, ids in found.items()])
+            await together([partial(part.acknowledge_all, ids, txn) for part, ids in found.items()])
 
-    async def acknowledge_cumulative(self, message: Message[Any] | MessageId) -> None:
-        """Never deliver this message again, nor any before it in its topic or partition.
+    async def acknowledge_cumulative(
+        self, message: Message[Any] | MessageId, *, txn: Transaction | None = None
+    ) -> None:
+        """Never deliver this message again, nor any before it in its topic or partition; `txn` as of `acknowledge`.
 
         InvalidConfiguration on Shared and KeyShared subscriptions, where "before" means nothing, and as `acknowledge`.
         """
         with self._telling(self._interceptors.acknowledged_cumulative, [_id(message)]):
-            await self._parts.of(message).acknowledge_cumulative(_id(message))
+            await self._parts.of(message).acknowledge_cumulative(_id(message), txn)
 
     @contextmanager
     def _telling(

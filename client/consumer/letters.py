@@ -57,7 +57,7 @@ class Letters:
         producer = self._producers.get(topic) or await self._open(topic, initial_subscription_name)
         await producer.send(
             None if message.has_null_value() else message.data(),
-            partition_key=message.partition_key() if message.has_partition_key() else None,
+            partition_key=_key(message),
             ordering_key=message.ordering_key() or None,
             properties=properties,
             event_timestamp=message.event_timestamp() or None,
@@ -107,6 +107,12 @@ class Letters:
     def _check(self, topic: str) -> None:
         if self._closed:
             raise AlreadyClosed(f"{topic}: the consumer was closed")
+
+
+def _key(message: Message[Any]) -> str | bytes | None:
+    if message.has_base64_encoded_key():
+        return message.key_bytes()
+    return message.partition_key() if message.has_partition_key() else None
 
 
 def _text(message_id: MessageId) -> str:

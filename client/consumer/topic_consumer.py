@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anyio
 
 from pulsarium.client.consumer import commands
 from pulsarium.client.consumer.acknowledgements import Acknowledgements, ack_set
+from pulsarium.client.consumer.delayed import Entry
 from pulsarium.client.consumer.start import Start
 from pulsarium.client.consumer.subscribed import IN_ORDER, Subscribed
 from pulsarium.client.errors import AlreadyClosed, InvalidConfiguration, PulsarError
 from pulsarium.client.message import Message
 from pulsarium.client.message_id import MessageId
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
+
+if TYPE_CHECKING:
+    from pulsarium.client.transaction.transaction import Transaction
 
 Individual = pb.CommandAck.Individual
 Cumulative = pb.CommandAck.Cumulative
@@ -25,7 +29,10 @@ Cumulative = pb.CommandAck.Cumulative
 class TopicConsumer(Subscribed):
     """What a Consumer does, for one topic: it says what each of these is for."""
 
-    async def acknowledge(self, message_id: MessageId) -> None:
+    async def acknowledge(self, message_id: MessageId, txn: Transaction | None = None) -> None:
+        if txn is not None:
+            await self.acknowledge_all([message_id], txn)
+            return
         if message_id.first_chunk is not None:
             await self.acknowledge_all([message_id])
             return
@@ -38,12 +45,15 @@ class TopicConsumer(Subscribed):
         else:
             self._group.add(data)
 
-    async def acknowledge_all(self, message_ids: Sequence[MessageId]) -> None:
-        """With receipts it is one for all."""
+    async def acknowledge_all(self, message_ids: Sequence[MessageId], txn: Transaction | None = None) -> None:
+        """With receipts, or in a transaction, it is one for all."""
         ids: list[MessageId] = []
         for message_id in message_ids:
             entries = message_id.entries
             ids += [message_id] if len(entries) == 1 else [MessageId(*one, message_id.partition) for one in entries]
+        if txn is not None:
+            await self._acknowledge_in(txn, Individual, lambda: self._in_transaction(ids))
+            return
         found = [data for data in map(self._individual, ids) if data is not None]
         await self._link.connection()
         if not self._options.ack_receipt_enabled:
@@ -53,15 +63,27 @@ class TopicConsumer(Subscribed):
             await self._acknowledge(Individual, found)
 
     def _individual(self, message_id: MessageId) -> pb.MessageIdData | None:
+        entry = message_id.entry
+        was_known = entry in self._acknowledgements
         data = self._acknowledgements.individual(message_id)
-        if data is not None and not data.ack_set:  # an entry is done
-            entry = message_id.entry
-            self._nacks.forget(entry)
-            if self._unacknowledged is not None:
-                self._unacknowledged.forget(entry)
-            if self._dead_letters is not None:
-                self._dead_letters.forget(entry)
+        if data is not None and (not data.ack_set or (was_known and entry not in self._acknowledgements)):
+            self._entry_done(entry)
         return data
+
+    def _entry_done(self, entry: Entry) -> None:
+        self._nacks.forget(entry)
+        if self._unacknowledged is not None:
+            self._unacknowledged.forget(entry)
+        if self._dead_letters is not None:
+            self._dead_letters.forget(entry)
+
+    def _in_transaction(self, message_ids: Sequence[MessageId]) -> list[pb.MessageIdData]:
+        batches = {one.entry for one in message_ids if one.entry in self._acknowledgements}
+        found = self._acknowledgements.in_transaction(message_ids)
+        entries = {(data.ledgerId, data.entryId) for data in found if not data.ack_set}
+        for entry in entries | {entry for entry in batches if entry not in self._acknowledgements}:
+            self._entry_done(entry)
+        return found
 
     async def acknowledge_alone(self, message_id: MessageId) -> None:
         """One message, received or not; of a batch the broker is told of it whether that is enabled or not."""
@@ -73,15 +95,38 @@ class TopicConsumer(Subscribed):
     async def _acknowledge_moved(self, message_id: MessageId) -> None:
         await self.acknowledge(replace(message_id, batch_index=-1, batch_size=0))
 
-    async def acknowledge_cumulative(self, message_id: MessageId) -> None:
+    async def acknowledge_cumulative(self, message_id: MessageId, txn: Transaction | None = None) -> None:
         if self._options.consumer_type not in IN_ORDER:
             raise InvalidConfiguration(f"no cumulative acknowledgement on {self._options.consumer_type.name}")
-        data = self._acknowledgements.cumulative(message_id)
+        if txn is not None:
+            await self._acknowledge_in(txn, Cumulative, lambda: [self._cumulative(message_id, in_transaction=True)])
+            return
+        await self._acknowledge(Cumulative, [self._cumulative(message_id)])
+
+    def _cumulative(self, message_id: MessageId, *, in_transaction: bool = False) -> pb.MessageIdData:
+        data = self._acknowledgements.cumulative(message_id, in_transaction=in_transaction)
         end = message_id.ledger_id, message_id.entry_id + (data.entryId == message_id.entry_id and not data.ack_set)
         for waiting in (self._nacks, self._unacknowledged):
             if waiting:
                 waiting.forget_before(end)
-        await self._acknowledge(Cumulative, [data])
+        return data
+
+    async def _acknowledge_in(
+        self, txn: Transaction, kind: pb.CommandAck.AckType, found: Callable[[], list[pb.MessageIdData]]
+    ) -> None:
+        """At once, and always with the broker's answer: another transaction may have it."""
+        with txn.operation():
+            await txn.acknowledges_on(self.topic, self._options.subscription_name)
+            connection = await self._link.connection()
+            command = commands.ack_in(txn.id, self._id, kind, found())
+            command.ack.request_id = connection.next_request_id()
+            await connection.request(command)
+            if self._options.consumer_type in IN_ORDER:
+                txn.on_abort(self._rewind)
+
+    def _rewind(self) -> None:
+        """A transaction was aborted, and what it acknowledged comes again; in order, with all that is behind it."""
+        self._redeliver(None)
 
     async def _acknowledge(self, kind: pb.CommandAck.AckType, data: list[pb.MessageIdData]) -> None:
         command = commands.ack(self._id, kind, data)

@@ -15,8 +15,10 @@ class Batch:
         self._max_bytes = max_bytes
 
     def fits(self, message: Draft) -> bool:
-        """Whether it may be added; to an empty batch any message may."""
-        return not self.drafts or self._bytes + len(message.content) <= self._max_bytes
+        """Whether it may be added: to an empty batch any message, later those of the same transaction, or of none."""
+        if not self.drafts:
+            return True
+        return self.drafts[0].txn == message.txn and self._bytes + len(message.content) <= self._max_bytes
 
     def add(self, message: Draft) -> None:
         self.drafts.append(message)

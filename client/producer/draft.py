@@ -15,6 +15,8 @@ from pulsarium.client.errors import InvalidMessage, MessageTooBig
 from pulsarium.client.message import Message
 from pulsarium.client.message_id import MessageId
 from pulsarium.client.producer.receipt import Receipt
+from pulsarium.client.schema.schema import Schema, T
+from pulsarium.client.transaction.options import TxnId
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
 _MOST_BYTES = 2**31 - 1  # of a content
@@ -53,6 +55,8 @@ class Draft:
     content: bytes
     deliver_at: int | None  # ms since the epoch
     receipt: Receipt
+    txn: TxnId | None = None
+    """The transaction that it belongs to."""
 
     @property
     def sequence_id(self) -> int:
@@ -86,6 +90,19 @@ def draft(content: bytes | None, **options: Unpack[MessageOptions]) -> Draft:
         except (AttributeError, OverflowError, ValueError) as error:
             raise InvalidMessage(f"a message cannot have these options: {error}") from None
     return Draft(metadata, content or b"", deliver_at, Receipt())
+
+
+def draft_of(schema: Schema[T], value: T | None, options: MessageOptions) -> Draft:
+    """A message of a value, None: without one. InvalidMessage if it makes no sense."""
+    if value is None or not schema.separates_key:
+        return draft(None if value is None else schema.encode(value), **options)
+    if options.get("partition_key") is not None:
+        raise InvalidMessage("the key is in the value: there cannot be another partition_key")
+    key, content = schema.encode_apart(value)
+    message = draft(content, **MessageOptions(**{**options, "partition_key": key}))
+    if key is None:
+        message.metadata.null_partition_key = True
+    return message
 
 
 def _fill(metadata: pb.SingleMessageMetadata, options: MessageOptions) -> int | None:

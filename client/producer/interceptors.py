@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Generic, TypeAlias
+from typing import TYPE_CHECKING, Any, Generic
 
 from pulsarium.client.errors import PulsarError
 from pulsarium.client.message_id import MessageId
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from pulsarium.client.producer.producer import Producer
 
 log = logging.getLogger(__name__)
-
-Outcome: TypeAlias = Callable[[MessageId | None, PulsarError | None], None]
 
 
 class ProducerInterceptor(Generic[T]):
@@ -61,15 +59,15 @@ class Interceptors(Generic[T]):
                 content, options = interceptor.before_send(self._producer, content, MessageOptions(**options))
         return content, options
 
-    def receipt(self, content: T | None, options: MessageOptions) -> Receipt:
-        """For this message: they hear of it."""
+    def hear_of(self, receipt: Receipt, content: T | None, options: MessageOptions) -> None:
+        """They are told what becomes of this message."""
 
         def outcome(message_id: MessageId | None, error: PulsarError | None) -> None:
             for interceptor in self._interceptors:
                 with _logging(interceptor, "on_send_acknowledgement"):
                     interceptor.on_send_acknowledgement(self._producer, content, options, message_id, error)
 
-        return _Heard(outcome)
+        receipt.then(outcome)
 
     def close(self) -> None:
         """Once."""
@@ -79,18 +77,6 @@ class Interceptors(Generic[T]):
         for interceptor in self._interceptors:
             with _logging(interceptor, "close"):
                 interceptor.close()
-
-
-class _Heard(Receipt):
-    __slots__ = ("_outcome",)
-
-    def __init__(self, outcome: Outcome) -> None:
-        super().__init__()
-        self._outcome = outcome
-
-    def _wake(self) -> None:
-        super()._wake()
-        self._outcome(self._message_id, self._error)
 
 
 @contextmanager

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from pulsarium.client.connection.connection import Connection
 from pulsarium.client.errors import TRANSIENT, ConnectError, MessageTooBig, PulsarError, copy_of, error_of
 from pulsarium.client.message_id import MessageId
 from pulsarium.client.producer.receipt import Receipt
+from pulsarium.client.transaction.options import TxnId
 from pulsarium.proto.entry import checksum_matches
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
@@ -31,6 +32,7 @@ class Messages:
     is_chunked: bool = False
     first_chunk: MessageId | None = None
     is_duplicate: bool = False
+    txn: TxnId | None = None
 
 
 def too_big(entry: bytes, most: int) -> MessageTooBig:
@@ -61,6 +63,11 @@ class Outbox:
         self._partition = partition
         self._release = release
         self._unconfirmed: deque[_Unconfirmed] = deque()
+        # On a connection the first in a transaction goes alone: brokers may still have to make ready for it, and what
+        # is in no transaction would overtake it.
+        self._first: _Unconfirmed | None = None
+        self._held: list[_Unconfirmed] = []  # behind it
+        self._takes_transactions = False
 
     def pending(self) -> list[Receipt]:
         """One of each entry that has none yet."""
@@ -75,7 +82,7 @@ class Outbox:
         unconfirmed = _Unconfirmed(messages, entry)
         self._unconfirmed.append(unconfirmed)
         # As Nagle: alone it goes out now, in a row together with those behind it.
-        self._transmit(unconfirmed, at_once=len(self._unconfirmed) == 1)
+        self._post(unconfirmed, at_once=len(self._unconfirmed) == 1)
 
     def add_chunks(self, messages: Messages, entries: list[bytes]) -> None:
         """The same for a message in several entries."""
@@ -94,8 +101,8 @@ class Outbox:
         self._was_repeated = connection is self.connection
         self._oldest = None
         self.connection = connection
-        for unconfirmed in self._unconfirmed:
-            self._transmit(unconfirmed)
+        self._takes_transactions = False
+        self._go_on(self._unconfirmed)
 
     def is_stuck(self) -> bool:
         """Whether the oldest entry is the one of the last call: its receipt is lost, and nothing else will tell."""
@@ -114,7 +121,7 @@ class Outbox:
             # Something between was lost: only a new connection makes that good.
             self._reconnect(ConnectError(f"the receipt of message {head.sequence_id} is missing"))
             return
-        self._unconfirmed.popleft()
+        self._arrived(self._unconfirmed.popleft())
         self._has_receipt(head, MessageId(receipt.message_id.ledgerId, receipt.message_id.entryId, self._partition))
 
     def on_send_error(self, error: pb.CommandSendError) -> None:
@@ -152,6 +159,7 @@ class Outbox:
     def fail_all(self, error: PulsarError) -> None:
         """Nothing more is sent."""
         self.connection = None
+        self._go_on(())
         while self._unconfirmed:
             messages = self._unconfirmed.popleft().messages
             if messages.receipts and not messages.receipts[0].is_done:  # of chunks only once
@@ -159,7 +167,28 @@ class Outbox:
 
     def _drop(self, messages: Messages, error: PulsarError) -> None:
         self._unconfirmed = deque(one for one in self._unconfirmed if one.messages is not messages)
+        self._held = [one for one in self._held if one.messages is not messages]
         self.fail(messages, error)
+        if self._first is not None and self._first.messages is messages:
+            self._go_on(self._held)
+
+    def _arrived(self, unconfirmed: _Unconfirmed) -> None:
+        """The broker has it."""
+        if unconfirmed is self._first:
+            self._takes_transactions = True
+            self._go_on(self._held)
+
+    def _go_on(self, entries: Iterable[_Unconfirmed]) -> None:
+        """Send these, up to the next that has to go alone."""
+        self._first, self._held = None, []
+        for unconfirmed in entries:
+            self._post(unconfirmed)
+
+    def _post(self, unconfirmed: _Unconfirmed, *, at_once: bool = False) -> None:
+        if self._first is None:
+            self._transmit(unconfirmed, at_once=at_once)
+        else:
+            self._held.append(unconfirmed)
 
     def _on_duplicate(self, sequence_id: int) -> None:
         """That is found out at once, before what was sent earlier is stored; of chunks only the last one is asked."""
@@ -170,6 +199,7 @@ class Outbox:
             if messages.is_chunked:
                 entry = next(one for one in reversed(self._unconfirmed) if one.messages is messages)
             self._unconfirmed.remove(entry)
+            self._arrived(entry)
             messages.is_duplicate = True
             self._has_receipt(messages, MessageId(-1, -1, self._partition))
 
@@ -215,4 +245,11 @@ class Outbox:
             send.is_chunk = True
         elif send.is_chunk:
             send.ClearField("is_chunk")
+        if messages.txn is not None:
+            send.txnid_most_bits, send.txnid_least_bits = messages.txn
+            if not self._takes_transactions:
+                self._first = unconfirmed
+        elif send.HasField("txnid_least_bits"):
+            send.ClearField("txnid_most_bits")
+            send.ClearField("txnid_least_bits")
         self.connection.send_nowait(self._command, unconfirmed.entry, at_once=at_once)

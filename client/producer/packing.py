@@ -8,7 +8,7 @@ from pulsarium.client.entry.encoding import Encoder
 from pulsarium.client.producer.draft import Draft, now
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
-_KEYS = ("partition_key", "partition_key_b64_encoded", "ordering_key")
+_KEYS = ("partition_key", "partition_key_b64_encoded", "null_partition_key", "ordering_key")
 
 
 def metadata_of(producer_name: str, drafts: Sequence[Draft], sequence_id: int) -> pb.MessageMetadata:
@@ -18,6 +18,8 @@ def metadata_of(producer_name: str, drafts: Sequence[Draft], sequence_id: int) -
     """
     metadata = pb.MessageMetadata(producer_name=producer_name, publish_time=now(), sequence_id=sequence_id)
     first = drafts[0].metadata
+    if (txn := drafts[0].txn) is not None:
+        metadata.txnid_most_bits, metadata.txnid_least_bits = txn
     if len(drafts) > 1:
         _copy(_KEYS, first, metadata)  # Key_Shared goes by these, and compaction
         if drafts[-1].sequence_id != sequence_id:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Generic
 
@@ -14,19 +15,21 @@ from pulsarium.client.connection.link import patiently
 from pulsarium.client.entry.encoding import Encoder
 from pulsarium.client.errors import AlreadyClosed, MemoryBufferIsFull, ProducerQueueIsFull, PulsarError
 from pulsarium.client.message_id import MessageId
-from pulsarium.client.producer.draft import Draft, MessageOptions, draft
+from pulsarium.client.producer.draft import Draft, MessageOptions, draft_of
 from pulsarium.client.producer.interceptors import Interceptors
 from pulsarium.client.producer.options import ProducerOptions
 from pulsarium.client.producer.receipt import Receipt
 from pulsarium.client.producer.room import Room
 from pulsarium.client.producer.router import Router
 from pulsarium.client.producer.topic_producer import TopicProducer
+from pulsarium.client.schema.auto_produce import AutoProduceBytesSchema
 from pulsarium.client.schema.schema import T
 from pulsarium.client.together import together
 from pulsarium.client.topics import full_name, partitions_of
 
 if TYPE_CHECKING:
     from pulsarium.client.client import Client
+    from pulsarium.client.transaction.transaction import Transaction
 
 _FULL = (MemoryBufferIsFull, ProducerQueueIsFull)
 
@@ -60,6 +63,8 @@ class Producer(Generic[T]):
     async def __aenter__(self) -> Producer[T]:
         try:
             count = await patiently(self._client, lambda: self._client.partitions(self.topic))
+            if isinstance(self._options.schema, AutoProduceBytesSchema):
+                self._options = replace(self._options, schema=await self._options.schema.on(self._client, self.topic))
             topics = partitions_of(self.topic, count)
             self._is_partitioned = count > 0
             await self._open(topics[:1], count)  # who has the name for all of them, and the topic for itself
@@ -107,45 +112,40 @@ class Producer(Generic[T]):
         """Whether the brokers have it open now, for each partition."""
         return bool(self._partitions) and all(partition.is_connected for partition in self._partitions)
 
-    async def send(self, content: T | None, **options: Unpack[MessageOptions]) -> MessageId:
+    async def send(
+        self, content: T | None, *, txn: Transaction | None = None, **options: Unpack[MessageOptions]
+    ) -> MessageId:
         """Publish a message; where it stands, once the broker has it.
 
         content: a value as the producer's schema takes it, bytes without one; None is no value, which deletes the key
-        in a compacted topic. options: as MessageOptions says.
+        in a compacted topic. txn: the transaction that it belongs to. options: as MessageOptions says.
 
         A batch goes out as soon as every task that is ready to send has sent: `batching_max_publish_delay` is for
         `send_nowait`. Waits while `max_pending_messages` are without a receipt, or the client's memory limit is
         reached: cancelled in there, the message is not sent; cancelled later, it may be. No time limit: without a
         broker it waits for one.
 
-        Raises MessageTooBig, InvalidMessage, AlreadyClosed, CryptoError, or what the broker refused it with.
+        Raises MessageTooBig, InvalidMessage, AlreadyClosed, CryptoError, InvalidTxnStatusError for a transaction that
+        is not open, or what the broker refused it with.
         """
-        message = self._draft(content, options)
-        try:
-            partition = await self._make_room(message)
-            receipt = partition.add(message)
-        except PulsarError as error:
-            message.receipt.fail(error)
-            raise
+        partition, receipt = await self._add(content, txn, options)
         if partition.has_batch:
             await anyio.lowlevel.checkpoint()  # who is about to send, too, joins the batch
             partition.send_batch()
         return await receipt.wait()
 
-    async def submit(self, content: T | None, **options: Unpack[MessageOptions]) -> Receipt:
+    async def submit(
+        self, content: T | None, *, txn: Transaction | None = None, **options: Unpack[MessageOptions]
+    ) -> Receipt:
         """As `send`, without waiting for the receipt: the way to send many messages in a row.
 
-        Waits only for room, as `max_pending_messages` and the memory limit of the client have it.
+        Waits only for room, as `max_pending_messages` and the memory limit of the client have it, and the first time
+        with a transaction until its coordinator knows the partition.
         """
-        message = self._draft(content, options)
-        try:
-            return (await self._make_room(message)).add(message)
-        except PulsarError as error:
-            message.receipt.fail(error)
-            raise
+        return (await self._add(content, txn, options))[1]
 
     def send_nowait(self, content: T | None, **options: Unpack[MessageOptions]) -> Receipt:
-        """As `send`, without waiting: what becomes of the message, its Receipt says.
+        """As `send`, without waiting, and therefore in no transaction: what becomes of the message, its Receipt says.
 
         ProducerQueueIsFull when `max_pending_messages` are without a receipt, MemoryBufferIsFull when the client's
         memory limit is reached.
@@ -190,21 +190,38 @@ class Producer(Generic[T]):
     def _draft(self, content: T | None, options: MessageOptions) -> Draft:
         if self._interceptors is not None:
             content, options = self._interceptors.before_send(content, options)
-        message = draft(None if content is None else self._options.schema.encode(content), **options)
+        message = draft_of(self._options.schema, content, options)
         if self._interceptors is not None:
-            message.receipt = self._interceptors.receipt(content, options)
+            self._interceptors.hear_of(message.receipt, content, options)
         return message
 
-    async def _make_room(self, message: Draft) -> TopicProducer:
-        """Who sends a message, which has its room then."""
-        partition = self._route(message)
+    async def _add(
+        self, content: T | None, txn: Transaction | None, options: MessageOptions
+    ) -> tuple[TopicProducer, Receipt]:
+        """Who sends a message, once it has its room, and its receipt."""
+        message = self._draft(content, options)
+        try:
+            partition = self._route(message)
+            if txn is None:
+                await self._make_room(partition, message)
+                return partition, partition.add(message)
+            with txn.operation():
+                message.txn = txn.id
+                await txn.produces_to(partition.topic)
+                await self._make_room(partition, message)
+                txn.sending(message.receipt)
+                return partition, partition.add(message)
+        except PulsarError as error:
+            message.receipt.fail(error)
+            raise
+
+    async def _make_room(self, partition: TopicProducer, message: Draft) -> None:
         size = len(message.content)
         try:
             partition.room.acquire_nowait(size)
         except _FULL:
             self._send_batches()  # waiting for company would be waiting for ourselves
             await partition.room.acquire(size)
-        return partition
 
     def _route(self, message: Draft) -> TopicProducer:
         if not self._partitions:

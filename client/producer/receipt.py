@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TypeAlias
+
 import anyio
 
 from pulsarium.client.errors import PulsarError
 from pulsarium.client.message_id import MessageId
 
+Outcome: TypeAlias = Callable[[MessageId | None, PulsarError | None], None]
+"""Told where a message stands, or why it was not published."""
+
 
 class Receipt:
     """Of one message that is being sent."""
 
-    __slots__ = ("_error", "_event", "_message_id")
+    __slots__ = ("_error", "_event", "_message_id", "_outcomes")
 
     def __init__(self) -> None:
         self._message_id: MessageId | None = None
         self._error: PulsarError | None = None
         self._event: anyio.Event | None = None  # made for those who wait
+        self._outcomes: tuple[Outcome, ...] = ()
 
     @property
     def is_done(self) -> bool:
@@ -38,6 +45,10 @@ class Receipt:
         assert self._message_id is not None
         return self._message_id
 
+    def then(self, outcome: Outcome) -> None:
+        """Call this when it is known, before anybody who waits."""
+        self._outcomes += (outcome,)
+
     def settle(self, message_id: MessageId) -> None:
         """It was published."""
         self._message_id = message_id
@@ -49,5 +60,7 @@ class Receipt:
         self._wake()
 
     def _wake(self) -> None:
+        for outcome in self._outcomes:
+            outcome(self._message_id, self._error)
         if self._event is not None:
             self._event.set()

@@ -285,7 +285,7 @@ class TopicProducer:
         last = drafts[-1].sequence_id
         first = last if self._by_key else drafts[0].sequence_id
         size = sum([len(message.content) for message in drafts])
-        messages = Messages(first, last, [message.receipt for message in drafts], size)
+        messages = Messages(first, last, [message.receipt for message in drafts], size, txn=drafts[0].txn)
         try:
             metadata = metadata_of(self._name, drafts, first)
             if self._schema_version:

@@ -46,8 +46,10 @@ class Schema(ABC, Generic[T]):
     """Base of the schemas. `info` is what the broker is told; None: nothing, the bytes are the application's own."""
 
     info: SchemaInfo | None = None
-    reads_by_writer = False
+    reads_by_writer: bool = False
     """Whether `decode` wants the schema that a message was written with, where it has another version."""
+    separates_key: bool = False
+    """Whether a value holds the message's key as well: then producers `encode_apart`, and messages `decode_apart`."""
 
     @abstractmethod
     def encode(self, value: T) -> bytes:
@@ -57,6 +59,14 @@ class Schema(ABC, Generic[T]):
     def decode(self, data: bytes, writer: SchemaInfo | None = None) -> T:
         """The value of these bytes, written with the schema `writer` (None: with this one). InvalidMessage if they are
         none."""
+
+    def encode_apart(self, value: T) -> tuple[bytes | None, bytes | None]:
+        """A message's key and content; None is none. Raises as `encode`."""
+        return None, self.encode(value)
+
+    def decode_apart(self, key: bytes | None, data: bytes | None, writer: SchemaInfo | None = None) -> T:
+        """The value of these. Raises as `decode`."""
+        return self.decode(data or b"", writer)
 
 
 class BytesSchema(Schema[bytes]):

@@ -140,6 +140,7 @@ var scenarios = map[string]func(*cell){
 	"table-view":            tableView,
 	"deduplication":         deduplication,
 	"transactions":          transactions,
+	"transaction-ack":       transactionAck,
 	"schema-string":         schemaString,
 	"schema-json":           func(c *cell) { schemaRecord(c, pulsar.NewJSONSchema(definition, nil)) },
 	"schema-avro":           func(c *cell) { schemaRecord(c, pulsar.NewAvroSchema(definition, nil)) },

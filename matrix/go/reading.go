@@ -128,20 +128,45 @@ func deduplication(c *cell) {
 	nothingMore(consumer)
 }
 
-func transactions(c *cell) {
+// transactional: the client is one with transactions.
+func (c *cell) transactional() {
 	c.client = c.open(pulsar.ClientOptions{URL: c.ServiceURL, EnableTransaction: true})
-	// Only batches say in their metadata which transaction they belong to.
-	consumer, producer := c.exclusive(), c.producer(pulsar.ProducerOptions{BatchingMaxMessages: 10})
+}
+
+func (c *cell) begin() pulsar.Transaction {
+	return value(c.client.NewTransaction(time.Minute))
+}
+
+func end(transaction pulsar.Transaction, commits bool) {
+	if commits {
+		must(transaction.Commit(context.Background()))
+	} else {
+		must(transaction.Abort(context.Background()))
+	}
+}
+
+func transactions(c *cell) {
+	c.transactional()
+	consumer, producer := c.exclusive(), c.single()
 	for _, each := range []string{"dropped", "kept"} {
-		transaction := value(c.client.NewTransaction(time.Minute))
+		transaction := c.begin()
 		sendOne(producer, &pulsar.ProducerMessage{Payload: []byte(each), Transaction: transaction})
-		if each == "kept" {
-			must(transaction.Commit(context.Background()))
-		} else {
-			must(transaction.Abort(context.Background()))
-		}
+		end(transaction, each == "kept")
 	}
 	equal(consume(consumer, 1), []string{"kept"})
+	nothingMore(consumer)
+}
+
+func transactionAck(c *cell) {
+	c.transactional()
+	consumer := c.consumer(pulsar.ConsumerOptions{Type: pulsar.Shared})
+	send(c.single(), []string{"again", "done"})
+	for _, message := range receive(consumer, 2) {
+		transaction := c.begin()
+		must(consumer.AckWithTxn(message, transaction))
+		end(transaction, text(message) == "done")
+	}
+	equal(consume(consumer, 1), []string{"again"})
 	nothingMore(consumer)
 }
 

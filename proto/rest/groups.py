@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from pulsarium.proto.rest.schemas import Schemas
     from pulsarium.proto.rest.tenants import Tenants
     from pulsarium.proto.rest.topic_policies import TopicPolicies
+    from pulsarium.proto.rest.transactions import Transactions
 
 
 class Groups:
@@ -110,3 +111,10 @@ class Groups:
         from pulsarium.proto.rest.topic_policies import TopicPolicies
 
         return TopicPolicies(self._groups_of)
+
+    @cached_property
+    def transactions(self) -> Transactions:
+        """Coordinators, transaction buffers, pending acknowledgements."""
+        from pulsarium.proto.rest.transactions import Transactions
+
+        return Transactions(self._groups_of)

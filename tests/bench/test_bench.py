@@ -76,3 +76,15 @@ def test_help_teaches() -> None:
 def test_the_list_names_every_program() -> None:
     text = bench("--list").stdout
     assert [line.split()[0] for line in text.splitlines()] == [program.name for program in PROGRAMS]
+
+
+def test_transactions_at_a_tiny_size() -> None:
+    run = bench("transactions", "--transactions", "20", "--messages", "200", "--open", "3")
+    assert run.returncode == 0, run.stderr
+    tables = [[cell.strip() for cell in line.split("|")[1:-1]] for line in run.stdout.splitlines() if "|" in line]
+    rates, costs = tables[2:6], tables[8:]
+    assert [row[:2] for row in rates] == [
+        [title, group] for title in ("1 message + 1 ack", "10 messages + 1 ack") for group in ("1", "100")
+    ]
+    assert all(float(row[2].replace(",", "")) > 0 for row in rates)
+    assert [(row[0], len(row)) for row in costs] == [("0", 8), ("3", 8)]

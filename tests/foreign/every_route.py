@@ -12,6 +12,7 @@ import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Iterable, Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ import pulsar
 
 from pulsarium.broker.admin.http.registry import Route
 from pulsarium.broker.admin.routes import all_routes
+from tests.conformance.rest.transactions import Transactions
 
 from .broker_process import Address, BrokerProcess, is_pulsarium
 from .java_admin import CONFIG
@@ -82,8 +84,9 @@ class Http:
 class Stage:
     """What a route needs to find: a tenant, a namespace of one bundle, a topic with messages and a subscription."""
 
-    def __init__(self, http: Http, client: pulsar.Client) -> None:
+    def __init__(self, http: Http, client: pulsar.Client, service_url: str) -> None:
         self._http = http
+        self._service_url = service_url
         self._client = client
         self._broker = http.get("/admin/v2/brokers")[0]
         http.done("PUT", f"/admin/v2/{GRANTED.replace('://', '/')}")
@@ -94,6 +97,7 @@ class Stage:
         names = {**VALUES, **own, "brokerId": self._broker, "broker": self._broker}
         self._of_a_cluster(route, names)
         self._of_a_tenant(route, names)
+        self._of_a_transaction(route, names)
         self._others(route, names)
         kind = _kind(route)
         body = BODIES.get(f"{route.method} {kind}", BODIES.get(kind)) if route.method in ("POST", "PUT") else None
@@ -133,6 +137,17 @@ class Stage:
             ids = [producer.send(b"message") for _ in range(3)]
             producer.close()
             names |= {"ledger": ids[1].ledger_id(), "entry": ids[1].entry_id()}
+
+    def _of_a_transaction(self, route: Route, names: dict[str, Any]) -> None:
+        """An open one, that published to the topic and acknowledged on its subscription."""
+        if not route.path.startswith("/admin/v3/transactions/"):
+            return
+        own = names["tenant"]  # open transactions hold up a topic
+        topic = f"persistent://{own}/ns/t" if "{topic}" in route.path else f"persistent://public/default/{own}"
+        with closing(Transactions(self._service_url, topic, "s")) as transactions:
+            begun = transactions.begin()
+        names["mostSigBits"], names["leastSigBits"] = begun["transaction"].split("/")
+        names["ledgerId"], names["entryId"] = begun["acked"].split("/")
 
     def _others(self, route: Route, names: dict[str, Any]) -> None:
         group = "/admin/v2/resourcegroups/{resourcegroup}"
@@ -202,7 +217,7 @@ def call_all(address: Address, wanted: Iterable[Route]) -> Iterator[tuple[Route,
     """Each route with the status of its call."""
     http = Http(address)
     client = pulsar.Client(address.service_url, logger=pulsar.ConsoleLogger(pulsar.LoggerLevel.Error))
-    stage = Stage(http, client)
+    stage = Stage(http, client, address.service_url)
     for number, route in enumerate(wanted):
         yield route, http.status(stage.call_of(route, number))
     client.close()

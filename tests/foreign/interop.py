@@ -70,11 +70,19 @@ class Peer(Protocol):
 def messages_of(way: Way, large: int) -> list[Sent]:
     """The kind's own values and none; a large one where there are to be chunks."""
     values = [*way.schema.values, None]
+    if way.schema.schema.separates_key:
+        values.pop()  # a pair without either, as Java has it
     if way.sending == CHUNKED and way.schema.large is not None:
         text = base64.b64encode(random.Random(large).randbytes(large)).decode()
         values.insert(1, way.schema.large(text))
     return [
-        Sent(value, f"k{number}", f"ö{number}", 1_234_567_890_123 + number, (("a", "1"), ("ü", "ключ")))
+        Sent(
+            value,
+            "" if way.schema.schema.separates_key else f"k{number}",
+            f"ö{number}",
+            1_234_567_890_123 + number,
+            (("a", "1"), ("ü", "ключ")),
+        )
         if number % 2
         else Sent(value)
         for number, value in enumerate(values)

@@ -11,6 +11,8 @@ from datetime import UTC, date, datetime, time, timedelta
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from google.protobuf.api_pb2 import Api
+from google.protobuf.source_context_pb2 import SourceContext
 from pulsar import schema as official
 
 from pulsarium.client import (
@@ -28,9 +30,13 @@ from pulsarium.client import (
     Int32Schema,
     Int64Schema,
     JsonSchema,
+    KeyValue,
+    KeyValueEncodingType,
+    KeyValueSchema,
     LocalDateSchema,
     LocalDateTimeSchema,
     LocalTimeSchema,
+    ProtobufNativeSchema,
     Schema,
     StringSchema,
     TimeSchema,
@@ -153,7 +159,7 @@ def plain(value: Any) -> Any:
         return {field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
     if isinstance(value, Mapping):
         return {name: plain(one) for name, one in value.items()}
-    return [plain(one) for one in value] if isinstance(value, list) else value
+    return [plain(one) for one in value] if isinstance(value, (list, KeyValue)) else value
 
 
 def milliseconds(value: datetime) -> int:
@@ -197,6 +203,11 @@ class Kind:
     large: Callable[[str], Any] | None = None
     """A value with this text in it."""
     official: Official | None = None
+
+
+def api(name: str) -> Api:
+    """A message of a file that imports others."""
+    return Api(name=name, source_context=SourceContext(file_name="of it"))
 
 
 MOMENTS = (
@@ -244,6 +255,22 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
         "avro-more": Kind(AvroSchema(More), MORES),
         "json-more": Kind(JsonSchema(More), MORES, plain_json),
         "json-moment": Kind(JsonSchema(Moment), tuple(map(Moment, MOMENTS))),
+        **{
+            f"{kind}-{encoding.value.lower()}": Kind(KeyValueSchema(key, value, encoding), values)
+            for encoding in KeyValueEncodingType
+            for kind, key, value, values in (
+                ("pairs", StringSchema(), Int32Schema(), (KeyValue("ключ", -1), KeyValue("", 2**31 - 1))),
+                (
+                    "record-pairs",
+                    AvroSchema(Home),
+                    JsonSchema(Home),
+                    (KeyValue(Home("a", 1), Home("b", -2)), KeyValue(Home(), Home())),
+                ),
+            )
+        },
+        "protobuf-native": Kind(
+            ProtobufNativeSchema(Api), tuple(map(api, ("grüße", "🐢"))), plain=lambda value: value.name
+        ),
         "avro-user-1": Kind(AvroSchema(User), (User("Ada", 36), User(None, -1))),
         "json-user-1": Kind(JsonSchema(User), (User("Ada", 36), User(None, -1))),
         "avro-user-2": Kind(AvroSchema(NewerUser), (NewerUser("Ada", 36, "a@x"), NewerUser(None, -1))),

@@ -15,6 +15,7 @@ VALUES: dict[str, Any] = {
     "clusterName": "standalone",
     "configName": "maxConcurrentLookupRequest",
     "configValue": "49999",
+    "coordinatorId": 0,
     "count": 1,
     "domain": "persistent",
     "domainName": "d",
@@ -29,9 +30,11 @@ VALUES: dict[str, Any] = {
     "role": "r",
     "seconds": 3600,
     "subscription": "s",
+    "timeout": 0,
     "timestamp": 1,
     "topic": "t",
     "value": "v",
+    "version": 0,
 }
 
 RATE = {"dispatchThrottlingRateInMsg": 10, "dispatchThrottlingRateInByte": 1000, "ratePeriodInSecond": 1}
@@ -54,7 +57,13 @@ PRODUCED = {
     "messages": [{"payload": "p", "key": "k", "sequenceId": 1}],
 }
 
+SCHEMA = {"type": "STRING", "schema": "", "properties": {}}
+
 BODIES: dict[str, Any] = {
+    "/admin/v2/schemas/{tenant}/{namespace}/{topic}/compatibility": SCHEMA,
+    "/admin/v2/schemas/{tenant}/{namespace}/{topic}/schema": SCHEMA,
+    "/admin/v2/schemas/{tenant}/{namespace}/{topic}/version": SCHEMA,
+    "/admin/v3/transactions/transactionCoordinator/replicas": 3,
     "/admin/v2/bookies/racks-info/{bookie}": {"rack": "/r", "hostname": "h"},
     "/admin/v2/clusters/{cluster}": {
         "serviceUrl": "http://e.example:8080",

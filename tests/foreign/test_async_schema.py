@@ -27,7 +27,7 @@ from pulsarium.client import (
 from pulsarium.client.errors import IncompatibleSchema
 from tests.client.both import on_both
 
-from .broker_process import Address, is_pulsarium
+from .broker_process import Address
 
 Earliest = InitialPosition.Earliest
 
@@ -184,8 +184,7 @@ async def test_definitions_and_dicts(broker: Address, them: pulsar.Client, topic
             await producer.send({"street": None, "number": 4})
         found = await ours_of(client, topic, ours(definition), 2)
         assert [message.value() for message in found] == [{"street": "x", "number": 3}, {"street": None, "number": 4}]
-        if not is_pulsarium():  # which does not see yet that two texts say the same
-            assert len({message.schema_version() for message in found}) == 1
+        assert len({message.schema_version() for message in found}) == 1
         read = theirs_of(them, topic, theirs(TheirHome), 2)
         assert [(one.value().street, one.value().number) for one in read] == [("x", 3), (None, 4)]
 
@@ -260,7 +259,6 @@ class Other:
 Other.__name__ = "User"
 
 
-@pytest.mark.xfail(is_pulsarium(), reason="our broker does not judge schemas yet")
 @on_both
 async def test_a_schema_that_does_not_fit(broker: Address, topic: str) -> None:
     async with connect(broker.service_url) as client, client.create_producer(topic, schema=AvroSchema(User)):

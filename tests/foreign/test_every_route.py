@@ -58,8 +58,6 @@ OTHERWISE = {
 """Routes that answer otherwise than the real broker: with which status, and why."""
 
 ABSENT = {
-    "/admin/v2/schemas/": "the schema registry over REST comes with transactions",
-    "/admin/v3/transactions/": "transactions are refused",
     "DELETE /admin/v2/persistent/{t}/{n}/{topic}/schemaValidationEnforced": "no broker has it: 405",
 }
 """Beginnings of calls that clients make and this broker does not know, and why."""

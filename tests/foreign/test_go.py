@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -35,12 +36,26 @@ ALONE = (
     "zero-queue",
 )
 
+OF_TRANSACTIONS = (
+    "transaction-ack",
+    "transaction-commit",
+    "transaction-conflict",
+    "transaction-ended",
+    "transaction-timeout",
+    "transaction-topics",
+)
+"""On a broker that has them: test_transactions.py."""
+
+
+def go_program(broker: Address, folder: Path) -> LineProgram:
+    """The scenarios of go/ against `broker`; its log goes to `folder`."""
+    folder.mkdir(exist_ok=True)
+    return LineProgram([str(require(GO)), broker.service_url, broker.admin_url], folder / "stderr.log")
+
 
 @pytest.fixture(scope="module")
 def go(broker: Address, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LineProgram]:
-    client = require(GO)
-    log = tmp_path_factory.mktemp("go") / "stderr.log"
-    program = LineProgram([str(client), broker.service_url, broker.admin_url], log)
+    program = go_program(broker, tmp_path_factory.mktemp("go"))
     yield program
     program.close()
 
@@ -67,5 +82,5 @@ def test_on_exclusive_and_failover(go: LineProgram, topic: str, scenario: str, s
 
 
 def test_no_scenario_is_left_out(go: LineProgram) -> None:
-    known = {*ALONE, *ON_EACH_SUBSCRIPTION, *ON_EXCLUSIVE_AND_FAILOVER, "matrix"}
+    known = {*ALONE, *ON_EACH_SUBSCRIPTION, *ON_EXCLUSIVE_AND_FAILOVER, *OF_TRANSACTIONS, "matrix", "transform"}
     assert set(go.run("list")["scenarios"]) == known

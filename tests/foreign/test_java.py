@@ -62,6 +62,21 @@ AROUND_A_RESTART = ("batches-acknowledge", "batches-publish", "batches-rest")
 OF_ENCRYPTION = ("encryption-consume", "encryption-publish")
 """Halves of the tests of test_encryption.py."""
 
+OF_TRANSACTIONS = (
+    "transaction-ack",
+    "transaction-ack-batch",
+    "transaction-ack-cumulative",
+    "transaction-commit",
+    "transaction-commit-batched",
+    "transaction-conflict",
+    "transaction-ended",
+    "transaction-plain-behind",
+    "transaction-timeout",
+    "transaction-topics",
+    "transaction-unload",
+)
+"""On a broker that has them: test_transactions.py."""
+
 OF_INTEROP = ("interop-consume", "interop-publish")
 """Halves of the tests of test_async_interop.py."""
 
@@ -101,10 +116,17 @@ ALONE = (
     "reader-time",
     "schema-auto-consume",
     "schema-auto-produce",
+    "schema-auto-produce-refused",
     "schema-avro",
+    "schema-avro-grows",
+    "schema-incompatible",
+    "schema-incompatible-consumer",
     "schema-json",
+    "schema-json-grows",
     "schema-key-value",
+    "schema-key-value-records",
     "schema-primitive",
+    "schema-protobuf-native",
     "seek-partitions",
     "several",
     "stats",
@@ -117,6 +139,7 @@ ALONE = (
 
 def java_program(broker: Address, folder: Path) -> LineProgram:
     """The scenarios of java/ against `broker`; its log goes to `folder`."""
+    folder.mkdir(exist_ok=True)
     command = java_command(JAVA, "pulsarium.foreign.Main")
     return LineProgram([*command, broker.service_url, broker.admin_url], folder / "stderr.log")
 
@@ -133,7 +156,9 @@ def test_ten_thousand_messages(java: LineProgram, topic: str, combination: Combi
     java.run("matrix", topic=topic, messages=MESSAGES, **combination.arguments())
 
 
-@pytest.mark.parametrize("scenario", ALONE)
+@pytest.mark.parametrize(
+    "scenario", [pytest.param(each, marks=[pytest.mark.req("B-30")] * each.startswith("schema-")) for each in ALONE]
+)
 def test_scenario(java: LineProgram, topic: str, own_namespace: str, scenario: str) -> None:
     java.run(scenario, topic=topic, namespace=own_namespace)
 
@@ -210,6 +235,7 @@ def test_no_scenario_is_left_out(java: LineProgram) -> None:
         *AROUND_A_RESTART,
         *OF_ENCRYPTION,
         *OF_INTEROP,
+        *OF_TRANSACTIONS,
     }
-    known |= {"key-shared-churn", "matrix", "transactions-refused"}
+    known |= {"key-shared-churn", "matrix", "transactions-refused", "transform"}
     assert set(java.run("list")["scenarios"]) == known

@@ -39,6 +39,7 @@ def test_the_readme_shows_the_examples() -> None:
         "examples/python/spark_write.py",
         "examples/python/spark_write_stream.py",
         "examples/python/test_payments.py",
+        "examples/python/transactions.py",
         "examples/python/typed_values.py",
     ]
     for file, code in shown.items():
@@ -91,6 +92,15 @@ def test_python(program: Path) -> None:
 @pytest.mark.parametrize("program", ["examples/python/async_client.py"], indirect=True)
 def test_the_async_client(program: Path) -> None:
     assert "Hello from an async client" in output([sys.executable, "-P", program])
+
+
+def test_transactions(launch: Launch, tmp_path: Path) -> None:
+    """Against a broker of its own, which has them."""
+    broker = launch("--set", "transactionCoordinatorEnabled=true").address
+    text = (ROOT / "examples/python/transactions.py").read_text()
+    program = tmp_path / "transactions.py"
+    program.write_text(text.replace("pulsar://localhost:6650", broker.service_url))
+    assert output([sys.executable, "-P", program]) == "COMMITTED (0,0)\n"
 
 
 @pytest.mark.parametrize("program", ["examples/java/Hello.java"], indirect=True)

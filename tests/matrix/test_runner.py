@@ -132,34 +132,39 @@ def test_a_client_that_is_not_there_is_skipped(tmp_path: Path, calls: list[tuple
     assert calls == []
 
 
-def test_what_our_broker_cannot_do_yet(
+def test_what_a_released_broker_does_not_do_either(
     tmp_path: Path, calls: list[tuple[str, str, object]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Only of ours; a broker that is given may well have it."""
+    """A broker that is given is taken for one; the profile pip is none."""
 
     class Ours:
         address = ADDRESS
 
         def __init__(self, options: list[str], log: Path) -> None:
-            assert options[:4] == ["--profile", "pulsar-4.2", "--max-protocol-version", "15"]
+            assert options[:4] in (
+                ["--profile", "pulsar-4.2", "--max-protocol-version", "15"],
+                ["--profile", "pip", "--brokers", "2"],
+            )
 
         def stop(self) -> None: ...
 
     monkeypatch.setattr(runner, "Served", Ours)
     scenarios = [
-        Scenario(name="fails", contract="", absent="not built"),
-        Scenario(name="works", contract="", absent="not built"),
+        Scenario(name="fails", contract="", not_as_released={"fake": "its fault", "other": "not this one's"}),
+        Scenario(name="works", contract="", not_as_released={"fake": "its fault"}),
         Scenario(name="excused", contract="", protocol=16),
         Scenario(name="partitioned", contract="", protocols={"fake": 17, "other": 3}),
     ]
     what = Run(scenarios, ["fake"], ["pulsar-4.2"], [Mask.named("v15")], tmp_path)
     assert [(result.outcome, result.reason) for result in run(what)] == [
-        (Outcome.UNSUPPORTED, "not built"),
+        (Outcome.UNSUPPORTED, "its fault"),
         (Outcome.PASS, ""),
         (Outcome.UNSUPPORTED, "needs protocol version 16"),
         (Outcome.UNSUPPORTED, "needs protocol version 17"),
     ]
-    assert results(tmp_path, "fake", scenarios=scenarios)["fails"].outcome is Outcome.FAIL
+    assert results(tmp_path, "fake", scenarios=scenarios)["fails"].outcome is Outcome.UNSUPPORTED
+    on_pip = Run(scenarios, ["fake"], ["pip"], [Mask.named("none")], tmp_path)
+    assert [result.outcome for result in run(on_pip)][:2] == [Outcome.FAIL, Outcome.PASS]
 
 
 @pytest.mark.parametrize(("wanted", "outcome"), [("none", Outcome.PASS), ("lz4", Outcome.FAIL)])

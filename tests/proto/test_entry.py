@@ -213,3 +213,18 @@ def test_what_needs_a_look_is_not_plain(special: dict[str, Any], stamped: bool) 
     assert entries.is_plain(built())
     assert entries.is_plain(built(partition_key="k"))
     assert not entries.is_plain(built(**special))
+
+
+@pytest.mark.parametrize("checksum", [True, False])
+@pytest.mark.parametrize("in_front", [True, False])
+def test_an_entry_is_told_its_transaction(checksum: bool, in_front: bool) -> None:
+    entry = entries.build(MessageMetadata.FromString(METADATA.SerializeToString()), b"payload", checksum=checksum)
+    if in_front:
+        entry = entries.with_broker_metadata(entry, IN_FRONT)
+    for bits in ((0, 7), (2**64 - 1, 3)):
+        entry = entries.with_txn_bits(entry, *bits)
+        assert entries.txn_bits_of(entry) == bits
+        plain = entries.strip_broker_metadata(entry)
+        assert (len(plain) < len(entry), entries.checksum_matches(plain)) == (in_front, True if checksum else None)
+        assert entries.payload_of(entry) == b"payload"
+        assert entries.parse_metadata(entry).producer_name == "p1"

@@ -1,4 +1,4 @@
-"""/admin/v2: whether a cluster, a namespace or the metadata has moved. Kept and shown; nobody is sent elsewhere."""
+"""/admin/v2: whether a cluster, a namespace or the metadata has moved."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from pulsarium.broker.admin.http.reply import Reply, done, json_reply, nothing
 from pulsarium.broker.admin.policies.policy import with_value
 from pulsarium.broker.admin.policies.values import BOOL, TEXT, record, request_failed
 from pulsarium.broker.auth.needs import SUPERUSER, cluster_policy
+from pulsarium.broker.model.topic.migration import MIGRATION
 
-MIGRATION = "migration"
 CLUSTER_URL = record(
     "org.apache.pulsar.common.policies.data.ClusterPolicies$ClusterUrl",
     dict.fromkeys(("serviceUrl", "serviceUrlTls", "brokerServiceUrl", "brokerServiceUrlTls"), TEXT),
@@ -44,6 +44,7 @@ def set_migration(call: Call) -> Reply:
     if url is not None:
         moved = {**moved, "migratedClusterUrl": {**url, "empty": False}}
     call.broker.metadata.records.put(FOLDER, call.parameter("cluster"), MIGRATION, value=moved)
+    call.broker.topics.migration.changed()
     return nothing()
 
 
@@ -54,6 +55,7 @@ def set_migration_of_namespace(call: Call) -> Reply:
     metadata, name = call.broker.metadata, call.namespace
     if name in metadata.namespaces:
         metadata.put_namespace(name, with_value(metadata.namespaces[name], "migrated", migrated or None))
+        call.broker.topics.migration.changed()
     return done()
 
 

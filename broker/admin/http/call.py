@@ -10,6 +10,7 @@ from urllib.parse import unquote, unquote_plus
 
 from pulsarium.broker.admin.http.errors import AdminError, UnreadableBody, WrongMediaType
 from pulsarium.broker.auth.identity import NOBODY, Principal
+from pulsarium.broker.model.schema.jackson import WANTED, place
 from pulsarium.proto.errors import InvalidTopicName
 from pulsarium.proto.topic_name import NamespaceName, TopicName
 
@@ -17,12 +18,6 @@ if TYPE_CHECKING:
     from pulsarium.broker.admin.topic.rates import Rates
     from pulsarium.broker.broker import Broker
     from pulsarium.broker.lab import Lab
-
-# Jackson's words for what Python's parser finds
-WANTED = {
-    "Expecting property name enclosed in double quotes": "was expecting double-quote to start field name",
-    "Expecting value": "expected a valid value (JSON String, Number, Array, Object or token 'null', 'true' or 'false')",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +69,11 @@ class Call:
 
     @property
     def domain(self) -> str:
-        """persistent or non-persistent; paths begin with /admin/v2 or /topics before it."""
+        """persistent or non-persistent; paths begin with /admin/v2 or /topics before it. Where they say neither, as
+        those of schemas and transactions, the first is meant."""
         parts = self.path.split("/")
-        return parts[2] if parts[1] == "topics" else parts[3]
+        found = parts[2] if parts[1] == "topics" else parts[3]
+        return found if found == "non-persistent" else "persistent"
 
     @property
     def topic_anywhere(self) -> TopicName:
@@ -164,12 +161,6 @@ def wrong_type(java_type: str, value: Any) -> UnreadableBody:
             kind, token = ("Boolean", str(value).upper()) if isinstance(value, bool) else ("Integer", "NUMBER_INT")
         found = f"{kind} value (token `JsonToken.VALUE_{token}`)"
     return UnreadableBody(f"Cannot deserialize value of type `{java_type}` from {found}{place(1, 1)}")
-
-
-def place(line: int, column: int) -> str:
-    """Where in the body it went wrong, as Jackson ends its sentences."""
-    source = "[Source: REDACTED (`StreamReadFeature.INCLUDE_SOURCE_IN_LOCATION` disabled)"
-    return f"\n at {source}; line: {line}, column: {column}]"
 
 
 def texts_of(value: Any) -> dict[str, str] | None:

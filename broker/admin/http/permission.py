@@ -35,14 +35,18 @@ SUBSCRIPTION: Final = ("subscription", "subName", "subscriptionName")
 
 def check_permission(call: Call, route: Route) -> None:
     """Raise AdminError when the caller may not. Nothing is asked where authorization is off."""
+    if call.broker.cluster.authorization is not None:
+        for target in targets(call, route.needs):
+            check_target(call, route.needs, target)
+
+
+def check_target(call: Call, needs: Needs, target: Target) -> None:
+    """The same of one thing, where the path does not say what a call is about."""
     authorization = call.broker.cluster.authorization
-    if authorization is None:
-        return
-    for target in targets(call, route.needs):
-        if not _allows(authorization, call, route.needs, target):
-            refused = _refusal(authorization, call, route.needs, target)
-            log.warning("not authorized", role=call.principal, needs=route.needs, path=call.path)
-            raise refused
+    if authorization is not None and not _allows(authorization, call, needs, target):
+        refused = _refusal(authorization, call, needs, target)
+        log.warning("not authorized", role=call.principal, needs=needs, path=call.path)
+        raise refused
 
 
 def _allows(authorization: Authorization, call: Call, needs: Needs, target: Target) -> bool:

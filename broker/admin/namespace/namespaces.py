@@ -89,7 +89,7 @@ def delete_namespace(call: Call) -> Reply:
 
 def remove_namespace(broker: Broker, namespace: str, *, force: bool) -> None:
     """Delete a namespace with its topics, which must be none unless `force`."""
-    names = broker.topics.names(namespace, non_persistent=True)
+    names = broker.topics.names(namespace, non_persistent=True, system=False)
     partitioned = (broker.metadata.partitioned_of(namespace, domain) for domain in (PERSISTENT, NON_PERSISTENT))
     if (names or any(partitioned)) and not force:
         raise AdminError(409, "Cannot delete non empty namespace")
@@ -115,6 +115,7 @@ def get_topics(call: Call) -> Reply:
         call.existing_namespace,
         persistent=mode != "NON_PERSISTENT",
         non_persistent=mode != "PERSISTENT",
+        system=call.flag("includeSystemTopic"),
     )
     return json_reply(found)
 

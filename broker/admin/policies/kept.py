@@ -17,6 +17,8 @@ from pulsarium.proto.topic_name import TopicName
 
 def topic_of(call: Call) -> TopicName:
     """The topic of the path, which must exist; partitions have no policies of their own."""
+    if not call.broker.config.takes_topic_policies:
+        raise AdminError(405, "Topic level policies is disabled, to enable the topic level policy and retry.")
     name = call.topic
     if name.is_partition:
         raise AdminError(412, "Not allowed to set/get topic policy for a partition")

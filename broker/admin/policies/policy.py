@@ -79,8 +79,8 @@ class NamespacePolicy(Policy):
 class TopicPolicy(Policy):
     """A policy of a topic.
 
-    What holds for the topic, from wherever it is set, is told by `applied`; where the broker does not heed the policy,
-    by `default`, which is the broker's own value.
+    What holds for the topic, from wherever it is set, is told by `applied`; where Pulsar tells the first value that is
+    set, or the broker does not heed the policy, by `default`, which is the broker's own value.
     """
 
     applied: Callable[[Policies], Any] | None = None
@@ -99,7 +99,7 @@ class TopicPolicy(Policy):
         return self.applied is not None or self.default is not None
 
     def in_force(self, call: Call, kept: Json, namespace: Json) -> Any:
-        """What holds where the broker does not heed it: of the topic, its namespace or the broker, None for nothing."""
+        """The first value that is set: of the topic, its namespace or the broker, None for nothing."""
         for found in (kept, namespace):
             value = self.value_in(call, found)
             if value is not None:

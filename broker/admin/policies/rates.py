@@ -1,7 +1,8 @@
-"""/admin/v2: how fast messages may come and go, of namespaces and of topics. Kept and shown, not heeded."""
+"""/admin/v2: how fast messages may come and go, of namespaces and of topics. Those of replicators are only kept."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from pulsarium.broker.admin.http.call import Call
@@ -27,14 +28,28 @@ PUBLISH_RATE = record(
 )
 
 
-def unthrottled(config: Config) -> Json:
-    """The broker's own rate of dispatch: none."""
+def _rate(messages: int, size: int) -> Json:
     return {
-        "dispatchThrottlingRateInMsg": 0,
-        "dispatchThrottlingRateInByte": 0,
+        "dispatchThrottlingRateInMsg": messages,
+        "dispatchThrottlingRateInByte": size,
         "relativeToPublishRate": False,
         "ratePeriodInSecond": 1,
     }
+
+
+def rate_of_topics(config: Config) -> Json:
+    """The broker's own for each topic."""
+    return _rate(config.dispatchThrottlingRatePerTopicInMsg, config.dispatchThrottlingRatePerTopicInByte)
+
+
+def rate_of_subscriptions(config: Config) -> Json:
+    """The broker's own for each subscription."""
+    return _rate(config.dispatchThrottlingRatePerSubscriptionInMsg, config.dispatchThrottlingRatePerSubscriptionInByte)
+
+
+def unthrottled(config: Config) -> Json:
+    """The broker's own for each replicator: none."""
+    return _rate(0, 0)
 
 
 class TopicDispatchRate(NamespacePolicy):
@@ -52,8 +67,10 @@ def _dispatch(name: str, word: str, about: str, right: str = RATE, **more: Any) 
     return kind(name, word, right, about, DISPATCH_RATE, per_cluster=True, **more)
 
 
-def _dispatch_of_topic(name: str, word: str, about: str, right: str = RATE, **more: Any) -> TopicPolicy:
-    return TopicPolicy(name, word, right, about, DISPATCH_RATE, per_cluster=True, default=unthrottled, **more)
+def _dispatch_of_topic(
+    name: str, word: str, about: str, default: Callable[[Config], Json], right: str = RATE, **more: Any
+) -> TopicPolicy:
+    return TopicPolicy(name, word, right, about, DISPATCH_RATE, per_cluster=True, default=default, **more)
 
 
 TOPIC = "How fast a topic's messages go out"
@@ -85,7 +102,7 @@ TOPIC_RATES = (
         per_cluster=True,
         keeps_at_null=True,
     ),
-    _dispatch_of_topic("topicDispatchRate", "dispatchRate", TOPIC, keeps_at_null=True),
-    _dispatch_of_topic("subscriptionDispatchRate", "subscriptionDispatchRate", SUBSCRIPTION),
-    _dispatch_of_topic("replicatorDispatchRate", "replicatorDispatchRate", REPLICATOR, "REPLICATION_RATE"),
+    _dispatch_of_topic("topicDispatchRate", "dispatchRate", TOPIC, rate_of_topics, keeps_at_null=True),
+    _dispatch_of_topic("subscriptionDispatchRate", "subscriptionDispatchRate", SUBSCRIPTION, rate_of_subscriptions),
+    _dispatch_of_topic("replicatorDispatchRate", "replicatorDispatchRate", REPLICATOR, unthrottled, "REPLICATION_RATE"),
 )

@@ -16,7 +16,6 @@ ENFORCED = "schema_validation_enforced"
 COMPATIBLE = "What a new schema must be compatible with"
 VALIDATED = "Whether producers without a schema are refused where there is one"
 UNDEFINED = "UNDEFINED"
-BROKERS_OWN = "FULL"  # schemaCompatibilityStrategy
 GET_PUT = ("GET", "PUT")
 GET_POST = ("GET", "POST")
 
@@ -49,7 +48,7 @@ class TopicStrategy(TopicPolicy):
 
     def in_force(self, call: Call, kept: Json, namespace: Json) -> Any:
         found = kept.get(STRATEGY) or namespace.get(STRATEGY, UNDEFINED)
-        return BROKERS_OWN if found == UNDEFINED else found
+        return call.broker.config.schemaCompatibilityStrategy if found == UNDEFINED else found
 
 
 NAMESPACE_SCHEMAS = (
@@ -93,7 +92,7 @@ TOPIC_SCHEMAS = (
         STRATEGY_OF_TOPIC,
         methods=("GET", "PUT", "DELETE"),
         read=read_strategy,
-        default=lambda config: BROKERS_OWN,
+        default=lambda config: config.schemaCompatibilityStrategy,
         is_local=True,
     ),
     TopicPolicy(

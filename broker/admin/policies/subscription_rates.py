@@ -1,4 +1,4 @@
-"""/admin/v2: how fast messages may go out to one subscription of a topic. Kept and shown, not heeded."""
+"""/admin/v2: how fast messages may go out to one subscription of a topic."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pulsarium.broker.admin.http.registry import of_topic, route
 from pulsarium.broker.admin.http.reply import Reply, done, json_reply, nothing
 from pulsarium.broker.admin.policies.kept import keep, kept_of, topic_of
 from pulsarium.broker.admin.policies.policy import Json, with_value
-from pulsarium.broker.admin.policies.rates import DISPATCH_RATE, RATE, unthrottled
+from pulsarium.broker.admin.policies.rates import DISPATCH_RATE, RATE, rate_of_subscriptions
 from pulsarium.broker.admin.policies.retention import policies_of_namespace
 from pulsarium.broker.auth.needs import topic_policy
 
@@ -27,7 +27,11 @@ def get_rate(call: Call) -> Reply:
     kept = kept_of(call, name)
     rate = kept.get(FIELD, {}).get(call.encoded_parameter("subscription"), {}).get(DISPATCH)
     if rate is None and call.flag("applied"):
-        rate = _of_all(call, kept) or _of_all(call, policies_of_namespace(call)) or unthrottled(call.broker.config)
+        rate = (
+            _of_all(call, kept)
+            or _of_all(call, policies_of_namespace(call))
+            or rate_of_subscriptions(call.broker.config)
+        )
     return nothing() if rate is None else json_reply(rate)
 
 

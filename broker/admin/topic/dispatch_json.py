@@ -6,6 +6,7 @@ from typing import Any
 
 from pulsarium.broker.model.dispatch.dispatcher import Dispatcher
 from pulsarium.broker.model.dispatch.key_shared import KeySharedDispatcher
+from pulsarium.broker.model.dispatch.recently_joined import RecentlyJoinedDispatcher
 from pulsarium.broker.model.dispatch.sharing import SharingDispatcher
 from pulsarium.broker.model.subscription.consumer import Consumer
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
@@ -23,6 +24,13 @@ def waiting(dispatcher: Dispatcher | None) -> Json:
         "msgDelayed": len(sharing.delayed) if sharing is not None else 0,
         "msgInReplay": sharing.waiting_count if sharing is not None else 0,
     }
+
+
+def recently_joined(dispatcher: Dispatcher | None) -> Json:
+    """Where reading stood when consumers joined that still wait for what was read before."""
+    if not isinstance(dispatcher, RecentlyJoinedDispatcher):
+        return {}
+    return {consumer.name: str(position) for consumer, position in dispatcher.joined.items()}
 
 
 def key_sharing(dispatcher: Dispatcher | None) -> Json:

@@ -143,7 +143,8 @@ def compacted_ledger(topic: PersistentTopic) -> Json:
 def subscription_stats(subscription: PersistentSubscription) -> Json:
     """The cursor of a subscription."""
     active = bool(subscription.consumers)
-    return cursor_stats(subscription.cursor, active=active, waiting=active and subscription.reason is Reason.CAUGHT_UP)
+    waiting = active and subscription.reason in (Reason.CAUGHT_UP, Reason.OPEN_TRANSACTION)
+    return cursor_stats(subscription.cursor, active=active, waiting=waiting)
 
 
 def cursor_stats(cursor: ManagedCursor, *, active: bool = False, waiting: bool = False) -> Json:

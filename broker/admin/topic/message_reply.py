@@ -34,11 +34,17 @@ HTML = re.compile("[<>&='\u2028\u2029]")  # what Gson escapes beside what JSON a
 FOUR_CENTURIES_MS, FOUR_CENTURIES = 146_097 * 86_400_000, 400
 
 
-def message_reply(position: Position, entry: bytes) -> Reply:
-    """The message, or the batch as a whole, as it was before compression; what is encrypted stays as it is."""
+def message_reply(position: Position, entry: bytes, *, uncommitted: bool = False, aborted: bool = False) -> Reply:
+    """The message, or the batch as a whole, as it was before compression; what is encrypted stays as it is.
+
+    `uncommitted`: consumers may not read so far yet; `aborted`: its transaction was. Clients pass over such messages.
+    """
     try:
         metadata = parse_metadata(entry)
         headers = [(name, _in_header(text)) for name, text in _headers(position, entry, metadata)]
+        if metadata.HasField("txnid_most_bits") and metadata.HasField("txnid_least_bits"):
+            headers.append(("X-Pulsar-txn-aborted", _text(aborted)))
+        headers.append(("X-Pulsar-txn-uncommitted", _text(uncommitted)))
         payload = payload_of(entry)
         if not metadata.encryption_keys:
             payload = decompress(metadata.compression, payload, metadata.uncompressed_size)
@@ -73,9 +79,6 @@ def _headers(position: Position, entry: bytes, metadata: pb.MessageMetadata) -> 
         yield "X-Pulsar-PROPERTY-CHUNK-ID", str(metadata.chunk_id)
     yield "X-Pulsar-Is-Encrypted", _text(bool(metadata.encryption_keys))
     yield from _fields(metadata)
-    if metadata.HasField("txnid_most_bits") and metadata.HasField("txnid_least_bits"):
-        yield "X-Pulsar-txn-aborted", "false"
-    yield "X-Pulsar-txn-uncommitted", "false"
 
 
 def _fields(metadata: pb.MessageMetadata) -> Headers:

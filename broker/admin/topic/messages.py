@@ -91,4 +91,6 @@ async def _message(topic: PersistentTopic, position: Position | None, absent: Ad
     entry = await entry_at(topic.ledger, position) if position is not None else None
     if position is None or entry is None:
         raise absent
-    return message_reply(position, entry)
+    ledger = topic.ledger
+    aborted = ledger.transactions.hides(position, entry)
+    return message_reply(position, entry, uncommitted=position > ledger.max_read, aborted=aborted)

@@ -7,10 +7,11 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from pulsarium.broker.admin.http.call import Call, place, texts_of, wrong_type
+from pulsarium.broker.admin.http.call import Call, texts_of, wrong_type
 from pulsarium.broker.admin.http.errors import UnreadableBody, unexpected_body
 from pulsarium.broker.model.ledger.managed_ledger import ManagedLedger
 from pulsarium.broker.model.ledger.position import EARLIEST, LATEST, Position
+from pulsarium.broker.model.schema.jackson import place
 from pulsarium.broker.model.subscription.skip_entries import LARGEST_BATCH, batch_size
 from pulsarium.proto.ack_set import words_of
 

@@ -13,6 +13,8 @@ from typing import Any
 from pulsarium.broker.admin.http.call import text_of, texts_of
 from pulsarium.broker.admin.http.errors import AdminError, UnreadableBody
 from pulsarium.broker.admin.policies.values import LONG, TEXT_LIST
+from pulsarium.broker.model.schema.data import SchemaData
+from pulsarium.broker.model.schema.key_value import split
 from pulsarium.broker.model.schema.registry import StoredSchema
 from pulsarium.proto import entry
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
@@ -107,25 +109,17 @@ class Schema:
 
 def stored_schema(stored: StoredSchema) -> Schema:
     """What a topic has. Raises AdminError for types that cannot be written."""
-    properties = dict(stored.properties)
-    wire_type = pb.Schema.Type.Name(stored.type)
-    if wire_type != "KeyValue":
-        return Schema(_stored_info(wire_type.upper(), stored.data, properties), None)
-    halves = []
-    rest = stored.data
-    for what in ("key", "value"):
-        size = int.from_bytes(rest[:4], "big")
-        kind = properties.get(f"{what}.schema.type", "BYTES")
-        halves.append(_stored_info(kind, rest[4 : 4 + size], {}))
-        rest = rest[4 + size :]
-    return Schema(halves[1], halves[0])
+    if stored.schema.type != "KEY_VALUE":
+        return Schema(_stored_info(stored.schema), None)
+    key, value = split(stored.schema)
+    return Schema(_stored_info(value), _stored_info(key))
 
 
-def _stored_info(kind: str, data: bytes, properties: Mapping[str, str]) -> Info:
-    kind = {"BOOL": "BOOLEAN", "NONE": "BYTES"}.get(kind, kind)
+def _stored_info(schema: SchemaData) -> Info:
+    kind = "BYTES" if schema.type == "NONE" else schema.type
     if kind not in TYPES:
         raise cannot_write(kind)
-    return Info(kind, kind, data, properties)
+    return Info(kind, kind, schema.data, schema.texts)
 
 
 def cannot_write(kind: str) -> AdminError:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from itertools import cycle
 from typing import Any
 
@@ -17,12 +16,15 @@ from pulsarium.broker.admin.topic.reading import pause_after
 from pulsarium.broker.auth.needs import topic_operation
 from pulsarium.broker.model.errors import BrokerServiceError, PersistenceError
 from pulsarium.broker.model.ledger.position import Position
-from pulsarium.broker.model.ledger.publication import Pending
+from pulsarium.broker.model.ledger.publication import Unwatched
+from pulsarium.broker.model.schema.data import SchemaData
+from pulsarium.broker.model.schema.errors import SchemaError
+from pulsarium.broker.model.schema.joining import register
+from pulsarium.broker.model.schema.registry import NO_VERSION as WITHOUT
 from pulsarium.broker.model.subscription.non_persistent import NOWHERE
 from pulsarium.broker.model.topic.base import Topic
 from pulsarium.broker.model.topic.non_persistent import NonPersistentTopic
 from pulsarium.broker.model.topic.persistent import PersistentTopic
-from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.topic_name import TopicName
 
 TOPIC = tuple(f"/topics/{domain}/{{tenant}}/{{namespace}}/{{topic}}" for domain in DOMAINS)
@@ -39,19 +41,6 @@ NO_REQUEST = f'Cannot invoke "{JAVA_TYPE}.getKeySchema()" because "request" is n
 NO_MESSAGES = 'Cannot invoke "java.util.List.iterator()" because "messages" is null'
 NOT_FOUND = "org.apache.pulsar.broker.service.BrokerServiceException$TopicNotFoundException: "
 NOT_OWNED = f"{NOT_FOUND}Topic not owned by current broker."
-
-
-class Unwatched:
-    """Nobody waits for single entries: the call waits for the commit of them all."""
-
-    def persisted(self, entries: Sequence[Pending]) -> None:
-        """The answer goes out now."""
-
-    def forgotten(self, entries: Sequence[Pending]) -> None:
-        """The topic was deleted meanwhile."""
-
-    def failed(self, entries: Sequence[Pending], error: Exception) -> None:
-        """The call hears it itself."""
 
 
 @route("POST", *TOPIC, needs=NEEDS)
@@ -111,15 +100,18 @@ def _text(request: dict[str, Any], name: str) -> str | None:
 
 
 def _asked(call: Call, request: dict[str, Any]) -> tuple[Schema, bytes]:
-    """The schema of the request with its version. One of another type than the topic's is refused."""
+    """The schema of the request with its version. One that does not fit the topic's is refused."""
     schema = Schema(read_info(_text(request, "valueSchema")) or STRING, read_info(_text(request, "keySchema")))
     schemas, topic, now_ms = call.broker.schemas, call.topic_anywhere, call.broker.clock.now_ms()
-    wanted = schema.to_proto()
-    latest = schemas.latest(topic)
-    if latest is not None and latest.type != wanted.type and wanted.type != pb.Schema.Type.Value("None"):
+    wanted = SchemaData.from_proto(schema.to_proto())
+    if wanted.type == "NONE":
+        return schema, WITHOUT
+    try:
+        stored = register(schemas, topic, call.broker.topics.policies_of(topic).schemas, wanted, now_ms)
+    except SchemaError:
         refused = schema.refused(str(topic), now_ms)
-        raise AdminError(500, SCHEMA_FAILED + SCHEMA_EXCEPTION + refused, AdminError(409, refused))
-    return schema, schemas.get_or_create(topic, wanted, now_ms)
+        raise AdminError(500, SCHEMA_FAILED + SCHEMA_EXCEPTION + refused, AdminError(409, refused)) from None
+    return schema, stored.version_bytes
 
 
 def _known(call: Call, version: int) -> tuple[Schema, bytes]:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from pulsarium.broker.broker import Broker
 from pulsarium.broker.model.subscription.non_persistent import NonPersistentSubscription
 from pulsarium.broker.model.subscription.persistent import PersistentSubscription
+from pulsarium.broker.model.topic.base import Topic
 
 
 class Rate(NamedTuple):
@@ -38,6 +39,7 @@ class Rates:
         self._seconds = broker.config.statsUpdateFrequencyInSecs
         self._counts: dict[object, tuple[int, int]] = {}
         self._rates: dict[object, Rate] = {}
+        self._limited: dict[Topic, int] = {}
         self._timer = broker.clock.every(self._seconds, self._update)
 
     def stop(self) -> None:
@@ -52,6 +54,10 @@ class Rates:
         """How many messages those were."""
         return round(self.of(counted).messages * self._seconds)
 
+    def limited(self, topic: Topic) -> int:
+        """How often since the last interval ended a connection of a topic's producers had to pause."""
+        return topic.publish_limited - self._limited.get(topic, 0)
+
     def drops(self, counted: object) -> float:
         """Messages of a non-persistent topic that its producer or subscription lost, per second."""
         return self.of((counted, DROPS)).messages
@@ -61,6 +67,7 @@ class Rates:
 
     def _update(self) -> None:
         counts: dict[object, tuple[int, int]] = {}
+        self._limited = {each: each.publish_limited for each in self._broker.topics.loaded.values()}
         for topic in self._broker.topics.loaded.values():  # also of partitions that others serve
             for producer in topic.producers.by_name.values():
                 counts[producer] = (producer.messages_in, producer.bytes_in)

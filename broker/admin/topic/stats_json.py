@@ -92,15 +92,13 @@ class StatsWriter:
         stats = self._numbers(topic, subscriptions)
         stats |= {
             **backlog_json.quotas(topic),
-            "publishRateLimitedTimes": 0,
+            "publishRateLimitedTimes": self._rates.limited(topic),
             "earliestMsgPublishTimeInBacklogs": earliest(subscriptions),
             "offloadedStorageSize": 0,
             "lastOffloadLedgerId": 0,
             "lastOffloadSuccessTimeStamp": 0,
             "lastOffloadFailureTimeStamp": 0,
-            "ongoingTxnCount": 0,
-            "abortedTxnCount": 0,
-            "committedTxnCount": 0,
+            **transaction_counts(topic),
         }
         waiting = {"waitingPublishers": len(topic.producers.waiting)}
         compaction = {
@@ -193,12 +191,13 @@ class StatsWriter:
             "isDurable": subscription.durable,
             "isReplicated": replicated,
             **dispatch_json.key_sharing(dispatcher),
-            "consumersAfterMarkDeletePosition": {},
+            "consumersAfterMarkDeletePosition": dispatch_json.recently_joined(subscription.dispatcher),
             **dispatch_json.draining(dispatcher),
             **NO_HOLES,
             **self._kept(subscription),
             **NO_FILTERS,
             **NO_THROTTLING,
+            **(subscription.throttle.events if isinstance(subscription, PersistentSubscription) else {}),
             **({} if durable else {"msgDropRate": self._rates.drops(subscription)}),
             "durable": subscription.durable,
             "replicated": replicated,
@@ -277,6 +276,13 @@ def earliest(subscriptions: dict[str, Json]) -> int:
     """The oldest of what the subscriptions still have to deliver; 0 when it was not asked for."""
     times = [each["earliestMsgPublishTimeInBacklog"] for each in subscriptions.values()]
     return min((time for time in times if time > 0), default=0)
+
+
+def transaction_counts(topic: Topic) -> Json:
+    """How many transactions are open on a topic, and how many ended since it was loaded."""
+    buffer = topic.transactions if isinstance(topic, PersistentTopic) else None
+    counts = (0, 0, 0) if buffer is None else (buffer.ongoing, buffer.aborted, buffer.committed)
+    return dict(zip(("ongoingTxnCount", "abortedTxnCount", "committedTxnCount"), counts, strict=True))
 
 
 def holes(subscriptions: dict[str, Json]) -> Json:

@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pulsarium.broker.admin.http.call import Call
-from pulsarium.broker.admin.http.errors import AdminError
+from pulsarium.broker.admin.http.errors import AdminError, unexpected_body
 from pulsarium.broker.admin.http.registry import of_domain, of_topic, route
 from pulsarium.broker.admin.http.reply import Reply, done, json_reply
 from pulsarium.broker.admin.namespace.owned import named_bundle, names_in
 from pulsarium.broker.auth.needs import namespace_operation, topic_operation
 from pulsarium.broker.broker import Broker
 from pulsarium.broker.model.topic.base import Topic
-from pulsarium.broker.model.topic.persistent import PersistentTopic
+from pulsarium.broker.model.topic.shadow import SHADOW_SOURCE, is_shadow
+from pulsarium.proto.errors import InvalidTopicName
 from pulsarium.proto.topic_name import TopicName
+
+LEDGER_NOT_FOUND = "org.apache.bookkeeper.mledger.ManagedLedgerException$ManagedLedgerNotFoundException"
 
 
 @route("GET", *of_domain(), needs=namespace_operation("GET_TOPICS"))
@@ -21,7 +24,9 @@ def get_topics(call: Call) -> Reply:
     """The topics of a namespace, partitions one by one; ?bundle= names a range of them."""
     broker, namespace = call.broker, call.existing_namespace
     persistent = call.domain == "persistent"
-    names = broker.topics.names(namespace, persistent=persistent, non_persistent=not persistent)
+    names = broker.topics.names(
+        namespace, persistent=persistent, non_persistent=not persistent, system=call.flag("includeSystemTopic")
+    )
     bundle = call.query.get("bundle")
     if bundle:
         inside = set(names_in(broker, namespace, bundle))
@@ -55,10 +60,22 @@ def create_topic(call: Call) -> Reply:
         raise AdminError(412, text)
     if broker.topics.exists(name) or broker.metadata.partitions_of(name):
         raise AdminError(409, "This topic already exists")
-    topic = broker.topics.create(name)
-    if properties and isinstance(topic, PersistentTopic):
-        topic.ledger.set_properties(properties)
+    if name.is_persistent and properties and is_shadow(properties):
+        _check_source(broker, properties[SHADOW_SOURCE])
+    broker.topics.create(name, properties or {})
     return done()
+
+
+def _check_source(broker: Broker, source: str) -> None:
+    """Refuse a shadow of a topic that there is not."""
+    try:
+        name = TopicName.parse(source)
+    except InvalidTopicName as error:
+        raise unexpected_body(str(error), AdminError(412, f"Invalid shadow source: {source}")) from None
+    if not (name.is_persistent and broker.topics.exists(name)):
+        missing = "org.apache.bookkeeper.mledger.ManagedLedgerException$MetadataNotFoundException"
+        text = f"{LEDGER_NOT_FOUND}: {missing}: Managed ledger not found"
+        raise unexpected_body(text, AdminError(412, f"Shadow source {source} does not exist"))
 
 
 @route("DELETE", *of_topic(), needs=namespace_operation("DELETE_TOPIC"))

@@ -2,37 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 from pulsarium.broker.lab.state.description import Description, Message, SeedError, Topic, read
 from pulsarium.broker.model.errors import BrokerServiceError
+from pulsarium.broker.model.ledger.publication import Unwatched
 from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.proto.entry import build
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
 if TYPE_CHECKING:
     from pulsarium.broker.cluster import Cluster
-    from pulsarium.broker.model.ledger.publication import Pending
     from pulsarium.proto.topic_name import TopicName
 
 PRODUCER: Final = "seed"
 
 __all__ = ["SeedError", "Seeding", "read"]
-
-
-class Unwatched:
-    """Nobody waits for single entries: who seeds waits for the commit of them all."""
-
-    def persisted(self, entries: Sequence[Pending]) -> None:
-        """They are there."""
-
-    def forgotten(self, entries: Sequence[Pending]) -> None:
-        """The topic was deleted meanwhile."""
-
-    def failed(self, entries: Sequence[Pending], error: Exception) -> None:
-        """So did the commit."""
 
 
 class Seeding:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import filterfalse
 from typing import TYPE_CHECKING, Any, Final
 
 from pulsarium.broker.lab.why.answer import MessageId, NotThere, Why, WhyError
@@ -85,10 +86,17 @@ def _of_message(subscription: PersistentSubscription, asked: MessageId) -> Why:
     if is_there and asked.batch_index >= facts.batch_size:
         text = f"there is no such message: the entry has {facts.batch_size}, from 0 on"
         return Why("no-such-message", text, facts.of_cursor())
+    if is_there and ledger.transactions.hides(position, ledger.read_now(position)):
+        return present(Reason.ABORTED, facts)
     if cursor.is_acked(position):
         return acknowledged(subscription, position, facts.of_cursor())
     of_batch = batch_index_acknowledged(subscription, asked) if asked.batch_index >= 0 else None
-    return of_batch or present(subscription.why(position), facts)
+    if of_batch is not None:
+        return of_batch
+    reason, pending = subscription.why(position), subscription.pending_acks
+    if reason is Reason.DELIVERED and pending and pending.acknowledged_by(position, asked.batch_index):
+        reason = Reason.PENDING_ACK
+    return present(reason, facts, asked.batch_index)
 
 
 def _absence(subscription: PersistentSubscription, position: Position) -> str:
@@ -105,12 +113,13 @@ def next_undelivered(subscription: PersistentSubscription) -> Position | None:
     others, of those that wait for their time."""
     dispatcher, cursor, ledger = subscription.dispatcher, subscription.cursor, subscription.topic.ledger
     waiting = [] if dispatcher is None else dispatcher.undelivered()
-    firsts = (next((each for each in positions if not cursor.is_acked(each)), None) for positions in waiting)
+    firsts = (next(filterfalse(cursor.is_settled, positions), None) for positions in waiting)
     found = [each for each in firsts if each is not None]
     read = subscription.reads_on_at
     unread = ledger.next(Position(read.ledger_id, read.entry_id - 1))
-    while unread in cursor.holes:
-        unread = ledger.next(Position(unread.ledger_id, cursor.holes.run_end(*unread)))
+    while unread in cursor.holes or cursor.left_of(unread) == 0:
+        last = cursor.holes.run_end(*unread) if unread in cursor.holes else unread.entry_id
+        unread = ledger.next(Position(unread.ledger_id, last))
     if ledger.is_valid(unread):
         found.append(unread)
     if not found and isinstance(dispatcher, SharingDispatcher):

@@ -12,6 +12,7 @@ from pulsarium.broker.model.dispatch.reason import Reason
 from pulsarium.broker.model.dispatch.selector.hashing import key_of
 from pulsarium.broker.model.dispatch.sharing import SharingDispatcher
 from pulsarium.broker.model.dispatch.single_active import SingleActiveDispatcher
+from pulsarium.broker.model.transaction.markers import transaction_of
 from pulsarium.proto.entry import visible_metadata
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from pulsarium.broker.model.ledger.position import Position
     from pulsarium.broker.model.subscription.consumer import Consumer
     from pulsarium.broker.model.subscription.persistent import PersistentSubscription
+    from pulsarium.broker.model.transaction.txn_id import TxnId
     from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
 
@@ -36,6 +38,11 @@ class Facts:
     def metadata(self) -> pb.MessageMetadata | None:
         """None: it is a marker, or cannot be read; nobody is given it."""
         return visible_metadata(self.subscription.topic.ledger.read_now(self.position))
+
+    @cached_property
+    def transaction(self) -> TxnId | None:
+        """The one that it was published in."""
+        return transaction_of(self.subscription.topic.ledger.read_now(self.position))
 
     @property
     def batch_size(self) -> int:
@@ -124,11 +131,13 @@ def consumer_json(consumer: Consumer) -> dict[str, Any]:
     }
 
 
-def present(reason: Reason, facts: Facts) -> Why:
-    """The answer for an entry of which the dispatcher says so."""
+def present(reason: Reason, facts: Facts, batch_index: int = -1) -> Why:
+    """The answer for an entry of which the dispatcher says so, or for a message in it."""
     details = facts.of_cursor() | facts.of_message() | facts.of_consumers()
     if facts.metadata is None and reason is not Reason.COMPACTED_AWAY:
         return Why("not-for-consumers", "it is a marker, or cannot be read: consumers are not given it", details)
+    if reason is Reason.PENDING_ACK:
+        return _pending_ack(facts, details, batch_index)
     text = _SENTENCES.get(reason, _plainly)(facts, details, reason)
     if facts.again:
         details["redelivery"] = True
@@ -137,6 +146,14 @@ def present(reason: Reason, facts: Facts) -> Why:
         details["entriesBefore"] = facts.before
         text += f"; {_count(facts.before, 'entry comes', 'entries come')} before it"
     return Why(reason.name.lower().replace("_", "-"), text, details)
+
+
+def _pending_ack(facts: Facts, details: dict[str, Any], batch_index: int) -> Why:
+    assert facts.subscription.pending_acks is not None
+    by = facts.subscription.pending_acks.acknowledged_by(facts.position, batch_index)
+    details["transactions"] = [str(txn) for txn in by]
+    who = _count(len(by), "open transaction", "open transactions")
+    return Why("pending-ack", f"{who} acknowledged it: {', '.join(details['transactions'])}", details)
 
 
 def _plainly(facts: Facts, details: dict[str, Any], reason: Reason) -> str:
@@ -206,7 +223,9 @@ def _waiting(facts: Facts, details: dict[str, Any], reason: Reason) -> str:
 def _why_not(consumer: Consumer) -> str:
     if consumer.blocked:
         return "owes too many messages (maxUnackedMessagesPerConsumer)"
-    return "has no permits left" if consumer.permits <= 0 else "whose connection is full"
+    if consumer.permits <= 0:
+        return "has no permits left"
+    return "whose connection is full" if consumer.client.room <= 0 else "waits for the tokens of a dispatch rate"
 
 
 def _draining(facts: Facts, details: dict[str, Any], reason: Reason) -> str:
@@ -224,6 +243,31 @@ def _draining(facts: Facts, details: dict[str, Any], reason: Reason) -> str:
 
 def _no_owner(facts: Facts, details: dict[str, Any], reason: Reason) -> str:
     return f"no consumer has its key hash {facts.key_hash}: the STICKY ranges leave a gap"
+
+
+def _open_transaction(facts: Facts, details: dict[str, Any], reason: Reason) -> str:
+    txn, first = next(iter(facts.subscription.topic.ledger.transactions.ongoing.items()))
+    details["transaction"], details["transactionBegins"] = str(txn), str(first)
+    if first == facts.position:
+        return f"it was published in transaction {txn}, which is open"
+    where = "in it or behind it" if facts.transaction == txn else "behind it"
+    return f"transaction {txn} is open, which has an entry at {first}: consumers read nothing {where} before its end"
+
+
+def _aborted(facts: Facts, details: dict[str, Any], reason: Reason) -> str:
+    details["transaction"] = str(facts.transaction)
+    return f"it was published in transaction {facts.transaction}, which was aborted: consumers are not given it"
+
+
+def _rate_limited(facts: Facts, details: dict[str, Any], reason: Reason) -> str:
+    throttle = facts.subscription.throttle
+    left = (throttle.until_ms - facts.subscription.topic.now_ms()) / 1000
+    details["limitedBy"], details["until"] = throttle.limited_by, instant_text(throttle.until_ms)
+    details["secondsLeft"] = round(left, 3)
+    return (
+        f"rate limited until {details['until']}, which is in {_spoken(left)}: "
+        f"the dispatch rate of its {throttle.limited_by.lower()} is used up"
+    )
 
 
 def _look_ahead(facts: Facts, details: dict[str, Any], reason: Reason) -> str:
@@ -245,6 +289,9 @@ _SENTENCES = {
     Reason.DRAINING: _draining,
     Reason.NO_OWNER: _no_owner,
     Reason.LOOK_AHEAD: _look_ahead,
+    Reason.RATE_LIMITED: _rate_limited,
+    Reason.OPEN_TRANSACTION: _open_transaction,
+    Reason.ABORTED: _aborted,
 }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from struct import Struct
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -45,7 +45,7 @@ class TopicReader:
     """The raw reader of a topic: what the last compaction left of it, then the entries behind that one's horizon."""
 
     def __init__(self, topic: PersistentTopic) -> None:
-        self.last = topic.ledger.last_confirmed
+        self.last = topic.ledger.max_read
         self._ledger = topic.ledger
         self._compacted = topic.compaction.compacted
         self._exposes = topic.stores.config.exposingBrokerEntryMetadataToClientEnabled
@@ -70,18 +70,28 @@ class TopicReader:
         return self._read_topic(ready)
 
     def _read_topic(self, ready: Callable[[], None]) -> list[RawMessage] | None:
-        start = self._ledger.next(Position(self._position.ledger_id, self._position.entry_id - 1))
-        if start > self.last:
-            return []
-        entries = self._ledger.read(start, READ_BATCH, ready)
-        if entries is None:
-            return None
-        ledger_id, first = start
-        if ledger_id == self.last.ledger_id:
-            entries = entries[: self.last.entry_id + 1 - first]
-        self._position = Position(ledger_id, first + len(entries))
-        shown = entries if self._exposes else map(strip_broker_metadata, entries)  # as Pulsar's own reader gets them
-        return [RawMessage(Position(ledger_id, number), entry) for number, entry in enumerate(shown, first)]
+        found: list[RawMessage] = []
+        while not found:
+            start = self._ledger.next(Position(self._position.ledger_id, self._position.entry_id - 1))
+            if start > self.last:
+                break
+            entries = self._ledger.read(start, READ_BATCH, ready)
+            if entries is None:
+                return None
+            ledger_id, first = start
+            if ledger_id == self.last.ledger_id:
+                entries = entries[: self.last.entry_id + 1 - first]
+            self._position = Position(ledger_id, first + len(entries))
+            found = list(self._shown(ledger_id, first, entries))
+        return found
+
+    def _shown(self, ledger_id: int, first: int, entries: Sequence[bytes]) -> Iterator[RawMessage]:
+        """As Pulsar's own reader gets them: without those of aborted transactions."""
+        transactions = self._ledger.transactions
+        for number, entry in enumerate(entries, first):
+            position = Position(ledger_id, number)
+            if not transactions.hides(position, entry):
+                yield RawMessage(position, entry if self._exposes else strip_broker_metadata(entry))
 
 
 def each(reader: RawReader, ready: Callable[[], None]) -> Iterator[RawMessage | None]:

@@ -33,6 +33,10 @@ class BatchAcks:
         self.encoded.pop(position, None)
         return False
 
+    def bits(self, position: Position) -> int | None:
+        """The messages of a partly acknowledged batch that remain; None of any other entry."""
+        return self._remaining.get(position)
+
     def words(self, position: Position) -> list[int]:
         """The ack set of an entry for MESSAGE; [] when all of it remains."""
         bits = self._remaining.get(position)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from pulsarium.broker.clock import Timer
@@ -12,6 +13,9 @@ from pulsarium.broker.model.ledger.position import EARLIEST, Position
 from pulsarium.broker.model.ledger.position_set import PositionSet
 from pulsarium.broker.model.stores import Stat, Stores
 from pulsarium.proto.generated import MLDataFormats_pb2 as ml
+
+if TYPE_CHECKING:
+    from pulsarium.broker.model.transaction.pending_acks import PendingAcks
 
 SAVE_DELAY = 0.1  # seconds; acknowledgements that nobody waits for are saved at least this often
 
@@ -40,6 +44,7 @@ class KeptCursor:
         self.mark_delete = start
         self.holes = PositionSet()
         self.batch_acks = BatchAcks()
+        self.pending_acks: PendingAcks | None = None  # none where there are no transactions
         self.properties: dict[str, int] = {}
         self.cursor_properties: dict[str, str] = {}
         self.saves = 0
@@ -81,6 +86,8 @@ class KeptCursor:
         if not self.ledger_open or self._stored_properties != self.cursor_properties:
             self._store_info()
         self._stored_mark = self.mark_delete
+        if self.pending_acks is not None:
+            self.pending_acks.record.forget_applied()
         if self._keeps:
             self._stores.turn.after_commit(self._saved)
 
@@ -110,6 +117,8 @@ class KeptCursor:
     def delete(self) -> None:
         """The subscription is gone."""
         self._cancel_timer()
+        if self.pending_acks is not None:
+            self.pending_acks.delete()
         if self.durable:
             self._forget_ledger()
             self._stores.turn.store(self.path, None)

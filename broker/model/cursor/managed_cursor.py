@@ -45,6 +45,23 @@ class ManagedCursor(KeptCursor):
     def is_acked(self, position: Position) -> bool:
         return position <= self.mark_delete or position in self.holes
 
+    @property
+    def has_parts(self) -> bool:
+        """Whether `left_of` has anything to say."""
+        return bool(self.batch_acks) or bool(self.pending_acks)
+
+    def left_of(self, position: Position) -> int | None:
+        """The messages of an entry that are still to be acknowledged, a bit for each; None: all of it.
+
+        What open transactions acknowledged is not among them.
+        """
+        left = self.batch_acks.bits(position)
+        return left if self.pending_acks is None else self.pending_acks.left_of(position, left)
+
+    def is_settled(self, position: Position) -> bool:
+        """Whether nobody is given an entry: it is acknowledged, in open transactions perhaps."""
+        return self.is_acked(position) or self.left_of(position) == 0
+
     def ack(self, position: Position) -> bool:
         """Acknowledge one entry; whether that changed anything."""
         mark = self.mark_delete
@@ -128,8 +145,12 @@ class ManagedCursor(KeptCursor):
         return self.ledger.count_after(self.mark_delete) - len(self.holes)
 
     def has_more(self) -> bool:
-        """Whether there are entries that were not read yet."""
-        return self.read_position <= self.ledger.last_confirmed
+        """Whether there are entries that were not read yet, and may be."""
+        return self.read_position <= self.ledger.max_read
+
+    def is_held(self) -> bool:
+        """Whether those that were not read yet stand behind an open transaction."""
+        return self.ledger.transactions.held_at is not None and self.read_position <= self.ledger.last_confirmed
 
     def read(self, limit: int, ready: Callable[[], None]) -> list[tuple[Position, bytes]] | None:
         """The next unacknowledged entries, at most `limit`, and moves on past them; [] at the end.

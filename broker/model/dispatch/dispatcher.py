@@ -12,10 +12,12 @@ from pulsarium.broker.model.dispatch.reason import Reason
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.ledger.position_set import PositionSet
 from pulsarium.broker.model.subscription.consumer import Consumer, ConsumerOptions
+from pulsarium.proto.ack_set import words_of
 from pulsarium.proto.entry import is_plain, visible_metadata
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
 if TYPE_CHECKING:
+    from pulsarium.broker.model.rate.dispatch import Throttle
     from pulsarium.broker.model.subscription.persistent import PersistentSubscription
 
 SubType = pb.CommandSubscribe.SubType
@@ -31,6 +33,7 @@ class Dispatcher(ABC):
     def __init__(self) -> None:
         self.consumers: list[Consumer] = []
         self.redeliveries: dict[Position, int] = {}  # in memory, until all consumers are gone (B-19)
+        self.throttle: Throttle | None = None  # where there is a dispatch rate
 
     def mismatch(self, options: ConsumerOptions) -> str:
         """What keeps a consumer with these options from joining, behind "Active subscription"; "" when nothing does."""
@@ -76,8 +79,9 @@ class Dispatcher(ABC):
         Each is taken from `source` before it is dealt with: to send it may end the connection, and bring it back.
         """
         has_room = room = consumer.client.room
-        batch_acks, redeliveries = cursor.batch_acks, self.redeliveries
-        some_partly = len(batch_acks) > 0
+        redeliveries, some_partly = self.redeliveries, cursor.has_parts
+        transactions = cursor.ledger.transactions
+        some_hidden = bool(entries) and entries[0][0] <= transactions.hidden_through
         deliveries: list[Delivery] = []
         dealt_with = total = acked = 0
         for position, entry in entries:
@@ -86,6 +90,9 @@ class Dispatcher(ABC):
             dealt_with += 1
             if source is not None:
                 source.discard(position)
+            if some_hidden and transactions.hides(position, entry):
+                cursor.ack(position)
+                continue
             messages = 1
             if not is_plain(entry):
                 metadata = visible_metadata(entry)
@@ -96,8 +103,10 @@ class Dispatcher(ABC):
                     continue
                 messages = metadata.num_messages_in_batch
             ack_set: Sequence[int] = ()
-            if some_partly and (ack_set := batch_acks.words(position)):
-                whole, messages = messages, batch_acks.remaining(position)
+            if some_partly and (left := cursor.left_of(position)) is not None:
+                if not left:  # open transactions acknowledged it
+                    continue
+                ack_set, whole, messages = words_of(left), messages, left.bit_count()
                 acked += whole - messages
             total += messages
             room -= len(entry)
@@ -105,8 +114,14 @@ class Dispatcher(ABC):
             deliveries.append(Delivery(position, entry, messages, count, ack_set))
         if deliveries:
             self._delivering(consumer, deliveries, total)
+            if self.throttle is not None:
+                self.throttle.delivered(len(deliveries), total + acked, has_room - room)
             consumer.deliver(deliveries, permits=total, messages=total + acked, size=has_room - room)
         return dealt_with
+
+    def _allowed(self, entries: int) -> int:
+        """How many of so many entries the dispatch rates let be read now; 0: it is dispatched again when they do."""
+        return entries if self.throttle is None else self.throttle.entries(entries)
 
     def _holds_back(self, consumer: Consumer, position: Position, metadata: pb.MessageMetadata) -> bool:
         """Whether an entry is not for this consumer now; it is remembered where it will be found."""
@@ -115,6 +130,11 @@ class Dispatcher(ABC):
     def _delivering(self, consumer: Consumer, deliveries: Sequence[Delivery], messages: int) -> None:
         """Remember what a consumer owes, where that is counted; before it is sent, for that may end the connection."""
         return
+
+    @staticmethod
+    def nothing_more(cursor: ManagedCursor) -> Reason:
+        """Why a read found nothing."""
+        return Reason.OPEN_TRANSACTION if cursor.is_held() else Reason.CAUGHT_UP
 
     def resume(self, consumer: Consumer) -> None:
         """A consumer got permits, or its connection has room again."""
@@ -127,6 +147,14 @@ class Dispatcher(ABC):
     def acknowledged_partly(self, consumer: Consumer, position: Position, remaining: int) -> None:
         """Of a batch, `remaining` messages are still unacknowledged."""
         return
+
+    def owed_less(self, consumer: Consumer, position: Position, remaining: int) -> None:
+        """Of an entry only so many messages are owed still: a transaction acknowledged the others."""
+        return
+
+    @abstractmethod
+    def give_back(self, subscription: PersistentSubscription, positions: Sequence[Position]) -> None:
+        """A transaction that had acknowledged these was aborted: deliver them again."""
 
     def policies_changed(self) -> None:
         """The topic's policies are others now."""

@@ -17,6 +17,7 @@ from pulsarium.broker.model.dispatch.sharing import SharingDispatcher
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.ledger.position_set import PositionSet
 from pulsarium.broker.model.subscription.consumer import Consumer, ConsumerOptions
+from pulsarium.proto.ack_set import words_of
 from pulsarium.proto.entry import parse_metadata, visible_metadata
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
@@ -140,23 +141,27 @@ class KeySharedDispatcher(SharingDispatcher):
         cursor = subscription.cursor
         while True:
             if not self.replay:  # else it comes first: what waits may be later in the order of its key
-                if not self._serve_waiting(subscription):
-                    return Reason.LOADING
+                if (stopped := self._serve_waiting(subscription)) is not None:
+                    return stopped
                 self._again(self.delayed.take_due(subscription.max_read))
             if self._rotation.next() is None:
                 return self.blocked_reason()
+            if not self.replay:
+                if not cursor.has_more():
+                    return self.nothing_more(cursor)
+                if self.blocked:
+                    return Reason.SUBSCRIPTION_OWES
+                if self._is_far_ahead(cursor):
+                    return Reason.LOOK_AHEAD
+            limit = self._allowed(subscription.max_read)
+            if not limit:
+                return Reason.RATE_LIMITED
             if self.replay:
-                entries = self._stored(subscription, self.replay, subscription.max_read)
+                entries = self._stored(subscription, self.replay, limit)
                 for position, _ in entries or ():
                     self.replay.discard(position)
-            elif not cursor.has_more():
-                return Reason.CAUGHT_UP
-            elif self.blocked:
-                return Reason.SUBSCRIPTION_OWES
-            elif self._is_far_ahead(cursor):
-                return Reason.LOOK_AHEAD
             else:
-                entries = cursor.read(subscription.max_read, subscription.dispatch_soon)
+                entries = cursor.read(limit, subscription.dispatch_soon)
             if entries is None:
                 return Reason.LOADING
             self._share_out(cursor, entries)
@@ -181,10 +186,14 @@ class KeySharedDispatcher(SharingDispatcher):
     def _share_out(self, cursor: ManagedCursor, entries: Entries) -> None:
         """Deliver each entry to the consumer of its key, or keep it where that one will find it."""
         parcels: dict[Consumer, Parcel] = {}
+        transactions = cursor.ledger.transactions
         for position, entry in entries:
             metadata = visible_metadata(entry)
-            if metadata is None:
+            if metadata is None or transactions.hides(position, entry):
                 cursor.ack(position)
+                continue
+            left = cursor.left_of(position)
+            if left == 0:  # open transactions acknowledged it
                 continue
             owner = self._owner_now(position, metadata)
             if owner is None:
@@ -197,11 +206,10 @@ class KeySharedDispatcher(SharingDispatcher):
             if parcel.is_full:
                 self._wait_for(consumer, position)
                 continue
-            ack_set = cursor.batch_acks.words(position)
             messages = metadata.num_messages_in_batch
-            left = cursor.batch_acks.remaining(position) if ack_set else messages
+            cost, ack_set = (messages, ()) if left is None else (left.bit_count(), words_of(left))
             count = self.redeliveries.get(position, 0)
-            parcel.add(Delivery(position, entry, left, count, ack_set), messages)
+            parcel.add(Delivery(position, entry, cost, count, ack_set), messages)
             self.owed.give(position, owner)
         for consumer, parcel in parcels.items():
             if consumer not in self.owed:  # its connection ended with another's delivery
@@ -209,6 +217,8 @@ class KeySharedDispatcher(SharingDispatcher):
                 self._again(filter(self.owed.take_back, positions))
             elif parcel.deliveries:
                 self._delivering(consumer, parcel.deliveries, parcel.cost)
+                if self.throttle is not None:
+                    self.throttle.delivered(len(parcel.deliveries), parcel.messages, parcel.size)
                 consumer.deliver(parcel.deliveries, permits=parcel.cost, messages=parcel.messages, size=parcel.size)
 
     def _owner_now(self, position: Position, metadata: pb.MessageMetadata) -> KeyOwner | None:

@@ -41,22 +41,25 @@ class SharedDispatcher(SharingDispatcher):
 
     def dispatch(self, subscription: PersistentSubscription) -> Reason:
         cursor = subscription.cursor
-        if not self._serve_waiting(subscription):
-            return Reason.LOADING
+        if (stopped := self._serve_waiting(subscription)) is not None:
+            return stopped
         while True:
             if not self.replay:
                 self._again(self.delayed.take_due(subscription.max_read))
             replays = bool(self.replay)
             if not replays:
                 if not cursor.has_more():
-                    return Reason.CAUGHT_UP if self.consumers else Reason.NO_CONSUMER
+                    return self.nothing_more(cursor) if self.consumers else Reason.NO_CONSUMER
                 if self.blocked:
                     return Reason.SUBSCRIPTION_OWES
+            limit = self._in_a_row if len(self.consumers) > 1 else subscription.max_read
+            if self.throttle is not None and self._any_ready() and not (limit := self.throttle.entries(limit)):
+                return Reason.RATE_LIMITED  # and it is still the same one's turn
             consumer = self._rotation.next()
             if consumer is None:
                 return self.blocked_reason()
             permits = self._capacity(consumer)
-            limit = min(permits, self._in_a_row if len(self.consumers) > 1 else subscription.max_read)
+            limit = min(permits, limit)
             if replays:
                 entries = self._stored(subscription, self.replay, limit)
             else:
@@ -69,8 +72,8 @@ class SharedDispatcher(SharingDispatcher):
                 taken = self._hand_over(cursor, consumer, entries, permits)
                 if taken < len(entries):
                     cursor.read_position = entries[taken][0]
-            if not self._serve_waiting(subscription):
-                return Reason.LOADING
+            if (stopped := self._serve_waiting(subscription)) is not None:
+                return stopped
 
     def _holds_back(self, consumer: Consumer, position: Position, metadata: pb.MessageMetadata) -> bool:
         if super()._holds_back(consumer, position, metadata):

@@ -145,11 +145,23 @@ class SharingDispatcher(Dispatcher):
 
     def acknowledged_partly(self, consumer: Consumer, position: Position, remaining: int) -> None:
         self.redeliveries.pop(position, None)  # counted anew, as in Pulsar
+        self.owed_less(consumer, position, remaining)
+
+    def owed_less(self, consumer: Consumer, position: Position, remaining: int) -> None:
         owner = consumer if position in consumer.pending else self._owner(position)
-        if owner is not None and remaining < owner.pending[position]:
+        if owner is None:
+            return
+        if not remaining:
+            self._take_back(owner, position)
+        elif remaining < owner.pending[position]:
             settled = owner.pending[position] - remaining
             owner.pending[position] = remaining
             self._owe(owner, -settled)
+
+    def _take_back(self, owner: Consumer, position: Position) -> None:
+        """A consumer owes an entry no longer."""
+        self._owe(owner, -owner.pending.pop(position))
+        self._settled((position,))
 
     def redeliver(
         self, subscription: PersistentSubscription, consumer: Consumer, positions: Sequence[Position] | None
@@ -159,14 +171,22 @@ class SharingDispatcher(Dispatcher):
             owner = consumer if position in consumer.pending else self._owner(position)
             if owner is None:
                 continue
-            self._owe(owner, -owner.pending.pop(position))
-            self._settled((position,))
+            self._take_back(owner, position)
             if not subscription.cursor.is_acked(position):
                 again.append(position)
                 self.redeliveries[position] = self.redeliveries.get(position, 0) + 1
         self._again(again)
         if consumer.blocked:
             self._unblock(consumer)
+
+    def give_back(self, subscription: PersistentSubscription, positions: Sequence[Position]) -> None:
+        for position in positions if self.consumers else ():
+            owner = self._owner(position)
+            if owner is not None:  # of the rest of its batch
+                self._take_back(owner, position)
+            self.redeliveries[position] = self.redeliveries.get(position, 0) + 1
+            if position < subscription.cursor.read_position:  # else it is still to be read
+                self.replay.add(position)
 
     # what waits for its time
 
@@ -184,21 +204,24 @@ class SharingDispatcher(Dispatcher):
         """How many entries were read and wait for somebody who can take them."""
         return len(self.replay) + sum(map(len, self._waiting.values()))
 
-    def _serve_waiting(self, subscription: PersistentSubscription) -> bool:
-        """Give consumers what waits for them; False when it has to be read from disk first."""
+    def _serve_waiting(self, subscription: PersistentSubscription) -> Reason | None:
+        """Give consumers what waits for them; what stops that: it is read from disk first, or a rate is used up."""
         while self._to_serve:
             consumer = next(iter(self._to_serve))
             positions = self._waiting.get(consumer)
             while positions and consumer.can_receive:
                 permits = self._capacity(consumer)
-                entries = self._stored(subscription, positions, min(permits, subscription.max_read))
+                limit = self._allowed(min(permits, subscription.max_read))
+                if not limit:
+                    return Reason.RATE_LIMITED
+                entries = self._stored(subscription, positions, limit)
                 if entries is None:
-                    return False
+                    return Reason.LOADING
                 self._hand_over(subscription.cursor, consumer, entries, permits, positions)
             if not positions:
                 self._waiting.pop(consumer, None)
             self._to_serve.pop(consumer, None)
-        return True
+        return None
 
     def holder(self, position: Position) -> Consumer | None:
         waiting = (consumer for consumer, positions in self._waiting.items() if position in positions)

@@ -121,19 +121,22 @@ class SingleActiveDispatcher(Dispatcher):
     def dispatch(self, subscription: PersistentSubscription) -> Reason:
         cursor = subscription.cursor
         while (consumer := self._ready()) is not None:
-            batch = self._read(subscription, consumer)
+            limit = min(consumer.permits, subscription.max_read)
+            if self.throttle is not None and cursor.has_more() and not (limit := self.throttle.entries(limit)):
+                return Reason.RATE_LIMITED
+            batch = self._read(subscription, consumer, limit)
             if batch is None:
                 return Reason.LOADING
             if not batch:
-                return Reason.CAUGHT_UP
+                return self.nothing_more(cursor)
             taken = self._hand_over(cursor, consumer, batch, consumer.permits)
             if taken < len(batch) and consumer is self.active:
                 cursor.read_position = batch[taken][0]
         return self.blocked_reason()
 
     @staticmethod
-    def _read(subscription: PersistentSubscription, consumer: Consumer) -> Entries | None:
-        limit, ready = min(consumer.permits, subscription.max_read), subscription.dispatch_soon
+    def _read(subscription: PersistentSubscription, consumer: Consumer, limit: int) -> Entries | None:
+        ready = subscription.dispatch_soon
         if not consumer.read_compacted:
             return subscription.cursor.read(limit, ready)
         return read_compacted(subscription.topic.compaction.compacted, subscription.cursor, limit, ready)
@@ -143,3 +146,6 @@ class SingleActiveDispatcher(Dispatcher):
     ) -> None:
         if consumer is self.active:  # ids are ignored: the order must hold (cmd 20)
             subscription.cursor.rewind()
+
+    def give_back(self, subscription: PersistentSubscription, positions: Sequence[Position]) -> None:
+        subscription.cursor.rewind()

@@ -29,6 +29,19 @@ class Publication(Protocol):
         ...
 
 
+class Unwatched:
+    """Nobody waits for the single entry: whoever wrote it waits for the commit, or does not care."""
+
+    def persisted(self, entries: Sequence[Pending]) -> None:
+        """There is nobody to tell."""
+
+    def forgotten(self, entries: Sequence[Pending]) -> None:
+        """The same."""
+
+    def failed(self, entries: Sequence[Pending], error: Exception) -> None:
+        """The turn tells of it."""
+
+
 class LedgerFencedError(Exception):
     """A commit failed; the managed ledger takes no more entries until its topic is loaded again."""
 

@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterator
 
 from pulsarium.broker.model.ledger.cache import EntryCache
 from pulsarium.broker.model.ledger.ledger import Ledger
-from pulsarium.broker.model.ledger.position import Position
+from pulsarium.broker.model.ledger.position import EARLIEST, Position
 from pulsarium.broker.model.ledger.search import newest_position, read_through
+from pulsarium.broker.model.transaction.entries import TransactionEntries
 from pulsarium.broker.storage.interface import Storage
 
 
@@ -17,6 +18,7 @@ class LedgerSequence:
     def __init__(self, cache: EntryCache, storage: Storage) -> None:
         self.ledgers: dict[int, Ledger] = {}
         self.last_confirmed = Position(-1, -1)
+        self.transactions = TransactionEntries()
         self._current: Ledger  # the one that is appended to
         self._cache = cache
         self._storage = storage
@@ -40,6 +42,18 @@ class LedgerSequence:
             if ledger.count:
                 return Position(ledger.id, ledger.count - 1)
         return None
+
+    @property
+    def max_read(self) -> Position:
+        """The last entry that consumers may read: before the first one of a transaction that is open.
+
+        EARLIEST where there is none before that.
+        """
+        held = self.transactions.held_at
+        if held is None:
+            return self.last_confirmed
+        before = self.previous(held)
+        return before if before.entry_id >= 0 else EARLIEST
 
     def first_position(self) -> Position:
         """The place before the first entry, which may wait for its commit yet."""
@@ -109,10 +123,15 @@ class LedgerSequence:
     # reading
 
     def read(self, start: Position, limit: int, ready: Callable[[], None]) -> list[bytes] | None:
-        """Up to `limit` visible entries of one ledger, from `start` on; [] when there are none.
+        """Up to `limit` entries of one ledger that consumers may read, from `start` on; [] when there are none.
 
         None: they are not in memory; `ready()` is called when they are.
         """
+        held = self.transactions.held_at
+        if held is not None and start.ledger_id >= held.ledger_id:
+            limit = min(limit, held.entry_id - start.entry_id) if start < held else 0
+            if limit == 0:
+                return []
         ledger = self.ledgers.get(start.ledger_id)
         return ledger.read(start.entry_id, limit, ready) if ledger is not None else []
 

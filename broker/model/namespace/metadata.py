@@ -17,6 +17,7 @@ PARTITIONED = "/admin/partitioned-topics"
 TOPIC_POLICIES = "/admin/topic-policies"
 LOCAL_POLICIES = "/admin/local-policies"
 RESOURCE_QUOTAS = "/loadbalance/resource-quota"
+TopicPoliciesChanged = Callable[[TopicName, Json, Json | None], None]  # before and after; None: it went with its topic
 GLOBAL = "global"  # what is set for a topic in all clusters stands under this name among its policies
 STANDALONE_NAMESPACES = (("public", "default"), ("pulsar", "system"))
 
@@ -38,6 +39,7 @@ class Metadata:
         self.partitioned: dict[str, Json] = {}  # topic name -> {"partitions": n, ...}
         self.topic_policies: dict[str, Json] = {}  # topic name, of a partitioned topic its own -> what was set
         self.on_policies_changed: Callable[[str], None] = lambda namespace: None
+        self.on_topic_policies_changed: TopicPoliciesChanged = lambda topic, before, after: None
         self.records = Records(keeps)
         self._keeps = keeps
 
@@ -136,6 +138,12 @@ class Metadata:
 
     def put_topic_policies(self, topic: TopicName, policies: Json) -> None:
         """Keep what is set for one topic; {} forgets it."""
+        before = self.topic_policies.get(str(topic), {})
+        self.take_topic_policies(topic, policies)
+        self.on_topic_policies_changed(topic, before, policies)
+
+    def take_topic_policies(self, topic: TopicName, policies: Json) -> None:
+        """The same where everybody has heard of it already."""
         if policies:
             self.topic_policies[str(topic)] = policies
         else:
@@ -146,15 +154,34 @@ class Metadata:
     def topic_policies_of(self, topic: TopicName) -> Json:
         """What is set for a topic: for a partition, what is set for all of them."""
         kept = self.topic_policies.get(str(topic.partitioned_name), {})
-        return {**kept.get(GLOBAL, {}), **kept}
+        return {**global_of(kept), **kept}
 
     def forget_topic_policies(self, topic: TopicName) -> None:
-        """The topic is deleted."""
-        if str(topic) in self.topic_policies:
-            self.put_topic_policies(topic, {})
+        """The topic is deleted, or its policies are."""
+        before = self.topic_policies.get(str(topic))
+        if before is not None:
+            self.take_topic_policies(topic, {})
+            self.on_topic_policies_changed(topic, before, None)
 
     def _keep(self, path: str, value: Json | None) -> None:
         self._keeps.store(path, None if value is None else json.dumps(value).encode())
+
+
+def local_of(policies: Json) -> Json:
+    """What is set for a topic in this cluster."""
+    return {name: value for name, value in policies.items() if name != GLOBAL}
+
+
+def global_of(policies: Json) -> Json:
+    """What is set for it in all clusters."""
+    found: Json = policies.get(GLOBAL, {})
+    return found
+
+
+def with_part(policies: Json, part: Json, *, is_global: bool) -> Json:
+    """The same with another one of the two."""
+    local, everywhere = (local_of(policies), part) if is_global else (part, global_of(policies))
+    return {**local, GLOBAL: everywhere} if everywhere else {**local}
 
 
 def _path_of(topic: TopicName) -> str:

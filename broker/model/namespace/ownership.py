@@ -9,7 +9,8 @@ from pulsarium.broker.config.keys import Config
 from pulsarium.broker.model.namespace.bundles import bundle_of
 from pulsarium.broker.model.namespace.metadata import Metadata
 from pulsarium.broker.model.namespace.policies import boundaries_of
-from pulsarium.proto.topic_name import TopicName
+from pulsarium.proto.system_topics import change_events_of
+from pulsarium.proto.topic_name import NamespaceName, TopicName
 
 
 class Member(Protocol):
@@ -74,12 +75,24 @@ class Ownership(Generic[M]):
         bundle = self.bundle_of(topic)
         return None if bundle is None else self.owner_of(str(topic.namespace_name), bundle)
 
+    def taker(self, topic: TopicName) -> M | None:
+        """Who was given a topic's bundle, by a lookup or otherwise; a cluster of one asks no more of most topics."""
+        bundle = self.bundle_of(topic)
+        return None if bundle is None else self._owners.get((str(topic.namespace_name), bundle))
+
     def bundles_of(self, member: M) -> list[tuple[str, str]]:
         """(namespace, bundle) of what a broker serves."""
         return [key for key, owner in self._owners.items() if owner is member]
 
     def assign(self, namespace: str, bundle: str, member: M) -> None:
         self._owners[namespace, bundle] = member
+
+    def _take(self, namespace: NamespaceName, bundle: str, member: M) -> None:
+        """A cluster of one: a lookup takes a bundle, and that of `__change_events` with it, which its broker reads."""
+        self.assign(str(namespace), bundle, member)
+        events = self.bundle_of(change_events_of(str(namespace)))
+        if events is not None:
+            self.assign(str(namespace), events, member)
 
     def release(self, namespace: str, bundle: str) -> None:
         self._owners.pop((namespace, bundle), None)
@@ -106,6 +119,8 @@ class Ownership(Generic[M]):
         namespace = str(topic.namespace_name)
         owner = self.owner_of(namespace, bundle)
         if owner is not None:
+            if len(self.members) == 1:
+                self._take(topic.namespace_name, bundle, owner)
             return Found(owner)
         if not authoritative and asked is not self.leader:
             return Found(self.leader, redirect=True, authoritative=False)

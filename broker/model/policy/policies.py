@@ -58,6 +58,35 @@ class Rate:
 
 
 @dataclass(frozen=True, slots=True)
+class PublishRate:
+    """How fast messages may come in, a second; 0 or less: as they come."""
+
+    messages: int = 0
+    bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class DispatchRate:
+    """How fast they may go out in a period; 0 or less: as fast as they are taken. `relative`: so many more than come
+    in."""
+
+    messages: int = 0
+    bytes: int = 0
+    period_seconds: int = 1
+    relative: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaPolicies:
+    """What a new schema must fit (`strategy`), whether producers may bring one, and whether they must have one where
+    there is one."""
+
+    strategy: str = "FULL"
+    auto_update: bool = True
+    validation_enforced: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class AutoCreation:
     """Whether clients may make topics in a namespace, and of how many partitions; 0: topics without."""
 
@@ -86,5 +115,14 @@ class Policies:
     max_message_size: int = 0  # metadata and payload together
     encryption_required: bool = False
     auto_subscription: bool = True
+    publish_rate: PublishRate = PublishRate()
+    dispatch_rate: DispatchRate = DispatchRate()
+    subscription_dispatch_rate: DispatchRate = DispatchRate()  # of those without one of their own
+    subscription_dispatch_rates: Mapping[str, DispatchRate] = field(default_factory=lambda: MappingProxyType({}))
     subscribe_rate: Rate = Rate()
     subscription_types: frozenset[str] = frozenset()  # that consumers may ask for
+    schemas: SchemaPolicies = SchemaPolicies()
+
+    def dispatch_rate_of(self, subscription: str) -> DispatchRate:
+        """How fast messages may go out to one subscription."""
+        return self.subscription_dispatch_rates.get(subscription, self.subscription_dispatch_rate)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
@@ -12,17 +13,35 @@ from pulsarium.broker.model.policy.policies import (
     STORAGE,
     AutoCreation,
     DelayedDelivery,
+    DispatchRate,
     Inactivity,
     Policies,
+    PublishRate,
     Quota,
     Rate,
     Retention,
+    SchemaPolicies,
 )
 
 Json = Mapping[str, Any]
 
 NOTHING: Json = MappingProxyType({})
 SUBSCRIPTION_TYPES = "subscription_types_enabled"  # where [] is none set
+STRATEGY = "schema_compatibility_strategy"
+OLDER_STRATEGY = "schema_auto_update_compatibility_strategy"  # which says the same in other words
+OLDER_STRATEGIES: Mapping[str, str] = MappingProxyType(
+    {
+        "AutoUpdateDisabled": "ALWAYS_INCOMPATIBLE",
+        "Backward": "BACKWARD",
+        "Forward": "FORWARD",
+        "Full": "FULL",
+        "AlwaysCompatible": "ALWAYS_COMPATIBLE",
+        "BackwardTransitive": "BACKWARD_TRANSITIVE",
+        "ForwardTransitive": "FORWARD_TRANSITIVE",
+        "FullTransitive": "FULL_TRANSITIVE",
+    }
+)
+UNDEFINED = "UNDEFINED"
 
 
 def resolve(config: Config, namespace: Json, topic: Json = NOTHING) -> Policies:
@@ -72,6 +91,18 @@ def resolve(config: Config, namespace: Json, topic: Json = NOTHING) -> Policies:
         max_message_size=at("max_message_size", 0),
         encryption_required=bool(namespace.get("encryption_required")),
         auto_subscription=config.allowAutoSubscriptionCreation if creates is None else creates,
+        publish_rate=_publish_rate(config, topic, namespace),
+        dispatch_rate=_dispatch_rate(
+            _set_rate(config, "topicDispatchRate", topic, namespace, older="clusterDispatchRate"),
+            config.dispatchThrottlingRatePerTopicInMsg,
+            config.dispatchThrottlingRatePerTopicInByte,
+        ),
+        subscription_dispatch_rate=_dispatch_rate(
+            _set_rate(config, "subscriptionDispatchRate", topic, namespace),
+            config.dispatchThrottlingRatePerSubscriptionInMsg,
+            config.dispatchThrottlingRatePerSubscriptionInByte,
+        ),
+        subscription_dispatch_rates=_rates_of_subscriptions(topic.get("subscriptionPolicies") or {}),
         subscribe_rate=Rate(
             subscribes.get("subscribeThrottlingRatePerConsumer", config.subscribeThrottlingRatePerConsumer),
             subscribes.get("ratePeriodInSecond", config.subscribeRatePeriodPerConsumerInSecond),
@@ -79,7 +110,73 @@ def resolve(config: Config, namespace: Json, topic: Json = NOTHING) -> Policies:
         subscription_types=frozenset(
             topic.get(SUBSCRIPTION_TYPES) or namespace.get(SUBSCRIPTION_TYPES) or config.subscriptionTypesEnabled
         ),
+        schemas=SchemaPolicies(
+            strategy=_strategy(topic.get(STRATEGY), namespace, config.schemaCompatibilityStrategy),
+            auto_update=namespace.get("is_allow_auto_update_schema", config.isAllowAutoUpdateSchemaEnabled),
+            validation_enforced=config.isSchemaValidationEnforced or at("schema_validation_enforced", False),
+        ),
     )
+
+
+def _limits(rate: Json) -> bool:
+    """Whether a rate limits anything; one that does not counts as none, and leaves it to the next level."""
+    return any(value > 0 for name, value in rate.items() if name.endswith(("InMsg", "InByte")))
+
+
+def _set_rate(config: Config, name: str, *levels: Json, older: str = "") -> Json | None:
+    """The first rate of this cluster that is set, and limits anything."""
+    for level in levels:
+        for each in (name, older):
+            rate: Json | None = (level.get(each) or NOTHING).get(config.clusterName)
+            if rate is not None and _limits(rate):
+                return rate
+    return None
+
+
+def _publish_rate(config: Config, *levels: Json) -> PublishRate:
+    rate = _set_rate(config, "publishMaxMessageRate", *levels)
+    if rate is None:
+        return PublishRate(config.maxPublishRatePerTopicInMessages, config.maxPublishRatePerTopicInBytes)
+    return PublishRate(rate.get("publishThrottlingRateInMsg", 0), rate.get("publishThrottlingRateInByte", 0))
+
+
+def _dispatch_rate(rate: Json | None, messages: int = 0, size: int = 0) -> DispatchRate:
+    """One that is set, or the broker's own."""
+    if rate is None:
+        return DispatchRate(messages, size)
+    return DispatchRate(
+        rate.get("dispatchThrottlingRateInMsg", 0),
+        rate.get("dispatchThrottlingRateInByte", 0),
+        rate.get("ratePeriodInSecond", 1),
+        rate.get("relativeToPublishRate", False),
+    )
+
+
+def _rates_of_subscriptions(policies: Json) -> Mapping[str, DispatchRate]:
+    rates = ((name, its.get("dispatchRate")) for name, its in policies.items())
+    return MappingProxyType({name: _dispatch_rate(rate) for name, rate in rates if rate is not None and _limits(rate)})
+
+
+def of_system_topic(policies: Policies, config: Config) -> Policies:
+    """What holds for a system topic: it is kept while its namespace is, compacted once anything is new (any byte is
+    enough), and written by brokers, who cannot encrypt."""
+    return replace(
+        policies,
+        message_ttl_seconds=0,
+        backlog_quotas=MappingProxyType({}),
+        inactivity=replace(policies.inactivity, delete=False),
+        compaction_threshold=policies.compaction_threshold or 1,
+        encryption_required=False,
+        subscribe_rate=Rate(),
+        schemas=replace(policies.schemas, strategy=config.systemTopicSchemaCompatibilityStrategy, auto_update=True),
+    )
+
+
+def _strategy(of_topic: str | None, namespace: Json, default: str) -> str:
+    """What schemas must fit. UNDEFINED, and nothing, leave it to the next level."""
+    of_namespace = (namespace.get(STRATEGY), OLDER_STRATEGIES.get(namespace.get(OLDER_STRATEGY, "")))
+    found = (each for each in (of_topic, *of_namespace, default) if each not in (None, UNDEFINED))
+    return next(found, "FULL")
 
 
 def auto_creation(config: Config, namespace: Json) -> AutoCreation:

@@ -1,28 +1,43 @@
-"""The schema registry: keeps and returns. Compatibility is not judged yet."""
+"""The schema registry: the versions of each topic's schema, and what may become one (SchemaRegistryServiceImpl)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 from pulsarium.broker.model.namespace.metadata import Keeps
+from pulsarium.broker.model.schema.compatibility import ALWAYS, check, is_transitive
+from pulsarium.broker.model.schema.data import SchemaData
+from pulsarium.broker.model.schema.definition import DefinitionError
+from pulsarium.broker.model.schema.errors import NoSchemaError
+from pulsarium.broker.model.schema.validation import validate
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.topic_name import TopicName
 
 SCHEMAS = "/schemas/"
 NO_VERSION = b""
+NOTHING = SchemaData("NONE")
+
+# properties of what is kept that clients do not see
+TIMESTAMP = "__pulsarium_timestamp"
+LEDGER = "__pulsarium_ledger"
+DELETED = "__pulsarium_deleted"
+OURS = (TIMESTAMP, LEDGER, DELETED)
 
 
 @dataclass(frozen=True, slots=True)
 class StoredSchema:
-    """One version of a topic's schema, as the client sent it."""
+    """One version of a topic's schema, as the client sent it, or that there is none from here on."""
 
     version: int
-    type: int
-    data: bytes
-    properties: tuple[tuple[str, str], ...]
+    schema: SchemaData
     timestamp_ms: int
+    ledger_id: int = -1  # a ledger of its own, as Pulsar keeps it
+    deleted: bool = False
+
+    @property
+    def data(self) -> bytes:
+        return self.schema.data
 
     @property
     def version_bytes(self) -> bytes:
@@ -31,74 +46,132 @@ class StoredSchema:
 
     def to_proto(self, topic: TopicName) -> pb.Schema:
         """As GET_SCHEMA_RESPONSE carries it, named after the topic."""
-        schema = pb.Schema(name=topic.schema_name, schema_data=self.data)
-        schema.type = self.type  # type: ignore[assignment]
-        for key, value in self.properties:
-            schema.properties.add(key=key, value=value)
-        return schema
+        return self.schema.to_proto(topic.schema_name)
+
+    def kept(self, topic: TopicName) -> bytes:
+        schema = self.to_proto(topic)
+        for key, value in zip(OURS, (self.timestamp_ms, self.ledger_id, int(self.deleted)), strict=True):
+            schema.properties.add(key=key, value=str(value))
+        return schema.SerializeToString()
+
+    @classmethod
+    def read(cls, version: int, kept: bytes) -> StoredSchema:
+        schema = SchemaData.from_proto(pb.Schema.FromString(kept))
+        timestamp, ledger, deleted = (int(schema.texts.get(key, 0)) for key in OURS)
+        theirs = replace(schema, properties=tuple(pair for pair in schema.properties if pair[0] not in OURS))
+        return cls(version, theirs, timestamp, ledger, bool(deleted))
 
 
 class SchemaRegistry:
     """The versions of each topic's schema; partitions share their parent's."""
 
-    def __init__(self, keeps: Keeps) -> None:
+    def __init__(self, keeps: Keeps, next_ledger_id: Callable[[], int] = lambda: -1) -> None:
         self._versions: dict[str, list[StoredSchema]] = {}
         self._keeps = keeps
+        self._next_ledger_id = next_ledger_id
 
     def recover(self, kept: dict[str, bytes]) -> None:
         """Take over what the store has, and nothing else."""
         self._versions.clear()
         for path in sorted(path for path in kept if path.startswith(SCHEMAS)):
             topic, _, version = path[len(SCHEMAS) :].rpartition("/")
-            schema = pb.Schema.FromString(kept[path])
-            self._versions.setdefault(topic, []).append(
-                StoredSchema(
-                    int(version),
-                    schema.type,
-                    schema.schema_data,
-                    tuple(pair for pair in _properties(schema) if pair[0] != TIMESTAMP),
-                    int(dict(_properties(schema)).get(TIMESTAMP, 0)),
-                )
-            )
+            self._versions.setdefault(topic, []).append(StoredSchema.read(int(version), kept[path]))
+
+    # what there is
+
+    def all(self, topic: TopicName) -> list[StoredSchema]:
+        """Every version that was ever made, with the marks of deletions."""
+        return self._versions.get(topic.schema_name, [])
+
+    def versions(self, topic: TopicName) -> list[StoredSchema]:
+        """Those since the last deletion."""
+        versions = self.all(topic)
+        last = next((each.version for each in reversed(versions) if each.deleted), -1)
+        return versions[last + 1 :]
 
     def latest(self, topic: TopicName) -> StoredSchema | None:
-        versions = self._versions.get(self._id(topic))
-        return versions[-1] if versions else None
+        versions = self.all(topic)
+        return versions[-1] if versions and not versions[-1].deleted else None
 
     def get(self, topic: TopicName, version: int) -> StoredSchema | None:
-        versions = self._versions.get(self._id(topic), [])
-        return versions[version] if 0 <= version < len(versions) else None
+        return next((each for each in self.versions(topic) if each.version == version), None)
+
+    def find(self, topic: TopicName, schema: SchemaData) -> StoredSchema | None:
+        """The version that a schema is already, in whatever words."""
+        for each in self.versions(topic):
+            try:
+                if each.schema.is_same(schema):
+                    return each
+            except DefinitionError:
+                continue
+        return None
+
+    def find_exact(self, topic: TopicName, schema: SchemaData) -> StoredSchema | None:
+        """The same, in the same words."""
+        return next(
+            (
+                each
+                for each in self.versions(topic)
+                if (each.schema.type, each.schema.data) == (schema.type, schema.data)
+            ),
+            None,
+        )
+
+    # what may become one
+
+    def add(self, topic: TopicName, schema: SchemaData, strategy: str, now_ms: int) -> StoredSchema:
+        """The version of a schema, made when there is none and it fits the others. Raises SchemaError."""
+        validate(schema)
+        known = self.find(topic, schema)
+        if known is not None:
+            return known
+        self.check(topic, schema, strategy)
+        return self._append(topic, schema, now_ms)
+
+    def check(self, topic: TopicName, schema: SchemaData, strategy: str) -> None:
+        """Raise IncompatibleSchemaError unless a schema fits those that there are."""
+        versions = [each.schema for each in self.versions(topic)]
+        if is_transitive(strategy):
+            check(versions, schema, strategy)
+        elif versions and (versions[-1].type, versions[-1].data) != (schema.type, schema.data):
+            check(versions[-1:], schema, strategy)
+
+    def check_consumer(self, topic: TopicName, schema: SchemaData, strategy: str) -> None:
+        """Raise SchemaError unless a consumer with a schema can read the newest, or all where the strategy says so."""
+        if strategy == ALWAYS:
+            return
+        versions = [each.schema for each in self.versions(topic)]
+        if not versions:
+            raise NoSchemaError
+        if strategy in ("BACKWARD", "FORWARD", "FORWARD_TRANSITIVE", "FULL"):
+            self.check(topic, schema, "BACKWARD")
+        else:  # BACKWARD_TRANSITIVE, FULL_TRANSITIVE, ALWAYS_INCOMPATIBLE: as of a producer, of all
+            check(versions, schema, strategy)
 
     def get_or_create(self, topic: TopicName, schema: pb.Schema, now_ms: int) -> bytes:
-        """The version of a schema, added when it is new; empty for the type that says "no schema"."""
+        """The version of a schema that nobody judges; empty for the type that says "no schema"."""
         if schema.type == pb.Schema.Type.Value("None"):
             return NO_VERSION
-        versions = self._versions.setdefault(self._id(topic), [])
-        for known in versions:
-            if known.type == schema.type and known.data == schema.schema_data:
-                return known.version_bytes
-        added = StoredSchema(len(versions), schema.type, schema.schema_data, _properties(schema), now_ms)
-        versions.append(added)
-        kept = added.to_proto(topic)
-        kept.properties.add(key=TIMESTAMP, value=str(now_ms))
-        self._keeps.store(self._path(topic, added.version), kept.SerializeToString())
-        return added.version_bytes
+        data = SchemaData.from_proto(schema)
+        return (self.find(topic, data) or self._append(topic, data, now_ms)).version_bytes
+
+    def mark_deleted(self, topic: TopicName, now_ms: int) -> StoredSchema:
+        """There is no schema from here on; versions are counted on."""
+        return self._append(topic, NOTHING, now_ms, deleted=True)
 
     def delete(self, topic: TopicName) -> None:
-        for schema in self._versions.pop(self._id(topic), []):
+        """Forget that there ever was one."""
+        for schema in self._versions.pop(topic.schema_name, []):
             self._keeps.store(self._path(topic, schema.version), None)
 
-    @staticmethod
-    def _id(topic: TopicName) -> str:
-        return topic.schema_name
+    def _append(self, topic: TopicName, schema: SchemaData, now_ms: int, *, deleted: bool = False) -> StoredSchema:
+        if schema.type == "BYTES":
+            schema = replace(schema, type="NONE")  # so Pulsar reads it back
+        versions = self._versions.setdefault(topic.schema_name, [])
+        added = StoredSchema(len(versions), schema, now_ms, self._next_ledger_id(), deleted)
+        versions.append(added)
+        self._keeps.store(self._path(topic, added.version), added.kept(topic))
+        return added
 
     def _path(self, topic: TopicName, version: int) -> str:
-        return f"{SCHEMAS}{self._id(topic)}/{version:020d}"
-
-
-TIMESTAMP = "__pulsarium_timestamp"
-
-
-def _properties(schema: pb.Schema) -> tuple[tuple[str, str], ...]:
-    pairs: Iterable[Any] = schema.properties  # Schema.Type.KeyValue hides the message KeyValue from the type checker
-    return tuple((pair.key, pair.value) for pair in pairs)
+        return f"{SCHEMAS}{topic.schema_name}/{version:020d}"

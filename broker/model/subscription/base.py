@@ -133,6 +133,11 @@ class Subscription:
 
     def _last_consumer_left(self) -> None: ...
 
+    @property
+    def has_backlog(self) -> bool:
+        """Whether there is anything that its consumers did not acknowledge."""
+        return False
+
     def disconnect_consumers(self, assigned: Assigned | None = None) -> None:
         """Tell every consumer that it is closed (CLOSE_CONSUMER), and who serves it now, and let it go."""
         with self._nobody_follows():

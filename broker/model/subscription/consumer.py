@@ -30,6 +30,7 @@ class ConsumerOptions:
     epoch: int | None = None
     key_shared: KeySharedOptions = field(default_factory=KeySharedOptions)
     metadata: dict[str, str] = field(default_factory=dict)
+    auto_schema: bool = False  # takes messages of any schema (AUTO_CONSUME)
 
 
 class Consumer:
@@ -37,6 +38,7 @@ class Consumer:
 
     __slots__ = (
         "acked_ms",
+        "auto_schema",
         "blocked",
         "blocked_permits",
         "bytes_out",
@@ -76,6 +78,7 @@ class Consumer:
         self.epoch = options.epoch
         self.key_shared = options.key_shared
         self.metadata = options.metadata
+        self.auto_schema = options.auto_schema
         self.partition = partition
         self.permits = 0
         self.unacked = 0

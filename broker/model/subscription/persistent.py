@@ -11,16 +11,23 @@ from pulsarium.broker.model.compaction.reading import is_compacted_away
 from pulsarium.broker.model.cursor.managed_cursor import ManagedCursor
 from pulsarium.broker.model.dispatch.dispatcher import Dispatcher
 from pulsarium.broker.model.dispatch.reason import Reason
+from pulsarium.broker.model.dispatch.recently_joined import RecentlyJoinedDispatcher
+from pulsarium.broker.model.dispatch.selector.choice import selector_for
 from pulsarium.broker.model.dispatch.single_active import SingleActiveDispatcher
 from pulsarium.broker.model.errors import BrokerServiceError, ServiceNotReadyError
 from pulsarium.broker.model.ledger.position import Position
+from pulsarium.broker.model.rate.dispatch import Throttle
 from pulsarium.broker.model.subscription.base import Subscription
 from pulsarium.broker.model.subscription.consumer import INT_MAX, Consumer, ConsumerOptions
 from pulsarium.broker.model.subscription.passes import CUMULATIVE, How, Passes
 from pulsarium.proto.entry import visible_metadata
+from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
 if TYPE_CHECKING:
     from pulsarium.broker.model.topic.persistent import PersistentTopic
+    from pulsarium.broker.model.transaction.acked import Acked
+    from pulsarium.broker.model.transaction.pending_acks import PendingAcks
+    from pulsarium.broker.model.transaction.txn_id import TxnId
 
 
 @dataclass(slots=True)
@@ -48,12 +55,28 @@ class PersistentSubscription(Subscription):
         self.mark_delete_advanced_ms = 0
         self.expired = Expired()
         self.passes = Passes(cursor.mark_delete)
+        self.throttle = Throttle(self)
         self._mark_seen = cursor.mark_delete
         self._told_end: set[Consumer] = set()  # who was told that the topic ended
+        if cursor.pending_acks is not None:
+            cursor.pending_acks.attach(self)
+
+    def _dispatcher_for(self, options: ConsumerOptions) -> Dispatcher:
+        config = self.topic.stores.config
+        classic = config.subscriptionKeySharedUseClassicPersistentImplementation
+        if options.type == pb.CommandSubscribe.Key_Shared and classic:
+            selector = selector_for(options.key_shared, config, classic=True)
+            return RecentlyJoinedDispatcher(self, selector, options.key_shared)
+        return super()._dispatcher_for(options)
 
     @property
     def durable(self) -> bool:  # type: ignore[override]
         return self.cursor.durable
+
+    @property
+    def pending_acks(self) -> PendingAcks | None:
+        """What open transactions acknowledged; None where there are no transactions (transactionCoordinatorEnabled)."""
+        return self.cursor.pending_acks
 
     @property
     def replicated(self) -> bool:  # type: ignore[override]
@@ -74,6 +97,7 @@ class PersistentSubscription(Subscription):
 
     def _before_adding(self, dispatcher: Dispatcher) -> None:
         super()._before_adding(dispatcher)
+        dispatcher.throttle = self.throttle.changed()
         if not dispatcher.consumers:
             dispatcher.reset()
             self.cursor.rewind()
@@ -87,6 +111,7 @@ class PersistentSubscription(Subscription):
         self.dispatch_soon()
 
     def _last_consumer_left(self) -> None:
+        self.throttle.stop()
         self.cursor.save_soon()
         if not self.durable:
             self.topic.forget_reader(self)
@@ -107,6 +132,7 @@ class PersistentSubscription(Subscription):
     def policies_changed(self) -> None:
         """Limits and delays may be others now."""
         if self.dispatcher is not None:
+            self.dispatcher.throttle = self.throttle.changed()
             self.dispatcher.policies_changed()
             self.dispatch_soon()
 
@@ -121,12 +147,19 @@ class PersistentSubscription(Subscription):
             if self.reason is Reason.CAUGHT_UP:
                 self.check_end_of_topic()
 
+    @property
+    def has_backlog(self) -> bool:
+        return self.cursor.backlog() > 0
+
     def check_end_of_topic(self, *, again: bool = False) -> None:
         """Tell consumers that nothing comes any more, once everything of a terminated topic is acknowledged (cmd 27).
 
         Called where a read found the end, after acknowledgements, and with `again` for each request to terminate.
         """
-        if self.topic.ledger.terminated is None or self.cursor.backlog():
+        if self.topic.ledger.terminated is None or self.has_backlog:
+            return
+        if self.topic.moved_to is not None:
+            self.disconnect_consumers(self.topic.moved_to)
             return
         for consumer in list(self.consumers):
             if again or consumer not in self._told_end:
@@ -137,10 +170,18 @@ class PersistentSubscription(Subscription):
         """Where one entry stands: why nobody has it, or that somebody does."""
         if self.cursor.is_acked(position):
             return Reason.ACKNOWLEDGED
+        if self.pending_acks and self.cursor.left_of(position) == 0:
+            return Reason.PENDING_ACK
         reads_compacted = any(consumer.read_compacted for consumer in self.consumers)
         if reads_compacted and is_compacted_away(self.topic.compaction.compacted, position):
             return Reason.COMPACTED_AWAY
-        metadata = visible_metadata(self.topic.ledger.read_now(position))
+        ledger = self.topic.ledger
+        if position > ledger.max_read:
+            return Reason.OPEN_TRANSACTION
+        entry = ledger.read_now(position)
+        if ledger.transactions.hides(position, entry):
+            return Reason.ABORTED
+        metadata = visible_metadata(entry)
         if self.dispatcher is None or metadata is None:
             return self.reason
         if not self.dispatcher.shares_messages and position < self.reads_on_at:
@@ -170,6 +211,8 @@ class PersistentSubscription(Subscription):
         """Acknowledge whole entries through a consumer; None while there is none."""
         for position in positions:
             self.cursor.ack(position)
+        if self.pending_acks:
+            self.pending_acks.forget(positions)
         if consumer is not None:
             assert self.dispatcher is not None
             self.dispatcher.acknowledged(consumer, positions)
@@ -183,8 +226,17 @@ class PersistentSubscription(Subscription):
         assert self.dispatcher is not None
         if whole:
             self.dispatcher.acknowledged(consumer, (position,))
-        elif not cursor.is_acked(position):
-            self.dispatcher.acknowledged_partly(consumer, position, cursor.batch_acks.remaining(position))
+        elif not cursor.is_acked(position) and (left := cursor.left_of(position)) is not None:
+            self.dispatcher.acknowledged_partly(consumer, position, left.bit_count())
+
+    def acknowledge_in(self, txn: TxnId, consumer: Consumer, acks: Sequence[Acked]) -> None:
+        """Acknowledge entries, or parts of batches, in a transaction; raises TransactionConflictError."""
+        assert self.pending_acks is not None
+        assert self.dispatcher is not None
+        self.pending_acks.acknowledge(txn, acks)
+        for each in acks:
+            left = self.cursor.left_of(each.position)
+            self.dispatcher.owed_less(consumer, each.position, (left or 0).bit_count())
 
     def acknowledge_through(self, position: Position, ack_set: Sequence[int], how: How = CUMULATIVE) -> None:
         """Acknowledge everything up to an entry; with an ack set, up to a message inside it."""

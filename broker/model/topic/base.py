@@ -13,15 +13,19 @@ from pulsarium.broker.model.errors import (
     ServiceNotReadyError,
     TopicHasClientsError,
 )
-from pulsarium.broker.model.policy.policies import Policies
+from pulsarium.broker.model.policy.policies import Policies, PublishRate
+from pulsarium.broker.model.rate.publish import PublishLimiter
 from pulsarium.broker.model.stores import Stores
 from pulsarium.broker.model.subscription.base import Subscription
 from pulsarium.broker.model.topic.deduplication import Deduplication
-from pulsarium.broker.model.topic.entry_checks import entry_checks
+from pulsarium.broker.model.topic.entry_checks import EntryChecks, entry_checks
 from pulsarium.broker.model.topic.joining import SubscribeRate
 from pulsarium.broker.model.topic.producer import Producer, ProducerOptions
 from pulsarium.broker.model.topic.producers import Producers
+from pulsarium.broker.model.transaction.txn_id import TxnId
 from pulsarium.proto.topic_name import TopicName
+
+TRANSACTIONS_OFF = "Transaction buffer disable!"
 
 
 class Topic(ABC):
@@ -31,10 +35,15 @@ class Topic(ABC):
         self.name = name
         self.stores = stores
         self.policies = policies
-        self.checks = entry_checks(policies, stores.config, persistent=name.is_persistent)
+        self.broker_limits = stores.limits_of(name)
+        self.publish_limit = PublishLimiter(stores.clock)
+        self.publish_limited = 0  # how often a connection of its producers had to pause
+        self.publish_limit.update(policies.publish_rate)
+        self.checks = self._entry_checks()
         self.deduplication: Deduplication | None = None
         self.producers = Producers(str(name), epoch, self._keep_epoch, self._producer_removed)
         self.subscribe_rate = SubscribeRate(stores.clock, policies.subscribe_rate)
+        self.moved_to: Assigned | None = None  # another cluster, for everybody who has read what is here
         self.closed = False  # unloaded or deleted; whoever still holds it must look the topic up again
         self.messages_in = 0
         self.bytes_in = 0
@@ -59,9 +68,18 @@ class Topic(ABC):
         if policies.subscribe_rate != self.policies.subscribe_rate:
             self.subscribe_rate = SubscribeRate(self.stores.clock, policies.subscribe_rate)
         self.policies = policies
-        self.checks = entry_checks(policies, self.stores.config, persistent=self.name.is_persistent)
+        self.publish_limit.update(policies.publish_rate)
+        self.checks = self._entry_checks()
         if policies.encryption_required:
             self.producers.disconnect_those(lambda producer: not producer.encrypted)
+
+    def _entry_checks(self) -> EntryChecks | None:
+        return entry_checks(
+            self.policies,
+            self.stores.config,
+            persistent=self.name.is_persistent,
+            limiters=(self.publish_limit, self.broker_limits.publish),
+        )
 
     def check_producer(self, *, encrypted: bool) -> None:
         """Raise what PRODUCER is told when the topic takes no such producer now, in the order of P-01."""
@@ -111,8 +129,9 @@ class Topic(ABC):
         messages: int,
         entry: bytes,
         is_chunk: bool = False,
+        txn: TxnId | None = None,
     ) -> None:
-        """Take an entry; `producer.persisted` or `producer.failed` answers."""
+        """Take an entry, perhaps in a transaction; `producer.persisted` or `producer.failed` answers."""
 
     @abstractmethod
     def unsubscribe(self, name: str) -> None:
@@ -140,6 +159,7 @@ class Topic(ABC):
     def close(self, assigned: Assigned | None = None) -> None:
         """Disconnect everybody (unload, delete): clients look the topic up again (B-50), or know where it is now."""
         self.closed = True
+        self.publish_limit.update(PublishRate())  # nobody waits for a topic that is no more
         self.producers.disconnect(assigned)
         for subscription in list(self.subscriptions.values()):
             subscription.disconnect_consumers(assigned)

@@ -8,6 +8,7 @@ from pulsarium.broker.clock import Clock
 from pulsarium.broker.model.compaction.record import COMPACTION_CURSOR
 from pulsarium.broker.model.errors import NamingError, NotAllowedError
 from pulsarium.broker.model.policy.policies import Rate
+from pulsarium.broker.model.rate.token_bucket import TokenBucket
 from pulsarium.broker.model.topic.deduplication import DEDUPLICATION_CURSOR
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 SubType = pb.CommandSubscribe.SubType
 IN_ORDER = (SubType.Exclusive, SubType.Failover)
 OWN_CURSORS = (DEDUPLICATION_CURSOR, COMPACTION_CURSOR)
+MANY = 1_000  # consumers that a rate is counted for, from which on it is worth a look who is gone
 RESERVED = "pulsar.repl"  # replicatorPrefix: the cursors of replicators
 RESERVED_NAME = "Subscription with reserved subscription name attempted"
 
@@ -56,21 +58,25 @@ class SubscribeRate:
 
     def __init__(self, clock: Clock, rate: Rate) -> None:
         self._clock = clock
-        self._limit = rate.subscribes
-        self._period = rate.period_seconds
-        self._since = clock.monotonic()
-        self._counts: dict[tuple[str, str, int], int] = {}  # in this period
+        self._rate = rate
+        self._buckets: dict[tuple[str, str, int], TokenBucket] = {}
 
     def check(self, address: str, consumer_name: str, consumer_id: int) -> None:
         """Count a SUBSCRIBE, or raise what it is told when it comes too early."""
-        if self._limit <= 0:
+        rate = self._rate
+        if rate.subscribes <= 0 or rate.period_seconds <= 0:
             return
-        now = self._clock.monotonic()
-        if now - self._since >= self._period:
-            self._since = now
-            self._counts.clear()
         consumer = (address.partition(":")[0], consumer_name, consumer_id)
-        count = self._counts.get(consumer, 0)
-        if count >= self._limit:
+        bucket = self._buckets.get(consumer)
+        if bucket is None:
+            self._forget_idle()
+            bucket = self._buckets[consumer] = TokenBucket(self._clock, rate.subscribes, rate.period_seconds)
+        if bucket.available() <= 0:
             raise NotAllowedError("Subscribe limited by subscribe rate limit per consumer.")
-        self._counts[consumer] = count + 1
+        bucket.take(1)
+
+    def _forget_idle(self) -> None:
+        """A bucket that is full again is as good as a new one."""
+        if len(self._buckets) >= MANY:
+            limit = self._rate.subscribes
+            self._buckets = {each: bucket for each, bucket in self._buckets.items() if bucket.available() < limit}

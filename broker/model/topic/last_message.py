@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from pulsarium.broker.model.errors import MetadataError
+from pulsarium.broker.model.ledger.message_index import is_marker
 from pulsarium.broker.model.ledger.position import EARLIEST, Position
 from pulsarium.proto.entry import parse_metadata, payload_of
 from pulsarium.proto.errors import EntryError, ProtocolError
@@ -40,8 +41,8 @@ def last_message(topic: PersistentTopic, *, read_compacted: bool = False, as_buf
 
 def _last_of_all(topic: PersistentTopic) -> LastMessage:
     """-1:-1 on an empty topic (S429-33)."""
-    last = topic.ledger.last_confirmed
-    if not topic.ledger.is_valid(last):  # there was none yet, or it was trimmed
+    last = _last_dispatchable(topic)
+    if last == EARLIEST:  # there was none yet, or it was trimmed
         return LastMessage(EARLIEST)
     metadata = parse_metadata(topic.ledger.read_now(last))
     if metadata.HasField("num_messages_in_batch"):
@@ -49,13 +50,31 @@ def _last_of_all(topic: PersistentTopic) -> LastMessage:
     return LastMessage(last)
 
 
+def _last_dispatchable(topic: PersistentTopic) -> Position:
+    """The last entry that is no marker, and in no transaction that is open or was aborted; EARLIEST: there is none.
+
+    No entry is looked at twice: the topic remembers what was found, and up to where that was.
+    """
+    ledger = topic.ledger
+    through, found = topic.last_dispatchable
+    position = newest = ledger.max_read
+    while position > through and ledger.is_valid(position):
+        entry = ledger.read_now(position)
+        if not (is_marker(entry) or ledger.transactions.hides(position, entry)):
+            found = position
+            break
+        position = ledger.previous(position)
+    topic.last_dispatchable = newest, found
+    return found if ledger.is_valid(found) else EARLIEST
+
+
 def _last_retained(topic: PersistentTopic, as_buffer: bool) -> LastMessage | None:
     """The last message that compaction kept; None where the topic has newer ones, or was never compacted.
 
     When nothing was kept it is -1:-1 with batch index 0, as in Pulsar.
     """
-    compacted, last = topic.compaction.compacted, topic.ledger.last_confirmed
-    if compacted.horizon is None or (last > compacted.horizon and topic.ledger.is_valid(last)):
+    compacted = topic.compaction.compacted
+    if compacted.horizon is None or _last_dispatchable(topic) > compacted.horizon:
         return None
     found = compacted.last_entry()
     if found is None:

@@ -10,6 +10,8 @@ from pulsarium.broker.model.ledger.managed_ledger import ManagedLedger
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.stores import Stores
 from pulsarium.broker.model.topic.deduplication import Deduplication
+from pulsarium.broker.model.transaction.pending_acks import PendingAcks
+from pulsarium.broker.model.transaction.record import BufferRecord
 
 
 class TopicLog:
@@ -23,7 +25,11 @@ class TopicLog:
         for cursor_name, value in stores.recovered_under(self.ledger.path):
             cursor = self.open_cursor(unquote(cursor_name), self.ledger.first_position())
             cursor.restore(value)
+            if cursor.pending_acks is not None:
+                cursor.pending_acks.recover()
         self.compaction = CompactionRecord(self, stores)
+        enabled = stores.config.transactionCoordinatorEnabled
+        self.transactions = BufferRecord(self.ledger, stores) if enabled else None
 
     def reopen(self) -> None:
         """The topic was unloaded and is loaded again."""
@@ -33,12 +39,18 @@ class TopicLog:
 
     def open_cursor(self, name: str, start: Position) -> ManagedCursor:
         """A new durable cursor."""
-        cursor = self.cursors[name] = ManagedCursor(self.ledger, name, self._stores, durable=True, start=start)
+        cursor = self.cursors[name] = self._cursor(name, start, durable=True)
         return cursor
 
     def reader_cursor(self, name: str, start: Position) -> ManagedCursor:
         """A cursor that keeps nothing."""
-        return ManagedCursor(self.ledger, name, self._stores, durable=False, start=start)
+        return self._cursor(name, start, durable=False)
+
+    def _cursor(self, name: str, start: Position, *, durable: bool) -> ManagedCursor:
+        cursor = ManagedCursor(self.ledger, name, self._stores, durable=durable, start=start)
+        if self._stores.config.transactionCoordinatorEnabled:
+            cursor.pending_acks = PendingAcks(cursor, self._stores)
+        return cursor
 
     def forget_cursor(self, name: str) -> None:
         self.cursors.pop(name, None)
@@ -46,6 +58,8 @@ class TopicLog:
     def delete(self) -> None:
         """Forget entries and cursors."""
         self.compaction.delete()
+        if self.transactions is not None:
+            self.transactions.delete()
         for cursor in self.cursors.values():
             cursor.delete()
         self.cursors.clear()

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from pulsarium.broker.model.client import Client
+from pulsarium.broker.model.errors import NotAllowedError
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.ledger.publication import Pending
 from pulsarium.broker.model.policy.policies import Policies
 from pulsarium.broker.model.stores import Stores
 from pulsarium.broker.model.subscription.non_persistent import NOWHERE, NonPersistentSubscription
-from pulsarium.broker.model.topic.base import Topic
+from pulsarium.broker.model.topic.base import TRANSACTIONS_OFF, Topic
 from pulsarium.broker.model.topic.producer import Producer
+from pulsarium.broker.model.transaction.txn_id import TxnId
 from pulsarium.proto.topic_name import TopicName
 
 DROPPED = Position(2**64 - 1, 2**64 - 1)  # in a receipt: -1:-1 as it is sent
@@ -37,7 +39,10 @@ class NonPersistentTopic(Topic):
         messages: int,
         entry: bytes,
         is_chunk: bool = False,
+        txn: TxnId | None = None,
     ) -> None:
+        if txn is not None:
+            raise NotAllowedError(TRANSACTIONS_OFF)
         where = NOWHERE
         if self._takes_more(producer.client):
             self.pass_on(entry)

@@ -9,18 +9,22 @@ from pulsarium.broker.model.errors import (
     NotAllowedError,
     PersistenceError,
     SubscriptionNotFoundError,
+    TopicMigratedError,
     TopicTerminatedError,
 )
 from pulsarium.broker.model.ledger.interceptors import INDEX_PROPERTY, EntryStamps, kept_index
 from pulsarium.broker.model.ledger.position import EARLIEST, LATEST, Position
 from pulsarium.broker.model.ledger.publication import LedgerFencedError, LedgerTerminatedError
 from pulsarium.broker.model.policy.policies import Policies
+from pulsarium.broker.model.rate.dispatch import DispatchLimiter
+from pulsarium.broker.model.rate.publish_average import PublishAverage
 from pulsarium.broker.model.stores import Stores
 from pulsarium.broker.model.subscription.persistent import PersistentSubscription
-from pulsarium.broker.model.topic.base import Topic
+from pulsarium.broker.model.topic.base import TRANSACTIONS_OFF, Topic
 from pulsarium.broker.model.topic.deduplication import deduplication_of
 from pulsarium.broker.model.topic.joining import OWN_CURSORS, check_new_subscription
 from pulsarium.broker.model.topic.producer import Producer, ProducerOptions
+from pulsarium.broker.model.transaction.buffer import TransactionBuffer
 from pulsarium.broker.model.upkeep.age import published_before
 from pulsarium.broker.model.upkeep.backlog_quota import refuse_producers
 from pulsarium.broker.model.upkeep.expiry import check_ttl
@@ -33,6 +37,7 @@ if TYPE_CHECKING:
     from pulsarium.broker.model.cursor.managed_cursor import ManagedCursor
     from pulsarium.broker.model.ledger.publication import Publication
     from pulsarium.broker.model.topic.log import TopicLog
+    from pulsarium.broker.model.transaction.txn_id import TxnId
 
 
 class PersistentTopic(Topic):
@@ -41,10 +46,14 @@ class PersistentTopic(Topic):
     def __init__(self, name: TopicName, stores: Stores, policies: Policies, log: TopicLog) -> None:
         epoch = log.ledger.properties.get(EPOCH_PROPERTY)
         super().__init__(name, stores, policies, int(epoch) if epoch is not None else None)
+        self.publish_average = PublishAverage(self)
+        self.dispatch_limit = DispatchLimiter(stores.clock, self.publish_average)
+        self.dispatch_limit.update(policies.dispatch_rate)
         self.log = log
         self.ledger = log.ledger
         self.ledger.on_confirmed = self._confirmed
         self._subscriptions: dict[str, PersistentSubscription] = {}
+        self.last_dispatchable = (EARLIEST, EARLIEST)  # the newest entry that was looked at for it, and which it is
         self._parked: dict[str, Position] = {}  # where SEEK left readers that have not come back yet
         self.offload_failed = False  # whether it was asked for: there is nowhere to offload to
         self.trimmer = Trimmer(self)
@@ -55,6 +64,8 @@ class PersistentTopic(Topic):
             self._stamps.go_on_after(self.ledger.read_now(last))
         elif self._stamps:
             self._stamps.go_on_from(kept_index(self.ledger.properties))
+        record = log.transactions
+        self.transactions = TransactionBuffer(self, record) if record is not None else None
         for cursor in log.cursors.values():
             if cursor.name not in OWN_CURSORS:
                 self._subscribe_cursor(cursor)
@@ -70,6 +81,7 @@ class PersistentTopic(Topic):
     def set_policies(self, policies: Policies) -> None:
         before = self.policies
         super().set_policies(policies)
+        self.dispatch_limit.update(policies.dispatch_rate)
         self.deduplication = deduplication_of(self)
         if policies.message_ttl_seconds != before.message_ttl_seconds:
             check_ttl(self)
@@ -86,6 +98,8 @@ class PersistentTopic(Topic):
     # publishing
 
     def add_producer(self, client: Client, options: ProducerOptions) -> tuple[Producer, bool]:
+        if MIGRATED_PROPERTY in self.ledger.properties:
+            raise TopicMigratedError("Topic was already migrated")
         if self.ledger.terminated is not None:
             raise TopicTerminatedError(TERMINATED)
         return super().add_producer(client, options)
@@ -98,14 +112,20 @@ class PersistentTopic(Topic):
         messages: int,
         entry: bytes,
         is_chunk: bool = False,
+        txn: TxnId | None = None,
     ) -> None:
+        if txn is not None and self.transactions is None:
+            raise NotAllowedError(TRANSACTIONS_OFF)
         publication: Publication = producer
         if self.deduplication is not None:
             admitted = self.deduplication.admit(producer, sequence_id, highest_sequence_id, entry, is_chunk)
             if admitted is None:
                 return
             publication = admitted
-        self.append(publication, sequence_id, highest_sequence_id, messages, entry)
+        if txn is None or self.transactions is None:
+            self.append(publication, sequence_id, highest_sequence_id, messages, entry)
+        else:
+            self.transactions.publish(txn, publication, sequence_id, highest_sequence_id, messages, entry)
 
     def append(
         self, publication: Publication, sequence_id: int, highest_sequence_id: int, messages: int, entry: bytes
@@ -261,7 +281,7 @@ class PersistentTopic(Topic):
     def _terminated(self, error: Exception | None) -> None:
         if error is None:
             self.producers.refuse_waiting(TopicTerminatedError(TERMINATED))
-            self.producers.disconnect()
+            self.producers.disconnect(self.moved_to)
             for subscription in list(self._subscriptions.values()):  # a reader's goes with its connection
                 subscription.check_end_of_topic(again=True)
 
@@ -278,6 +298,8 @@ class PersistentTopic(Topic):
         """Entries up to `last` are deleted: the index of messages goes on all the same."""
         if self._stamps and last >= self.ledger.last_confirmed:
             self.ledger.properties[INDEX_PROPERTY] = str(self._stamps.index)
+        if self.log.transactions is not None:
+            self.log.transactions.trimmed(last)
 
 
 TERMINATED = "Topic was already terminated"
@@ -286,3 +308,4 @@ LEDGER_TERMINATED = (  # what a SEND is told that comes between the request and 
     "Managed ledger was already terminated"
 )
 EPOCH_PROPERTY = "pulsar.topic.epoch"
+MIGRATED_PROPERTY = "migrated"

@@ -15,6 +15,7 @@ from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
 if TYPE_CHECKING:
     from pulsarium.broker.model.topic.base import Topic
+    from pulsarium.broker.model.transaction.txn_id import TxnId
 
 
 @dataclass(slots=True)
@@ -75,7 +76,13 @@ class Producer:
         return self.topic.last_sequence_id(self.name)
 
     def publish(
-        self, sequence_id: int, highest_sequence_id: int, messages: int, entry: bytes, is_chunk: bool = False
+        self,
+        sequence_id: int,
+        highest_sequence_id: int,
+        messages: int,
+        entry: bytes,
+        is_chunk: bool = False,
+        txn: TxnId | None = None,
     ) -> None:
         """SEND: check the entry and hand it to the topic."""
         if checksum_matches(entry) is False:
@@ -91,8 +98,9 @@ class Producer:
             topic.messages_in += messages
             topic.bytes_in += size
             if checks is not None:
+                checks.count(self.client, messages, size)
                 checks.check_limits(entry, is_chunk)
-            topic.publish(self, sequence_id, highest_sequence_id, messages, entry, is_chunk)
+            topic.publish(self, sequence_id, highest_sequence_id, messages, entry, is_chunk, txn)
         except BrokerServiceError as error:
             self.refuse(error.code, error.text, sequence_id, highest_sequence_id)
 

@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+from typing import Final
 
 from pulsarium.broker.model.client import Assigned
 from pulsarium.broker.model.errors import NotAllowedError, TopicNotFoundError
 from pulsarium.broker.model.namespace.metadata import Metadata
 from pulsarium.broker.model.policy.policies import AutoCreation, Policies
-from pulsarium.broker.model.policy.resolve import auto_creation, resolve
+from pulsarium.broker.model.policy.resolve import auto_creation, of_system_topic, resolve
 from pulsarium.broker.model.schema.registry import SchemaRegistry
 from pulsarium.broker.model.stores import Stores
 from pulsarium.broker.model.topic.base import Topic
+from pulsarium.broker.model.topic.change_events import ChangeEvents, ChangeEventsTopic
 from pulsarium.broker.model.topic.log import TopicLog
+from pulsarium.broker.model.topic.migration import Migration
 from pulsarium.broker.model.topic.non_persistent import NonPersistentTopic
 from pulsarium.broker.model.topic.persistent import PersistentTopic
+from pulsarium.broker.model.topic.shadow import ShadowTopic, is_shadow
 from pulsarium.broker.model.topic.watchers import Watchers
+from pulsarium.proto.system_topics import is_change_events, is_system_topic
 from pulsarium.proto.topic_name import TopicName
 
 MANAGED_LEDGERS = "/managed-ledgers/"
+NO_PROPERTIES: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 class Topics:
@@ -34,6 +41,10 @@ class Topics:
         self._metadata = metadata
         self._schemas = schemas
         self._metadata.on_policies_changed = self._policies_changed
+        self.migration = Migration(self, metadata)
+        self._change_events = ChangeEvents(self, metadata, schemas)
+        if stores.config.takes_topic_policies:
+            self._metadata.on_topic_policies_changed = self._change_events.changed
         self._logs: dict[str, TopicLog | None] = {}  # persistent topics; None: not opened since the start
 
     def recover(self, paths: Iterable[str]) -> None:
@@ -51,11 +62,17 @@ class Topics:
         return str(name) in (self._logs if name.is_persistent else self.loaded)
 
     def names(
-        self, namespace: str, *, persistent: bool = True, non_persistent: bool = False, idle: bool = True
+        self,
+        namespace: str,
+        *,
+        persistent: bool = True,
+        non_persistent: bool = False,
+        idle: bool = True,
+        system: bool = True,
     ) -> list[str]:
         """The topics of a namespace, partitions one by one; persistent ones first.
 
-        `idle`: non-persistent ones that have no clients too.
+        `idle`: non-persistent ones that have no clients too. `system`: also those of brokers.
         """
         found: list[str] = []
         if persistent:
@@ -63,7 +80,7 @@ class Topics:
         if non_persistent:
             loaded = (item for item in self.loaded.items() if item[0].startswith(f"non-persistent://{namespace}/"))
             found += sorted(name for name, topic in loaded if idle or topic.producers or topic.subscriptions)
-        return found
+        return found if system else [name for name in found if not is_system_topic(TopicName.parse(name))]
 
     def find(self, name: TopicName) -> Topic:
         """A topic that exists, loaded if need be."""
@@ -116,6 +133,8 @@ class Topics:
 
     def _auto_creation(self, name: TopicName) -> AutoCreation:
         namespace = self._metadata.namespaces[str(name.namespace_name)]
+        if self._stores.config.systemTopicEnabled and is_system_topic(name):
+            return AutoCreation(allowed=True, partitions=0)
         return auto_creation(self._stores.config, namespace)
 
     def check_partition(self, name: TopicName) -> None:
@@ -129,7 +148,8 @@ class Topics:
         """What holds for a topic, which need not exist."""
         metadata = self._metadata
         namespace = metadata.namespaces.get(str(name.namespace_name), {})
-        return resolve(self._stores.config, namespace, metadata.topic_policies_of(name))
+        policies = resolve(self._stores.config, namespace, metadata.topic_policies_of(name))
+        return of_system_topic(policies, self._stores.config) if is_system_topic(name) else policies
 
     def _policies_changed(self, namespace: str) -> None:
         for topic in self.loaded.values():
@@ -138,13 +158,18 @@ class Topics:
                 if policies != topic.policies:
                     topic.set_policies(policies)
 
+    def settings_changed(self) -> None:
+        """Those of the broker are others now."""
+        for topic in self.loaded.values():
+            topic.set_policies(self.policies_of(topic.name))
+
     # life
 
-    def create(self, name: TopicName) -> Topic:
+    def create(self, name: TopicName, properties: Mapping[str, str] = NO_PROPERTIES) -> Topic:
         """Make a topic, or load it when there is one."""
-        return self.loaded.get(str(name)) or self._load(name)
+        return self.loaded.get(str(name)) or self._load(name, properties)
 
-    def _load(self, name: TopicName) -> Topic:
+    def _load(self, name: TopicName, properties: Mapping[str, str] = NO_PROPERTIES) -> Topic:
         topic: Topic
         if name.is_persistent:
             log = self._logs.get(str(name))
@@ -156,11 +181,22 @@ class Topics:
             else:
                 log.reopen()
             log.ledger.on_fenced = lambda: self.unload(name)  # clients come back to a topic that is loaded anew
-            topic = PersistentTopic(name, self._stores, self.policies_of(name), log)
+            if properties:
+                log.ledger.set_properties(properties)
+            topic = self._kind(name, log)(name, self._stores, self.policies_of(name), log)
+            if isinstance(topic, ChangeEventsTopic):
+                self._change_events.watch(topic)
         else:
             topic = NonPersistentTopic(name, self._stores, self.policies_of(name))
         self.loaded[str(name)] = topic
+        self.migration.check(topic)
         return topic
+
+    @staticmethod
+    def _kind(name: TopicName, log: TopicLog) -> type[PersistentTopic]:
+        if is_change_events(name):
+            return ChangeEventsTopic
+        return ShadowTopic if is_shadow(log.ledger.properties) else PersistentTopic
 
     def unload(self, name: TopicName, assigned: Assigned | None = None) -> None:
         """Disconnect a topic's clients, who may be told where it is now; it is loaded again when one comes back."""

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable
 import crc32c
 
 from pulsarium.broker.model.topic.pattern import TopicPattern
+from pulsarium.proto.system_topics import is_system_topic
+from pulsarium.proto.topic_name import TopicName
 
 Tell = Callable[[list[str], list[str], str], None]  # new topics, deleted topics, hash of all that match now
 
@@ -56,8 +58,9 @@ class Watchers:
         self._watchers.pop(watcher, None)
 
     def created(self, name: str) -> None:
-        for watcher in self._watchers:
-            watcher.created(name)
+        if self._watchers and not is_system_topic(TopicName.parse(name)):
+            for watcher in self._watchers:
+                watcher.created(name)
 
     def deleted(self, name: str) -> None:
         for watcher in self._watchers:

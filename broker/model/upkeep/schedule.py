@@ -33,6 +33,8 @@ def work(config: Config, topics: Topics) -> Iterator[tuple[float, Callable[[], N
         yield config.backlogQuotaCheckIntervalInSeconds, each(check_backlog)
     if config.brokerDeleteInactiveTopicsEnabled:
         yield config.brokerDeleteInactiveTopicsFrequencySeconds, partial(delete_inactive, topics)
+    if config.clusterMigrationCheckDurationSeconds > 0:
+        yield config.clusterMigrationCheckDurationSeconds, topics.migration.check_all
 
 
 def trim(topic: PersistentTopic) -> None:

@@ -11,7 +11,7 @@ from pulsarium.client import AvroInt, AvroSchema, JsonSchema, MessageId, StringS
 from pulsarium.client.errors import IncompatibleSchema
 
 from ..lines import MOMENT, Lines, equal, texts, that
-from .support import Ours, Scenario, consume, nothing_more, receive, refused, send, text
+from .support import Ours, Scenario, Shared, consume, nothing_more, receive, refused, send, text
 
 
 @dataclass
@@ -105,6 +105,27 @@ async def deduplication(cell: Lines, ours: Ours) -> None:
     await nothing_more(consumer)
 
 
+async def transactions(cell: Lines, ours: Ours) -> None:
+    consumer, producer = await ours.subscribe(cell.topic), await ours.single(cell.topic)
+    for each in ("dropped", "kept"):
+        transaction = await ours.client.begin_transaction()
+        await producer.send(each.encode(), txn=transaction)
+        await (transaction.commit() if each == "kept" else transaction.abort())
+    equal(await consume(consumer, 1), ["kept"])
+    await nothing_more(consumer)
+
+
+async def transaction_ack(cell: Lines, ours: Ours) -> None:
+    consumer = await ours.subscribe(cell.topic, consumer_type=Shared)
+    await send(await ours.single(cell.topic), ["again", "done"])
+    for message in await receive(consumer, 2):
+        transaction = await ours.client.begin_transaction()
+        await consumer.acknowledge(message, txn=transaction)
+        await (transaction.commit() if message.data() == b"done" else transaction.abort())
+    equal(await consume(consumer, 1), ["again"])
+    await nothing_more(consumer)
+
+
 async def schema(kind: Any, value: Any, cell: Lines, ours: Ours) -> None:
     consumer = await ours.subscribe(cell.topic, schema=kind)
     producer = await ours.producer(cell.topic, schema=kind)
@@ -127,6 +148,8 @@ READING: dict[str, Scenario] = {
     "compaction": compaction,
     "table-view": table_view,
     "deduplication": deduplication,
+    "transactions": transactions,
+    "transaction-ack": transaction_ack,
     "schema-string": partial(schema, StringSchema(), "grüße"),
     "schema-json": partial(schema, JsonSchema(Person), Person("Ada", 36)),
     "schema-avro": partial(schema, AvroSchema(Person), Person("Ada", 36)),

@@ -16,6 +16,7 @@ from pulsarium.broker.admin.http.absent import absent_routes, anonymous, matches
 from pulsarium.broker.admin.http.pulsar_routes import pulsar_routes
 from pulsarium.broker.admin.http.registry import Route
 from pulsarium.broker.admin.routes import all_routes, by_path
+from pulsarium.broker.config import Config
 from tests.broker.admin.rest import rest_of
 from tests.broker.wire import serving
 
@@ -50,7 +51,6 @@ def test_every_route_is_pulsars_or_known_to_be_our_own() -> None:
 def test_what_is_absent_is_what_is_not_built() -> None:
     built = {route for route, _ in all_routes() if is_pulsars(route)}
     absent = absent_routes(built)
-    assert Route("GET", "/admin/v3/transactions/coordinators") in absent
     assert not {(each.method, anonymous(each.path)) for each in absent} & {
         (each.method, anonymous(each.path)) for each in built
     }
@@ -143,7 +143,7 @@ ROUTES = list(all_routes())
 @given(st.lists(calls(), min_size=1, max_size=12))
 def test_no_call_finds_a_fault_of_the_broker(program: list[tuple[str, str, Any, str]]) -> None:
     async def play() -> None:
-        async with serving() as bed:
+        async with serving(Config(transactionCoordinatorEnabled=True)) as bed:
             rest = rest_of(bed)
             await rest.done("PUT", "/admin/v2/persistent/public/default/p/partitions", 1)
             await rest.done("PUT", "/admin/v2/persistent/public/default/t/subscription/s")

@@ -32,6 +32,16 @@ async def test_shared_keeps_exclusive_out_and_the_other_way_round(bed: Bed, wire
     assert (code, text) == (pb.ProducerFenced, f"{JAVA}ProducerFencedException: {existing}")
 
 
+@pytest.mark.req("P-04", "P-10")
+async def test_partial_producers_are_fenced_like_all_others(bed: Bed) -> None:
+    """What the flag changes is in stats alone: so a real 4.2.4 answers."""
+    partial = [await bed.connect(flags=["supports_partial_producer"]) for _ in range(2)]
+    await producer(partial[0], "first", pb.Exclusive)
+    assert (await refused_producer(partial[1], 1))[0] == pb.ProducerBusy
+    assert (await refused_producer(partial[1], 1, producer_access_mode=pb.Exclusive))[0] == pb.ProducerFenced
+    assert (await producer(partial[1], "second", pb.ExclusiveWithFencing, producer_id=2)).topic_epoch == 1
+
+
 @pytest.mark.req("P-04", "P-05")
 async def test_waiters_take_over_in_order(bed: Bed, wire: Wire) -> None:
     await producer(wire, "first", pb.Exclusive)

@@ -8,14 +8,20 @@ import pytest
 
 from pulsarium.broker.commands import MODULES, handlers
 from pulsarium.broker.commands.registry import collect, declared, handles
+from pulsarium.broker.config.profile import BROUGHT_BY_5_0, PULSAR_4_2
+from pulsarium.cli.pages import commands_page
 from pulsarium.proto.commands import COMMANDS, CommandSpec, Direction
 from pulsarium.proto.framing import frame
+from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.broker.commands.minimal import minimal_command
 from tests.broker.wire import Bed, Type, Wire, frame_of
 
 FROM_CLIENTS = [spec for spec in COMMANDS.values() if spec.direction is not Direction.BROKER]
 # What needs no answer: there is nobody to give permits to, or nothing to say.
-SILENT = {Type.PONG, Type.FLOW, Type.ACK, Type.REDELIVER_UNACKNOWLEDGED_MESSAGES}
+SILENT = {
+    *(Type.PONG, Type.FLOW, Type.ACK, Type.REDELIVER_UNACKNOWLEDGED_MESSAGES),
+    *(Type.SCALABLE_TOPIC_CLOSE, Type.WATCH_SCALABLE_TOPICS_CLOSE, Type.WATCH_TC_ASSIGNMENTS_CLOSE),
+}
 
 
 def name_of(spec: CommandSpec) -> str:
@@ -42,15 +48,21 @@ async def test_every_command_is_answered_or_closes(
 
 
 @pytest.mark.req("W-10")
-def test_only_what_the_release_does_not_know_has_no_handler() -> None:
-    absent = {spec.type for spec in FROM_CLIENTS} - handlers(connected=True).keys()
-    assert absent <= set(range(70, 82))
+@pytest.mark.parametrize("name", pb.BaseCommand.Type.keys())
+def test_each_command_of_the_protocol_is_handled_or_refused_with_a_reason(name: str) -> None:
+    number = pb.BaseCommand.Type.Value(name)
+    found = [handled for handled, _ in declared(MODULES) if handled.command == number]
+    assert len(found) == (COMMANDS[number].direction is not Direction.BROKER)
+    assert all(handled.absent == handled.absent.strip() for handled in found)
+    assert f"| {number} | {name} |" in commands_page()
 
 
-def test_what_is_not_built_yet_says_why() -> None:
-    for handled, handler in declared(MODULES):
-        if COMMANDS[handled.command].family == "transaction":
-            assert "not built yet" in handled.absent, handler
+@pytest.mark.req("W-10")
+def test_a_release_knows_no_more_than_it_did() -> None:
+    taken = {spec.name for spec in FROM_CLIENTS}
+    assert {COMMANDS[number].name for number in handlers(connected=True)} == taken
+    released = handlers(connected=True, profile=PULSAR_4_2)
+    assert {COMMANDS[number].name for number in released} == taken - BROUGHT_BY_5_0
 
 
 def test_no_command_has_two_handlers() -> None:

@@ -2,17 +2,36 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from typing import Any
 
+import pytest
+
+from pulsarium.broker.config.keys import Config
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.topic_name import TopicName
 from tests.broker.held import HeldStorage
-from tests.broker.wire import TOPIC, Bed, Type, Wire, serving
+from tests.broker.wire import TOPIC, Bed, Type, Wire, plain, serving
 
 STRING = pb.Schema.Type.Value("String")
 JSON = pb.Schema.Type.Value("Json")
 NONE = pb.Schema.Type.Value("None")
+AVRO = pb.Schema.Type.Value("Avro")
+AUTO = pb.Schema.Type.Value("AutoConsume")
+EXTERNAL = pb.Schema.Type.Value("External")
+KEY_VALUE = pb.Schema.Type.Value("KeyValue")
+
+
+def record(*fields: dict[str, Any]) -> bytes:
+    return json.dumps({"type": "record", "name": "R", "fields": fields}).encode()
+
+
+INT: dict[str, Any] = {"name": "a", "type": "int"}
+MORE: dict[str, Any] = {"name": "b", "type": "int", "default": 1}
+OTHER: dict[str, Any] = {"name": "a", "type": "string"}
+ONE, TWO, WRONG = record(INT), record(INT, MORE), record(OTHER)
+REFUSED = "org.apache.pulsar.broker.service.schema.exceptions.IncompatibleSchemaException: "
 
 
 def schema(type: int, data: bytes = b"", **properties: str) -> dict[str, Any]:
@@ -41,14 +60,14 @@ async def create(wire: Wire, schema: dict[str, Any], topic: str = TOPIC) -> pb.C
 
 async def test_a_schema_gets_a_version(wire: Wire) -> None:
     await wire.producer()
-    first, second = schema(JSON, b"{1}", a="b"), schema(JSON, b"{2}")
+    first, second = schema(JSON, ONE, a="b"), schema(JSON, TWO)
     assert (await create(wire, first)).schema_version == version(0)
     assert (await create(wire, second)).schema_version == version(1)
     assert (await create(wire, first)).schema_version == version(0)
     found = await get(wire)
-    assert (found.schema_version, found.schema.schema_data) == (version(1), b"{2}")
+    assert (found.schema_version, found.schema.schema_data) == (version(1), TWO)
     found = await get(wire, schema_version=version(0))
-    assert (found.schema_version, found.schema.schema_data, found.schema.type) == (version(0), b"{1}", JSON)
+    assert (found.schema_version, found.schema.schema_data, found.schema.type) == (version(0), ONE, JSON)
     assert found.schema.name == "public/default/t"
     assert pairs_of(found.schema) == [("a", "b")]
 
@@ -56,7 +75,6 @@ async def test_a_schema_gets_a_version(wire: Wire) -> None:
 async def test_the_schema_of_a_producer(bed: Bed, wire: Wire) -> None:
     assert (await wire.producer(schema=schema(STRING))).schema_version == version(0)
     assert (await get(wire)).schema.type == STRING
-    assert (await wire.producer(producer_id=1, schema=schema(NONE))).schema_version == b""
     assert (await wire.producer(producer_id=2)).schema_version == b""
     bed.broker.topics.create_partitions(TopicName.parse(f"{TOPIC}-parts"), 2)
     for index in range(2):
@@ -100,15 +118,15 @@ async def test_schemas_outlive_the_broker(autojump_clock: object) -> None:
         wire = await bed.connect()
         await wire.producer()
         for number in range(12):  # as text, 10 would come before 2
-            await create(wire, schema(JSON, b"%d" % number, number=str(number)))
+            await create(wire, schema(EXTERNAL, b"%d" % number, number=str(number)))
     async with serving(storage=store) as bed:
         wire = await bed.connect()
         for number in range(12):
             found = await get(wire, schema_version=version(number))
             assert found.schema.schema_data == b"%d" % number
             assert pairs_of(found.schema) == [("number", str(number))]
-        assert (await create(wire, schema(JSON, b"5"))).schema_version == version(5)
-        assert (await create(wire, schema(JSON, b"new"))).schema_version == version(12)
+        assert (await create(wire, schema(EXTERNAL, b"5"))).schema_version == version(5)
+        assert (await create(wire, schema(EXTERNAL, b"new"))).schema_version == version(12)
 
 
 async def test_a_schema_that_cannot_be_kept(autojump_clock: object) -> None:
@@ -121,3 +139,126 @@ async def test_a_schema_that_cannot_be_kept(autojump_clock: object) -> None:
         await wire.quiet()
         store.fail()
         assert (await wire.expect(Type.ERROR)).error == pb.PersistenceError
+
+
+# what is not taken
+
+
+async def test_a_producer_that_does_not_fit(wire: Wire) -> None:
+    await wire.producer(schema=schema(AVRO, ONE))
+    code, text = await wire.refused(Type.PRODUCER, topic=TOPIC, producer_id=1, schema=schema(AVRO, WRONG))
+    assert code == pb.IncompatibleSchema
+    assert text.startswith(f"{REFUSED}Error during schema compatibility check with strategy FULL:")
+    assert text.count("Unable to read schema: ") == 2
+    same = REFUSED + "Incompatible schema: exists schema type AVRO, new schema type STRING"
+    refused = await wire.refused(Type.PRODUCER, topic=TOPIC, producer_id=1, schema=schema(STRING))
+    assert refused == (pb.IncompatibleSchema, f"{same} caused by {same}")
+    assert (await wire.producer(producer_id=1, schema=schema(AVRO, TWO))).schema_version == version(1)
+
+
+async def test_what_is_no_schema(wire: Wire) -> None:
+    text = "Invalid schema definition data for AVRO schema"
+    cause = "org.apache.avro.SchemaParseException: No type: {}"
+    expected = (pb.IncompatibleSchema, f"{text} caused by {cause}")
+    assert await wire.refused(Type.PRODUCER, topic=TOPIC, producer_id=0, schema=schema(AVRO, b"{}")) == expected
+    made = await create(wire, schema(AVRO, b"{}"))
+    assert (made.error_code, made.error_message) == expected
+    made = await create(wire, schema(AUTO))
+    assert made.error_message == "Schema AUTO_CONSUME is a client-side schema type"
+    made = await create(wire, schema(KEY_VALUE, b"x"))
+    assert (made.error_code, made.error_message) == (pb.UnknownError, "java.nio.BufferUnderflowException")
+    refused = await wire.refused(Type.PRODUCER, topic=TOPIC, producer_id=0, schema=schema(KEY_VALUE, b"x"))
+    assert refused == (pb.UnknownError, "java.nio.BufferUnderflowException")
+    assert (await get(wire)).error_code == pb.TopicNotFound
+
+
+@pytest.mark.req("B-30")
+async def test_a_producer_says_that_it_has_none(wire: Wire) -> None:
+    """Clients do not: they leave the schema out. Then it is a schema like others."""
+    assert (await wire.producer(schema=schema(NONE))).schema_version == version(0)
+    assert (await get(wire)).schema.type == NONE
+    assert (await create(wire, schema(NONE))).schema_version == b""
+
+
+async def test_producers_must_have_one(autojump_clock: object) -> None:
+    async with serving(Config(isSchemaValidationEnforced=True)) as bed:
+        wire = await bed.connect()
+        assert (await wire.producer()).schema_version == b""
+        await create(wire, schema(STRING))
+        code, text = await wire.refused(Type.PRODUCER, topic=TOPIC, producer_id=1)
+        assert code == pb.IncompatibleSchema
+        assert text.startswith(f"{REFUSED}Producers cannot connect or send message without a schema to topics with a")
+        made = await create(wire, schema(NONE))
+        assert (made.error_code, made.error_message) == (code, text)
+
+
+@pytest.mark.req("B-30")
+async def test_no_new_schemas(autojump_clock: object) -> None:
+    async with serving(Config(isAllowAutoUpdateSchemaEnabled=False)) as bed:
+        wire = await bed.connect()
+        await wire.producer()
+        made = await create(wire, schema(AVRO, ONE))
+        text = f"{REFUSED}Schema not found and schema auto updating is disabled."
+        assert (made.error_code, made.error_message) == (pb.IncompatibleSchema, f"{text} caused by {text}")
+        bed.broker.schemas.get_or_create(
+            TopicName.parse(TOPIC), pb.Schema(name="", schema_data=ONE, type=pb.Schema.Avro), 0
+        )
+        assert (await create(wire, schema(AVRO, ONE))).schema_version == version(0)
+        assert (await create(wire, schema(AVRO, TWO))).error_code == pb.IncompatibleSchema
+
+
+@pytest.mark.req("B-30")
+async def test_the_strategy_of_system_topics(autojump_clock: object) -> None:
+    never = Config(schemaCompatibilityStrategy="ALWAYS_INCOMPATIBLE", isAllowAutoUpdateSchemaEnabled=False)
+    async with serving(never) as bed:
+        wire = await bed.connect()
+        topic = "persistent://public/default/__change_events"
+        first = await wire.producer(topic, 0, schema=schema(AVRO, ONE))
+        second = await wire.producer(topic, 1, schema=schema(AVRO, WRONG))
+        assert first.schema_version < second.schema_version
+
+
+# consumers
+
+
+async def test_a_consumer_brings_the_schema_of_an_idle_topic(wire: Wire) -> None:
+    await wire.subscribe(schema=schema(AUTO))  # sees all messages as they are
+    await wire.subscribe(consumer_id=1, name="s1", schema=schema(AVRO, ONE))
+    assert (await get(wire)).schema.schema_data == ONE
+    await wire.subscribe(consumer_id=2, name="s2", schema=schema(AVRO, TWO))  # it reads what was written with the other
+    refused = await wire.refused(
+        Type.SUBSCRIBE, topic=TOPIC, subscription="s", subType=0, consumer_id=3, schema=schema(AVRO, WRONG)
+    )
+    assert refused[0] == pb.IncompatibleSchema
+    assert refused[1].startswith("Error during schema compatibility check with strategy BACKWARD: org.apache.avro.")
+    assert (await get(wire)).schema_version == version(0)
+
+
+async def test_a_consumer_with_what_is_no_schema(wire: Wire) -> None:
+    """Of an idle topic it is not taken, and not refused either."""
+    await wire.subscribe(schema=schema(AVRO, b"{}"))
+    assert (await get(wire)).error_code == pb.TopicNotFound
+    asked = {"topic": "persistent://public/default/other", "subscription": "s", "subType": 0, "consumer_id": 1}
+    assert await wire.refused(Type.SUBSCRIBE, **asked, schema=schema(KEY_VALUE, b"x")) == (pb.UnknownError, "")
+
+
+@pytest.mark.req("B-30")
+@pytest.mark.parametrize("used", ["producer", "consumer", "messages"])
+@pytest.mark.parametrize("domain", ["persistent", "non-persistent"])
+async def test_a_topic_that_is_used_without_one(wire: Wire, used: str, domain: str) -> None:
+    topic = f"{domain}://public/default/t"
+    if used == "consumer":
+        await wire.subscribe(topic)
+    else:
+        await wire.producer(topic)
+    if used == "messages":
+        await wire.send(Type.SEND, plain(b"x"), producer_id=0, sequence_id=0)
+        await wire.expect(Type.SEND_RECEIPT)
+        await wire.ask(Type.CLOSE_PRODUCER, producer_id=0)
+    refused = await wire.refused(
+        Type.SUBSCRIBE, topic=topic, subscription="s", subType=0, consumer_id=1, schema=schema(STRING)
+    )
+    text = "Failed to add schema to an active topic with empty(BYTES) schema: new schema type STRING"
+    assert refused == (pb.IncompatibleSchema, text)
+    assert (await wire.producer(topic, 1, schema=schema(STRING))).schema_version == version(0)
+    await wire.subscribe(topic, "s", consumer_id=1, schema=schema(STRING))

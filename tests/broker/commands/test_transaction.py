@@ -1,4 +1,4 @@
-"""Transactions are not built yet: each request is answered, by the error of a broker without a coordinator."""
+"""With transactionCoordinatorEnabled off each request is answered, by the error of a broker without a coordinator."""
 
 from __future__ import annotations
 

@@ -62,6 +62,7 @@ def test_the_recorded_settings(tmp_path: Path) -> None:
         forceDeleteNamespaceAllowed=True,
         brokerDeleteInactiveTopicsEnabled=False,
         managedLedgerDefaultMarkDeleteRateLimit=0.1,
+        transactionCoordinatorEnabled=True,
     )
     assert config.appends_index
     assert config.appends_broker_timestamp

@@ -15,6 +15,7 @@ from pulsarium.broker.config import Config
 from pulsarium.broker.config.keys import APPEND_BROKER_TIMESTAMP
 from pulsarium.broker.lab import Lab
 from pulsarium.broker.model.errors import TopicNotFoundError
+from pulsarium.broker.model.transaction.coordinators import ASSIGN
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.broker.auth.secured import by_token, token
 from tests.broker.model.dispatch.sharing import subscription
@@ -107,6 +108,20 @@ async def test_time_to_live() -> None:
         await lab.clock.advance(301)
         assert subscription_of(bed.broker).expired.total == 1
         assert subscription_of(bed.broker).cursor.mark_delete == sent[0]
+
+
+async def test_transactions_time_out() -> None:
+    async with stage(transactionCoordinatorEnabled=True) as (bed, lab, wire):
+        coordinators = bed.broker.cluster.coordinators
+        assert coordinators is not None
+        await wire.ask(Type.LOOKUP, topic=str(ASSIGN.partition(0)))
+        await wire.ask(Type.TC_CLIENT_CONNECT_REQUEST, tc_id=0)
+        await wire.ask(Type.NEW_TXN, tc_id=0, txn_ttl_millis=HOUR * 1000)
+        coordinator = coordinators.served(0, bed.broker)
+        await lab.clock.advance(HOUR - 1)
+        assert coordinator.active == 1
+        await lab.clock.advance(2)
+        assert coordinator.active == 0
 
 
 async def test_what_lives_shorter_than_it_is_delayed_is_never_delivered() -> None:
@@ -235,6 +250,50 @@ async def test_subscribe_rate() -> None:
         await wire.refused(Type.SUBSCRIBE, consumer_id=0, **options)
         await lab.clock.advance(HOUR)
         await wire.ask(Type.SUBSCRIBE, consumer_id=0, **options)
+
+
+async def test_publish_rate() -> None:
+    rate = {"publishThrottlingRateInMsg": 1}
+    async with stage() as (bed, lab, wire):
+        lab.clock.freeze()
+        set_policies(bed.broker, publishMaxMessageRate={"standalone": rate})
+        await wire.write(wire.sends(plain(b"0"), plain(b"1"), plain(b"2"), num_messages=HOUR))
+        await wire.receipts(1)
+        await lab.clock.advance(HOUR - 10)
+        await wire.quiet(0.01)
+        await lab.clock.advance(10)
+        await wire.receipts(1)
+        await lab.clock.advance(HOUR)
+        await wire.receipts(1)
+
+
+async def test_dispatch_rate() -> None:
+    rate = {"dispatchThrottlingRateInMsg": 1, "ratePeriodInSecond": HOUR}
+    async with stage() as (bed, lab, wire):
+        lab.clock.freeze()
+        set_policies(bed.broker, topicDispatchRate={"standalone": rate})
+        await wire.subscribe()
+        await wire.flow()
+        await wire.publish(plain(b"0"))
+        await wire.message()
+        await wire.publish(plain(b"1"))
+        await lab.clock.advance(HOUR - 1)
+        await nothing(wire)
+        await lab.clock.advance(1)
+        assert await wire.payloads(1) == [b"1"]
+
+
+async def test_a_dispatch_rate_beyond_what_comes_in() -> None:
+    rate = {"dispatchThrottlingRateInMsg": 1, "relativeToPublishRate": True}
+    async with stage() as (bed, lab, wire):
+        lab.clock.freeze()
+        set_policies(bed.broker, topicDispatchRate={"standalone": rate})
+        await wire.subscribe()
+        await wire.publish(*[plain(b"0")] * 130)
+        await lab.clock.advance(60)
+        await wire.flow()
+        await wire.messages(3)  # two a second came in
+        await nothing(wire)
 
 
 async def test_cursors_are_kept_after_a_while() -> None:

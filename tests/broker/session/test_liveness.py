@@ -115,6 +115,8 @@ async def test_what_a_dead_client_owed_goes_to_others(bed: Bed, wire: Wire) -> N
 class Connection:
     """What Liveness watches."""
 
+    paused = False
+
     def __init__(self) -> None:
         self.pings = 0
         self.closed = ""

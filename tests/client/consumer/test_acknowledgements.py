@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pulsarium.client.consumer.acknowledgements import Acknowledgements, ack_set
+from pulsarium.client.errors import InvalidMessage
 from pulsarium.client.message_id import MessageId
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
@@ -81,3 +82,41 @@ def test_ack_sets_are_signed_words(indexes: set[int]) -> None:
     assert not words or words[-1]
     assert {i for i in range(201) if i // 64 < len(words) and words[i // 64] >> i % 64 & 1} == indexes
     assert list(pb.MessageIdData(ack_set=words).ack_set) == words
+
+
+def test_in_transactions_each_message_of_a_batch_is_told_alone() -> None:
+    acks = Acknowledgements()
+    acks.received((1, 5), 4, [0, 1, 2, 3])
+    assert [told(data) for data in acks.in_transaction([at(1), MessageId(1, 6), at(3)])] == [(5, [0b0101]), (6, [])]
+    assert (1, 5) in acks
+    assert told(acks.individual(at(0))) is None
+    assert told(acks.individual(at(2))) == (5, [0b1010])  # the rest is for the transaction to say
+    assert len(acks) == 0
+
+
+def test_a_batch_that_is_all_in_transactions() -> None:
+    acks = Acknowledgements()
+    acks.received((1, 5), 2, [0, 1])
+    assert [told(acks.in_transaction([at(i, size=2)])[0]) for i in (1, 0)] == [(5, [0b01]), (5, [0b10])]
+    assert len(acks) == 0
+    assert told(acks.in_transaction([at(0, size=1)])[0]) == (5, [])
+
+
+def test_cumulatively_in_a_transaction() -> None:
+    acks = Acknowledgements()
+    acks.received((1, 4), 2, [0, 1])
+    acks.received((1, 5), 4, [0, 1, 2, 3])
+    assert told(acks.cumulative(at(1), in_transaction=True)) == (5, [0b1100])
+    assert len(acks) == 1
+    assert told(acks.cumulative(at(3), in_transaction=True)) == (5, [])
+    assert len(acks) == 0
+
+
+def test_a_batch_of_which_nobody_knows_the_size() -> None:
+    acks = Acknowledgements()
+    with pytest.raises(InvalidMessage):
+        acks.in_transaction([at(1, size=0)])
+    with pytest.raises(InvalidMessage):
+        acks.cumulative(at(1, size=0), in_transaction=True)
+    acks.received((1, 5), 2, [0, 1])
+    assert told(acks.in_transaction([at(1, size=0)])[0]) == (5, [0b01])

@@ -176,3 +176,13 @@ def test_the_names_of_topics() -> None:
     assert names(dead_letter_policy=policy) == ("t", None, other, 3)  # each topic or partition has its own
     pattern = re.compile("t.*")
     assert names(topic=pattern, retry_enable=True) == (pattern, None, None, 16)
+
+
+async def test_a_key_of_bytes_stays_one(autojump_clock: MockClock) -> None:
+    async with started() as (_, client), retrying(client) as consumer, client.create_producer("t") as producer:
+        await producer.send(b"1", partition_key=b"\xff")
+        (message,) = await received(consumer, 1)
+        await consumer.reconsume_later(message, 0)
+        (again,) = await received(consumer, 1)
+        assert again.has_base64_encoded_key()
+        assert again.key_bytes() == b"\xff"

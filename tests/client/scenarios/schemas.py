@@ -6,7 +6,10 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
 from typing import Any
 
+from google.protobuf.api_pb2 import Api
+
 from pulsarium.client import (
+    AutoProduceBytesSchema,
     AvroSchema,
     BooleanSchema,
     DateSchema,
@@ -18,15 +21,20 @@ from pulsarium.client import (
     Int32Schema,
     Int64Schema,
     JsonSchema,
+    KeyValue,
+    KeyValueEncodingType,
+    KeyValueSchema,
     LocalDateSchema,
     LocalDateTimeSchema,
     LocalTimeSchema,
     MessageId,
+    ProtobufNativeSchema,
     Schema,
     StringSchema,
     TimeSchema,
     TimestampSchema,
 )
+from pulsarium.client.schema.of_info import schema_of
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
 from .scenario import scenario
@@ -154,10 +162,7 @@ async def avro_that_evolves(world: World) -> object:
         }
 
 
-@scenario(
-    expected={"number": "IncompatibleSchema", "text": "ok"},
-    unlike_pulsarium="schemas are kept, and none is refused yet",
-)
+@scenario(expected={"number": "IncompatibleSchema", "text": "ok"})
 async def another_kind(world: World) -> object:
     topic = world.topic()
     async with world.client.create_producer(topic, schema=StringSchema()):
@@ -181,3 +186,62 @@ async def values_that_do_not_fit(world: World) -> object:
             return message.value()
 
         return {"send": send, "value": await outcome(value()), "data": [message]}
+
+
+@scenario(
+    expected={
+        "INLINE": {"values": [["k", 1], ["k", None], [None, 2]], "keys": ["", "", ""], "stored": "INLINE"},
+        "SEPARATED": {
+            "values": [["k", 1], ["k", None], [None, 2]],
+            "keys": ["aw==", "aw==", ""],
+            "stored": "SEPARATED",
+        },
+    }
+)
+async def keys_and_values(world: World) -> object:
+    found = {}
+    for encoding in KeyValueEncodingType:
+        schema = KeyValueSchema(StringSchema(), Int32Schema(), encoding)
+        topic = world.topic(encoding.value)
+        values: list[KeyValue[str, int]] = [KeyValue("k", 1), KeyValue("k", None), KeyValue(None, 2)]
+        async with world.client.create_producer(topic, schema=schema) as producer:
+            for value in values:
+                await producer.send(value)
+        async with world.client.create_reader(topic, MessageId.earliest, schema=schema) as reader:
+            messages = await available(reader)
+        found[encoding.value] = {
+            "values": [list(message.value()) for message in messages],
+            "keys": [message.partition_key() for message in messages],
+            "stored": (await world.client.get_schema(topic)).properties["kv.encoding.type"],
+        }
+    return found
+
+
+@scenario(expected={"names": ["one", "two"], "type": "ProtobufNative", "made": "one"})
+async def protobuf_messages(world: World) -> object:
+    topic = world.topic()
+    back = await there_and_back(world, topic, ProtobufNativeSchema(Api), Api(name="one"), Api(name="two"))
+    info = await world.client.get_schema(topic)
+    made = schema_of(info).decode(Api(name="one").SerializeToString())
+    return {"names": [one.name for one in back], "type": pb.Schema.Type.Name(info.type), "made": made.name}
+
+
+@scenario(expected={"values": [7], "versions": [0], "wrong": "InvalidMessage", "without": ["any"]})
+async def bytes_that_are_values_already(world: World) -> object:
+    topic, other = world.topic(), world.topic("without")
+    async with (
+        world.client.create_producer(topic, schema=Int32Schema()),
+        world.client.create_producer(topic, schema=AutoProduceBytesSchema()) as producer,
+        world.client.create_producer(other, schema=AutoProduceBytesSchema()) as free,
+    ):
+        await producer.send(Int32Schema().encode(7))
+        wrong = await outcome(producer.send(b"x"))
+        await free.send(b"any")
+    async with world.client.create_reader(topic, MessageId.earliest, schema=Int32Schema()) as reader:
+        messages = await available(reader)
+    return {
+        "values": [message.value() for message in messages],
+        "versions": [int.from_bytes(message.schema_version(), "big") for message in messages],
+        "wrong": wrong,
+        "without": await world.contents(other),
+    }

@@ -104,12 +104,22 @@ async def test_several_at_once(autojump_clock: MockClock, asked: Asked) -> None:
         assert len(asked.versions) == 2
 
 
-@pytest.mark.parametrize("schema", [None, StringSchema(), JsonSchema(New)])
-async def test_others_do_not_ask(autojump_clock: MockClock, asked: Asked, schema: Any) -> None:
+@pytest.mark.parametrize(
+    ("schema", "written", "value"),
+    [
+        (None, AvroSchema(New), New("a")),
+        (StringSchema(), StringSchema(), "a"),
+        (JsonSchema(New), JsonSchema(New), New("a")),
+    ],
+)
+async def test_others_do_not_ask(
+    autojump_clock: MockClock, asked: Asked, schema: Any, written: Any, value: Any
+) -> None:
     async with started() as (_, client):
         options = {} if schema is None else {"schema": schema}
         async with client.subscribe("t", "s", **options) as consumer:
-            await publish(client, New("a"))
+            async with client.create_producer("t", schema=written) as producer:
+                await producer.send(value)
             assert len((await received(consumer, 1))[0].schema_version()) == 8
     assert asked.versions == []
 
@@ -150,8 +160,8 @@ async def test_a_version_that_cannot_be_had(autojump_clock: MockClock, asked: As
 
     async with (
         started() as (_, client),
-        client.subscribe("t", "s") as first,
         client.subscribe("t", "other", schema=AvroSchema(New), initial_position=Earliest) as consumer,
+        client.subscribe("t", "s") as first,
     ):
         await publish(client, *[Old("a")] * 3)
         (message,) = await received(first, 1)

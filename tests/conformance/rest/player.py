@@ -35,6 +35,7 @@ def play(address: Address, lines: Iterable[Call | Step], skipped: Collection[Cal
         for line in lines:
             if isinstance(line, Step):
                 clients.take(line.name)
+                caller.names.update({(what, ""): name for what, name in clients.names.items()})
             elif line not in skipped:
                 begin = time.monotonic()
                 answer = caller.answer(line)
@@ -48,7 +49,7 @@ class Caller:
     def __init__(self, address: Address) -> None:
         self._host = f"127.0.0.1:{address.http_port}"
         self._connection = http.client.HTTPConnection(self._host, timeout=TIMEOUT)
-        self._names: dict[tuple[str, str], str] = {}
+        self.names: dict[tuple[str, str], str] = {}
 
     def close(self) -> None:
         self._connection.close()
@@ -86,9 +87,9 @@ class Caller:
 
     def _replacement(self, found: re.Match[str]) -> str:
         what, of = found[1], found[2] or ""
-        if (what, of) not in self._names:
-            self._names[what, of] = self._look_up(what, of)
-        name = self._names[what, of]
+        if (what, of) not in self.names:
+            self.names[what, of] = self._look_up(what, of)
+        name = self.names[what, of]
         return json.dumps(name) if found[0].startswith('"') and what != "ledger" else name
 
     def _look_up(self, what: str, of: str) -> str:
@@ -103,7 +104,7 @@ class Caller:
                 return str(found["bookies"][0]["bookieId"]) if "bookies" in found else "127.0.0.1:3181"
             case "now":
                 return str(int(time.time() * 1000))
-        return "0/0"  # of transactions, which are not built yet
+        raise KeyError(what)
 
 
 def kept(response: http.client.HTTPResponse) -> dict[str, str]:

@@ -13,6 +13,8 @@ import pulsar.schema
 
 from tests.foreign.deadline import eventually
 
+from .transactions import Transactions
+
 PERSISTENT = "persistent://t1/data/"
 NON_PERSISTENT = "non-persistent://t1/data/"
 TYPES = {
@@ -48,14 +50,26 @@ class Clients:
         self._get = get
         self._sent = 0.0
         self._consumers: list[Any] = []
+        self._service_url = service_url
+        self._transactions: Transactions | None = None
+        self.names: dict[str, str] = {}  # what the broker gave names to, by what recordings call it
 
     def take(self, step: str) -> None:
-        """Do what a step says. One that is not known is left out: it is of something that is not built yet."""
-        if action := STEPS.get(step):
-            action(self)
+        """Do what a step says."""
+        STEPS[step](self)
 
     def close(self) -> None:
         self._client.close()
+        if self._transactions is not None:
+            self._transactions.close()
+
+    def transaction(self) -> None:
+        self._transactions = self._transactions or Transactions(self._service_url, PERSISTENT + "txn", "txn-sub")
+        self.names |= self._transactions.begin()
+
+    def commit(self) -> None:
+        assert self._transactions is not None
+        self._transactions.commit()
 
     def persistent(self) -> None:
         consumers = [self._subscribe(topic, name) for topic in ("single", "batched") for name in TYPES]
@@ -195,4 +209,7 @@ STEPS: Mapping[str, Callable[[Clients], None]] = {
     "persistent consumer": lambda clients: clients.consumer("persistent://t1/tops/forced"),
     "non-persistent consumer": lambda clients: clients.consumer("non-persistent://t1/tops/forced"),
     "no consumer": Clients.no_consumer,
+    "transaction": Clients.transaction,
+    "commit": Clients.commit,
+    "another transaction": Clients.transaction,
 }

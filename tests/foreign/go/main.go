@@ -27,6 +27,18 @@ type request struct {
 	Partitions   int    `json:"partitions"`
 	Consumers    int    `json:"consumers"`
 	Messages     int    `json:"messages"`
+	Action       string `json:"action"`
+	Timeout      int    `json:"timeout"`
+	Count        int    `json:"count"`
+	Limit        int    `json:"limit"`
+}
+
+// counts is what "transform" tells.
+type counts struct {
+	Sent      int64 `json:"sent"`
+	Begun     int64 `json:"begun"`
+	Committed int64 `json:"committed"`
+	Failed    int64 `json:"failed"`
 }
 
 type result struct {
@@ -35,12 +47,16 @@ type result struct {
 	Error     string   `json:"error,omitempty"`
 	Seconds   float64  `json:"seconds"`
 	Scenarios []string `json:"scenarios,omitempty"`
+	*counts
 }
 
 // environment is a broker as a scenario uses it.
 type environment struct {
-	client   pulsar.Client
-	adminURL string
+	client     pulsar.Client
+	serviceURL string
+	adminURL   string
+	logger     log.Logger
+	counts     *counts
 	request
 }
 
@@ -72,6 +88,14 @@ func scenarios() map[string]func(*environment) {
 		"last-message-ids":   lastMessageIDs,
 		"table-view":         tableView,
 		"consumer-exclusive": consumerExclusive,
+
+		"transaction-commit":   transactionCommit,
+		"transaction-topics":   transactionTopics,
+		"transaction-ack":      transactionAck,
+		"transaction-conflict": transactionConflict,
+		"transaction-timeout":  transactionTimeout,
+		"transaction-ended":    transactionEnded,
+		"transform":            transform,
 	}
 }
 
@@ -86,7 +110,7 @@ func main() {
 	results := json.NewEncoder(os.Stdout)
 	lines := bufio.NewScanner(os.Stdin)
 	for lines.Scan() {
-		env := &environment{client: client, adminURL: os.Args[2]}
+		env := &environment{client: client, serviceURL: os.Args[1], adminURL: os.Args[2], logger: logger}
 		if err := json.Unmarshal(lines.Bytes(), &env.request); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
@@ -118,6 +142,7 @@ func run(env *environment) (res result) {
 	} else if scenario, known := all[env.Scenario]; known {
 		fmt.Fprintln(os.Stderr, "---", env.Scenario, "on", env.Topic)
 		scenario(env)
+		res.counts = env.counts
 	} else {
 		failf("no scenario %s", env.Scenario)
 	}

@@ -1,9 +1,11 @@
-"""Schemas: the broker stores what a client brings and gives it back."""
+"""Schemas: the broker stores what a client brings, where it fits, and gives it back."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import pulsar
+import pytest
 from pulsar.schema import BytesSchema, Integer, JsonSchema, Record, String, StringSchema
 
 from .traffic import receive
@@ -44,3 +46,46 @@ def test_bytes_beside_a_schema(client: Any, topic: str) -> None:
     consumer = client.subscribe(topic, "s", schema=BytesSchema())
     client.create_producer(topic, schema=StringSchema()).send("text")
     assert receive(consumer, 1)[0].value() == b"text"
+
+
+class Grown(Record):  # type: ignore[misc]
+    name = String()
+    age = Integer()
+    email = String(default="none", required_default=True)
+
+
+class Other(Record):  # type: ignore[misc]
+    name = Integer(required=True)
+
+
+Grown.__name__ = Other.__name__ = "Person"
+
+
+@pytest.mark.req("B-30")
+@pytest.mark.req("B-31")
+def test_schemas_that_do_not_fit(client: Any, topic: str) -> None:
+    """Of an incompatible schema the client is told, and goes on."""
+    producer = client.create_producer(topic, schema=JsonSchema(Person))
+    for schema in (JsonSchema(Other), StringSchema()):
+        with pytest.raises(pulsar.exceptions.IncompatibleSchema):
+            client.create_producer(topic, schema=schema)
+        with pytest.raises(pulsar.exceptions.IncompatibleSchema):
+            client.subscribe(topic, "s", schema=schema)
+    consumer = client.subscribe(topic, "s", schema=JsonSchema(Grown))
+    producer.send(Person(name="Ada", age=36))
+    client.create_producer(topic, schema=JsonSchema(Grown)).send(Grown(name="Bob", age=1, email="b@x"))
+    first, second = receive(consumer, 2)
+    assert (first.value().name, second.value().email) == ("Ada", "b@x")
+    assert first.schema_version() != second.schema_version()
+
+
+@pytest.mark.req("B-30")
+def test_a_topic_used_without_a_schema(client: Any, topic: str) -> None:
+    """Its consumers cannot bring one; its producers can."""
+    client.create_producer(topic).send(b"x")
+    with pytest.raises(pulsar.exceptions.IncompatibleSchema):
+        client.subscribe(topic, "s", schema=StringSchema())
+    client.create_producer(topic, schema=StringSchema()).send("y")
+    consumer = client.subscribe(topic, "s", pulsar.ConsumerType.Exclusive, schema=StringSchema())
+    client.create_producer(topic, schema=StringSchema()).send("z")
+    assert receive(consumer, 1)[0].value() == "z"

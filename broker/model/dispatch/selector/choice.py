@@ -10,11 +10,14 @@ from pulsarium.broker.model.dispatch.selector.selector import Selector
 from pulsarium.broker.model.dispatch.selector.sticky import StickyRanges
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
+CLASSIC_SIZE = 2**31 - 2  # hashes of the ring before Pulsar 4.0
 
-def selector_for(options: KeySharedOptions, config: Config) -> Selector:
+
+def selector_for(options: KeySharedOptions, config: Config, *, classic: bool = False) -> Selector:
     """What the first consumer asks for, and the broker is set to (B-07, B-10)."""
     if options.mode == pb.STICKY:
         return StickyRanges()
     if config.subscriptionKeySharedUseConsistentHashing:
-        return ConsistentHashRing(config.subscriptionKeySharedConsistentHashingReplicaPoints)
+        points = config.subscriptionKeySharedConsistentHashingReplicaPoints
+        return ConsistentHashRing(points, CLASSIC_SIZE) if classic else ConsistentHashRing(points)
     return AutoSplit()

@@ -18,8 +18,9 @@ class ConsistentHashRing(CeilingSelector):
     start = 1
     size = 65535
 
-    def __init__(self, points: int) -> None:
+    def __init__(self, points: int, size: int = size) -> None:
         super().__init__()
+        self.size = size
         self._points = points
         self._name_index: dict[Consumer, int] = {}  # tells consumers of one name apart
         self._behind: dict[int, list[Consumer]] = {}  # who came second to a point, in order

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pulsarium.broker.model.subscription.consumer import Consumer
 
 Range = tuple[int, int]  # first and last hash
-STEP = 64  # hashes between two marks in `CeilingSelector._marks`
+MARKS = 1024  # of a whole ring, in `CeilingSelector._marks`
 
 
 class Selector(ABC):
@@ -52,6 +52,7 @@ class CeilingSelector(Selector):
     def __init__(self) -> None:
         self._ends: list[int] = []  # sorted
         self._owners: list[Consumer] = []  # of each end
+        self._step = 1  # hashes between two marks
         self._marks: list[int] | None = None  # where to search for a hash; whoever changes the others drops it
 
     def select(self, hash: int) -> Consumer | None:
@@ -60,8 +61,9 @@ class CeilingSelector(Selector):
             return None
         marks = self._marks
         if marks is None:
-            marks = self._marks = [bisect_left(self._ends, mark) for mark in range(0, self.size + 2 * STEP, STEP)]
-        near = hash // STEP
+            step = self._step = self.size // MARKS + 1
+            marks = self._marks = [bisect_left(self._ends, mark) for mark in range(0, self.size + 2 * step, step)]
+        near = hash // self._step
         index = bisect_left(self._ends, hash, marks[near], marks[near + 1])
         return owners[index if index < len(owners) else 0]
 

@@ -67,19 +67,13 @@ async def test_options_and_head(rest: Rest) -> None:
     assert (await rest.call("HEAD", f"{TENANTS}/nope")).status == 404
 
 
-async def test_what_pulsar_has_and_this_broker_not_yet(rest: Rest) -> None:
-    for method, path in (
-        ("GET", f"{ADMIN}/schemas/public/default/t/schema"),
-        ("GET", "/admin/v3/transactions/coordinators"),
-    ):
-        assert await rest.refused(method, path) == (501, f"{method} {path} is not built yet in Pulsarium")
-
-
+@pytest.mark.req("B-53")
 async def test_packages_are_not_enabled(rest: Rest) -> None:
     answer = await rest.refused("GET", "/admin/v3/packages/function/public/default/p/v1/metadata")
     assert answer == (503, "Package Management Service is not enabled in the broker.")
 
 
+@pytest.mark.req("B-53")
 async def test_functions_are_not_enabled(rest: Rest) -> None:
     for path in ("/admin/v3/functions/connectors", "/admin/v2/worker/cluster", "/admin/v3/sinks/public/default/s"):
         status, reason = await rest.refused("GET", path)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from pulsarium.broker.config.keys import Config
 from tests.broker.admin.rest import NON_PERSISTENT, TOPICS, Rest, rest_of
 from tests.broker.wire import Bed, Shared, Wire, plain, serving
@@ -58,6 +60,7 @@ async def test_without_the_single_ones(rest: Rest, wire: Wire) -> None:
     assert (await rest.get(f"{URL}?perPartition=false"))["partitions"] == {}
 
 
+@pytest.mark.req("P-10")
 async def test_partial_producers_are_one() -> None:
     async with serving(Config(aggregatePublisherStatsByProducerName=True)) as bed:
         rest, wire = rest_of(bed), await bed.connect(flags=["supports_partial_producer"])
@@ -66,6 +69,7 @@ async def test_partial_producers_are_one() -> None:
         assert (publisher["producerName"], publisher["supportsPartialProducer"]) == ("p", True)
 
 
+@pytest.mark.req("P-10")
 async def test_they_are_not_added_up_unless_asked(rest: Rest, bed: Bed) -> None:
     wire = await bed.connect(flags=["supports_partial_producer"])
     await used(rest, wire)

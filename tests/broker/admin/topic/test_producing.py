@@ -85,7 +85,7 @@ async def test_keys_with_a_schema(rest: Rest, bed: Bed) -> None:
     assert (metadata.partition_key, metadata.partition_key_b64_encoded) == ("azI=", True)
     schema = bed.broker.schemas.latest(TopicName.parse(NAME))
     assert schema is not None
-    assert dict(schema.properties)["kv.encoding.type"] == "SEPARATED"
+    assert schema.schema.texts["kv.encoding.type"] == "SEPARATED"
 
 
 async def test_partitions_in_turn_and_one_of_them(rest: Rest) -> None:

@@ -318,6 +318,20 @@ async def test_chunks(bed: Bed, sender: Wire) -> None:
     assert found.text == "it is for a, which has the chunks of the same message, and has no permits left"
 
 
+async def test_a_dispatch_rate(bed: Bed, sender: Wire) -> None:
+    rate = {"dispatchThrottlingRateInMsg": 1, "ratePeriodInSecond": 30}
+    set_policies(bed.broker, topicDispatchRate={"standalone": rate})
+    wire = await joined(bed, "a")
+    sent = await sender.publish(plain(b"0"), plain(b"1"))
+    await got(wire)
+    found = why(bed)
+    assert found.details["messageId"] == str(sent[1])
+    assert (found.reason, found.details["limitedBy"]) == ("rate-limited", "Topic")
+    assert found.details["secondsLeft"] == pytest.approx(30, abs=0.1)
+    assert f"rate limited until {found.details['until']}, which is in 30.0 seconds" in found.text
+    assert found.text.endswith("the dispatch rate of its topic is used up")
+
+
 # what became of it
 
 

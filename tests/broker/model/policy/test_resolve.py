@@ -13,13 +13,16 @@ from pulsarium.broker.model.policy.policies import (
     STORAGE,
     AutoCreation,
     DelayedDelivery,
+    DispatchRate,
     Inactivity,
     Policies,
+    PublishRate,
     Quota,
     Rate,
     Retention,
+    SchemaPolicies,
 )
-from pulsarium.broker.model.policy.resolve import auto_creation, resolve
+from pulsarium.broker.model.policy.resolve import auto_creation, of_system_topic, resolve
 from pulsarium.proto.topic_name import TopicName
 from tests.broker.wire import TOPIC, Bed, Wire
 
@@ -55,6 +58,15 @@ def rates(subscribes: int) -> dict[str, Any]:
     return {"standalone": {"subscribeThrottlingRatePerConsumer": subscribes, "ratePeriodInSecond": 9}}
 
 
+def publishes(messages: int) -> dict[str, Any]:
+    return {"standalone": {"publishThrottlingRateInMsg": messages, "publishThrottlingRateInByte": -1}}
+
+
+def dispatches(messages: int, size: int = -1) -> dict[str, Any]:
+    rate = {"dispatchThrottlingRateInMsg": messages, "dispatchThrottlingRateInByte": size}
+    return {"standalone": rate | {"ratePeriodInSecond": 9, "relativeToPublishRate": True}}
+
+
 CAUGHT_UP = "delete_when_subscriptions_caught_up"
 CONFIG = Config(
     ttlDurationDefaultInSeconds=1,
@@ -79,9 +91,17 @@ CONFIG = Config(
     maxSubscriptionsPerTopic=20,
     brokerServiceCompactionThresholdInBytes=23,
     allowAutoSubscriptionCreation=False,
+    maxPublishRatePerTopicInMessages=24,
+    maxPublishRatePerTopicInBytes=25,
+    dispatchThrottlingRatePerTopicInMsg=26,
+    dispatchThrottlingRatePerTopicInByte=27,
+    dispatchThrottlingRatePerSubscriptionInMsg=28,
+    dispatchThrottlingRatePerSubscriptionInByte=29,
     subscribeThrottlingRatePerConsumer=21,
     subscribeRatePeriodPerConsumerInSecond=22,
     subscriptionTypesEnabled=frozenset({"Shared"}),
+    schemaCompatibilityStrategy="BACKWARD",
+    isAllowAutoUpdateSchemaEnabled=False,
 )
 # field of Policies, of the JSON; what CONFIG gives; JSON of the namespace and what it gives; the same of the topic
 SOURCES: list[tuple[str, str, Any, Any, Any, Any, Any]] = [
@@ -132,6 +152,33 @@ SOURCES: list[tuple[str, str, Any, Any, Any, Any, Any]] = [
     ("compaction_threshold", "compaction_threshold", 23, 0, 0, 5, 5),
     ("max_subscriptions", "max_subscriptions_per_topic", 20, 0, 0, 5, 5),
     (
+        "publish_rate",
+        "publishMaxMessageRate",
+        PublishRate(24, 25),
+        publishes(1),
+        PublishRate(1, -1),
+        publishes(2),
+        PublishRate(2, -1),
+    ),
+    (
+        "dispatch_rate",
+        "topicDispatchRate",
+        DispatchRate(26, 27),
+        dispatches(1),
+        DispatchRate(1, -1, 9, relative=True),
+        dispatches(-1, 2),
+        DispatchRate(-1, 2, 9, relative=True),
+    ),
+    (
+        "subscription_dispatch_rate",
+        "subscriptionDispatchRate",
+        DispatchRate(28, 29),
+        dispatches(1),
+        DispatchRate(1, -1, 9, relative=True),
+        dispatches(-1, 2),
+        DispatchRate(-1, 2, 9, relative=True),
+    ),
+    (
         "auto_subscription",
         "autoSubscriptionCreationOverride",
         False,
@@ -150,8 +197,17 @@ SOURCES: list[tuple[str, str, Any, Any, Any, Any, Any]] = [
         ["Exclusive"],
         frozenset({"Exclusive"}),
     ),
+    (
+        "schemas",
+        "schema_compatibility_strategy",
+        SchemaPolicies("BACKWARD", auto_update=False),
+        "FORWARD",
+        SchemaPolicies("FORWARD", auto_update=False),
+        "FULL_TRANSITIVE",
+        SchemaPolicies("FULL_TRANSITIVE", auto_update=False),
+    ),
 ]
-NOT_OF_ALL_THREE = {"max_message_size", "encryption_required"}
+NOT_OF_ALL_THREE = {"subscription_dispatch_rates", "max_message_size", "encryption_required"}
 
 
 @pytest.mark.parametrize(
@@ -195,6 +251,22 @@ def test_quotas_are_found_kind_by_kind() -> None:
     of_age = {AGE: {"limitSize": 0, "limitTime": 5, "policy": "consumer_backlog_eviction"}}
     found = resolve(CONFIG, {"backlog_quota_map": quotas(1)}, {"backlog_quota_map": of_age}).backlog_quotas
     assert found == {STORAGE: Quota(1, -1, "producer_exception"), AGE: Quota(0, 5, "consumer_backlog_eviction")}
+
+
+@pytest.mark.req("B-42")
+def test_a_rate_that_limits_nothing_leaves_it_to_the_next_level() -> None:
+    none = resolve(CONFIG, {"publishMaxMessageRate": publishes(3)}, {"publishMaxMessageRate": publishes(0)})
+    assert none.publish_rate == PublishRate(3, -1)
+    assert resolve(CONFIG, {"topicDispatchRate": dispatches(-1, 0)}).dispatch_rate == DispatchRate(26, 27)
+    assert resolve(CONFIG, {"topicDispatchRate": {"elsewhere": {}}}).dispatch_rate == DispatchRate(26, 27)
+
+
+@pytest.mark.req("B-42")
+def test_a_subscription_may_have_a_rate_of_its_own() -> None:
+    its = {"its": {"dispatchRate": dispatches(5)["standalone"]}, "free": {"dispatchRate": dispatches(0)["standalone"]}}
+    found = resolve(CONFIG, {}, {"subscriptionDispatchRate": dispatches(4), "subscriptionPolicies": its})
+    assert found.dispatch_rate_of("its") == DispatchRate(5, -1, 9, relative=True)
+    assert found.dispatch_rate_of("free") == found.dispatch_rate_of("another") == DispatchRate(4, -1, 9, relative=True)
 
 
 @pytest.mark.req("B-40")
@@ -247,3 +319,51 @@ async def test_a_topic_hears_only_of_its_own_changes(bed: Bed, wire: Wire, monke
     assert heard == []
     bed.broker.metadata.put_topic_policies(NAME, {"max_consumers_per_topic": 6})
     assert [policies.max_consumers for policies in heard] == [6]
+
+
+@pytest.mark.req("B-30")
+@pytest.mark.parametrize(
+    ("namespace", "strategy"),
+    [
+        ({"schema_compatibility_strategy": "UNDEFINED"}, "BACKWARD"),
+        ({"schema_auto_update_compatibility_strategy": "AutoUpdateDisabled"}, "ALWAYS_INCOMPATIBLE"),
+        ({"schema_auto_update_compatibility_strategy": "ForwardTransitive"}, "FORWARD_TRANSITIVE"),
+        (
+            {
+                "schema_compatibility_strategy": "FULL",
+                "schema_auto_update_compatibility_strategy": "AlwaysCompatible",
+            },
+            "FULL",
+        ),
+    ],
+)
+def test_the_strategy_of_schemas(namespace: dict[str, str], strategy: str) -> None:
+    assert resolve(CONFIG, namespace).schemas.strategy == strategy
+    assert resolve(CONFIG, namespace, {"schema_compatibility_strategy": "UNDEFINED"}).schemas.strategy == strategy
+    system = of_system_topic(resolve(CONFIG, namespace, {"schema_compatibility_strategy": "FULL"}), CONFIG).schemas
+    assert (system.strategy, system.auto_update) == ("ALWAYS_COMPATIBLE", True)
+
+
+def test_where_none_is_defined() -> None:
+    assert resolve(Config(schemaCompatibilityStrategy="UNDEFINED"), {}).schemas.strategy == "FULL"
+
+
+@pytest.mark.req("B-30")
+@pytest.mark.parametrize(
+    ("enforced", "namespace", "topic", "expected"),
+    [
+        (False, {}, {}, False),
+        (True, {"schema_validation_enforced": False}, {"schema_validation_enforced": False}, True),
+        (False, {"schema_validation_enforced": True}, {}, True),
+        (False, {"schema_validation_enforced": True}, {"schema_validation_enforced": False}, False),
+        (False, {}, {"schema_validation_enforced": True}, True),
+    ],
+)
+def test_whether_schemas_are_enforced(enforced: bool, namespace: Any, topic: Any, expected: bool) -> None:
+    config = Config(isSchemaValidationEnforced=enforced)
+    assert resolve(config, namespace, topic).schemas.validation_enforced is expected
+
+
+def test_new_schemas_of_a_namespace() -> None:
+    assert resolve(CONFIG, {"is_allow_auto_update_schema": True}).schemas.auto_update
+    assert not resolve(Config(), {"is_allow_auto_update_schema": False}).schemas.auto_update

@@ -25,6 +25,7 @@ public final class Main {
         Acknowledging.register(scenarios);
         Topics.register(scenarios);
         Reading.register(scenarios);
+        Transactions.register(scenarios);
         for (var line = lines.readLine(); line != null; line = lines.readLine()) {
             var request = JsonParser.parseString(line).getAsJsonObject();
             answers.println(new Gson().toJson(run(scenarios, new Cell(request, lines, answers))));

@@ -53,7 +53,6 @@ final class Reading {
         all.put("compaction", Reading::compaction);
         all.put("table-view", Reading::tableView);
         all.put("deduplication", Reading::deduplication);
-        all.put("transactions", Reading::transactions);
         all.put("schema-string", cell -> schema(cell, Schema.STRING, "grüße"));
         all.put("schema-json", cell -> schema(cell, Schema.JSON(Person.class), Person.ada()));
         all.put("schema-avro", cell -> schema(cell, Schema.AVRO(Person.class), Person.ada()));
@@ -163,20 +162,6 @@ final class Reading {
             }
         }
         equal(consume(consumer, 4), texts(0, 4));
-        nothingMore(consumer);
-    }
-
-    private static void transactions(Cell cell) throws Exception {
-        var client = cell.open(Cell.builder(cell.text("service_url")).enableTransaction(true));
-        var consumer = cell.consuming(client, SubscriptionType.Exclusive).subscribe();
-        var producer = client.newProducer().topic(cell.topic()).enableBatching(false).create();
-        for (var text : List.of("dropped", "kept")) {
-            var transaction = client.newTransaction().withTransactionTimeout(1, TimeUnit.MINUTES).build()
-                    .get(Check.SECONDS, TimeUnit.SECONDS);
-            producer.newMessage(transaction).value(Check.bytes(text)).send();
-            (text.equals("kept") ? transaction.commit() : transaction.abort()).get(Check.SECONDS, TimeUnit.SECONDS);
-        }
-        equal(consume(consumer, 1), List.of("kept"));
         nothingMore(consumer);
     }
 

@@ -2,10 +2,13 @@ package pulsarium.foreign;
 
 import com.google.gson.Gson;
 import com.google.gson.GsonBuilder;
+import com.google.gson.JsonArray;
 import com.google.gson.JsonDeserializer;
 import com.google.gson.JsonElement;
 import com.google.gson.JsonPrimitive;
 import com.google.gson.JsonSerializer;
+import com.google.protobuf.Api;
+import com.google.protobuf.SourceContext;
 import java.sql.Time;
 import java.sql.Timestamp;
 import java.time.Instant;
@@ -16,10 +19,13 @@ import java.util.Base64;
 import java.util.Date;
 import java.util.HashMap;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.function.Function;
 import org.apache.pulsar.client.api.Schema;
 import org.apache.pulsar.client.api.schema.SchemaDefinition;
+import org.apache.pulsar.common.schema.KeyValue;
+import org.apache.pulsar.common.schema.KeyValueEncodingType;
 
 /** Schemas by name, and their values as JSON: bytes in base64, moments in milliseconds or as ISO 8601 has them. */
 final class Kinds {
@@ -58,6 +64,16 @@ final class Kinds {
         add("json-moment", Schema.JSON(Moment.class), Moment.class);
         addBoth("user-1", First.User.class);
         addBoth("user-2", Second.User.class);
+        for (var encoding : KeyValueEncodingType.values()) {
+            var name = encoding.name().toLowerCase(Locale.ROOT);
+            addPairs("pairs-" + name, Schema.STRING, String.class, Schema.INT32, Integer.class, encoding);
+            addPairs("record-pairs-" + name,
+                    Schema.AVRO(Home.class), Home.class, Schema.JSON(Home.class), Home.class, encoding);
+        }
+        add("protobuf-native", Schema.PROTOBUF_NATIVE(Api.class),
+                json -> Api.newBuilder().setName(json.getAsString())
+                        .setSourceContext(SourceContext.newBuilder().setFileName("of it")).build(),
+                value -> new JsonPrimitive(value.getName()));
     }
 
     private Kinds() {
@@ -87,6 +103,19 @@ final class Kinds {
     private static <T> void addBoth(String name, Class<T> type) {
         add("avro-" + name, Schema.AVRO(type), type);
         add("json-" + name, Schema.JSON(type), type);
+    }
+
+    private static <K, V> void addPairs(
+            String name, Schema<K> key, Class<K> keys, Schema<V> value, Class<V> values, KeyValueEncodingType encoding) {
+        add(name, Schema.KeyValue(key, value, encoding), json -> {
+            var pair = json.getAsJsonArray();
+            return new KeyValue<>(GSON.fromJson(pair.get(0), keys), GSON.fromJson(pair.get(1), values));
+        }, pair -> {
+            var told = new JsonArray();
+            told.add(GSON.toJsonTree(pair.getKey()));
+            told.add(GSON.toJsonTree(pair.getValue()));
+            return told;
+        });
     }
 
     private static <T> JsonSerializer<T> text(Function<T, String> format) {

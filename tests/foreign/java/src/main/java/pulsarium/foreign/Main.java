@@ -60,6 +60,7 @@ public final class Main {
         Messages.register(all);
         Schemas.register(all);
         Transactions.register(all);
+        Transform.register(all);
         return all;
     }
 

@@ -4,4 +4,10 @@ package pulsarium.foreign;
 @FunctionalInterface
 interface Scenario {
     void run(Context context) throws Exception;
+
+    /** What one thread of it does. */
+    @FunctionalInterface
+    interface Part {
+        void run() throws Exception;
+    }
 }

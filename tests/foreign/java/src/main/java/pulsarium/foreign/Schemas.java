@@ -38,6 +38,7 @@ final class Schemas {
         all.put("schema-auto-consume", Schemas::autoConsume);
         all.put("schema-auto-produce", Schemas::autoProduce);
         all.put("schema-key-value", Schemas::keyValue);
+        SchemaChanges.register(all);
     }
 
     private static void primitive(Context context) throws Exception {

@@ -1,0 +1,190 @@
+"""/admin/v2/schemas: the schemas of topics, which need not exist."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from pulsarium.broker.admin.http.call import Call, text_of, texts_of
+from pulsarium.broker.admin.http.errors import AdminError, ContainerError, unexpected_body
+from pulsarium.broker.admin.http.registry import route
+from pulsarium.broker.admin.http.reply import Reply, json_reply, nothing
+from pulsarium.broker.auth.needs import TENANT_ADMIN, topic_operation
+from pulsarium.broker.model.schema.data import SCHEMA_TYPES, SchemaData
+from pulsarium.broker.model.schema.errors import (
+    IncompatibleSchemaError,
+    InvalidSchemaDataError,
+    MalformedSchemaError,
+    SchemaError,
+)
+from pulsarium.broker.model.schema.key_value import joined, split
+from pulsarium.broker.model.schema.registry import StoredSchema
+from pulsarium.broker.model.schema.validation import validate
+from pulsarium.proto.topic_name import TopicName
+
+TOPIC = "/admin/v2/schemas/{tenant}/{namespace}/{topic}"
+READS = topic_operation("GET_METADATA")
+PAYLOAD = "org.apache.pulsar.common.protocol.schema.PostSchemaPayload"
+NO_BODY = f'Cannot invoke "{PAYLOAD}.getType()" because "payload" is null'
+NO_SCHEMA = (
+    f'Cannot invoke "String.getBytes(java.nio.charset.Charset)" because the return value of "{PAYLOAD}.getSchema()"'
+    " is null"
+)
+NOT_FOUND = AdminError(404, "Schema not found")
+STRUCTURED = frozenset({"AVRO", "JSON", "PROTOBUF", "PROTOBUF_NATIVE", "KEY_VALUE"})
+UNKNOWN = -1
+
+
+@route("GET", f"{TOPIC}/schema", needs=READS)
+def get_schema(call: Call) -> Reply:
+    """The newest version of a topic's schema."""
+    return _shown(call.broker.schemas.latest(call.topic_anywhere))
+
+
+@route("GET", f"{TOPIC}/schema/{{version}}", needs=READS)
+def get_version(call: Call) -> Reply:
+    """One version of a topic's schema."""
+    text = call.parameter("version")
+    try:
+        version = int(text)
+    except ValueError:
+        raise unexpected_body(f'For input string: "{text}"') from None
+    return _shown(call.broker.schemas.get(call.topic_anywhere, version))
+
+
+@route("GET", f"{TOPIC}/schemas", needs=READS)
+def get_all_versions(call: Call) -> Reply:
+    """Every version since the schema was last deleted."""
+    versions = call.broker.schemas.versions(call.topic_anywhere)
+    return json_reply({"getSchemaResponses": [_json(each) for each in versions]})
+
+
+@route("GET", f"{TOPIC}/metadata", needs=READS)
+def get_metadata(call: Call) -> Reply:
+    """Where each version is kept: in a ledger of its own."""
+    versions = call.broker.schemas.all(call.topic_anywhere)
+    if not versions:
+        return nothing()
+    index = [{"ledgerId": each.ledger_id, "entryId": 0, "version": each.version} for each in versions]
+    return json_reply({"info": index[-1], "index": index})
+
+
+@route("POST", f"{TOPIC}/schema", needs=topic_operation("PRODUCE"))
+def post_schema(call: Call) -> Reply:
+    """Give a topic a schema, which must fit those that it has."""
+    name = _in_namespace(call)
+    schema, broker = _sent(call, type_first=False), call.broker
+    try:
+        added = broker.schemas.add(
+            name, schema, broker.topics.policies_of(name).schemas.strategy, broker.clock.now_ms()
+        )
+    except IncompatibleSchemaError as error:
+        raise ContainerError(409, error.text) from None
+    except InvalidSchemaDataError as error:
+        raise ContainerError(422, error.text) from None
+    except MalformedSchemaError as error:
+        raise unexpected_body(error.message) from None
+    return json_reply({"version": {"version": added.version}})
+
+
+@route("DELETE", f"{TOPIC}/schema", needs=TENANT_ADMIN)
+def delete_schema(call: Call) -> Reply:
+    """Let a topic have no schema any more; `force` forgets the versions, too."""
+    name, broker = call.topic_anywhere, call.broker
+    if call.flag("force"):
+        broker.schemas.delete(name)
+        return json_reply({"version": UNKNOWN})
+    return json_reply({"version": broker.schemas.mark_deleted(name, broker.clock.now_ms()).version})
+
+
+@route("POST", f"{TOPIC}/compatibility", needs=TENANT_ADMIN)
+def check_compatibility(call: Call) -> Reply:
+    """Whether a schema would fit, which is an error where it would not."""
+    name, schema, broker = _in_namespace(call), _sent(call), call.broker
+    strategy = broker.topics.policies_of(name).schemas.strategy
+    try:
+        validate(schema)
+        broker.schemas.check(name, schema, strategy)
+    except MalformedSchemaError as error:
+        raise unexpected_body(error.message) from None
+    except SchemaError as error:
+        status = 409 if isinstance(error, IncompatibleSchemaError) else 422
+        raise unexpected_body(error.text, AdminError(status, error.text)) from None
+    return json_reply({"schemaCompatibilityStrategy": strategy, "compatibility": True}, 202)
+
+
+@route("POST", f"{TOPIC}/version", needs=READS)
+def find_version(call: Call) -> Reply:
+    """Which version a schema is, by its words; -1 for none."""
+    found = call.broker.schemas.find_exact(call.topic_anywhere, _sent(call))
+    return json_reply({"version": UNKNOWN if found is None else found.version})
+
+
+def _in_namespace(call: Call) -> TopicName:
+    """The topic, whose namespace must exist: policies of it count."""
+    name = call.topic_anywhere
+    if str(name.namespace_name) not in call.broker.metadata.namespaces:
+        raise AdminError(404, "Namespace does not exist")
+    return name
+
+
+def _shown(found: StoredSchema | None) -> Reply:
+    if found is None:
+        raise NOT_FOUND
+    return json_reply(_json(found))
+
+
+def _json(found: StoredSchema) -> dict[str, Any]:
+    schema = found.schema
+    return {
+        "version": found.version,
+        "type": schema.type,
+        "timestamp": found.timestamp_ms,
+        "data": _halves_shown(schema) if schema.type == "KEY_VALUE" else schema.data.decode(errors="replace"),
+        "properties": dict(schema.properties),
+    }
+
+
+def _halves_shown(schema: SchemaData) -> str:
+    """Key and value as one JSON; "" stands for the definition of a primitive type."""
+    key, value = (json.loads(each.data) if each.type in STRUCTURED else "" for each in split(schema))
+    return json.dumps({"key": key, "value": value}, separators=(",", ":"), ensure_ascii=False)
+
+
+def _sent(call: Call, *, type_first: bool = True) -> SchemaData:
+    """The schema in the body (PostSchemaPayload). `type_first`: so the faults of the body are found."""
+    sent = call.json_object(PAYLOAD)
+    if sent is None:
+        raise unexpected_body(NO_BODY)
+    kind = None if sent.get("type") is None else text_of(sent["type"])
+    text = None if sent.get("schema") is None else text_of(sent["schema"])
+    properties = tuple((texts_of(sent.get("properties")) or {}).items())
+    if text is None and not (type_first and kind not in SCHEMA_TYPES):
+        raise unexpected_body(NO_SCHEMA)
+    if kind is None:
+        raise unexpected_body("Name is null")
+    if kind not in SCHEMA_TYPES:
+        raise unexpected_body(f"No enum constant org.apache.pulsar.common.schema.SchemaType.{kind}")
+    assert text is not None
+    return SchemaData(kind, _halves_read(text) if kind == "KEY_VALUE" else text.encode(errors="replace"), properties)
+
+
+def _halves_read(text: str) -> bytes:
+    """The other way round."""
+    try:
+        sent = json.loads(text)
+    except (ValueError, RecursionError):
+        sent = None
+    if not isinstance(sent, dict):
+        where = "are in unnamed module of loader 'app'"
+        primitive, whole = "com.google.gson.JsonPrimitive", "com.google.gson.JsonObject"
+        raise unexpected_body(f"class {primitive} cannot be cast to class {whole} ({primitive} and {whole} {where})")
+    halves = []
+    for what in ("key", "value"):
+        if what not in sent:
+            raise unexpected_body(
+                'Cannot invoke "com.google.gson.JsonElement.toString()" because "jsonElement" is null'
+            )
+        half = sent[what]
+        halves.append(b"" if half == "" else json.dumps(half, separators=(",", ":"), ensure_ascii=False).encode())
+    return joined(*halves)

@@ -1,0 +1,1 @@
+"""/admin/v3/transactions: coordinators, transaction buffers, pending acknowledgements."""

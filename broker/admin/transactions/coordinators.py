@@ -1,0 +1,222 @@
+"""/admin/v3/transactions: transaction coordinators and their transactions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from pulsarium.broker.admin.http.call import Call
+from pulsarium.broker.admin.http.errors import AdminError, unexpected_body
+from pulsarium.broker.admin.http.owner import redirect
+from pulsarium.broker.admin.http.permission import check_target
+from pulsarium.broker.admin.http.registry import route
+from pulsarium.broker.admin.http.reply import Reply, done, json_reply
+from pulsarium.broker.admin.policies.values import INT, NUMBER, request_failed
+from pulsarium.broker.admin.topic.backlog import number_in
+from pulsarium.broker.admin.topic.internal_stats import NOTHING_STORED
+from pulsarium.broker.admin.transactions.enabled import check_enabled
+from pulsarium.broker.admin.transactions.metadata import metadata_of
+from pulsarium.broker.auth.authorization import of_topic
+from pulsarium.broker.auth.needs import ANYBODY, topic_operation
+from pulsarium.broker.broker import Broker
+from pulsarium.broker.config.keys import MOST_BUNDLES
+from pulsarium.broker.model.errors import (
+    BrokerServiceError,
+    CoordinatorNotFoundError,
+    InvalidTxnStatusError,
+    TransactionNotFoundError,
+)
+from pulsarium.broker.model.transaction.coordinator import Coordinator
+from pulsarium.broker.model.transaction.coordinators import ASSIGN, Coordinators
+
+ROOT = "/admin/v3/transactions"
+NOT_FOUND = "Transaction coordinator not found! coordinator id : {}"
+TOO_FEW = "Number of transaction coordinators should be more than the current number of transaction coordinator"
+MOST_COORDINATORS = MOST_BUNDLES
+LOG = "pulsar/system/persistent/__transaction_log_{}"
+LOOKUP = topic_operation("LOOKUP")
+Json = dict[str, Any]
+
+
+@route("GET", f"{ROOT}/coordinators", needs=ANYBODY, first=check_enabled)
+def list_coordinators(call: Call) -> Reply:
+    """All of them, with the broker that serves each, or is to serve it."""
+    owners = (_owner(call.broker, number) for number in range(_all(call).count))
+    return json_reply([{"id": number, "brokerServiceUrl": _url(owner)} for number, owner in enumerate(owners)])
+
+
+def _owner(broker: Broker, number: int) -> Broker:
+    """Whom clients end up with who look for a coordinator."""
+    ownership = broker.cluster.ownership
+    found = ownership.find(ownership.leader, ASSIGN.partition(number), authoritative=False)
+    if found is None:
+        raise AdminError(404, "Namespace not found")
+    if found.redirect:
+        ownership.find(found.broker, ASSIGN.partition(number), authoritative=True)
+    return found.broker
+
+
+def _url(broker: Broker) -> str:
+    listener = broker.listener()
+    return "" if listener is None else listener.pulsar
+
+
+# one, or all
+
+
+@route("GET", f"{ROOT}/coordinatorStats", needs=ANYBODY, first=check_enabled)
+def get_coordinator_stats(call: Call) -> Reply:
+    """How many transactions each has, or with ?coordinatorId= one."""
+    return _of_one_or_all(call, stats_of, lambda stats: {str(number): each for number, each in stats.items()})
+
+
+def stats_of(coordinator: Coordinator) -> Json:
+    """As TransactionCoordinatorStats of Pulsar's admin client."""
+    return {
+        "state": "Ready",
+        "leastSigBits": coordinator.last,
+        "lowWaterMark": coordinator.low_watermark,
+        "ongoingTxnSize": coordinator.active,
+        "recoverStartTime": coordinator.opened_ms,
+        "recoverEndTime": coordinator.opened_ms,
+    }
+
+
+@route("GET", f"{ROOT}/slowTransactions/{{timeout}}", needs=ANYBODY, first=check_enabled)
+def get_slow_transactions(call: Call) -> Reply:
+    """Open transactions that have more time than so many milliseconds, as in Pulsar, of all coordinators or of one."""
+    timeout_ms = _number(call, "timeout")
+
+    def slow(coordinator: Coordinator) -> Json:
+        found = (each for each in coordinator.transactions if each.timeout_ms > timeout_ms)
+        metadata = [metadata_of(_all(call), coordinator.number, each) for each in found]
+        return {each["txnId"]: each for each in metadata}
+
+    return _of_one_or_all(
+        call, slow, lambda parts: {key: each for part in parts.values() for key, each in part.items()}
+    )
+
+
+def _of_one_or_all(
+    call: Call, show: Callable[[Coordinator], Json], together: Callable[[dict[int, Json]], Json]
+) -> Reply:
+    asked = call.query.get("coordinatorId")
+    if asked is not None:
+        number = number_in(asked, bits=32)
+        return _moved(call, number) or json_reply(show(_open(call, number)))
+    check_target(call, LOOKUP, of_topic(ASSIGN))
+    found: dict[int, Json] = {}
+    for number in range(_all(call).count):
+        coordinator = _all(call).anywhere(number)
+        if coordinator is None:
+            text = NOT_FOUND.format(number)
+            java = "org.apache.pulsar.client.admin.PulsarAdminException$NotFoundException"
+            raise unexpected_body(f"{java}: {text}", AdminError(404, text))
+        found[number] = show(coordinator)
+    return json_reply(together(found))
+
+
+@route("GET", f"{ROOT}/coordinatorInternalStats/{{coordinatorId}}", needs=ANYBODY, first=check_enabled)
+def get_coordinator_internal_stats(call: Call) -> Reply:
+    """The ledger of its log, which has none: transactions are pieces of metadata."""
+    number = _number(call, "coordinatorId", bits=32)
+    moved = _moved(call, number)
+    if moved is not None:
+        return moved
+    stored = {
+        "entriesAddedCounter": 0,
+        **NOTHING_STORED,
+        "state": "LedgerOpened",
+        "ledgers": [],
+        "cursors": {},
+        "properties": {},
+    }
+    name = LOG.format(_open(call, number).number)
+    return json_reply({"transactionLogStats": {"managedLedgerName": name, "managedLedgerInternalStats": stored}})
+
+
+# transactions
+
+
+@route("GET", f"{ROOT}/transactionMetadata/{{mostSigBits}}/{{leastSigBits}}", needs=ANYBODY, first=check_enabled)
+def get_transaction_metadata(call: Call) -> Reply:
+    """One that is not over: its state, and what became of what it touched."""
+    number, least = _number(call, "mostSigBits", bits=32), _number(call, "leastSigBits")
+    moved = _moved(call, number)
+    if moved is not None:
+        return moved
+    try:
+        transaction = _all(call).served(number, call.broker).transaction(least)
+    except (CoordinatorNotFoundError, TransactionNotFoundError) as error:
+        raise AdminError(404, error.text) from None
+    return json_reply(metadata_of(_all(call), number, transaction))
+
+
+@route("POST", f"{ROOT}/abortTransaction/{{mostSigBits}}/{{leastSigBits}}", first=check_enabled)
+def abort_transaction(call: Call) -> Reply:
+    """Abort one, whoever's it is. What cannot be ended now is ended later."""
+    number, least = (_parsed(call, name) for name in ("mostSigBits", "leastSigBits"))
+    if not 0 <= number < 2**31:
+        raise unexpected_body("mostSigBits out of bounds")
+    moved = _moved(call, number)
+    if moved is not None:
+        return moved
+    try:
+        _all(call).served(number, call.broker).end(least, commit=False, done=lambda error: None)
+    except (CoordinatorNotFoundError, TransactionNotFoundError) as error:
+        raise unexpected_body(error.text, AdminError(404, error.text)) from None
+    except InvalidTxnStatusError as error:
+        raise unexpected_body(error.text, AdminError(409, error.text)) from None
+    return done()
+
+
+@route("POST", f"{ROOT}/transactionCoordinator/replicas", first=check_enabled)
+def scale_coordinators(call: Call) -> Reply:
+    """Have more coordinators: they are never less again."""
+    replicas = INT.read(call)
+    if replicas <= _all(call).count:
+        raise AdminError(406, TOO_FEW)
+    if replicas > MOST_COORDINATORS:
+        raise AdminError(406, f"Number of transaction coordinators should be at most {MOST_COORDINATORS}")
+    call.broker.metadata.put_partitioned(ASSIGN, replicas)
+    return done()
+
+
+# what they share
+
+
+def _all(call: Call) -> Coordinators[Broker]:
+    coordinators = call.broker.cluster.coordinators
+    assert coordinators is not None  # check_enabled
+    return coordinators
+
+
+def _moved(call: Call, number: int) -> Reply | None:
+    """The way to the broker that serves a coordinator; None when that is this one."""
+    broker, ownership = call.broker, call.broker.cluster.ownership
+    found = ownership.find(broker, ASSIGN.partition(number), authoritative=call.flag("authoritative"))
+    if found is None:
+        raise AdminError(404, "Namespace not found")
+    if found.broker is broker:
+        return None
+    return redirect(call, found.broker, authoritative=broker is ownership.leader)
+
+
+def _open(call: Call, number: int) -> Coordinator:
+    try:
+        return _all(call).served(number, call.broker)
+    except BrokerServiceError:
+        raise AdminError(404, NOT_FOUND.format(number)) from None
+
+
+def _number(call: Call, name: str, bits: int = 64, refusal: Exception | None = None) -> int:
+    """A number of the path, which Pulsar parses by hand: its own failure when it is none."""
+    text = call.parameter(name)
+    if not NUMBER.fullmatch(text) or not -(2 ** (bits - 1)) <= int(text) < 2 ** (bits - 1):
+        raise refusal or request_failed()
+    return int(text)
+
+
+def _parsed(call: Call, name: str) -> int:
+    """The same where it tells why."""
+    return _number(call, name, refusal=unexpected_body(f'For input string: "{call.parameter(name)}"'))

@@ -1,0 +1,46 @@
+"""One transaction as TransactionMetadata of Pulsar's admin client."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pulsarium.broker.admin.transactions.buffer import in_buffer_stats
+from pulsarium.broker.admin.transactions.pending_acks import in_pending_ack_stats
+from pulsarium.broker.broker import Broker
+from pulsarium.broker.model.transaction.coordinators import Coordinators
+from pulsarium.broker.model.transaction.transaction import Transaction
+from pulsarium.broker.model.transaction.txn_id import TxnId
+
+Json = dict[str, Any]
+
+
+def metadata_of(coordinators: Coordinators[Broker], number: int, transaction: Transaction) -> Json:
+    """With what became of it on each topic and subscription; nothing is said of those that are gone."""
+    txn = TxnId(number, transaction.least)
+    owner = {} if transaction.owner is None else {"owner": transaction.owner}
+    produced = {name: _produced(coordinators, name, txn) for name in transaction.topics}
+    acked: dict[str, Json] = {}
+    for name, subscription in transaction.subscriptions:
+        acked.setdefault(name, {})[subscription] = _acked(coordinators, name, subscription, txn)
+    return {
+        "txnId": str(txn),
+        "status": transaction.status.value,
+        "openTimestamp": transaction.opened_ms,
+        "timeoutAt": transaction.timeout_ms,
+        **owner,
+        "producedPartitions": produced,
+        "ackedPartitions": acked,
+    }
+
+
+def _produced(coordinators: Coordinators[Broker], name: str, txn: TxnId) -> Json:
+    topic = coordinators.topic(name)
+    return (
+        {"aborted": False} if topic is None or topic.transactions is None else in_buffer_stats(topic.transactions, txn)
+    )
+
+
+def _acked(coordinators: Coordinators[Broker], name: str, subscription: str, txn: TxnId) -> Json:
+    topic = coordinators.topic(name)
+    found = None if topic is None else topic.subscriptions.get(subscription)
+    return {} if found is None or found.pending_acks is None else in_pending_ack_stats(found.pending_acks, txn)

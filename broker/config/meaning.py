@@ -1,0 +1,36 @@
+"""How a broker.conf key is declared: its default, what it means, and what it takes."""
+
+from dataclasses import field
+from typing import NamedTuple, TypeVar
+
+T = TypeVar("T")
+
+
+class Meaning(NamedTuple):
+    """What a key means and takes. `unit` is "" for counts and texts; `low` and `high` bound numbers, both included.
+
+    The value of a `secret` key is shown nowhere.
+    """
+
+    doc: str
+    unit: str = ""
+    low: int | None = None
+    high: int | None = None
+    one_of: tuple[str, ...] = ()
+    secret: bool = False
+
+
+def key(
+    default: T,
+    doc: str,
+    unit: str = "",
+    *,
+    low: int | None = None,
+    high: int | None = None,
+    one_of: tuple[str, ...] = (),
+    secret: bool = False,
+) -> T:
+    """A field of Config: its default and its Meaning."""
+    meaning = Meaning(doc=doc, unit=unit, low=low, high=high, one_of=one_of, secret=secret)
+    made: T = field(default=default, metadata={"meaning": meaning}, repr=not secret)
+    return made

@@ -1,0 +1,126 @@
+"""Whether a new schema fits those that a topic has, by strategy: Pulsar's checks, by type."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from typing import Final
+
+from pulsarium.broker.logs import Log
+from pulsarium.broker.model.schema.data import SchemaData
+from pulsarium.broker.model.schema.definition import Definition, DefinitionError
+from pulsarium.broker.model.schema.errors import IncompatibleSchemaError
+from pulsarium.broker.model.schema.key_value import split
+from pulsarium.broker.model.schema.protobuf_native import root_name
+
+log = Log("schema")
+
+ALWAYS: Final = "ALWAYS_COMPATIBLE"
+NEVER: Final = "ALWAYS_INCOMPATIBLE"
+READS_OLD: Final = frozenset({"BACKWARD", "BACKWARD_TRANSITIVE", "FULL", "FULL_TRANSITIVE"})
+READ_BY_OLD: Final = frozenset({"FORWARD", "FORWARD_TRANSITIVE", "FULL", "FULL_TRANSITIVE"})
+NOT_AVRO: Final = "Incompatible schema: expected Avro schema format for SchemaType.JSON"
+
+
+def is_transitive(strategy: str) -> bool:
+    return strategy.endswith("_TRANSITIVE")
+
+
+def check(existing: Sequence[SchemaData], new: SchemaData, strategy: str) -> None:
+    """Raise IncompatibleSchemaError unless `new` fits the existing ones: the newest, with a transitive one all."""
+    if strategy == ALWAYS:
+        return
+    for each in existing:
+        if each.type != new.type:
+            text = f"Incompatible schema: exists schema type {each.type}, new schema type {new.type}"
+            raise IncompatibleSchemaError(text)
+    CHECKS.get(new.type, _check_others)(existing, new, strategy)
+
+
+def _check_avro(existing: Sequence[SchemaData], new: SchemaData, strategy: str) -> None:
+    try:
+        definition = new.definition()
+        before = [each.definition() for each in reversed(existing)]
+    except DefinitionError as error:
+        raise IncompatibleSchemaError(str(error)) from None
+    if before and strategy == NEVER:
+        raise _unreadable(definition, definition, strategy)
+    for each in before if is_transitive(strategy) else before[:1]:
+        if strategy in READ_BY_OLD and not _can_read(each, definition):
+            raise _unreadable(definition, each, strategy)
+        if strategy in READS_OLD and not _can_read(definition, each):
+            raise _unreadable(each, definition, strategy)
+
+
+def _can_read(reader: Definition, writer: Definition) -> bool:
+    try:
+        from pulsarium.broker.model.schema.resolution import can_read  # what it needs takes time, and few need it
+    except ImportError:
+        _say_unjudged()
+        return True
+    return can_read(reader, writer)
+
+
+@cache
+def _say_unjudged() -> None:
+    log.warning("avro is not installed: whether one Avro schema can read another is not looked at")
+
+
+def _unreadable(writer: Definition, reader: Definition, strategy: str) -> IncompatibleSchemaError:
+    failed = f"Unable to read schema: \n{writer.pretty}\nusing schema:\n{reader.pretty}"
+    named = f"org.apache.avro.SchemaValidationException: {failed}"
+    return IncompatibleSchemaError(f"Error during schema compatibility check with strategy {strategy}: {named}")
+
+
+def _check_json(existing: Sequence[SchemaData], new: SchemaData, strategy: str) -> None:
+    """PIP-464: a definition that is not Avro's is refused."""
+    try:
+        new.definition()
+    except DefinitionError:
+        raise IncompatibleSchemaError(NOT_AVRO) from None
+    _check_avro(existing, new, strategy)
+
+
+def _check_protobuf_native(existing: Sequence[SchemaData], new: SchemaData, strategy: str) -> None:
+    root = root_name(new.data)
+    for each in existing:
+        before = root_name(each.data)
+        if strategy == NEVER:
+            raise IncompatibleSchemaError("Unknown SchemaCompatibilityStrategy.")
+        if root != before:
+            text = f"Protobuf root message change is not allowed under the '{strategy}' strategy."
+            raise IncompatibleSchemaError(f"{text} Original message name: '{before}', new message name: '{root}'.")
+
+
+def _check_key_value(existing: Sequence[SchemaData], new: SchemaData, strategy: str) -> None:
+    key, value = split(new)
+    before = [split(each) for each in existing]
+    for old_key, old_value in before:
+        if (old_key.type, old_value.type) != (key.type, value.type):
+            raise IncompatibleSchemaError(
+                "Key schemas or Value schemas are different schema type,"
+                f" from key schema type is {old_key.type} and to key schema is {key.type},"
+                f" from value schema is {old_value.type} and to value schema is {value.type}"
+            )
+    for part, olds in ((key, [old for old, _ in before]), (value, [old for _, old in before])):
+        CHECKS.get(part.type, _check_others)(olds, part, strategy)
+
+
+def _check_external(existing: Sequence[SchemaData], new: SchemaData, strategy: str) -> None:
+    """Another type was refused before."""
+
+
+def _check_others(existing: Sequence[SchemaData], new: SchemaData, strategy: str) -> None:
+    """PROTOBUF too: its check is not among schemaRegistryCompatibilityCheckers."""
+    if strategy == NEVER:
+        raise IncompatibleSchemaError("Schema compatibility strategy is ALWAYS_INCOMPATIBLE")
+
+
+Check = Callable[[Sequence[SchemaData], SchemaData, str], None]
+CHECKS: Final[Mapping[str, Check]] = {
+    "AVRO": _check_avro,
+    "JSON": _check_json,
+    "PROTOBUF_NATIVE": _check_protobuf_native,
+    "KEY_VALUE": _check_key_value,
+    "EXTERNAL": _check_external,
+}

@@ -1,0 +1,235 @@
+"""Avro definitions as Java's `Schema` reads them: what is none, in its words, and its text of those that are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from pulsarium.broker.model.schema.definition_text import NAMED, Json, bare, compact, pretty
+from pulsarium.broker.model.schema.jackson import JsonParseError, parse
+
+PRIMITIVES: Final = frozenset({"null", "boolean", "int", "long", "float", "double", "bytes", "string"})
+OF_SCHEMA: Final = frozenset(
+    ("doc", "fields", "items", "name", "namespace", "size", "symbols", "values", "type", "aliases")
+)
+OF_ENUM: Final = OF_SCHEMA | {"default"}
+OF_FIELD: Final = frozenset(("default", "doc", "name", "order", "type", "aliases"))
+AVRO: Final = "org.apache.avro"
+DEEPEST: Final = 100  # schemas inside of each other; whoever walks through them does so recursively
+
+
+class DefinitionError(ValueError):
+    """No Avro definition. `str` is Java's exception as a text, with its class."""
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """A definition that was read: names are whole, and each named type stands where it is first met."""
+
+    tree: Json
+
+    @property
+    def type(self) -> str:
+        """The type of the whole, union for several."""
+        if isinstance(self.tree, list):
+            return "union"
+        return str(self.tree["type"] if isinstance(self.tree, dict) else self.tree)
+
+    @property
+    def pretty(self) -> str:
+        """As Java's `toString(true)` writes it."""
+        return pretty(self.tree)
+
+    def equals(self, other: Definition) -> bool:
+        """Whether Java calls both one schema: words, aliases and defaults of enums do not count."""
+        return bool(bare(self.tree) == bare(other.tree))
+
+
+def read_definition(data: bytes) -> Definition:
+    """The definition in a text of JSON. Raises DefinitionError."""
+    try:
+        sent = parse(data.decode(errors="replace"))
+    except EOFError:
+        raise _refused("Cannot parse <null> schema") from None
+    except JsonParseError as error:
+        raise _refused(str(error)) from None
+    except ValueError as error:
+        raise _refused(f"dangling content after end of schema: {error}") from None
+    reader = _Reader()
+    tree = reader.schema(sent, "")
+    for name in reader.wanted:
+        if name not in reader.known:
+            raise _refused(f"Undefined schema: {name}", "AvroTypeException")
+    return Definition(tree)
+
+
+def _refused(text: str, kind: str = "SchemaParseException") -> DefinitionError:
+    return DefinitionError(f"{AVRO}.{kind}: {text}")
+
+
+@dataclass(slots=True)
+class _Reader:
+    known: set[str] = field(default_factory=set)
+    depth: int = 0
+    wanted: list[str] = field(default_factory=list)
+
+    def schema(self, sent: Json, space: str) -> Json:
+        if self.depth == DEEPEST:
+            raise _refused("Schema is too deep")
+        self.depth += 1
+        found = self._schema(sent, space)
+        self.depth -= 1
+        return found
+
+    def _schema(self, sent: Json, space: str) -> Json:
+        if isinstance(sent, str):
+            return self._named(sent, space)
+        if isinstance(sent, list):
+            return self._union(sent, space)
+        if not isinstance(sent, dict):
+            raise _refused(f"Schema not yet supported: {compact(sent)}")
+        kind = _text(sent, "type", "No type")
+        if kind in PRIMITIVES:
+            more = _properties(sent, OF_SCHEMA)
+            return {"type": kind, **more} if more else kind
+        if kind in NAMED:
+            return self._definition(sent, kind, space)
+        if kind in ("array", "map"):
+            below = "items" if kind == "array" else "values"
+            if sent.get(below) is None:
+                raise _refused(f"{kind.title()} has no {below} type: {compact(sent)}")
+            return {"type": kind, below: self.schema(sent[below], space), **_properties(sent, OF_SCHEMA)}
+        return self._named(kind, space)
+
+    def _named(self, name: str, space: str) -> str:
+        if name in PRIMITIVES:
+            return name
+        whole = name if "." in name or not space else f"{space}.{name}"
+        self.wanted.append(whole)
+        return whole
+
+    def _union(self, sent: list[Json], space: str) -> list[Json]:
+        branches = [self.schema(each, space) for each in sent]
+        seen = set()
+        for branch in branches:
+            if isinstance(branch, list):
+                raise _refused(f"Nested union: {compact(sent)}", "AvroRuntimeException")
+            name = _name_in_union(branch)
+            if name in seen:
+                raise _refused(f"Duplicate in union:{name}", "AvroRuntimeException")
+            seen.add(name)
+        return branches
+
+    def _definition(self, sent: dict[str, Json], kind: str, space: str) -> Json:
+        space = sent["namespace"] if isinstance(sent.get("namespace"), str) else space
+        name = _text(sent, "name", "No name in schema")
+        if "." in name:
+            space, _, name = name.rpartition(".")
+        if name in PRIMITIVES and not space:
+            raise _refused(f"Schemas may not be named after primitives: {name}", "AvroTypeException")
+        _check_name(name)
+        for part in space.split(".") if space else ():
+            _check_name(part, f'Namespace part "{part}" is invalid: ')
+        whole = f"{space}.{name}" if space else name
+        if whole in self.known:  # Java keeps the first
+            return whole
+        self.known.add(whole)
+        found = {"type": kind, "name": whole, **_words(sent)}
+        if kind == "enum":
+            found |= _symbols(sent)
+        elif kind == "fixed":
+            size = sent.get("size")
+            if not isinstance(size, int) or isinstance(size, bool):
+                raise _refused(f"Invalid or no size: {compact(sent)}")
+            if size < 0:
+                raise _refused(f"Malformed data. Length is negative: {size}", "AvroRuntimeException")
+            found["size"] = size
+        else:
+            found["fields"] = self._fields(sent, whole, space)
+        return {**found, **_properties(sent, OF_ENUM if kind == "enum" else OF_SCHEMA), **_aliases(sent)}
+
+    def _fields(self, sent: dict[str, Json], record: str, space: str) -> list[Json]:
+        fields = sent.get("fields")
+        if not isinstance(fields, list):
+            raise _refused(f"Record has no fields: {compact(sent)}")
+        found: dict[str, Json] = {}
+        for each in fields:
+            name = _text(each, "name", "No field name")
+            if each.get("type") is None:
+                raise _refused(f"No field type: {compact(each)}")
+            kind = self.schema(each["type"], space)
+            _check_name(name)
+            order = each.get("order")
+            if isinstance(order, str) and order.lower() not in ("ascending", "descending", "ignore"):
+                text = f"No enum constant org.apache.avro.Schema.Field.Order.{order.upper()}"
+                raise DefinitionError(f"java.lang.IllegalArgumentException: {text}")
+            if name in found:
+                raise _refused(f"Duplicate field {name} in record {record}", "AvroRuntimeException")
+            read = {"name": name, "type": kind, **_words(each)}
+            if "default" in each:
+                read["default"] = each["default"]
+            if isinstance(order, str) and order.lower() != "ascending":
+                read["order"] = order.lower()
+            found[name] = {**read, **_aliases(each), **_properties(each, OF_FIELD)}
+        return list(found.values())
+
+
+def _text(sent: Json, key: str, missing: str) -> str:
+    value = sent.get(key) if isinstance(sent, dict) else None
+    if not isinstance(value, str):
+        raise _refused(f"{missing}: {compact(sent)}")
+    return value
+
+
+def _check_name(name: str, before: str = "") -> None:
+    """Raise for names that Pulsar refuses: it takes `$` besides letters, digits and `_`."""
+    if not name:
+        raise _refused(f"{before}Empty name")
+    if not (name[0].isalpha() or name[0] in "_$"):
+        raise _refused(f"{before}Illegal initial character: {name}")
+    if not all(character.isalnum() or character in "_$" for character in name):
+        raise _refused(f"{before}Illegal character in: {name}")
+
+
+def _symbols(sent: dict[str, Json]) -> dict[str, Json]:
+    symbols = sent.get("symbols")
+    if not isinstance(symbols, list):
+        raise _refused(f"Enum has no symbols: {compact(sent)}")
+    found: list[str] = []
+    for symbol in symbols:
+        text = symbol if isinstance(symbol, str) else compact(symbol)
+        _check_name(text)
+        if text in found:
+            raise _refused(f"Duplicate enum symbol: {text}")
+        found.append(text)
+    default = sent.get("default")
+    if not isinstance(default, str):
+        return {"symbols": found}
+    if default not in found:
+        raise _refused(f"The Enum Default: {default} is not in the enum symbol set: [{', '.join(found)}]")
+    return {"symbols": found, "default": default}
+
+
+def _words(sent: dict[str, Json]) -> dict[str, Json]:
+    return {"doc": sent["doc"]} if isinstance(sent.get("doc"), str) else {}
+
+
+def _aliases(sent: dict[str, Json]) -> dict[str, Json]:
+    aliases = sent.get("aliases")
+    if aliases is None:
+        return {}
+    if not isinstance(aliases, list):
+        raise _refused(f"aliases not an array: {compact(sent)}")
+    if not all(isinstance(each, str) for each in aliases):
+        raise _refused(f"alias not a string: {compact(next(each for each in aliases if not isinstance(each, str)))}")
+    return {"aliases": aliases} if aliases else {}
+
+
+def _properties(sent: dict[str, Json], own: frozenset[str]) -> dict[str, Json]:
+    return {key: value for key, value in sent.items() if key not in own and value is not None}
+
+
+def _name_in_union(branch: Json) -> str:
+    if isinstance(branch, str):
+        return branch
+    return str(branch["name"] if branch["type"] in NAMED else branch["type"])

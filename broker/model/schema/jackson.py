@@ -1,0 +1,69 @@
+"""JSON that a Java broker's parser, Jackson, would refuse, in its words."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+EXCEPTION = "com.fasterxml.jackson.core.JsonParseException"
+AT_END = "com.fasterxml.jackson.core.io.JsonEOFException"
+VALUES = "(JSON String, Number, Array, Object or token 'null', 'true' or 'false')"
+WANTED = {
+    "Expecting property name enclosed in double quotes": "was expecting double-quote to start field name",
+    "Illegal trailing comma before end of object": "was expecting double-quote to start field name",
+    "Expecting ':' delimiter": "was expecting a colon to separate field name and value",
+    "Expecting value": f"expected a valid value {VALUES}",
+}
+WORD = re.compile(r"[A-Za-z_$][\w$]*")
+
+
+class JsonParseError(ValueError):
+    """Text that is no JSON; `str` is Java's exception as a text, with its class."""
+
+
+def parse(text: str) -> Any:
+    """The first value of a text and nothing else; JsonParseError for what is none, ValueError for what comes after it.
+
+    Raises EOFError for a text without a value.
+    """
+    stripped = text.lstrip()
+    if not stripped:
+        raise EOFError
+    start = len(text) - len(stripped)
+    try:
+        value, end = json.JSONDecoder(parse_constant=_constant).raw_decode(text, start)
+    except RecursionError:
+        raise JsonParseError(f"{EXCEPTION}: Document nesting depth exceeds the maximum allowed") from None
+    except json.JSONDecodeError as error:
+        raise _refused(error) from None
+    if rest := text[end:].strip():
+        raise ValueError(rest)
+    return value
+
+
+def place(line: int, column: int) -> str:
+    """Where it went wrong, as Jackson ends its sentences."""
+    source = "[Source: REDACTED (`StreamReadFeature.INCLUDE_SOURCE_IN_LOCATION` disabled)"
+    return f"\n at {source}; line: {line}, column: {column}]"
+
+
+def _constant(name: str) -> Any:
+    wanted = "enable `JsonReadFeature.ALLOW_NON_NUMERIC_NUMBERS` to allow"
+    raise JsonParseError(f"{EXCEPTION}: Non-standard token '{name}': {wanted}")
+
+
+def _refused(error: json.JSONDecodeError) -> JsonParseError:
+    text, at = error.doc, error.pos
+    word = WORD.match(text, at)
+    if error.msg == "Expecting value" and word is not None:
+        what, column = f"Unrecognized token '{word.group()}': was expecting {VALUES}", error.colno + len(word.group())
+    elif at >= len(text) or error.msg.startswith("Unterminated string"):
+        return JsonParseError(f"{AT_END}: Unexpected end-of-input{place(error.lineno, error.colno)}")
+    else:
+        found = text[at]
+        if found in "},]" and error.msg.startswith("Illegal trailing"):
+            found = "}"
+        wanted = WANTED.get(error.msg, error.msg)
+        what, column = f"Unexpected character ('{found}' (code {ord(found)})): {wanted}", error.colno
+    return JsonParseError(f"{EXCEPTION}: {what}{place(error.lineno, column)}")

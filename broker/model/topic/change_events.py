@@ -1,0 +1,169 @@
+"""`__change_events`: each change of a topic's policies is a message there, and what a client sends there takes effect.
+
+REST owns the policies, and the store keeps them: a broker that starts does not read the topic.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from pulsarium.broker.logs import Log
+from pulsarium.broker.model.errors import BrokerServiceError
+from pulsarium.broker.model.ledger.publication import Unwatched
+from pulsarium.broker.model.namespace.metadata import Metadata, global_of, local_of, with_part
+from pulsarium.broker.model.policy.event import PolicyEvent, decode, encode, key_of, topic_of_key
+from pulsarium.broker.model.policy.event_schema import EVENT_CODEC, EVENT_PROPERTIES, EVENT_SCHEMA
+from pulsarium.broker.model.schema.compatibility import ALWAYS
+from pulsarium.broker.model.schema.data import SchemaData
+from pulsarium.broker.model.schema.registry import SchemaRegistry
+from pulsarium.broker.model.topic.persistent import PersistentTopic
+from pulsarium.proto import batch
+from pulsarium.proto.avro import AvroCodec
+from pulsarium.proto.compression import decompress
+from pulsarium.proto.entry import build, parse_metadata, payload_of
+from pulsarium.proto.errors import ProtocolError
+from pulsarium.proto.generated import PulsarApi_pb2 as pb
+from pulsarium.proto.system_topics import change_events_of
+from pulsarium.proto.topic_name import TopicName
+
+if TYPE_CHECKING:
+    from pulsarium.broker.model.topic.producer import Producer
+    from pulsarium.broker.model.topic.topics import Topics
+
+log = Log("topic_policies")
+
+Json = dict[str, Any]
+Single = pb.SingleMessageMetadata | pb.MessageMetadata  # what says the key of a message, and whether it has a value
+
+UPDATE: Final = "UPDATE"
+SCHEMA: Final = SchemaData("AVRO", EVENT_SCHEMA, tuple(EVENT_PROPERTIES.items()))
+
+
+class ChangeEventsTopic(PersistentTopic):
+    """Tells of what clients publish, once it is kept."""
+
+    received: Callable[[bytes], None] = staticmethod(lambda entry: None)
+
+    def publish(
+        self,
+        producer: Producer,
+        sequence_id: int,
+        highest_sequence_id: int,
+        messages: int,
+        entry: bytes,
+        *more: Any,
+        **options: Any,
+    ) -> None:
+        super().publish(producer, sequence_id, highest_sequence_id, messages, entry, *more, **options)
+        self.stores.turn.after_commit(partial(self._kept, entry))
+
+    def _kept(self, entry: bytes, error: Exception | None) -> None:
+        if error is None:
+            self.received(entry)
+
+
+class ChangeEvents:
+    """Writes the events of a cluster, and heeds those of clients."""
+
+    def __init__(self, topics: Topics, metadata: Metadata, schemas: SchemaRegistry) -> None:
+        self._topics = topics
+        self._metadata = metadata
+        self._schemas = schemas
+        self._sequence = 0
+
+    # what REST says goes to the topic
+
+    def changed(self, name: TopicName, before: Json, after: Json | None) -> None:
+        """The policies of a topic are others now; None: they went with the topic."""
+        for is_global, part in ((False, local_of), (True, global_of)):
+            was, now = part(before), part(after or {})
+            if after is None and was:
+                self._append(name, None, is_global=is_global)
+            elif was != now:
+                event = PolicyEvent(name, UPDATE, is_global, now)
+                self._append(name, encode(event, self._metadata.cluster), is_global=is_global)
+
+    def _append(self, name: TopicName, payload: bytes | None, *, is_global: bool) -> None:
+        events = change_events_of(str(name.namespace_name))
+        if payload is None and not self._topics.exists(events):
+            return  # the namespace is being deleted, say
+        try:
+            topic = self._topics.create(events)
+            assert isinstance(topic, ChangeEventsTopic)
+            entry = build(self._about(topic, key_of(name, is_global=is_global), payload), payload or b"")
+            topic.append(Unwatched(), self._sequence, 0, 1, entry)
+        except BrokerServiceError as error:  # somebody terminated it
+            log.warning("a policy event is lost", topic=name, reason=error.text)
+            return
+        self._sequence += 1
+        topic.messages_in += 1
+        topic.bytes_in += len(entry)
+
+    def _about(self, topic: PersistentTopic, key: str, payload: bytes | None) -> pb.MessageMetadata:
+        cluster = self._metadata.cluster
+        metadata = pb.MessageMetadata(
+            producer_name=cluster,
+            sequence_id=self._sequence,
+            publish_time=topic.now_ms(),
+            partition_key=key,
+            replicate_to=() if topic_of_key(key)[1] else (cluster,),
+            uncompressed_size=len(payload or b""),
+            schema_version=self._version(topic),
+        )
+        if payload is None:
+            metadata.null_value = True
+        return metadata
+
+    def _version(self, topic: PersistentTopic) -> bytes:
+        schemas, name = self._schemas, topic.name
+        known = schemas.find_exact(name, SCHEMA) or schemas.add(name, SCHEMA, ALWAYS, topic.now_ms())
+        return known.version_bytes
+
+    # what a client says there takes effect
+
+    def watch(self, topic: ChangeEventsTopic) -> None:
+        """Hear of what clients publish."""
+        topic.received = partial(self._received, topic)
+
+    def _received(self, topic: PersistentTopic, entry: bytes) -> None:
+        try:
+            metadata = parse_metadata(entry)
+            if metadata.encryption_keys or metadata.HasField("chunk_id"):
+                return
+            payload = decompress(metadata.compression, payload_of(entry), metadata.uncompressed_size)
+            if metadata.HasField("num_messages_in_batch"):
+                singles: list[tuple[Single, bytes]] = [*batch.unpack(payload, metadata.num_messages_in_batch)]
+            else:
+                singles = [(metadata, payload)]
+            for about, value in singles:
+                self._heed(topic, about, value, metadata.schema_version)
+        except (ProtocolError, json.JSONDecodeError) as error:
+            log.warning("what was published is no policy event", topic=topic.name, reason=str(error))
+
+    def _heed(self, topic: PersistentTopic, about: Single, value: bytes, version: bytes) -> None:
+        if about.null_value or not value:
+            self._forget(topic, *topic_of_key(about.partition_key))
+            return
+        event = decode(value, self._metadata.cluster, self._codec(topic, version))
+        if event is None or event.topic.namespace_name != topic.name.namespace_name:
+            return
+        kept = self._metadata.topic_policies.get(str(event.topic), {})
+        known = (global_of if event.is_global else local_of)(kept)
+        if event.action == UPDATE or (event.action == "INSERT" and not known):
+            self._metadata.take_topic_policies(event.topic, with_part(kept, event.policies, is_global=event.is_global))
+        elif event.action == "DELETE":
+            self._forget(topic, event.topic, event.is_global)
+            self._append(event.topic, None, is_global=event.is_global)
+
+    def _forget(self, topic: PersistentTopic, name: TopicName, is_global: bool) -> None:
+        kept = self._metadata.topic_policies.get(str(name))
+        if kept is not None and name.namespace_name == topic.name.namespace_name:
+            self._metadata.take_topic_policies(name, with_part(kept, {}, is_global=is_global))
+
+    def _codec(self, topic: PersistentTopic, version: bytes) -> AvroCodec:
+        """That of the schema it was written with: brokers of other versions have other fields."""
+        stored = self._schemas.get(topic.name, int.from_bytes(version, "big")) if version else None
+        return EVENT_CODEC if stored is None or stored.data == EVENT_SCHEMA else AvroCodec(json.loads(stored.data))

@@ -1,0 +1,171 @@
+"""The transaction buffer of a topic: what is published in transactions stands in the topic, and waits for their end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+from pulsarium.broker.model.errors import NotAllowedError, TopicTerminatedError
+from pulsarium.broker.model.ledger.position import Position
+from pulsarium.broker.model.ledger.publication import Pending, Publication
+from pulsarium.broker.model.transaction.markers import marker, naming
+from pulsarium.broker.model.transaction.record import BufferRecord, Sent
+from pulsarium.broker.model.transaction.txn_id import TxnId
+
+if TYPE_CHECKING:
+    from pulsarium.broker.model.topic.persistent import PersistentTopic
+
+ONE_MESSAGE = (
+    1  # what a marker counts for, and with `index_per_transactional_entry` whatever a transaction brings (X-32)
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TransactionBufferStats:
+    """Times in milliseconds, 0 for never; `low_watermarks` by coordinator."""
+
+    state: str
+    max_read_position: Position
+    last_snapshot_ms: int
+    low_watermarks: dict[int, int]
+    ongoing: int
+    aborted: int
+    recover_start_ms: int
+    recover_end_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class TransactionInBufferStats:
+    """start: its first entry here, while it is open."""
+
+    start: Position | None
+    aborted: bool
+
+
+class TransactionBuffer:
+    """Of a topic that is loaded. Entries and markers are appended to it like others; `BufferRecord` keeps the rest.
+
+    What a producer sends in a transaction that is over, or that nobody knows, is taken all the same (cmd 6): behind one
+    that was aborted it is passed over, else it is held back until a low watermark says that it is over.
+    """
+
+    def __init__(self, topic: PersistentTopic, record: BufferRecord) -> None:
+        self.committed = 0  # since the topic was loaded
+        self.aborted = 0
+        self._topic = topic
+        self._record = record
+        self._entries = topic.ledger.transactions
+        self._low_watermarks: dict[int, int] = {}  # by coordinator: its transactions up to this one are over
+        self._loaded_ms = topic.now_ms()
+        self._one_index = topic.stores.profile.index_per_transactional_entry
+        self._names_transaction = topic.stores.profile.transaction_by_send
+        self._sent: Sent | None = None  # the last one: most entries come with others of theirs
+
+    @property
+    def ongoing(self) -> int:
+        """How many transactions are open here."""
+        return len(self._entries.ongoing)
+
+    # publishing
+
+    def publish(
+        self,
+        txn: TxnId,
+        publication: Publication,
+        sequence_id: int,
+        highest_sequence_id: int,
+        messages: int,
+        entry: bytes,
+    ) -> None:
+        """Take an entry that consumers see once the transaction is committed."""
+        if txn.least <= self._low_watermarks.get(txn.most, txn.least - 1):
+            raise NotAllowedError(f"Transaction [{txn}] has been ended. Please use a new transaction to send message.")
+        sent = self._sent
+        if sent is None or sent.txn != txn or sent.publication is not publication:
+            sent = self._sent = Sent(self._record, txn, publication)
+        counted = ONE_MESSAGE if self._one_index else messages
+        if self._names_transaction:
+            entry = naming(entry, txn)
+        position = self._topic.append(sent, sequence_id, highest_sequence_id, counted, entry)
+        self._record.published(txn, position)
+
+    # ending
+
+    def end(self, txn: TxnId, *, commit: bool, low_watermark: int) -> None:
+        """As `Participant.end`: a marker is appended. A topic that nothing was ever sent to in a transaction needs none
+        of an abort, and one that is terminated takes none; there the end is only noted."""
+        if commit or self._record.is_used:
+            self._end(txn, commit=commit)
+        reached = max(low_watermark, self._low_watermarks.get(txn.most, low_watermark))
+        self._low_watermarks[txn.most] = reached
+        while (first := next(iter(self._record.noted.ongoing), None)) is not None:
+            if first.least > self._low_watermarks.get(first.most, first.least - 1):
+                break
+            self._end(first, commit=False)
+
+    def _end(self, txn: TxnId, *, commit: bool) -> None:
+        topic = self._topic
+        try:
+            entry = marker(txn, commit=commit, now_ms=topic.now_ms())
+            position = topic.append(_End(self, txn, commit=commit), 0, 0, ONE_MESSAGE, entry)
+        except TopicTerminatedError:
+            position = topic.ledger.terminated or topic.ledger.last_confirmed
+            topic.stores.turn.after_commit(partial(self.ended_without_marker, txn, position, commit=commit))
+        self._record.ended(txn, position, commit=commit)
+
+    def ended(self, txn: TxnId, position: Position, *, commit: bool) -> None:
+        """That is kept now."""
+        self._record.confirm_ended(txn, position, commit=commit)
+        if commit:
+            self.committed += 1
+        else:
+            self.aborted += 1
+
+    def failed(self) -> None:
+        self._record.take_back()
+
+    def ended_without_marker(self, txn: TxnId, position: Position, error: Exception | None, *, commit: bool) -> None:
+        """That is kept, or could not be; consumers may read further, although nothing was appended."""
+        if error is not None:
+            self.failed()
+            return
+        self.ended(txn, position, commit=commit)
+        self._topic.ledger.on_confirmed()
+
+    # stats
+
+    def stats(self) -> TransactionBufferStats:
+        ledger, held = self._topic.ledger, self._entries.held_at
+        return TransactionBufferStats(
+            state="Ready" if self._record.snapshot_ms else "NoSnapshot",
+            max_read_position=ledger.last_confirmed if held is None else ledger.previous(held),
+            last_snapshot_ms=self._record.snapshot_ms,
+            low_watermarks=dict(self._low_watermarks),
+            ongoing=self.ongoing,
+            aborted=len(self._entries.aborted),
+            recover_start_ms=self._loaded_ms,
+            recover_end_ms=self._loaded_ms,
+        )
+
+    def stats_of(self, txn: TxnId) -> TransactionInBufferStats:
+        return TransactionInBufferStats(self._entries.ongoing.get(txn), txn in self._entries.aborted)
+
+
+class _End:
+    """Waits for a marker."""
+
+    def __init__(self, buffer: TransactionBuffer, txn: TxnId, *, commit: bool) -> None:
+        self._buffer = buffer
+        self._txn = txn
+        self._commit = commit
+
+    def persisted(self, entries: Sequence[Pending]) -> None:
+        self._buffer.ended(self._txn, entries[-1].position, commit=self._commit)
+
+    def failed(self, entries: Sequence[Pending], error: Exception) -> None:
+        self._buffer.failed()
+
+    def forgotten(self, entries: Sequence[Pending]) -> None:
+        return

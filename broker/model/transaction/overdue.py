@@ -1,0 +1,33 @@
+"""Which open transactions are over, as their coordinators' low watermarks say."""
+
+from __future__ import annotations
+
+from collections.abc import Set
+
+from pulsarium.broker.model.transaction.txn_id import TxnId
+
+
+class Overdue:
+    """Finds them without looking at all that are open: the watermark rises by about one with each end."""
+
+    def __init__(self) -> None:
+        self._reached: dict[int, int] = {}  # the highest watermark of each coordinator
+        self._late: set[TxnId] = set()  # those that were opened below it
+
+    def opened(self, txn: TxnId) -> None:
+        """Something was done in a transaction, which may be over."""
+        if txn.least <= self._reached.get(txn.most, -1):
+            self._late.add(txn)
+
+    def take(self, most: int, low_watermark: int, among: Set[TxnId]) -> list[TxnId]:
+        """Those of a coordinator that are over, `among` the open ones, each once; in order."""
+        reached = self._reached.get(most, -1)
+        self._reached[most] = max(reached, low_watermark)
+        found = {each for each in self._late if each.most == most}
+        self._late -= found
+        found &= among
+        if low_watermark - reached <= len(among):
+            found |= {TxnId(most, least) for least in range(reached + 1, low_watermark + 1)} & among
+        else:
+            found |= {each for each in among if each.most == most and reached < each.least <= low_watermark}
+        return sorted(found)

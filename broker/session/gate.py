@@ -1,0 +1,69 @@
+"""Whether a connection's commands are taken, or it pauses: by how its client publishes (B-42)."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from pulsarium.broker.session.hooks import Frame
+
+if TYPE_CHECKING:
+    from pulsarium.broker.broker import Broker
+    from pulsarium.broker.model.topic.producer import Producer
+
+
+class Gate(ABC):
+    """The part of a session that has it pause. Nothing overtakes the frames that were read before."""
+
+    broker: Broker
+    producers: dict[int, Producer]
+    closed: bool
+
+    def __init__(self, most_unanswered: int) -> None:
+        self.halted = False  # takes no more commands now: it is closed, or waits for a limit
+        self.unanswered = 0  # SENDs without a receipt (maxPendingPublishRequestsPerConnection)
+        self._most_unanswered = most_unanswered
+        self._limits = 0  # that it waits for
+        self._waiting: deque[Iterator[Frame]] = deque()
+
+    @abstractmethod
+    def handle(self, frames: Iterable[Frame]) -> None:
+        """Handle commands."""
+
+    @property
+    def paused(self) -> bool:
+        """Whether it published too fast, or too many of its SENDs wait for their commit."""
+        return self.halted or self.unanswered >= self._most_unanswered
+
+    def publish_started(self) -> None:
+        self.unanswered += 1
+
+    def publish_finished(self, count: int) -> None:
+        was_full = self.unanswered >= self._most_unanswered
+        self.unanswered -= count
+        if was_full:
+            self.broker.turn.flush(self)
+
+    def pause_reading(self) -> None:
+        """One more limit has it wait."""
+        self._limits += 1
+        if self._limits == 1:
+            self.halted = True
+            for producer in self.producers.values():  # as in Pulsar, whichever it was
+                producer.topic.publish_limited += 1
+
+    def resume_reading(self) -> None:
+        """One limit less; without any it goes on."""
+        self._limits -= 1
+        if self._limits or self.closed:
+            return
+        self.halted = False
+        while self._waiting and not self.halted:
+            self.handle(self._waiting.popleft())
+        self.broker.turn.flush(self)
+
+    @abstractmethod
+    def flush(self) -> None:
+        """The turn ended."""

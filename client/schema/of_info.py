@@ -1,0 +1,60 @@
+"""The schema of what others wrote."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any
+
+from pulsarium.client.errors import InvalidMessage
+from pulsarium.client.schema import primitives
+from pulsarium.client.schema.avro_schema import AvroSchema
+from pulsarium.client.schema.json_schema import JsonSchema
+from pulsarium.client.schema.key_value import KeyValueSchema, encoding_of, halves
+from pulsarium.client.schema.protobuf_native import ProtobufNativeSchema, message_of
+from pulsarium.client.schema.schema import BytesSchema, Schema, SchemaInfo
+from pulsarium.client.schema.structured import read_definition
+from pulsarium.proto.generated import PulsarApi_pb2 as pb
+
+
+def schema_of(info: SchemaInfo) -> Schema[Any]:
+    """Reads and writes what is of a broker's schema: of records dicts, of Protobuf messages of a class of its own.
+
+    InvalidMessage for a definition that cannot be used, or a type that we have not; InvalidConfiguration where a
+    library is missing.
+    """
+    make = _MAKE.get(info.type)
+    if make is None:
+        raise InvalidMessage(f"no schemas of type {info.type}")
+    return make(info)
+
+
+def _key_value(info: SchemaInfo) -> Schema[Any]:
+    key, value = halves(info)
+    return KeyValueSchema(schema_of(key), schema_of(value), encoding_of(info))
+
+
+_MAKE: Mapping[int, Callable[[SchemaInfo], Schema[Any]]] = MappingProxyType(
+    {
+        pb.Schema.Type.Value("None"): lambda info: BytesSchema(),
+        pb.Schema.String: lambda info: primitives.StringSchema(),
+        pb.Schema.Bool: lambda info: primitives.BooleanSchema(),
+        pb.Schema.Int8: lambda info: primitives.Int8Schema(),
+        pb.Schema.Int16: lambda info: primitives.Int16Schema(),
+        pb.Schema.Int32: lambda info: primitives.Int32Schema(),
+        pb.Schema.Int64: lambda info: primitives.Int64Schema(),
+        pb.Schema.Float: lambda info: primitives.FloatSchema(),
+        pb.Schema.Double: lambda info: primitives.DoubleSchema(),
+        pb.Schema.Date: lambda info: primitives.DateSchema(),
+        pb.Schema.Time: lambda info: primitives.TimeSchema(),
+        pb.Schema.Timestamp: lambda info: primitives.TimestampSchema(),
+        pb.Schema.Instant: lambda info: primitives.InstantSchema(),
+        pb.Schema.LocalDate: lambda info: primitives.LocalDateSchema(),
+        pb.Schema.LocalTime: lambda info: primitives.LocalTimeSchema(),
+        pb.Schema.LocalDateTime: lambda info: primitives.LocalDateTimeSchema(),
+        pb.Schema.Json: lambda info: JsonSchema(read_definition(info.data)),
+        pb.Schema.Avro: lambda info: AvroSchema(read_definition(info.data)),
+        pb.Schema.KeyValue: _key_value,
+        pb.Schema.ProtobufNative: lambda info: ProtobufNativeSchema(message_of(info)),
+    }
+)

@@ -1,0 +1,93 @@
+"""Protobuf messages, described by their own descriptors."""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import Any
+
+from google.protobuf.descriptor import Descriptor
+from google.protobuf.descriptor_pb2 import FileDescriptorProto, FileDescriptorSet
+from google.protobuf.descriptor_pool import DescriptorPool
+from google.protobuf.message import DecodeError, EncodeError, Message
+from google.protobuf.message_factory import GetMessageClass
+from typing_extensions import TypeVar
+
+from pulsarium.client.errors import InvalidConfiguration, InvalidMessage
+from pulsarium.client.schema.schema import Schema, SchemaInfo
+from pulsarium.proto.generated import PulsarApi_pb2 as pb
+
+M = TypeVar("M", bound=Message)
+
+
+class ProtobufNativeSchema(Schema[M]):
+    """Messages of a class that protoc has made; the broker is told its file and all that this imports."""
+
+    def __init__(self, message: type[M]) -> None:
+        """InvalidConfiguration for what is no class of messages."""
+        if not isinstance(getattr(message, "DESCRIPTOR", None), Descriptor):
+            raise InvalidConfiguration(f"ProtobufNativeSchema takes a class of Protobuf messages, not {message!r}")
+        self._message = message
+        descriptor: Any = message.DESCRIPTOR
+        files: dict[str, FileDescriptorProto] = {}
+        _collect(descriptor.file, files)
+        told = {  # in the order in which Java writes it
+            "fileDescriptorSet": base64.b64encode(FileDescriptorSet(file=files.values()).SerializeToString()).decode(),
+            "rootMessageTypeName": descriptor.full_name,
+            "rootFileDescriptorName": descriptor.file.name,
+        }
+        self.info: SchemaInfo = SchemaInfo(pb.Schema.ProtobufNative, json.dumps(told, separators=(",", ":")).encode())
+
+    def encode(self, value: M) -> bytes:
+        if not isinstance(value, self._message):
+            raise InvalidMessage(f"{self._called()} takes {self._message.__name__}, not {type(value).__name__}")
+        try:
+            return value.SerializeToString()
+        except EncodeError as error:
+            raise InvalidMessage(f"{self._called()}: {error}") from error
+
+    def decode(self, data: bytes, writer: SchemaInfo | None = None) -> M:
+        try:
+            return self._message.FromString(data)
+        except DecodeError as error:
+            raise InvalidMessage(f"{self._called()}: {error}") from error
+
+    def _called(self) -> str:
+        return f"ProtobufNativeSchema of {self._message.DESCRIPTOR.full_name}"
+
+
+def message_of(info: SchemaInfo) -> type[Message]:
+    """A class for the messages of a schema; InvalidMessage if its definition cannot be used."""
+    try:
+        told: dict[str, Any] = json.loads(info.data)
+        files = FileDescriptorSet.FromString(base64.b64decode(told["fileDescriptorSet"]))
+        pool = DescriptorPool()
+        for file in _importing_last(list(files.file)):
+            pool.Add(file)
+        return GetMessageClass(pool.FindMessageTypeByName(told["rootMessageTypeName"]))
+    except (ValueError, TypeError, KeyError, DecodeError, RecursionError) as error:
+        raise InvalidMessage(f"a Protobuf definition that cannot be used: {error!r}"[:200]) from error
+
+
+def _collect(file: Any, files: dict[str, FileDescriptorProto]) -> None:
+    """Behind all that it imports."""
+    if file.name in files:
+        return
+    for imported in file.dependencies:
+        _collect(imported, files)
+    files[file.name] = FileDescriptorProto()
+    file.CopyToProto(files[file.name])
+
+
+def _importing_last(files: list[FileDescriptorProto]) -> list[FileDescriptorProto]:
+    """Others' sets have them in any order."""
+    ordered: list[FileDescriptorProto] = []
+    known: set[str] = set()
+    while files:
+        ready = [file for file in files if known.issuperset(file.dependency)]
+        if not ready:
+            raise ValueError("it imports what it has not")
+        ordered += ready
+        known.update(file.name for file in ready)
+        files = [file for file in files if file.name not in known]
+    return ordered

@@ -1,0 +1,134 @@
+"""The transaction coordinators: which there are, and what is asked of each."""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING
+
+import anyio
+
+from pulsarium.client.connection.connection import Connection
+from pulsarium.client.connection.link import patiently
+from pulsarium.client.errors import (
+    TRANSIENT,
+    ConnectError,
+    Timeout,
+    TopicNotFound,
+    TransactionCoordinatorNotFoundError,
+    TransactionNotFound,
+)
+from pulsarium.client.topics import partitions_of
+from pulsarium.client.transaction import commands
+from pulsarium.client.transaction.options import TxnId
+from pulsarium.proto.commands import COMMANDS
+from pulsarium.proto.generated import PulsarApi_pb2 as pb
+
+if TYPE_CHECKING:
+    from pulsarium.client.client import Client
+
+ASSIGN = "persistent://pulsar/system/transaction_coordinator_assign"
+"""Whose broker serves its partition N is coordinator N."""
+CONNECTS_SINCE = 19  # version of the protocol
+MOVING = (*TRANSIENT, TransactionCoordinatorNotFoundError)
+"""What a coordinator's broker says, or nobody, while it moves to another."""
+
+
+class Coordinator:
+    """One of them. Each request is made again, at its broker of the moment, for `operation_timeout` seconds."""
+
+    def __init__(self, client: Client, number: int, topic: str) -> None:
+        """`topic` is the partition that stands for it."""
+        self.number = number
+        self._client = client
+        self._topic = topic
+        self._connection: Connection | None = None
+        self._connecting = anyio.Lock()
+
+    async def new_transaction(self, milliseconds: int) -> TxnId:
+        """Begin one. One too many, where an answer was lost, ends with its time."""
+        answer = (await self._ask(commands.new_transaction(self.number, milliseconds))).newTxnResponse
+        return TxnId(answer.txnid_most_bits, answer.txnid_least_bits)
+
+    async def add_partition(self, txn: TxnId, topic: str) -> None:
+        """The transaction is going to publish there."""
+        await self._ask(commands.add_partition(txn, topic))
+
+    async def add_subscription(self, txn: TxnId, topic: str, subscription: str) -> None:
+        """The transaction is going to acknowledge there."""
+        await self._ask(commands.add_subscription(txn, topic, subscription))
+
+    async def end(self, txn: TxnId, *, commit: bool) -> None:
+        """Commit or abort it. TransactionNotFound where it has ended already, or another's it is."""
+        was_lost = False
+
+        async def attempt() -> None:
+            nonlocal was_lost
+            try:
+                await self._attempt(commands.end(txn, commit=commit))
+            except (ConnectError, Timeout):
+                was_lost = True
+                raise
+            except TransactionNotFound as error:
+                if not was_lost:
+                    raise
+                if commit:
+                    reason = f"{error}: the answer to its first commit was lost; it is committed, unless it timed out"
+                    raise TransactionNotFound(reason) from None
+
+        await patiently(self._client, attempt, passing=MOVING)
+
+    async def _ask(self, command: pb.BaseCommand) -> pb.BaseCommand:
+        return await patiently(self._client, lambda: self._attempt(command), passing=MOVING)
+
+    async def _attempt(self, command: pb.BaseCommand) -> pb.BaseCommand:
+        connection = await self._connected()
+        try:
+            return await _request(connection, command)
+        except MOVING:
+            if self._connection is connection:
+                self._connection = None
+            raise
+
+    async def _connected(self) -> Connection:
+        """The connection to its broker, on which that knows that it is this coordinator."""
+        async with self._connecting:
+            connection = self._connection
+            if connection is None or connection.is_lost:
+                connection = await self._client.connect_to(self._topic)
+                if connection.protocol_version >= CONNECTS_SINCE:
+                    await _request(connection, commands.connect(self.number))
+                self._connection = connection
+            connection.touch()
+            return connection
+
+
+class Coordinators:
+    """All of them, asked in turn."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._all: list[Coordinator] = []
+        self._finding = anyio.Lock()
+        self._turns = itertools.count()
+
+    async def next(self) -> Coordinator:
+        """Who is to begin a transaction. TransactionCoordinatorNotFoundError where transactions are not enabled."""
+        async with self._finding:
+            if not self._all:
+                self._all = await self._find()
+        return self._all[next(self._turns) % len(self._all)]
+
+    async def _find(self) -> list[Coordinator]:
+        client = self._client
+        try:
+            count = await patiently(client, lambda: client.partitions(ASSIGN, create=False))
+        except TopicNotFound:
+            count = 0
+        if not count:
+            raise TransactionCoordinatorNotFoundError("the brokers have no transactionCoordinatorEnabled")
+        return [Coordinator(client, number, topic) for number, topic in enumerate(partitions_of(ASSIGN, count))]
+
+
+async def _request(connection: Connection, command: pb.BaseCommand) -> pb.BaseCommand:
+    getattr(command, COMMANDS[command.type].field).request_id = connection.next_request_id()
+    return (await connection.request(command)).command

@@ -1,0 +1,98 @@
+"""Key_Shared before Pulsar 4.0: who joins waits for everything that was read before."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+from trio.testing import MockClock
+
+from pulsarium.broker.config import Config
+from pulsarium.broker.model.dispatch.reason import Reason
+from pulsarium.broker.model.dispatch.recently_joined import RecentlyJoinedDispatcher
+from tests.broker.admin.rest import TOPICS, rest_of
+from tests.broker.model.dispatch.sharing import dispatcher, got, joined, keyed, payloads, why
+from tests.broker.wire import Bed, Wire, serving
+
+KEYS = [f"key-{number}" for number in range(10)]
+MOVED = {"key-0", "key-1", "key-6", "key-8"}  # from c0 to c1 when that joins, as a real broker set so has them
+
+
+def numbers(received: list[bytes]) -> list[int]:
+    """Of the keys."""
+    return [int(payload.split()[0][4:]) for payload in received]
+
+
+@pytest.fixture
+async def classic(autojump_clock: MockClock) -> AsyncIterator[Bed]:
+    async with serving(Config(subscriptionKeySharedUseClassicPersistentImplementation=True)) as bed:
+        yield bed
+
+
+@pytest.fixture
+async def sender(classic: Bed) -> Wire:
+    wire = await classic.connect()
+    await wire.producer()
+    return wire
+
+
+@pytest.mark.req("B-12")
+async def test_who_joins_waits_for_what_was_read_before(classic: Bed, sender: Wire) -> None:
+    old = await joined(classic, "c0")
+    await sender.publish(*keyed(KEYS))
+    owed = await got(old)
+    new = await joined(classic, "c1")
+    assert isinstance(dispatcher(classic), RecentlyJoinedDispatcher)
+    stats = await rest_of(classic).get(f"{TOPICS}/t/stats")
+    after = f"{owed[-1].position.ledger_id}:{owed[-1].position.entry_id + 1}"
+    assert stats["subscriptions"]["sub"]["consumersAfterMarkDeletePosition"] == {"c1": after}
+    later = await sender.publish(*keyed(KEYS))
+    its_own = await got(old)
+    assert len(its_own) == len(KEYS) - len(MOVED)
+    assert await got(new) == []
+    assert {why(classic, later[KEYS.index(key)]) for key in MOVED} == {Reason.RECENTLY_JOINED}
+    await old.ack(*[message.position for message in owed[1:]])
+    assert await got(new) == []  # the first one is not acknowledged
+    await old.ack(owed[0].position)
+    assert {payload.decode().split()[0] for payload in await payloads(new)} == MOVED
+    await sender.publish(*keyed(KEYS))
+    assert len(await got(new)) == len(MOVED)  # it is like all others now
+
+
+@pytest.mark.req("B-12")
+async def test_who_joins_gets_what_was_read_before_it(classic: Bed, sender: Wire) -> None:
+    """What another consumer that leaves had not acknowledged."""
+    first, second = await joined(classic, "c0"), await joined(classic, "c1")
+    await sender.publish(*keyed(KEYS))
+    await got(first)
+    assert len(await got(second)) == len(MOVED)
+    third = await joined(classic, "c2")
+    await sender.publish(*keyed(KEYS))
+    assert numbers(await payloads(first)) == [2, 3, 5, 9]  # as that broker gave them
+    assert numbers(await payloads(second)) == [0, 1]
+    assert await got(third) == []
+    await second.aclose()
+    assert numbers(await payloads(first)) == [0, 1, 0, 1]
+    assert numbers(await payloads(third)) == [6, 8]
+
+
+@pytest.mark.req("B-12")
+async def test_alone_there_is_nothing_to_wait_for(classic: Bed, sender: Wire) -> None:
+    old = await joined(classic, "c0")
+    await sender.publish(*keyed(KEYS))
+    await got(old)
+    new = await joined(classic, "c1")
+    await sender.publish(*keyed(KEYS))
+    await got(old)
+    await old.aclose()
+    assert len(await got(new)) == 2 * len(KEYS)
+
+
+@pytest.mark.req("B-12")
+async def test_where_everything_is_acknowledged_nobody_waits(classic: Bed, sender: Wire) -> None:
+    old = await joined(classic, "c0")
+    await sender.publish(*keyed(KEYS))
+    await old.ack(*[message.position for message in await got(old)])
+    new = await joined(classic, "c1")
+    await sender.publish(*keyed(KEYS))
+    assert len(await got(new)) == len(MOVED)

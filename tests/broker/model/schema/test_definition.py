@@ -1,0 +1,67 @@
+"""Avro definitions, compared with what Java says of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pulsarium.broker.model.schema.definition import DEEPEST, Definition, DefinitionError, read_definition
+from pulsarium.broker.model.schema.resolution import can_read
+from tests.broker.model.schema.recorded import READ, REFUSED
+
+
+@pytest.mark.parametrize("line", READ, ids=range(len(READ)))
+def test_its_text_is_javas(line: dict[str, Any]) -> None:
+    assert read_definition(line["text"].encode()).pretty == line["pretty"]
+
+
+@pytest.mark.req("B-31")
+def test_which_are_one_schema() -> None:
+    read = [read_definition(line["text"].encode()) for line in READ]
+    for line, definition in zip(READ, read, strict=True):
+        assert [number for number, each in enumerate(read) if definition.equals(each)] == line["equals"], line["text"]
+
+
+@pytest.mark.parametrize("line", REFUSED, ids=range(len(REFUSED)))
+def test_what_is_none(line: dict[str, Any]) -> None:
+    with pytest.raises(DefinitionError) as refused:
+        read_definition(line["text"].encode())
+    assert str(refused.value) == line["error"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['"nope"', "-", '{"type":"int"', '"int', '{"type":"int","x":01}', "[1,", "[NaN]", "[" * 100_000, "\udcff"],
+)
+def test_what_is_none_in_other_words(text: str) -> None:
+    """Java's words for these are of its parser's making."""
+    with pytest.raises(DefinitionError):
+        read_definition(text.encode(errors="surrogateescape"))
+
+
+def test_how_deep_it_may_be() -> None:
+    """What is read can also be written and compared."""
+
+    def nested(depth: int, inner: str) -> bytes:
+        text = inner
+        for number in range(depth):
+            text = f'{{"type":"record","name":"R{number}","fields":[{{"name":"f","type":{text}}}]}}'
+        return text.encode()
+
+    deepest, other = read_definition(nested(DEEPEST - 1, '"int"')), read_definition(nested(DEEPEST - 1, '"string"'))
+    assert deepest.pretty.count("record") == DEEPEST - 1
+    assert deepest.equals(deepest)
+    assert not deepest.equals(other)
+    assert can_read(deepest, deepest)
+    assert not can_read(deepest, other)
+    with pytest.raises(DefinitionError, match="too deep"):
+        read_definition(nested(DEEPEST, '"int"'))
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"), [('"int"', "int"), ("[]", "union"), ('{"type":"map","values":"int"}', "map")]
+)
+def test_its_type(text: str, kind: str) -> None:
+    found: Definition = read_definition(text.encode())
+    assert found.type == kind

@@ -1,0 +1,115 @@
+"""Versions of schemas: made, found again, deleted."""
+
+from __future__ import annotations
+
+import pytest
+
+from pulsarium.broker.model.schema.data import SchemaData
+from pulsarium.broker.model.schema.errors import IncompatibleSchemaError, NoSchemaError
+from pulsarium.broker.model.schema.registry import SchemaRegistry
+from pulsarium.proto.topic_name import TopicName
+
+TOPIC = TopicName.parse("persistent://public/default/t")
+INT, SPACED, STRING, MORE = (
+    SchemaData("AVRO", b'{"type":"record","name":"R","fields":[%s]}' % fields)
+    for fields in (
+        b'{"name":"a","type":"int"}',
+        b'{"name": "a", "type": "int"}',
+        b'{"name":"a","type":"string"}',
+        b'{"name":"a","type":"int"},{"name":"b","type":"int","default":1}',
+    )
+)
+PARTIAL = ("BACKWARD", "FORWARD", "FORWARD_TRANSITIVE", "FULL")
+
+
+class Kept(dict[str, bytes]):
+    """A store."""
+
+    def store(self, path: str, value: bytes | None) -> None:
+        if value is None:
+            del self[path]
+        else:
+            self[path] = value
+
+
+@pytest.fixture
+def kept() -> Kept:
+    return Kept()
+
+
+@pytest.fixture
+def schemas(kept: Kept) -> SchemaRegistry:
+    ledgers = iter(range(7, 100))
+    return SchemaRegistry(kept, lambda: next(ledgers))
+
+
+@pytest.mark.req("B-30")
+def test_two_texts_of_one_schema_are_one_version(schemas: SchemaRegistry) -> None:
+    assert schemas.add(TOPIC, INT, "FULL", 1).version == schemas.add(TOPIC, SPACED, "FULL", 2).version == 0
+    assert schemas.add(TOPIC, MORE, "FULL", 3).version == 1
+    assert schemas.find(TOPIC, SPACED) == schemas.get(TOPIC, 0)
+    assert schemas.find_exact(TOPIC, SPACED) is None
+    assert schemas.find_exact(TOPIC, INT) == schemas.get(TOPIC, 0)
+    assert schemas.find(TOPIC, SchemaData("JSON", INT.data)) is None
+    assert schemas.find(TOPIC, SchemaData("AVRO", b"{")) is None
+
+
+@pytest.mark.req("B-30")
+def test_an_older_version_is_no_new_one(schemas: SchemaRegistry) -> None:
+    schemas.add(TOPIC, INT, "FULL", 1)
+    schemas.add(TOPIC, STRING, "ALWAYS_COMPATIBLE", 2)
+    assert schemas.add(TOPIC, INT, "ALWAYS_INCOMPATIBLE", 3).version == 0
+    with pytest.raises(IncompatibleSchemaError):
+        schemas.add(TOPIC, MORE, "FULL", 3)
+    with pytest.raises(IncompatibleSchemaError):
+        schemas.check(TOPIC, INT, "FULL")
+    schemas.check(TOPIC, STRING, "ALWAYS_INCOMPATIBLE")  # the newest itself
+
+
+@pytest.mark.req("B-30")
+def test_deleted_and_made_again(schemas: SchemaRegistry, kept: Kept) -> None:
+    schemas.add(TOPIC, INT, "FULL", 1)
+    assert schemas.mark_deleted(TOPIC, 2).version == 1
+    assert (schemas.latest(TOPIC), schemas.get(TOPIC, 0), schemas.versions(TOPIC)) == (None, None, [])
+    again = schemas.add(TOPIC, STRING, "FULL", 3)  # nothing to compare it with
+    assert (again.version, schemas.get(TOPIC, 2), schemas.get(TOPIC, 1)) == (2, again, None)
+    assert schemas.mark_deleted(TOPIC, 4).version == 3
+    assert schemas.mark_deleted(TOPIC, 5).version == 4
+    assert [each.version for each in schemas.all(TOPIC)] == [0, 1, 2, 3, 4]
+    schemas.delete(TOPIC)
+    assert not kept
+    assert schemas.add(TOPIC, INT, "FULL", 6).version == 0
+
+
+def test_all_of_it_is_kept(schemas: SchemaRegistry, kept: Kept) -> None:
+    schemas.add(TOPIC, SchemaData("AVRO", INT.data, (("k", "v"),)), "FULL", 1)
+    schemas.mark_deleted(TOPIC, 2)
+    schemas.add(TOPIC, SchemaData("BYTES"), "FULL", 3)
+    again = SchemaRegistry(kept)
+    again.recover(kept)
+    assert again.all(TOPIC) == schemas.all(TOPIC)
+    first, _, last = again.all(TOPIC)
+    assert (first.ledger_id, first.timestamp_ms, first.schema.texts, last.schema.type) == (7, 1, {"k": "v"}, "NONE")
+
+
+@pytest.mark.req("B-30")
+@pytest.mark.parametrize("strategy", PARTIAL)
+def test_consumers_must_read_the_newest(schemas: SchemaRegistry, strategy: str) -> None:
+    with pytest.raises(NoSchemaError):
+        schemas.check_consumer(TOPIC, INT, strategy)
+    schemas.add(TOPIC, STRING, "FULL", 1)
+    schemas.add(TOPIC, INT, "ALWAYS_COMPATIBLE", 2)
+    schemas.check_consumer(TOPIC, MORE, strategy)
+    with pytest.raises(IncompatibleSchemaError, match="strategy BACKWARD:"):
+        schemas.check_consumer(TOPIC, STRING, strategy)
+
+
+@pytest.mark.req("B-30")
+def test_consumers_of_other_strategies(schemas: SchemaRegistry) -> None:
+    schemas.check_consumer(TOPIC, INT, "ALWAYS_COMPATIBLE")
+    schemas.add(TOPIC, STRING, "FULL", 1)
+    schemas.add(TOPIC, INT, "ALWAYS_COMPATIBLE", 2)
+    for strategy in ("BACKWARD_TRANSITIVE", "FULL_TRANSITIVE", "ALWAYS_INCOMPATIBLE"):
+        with pytest.raises(IncompatibleSchemaError, match=f"strategy {strategy}:"):
+            schemas.check_consumer(TOPIC, INT, strategy)
+    schemas.check_consumer(TOPIC, SchemaData("STRING"), "ALWAYS_COMPATIBLE")

@@ -1,0 +1,85 @@
+"""Participants that only remember what they were told, for tests of coordinators."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass, field
+
+from pulsarium.broker.clock import Clock
+from pulsarium.broker.cluster import Cluster
+from pulsarium.broker.model.errors import BrokerServiceError, ServiceNotReadyError
+from pulsarium.broker.model.transaction.coordinator import Coordinator
+from pulsarium.broker.model.transaction.transaction import Part, Transaction
+from pulsarium.broker.model.transaction.txn_id import TxnId
+from pulsarium.broker.storage.interface import Storage
+from tests.broker.held import HeldStorage
+from tests.broker.model.stores import cluster_of
+
+TOPIC = "persistent://public/default/t"
+PATH = "/test/0"
+ENDS = itertools.count()
+
+
+@dataclass
+class FakePart:
+    """Keeps under its path what became of each transaction, with the commit of that turn."""
+
+    path: str
+    cluster: Cluster
+    ended: list[tuple[TxnId, bool, int]] = field(default_factory=list)
+    unable: bool = False
+    when: int = -1  # which of all ends it was
+
+    def end(self, txn: TxnId, *, commit: bool, low_watermark: int) -> None:
+        if self.unable:
+            raise ServiceNotReadyError("Topic is fenced")
+        self.ended.append((txn, commit, low_watermark))
+        self.when = next(ENDS)
+        self.cluster.turn.store(f"{self.path}/{txn.least}", b"committed" if commit else b"aborted")
+
+
+class Bench:
+    """A coordinator over a store, with parts that are there once they are in `parts`."""
+
+    def __init__(self, store: Storage | None = None, clock: Clock | None = None, **config: int) -> None:
+        self.store = store or HeldStorage()
+        self.cluster = cluster_of(self.store, **config)
+        if clock is not None:
+            self.cluster.clock.have_wall_of(clock)
+        self.parts: dict[Part, FakePart] = {}
+        self.answers: list[BrokerServiceError | None] = []
+        last = self.cluster.recovered(PATH)
+        kept = self.cluster.recovered_under(PATH)
+        transactions = [Transaction.from_bytes(int(least), value) for least, value in kept]
+        self.coordinator = Coordinator(
+            0, PATH, self.cluster, self.parts.get, -1 if last is None else int(last), transactions
+        )
+
+    def part(self, name: str, subscription: str | None = None) -> Part:
+        """One that is there."""
+        part = Part(f"{TOPIC}-{name}", subscription)
+        self.parts[part] = FakePart(f"/parts/{name}-{subscription}", self.cluster)
+        return part
+
+    def begin(self, *parts: Part, timeout_ms: int = 60_000, owner: str | None = None) -> int:
+        """A transaction that touched these; its number."""
+        least = self.coordinator.begin(timeout_ms, owner, self.answers.append).least
+        if parts:
+            self.coordinator.add(least, parts, self.answers.append)
+        self.finish()
+        return least
+
+    def add(self, least: int, *parts: Part) -> None:
+        self.coordinator.add(least, parts, self.answers.append)
+        self.finish()
+
+    def end(self, least: int, *, commit: bool = True) -> None:
+        self.coordinator.end(least, commit=commit, done=self.answers.append)
+        self.finish()
+
+    def finish(self) -> None:
+        self.cluster.turn.finish()
+
+    @property
+    def open(self) -> list[int]:
+        return [each.least for each in self.coordinator.transactions]

@@ -1,0 +1,93 @@
+"""A subscription whose consumers acknowledge in transactions, without wire, over a store that can be held back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pulsarium.broker.model.ledger.position import Position
+from pulsarium.broker.model.subscription.consumer import Consumer
+from pulsarium.broker.model.transaction.acked import Acked
+from pulsarium.broker.model.transaction.pending_acks import PendingAcks
+from pulsarium.broker.model.transaction.txn_id import TxnId
+from tests.broker.held import HeldStorage
+from tests.broker.model.dispatch.clients import FakeClient, Stand
+
+NOTHING_OVER = -1  # a low watermark
+
+
+def txn(least: int, most: int = 0) -> TxnId:
+    return TxnId(most, least)
+
+
+def part(position: Position, size: int, *indexes: int, says_size: bool = True) -> Acked:
+    """These messages of a batch."""
+    left = (1 << size) - 1
+    for index in indexes:
+        left &= ~(1 << index)
+    return Acked(position, left, size if says_size else 0, 1)
+
+
+class Pended(Stand):
+    """Every call is a turn."""
+
+    def __init__(self, storage: HeldStorage | None = None, **config: Any) -> None:
+        self.store = storage or HeldStorage()
+        super().__init__(self.store, **{"transactionCoordinatorEnabled": True, **config})
+        self.client = FakeClient()
+
+    @property
+    def pending(self) -> PendingAcks:
+        found = self.subscription.pending_acks
+        assert found is not None
+        return found
+
+    def killed(self) -> Pended:
+        """The same on what the store has now."""
+        store = HeldStorage()
+        store.entries, store.metadata = self.store.entries, dict(self.store.metadata)
+        return Pended(store)
+
+    @property
+    def kept(self) -> list[str]:
+        """The names that the store has of it."""
+        folder = self.pending.record.path + "/"
+        return sorted(path[len(folder) :] for path in self.store.metadata if path.startswith(folder))
+
+    def acks(self, of: TxnId, consumer: Consumer, *acked: Position | Acked) -> None:
+        acks = [each if isinstance(each, Acked) else Acked(each) for each in acked]
+        try:
+            self.subscription.acknowledge_in(of, consumer, acks)
+        finally:
+            self.end_turn()
+
+    def acks_through(self, of: TxnId, acked: Position | Acked) -> None:
+        try:
+            self.pending.acknowledge_through(of, acked if isinstance(acked, Acked) else Acked(acked))
+        finally:
+            self.end_turn()
+
+    def commit(self, of: TxnId, low_watermark: int = NOTHING_OVER) -> None:
+        self.pending.end(of, commit=True, low_watermark=low_watermark)
+        self.end_turn()
+
+    def abort(self, of: TxnId, low_watermark: int = NOTHING_OVER) -> None:
+        self.pending.end(of, commit=False, low_watermark=low_watermark)
+        self.end_turn()
+
+    @property
+    def got(self) -> list[tuple[Position, int, Sequence[int]]]:
+        """What came since this was last asked: where, how often before, and the ack set."""
+        deliveries, self.client.got = self.client.got, []
+        return [(each.position, each.redelivery_count, list(each.ack_set)) for each in deliveries]
+
+    @property
+    def acked(self) -> set[Position]:
+        """The entries that are acknowledged."""
+        cursor, ledger = self.subscription.cursor, self.topic.ledger
+        found, position = set(), ledger.next(ledger.first_position())
+        while position <= ledger.last_confirmed:
+            if cursor.is_acked(position):
+                found.add(position)
+            position = ledger.next(position)
+        return found

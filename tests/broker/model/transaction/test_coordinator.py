@@ -1,0 +1,286 @@
+"""A coordinator by itself: what it keeps, ends, takes back and tries again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+import trio
+
+from pulsarium.broker.model.errors import (
+    CoordinatorNotFoundError,
+    InvalidTxnStatusError,
+    TransactionNotFoundError,
+)
+from pulsarium.broker.model.transaction.coordinator import TooManyTransactionsError
+from pulsarium.broker.model.transaction.transaction import Status
+from pulsarium.broker.model.transaction.txn_id import TxnId
+from tests.broker.held import HeldStorage
+from tests.broker.model.transaction.parts import PATH, Bench
+
+pytestmark = [pytest.mark.usefixtures("autojump_clock"), pytest.mark.req("B-29")]
+
+
+@pytest.fixture
+async def bench(nursery: trio.Nursery) -> Bench:
+    made = Bench()
+    nursery.start_soon(made.cluster.clock.run)
+    return made
+
+
+def crashed(bench: Bench) -> Bench:
+    """What a broker finds that is started on what the store has now."""
+    assert isinstance(bench.store, HeldStorage)
+    copy = HeldStorage()
+    copy.metadata = dict(bench.store.metadata)
+    return Bench(copy, bench.cluster.clock)
+
+
+def held(bench: Bench) -> HeldStorage:
+    assert isinstance(bench.store, HeldStorage)
+    return bench.store
+
+
+async def test_a_transaction_ends_wherever_it_was(bench: Bench) -> None:
+    topic, subscription = bench.part("a"), bench.part("a", "s")
+    least = bench.begin(topic, subscription)
+    bench.end(least)
+    assert bench.answers == [None] * 3
+    assert bench.open == []
+    for part in (topic, subscription):
+        assert bench.parts[part].ended == [(TxnId(0, least), True, least - 1)]
+    assert not [path for path in held(bench).metadata if path.startswith(f"{PATH}/")]
+
+
+async def test_acknowledgements_end_before_what_was_published(bench: Bench) -> None:
+    parts = [bench.part("b"), bench.part("c", "s"), bench.part("a"), bench.part("c", "r")]
+    bench.end(bench.begin(*parts), commit=False)
+    told = sorted(bench.parts, key=lambda part: bench.parts[part].when)
+    assert told == [parts[3], parts[1], parts[2], parts[0]]
+
+
+async def test_what_is_over_is_not_found(bench: Bench) -> None:
+    least = bench.begin()
+    bench.end(least, commit=False)
+    for number in (least, least + 1):
+        with pytest.raises(TransactionNotFoundError) as error:
+            bench.end(number)
+        assert error.value.text == f"The transaction with this txdID `(0,{number})`not found "
+
+
+async def test_the_low_watermark_is_below_the_oldest(bench: Bench) -> None:
+    assert bench.coordinator.low_watermark == 0
+    part = bench.part("a")
+    first, second, third = (bench.begin(part) for _ in range(3))
+    assert bench.coordinator.low_watermark == first - 1
+    bench.end(second)
+    bench.end(first)
+    bench.end(third)
+    assert [low for _, _, low in bench.parts[part].ended] == [first - 1, first - 1, third - 1]
+
+
+async def test_a_part_that_is_gone_has_nothing_to_end(bench: Bench) -> None:
+    gone, there = bench.part("gone"), bench.part("there")
+    least = bench.begin(gone, there)
+    del bench.parts[gone]
+    bench.end(least)
+    assert bench.open == []
+    assert len(bench.parts[there].ended) == 1
+
+
+async def test_too_many_are_refused() -> None:
+    bench = Bench(maxActiveTransactionsPerCoordinator=2)
+    bench.begin()
+    least = bench.begin()
+    with pytest.raises(TooManyTransactionsError):
+        bench.begin()
+    bench.end(least)
+    assert bench.begin() == least + 1
+
+
+# time
+
+
+async def test_it_is_aborted_in_time(bench: Bench) -> None:
+    part = bench.part("a")
+    least = bench.begin(part, timeout_ms=5000)
+    await trio.sleep(4.9)
+    assert bench.open == [least]
+    await trio.sleep(0.2)
+    assert bench.open == []
+    assert bench.parts[part].ended == [(TxnId(0, least), False, least - 1)]
+
+
+@pytest.mark.parametrize("timeout_ms", [0, -1])
+async def test_without_any_time_it_is_aborted_at_once(bench: Bench, timeout_ms: int) -> None:
+    bench.begin(timeout_ms=timeout_ms)
+    await trio.sleep(0.001)
+    assert bench.open == []
+    assert bench.answers == [None]
+
+
+async def test_one_that_ended_does_not_time_out(bench: Bench) -> None:
+    part = bench.part("a")
+    bench.end(bench.begin(part, timeout_ms=1000))
+    await trio.sleep(5)
+    assert len(bench.parts[part].ended) == 1
+
+
+async def test_the_time_goes_on_over_a_restart(bench: Bench, nursery: trio.Nursery) -> None:
+    least = bench.begin(timeout_ms=10_000)
+    await trio.sleep(6)
+    again = crashed(bench)
+    nursery.start_soon(again.cluster.clock.run)
+    await trio.sleep(3.9)
+    assert again.open == [least]
+    await trio.sleep(0.2)
+    assert again.open == []
+
+
+# what cannot be ended yet
+
+
+async def test_what_cannot_be_ended_is_tried_again(bench: Bench) -> None:
+    able, unable = bench.part("able"), bench.part("unable")
+    bench.parts[unable].unable = True
+    least = bench.begin(able, unable, timeout_ms=1500)
+    bench.end(least)
+    await trio.sleep(3.5)
+    assert bench.answers == [None, None]  # of its begin and of what it touched
+    assert bench.coordinator.transaction(least).status is Status.COMMITTING
+    assert len(bench.parts[able].ended) == 1
+    bench.parts[unable].unable = False
+    await trio.sleep(1)
+    assert bench.answers == [None] * 3
+    assert bench.parts[unable].ended == [(TxnId(0, least), True, least - 1)]
+    assert len(bench.parts[able].ended) == 1
+
+
+async def test_while_it_ends_it_takes_nothing_more(bench: Bench) -> None:
+    part = bench.part("a")
+    bench.parts[part].unable = True
+    least = bench.begin(part)
+    bench.end(least)
+    with pytest.raises(InvalidTxnStatusError, match="to be in `ABORTING` status but it is in `COMMITTING` status"):
+        bench.end(least, commit=False)
+    with pytest.raises(InvalidTxnStatusError, match="to be in `OPEN` status but it is in `COMMITTING` status"):
+        bench.add(least, part)
+    bench.parts[part].unable = False
+    bench.end(least)  # asked again, it is tried at once
+    assert bench.answers == [None] * 4
+
+
+async def test_an_end_that_was_begun_goes_on_after_a_restart(bench: Bench, nursery: trio.Nursery) -> None:
+    part = bench.part("a")
+    bench.parts[part].unable = True
+    bench.end(bench.begin(part), commit=True)
+    again = crashed(bench)
+    again.part("a")
+    nursery.start_soon(again.cluster.clock.run)
+    await trio.sleep(0.001)
+    assert again.open == []
+    assert again.parts[part].ended == [(TxnId(0, 0), True, -1)]
+
+
+# commits that fail
+
+
+def asked(bench: Bench) -> dict[str, Callable[[], object]]:
+    """Everything that can be asked about transaction 0, which is open and has touched a."""
+    return {
+        "begin": bench.begin,
+        "add": lambda: bench.add(0, bench.part("b")),
+        "commit": lambda: bench.end(0),
+        "abort": lambda: bench.end(0, commit=False),
+    }
+
+
+@pytest.mark.parametrize("what", ["begin", "add", "commit", "abort"])
+async def test_a_failed_commit_is_taken_back(bench: Bench, what: str) -> None:
+    bench.begin(bench.part("a"), timeout_ms=10_000)
+    before = list(bench.coordinator.transactions)
+    bench.answers.clear()
+    held(bench).holding = True
+    asked(bench)[what]()
+    assert bench.answers == []
+    held(bench).fail()
+    (answer,) = bench.answers
+    assert isinstance(answer, CoordinatorNotFoundError)
+    assert list(bench.coordinator.transactions) == before
+    held(bench).release()
+    asked(bench)[what]()
+    assert bench.answers[1:] == [None]
+
+
+async def test_of_several_that_fail_none_is_kept(bench: Bench) -> None:
+    held(bench).holding = True
+    a = bench.part("a")
+    first = bench.begin(a)
+    held(bench).release(1)
+    second = bench.begin(a)
+    bench.end(first)
+    assert bench.open == [second]
+    held(bench).fail()
+    assert bench.open == [first]
+    assert [type(answer) for answer in bench.answers[2:]] == [CoordinatorNotFoundError] * 3
+    held(bench).release()
+    assert bench.begin() > second
+    assert bench.open == [first, second + 1]
+
+
+async def test_a_timeout_whose_commit_fails_comes_again(bench: Bench) -> None:
+    bench.begin(bench.part("a"), timeout_ms=1000)
+    held(bench).holding = True
+    await trio.sleep(1.1)
+    held(bench).fail()
+    held(bench).release()
+    assert bench.open == [0]
+    await trio.sleep(1.1)
+    assert bench.open == []
+
+
+# a crash at every persist point
+
+
+def steps(bench: Bench) -> Iterator[Callable[[], object]]:
+    """Two transactions over two topics and a subscription, one committed and one aborted."""
+    a, b, s = bench.part("a"), bench.part("b"), bench.part("a", "s")
+    done = bench.answers.append
+    coordinator = bench.coordinator
+    yield lambda: coordinator.begin(60_000, None, done)
+    yield lambda: coordinator.begin(60_000, "me", done)
+    yield lambda: coordinator.add(0, [a, b], done)
+    yield lambda: coordinator.add(1, [a], done)
+    yield lambda: coordinator.add(0, [s], done)
+    yield lambda: coordinator.end(0, commit=True, done=done)
+    yield lambda: coordinator.end(1, commit=False, done=done)
+
+
+async def test_a_crash_between_any_two_commits() -> None:
+    """Each turn is one commit; after any number of them a new broker finds a state that is whole: a transaction is over
+    on all of its parts or on none, what was answered is there, and no number comes twice."""
+    for commits in range(8):
+        bench = Bench()
+        bench.finish()  # what the cluster keeps of its start
+        held(bench).holding = True
+        for step in steps(bench):
+            step()
+            bench.finish()
+        held(bench).release(commits)
+        again = crashed(bench)
+        answered = len(bench.answers)
+        assert answered == commits
+        results = {path: value for path, value in held(again).metadata.items() if path.startswith("/parts/")}
+        committed, aborted = b"committed" in results.values(), b"aborted" in results.values()
+        assert sorted(results.values()) == [b"aborted"] * (commits >= 7) + [b"committed"] * (3 if commits >= 6 else 0)
+        begun = range(min(commits, 2))
+        over = {0: committed, 1: aborted}
+        assert again.open == [least for least in begun if not over[least]]
+        for transaction in again.coordinator.transactions:
+            assert transaction.owner == (None, "me")[transaction.least]
+        touched = {0: (2, 4), 1: (3,)}  # which commit each of its adds is
+        for transaction in again.coordinator.transactions:
+            adds = sum(commits > index for index in touched[transaction.least])
+            assert bool(transaction.parts) == bool(adds)
+        assert again.begin() == len(begun)  # the store had no other
+        bench.cluster.storage.settle()

@@ -1,0 +1,507 @@
+"""Acknowledging in transactions: what conflicts, what a commit and an abort do, what is delivered meanwhile."""
+
+from __future__ import annotations
+
+import pytest
+
+from pulsarium.broker.model.dispatch.reason import Reason
+from pulsarium.broker.model.errors import TransactionConflictError
+from pulsarium.broker.model.ledger.position import Position
+from pulsarium.broker.model.subscription.skip_entries import Skip, SkipEntry
+from pulsarium.broker.model.subscription.skipping import skip_all
+from pulsarium.broker.model.transaction.acked import Acked
+from pulsarium.proto.generated import PulsarApi_pb2 as pb
+from tests.broker.model.dispatch.clients import FakeClient, Stand
+from tests.broker.model.transaction.pended import Pended, part, txn
+from tests.broker.wire import Exclusive, Failover, KeyShared, Shared, batch_of, plain
+
+SHARING = pytest.mark.parametrize("type", [Shared, KeyShared])
+TYPES = pytest.mark.parametrize("type", [Shared, KeyShared, Exclusive, Failover])
+CONFLICT = "[persistent://public/default/t][sub] Transaction:"
+
+
+def keyed(payload: bytes) -> bytes:
+    return plain(payload, partition_key="k")
+
+
+def three() -> list[bytes]:
+    return [keyed(b"%d" % number) for number in range(3)]
+
+
+async def test_there_are_none_where_the_switch_is_off() -> None:
+    assert Stand().subscription.pending_acks is None
+
+
+@TYPES
+async def test_a_commit_acknowledges(type: int) -> None:
+    stand = Pended(activeConsumerFailoverDelayTimeMillis=0)
+    sent = stand.publish(*three())
+    consumer = stand.join(stand.client, type, permits=10)
+    assert [position for position, _, _ in stand.got] == sent
+    stand.acks(txn(1), consumer, *sent[:2])
+    assert stand.acked == set()
+    assert stand.subscription.cursor.backlog() == 3
+    assert list(consumer.pending) == ([sent[2]] if type in (Shared, KeyShared) else [])
+    stand.commit(txn(1))
+    assert stand.acked == set(sent[:2])
+    assert consumer.unacked == len(consumer.pending)
+    assert stand.kept == ["used"]
+    assert stand.got == []
+
+
+@SHARING
+async def test_an_abort_delivers_again(type: int) -> None:
+    stand = Pended()
+    sent = stand.publish(*three())
+    consumer = stand.join(stand.client, type, permits=10)
+    stand.acks(txn(1), consumer, *sent[:2])
+    stand.got.clear()
+    stand.abort(txn(1))
+    assert stand.got[-2:] == [(sent[0], 1, []), (sent[1], 1, [])]
+    assert sorted(consumer.pending) == sent
+    assert consumer.unacked == 3
+    assert stand.kept == ["used"]
+
+
+async def test_an_abort_delivers_before_it_returns() -> None:
+    """What ends a transaction is answered behind it."""
+    stand = Pended()
+    sent = stand.publish(*three())
+    consumer = stand.join(stand.client, Shared, permits=10)
+    stand.acks(txn(1), consumer, sent[0])
+    seen = []
+    stand.client.got.clear()
+    stand.pending.end(txn(1), commit=False, low_watermark=-1)
+    stand.cluster.turn.after_commit(lambda error: seen.extend(stand.client.got))
+    stand.end_turn()
+    assert [each.position for each in seen] == sent[:1]
+
+
+async def test_an_abort_on_exclusive_delivers_everything_again_in_order() -> None:
+    stand = Pended()
+    sent = stand.publish(*three())
+    consumer = stand.join(stand.client, Exclusive, permits=10)
+    stand.acks(txn(1), consumer, sent[1])
+    assert len(stand.got) == 3
+    stand.abort(txn(1))
+    assert stand.got == [(each, 0, []) for each in sent]
+
+
+async def test_an_abort_of_a_cumulative_one_delivers_nothing() -> None:
+    stand = Pended()
+    sent = stand.publish(*three())
+    stand.join(stand.client, Exclusive, permits=10)
+    stand.acks_through(txn(1), sent[1])
+    assert len(stand.got) == 3
+    stand.abort(txn(1))
+    assert stand.got == []
+    assert stand.acked == set()
+    stand.acks_through(txn(2), sent[0])  # nobody is in its way
+
+
+async def test_the_count_of_redeliveries_goes_on() -> None:
+    stand = Pended()
+    sent = stand.publish(*three())
+    consumer = stand.join(stand.client, Shared, permits=10)
+    stand.redeliver(consumer, sent[0])
+    stand.acks(txn(1), consumer, sent[0])
+    assert stand.got[-1] == (sent[0], 1, [])
+    stand.abort(txn(1))
+    assert stand.got == [(sent[0], 2, [])]
+    stand.acks(txn(2), consumer, sent[0])
+    stand.commit(txn(2))
+    assert stand.subscription.dispatcher is not None
+    assert stand.subscription.dispatcher.redeliveries == {}
+
+
+# what conflicts
+
+
+@TYPES
+async def test_an_entry_that_is_pending(type: int) -> None:
+    stand = Pended()
+    first, second, _ = stand.publish(*three())
+    consumer = stand.join(stand.client, type, permits=10)
+    stand.acks(txn(1), consumer, first)
+    for least in (1, 2):
+        with pytest.raises(TransactionConflictError) as conflict:
+            stand.acks(txn(least), consumer, second, first)
+        assert conflict.value.code == pb.TransactionConflict
+        expected = f"{CONFLICT}(0,{least}) try to ack message:{first} (ackSet is null) in pending ack status."
+        assert conflict.value.text == expected
+        assert conflict.value.java_text.startswith("org.apache.pulsar.transaction.common.exception.TransactionConflict")
+    stand.acks(txn(2), consumer, second)  # it was all or nothing
+    stand.commit(txn(2))
+    assert stand.acked == {second}
+
+
+async def test_an_entry_that_is_acknowledged() -> None:
+    stand = Pended()
+    first, second, _ = stand.publish(*three())
+    consumer = stand.join(stand.client, Shared, permits=10)
+    stand.ack(consumer, second)
+    with pytest.raises(TransactionConflictError, match=r"\(ackSet is null\) already acked before\."):
+        stand.acks(txn(1), consumer, first, second)
+    assert not stand.pending
+
+
+async def test_cumulative_ones() -> None:
+    stand = Pended()
+    sent = stand.publish(*three())
+    consumer = stand.join(stand.client, Exclusive, permits=10)
+    stand.ack(consumer, sent[0])
+    with pytest.raises(TransactionConflictError) as conflict:
+        stand.acks_through(txn(1), sent[0])
+    assert conflict.value.text == (
+        f"{CONFLICT}(0,1) try to cumulative ack position: {sent[0]} within range of cursor's "
+        f"markDeletePosition: {sent[0]}"
+    )
+    stand.acks_through(txn(1), sent[1])
+    for least, position in ((1, sent[1]), (2, sent[2])):
+        with pytest.raises(TransactionConflictError) as conflict:
+            stand.acks_through(txn(least), position)
+        assert conflict.value.text == (
+            f"{CONFLICT}(0,{least}) try to cumulative batch ack position: {position} within range of current "
+            f"currentPosition: {sent[1]}"
+        )
+    stand.acks_through(txn(1), sent[2])
+    stand.commit(txn(1))
+    assert stand.subscription.cursor.mark_delete == sent[2]
+
+
+async def test_cumulative_ones_and_others_do_not_see_each_other() -> None:
+    """As in Pulsar; but both are applied, whoever else is open."""
+    stand = Pended()
+    sent = stand.publish(*three())
+    consumer = stand.join(stand.client, Exclusive, permits=10)
+    stand.acks(txn(1), consumer, sent[1])
+    stand.acks_through(txn(2), sent[1])
+    stand.acks_through(txn(2), sent[2])
+    stand.acks(txn(2), consumer, sent[0])
+    stand.commit(txn(1))
+    assert stand.acked == {sent[1]}
+    stand.abort(txn(2))
+    assert stand.acked == {sent[1]}
+    assert not stand.pending
+
+
+@pytest.mark.req("S54-25")
+@TYPES
+async def test_parts_of_a_batch(type: int) -> None:
+    """Each message by another transaction; batch_size says which bits mean something."""
+    stand = Pended()
+    (where,) = stand.publish(batch_of(*[b"x"] * 3, partition_key="k"))
+    consumer = stand.join(stand.client, type, permits=10)
+    stand.acks(txn(1), consumer, part(where, 3, 0))
+    for least, acked in ((2, part(where, 3, 0, 1)), (1, part(where, 3, 0))):
+        with pytest.raises(TransactionConflictError) as conflict:
+            stand.acks(txn(least), consumer, acked)
+        assert conflict.value.code == pb.TransactionConflict == 23
+        assert conflict.value.text == (
+            f"{CONFLICT}(0,{least}) try to ack batch message:{where} (ackSet with long[] size of 1) "
+            "in pending ack status."
+        )
+    with pytest.raises(TransactionConflictError, match="in pending ack status"):
+        stand.acks(txn(2), consumer, where)  # all of it
+    stand.acks(txn(2), consumer, part(where, 3, 2))
+    assert consumer.unacked == (1 if type in (Shared, KeyShared) else 0)
+    stand.commit(txn(2))
+    assert stand.subscription.cursor.batch_acks.bits(where) == 0b011
+    with pytest.raises(TransactionConflictError, match="already acked before"):
+        stand.acks(txn(3), consumer, part(where, 3, 2))
+    stand.acks(txn(3), consumer, part(where, 3, 1))
+    assert consumer.unacked == 0
+    assert consumer.pending == {}
+    stand.commit(txn(3))
+    assert stand.acked == set()
+    stand.commit(txn(1))
+    assert stand.acked == {where}
+
+
+@pytest.mark.req("S54-25")
+async def test_a_batch_of_65_messages() -> None:
+    """The last one has a word of its own, which is left out where nothing in it is left."""
+    stand = Pended()
+    (where,) = stand.publish(batch_of(*[b"x"] * 65))
+    consumer = stand.join(stand.client, Shared, permits=100)
+    most = Acked(where, 2**64 - 1, 65, 1)
+    stand.acks(txn(1), consumer, most)
+    with pytest.raises(TransactionConflictError):
+        stand.acks(txn(2), consumer, most)
+    stand.acks(txn(2), consumer, part(where, 65, *range(64)))
+    stand.commit(txn(1))
+    stand.commit(txn(2))
+    assert stand.acked == {where}
+
+
+@pytest.mark.parametrize(
+    ("mine", "others", "size", "overlap"),
+    [
+        (0b110, 0b101, 3, False),
+        (0b110, 0b100, 3, True),
+        (0b011, 0b110, 3, False),
+        (0b011, 0b110, 0, False),
+        (0b110, 0b110, 0, True),
+        (0, 0b111, 0, False),
+        (0, 0b110, 0, True),
+        (0, 0, 0, True),
+        (0b1000, 0b111, 3, False),  # bits behind the batch say nothing
+        (0b1, 0b1, 2**31 - 1, True),  # nothing is made of that size
+    ],
+)
+@pytest.mark.req("S54-25")
+async def test_overlaps(mine: int, others: int, size: int, overlap: bool) -> None:
+    assert Acked(Position(1, 2), mine, size).overlaps(others) == overlap
+
+
+@SHARING
+async def test_an_abort_delivers_the_rest_of_a_batch(type: int) -> None:
+    stand = Pended()
+    (where,) = stand.publish(batch_of(*[b"x"] * 3, partition_key="k"))
+    consumer = stand.join(stand.client, type, permits=10)
+    stand.acks(txn(1), consumer, part(where, 3, 0))
+    stand.acks(txn(2), consumer, part(where, 3, 1))
+    assert len(stand.got) == 1
+    stand.abort(txn(1))
+    assert stand.got == [(where, 1, [0b101])]
+    assert consumer.unacked == 2
+    assert consumer.permits == 10 - 3 - 2
+    stand.commit(txn(2))
+    assert consumer.unacked == 2
+
+
+async def test_no_transaction_acknowledges_all_of_a_batch_of_which_part_is() -> None:
+    """As in Pulsar, on types that share; on others it does."""
+    for kind in (Shared, Exclusive):
+        stand = Pended()
+        (where,) = stand.publish(batch_of(b"x", b"y"))
+        consumer = stand.join(stand.client, kind, permits=10)
+        stand.subscription.acknowledge_partly(consumer, where, (0b10,))
+        if kind == Shared:
+            with pytest.raises(TransactionConflictError, match="in pending ack status"):
+                stand.acks(txn(1), consumer, where)
+        else:
+            stand.acks(txn(1), consumer, where)
+
+
+# without a transaction
+
+
+@TYPES
+async def test_a_plain_ack_wins(type: int) -> None:
+    """It succeeds (B-29), and neither end of the transaction changes anything about it."""
+    stand = Pended()
+    sent = stand.publish(*three())
+    consumer = stand.join(stand.client, type, permits=10)
+    for least, position in enumerate(sent[:2]):
+        stand.acks(txn(least), consumer, position)
+        stand.ack(consumer, position)
+    assert stand.acked == set(sent[:2])
+    stand.got.clear()
+    stand.commit(txn(0))
+    stand.client.got.clear()
+    stand.abort(txn(1))
+    assert stand.got == []
+    assert stand.acked == set(sent[:2])
+
+
+@SHARING
+async def test_a_plain_ack_of_the_other_part(type: int) -> None:
+    stand = Pended()
+    (where,) = stand.publish(batch_of(b"x", b"y", partition_key="k"))
+    consumer = stand.join(stand.client, type, permits=10)
+    stand.acks(txn(1), consumer, part(where, 2, 0))
+    stand.subscription.acknowledge_partly(consumer, where, (0b01,))
+    assert (consumer.unacked, consumer.pending) == (0, {})
+    assert stand.acked == set()
+    stand.commit(txn(1))
+    assert stand.acked == {where}
+
+
+# what is delivered meanwhile
+
+
+@SHARING
+async def test_redelivery_of_what_is_pending(type: int) -> None:
+    stand = Pended()
+    sent = stand.publish(*three(), batch_of(b"x", b"y", partition_key="k"))
+    consumer = stand.join(stand.client, type, permits=20)
+    stand.acks(txn(1), consumer, sent[0], part(sent[3], 2, 0))
+    assert len(stand.got) == 4
+    stand.redeliver(consumer, sent[0])
+    assert stand.got == []
+    stand.redeliver(consumer)
+    assert stand.got == [(sent[1], 1, []), (sent[2], 1, []), (sent[3], 1, [0b10])]
+
+
+@TYPES
+async def test_who_comes_next_is_not_given_it(type: int) -> None:
+    stand = Pended(activeConsumerFailoverDelayTimeMillis=0)
+    sent = stand.publish(*three())
+    consumer = stand.join(stand.client, type, permits=10)
+    stand.acks(txn(1), consumer, sent[1])
+    stand.client.leave(consumer)
+    stand.client = FakeClient()
+    stand.join(stand.client, type, permits=10)
+    assert [position for position, _, _ in stand.got] == [sent[0], sent[2]]
+    stand.abort(txn(1))
+    again = [position for position, _, _ in stand.got]
+    assert again == ([sent[1]] if type in (Shared, KeyShared) else sent)
+
+
+@SHARING
+async def test_what_was_nacked_before(type: int) -> None:
+    """It waits to be delivered again, and a transaction acknowledges it."""
+    stand = Pended()
+    sent = stand.publish(keyed(b"0"))
+    consumer = stand.join(stand.client, type, permits=1)
+    stand.redeliver(consumer, *sent)
+    stand.acks(txn(1), consumer, *sent)
+    assert len(stand.got) == 1
+    stand.flow(consumer, 5)
+    assert stand.got == []
+    stand.abort(txn(1))
+    assert stand.got == [(sent[0], 2, [])]
+
+
+@SHARING
+async def test_what_is_still_to_be_read_is_delivered_once(type: int) -> None:
+    stand = Pended()
+    sent = stand.publish(keyed(b"0"))
+    consumer = stand.join(stand.client, type, permits=1)
+    stand.acks(txn(1), consumer, *sent)
+    stand.client.leave(consumer)
+    stand.client = FakeClient()
+    consumer = stand.join(stand.client, type)
+    stand.abort(txn(1))
+    stand.flow(consumer, 10)
+    assert [position for position, _, _ in stand.got] == sent
+
+
+async def test_a_blocked_consumer_is_unblocked() -> None:
+    stand = Pended(maxUnackedMessagesPerConsumer=2)
+    sent = stand.publish(*three())
+    consumer = stand.join(stand.client, Shared, permits=10)
+    assert [position for position, _, _ in stand.got] == sent[:2]
+    stand.acks(txn(1), consumer, *sent[:2])
+    assert [position for position, _, _ in stand.got] == sent[2:]
+
+
+async def test_why() -> None:
+    stand = Pended()
+    sent = stand.publish(*three(), batch_of(b"x", b"y"))
+    consumer = stand.join(stand.client, Shared, permits=10)
+    stand.acks(txn(1), consumer, sent[0], part(sent[3], 2, 0))
+    assert stand.subscription.why(sent[0]) is Reason.PENDING_ACK
+    assert stand.subscription.why(sent[3]) is Reason.DELIVERED
+    stand.acks(txn(2), consumer, part(sent[3], 2, 1))
+    assert stand.subscription.why(sent[3]) is Reason.PENDING_ACK
+    stand.commit(txn(1))
+    assert stand.subscription.why(sent[0]) is Reason.ACKNOWLEDGED
+
+
+# the cursor is moved
+
+
+async def test_the_mark_stays_before_what_is_pending() -> None:
+    stand = Pended()
+    sent = stand.publish(*three())
+    consumer = stand.join(stand.client, Shared, permits=10)
+    stand.acks(txn(1), consumer, sent[0])
+    stand.ack(consumer, *sent[1:])
+    assert stand.subscription.cursor.mark_delete < sent[0]
+    stand.commit(txn(1))
+    assert stand.subscription.cursor.mark_delete == sent[2]
+
+
+async def test_what_is_skipped_is_acknowledged() -> None:
+    stand = Pended()
+    sent = stand.publish(*three())
+    consumer = stand.join(stand.client, Shared, permits=10)
+    stand.acks(txn(1), consumer, *sent[:2])
+    skip = Skip(stand.subscription, [SkipEntry(*sent[0])])
+    skip.check({})
+    skip.apply()
+    assert stand.acked == {sent[0]}
+    skip_all(stand.subscription)
+    assert stand.acked == set(sent)
+    stand.client.got.clear()
+    stand.abort(txn(1))
+    assert stand.got == []
+
+
+@TYPES
+async def test_a_seek_back(type: int) -> None:
+    """What is pending stays so; what was acknowledged comes again."""
+    stand = Pended(activeConsumerFailoverDelayTimeMillis=0)
+    sent = stand.publish(*three())
+    consumer = stand.join(stand.client, type, permits=10)
+    stand.acks(txn(1), consumer, sent[0])
+    stand.ack(consumer, sent[1])
+    cursor = stand.subscription.cursor
+    stand.subscription.reset_now(lambda: cursor.reset(sent[0]))
+    stand.end_turn()
+    stand.client = FakeClient()
+    stand.join(stand.client, type, permits=10)
+    assert [position for position, _, _ in stand.got] == sent[1:]
+    stand.commit(txn(1))
+    assert stand.acked == {sent[0]}
+
+
+async def test_a_reader() -> None:
+    """Nothing is kept of one that is not durable."""
+    stand = Pended()
+    sent = stand.publish(*three())
+    reader = stand.topic.open_reader("r", None, earliest=True)
+    stand.subscription = reader
+    consumer = stand.join(stand.client, Shared, permits=10)
+    stand.acks(txn(1), consumer, sent[0])
+    assert stand.kept == []
+    stand.commit(txn(1))
+    assert stand.acked == {sent[0]}
+
+
+# low watermarks
+
+
+async def test_transactions_that_are_over() -> None:
+    """Acknowledged when they were, or under an id that never was: the next end of the same coordinator tells."""
+    stand = Pended()
+    sent = stand.publish(*three())
+    consumer = stand.join(stand.client, Shared, permits=10)
+    stand.acks(txn(3), consumer, sent[0])
+    stand.acks(txn(3, most=1), consumer, sent[1])
+    stand.acks(txn(5), consumer, sent[2])
+    stand.client.got.clear()
+    stand.commit(txn(5), low_watermark=3)
+    assert stand.got == [(sent[0], 1, [])]
+    assert stand.acked == {sent[2]}
+    assert stand.pending.low_watermarks == {0: 3}
+    stand.commit(txn(3))  # too late
+    assert stand.acked == {sent[2]}
+    stand.commit(txn(3, most=1))
+    assert stand.acked == {sent[1], sent[2]}
+
+
+async def test_the_end_of_one_that_left_nothing() -> None:
+    stand = Pended()
+    stand.commit(txn(1))
+    stand.abort(txn(2))
+    assert not stand.pending
+    assert stand.kept == ["used"]
+
+
+async def test_acknowledged_below_the_low_watermark() -> None:
+    """The watermark passed before, and does not rise again."""
+    stand = Pended()
+    sent = stand.publish(*three())
+    consumer = stand.join(stand.client, Shared, permits=10)
+    stand.commit(txn(9), low_watermark=8)
+    stand.acks(txn(3), consumer, sent[0])
+    stand.acks(txn(4, most=1), consumer, sent[1])
+    stand.client.got.clear()
+    stand.commit(txn(9), low_watermark=8)
+    assert stand.got == [(sent[0], 1, [])]
+    stand.commit(txn(9, most=1), low_watermark=2**63 - 1)  # far beyond: nobody counts up to it
+    assert stand.got == [(sent[1], 1, [])]
+    assert not stand.pending

@@ -1,0 +1,194 @@
+"""What is kept of acknowledgements in transactions: kill -9 and failed commits at every step, unload, deletion."""
+
+from __future__ import annotations
+
+import pytest
+
+from pulsarium.broker.model.errors import TransactionConflictError
+from tests.broker.held import HeldStorage
+from tests.broker.model.dispatch.clients import FakeClient
+from tests.broker.model.transaction.pended import Pended, part, txn
+from tests.broker.wire import Exclusive, Shared, batch_of, plain
+
+
+async def test_a_restart_with_open_ones() -> None:
+    stand = Pended()
+    sent = stand.publish(plain(b"0"), plain(b"1"), batch_of(b"x", b"y", b"z"), plain(b"3"))
+    consumer = stand.join(stand.client, Shared, permits=10)
+    stand.acks(txn(2**63, most=2**63), consumer, sent[0], part(sent[2], 3, 1))
+    stand.acks(txn(1), consumer, sent[1], part(sent[2], 3, 0))
+    stand.acks(txn(1), consumer, sent[3])
+    again = stand.killed()
+    consumer = again.join(again.client, Shared, permits=10)
+    assert again.got == [(sent[2], 0, [0b100])]
+    with pytest.raises(TransactionConflictError):
+        again.acks(txn(2), consumer, sent[0])
+    again.commit(txn(2**63, most=2**63))
+    again.abort(txn(1))
+    assert again.acked == {sent[0]}
+    assert again.subscription.cursor.batch_acks.bits(sent[2]) == 0b101
+    assert [position for position, _, _ in again.got] == sent[1:]
+    assert again.kept == ["used"]
+    assert again.killed().subscription.cursor.batch_acks.bits(sent[2]) == 0b101
+
+
+async def test_a_restart_with_a_cumulative_one() -> None:
+    stand = Pended()
+    sent = stand.publish(plain(b"0"), batch_of(b"x", b"y", b"z"))
+    stand.join(stand.client, Exclusive)
+    stand.acks_through(txn(1), sent[0])
+    stand.acks_through(txn(1), part(sent[1], 3, 0))
+    stand.acks_through(txn(1), part(sent[1], 3, 0, 1))
+    again = stand.killed()
+    with pytest.raises(TransactionConflictError):
+        again.acks_through(txn(1), part(sent[1], 3, 0))
+    with pytest.raises(TransactionConflictError):
+        again.acks_through(txn(2), sent[1])
+    again.commit(txn(1))
+    assert again.acked == {sent[0]}
+    assert again.subscription.cursor.batch_acks.bits(sent[1]) == 0b100
+
+
+async def test_killed_at_every_commit() -> None:
+    """Each commit that the store made was the last one: what is there afterwards is of before or after, not between."""
+    stand = Pended()
+    sent = stand.publish(plain(b"0"), batch_of(b"x", b"y"), plain(b"2"), plain(b"3"))
+    consumer = stand.join(stand.client, Shared, permits=10)
+    stand.store.holding = True
+    stand.acks(txn(1), consumer, sent[0], part(sent[1], 2, 0))
+    stand.acks(txn(1), consumer, part(sent[1], 2, 1))
+    stand.acks(txn(2), consumer, sent[2])
+    stand.commit(txn(1))
+    stand.abort(txn(2))
+    seen = []
+    while True:
+        again = stand.killed()
+        again.join(again.client, Shared, permits=10)
+        seen.append((sorted(again.acked), [(position, left) for position, _, left in again.got], bool(again.pending)))
+        if again.acked:
+            assert again.kept == (["2", "used"] if again.pending else ["used"])  # what was committed is applied
+        if not stand.store.waiting:
+            break
+        stand.store.release(1)
+    whole: list[int] = []
+    assert seen == [
+        ([], [(each, whole) for each in sent], False),
+        ([], [(sent[1], [0b10]), (sent[2], whole), (sent[3], whole)], True),
+        ([], [(sent[2], whole), (sent[3], whole)], True),
+        ([], [(sent[3], whole)], True),
+        (sent[:2], [(sent[3], whole)], True),
+        (sent[:2], [(sent[2], whole), (sent[3], whole)], False),
+        (sent[:2], [(sent[2], whole), (sent[3], whole)], False),
+    ]
+    assert stand.kept == ["used"]
+
+
+@pytest.mark.parametrize("commit", [True, False])
+async def test_an_end_that_cannot_be_kept(commit: bool) -> None:
+    """The transaction is open, as the store says, and may end either way."""
+    stand = Pended()
+    sent = stand.publish(plain(b"0"), plain(b"1"))
+    consumer = stand.join(stand.client, Shared, permits=10)
+    stand.acks(txn(1), consumer, sent[0])
+    stand.client.got.clear()
+    stand.store.holding = True
+    (stand.commit if commit else stand.abort)(txn(1))
+    stand.acks(txn(1), consumer, sent[1])  # late; its commit fails too
+    with pytest.raises(TransactionConflictError):
+        stand.acks(txn(2), consumer, sent[0])
+    stand.store.fail()
+    stand.store.release()
+    assert stand.acked == set()
+    assert stand.got == [(sent[1], 1, [])]
+    (stand.abort if commit else stand.commit)(txn(1))
+    assert stand.acked == (set() if commit else {sent[0]})
+    assert [position for position, _, _ in stand.got] == (sent[:1] if commit else [])
+    assert stand.killed().acked == stand.acked
+    assert stand.kept == ["used"]
+
+
+async def test_an_ack_that_cannot_be_kept() -> None:
+    """Nothing was acknowledged, and the transaction that ends right behind it is none here."""
+    stand = Pended()
+    (where,) = stand.publish(plain(b"0"))
+    consumer = stand.join(stand.client, Shared, permits=10)
+    stand.client.got.clear()
+    stand.store.holding = True
+    stand.acks(txn(1), consumer, where)
+    stand.commit(txn(1))
+    stand.store.fail()
+    stand.store.release()
+    assert not stand.pending
+    assert stand.got == [(where, 1, [])]
+    stand.commit(txn(1))
+    assert stand.acked == set()
+
+
+async def test_a_commit_that_cannot_be_applied_yet(autojump_clock: object) -> None:
+    """The cursor is saved again, and with it what was committed is let go."""
+    stand = Pended()
+    (where,) = stand.publish(plain(b"0"))
+    consumer = stand.join(stand.client, Shared, permits=10)
+    stand.acks(txn(1), consumer, where)
+    stand.store.holding = True
+    stand.commit(txn(1))
+    stand.store.release(1)
+    assert stand.acked == {where}
+    stand.store.fail()
+    stand.store.release()
+    assert stand.kept == ["0", "commit-0", "used"]
+    assert stand.killed().subscription.cursor.mark_delete == where
+    stand.subscription.cursor.save()
+    stand.end_turn()
+    assert stand.kept == ["used"]
+    assert stand.killed().subscription.cursor.mark_delete == where
+
+
+async def test_an_unload() -> None:
+    stand = Pended()
+    sent = stand.publish(plain(b"0"), plain(b"1"))
+    consumer = stand.join(stand.client, Shared, permits=10)
+    stand.acks(txn(1), consumer, sent[0])
+    stand.topic.close()
+    stand.topic.log.reopen()
+    stand.topic = type(stand.topic)(stand.topic.name, stand.cluster, stand.topic.policies, stand.topic.log)
+    stand.subscription = stand.topic.subscriptions["sub"]
+    stand.end_turn()
+    stand.client = FakeClient()
+    stand.join(stand.client, Shared, permits=10)
+    assert [position for position, _, _ in stand.got] == sent[1:]
+    stand.abort(txn(1))
+    assert [position for position, _, _ in stand.got] == sent[:1]
+
+
+async def test_nothing_is_left_of_a_subscription_that_is_deleted() -> None:
+    stand = Pended()
+    sent = stand.publish(plain(b"0"), plain(b"1"))
+    consumer = stand.join(stand.client, Shared, permits=10)
+    stand.acks(txn(1), consumer, sent[0])
+    stand.acks(txn(2), consumer, sent[1])
+    stand.store.holding = True
+    stand.commit(txn(2))
+    stand.topic.unsubscribe("sub")
+    stand.end_turn()
+    stand.store.release()
+    assert stand.kept == []
+    stand.commit(txn(1))
+    assert stand.kept == []
+
+
+@pytest.mark.parametrize("durable", [True, False])
+async def test_where_nothing_is_kept(durable: bool) -> None:
+    """In memory, and of readers."""
+    store = HeldStorage()
+    store.keeps_entries = not durable
+    stand = Pended(store, durable=durable)
+    (where,) = stand.publish(plain(b"0"))
+    consumer = stand.join(stand.client, Shared, permits=10)
+    stand.acks(txn(1), consumer, where)
+    stand.abort(txn(1))
+    stand.acks(txn(2), consumer, where)
+    stand.commit(txn(2))
+    assert stand.acked == {where}
+    assert stand.kept == []
+    assert not stand.pending.record._applied

@@ -1,0 +1,298 @@
+"""What is sent and acknowledged in transactions: all of it holds, or nothing."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import anyio
+
+from pulsarium.client import ConsumerType, Message, MessageId, Transaction
+from tests.foreign.admin import Admin
+
+from .scenario import scenario
+from .world import EARLIEST, World, available, data, outcome, take, take_until
+
+transactional = partial(scenario, transactions=True)
+
+NUMBERS = [b"%d" % n for n in range(5)]
+SHARED: dict[str, Any] = {"initial_position": EARLIEST, "consumer_type": ConsumerType.Shared}
+ORDERED: dict[str, Any] = {"initial_position": EARLIEST}
+
+
+async def left(world: World, topic: str, **options: Any) -> list[bytes]:
+    """What the subscription `s` still has to deliver."""
+    await world.send(topic, b"end")
+    async with world.client.subscribe(topic, "s", **options) as consumer:
+        return sorted(data(await take_until(consumer, b"end")))
+
+
+@transactional(expected={"open": [], "committed": ["a", "b", "behind"], "states": ["OPEN", "COMMITTED"]})
+async def what_is_sent_shows_when_it_is_committed(world: World) -> object:
+    topic = world.topic()
+    async with world.client.create_producer(topic) as producer:
+        async with world.client.transaction() as txn:
+            await producer.send(b"a", txn=txn)
+            await producer.send(b"b", txn=txn)
+            await producer.send(b"behind")
+            states, before = [txn.state], await world.contents(topic)
+        return {"open": before, "committed": await world.contents(topic), "states": [*states, txn.state]}
+
+
+@transactional(expected={"seen": ["before", "behind"], "state": "ABORTED"})
+async def what_is_sent_never_shows_when_it_is_aborted(world: World) -> object:
+    topic = world.topic()
+    async with world.client.create_producer(topic) as producer:
+        txn = await world.client.begin_transaction()
+        await producer.send(b"before")
+        await producer.send(b"never", txn=txn)
+        await producer.send(b"behind")
+        await txn.abort()
+        return {"seen": await world.contents(topic), "state": txn.state}
+
+
+@transactional(expected={"raised": "ValueError", "state": "ABORTED", "seen": []})
+async def an_exception_aborts(world: World) -> object:
+    topic, raised = world.topic(), ""
+    begun: list[Transaction] = []
+    async with world.client.create_producer(topic) as producer:
+        try:
+            async with world.client.transaction() as txn:
+                begun.append(txn)
+                await producer.send(b"never", txn=txn)
+                raise ValueError
+        except ValueError as error:
+            raised = type(error).__name__
+        return {"raised": raised, "state": begun[0].state, "seen": await world.contents(topic)}
+
+
+@transactional(expected={"out": ["<0>", "<1>", "<2>"], "left": ["3", "4"]})
+async def consume_transform_produce(world: World) -> object:
+    topic, other = world.topic(), world.topic("out")
+    await world.send(topic, *NUMBERS)
+    async with (
+        world.client.subscribe(topic, "s", **ORDERED) as consumer,
+        world.client.create_producer(other) as producer,
+    ):
+        for _ in range(3):
+            async with world.client.transaction() as txn:
+                message = await consumer.receive()
+                await producer.send(b"<" + message.data() + b">", txn=txn)
+                await consumer.acknowledge(message, txn=txn)
+    return {"out": await world.contents(other), "left": await left(world, topic)}
+
+
+async def again(
+    world: World, name: str, *, cumulative: bool = False, batched: bool = False, **options: Any
+) -> dict[str, Any]:
+    """Of five messages three are received, and the last of them acknowledged in a transaction that is aborted."""
+    topic = world.topic(name)
+    await world.send(topic, *NUMBERS, batching_enabled=batched)
+    async with world.client.subscribe(topic, "s", **options) as consumer:
+        messages = await take(consumer, 3)
+        txn = await world.client.begin_transaction()
+        if cumulative:
+            await consumer.acknowledge_cumulative(messages[-1], txn=txn)
+        else:
+            await consumer.acknowledge(messages[-1], txn=txn)
+        await txn.abort()
+        count = 3 if options == SHARED else 5
+        found = await take(consumer, count)
+        if count == 3:  # who comes first does not matter
+            found.sort(key=Message.data)
+        return {"found": found, "counts": [message.redelivery_count() for message in found]}
+
+
+@transactional(
+    expected={
+        "ordered": {"found": ["0", "1", "2", "3", "4"], "counts": [0, 0, 0, 0, 0]},
+        "cumulative": {"found": ["0", "1", "2", "3", "4"], "counts": [0, 0, 0, 0, 0]},
+        "batch": {"found": ["0", "1", "2", "3", "4"], "counts": [0, 0, 0, 0, 0]},
+        "shared": {"found": ["2", "3", "4"], "counts": [1, 0, 0]},
+    }
+)
+async def what_is_acknowledged_comes_again_when_it_is_aborted(world: World) -> object:
+    return {
+        "ordered": await again(world, "ordered", **ORDERED),
+        "cumulative": await again(world, "cumulative", cumulative=True, **ORDERED),
+        "batch": await again(world, "batch", cumulative=True, batched=True, **ORDERED),
+        "shared": await again(world, "shared", **SHARED),
+    }
+
+
+@transactional(
+    expected={
+        "committed": ["0", "2", "4"],
+        "aborted": ["0", "1", "2", "3", "4"],
+        "cumulative": ["3", "4"],
+        "one by one": [],
+    }
+)
+async def single_messages_of_a_batch(world: World) -> object:
+    found = {}
+    for case, options in (("committed", SHARED), ("aborted", SHARED), ("cumulative", ORDERED), ("one by one", SHARED)):
+        topic = world.topic(case.replace(" ", "-"))
+        await world.send(topic, *NUMBERS, batching_enabled=True)
+        async with world.client.subscribe(topic, "s", **options) as consumer:
+            messages = await take(consumer, 5)
+            txn = await world.client.begin_transaction()
+            if case == "cumulative":
+                await consumer.acknowledge_cumulative(messages[2], txn=txn)
+            elif case == "one by one":
+                for message in messages:
+                    await consumer.acknowledge(message, txn=txn)
+            else:
+                await consumer.acknowledge([messages[1], messages[3]], txn=txn)
+            await (txn.abort() if case == "aborted" else txn.commit())
+        found[case] = await left(world, topic, **options)
+    return found
+
+
+@transactional(
+    expected={
+        "acknowledge": "TransactionConflict",
+        "commit": "TransactionHasOperationFailed",
+        "states": ["COMMITTED", "ABORTED"],
+        "left": ["1", "2", "3", "4"],
+        "out": [],
+    }
+)
+async def two_acknowledge_the_same(world: World) -> object:
+    topic, other = world.topic(), world.topic("out")
+    await world.send(topic, *NUMBERS)
+    async with (
+        world.client.subscribe(topic, "s", **SHARED) as consumer,
+        world.client.create_producer(other) as producer,
+    ):
+        message = await consumer.receive()
+        one, two = await world.client.begin_transaction(), await world.client.begin_transaction()
+        await consumer.acknowledge(message, txn=one)
+        await producer.send(b"never", txn=two)
+        conflict = await outcome(consumer.acknowledge(message, txn=two))
+        commit = await outcome(two.commit())
+        await one.commit()
+    return {
+        "acknowledge": conflict,
+        "commit": commit,
+        "states": [one.state, two.state],
+        "left": await left(world, topic, **SHARED),
+        "out": await world.contents(other),
+    }
+
+
+@transactional(expected={"received": ["behind"], "commit": "InvalidTxnStatusError", "state": "TIME_OUT"})
+async def one_that_takes_too_long(world: World) -> object:
+    topic = world.topic()
+    async with world.client.subscribe(topic, "s") as consumer, world.client.create_producer(topic) as producer:
+        txn = await world.client.begin_transaction(timeout=0.5)
+        await producer.send(b"never", txn=txn)
+        await producer.send(b"behind")
+        received = await take(consumer, 1)
+        await anyio.sleep(0.5)
+        return {"received": received, "commit": await outcome(txn.commit()), "state": txn.state}
+
+
+@transactional(expected={"open": [], "committed": ["0", "1", "2", "3", "4"], "partitions": [0, 1]})
+async def several_partitions(world: World) -> object:
+    topic = await world.partitioned(2)
+    async with world.client.create_producer(topic, batching_enabled=False) as producer:
+        async with world.client.transaction() as txn:
+            ids = [await producer.send(number, txn=txn) for number in NUMBERS]
+            before = await world.contents(topic)
+        after = sorted(await world.contents(topic))
+    return {"open": before, "committed": after, "partitions": sorted({one.partition for one in ids})}
+
+
+@transactional(expected={"ids": ["0:0:0", "0:0:1", "0:1", "0:2", "0:3:0", "0:3:1"], "seen": ["a", "b", "p", "b", "b"]})
+async def batches_are_of_one_transaction(world: World) -> object:
+    topic = world.topic()
+    async with world.client.create_producer(topic, batching_max_publish_delay=10.0) as producer:
+        one, two, three = [await world.client.begin_transaction() for _ in range(3)]
+        receipts = [await producer.submit(b"a", txn=one) for _ in range(2)]
+        receipts += [await producer.submit(b"b", txn=two), await producer.submit(b"p")]
+        receipts += [await producer.submit(b"b", txn=two) for _ in range(2)]
+        await producer.flush()
+        ids = [await receipt.wait() for receipt in receipts]
+        await producer.send(b"c", txn=three)
+        await one.commit()
+        await two.commit()
+        await three.abort()
+        seen = data(await _all(world, topic))
+        return {"ids": ids, "seen": [seen[0], *seen[2:]]}
+
+
+async def _all(world: World, topic: str) -> list[Message[bytes]]:
+    async with world.client.create_reader(topic, MessageId.earliest) as reader:
+        return await available(reader)
+
+
+@transactional(expected={"one": [], "both": ["1", "2"]})
+async def the_oldest_holds_the_others(world: World) -> object:
+    topic = world.topic()
+    async with world.client.create_producer(topic) as producer:
+        async with world.client.transaction() as oldest:
+            await producer.send(b"1", txn=oldest)
+            async with world.client.transaction() as newer:
+                await producer.send(b"2", txn=newer)
+            one = await world.contents(topic)
+        return {"one": one, "both": await world.contents(topic)}
+
+
+@transactional(
+    expected={
+        "commit": "InvalidTxnStatusError",
+        "abort": "InvalidTxnStatusError",
+        "send": "InvalidTxnStatusError",
+        "acknowledge": "InvalidTxnStatusError",
+        "seen": ["x"],
+    }
+)
+async def one_that_has_ended(world: World) -> object:
+    topic = world.topic()
+    await world.send(topic, b"x")
+    async with (
+        world.client.subscribe(topic, "s", **ORDERED) as consumer,
+        world.client.create_producer(topic) as producer,
+    ):
+        message = await consumer.receive()
+        txn = await world.client.begin_transaction()
+        await txn.commit()
+        return {
+            "commit": await outcome(txn.commit()),
+            "abort": await outcome(txn.abort()),
+            "send": await outcome(producer.send(b"late", txn=txn)),
+            "acknowledge": await outcome(consumer.acknowledge(message, txn=txn)),
+            "seen": await world.contents(topic),
+        }
+
+
+@transactional(expected={"before": 2, "open": 2, "after": 0})
+async def the_backlog(world: World) -> object:
+    topic = world.topic()
+    await world.send(topic, *NUMBERS[:2])
+    async with world.client.subscribe(topic, "s", **ORDERED) as consumer:
+        before = await world.admin(Admin.backlog, topic, "s")
+        async with world.client.transaction() as txn:
+            for message in await take(consumer, 2):
+                await consumer.acknowledge(message, txn=txn)
+            held = await world.admin(Admin.backlog, topic, "s")
+        return {"before": before, "open": held, "after": await world.admin(Admin.backlog, topic, "s")}
+
+
+@transactional(expected={"cancelled": True, "state": "ABORTED", "seen": []})
+async def a_cancelled_block_is_aborted(world: World) -> object:
+    topic = world.topic()
+    found: list[Transaction] = []
+    async with world.client.create_producer(topic) as producer:
+        with anyio.CancelScope() as scope:
+            async with world.client.transaction() as txn:
+                found.append(txn)
+                await producer.send(b"never", txn=txn)
+                scope.cancel()
+                await anyio.sleep_forever()
+        return {"cancelled": scope.cancelled_caught, "state": found[0].state, "seen": await world.contents(topic)}
+
+
+@scenario(expected={"begin": "TransactionCoordinatorNotFoundError"})
+async def brokers_without_transactions(world: World) -> object:
+    return {"begin": await outcome(world.client.begin_transaction())}

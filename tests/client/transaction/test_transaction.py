@@ -1,0 +1,283 @@
+"""What belongs to a transaction, and its end, against a broker that the test plays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import anyio
+import pytest
+
+from pulsarium.client import errors
+from pulsarium.client.consumer.options import ConsumerType
+from pulsarium.client.message_id import MessageId
+from pulsarium.client.transaction.options import TransactionState
+from pulsarium.proto.generated import PulsarApi_pb2 as pb
+from tests.client.hostile.clocks import on_both
+from tests.client.hostile.played import TOPIC, saying, silence
+from tests.client.peer import Peer, Type
+from tests.client.transaction.stage import coordinated
+
+WHERE = MessageId(1, 1)
+
+
+def ends(asked: list[Any]) -> list[Any]:
+    return [one for one in asked if one[0] in ("commit", "abort")]
+
+
+@on_both
+async def test_each_topic_and_subscription_is_registered_once_and_first() -> None:
+    async with coordinated() as (told, played, client), client.create_producer("t") as producer:
+        async with (
+            client.subscribe("t", "s") as consumer,
+            client.transaction() as txn,
+            anyio.create_task_group() as tasks,
+        ):
+            for number in range(3):
+                tasks.start_soon(lambda content: producer.send(content, txn=txn), b"%d" % number)
+                tasks.start_soon(lambda at: consumer.acknowledge(at, txn=txn), MessageId(1, number))
+        assert told.asked[2:4] in (
+            [("partition", 1, TOPIC), ("subscription", 1, TOPIC, "s")],
+            [("subscription", 1, TOPIC, "s"), ("partition", 1, TOPIC)],
+        )
+        assert told.asked[4:] == [("commit", 1)]
+        kinds = [base.type for base in played.seen]
+        assert kinds.index(Type.ADD_PARTITION_TO_TXN) < kinds.index(Type.SEND)
+        assert kinds.index(Type.ADD_SUBSCRIPTION_TO_TXN) < kinds.index(Type.ACK)
+        acks = [base.ack for base in played.seen if base.type == Type.ACK]
+        assert {(ack.txnid_most_bits, ack.txnid_least_bits, ack.HasField("request_id")) for ack in acks} == {
+            (0, 1, True)
+        }
+        assert txn.state is TransactionState.COMMITTED
+
+
+@on_both
+async def test_its_end_waits_for_what_is_under_way() -> None:
+    async with coordinated() as (told, played, client), client.create_producer("t") as producer:
+        held: list[tuple[Peer, Any]] = []
+
+        async def hold(peer: Peer, body: Any) -> None:
+            held.append((peer, body))
+
+        played.on[Type.SEND] = hold
+        async with anyio.create_task_group() as tasks:
+            txn = await client.begin_transaction()
+            await producer.submit(b"x", txn=txn)
+            tasks.start_soon(txn.commit)
+            await anyio.sleep(5)
+            assert ends(told.asked) == []
+            assert txn.state is TransactionState.COMMITTING
+            await played.answer(*held[0])
+        assert ends(told.asked) == [("commit", 1)]
+
+
+@on_both
+async def test_what_failed_in_it_is_not_committed() -> None:
+    async with coordinated() as (told, played, client), client.subscribe("t", "s") as consumer:
+        played.on[Type.ACK] = saying(Type.ACK_RESPONSE, consumer_id=0, error=pb.TransactionConflict, message="no")
+        txn = await client.begin_transaction()
+        with pytest.raises(errors.TransactionConflict):
+            await consumer.acknowledge(WHERE, txn=txn)
+        with pytest.raises(errors.TransactionHasOperationFailed):
+            await txn.commit()
+        assert ends(told.asked) == [("abort", 1)]
+        assert txn.state is TransactionState.ABORTED
+
+
+@on_both
+async def test_a_message_that_is_refused() -> None:
+    async def refuse(peer: Peer, body: Any) -> None:
+        error: dict[str, Any] = {"error": pb.NotAllowedError, "message": "Transaction buffer disable!"}
+        await peer.say(Type.SEND_ERROR, producer_id=body.producer_id, sequence_id=body.sequence_id, **error)
+
+    async with coordinated() as (told, played, client), client.create_producer("t") as producer:
+        played.on[Type.SEND] = refuse
+        with pytest.raises(errors.NotAllowedError):
+            async with client.transaction() as txn:
+                await producer.send(b"x", txn=txn)
+        assert (ends(told.asked), txn.state) == ([("abort", 1)], TransactionState.ABORTED)
+
+
+@on_both
+async def test_a_registration_that_is_refused() -> None:
+    async with coordinated() as (told, played, client), client.create_producer("t") as producer:
+        told.refusals[Type.ADD_PARTITION_TO_TXN] = [pb.TransactionNotFound]
+        txn = await client.begin_transaction()
+        with pytest.raises(errors.TransactionNotFound):
+            await producer.send(b"x", txn=txn)
+        assert played.count(Type.SEND) == 0
+        await producer.send(b"x", txn=txn)  # it is asked again
+        assert told.asked.count(("partition", 1, TOPIC)) == 2
+        with pytest.raises(errors.TransactionHasOperationFailed):
+            await txn.commit()
+
+
+@on_both
+async def test_after_its_time_it_is_over() -> None:
+    async with coordinated() as (told, played, client), client.create_producer("t") as producer:
+        txn = await client.begin_transaction(timeout=10)
+        await anyio.sleep(9.9)
+        await producer.send(b"x", txn=txn)
+        await anyio.sleep(0.1)
+        assert txn.state is TransactionState.TIME_OUT
+        for call in (txn.commit, txn.abort, lambda: producer.send(b"x", txn=txn)):
+            with pytest.raises(errors.InvalidTxnStatusError, match="TIME_OUT"):
+                await call()
+        assert ends(told.asked) == []
+        assert played.count(Type.SEND) == 1
+
+
+@on_both
+async def test_its_end_waits_no_longer_than_its_time() -> None:
+    async with coordinated() as (told, played, client), client.create_producer("t") as producer:
+        played.on[Type.SEND] = silence
+        txn = await client.begin_transaction(timeout=10)
+        await producer.submit(b"x", txn=txn)
+        with pytest.raises(errors.InvalidTxnStatusError, match="timed out"):
+            await txn.commit()
+        assert (ends(told.asked), txn.state) == ([], TransactionState.TIME_OUT)
+        producer.abandon()
+
+
+@on_both
+async def test_a_lost_commit_is_asked_again() -> None:
+    async with coordinated() as (told, _, client):
+        told.refusals[Type.END_TXN] = [None]
+        async with client.transaction() as txn:
+            pass
+        assert ends(told.asked) == [("commit", 1)] * 2
+        assert txn.state is TransactionState.COMMITTED
+
+
+@on_both
+async def test_a_lost_commit_that_may_have_been_one() -> None:
+    async with coordinated() as (told, _, client):
+        told.refusals[Type.END_TXN] = [None, pb.TransactionNotFound]
+        txn = await client.begin_transaction()
+        with pytest.raises(errors.TransactionNotFound, match="unless it timed out"):
+            await txn.commit()
+        assert txn.state is TransactionState.ERROR
+
+
+@on_both
+async def test_a_lost_abort_is_one() -> None:
+    async with coordinated() as (told, _, client):
+        told.refusals[Type.END_TXN] = [None, pb.TransactionNotFound]
+        txn = await client.begin_transaction()
+        await txn.abort()
+        assert txn.state is TransactionState.ABORTED
+
+
+@on_both
+async def test_one_that_the_coordinator_does_not_know() -> None:
+    async with coordinated() as (told, _, client):
+        told.refusals[Type.END_TXN] = [pb.TransactionNotFound, pb.InvalidTxnStatus]
+        for error in (errors.TransactionNotFound, errors.InvalidTxnStatusError):
+            txn = await client.begin_transaction()
+            with pytest.raises(error):
+                await txn.abort()
+            assert txn.state is TransactionState.ERROR
+
+
+@on_both
+async def test_without_an_answer_it_can_be_committed_again() -> None:
+    async with coordinated(operation_timeout=2.0) as (_, played, client):
+        txn = await client.begin_transaction()
+        end = played.on[Type.END_TXN]
+        played.on[Type.END_TXN] = silence
+        with pytest.raises(errors.Timeout):
+            await txn.commit()
+        states = [txn.state]
+        with pytest.raises(errors.InvalidTxnStatusError):
+            await txn.abort()
+        played.on[Type.END_TXN] = end
+        await txn.commit()
+        assert [*states, txn.state] == [TransactionState.COMMITTING, TransactionState.COMMITTED]
+
+
+@on_both
+async def test_an_exception_aborts_and_is_raised_whatever_the_abort_does() -> None:
+    async with coordinated() as (told, _, client):
+        for refusals in ([], [pb.TransactionNotFound]):
+            told.refusals[Type.END_TXN] = [*refusals]
+            with pytest.raises(ZeroDivisionError):
+                async with client.transaction():
+                    raise ZeroDivisionError
+        assert ends(told.asked) == [("abort", 1), ("abort", 2)]
+
+
+@on_both
+async def test_a_cancelled_block_is_aborted_and_does_not_wait_long_for_that() -> None:
+    async with coordinated() as (_, played, client):
+        for end in (played.on[Type.END_TXN], silence):
+            played.on[Type.END_TXN] = end
+            start = anyio.current_time()
+            with anyio.move_on_after(5) as scope:
+                async with client.transaction():
+                    await anyio.sleep_forever()
+            assert scope.cancelled_caught
+            assert anyio.current_time() - start <= 6.01
+        assert played.count(Type.END_TXN) == 2
+
+
+@on_both
+async def test_a_block_that_ended_it_itself() -> None:
+    async with coordinated() as (told, _, client):
+        async with client.transaction() as one:
+            await one.abort()
+        async with client.transaction() as two:
+            await two.commit()
+        assert ends(told.asked) == [("abort", 1), ("commit", 2)]
+        assert (one.state, two.state) == (TransactionState.ABORTED, TransactionState.COMMITTED)
+
+
+@on_both
+async def test_a_cancelled_acknowledgement_is_no_part_of_it() -> None:
+    async with coordinated() as (told, played, client), client.subscribe("t", "s") as consumer:
+        played.on[Type.ACK] = silence
+        txn = await client.begin_transaction()
+        with anyio.move_on_after(1):
+            await consumer.acknowledge(WHERE, txn=txn)
+        with pytest.raises(errors.TransactionHasOperationFailed):
+            await txn.commit()
+        assert ends(told.asked) == [("abort", 1)]
+
+
+@pytest.mark.parametrize("kind", ConsumerType)
+@on_both
+async def test_consumers_in_order_begin_again_where_they_are_after_an_abort(kind: ConsumerType) -> None:
+    async with coordinated() as (told, played, client):
+        async with client.subscribe("t", "s", consumer_type=kind) as consumer:
+            async with client.transaction() as committed:
+                await consumer.acknowledge(WHERE, txn=committed)
+            txn = await client.begin_transaction()
+            await consumer.acknowledge([WHERE, MessageId(1, 2)], txn=txn)
+            await txn.abort()
+        in_order = kind in (ConsumerType.Exclusive, ConsumerType.Failover)
+        assert played.count(Type.REDELIVER_UNACKNOWLEDGED_MESSAGES) == in_order
+        assert ends(told.asked) == [("commit", 1), ("abort", 2)]
+
+
+@on_both
+async def test_a_batch_is_acknowledged_message_by_message() -> None:
+    async with coordinated() as (_, played, client), client.subscribe("t", "s") as consumer:
+        async with client.transaction() as txn:
+            await consumer.acknowledge([MessageId(1, 5, -1, index, 4) for index in (0, 2)], txn=txn)
+            await consumer.acknowledge_cumulative(MessageId(1, 6, -1, 1, 4), txn=txn)
+        first, second = [base.ack for base in played.seen if base.type == Type.ACK]
+        (one,) = first.message_id
+        (other,) = second.message_id
+        assert (one.entryId, list(one.ack_set), one.batch_size) == (5, [0b1010], 4)
+        assert (other.entryId, list(other.ack_set), other.batch_size) == (6, [0b1100], 4)
+        assert (first.ack_type, second.ack_type) == (pb.CommandAck.Individual, pb.CommandAck.Cumulative)
+
+
+@on_both
+async def test_a_batch_of_which_something_was_refused_comes_again_all_the_same() -> None:
+    options: dict[str, Any] = {"consumer_type": ConsumerType.Shared, "negative_ack_redelivery_delay": 5.0}
+    async with coordinated() as (_, played, client), client.subscribe("t", "s", **options) as consumer:
+        consumer.negative_acknowledge(MessageId(1, 5, -1, 0, 3))
+        consumer.negative_acknowledge(MessageId(1, 6))
+        async with client.transaction() as txn:
+            await consumer.acknowledge([MessageId(1, 5, -1, 1, 3), MessageId(1, 6)], txn=txn)
+        again = await played.sent(Type.REDELIVER_UNACKNOWLEDGED_MESSAGES)
+        assert [one.entryId for one in again.message_ids] == [5]

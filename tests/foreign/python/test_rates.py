@@ -1,0 +1,43 @@
+"""The official client at a broker that limits how fast messages come in and go out (B-42)."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pulsar
+import pytest
+
+from ..admin import Admin
+from .traffic import payloads, receive
+
+pytestmark = pytest.mark.req("B-42")
+
+
+def test_sends_take_the_time_that_the_rate_asks_for(client: Any, admin: Admin, own_namespace: str) -> None:
+    admin.call("POST", f"/admin/v2/namespaces/{own_namespace}/publishRate", {"publishThrottlingRateInMsg": 20})
+    producer = client.create_producer(f"persistent://{own_namespace}/slow", batching_enabled=False)
+    results: list[Any] = []
+    began = time.monotonic()
+    for payload in payloads(30):
+        producer.send_async(payload, lambda result, _: results.append(result))
+    producer.flush()
+    assert 0.4 < time.monotonic() - began < 3
+    assert results == [pulsar.Result.Ok] * 30  # nothing is refused, it only comes later
+
+
+def test_messages_come_as_fast_as_the_rate_allows(client: Any, admin: Admin, own_namespace: str) -> None:
+    topic = f"persistent://{own_namespace}/slow"
+    admin.call("POST", f"/admin/v2/namespaces/{own_namespace}/dispatchRate", {"dispatchThrottlingRateInMsg": 10})
+    client.subscribe(topic, "s").close()
+    sent = payloads(15)
+    producer = client.create_producer(topic, batching_enabled=False)
+    for payload in sent:
+        producer.send(payload)
+    consumer = client.subscribe(topic, "s")
+    began = time.monotonic()
+    got = receive(consumer, 10)
+    first = time.monotonic() - began
+    got += receive(consumer, 5)
+    assert [message.data() for message in got] == sent
+    assert first < 0.9 < time.monotonic() - began < 3

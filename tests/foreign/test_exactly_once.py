@@ -1,0 +1,182 @@
+"""Official clients consume, transform and produce under transactions while brokers are killed, stopped and moved."""
+
+from __future__ import annotations
+
+import random
+import socket
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pulsar
+import pytest
+
+from .admin import Admin, AdminError
+from .broker_process import Address, BrokerProcess, is_pulsarium
+from .conftest import Launch
+from .deadline import eventually
+from .lines import LineProgram
+from .test_go import go_program
+from .test_java import java_program
+from .toolchains import GO, JAVA, require
+from .transactional import switched_on
+
+NAMESPACE = "public/transformed"
+BROKERS = 2 if is_pulsarium() else 1
+COORDINATORS = [f"persistent://pulsar/system/transaction_coordinator_assign-partition-{n}" for n in range(BROKERS)]
+PROGRAMS = {"java": java_program, "go": go_program} if is_pulsarium() else {"java": java_program}
+"""A real broker shows what the Go client aborts: that says whose a message is in SEND alone, not in its metadata."""
+TIMEOUT_MS = 2000  # of transactions that nobody ends any more
+BELOW_EPHEMERAL = range(15_000, 32_000)  # what clients connect from must not be where a stopped broker was
+
+
+@dataclass
+class Loop:
+    """One language's loop from a topic to two others; what it told last."""
+
+    program: LineProgram
+    topic: str
+    subscription: str
+    told: dict[str, int] = field(default_factory=dict)
+
+    def do(self, action: str, **arguments: object) -> None:
+        self.told = self.program.run(
+            "transform",
+            action=action,
+            topic=self.topic,
+            subscription=self.subscription,
+            timeout=TIMEOUT_MS,
+            **arguments,
+        )
+
+    @property
+    def outputs(self) -> list[str]:
+        return [f"{self.topic}-a", f"{self.topic}-b"]
+
+
+@dataclass
+class Cluster:
+    """Brokers on ports that they keep, in one process that comes and goes."""
+
+    launch: Launch
+    data: str
+    port: int
+    http_port: int
+
+    def __post_init__(self) -> None:
+        self.process = self._start()
+
+    def _start(self) -> BrokerProcess:
+        many = ("--brokers", str(BROKERS)) if BROKERS > 1 else ()
+        return self.launch("--data", self.data, *many, *switched_on(), port=self.port, http_port=self.http_port)
+
+    @property
+    def admin(self) -> Admin:
+        return Admin(self.process.address.admin_url)
+
+    def restart(self, *, kill: bool) -> None:
+        if kill:
+            self.process.kill()
+        else:
+            assert self.process.stop(seconds=30.0) == 0
+        self.process = self._start()
+
+    def move(self, topic: str, to: Address) -> None:
+        """Unload the topic's bundle; with several brokers one of them is told to take it."""
+        where = topic.replace("://", "/")
+        bundle = self.admin.text(f"/lookup/v2/topic/{where}/bundle")
+        namespace = "/".join(where.split("/")[1:3])
+        destination = f"?destinationBroker=localhost:{to.http_port}" if BROKERS > 1 else ""
+        self.admin.call("PUT", f"/admin/v2/namespaces/{namespace}/{bundle}/unload{destination}")
+
+
+def neighbours(chance: random.Random, count: int) -> int:
+    """The first of so many free ports in a row."""
+    while True:
+        first = chance.choice(BELOW_EPHEMERAL)
+        try:
+            for port in range(first, first + count):
+                socket.create_server(("127.0.0.1", port)).close()
+        except OSError:
+            continue
+        return first
+
+
+@contextmanager
+def loops(cluster: Cluster, folder: Path) -> Iterator[list[Loop]]:
+    with ExitStack() as stack:
+        found = []
+        for (language, program), subscription in zip(PROGRAMS.items(), ("Shared", "Failover"), strict=False):
+            started = program(cluster.process.address, folder / language)
+            stack.callback(started.close)
+            found.append(Loop(started, f"persistent://{NAMESPACE}/{language}", subscription))
+        yield found
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("restarts", [5, pytest.param(200, marks=pytest.mark.heavy)])
+@pytest.mark.req("B-29")
+def test_each_number_is_in_both_outputs_once(launch: Launch, data: str, tmp_path: Path, restarts: int) -> None:
+    for toolchain in (JAVA, GO):
+        require(toolchain)
+    chance = random.Random(restarts)
+    ports = random.Random()  # not those of another run at the same time
+    cluster = Cluster(launch, data, neighbours(ports, BROKERS), neighbours(ports, BROKERS))
+    cluster.admin.call("PUT", f"/admin/v2/namespaces/{NAMESPACE}", {"bundles": {"numBundles": 16}})
+    cluster.admin.call("POST", f"/admin/v2/namespaces/{NAMESPACE}/deduplication", True)
+    keep_all = {"retentionTimeInMinutes": -1, "retentionSizeInMB": -1}
+    cluster.admin.call("POST", f"/admin/v2/namespaces/{NAMESPACE}/retention", keep_all)
+    with loops(cluster, tmp_path) as all_loops:
+        for loop in all_loops:
+            loop.do("start")
+        for _ in range(restarts):
+            # The last one more often: the Go client takes longer to come back.
+            loop = chance.choice([*all_loops, all_loops[-1]])
+            loop.do("progress", count=chance.randrange(1, 20), limit=1500 if is_pulsarium() else 10_000)
+            for _ in range(chance.randrange(3)):
+                loop = chance.choice(all_loops)
+                topic = chance.choice([*COORDINATORS, loop.topic, *loop.outputs])
+                cluster.move(topic, chance.choice(cluster.process.addresses))
+                loop.do("progress", count=chance.randrange(5), limit=500)
+            # Killing what starts a real broker would leave that running.
+            cluster.restart(kill=chance.random() < 0.7 and is_pulsarium())
+        for loop in all_loops:
+            loop.do("drain")
+            assert loop.told["committed"] > restarts // 2, loop.told
+        sent = {loop.topic: loop.told["sent"] for loop in all_loops}
+        eventually(
+            lambda: all(backlog(cluster.admin, loop.topic) == 0 for loop in all_loops) or None,
+            what="all input acknowledged",
+            seconds=60.0,
+            every=0.1,
+        )
+        for loop in all_loops:
+            loop.do("end")
+    for loop in all_loops:
+        for output in loop.outputs:
+            counted = Counter(read_all(cluster, output))
+            wrong = {number: counted[number] for number in range(sent[loop.topic]) if counted[number] != 1}
+            assert not wrong, f"{output}, {sent[loop.topic]} sent: number -> times {wrong}; {loop.told}"
+            assert counted.total() == sent[loop.topic]
+    cluster.process.stop(seconds=30.0)
+
+
+def backlog(admin: Admin, topic: str) -> int | None:
+    """None while the topic is on its way."""
+    try:
+        return admin.backlog(topic, "s")
+    except AdminError:
+        return None
+
+
+def read_all(cluster: Cluster, topic: str) -> list[int]:
+    """What somebody who was never there before finds."""
+    client = pulsar.Client(cluster.process.address.service_url, logger=pulsar.ConsoleLogger(pulsar.LoggerLevel.Warn))
+    reader = client.create_reader(topic, pulsar.MessageId.earliest)
+    numbers = []
+    while reader.has_message_available():
+        numbers.append(int(reader.read_next(timeout_millis=10_000).data()))
+    client.close()
+    return numbers

@@ -1,0 +1,66 @@
+"""Transactions of the official Java and Go clients, on a broker that has them."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+
+import pytest
+
+from .admin import Admin
+from .broker_process import Address, BrokerProcess, given_address, is_pulsarium
+from .lines import LineProgram
+from .test_go import OF_TRANSACTIONS as GO_SCENARIOS
+from .test_go import go_program
+from .test_java import OF_TRANSACTIONS as JAVA_SCENARIOS
+from .test_java import java_program
+from .transactional import switched_on
+
+ABORTED_BY_GO = {"transaction-commit", "transaction-topics", "transaction-timeout"}
+"""Go says whose a message is in SEND and not in its metadata, by which a real broker knows what was aborted."""
+
+pytestmark = pytest.mark.req("B-29")
+
+
+@pytest.fixture(scope="module")
+def transactional(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Address]:
+    """A broker with transactions, for all tests here."""
+    if (given := given_address()) is not None:
+        yield given
+        return
+    process = BrokerProcess(tmp_path_factory.mktemp("transactional"), switched_on())
+    yield process.address
+    assert process.stop() == 0
+
+
+@pytest.fixture(scope="module")
+def java(transactional: Address, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LineProgram]:
+    program = java_program(transactional, tmp_path_factory.mktemp("java"))
+    yield program
+    program.close()
+
+
+@pytest.fixture(scope="module")
+def go(transactional: Address, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LineProgram]:
+    program = go_program(transactional, tmp_path_factory.mktemp("go"))
+    yield program
+    program.close()
+
+
+@pytest.fixture
+def new_topic(transactional: Address) -> str:
+    namespace = f"public/transactions-{uuid.uuid4().hex[:12]}"
+    Admin(transactional.admin_url).create_namespace(namespace)
+    return f"persistent://{namespace}/t"
+
+
+@pytest.mark.parametrize("scenario", JAVA_SCENARIOS)
+def test_java(java: LineProgram, new_topic: str, scenario: str) -> None:
+    java.run(scenario, topic=new_topic)
+
+
+@pytest.mark.parametrize("scenario", GO_SCENARIOS)
+def test_go(go: LineProgram, new_topic: str, scenario: str) -> None:
+    if scenario in ABORTED_BY_GO and not is_pulsarium():
+        pytest.skip("a real broker shows what this client aborts")
+    go.run(scenario, topic=new_topic)
