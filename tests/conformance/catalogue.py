@@ -38,14 +38,6 @@ class Known:
 
 
 @dataclass(frozen=True)
-class Absent:
-    """Scenarios of what is not built yet, for `reason`."""
-
-    numbers: frozenset[int]
-    reason: str
-
-
-@dataclass(frozen=True)
 class Catalogue:
     """`required` maps an issue to its scenario numbers; `known` is by scenario name."""
 
@@ -53,7 +45,6 @@ class Catalogue:
     required: Mapping[int, frozenset[int]]
     quick: frozenset[int]
     known: Mapping[str, Known]
-    absent: tuple[Absent, ...] = ()
 
     def all_required(self) -> frozenset[int]:
         return frozenset().union(*self.required.values())
@@ -98,13 +89,12 @@ def load(folder: Path = TRANSCRIPTS) -> Catalogue:
     table = tomllib.loads((folder / "scenarios.toml").read_text())
     required = {int(issue): numbers(ranges) for issue, ranges in table["required"].items()}
     known = {d["scenario"]: Known(d["scenario"], d["unequal"], d["reason"]) for d in table.get("differs", ())}
-    unbuilt = tuple(Absent(numbers(d["scenarios"]), d["reason"]) for d in table.get("absent", ()))
-    catalogue = Catalogue(scenarios, required, numbers(table["quick"]["scenarios"]), known, unbuilt)
+    catalogue = Catalogue(scenarios, required, numbers(table["quick"]["scenarios"]), known)
     recorded = {s.number for s in scenarios}
-    if absent := (catalogue.all_required() | catalogue.quick) - recorded:
-        raise CatalogueError(f"scenarios.toml asks for what was never recorded: {sorted(absent)}")
-    if strangers := set(known) - {s.name for s in scenarios}:
-        raise CatalogueError(f"scenarios.toml excuses what was never recorded: {sorted(strangers)}")
+    if strangers := (catalogue.all_required() | catalogue.quick) - recorded:
+        raise CatalogueError(f"scenarios.toml asks for what was never recorded: {sorted(strangers)}")
+    if unknown := set(known) - {s.name for s in scenarios}:
+        raise CatalogueError(f"scenarios.toml excuses what was never recorded: {sorted(unknown)}")
     return catalogue
 
 
@@ -118,17 +108,6 @@ def _recording(path: Path) -> Scenario:
         purpose=head["purpose"],
         seconds=json.loads(lines[-1])["t"] / 1000,
     )
-
-
-def unexplained(absent: Iterable[Absent], page: str) -> list[str]:
-    """The reasons that `page` (docs/differences.md) does not give in a row with the numbers of their scenarios."""
-    rows = page.splitlines()
-
-    def explains(row: str, each: Absent) -> bool:
-        named = re.findall(r"\b\d{3}(?:-\d{3})?\b", row)
-        return each.reason in row and each.numbers <= numbers(named)
-
-    return [each.reason for each in absent if not any(explains(row, each) for row in rows)]
 
 
 def undocumented(known: Mapping[str, Known], page: str) -> list[str]:
