@@ -247,14 +247,9 @@ def _check_security(config: "Config", places: Mapping[str, str]) -> None:
 
 
 def _profile(name: str, max_protocol_version: int | None) -> "Profile":
-    from dataclasses import replace
+    from pulsarium.broker.config import ConfigError, profile_of
 
-    from pulsarium.broker.config import PROFILES
-
-    profile = PROFILES[name]
-    if max_protocol_version is None:
-        return profile
-    if max_protocol_version > profile.max_protocol_version:
-        highest = profile.max_protocol_version
-        raise RequestRefused(f"--max-protocol-version {max_protocol_version}: --profile {name} ends at {highest}")
-    return replace(profile, max_protocol_version=max_protocol_version)
+    try:
+        return profile_of(name, max_protocol_version)
+    except ConfigError as error:
+        raise RequestRefused(f"--{error.where.replace('_', '-')}: {error.reason}") from None

@@ -4,7 +4,7 @@ from .errors import ConfigError
 from .file import LoadedConfig, load
 from .keys import Config
 from .options import Durability, ServeOptions
-from .profile import PIP, PROFILES, PULSAR_4_2, Profile
+from .profile import PIP, PROFILES, PULSAR_4_2, Profile, profile_of
 
 __all__ = [
     "PIP",
@@ -17,4 +17,5 @@ __all__ = [
     "Profile",
     "ServeOptions",
     "load",
+    "profile_of",
 ]

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final
 
+from .errors import ConfigError
 from .version import VERSION
 
 # These clients close their connection on a REACHED_END_OF_TOPIC (requirements.md, "Open choices"; protocol.md W-10).
@@ -140,3 +141,16 @@ OLDER: Final = (
 )
 
 PROFILES: Final[Mapping[str, Profile]] = MappingProxyType({each.name: each for each in (PIP, PULSAR_4_2, *OLDER)})
+
+
+def profile_of(name: str, max_protocol_version: int | None = None) -> Profile:
+    """The profile of a name, for clients of no newer protocol than that. Raises ConfigError."""
+    if name not in PROFILES:
+        raise ConfigError("profile", "", f"{name!r} is none of {', '.join(PROFILES)}")
+    profile = PROFILES[name]
+    if max_protocol_version is None:
+        return profile
+    highest = profile.max_protocol_version
+    if not 0 <= max_protocol_version <= highest:
+        raise ConfigError("max_protocol_version", "", f"{max_protocol_version} is not of 0 to {highest} ({name})")
+    return replace(profile, max_protocol_version=max_protocol_version)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from pulsarium.broker.auth.setup import check
-from pulsarium.broker.config import PROFILES, ConfigError, Durability, Profile, ServeOptions, load
+from pulsarium.broker.config import Durability, ServeOptions, load, profile_of
 
 LOOPBACK = "127.0.0.1"
 
@@ -38,7 +38,7 @@ def options_of(
     check(settings)
     return ServeOptions(
         config=settings,
-        profile=_profile(profile, max_protocol_version),
+        profile=profile_of(profile, max_protocol_version),
         data=None if data is None else Path(data),
         durability=durability,
         brokers=brokers,
@@ -48,16 +48,3 @@ def options_of(
 def _text(value: object) -> str:
     """As broker.conf writes it."""
     return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _profile(name: str, max_protocol_version: int | None) -> Profile:
-    if name not in PROFILES:
-        raise ConfigError("profile", "", f"{name!r} is none of {', '.join(PROFILES)}")
-    profile = PROFILES[name]
-    if max_protocol_version is None:
-        return profile
-    if not 0 <= max_protocol_version <= profile.max_protocol_version:
-        raise ConfigError(
-            "max_protocol_version", "", f"{max_protocol_version} is not of 0 to {profile.max_protocol_version} ({name})"
-        )
-    return replace(profile, max_protocol_version=max_protocol_version)

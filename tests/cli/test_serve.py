@@ -173,7 +173,7 @@ BY_TOKEN = "org.apache.pulsar.broker.authentication.AuthenticationProviderToken"
         ("--durability fsync", "--durability fsync needs --data DIR: without it nothing is on disk"),
         (
             "--profile pulsar-4.2 --max-protocol-version 22",
-            "--max-protocol-version 22: --profile pulsar-4.2 ends at 21",
+            "--max-protocol-version: 22 is not of 0 to 21 (pulsar-4.2)",
         ),
         ("--set maxProducersPerTopic=x", None),
         ("--set maxProducerPerTopic=1", None),
