@@ -104,10 +104,10 @@ def admin_routes_page() -> str:
                 for route, handler in built
             ),
             "",
-            f"## Not built yet: {len(absent)}",
+            f"## Not built: {len(absent)}",
             "",
-            "Pulsar 4.2.4 has these; they answer 501 with a reason. Functions, sinks and sources answer 409, as a",
-            "broker without a function worker does.",
+            "Pulsar 4.2.4 has these; they answer 503, as a broker without enablePackagesManagement does. Functions,",
+            "sinks and sources answer 409, as a broker without a function worker does.",
             "",
             *(f"- {route.method} `{route.path}`" for route in absent),
             "",

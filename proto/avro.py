@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from struct import Struct
+from struct import error as StructError  # noqa: N812
 from typing import Any, Final
 
 from pulsarium.proto.errors import AvroError
@@ -18,6 +19,11 @@ _DOUBLE: Final = Struct("<d")
 _PRIMITIVES: Final = ("boolean", "int", "long", "double")
 _MOST_DEPTH: Final = 64
 _MOST_BITS: Final = 63
+# values inside of one: records of records can be any number of them without a byte
+_MOST_FREE_VALUES: Final = 1000
+_MOST_VALUES_A_BYTE: Final = 4
+# what comes of values, or schemas, that are none
+_FAULTS: Final = (TypeError, ValueError, KeyError, AttributeError, OverflowError, StopIteration, StructError)
 
 
 class AvroCodec:
@@ -29,21 +35,27 @@ class AvroCodec:
     def __init__(self, schema: Schema) -> None:
         self.schema = schema
         self._named: dict[str, dict[str, Any]] = {}  # a type is defined once, and named from then on
-        self._learn(schema, "")
+        try:
+            self._learn(schema, "")
+        except (*_FAULTS, RecursionError) as error:
+            raise AvroError(f"not a schema: {error!r}") from None
 
     def encode(self, value: Any) -> bytes:
         """One value."""
         out = bytearray()
         try:
             self._write(self.schema, value, out)
-        except (TypeError, ValueError, KeyError, AttributeError) as error:
+        except _FAULTS as error:
             raise AvroError(f"not a value of the schema: {error!r}") from None
         return bytes(out)
 
     def decode(self, data: bytes) -> Any:
         """The value that `data` holds, and nothing more."""
         reader = _Reader(data)
-        value = self._read(self.schema, reader, 0)
+        try:
+            value = self._read(self.schema, reader, 0)
+        except (TypeError, KeyError, AttributeError) as error:
+            raise AvroError(f"not a schema: {error!r}") from None
         if reader.left:
             raise AvroError(f"{reader.left} bytes behind the value")
         return value
@@ -106,6 +118,7 @@ class AvroCodec:
     def _read(self, schema: Schema, reader: _Reader, depth: int) -> Any:
         if depth > _MOST_DEPTH:
             raise AvroError("nested too deeply")
+        reader.count()
         kind, about = self._kind(schema)
         match kind:
             case "null":
@@ -157,6 +170,13 @@ class _Reader:
     def __init__(self, data: bytes) -> None:
         self._data = data
         self._at = 0
+        self._values = _MOST_FREE_VALUES + _MOST_VALUES_A_BYTE * len(data)  # that may still come
+
+    def count(self) -> None:
+        """One more value is read."""
+        self._values -= 1
+        if self._values < 0:
+            raise AvroError("too many values for so few bytes")
 
     @property
     def left(self) -> int:

@@ -27,7 +27,7 @@ _GROUPS: Final[Mapping[str, tuple[str, str]]] = {
     "bookies": ("bookies", "Bookies and their racks."),
     "resource-quotas": ("resource_quotas", "Resource quotas of bundles, which load balancing goes by."),
     "resourcegroups": ("resource_groups", "Resource groups: rates that namespaces share."),
-    "transactions": ("transactions", "Transactions: coordinators, what they published, what they acknowledged."),
+    "transactions": ("transactions", "Transactions: their coordinators, what they published, what they acknowledged."),
     "ns-isolation-policy": ("isolation", "Isolation policies: which namespaces go to which brokers."),
 }
 _OF_OLD: Final = {"persistent": "persistent", "non-persistent": "non_persistent"}

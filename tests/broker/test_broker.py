@@ -9,6 +9,7 @@ import pytest
 from pulsarium.broker.broker import Broker
 from pulsarium.broker.config import Config
 from pulsarium.broker.config.listeners import Listener
+from pulsarium.broker.model.client import Assigned
 from tests.broker.admin.rest import Rest
 from tests.broker.wire import TOPIC, Bed, Type, serving
 
@@ -25,7 +26,7 @@ def with_tls(bed: Bed) -> Broker:
 async def test_the_ports_that_are_bound(bed: Bed) -> None:
     broker = with_tls(bed)
     assert broker.listener() == WHOLE
-    assert broker.assigned == (WHOLE.pulsar, WHOLE.pulsar_ssl)
+    assert broker.assigned == Assigned(WHOLE.pulsar, WHOLE.pulsar_ssl)
     assert {"localhost:1", "localhost:3", "127.0.0.1:3"} <= broker.addresses
     broker.listening(1, 2)
     assert broker.listener() == WHOLE._replace(pulsar_ssl="", https="")

@@ -42,7 +42,7 @@ def broker(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Address]:
     """A broker of either kind, in memory or with its files in the test's folder, that refuses duplicates."""
     if request.param == "pulsar":
         require(REFERENCE)
-    (tmp_path / "broker.conf").write_text(configuration())
+    (tmp_path / "broker.conf").write_text(configuration(transactions=False))
     command = PULSAR if request.param == "pulsar" else PULSARIUM
     process = BrokerProcess(tmp_path / "broker", ["--config", str(tmp_path / "broker.conf")], command=command)
     admin = Admin(process.address.admin_url)

@@ -116,3 +116,27 @@ def test_a_schema_without_an_end() -> None:
 def test_what_is_no_value(schema: Any, value: Any) -> None:
     with pytest.raises(AvroError):
         AvroCodec(schema).encode(value)
+
+
+def test_values_that_multiply() -> None:
+    """Ten records of ten records of ten records, and so on, and not a byte of data."""
+    schema: Any = "null"
+    for number in range(20):
+        first = {"type": "record", "name": f"r{number}", "namespace": "n", "fields": [{"name": "f0", "type": schema}]}
+        again = [{"name": f"f{each}", "type": f"n.r{number}"} for each in range(1, 10)]
+        schema = {"type": "record", "name": f"s{number}", "namespace": "n", "fields": [{"name": "f", "type": first}]}
+        schema["fields"] += again
+    with pytest.raises(AvroError, match="too many values"):
+        AvroCodec(schema).decode(b"")
+
+
+@pytest.mark.parametrize("schema", [5, {}, {"type": "record"}, {"type": "array"}, {"type": "record", "fields": [5]}])
+def test_what_is_no_schema(schema: Any) -> None:
+    with pytest.raises(AvroError):
+        AvroCodec(schema).decode(b"\2\2")
+
+
+def test_a_number_that_is_none() -> None:
+    for schema, value in (("int", float("inf")), ("double", "x")):
+        with pytest.raises(AvroError):
+            AvroCodec(schema).encode(value)

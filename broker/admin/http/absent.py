@@ -1,4 +1,4 @@
-"""What Pulsar has and this broker does not, yet: declared absent, where everything else does not exist."""
+"""What Pulsar has and this broker has not: told as a broker without it does, where everything else does not exist."""
 
 from __future__ import annotations
 
@@ -14,30 +14,12 @@ NO_PACKAGES = "Package Management Service is not enabled in the broker."  # enab
 NO_FUNCTIONS = "Pulsar Function Worker is not enabled, probably functionsWorkerEnabled is set to false"
 
 
-class AbsentRoutes:
-    """Pulsar's routes, read when first somebody asks for one that is not built."""
-
-    def __init__(self) -> None:
-        self._routes: list[tuple[str, list[str]]] | None = None
-
-    def check(self, method: str, path: str) -> None:
-        """Raise what a call is told that Pulsar would take; nothing is raised for one that it would not take either."""
-        if FUNCTIONS.fullmatch(path):
-            raise AdminError(409, NO_FUNCTIONS)
-        if PACKAGES.fullmatch(path):
-            raise AdminError(503, NO_PACKAGES)
-        if self._routes is None:
-            self._routes = [(route.method, route.path.split("/")) for route in pulsar_routes()]
-        parts = path.split("/")
-        if any(known == method and matches(template, parts) for known, template in self._routes):
-            raise AdminError(501, f"{method} {path} is not built yet in Pulsarium")
-
-
-def matches(template: list[str], parts: list[str]) -> bool:
-    """Whether a path fits, part by part."""
-    return len(template) == len(parts) and all(
-        name == part or (name.startswith("{") and part) for name, part in zip(template, parts, strict=True)
-    )
+def check_absent(path: str) -> None:
+    """Raise what a call is told of what is not enabled; nothing is raised for a path that Pulsar has not either."""
+    if FUNCTIONS.fullmatch(path):
+        raise AdminError(409, NO_FUNCTIONS)
+    if PACKAGES.fullmatch(path):
+        raise AdminError(503, NO_PACKAGES)
 
 
 def absent_routes(built: set[Route]) -> list[Route]:

@@ -7,7 +7,6 @@ from urllib.parse import quote
 
 from starlette.routing import Route, Router
 
-from pulsarium.broker.admin.http.absent import AbsentRoutes
 from pulsarium.broker.admin.http.resource import Resource
 from pulsarium.broker.admin.routes import by_path
 from pulsarium.broker.admin.topic.rates import Rates
@@ -23,11 +22,10 @@ class AdminApp:
 
     def __init__(self, broker: Broker) -> None:
         rates = self._rates = Rates(broker)
-        absent = AbsentRoutes()
         self._router = Router(
-            [Route(path, Resource(broker, rates, absent, handlers)) for path, handlers in by_path(broker.profile)],
+            [Route(path, Resource(broker, rates, handlers)) for path, handlers in by_path(broker.profile)],
             redirect_slashes=False,
-            default=Resource(broker, rates, absent, {}),
+            default=Resource(broker, rates, {}),
         )
 
     def stop(self) -> None:

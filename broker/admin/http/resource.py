@@ -12,7 +12,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.websockets import WebSocketClose
 
-from pulsarium.broker.admin.http.absent import AbsentRoutes
+from pulsarium.broker.admin.http.absent import check_absent
 from pulsarium.broker.admin.http.call import Call
 from pulsarium.broker.admin.http.credentials import principal_of
 from pulsarium.broker.admin.http.errors import AdminError, ContainerError, UnreadableBody, WrongMediaType, from_model
@@ -49,12 +49,9 @@ class BodyTooSlow(Exception):
 class Resource:
     """An ASGI application for one path. Handlers are plain functions, so each call is atomic; few are awaited."""
 
-    def __init__(
-        self, broker: Broker, rates: Rates, absent: AbsentRoutes, handlers: Mapping[str, tuple[Route, Handler]]
-    ) -> None:
+    def __init__(self, broker: Broker, rates: Rates, handlers: Mapping[str, tuple[Route, Handler]]) -> None:
         self._broker = broker
         self._rates = rates
-        self._absent = absent
         self._handlers = handlers
         methods = {*handlers, "OPTIONS", *(("HEAD",) if "GET" in handlers else ())}
         self._methods = [method for method in METHODS_IN_PULSARS_ORDER if method in methods]
@@ -147,7 +144,7 @@ class Resource:
         return reply
 
     def _without_handler(self, method: str, url: str, accept: str) -> Reply:
-        self._absent.check(method, url)
+        check_absent(url)
         if not self._handlers:
             raise ContainerError(404, NAMES[404])
         if method == "OPTIONS":

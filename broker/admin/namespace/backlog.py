@@ -14,6 +14,7 @@ from pulsarium.broker.auth.needs import namespace_operation
 from pulsarium.broker.model.subscription.skipping import skip_all
 from pulsarium.broker.model.topic.base import Topic
 from pulsarium.broker.model.topic.persistent import PersistentTopic
+from pulsarium.proto.system_topics import is_system_topic
 from pulsarium.proto.topic_name import TopicName
 
 BUNDLE = f"{NAMESPACE}/{{bundle}}"
@@ -33,9 +34,10 @@ def clear_backlog(call: Call) -> Reply:
 
 @route("POST", f"{NAMESPACE}/clearBacklog/{{subscription}}", f"{BUNDLE}/clearBacklog/{{subscription}}", needs=CLEAR)
 def clear_backlog_of_subscription(call: Call) -> Reply:
-    """The same for one subscription, which each topic must have."""
-    name = call.parameter("subscription")
-    found = [topic.subscriptions.get(name) for topic in _topics(call) if isinstance(topic, PersistentTopic)]
+    """The same for one subscription, which each topic must have; a system topic only in Pulsar."""
+    name, strict = call.parameter("subscription"), call.broker.profile.own_faults_are_shown
+    topics = [topic for topic in _topics(call) if strict or not is_system_topic(topic.name)]
+    found = [topic.subscriptions.get(name) for topic in topics if isinstance(topic, PersistentTopic)]
     for subscription in found:
         if subscription is not None:
             skip_all(subscription)

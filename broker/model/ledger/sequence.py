@@ -53,7 +53,7 @@ class LedgerSequence:
         if held is None:
             return self.last_confirmed
         before = self.previous(held)
-        return before if before.entry_id >= 0 else EARLIEST
+        return before if self.is_valid(before) else EARLIEST  # that one may be trimmed
 
     def first_position(self) -> Position:
         """The place before the first entry, which may wait for its commit yet."""

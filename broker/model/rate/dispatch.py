@@ -85,6 +85,9 @@ class Throttle:
         self._own.update(topic.policies.dispatch_rate_of(self._subscription.name))
         every = (("Broker", topic.broker_limits.dispatch), ("Topic", topic.dispatch_limit), ("Subscription", self._own))
         self._limiters = [(whose, limiter) for whose, limiter in every if limiter.is_active]
+        if self._timer is not None:  # what was waited for may come sooner now
+            self.stop()
+            self._subscription.dispatch_soon()
         return self if self._limiters else None
 
     def entries(self, most: int) -> int:

@@ -45,7 +45,9 @@ class TokenBucket:
 
     @property
     def rate(self) -> int:
-        return self._rate + int(self._more())
+        return max(
+            1, self._rate + int(self._more())
+        )  # clients say how many messages an entry has: it may be less than 0
 
     def take(self, count: int) -> None:
         """Something passed."""

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
 from typing import Final
 
-from pulsarium.broker.logs import Log
 from pulsarium.broker.model.schema.data import SchemaData
 from pulsarium.broker.model.schema.definition import Definition, DefinitionError
 from pulsarium.broker.model.schema.errors import IncompatibleSchemaError
 from pulsarium.broker.model.schema.key_value import split
 from pulsarium.broker.model.schema.protobuf_native import root_name
-
-log = Log("schema")
+from pulsarium.broker.model.schema.resolution import can_read
 
 ALWAYS: Final = "ALWAYS_COMPATIBLE"
 NEVER: Final = "ALWAYS_INCOMPATIBLE"
@@ -46,24 +43,10 @@ def _check_avro(existing: Sequence[SchemaData], new: SchemaData, strategy: str) 
     if before and strategy == NEVER:
         raise _unreadable(definition, definition, strategy)
     for each in before if is_transitive(strategy) else before[:1]:
-        if strategy in READ_BY_OLD and not _can_read(each, definition):
+        if strategy in READ_BY_OLD and not can_read(each, definition):
             raise _unreadable(definition, each, strategy)
-        if strategy in READS_OLD and not _can_read(definition, each):
+        if strategy in READS_OLD and not can_read(definition, each):
             raise _unreadable(each, definition, strategy)
-
-
-def _can_read(reader: Definition, writer: Definition) -> bool:
-    try:
-        from pulsarium.broker.model.schema.resolution import can_read  # what it needs takes time, and few need it
-    except ImportError:
-        _say_unjudged()
-        return True
-    return can_read(reader, writer)
-
-
-@cache
-def _say_unjudged() -> None:
-    log.warning("avro is not installed: whether one Avro schema can read another is not looked at")
 
 
 def _unreadable(writer: Definition, reader: Definition, strategy: str) -> IncompatibleSchemaError:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from pulsarium.broker.model.schema.definition import Definition, read_definition
+from pulsarium.broker.model.schema.definition import Definition, DefinitionError, read_definition
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
 # the wire's types in the words of Java's SchemaType, in order
@@ -48,10 +48,11 @@ class SchemaData:
         """Of an Avro type. Raises DefinitionError."""
         return read_definition(self.data)
 
-    def is_same(self, other: SchemaData) -> bool:
-        """Whether both are one version: two texts of one Avro schema are. Raises DefinitionError."""
-        if self.type != other.type:
+    def is_defined_as(self, kind: str, definition: Definition) -> bool:
+        """Whether it is of this Avro type, and another text of this definition."""
+        if self.type != kind:
             return False
-        if self.data == other.data or self.type not in AVRO_TYPES:
-            return self.data == other.data
-        return self.definition().equals(other.definition())
+        try:
+            return self.definition().equals(definition)
+        except DefinitionError:  # it came when nobody judged it
+            return False

@@ -37,8 +37,11 @@ class Definition:
 
     @property
     def pretty(self) -> str:
-        """As Java's `toString(true)` writes it."""
-        return pretty(self.tree)
+        """As Java's `toString(true)` writes it, but for properties that are nested too deeply to be indented."""
+        try:
+            return pretty(self.tree)
+        except RecursionError:
+            return compact(self.tree)
 
     def equals(self, other: Definition) -> bool:
         """Whether Java calls both one schema: words, aliases and defaults of enums do not count."""
@@ -114,7 +117,7 @@ class _Reader:
         for branch in branches:
             if isinstance(branch, list):
                 raise _refused(f"Nested union: {compact(sent)}", "AvroRuntimeException")
-            name = _name_in_union(branch)
+            name = name_in_union(branch)
             if name in seen:
                 raise _refused(f"Duplicate in union:{name}", "AvroRuntimeException")
             seen.add(name)
@@ -195,19 +198,19 @@ def _symbols(sent: dict[str, Json]) -> dict[str, Json]:
     symbols = sent.get("symbols")
     if not isinstance(symbols, list):
         raise _refused(f"Enum has no symbols: {compact(sent)}")
-    found: list[str] = []
+    found: dict[str, None] = {}
     for symbol in symbols:
         text = symbol if isinstance(symbol, str) else compact(symbol)
         _check_name(text)
         if text in found:
             raise _refused(f"Duplicate enum symbol: {text}")
-        found.append(text)
+        found[text] = None
     default = sent.get("default")
     if not isinstance(default, str):
-        return {"symbols": found}
+        return {"symbols": list(found)}
     if default not in found:
         raise _refused(f"The Enum Default: {default} is not in the enum symbol set: [{', '.join(found)}]")
-    return {"symbols": found, "default": default}
+    return {"symbols": list(found), "default": default}
 
 
 def _words(sent: dict[str, Json]) -> dict[str, Json]:
@@ -229,7 +232,8 @@ def _properties(sent: dict[str, Json], own: frozenset[str]) -> dict[str, Json]:
     return {key: value for key, value in sent.items() if key not in own and value is not None}
 
 
-def _name_in_union(branch: Json) -> str:
+def name_in_union(branch: Json) -> str:
+    """What no other branch of a union may be called."""
     if isinstance(branch, str):
         return branch
     return str(branch["name"] if branch["type"] in NAMED else branch["type"])

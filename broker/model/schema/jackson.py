@@ -15,6 +15,7 @@ WANTED = {
     "Expecting ':' delimiter": "was expecting a colon to separate field name and value",
     "Expecting value": f"expected a valid value {VALUES}",
 }
+SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 WORD = re.compile(r"[A-Za-z_$][\w$]*")
 
 
@@ -39,6 +40,8 @@ def parse(text: str) -> Any:
         raise _refused(error) from None
     if rest := text[end:].strip():
         raise ValueError(rest)
+    if SURROGATE.search(text):  # halves alone are no text that could be sent; Java sends question marks
+        value = json.loads(json.dumps(value, ensure_ascii=False).encode(errors="replace"))
     return value
 
 

@@ -39,7 +39,7 @@ def _part(schema: SchemaData, what: str, data: bytes) -> SchemaData:
     properties = {}
     try:
         properties = json.loads(texts.get(f"{what}.schema.properties") or "{}")
-    except ValueError:
+    except (ValueError, RecursionError):
         raise MalformedSchemaError("com.google.gson.JsonSyntaxException") from None
     pairs = properties.items() if isinstance(properties, dict) else ()
     return SchemaData(kind, data, tuple((str(name), str(value)) for name, value in pairs))

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from pulsarium.broker.model.namespace.metadata import Keeps
 from pulsarium.broker.model.schema.compatibility import ALWAYS, check, is_transitive
-from pulsarium.broker.model.schema.data import SchemaData
+from pulsarium.broker.model.schema.data import AVRO_TYPES, SchemaData
 from pulsarium.broker.model.schema.definition import DefinitionError
 from pulsarium.broker.model.schema.errors import NoSchemaError
 from pulsarium.broker.model.schema.validation import validate
@@ -98,12 +99,14 @@ class SchemaRegistry:
 
     def find(self, topic: TopicName, schema: SchemaData) -> StoredSchema | None:
         """The version that a schema is already, in whatever words."""
-        for each in self.versions(topic):
-            try:
-                if each.schema.is_same(schema):
-                    return each
-            except DefinitionError:
-                continue
+        exact = self.find_exact(topic, schema)
+        if exact is not None or schema.type not in AVRO_TYPES:
+            return exact
+        with suppress(DefinitionError):
+            definition = schema.definition()
+            return next(
+                (each for each in self.versions(topic) if each.schema.is_defined_as(schema.type, definition)), None
+            )
         return None
 
     def find_exact(self, topic: TopicName, schema: SchemaData) -> StoredSchema | None:

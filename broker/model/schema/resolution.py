@@ -1,179 +1,210 @@
-"""Whether what was written with one Avro schema can be read with another: Apache's avro package, and Java's exceptions.
+"""Whether what was written with one Avro schema can be read with another, as a Java broker says.
 
-A Java broker asks `SchemaValidatorBuilder`, which looks for errors in the resolved grammar. In that, unlike in
-the specification and in `ReaderWriterCompatibilityChecker`, the names of records do not count outside of unions, whose
-branches are chosen by whole names; an enum may lose symbols (each value is looked at when it is read); and aliases of
-fields count only for records of one whole name.
+It asks `SchemaValidatorBuilder`, which looks for errors in the resolved grammar. In that, unlike in the specification,
+the names of records do not count outside of unions, whose branches are chosen by whole names; an enum may lose symbols
+(each value is looked at when it is read); and aliases of fields count only for records of one whole name.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
-import avro.compatibility as rules
-import avro.errors
-import avro.schema
+from pulsarium.broker.model.schema.definition import Definition, name_in_union
+from pulsarium.broker.model.schema.definition_text import NAMED, RECORDS, Json
 
-from pulsarium.broker.model.schema.definition import Definition
-from pulsarium.broker.model.schema.definition_text import RECORDS
-
-PROMOTED: Mapping[str, frozenset[str]] = {
+PROMOTED: Final[Mapping[str, frozenset[str]]] = {
     "int": frozenset({"long", "float", "double"}),
     "long": frozenset({"float", "double"}),
     "float": frozenset({"double"}),
     "string": frozenset({"bytes"}),
     "bytes": frozenset({"string"}),
 }
-COMPATIBLE = rules.SchemaCompatibilityType.compatible
-FITS = rules.CompatibleResult
-BITS = {"int": 31, "long": 63}
+BITS: Final = {"int": 31, "long": 63}
+MOST_STEPS: Final = 1_000_000  # a few seconds; a definition of 5 MB has some 600,000
 
-Result = rules.SchemaCompatibilityResult
-Schema = avro.schema.Schema
+
+class _TooMuchError(Exception):
+    """Nobody can wait for the answer."""
 
 
 def can_read(reader: Definition, writer: Definition) -> bool:
-    """Whether `reader` reads everything that was written with `writer`."""
+    """Whether `reader` reads everything that was written with `writer`; not, where it takes too long to find out."""
     try:
-        parsed = [avro.schema.make_avsc_object(_records(each.tree), None, False, False) for each in (reader, writer)]
-    except avro.errors.AvroException:  # a type that is named before it is defined: Java takes those, the package not
-        return True
-    checker = Checker(_aliases_of(reader.tree, {}))
-    return checker.get_compatibility(parsed[0], parsed[1]).compatibility is COMPATIBLE
+        return _Resolution(reader.tree, writer.tree).fits(reader.tree, writer.tree)
+    except (_TooMuchError, RecursionError):
+        return False
 
 
-class Checker(rules.ReaderWriterCompatibilityChecker):
-    """`aliases`: of each type that the reader renamed, the old name to the new one; "record.field" for fields."""
+class _Resolution:
+    """Two schemas. A pair that is being looked at fits: types may contain themselves."""
 
-    def __init__(self, aliases: Mapping[str, str]) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
-        self._aliases = aliases
+    def __init__(self, reader: Json, writer: Json) -> None:
+        self._readers: dict[str, Json] = {}
+        self._writers: dict[str, Json] = {}
+        self._aliases: dict[str, str] = {}  # old name -> new one, of types and, as "record.field", of fields
+        _learn(reader, self._readers, self._aliases)
+        _learn(writer, self._writers, {})
+        self._unions: dict[int, dict[str, Json]] = {}  # branches by name
+        self._fits: dict[tuple[int, int], bool] = {}
+        self._values: dict[tuple[int, int], bool] = {}
+        self._steps = 0
 
-    def calculate_compatibility(self, reader: Schema, writer: Schema, location: list[str]) -> Result:
-        if isinstance(writer, avro.schema.UnionSchema):
-            found = FITS
-            for branch in writer.schemas:
-                found = rules.merge(found, self.get_compatibility(reader, branch))
-            return found
-        if isinstance(reader, avro.schema.UnionSchema):
-            fit = self._branch(reader, writer)
-            return _lacks(writer, location) if fit is None else self.get_compatibility(fit, writer)
-        if isinstance(reader, avro.schema.RecordSchema) and isinstance(writer, avro.schema.RecordSchema):
-            return self.check_reader_writer_record_fields(reader, writer, location)
-        if isinstance(reader, avro.schema.NamedSchema) and isinstance(writer, avro.schema.NamedSchema):
-            if reader.type == writer.type and reader.name != self._renamed(writer.fullname).rpartition(".")[2]:
-                return _refused(rules.SchemaIncompatibilityType.name_mismatch, f"expected: {writer.fullname}", location)
-            if isinstance(reader, avro.schema.FixedSchema) and isinstance(writer, avro.schema.FixedSchema):
-                return rules.check_fixed_size(reader, writer, location)
-            if reader.type == writer.type:  # an enum
-                return FITS
-        return super().calculate_compatibility(reader, writer, location)
-
-    def check_reader_writer_record_fields(
-        self, reader: avro.schema.RecordSchema, writer: avro.schema.RecordSchema, location: list[str]
-    ) -> Result:
-        found = FITS
-        record = self._renamed(writer.fullname)
-        written = {self._aliases.get(f"{record}.{field.name}", field.name): field for field in writer.fields}
-        for field in reader.fields:
-            before = written.get(field.name)
-            if before is not None:
-                found = rules.merge(found, self.get_compatibility(field.type, before.type, field.name, location))
-            elif not field.has_default or not _is_value(field.type, field.default):
-                kind = rules.SchemaIncompatibilityType.reader_field_missing_default_value
-                found = rules.merge(found, _refused(kind, field.name, location))
-        return found
-
-    def _renamed(self, name: str) -> str:
-        return self._aliases.get(name, name)
-
-    def _branch(self, reader: avro.schema.UnionSchema, writer: Schema) -> Schema | None:
-        """The branch that Java picks for a writer: by type and name, a record by its fields, then by promotion."""
-        alike: Schema | None = None
-        branches: list[Schema] = reader.schemas
-        for branch in branches:
-            if branch.type != writer.type:
+    def fits(self, reader: Json, writer: Json) -> bool:
+        """Whether one of the reader's types reads one of the writer's."""
+        seen = set()
+        left = [(reader, writer)]
+        while left:
+            reader, writer = left.pop()
+            reader, writer = self._readers.get(_name(reader), reader), self._writers.get(_name(writer), writer)
+            key = id(reader), id(writer)
+            if key in seen:
                 continue
-            if not isinstance(branch, avro.schema.NamedSchema) or not isinstance(writer, avro.schema.NamedSchema):
-                return branch
-            if branch.fullname == self._renamed(writer.fullname):
-                return branch
-            if isinstance(branch, avro.schema.RecordSchema) and (alike is None or branch.name == writer.name):
-                fits = self.get_compatibility(branch, writer).compatibility is COMPATIBLE
-                alike = branch if fits else alike
-        if alike is not None:
-            return alike
-        promoted = PROMOTED.get(writer.type, frozenset())
-        return next((branch for branch in branches if branch.type in promoted), None)
+            seen.add(key)
+            self._step()
+            pairs = self._needed(reader, writer)
+            if pairs is None:
+                return False
+            left += pairs
+        return True
+
+    def _step(self) -> None:
+        self._steps += 1
+        if self._steps > MOST_STEPS:
+            raise _TooMuchError
+
+    def _needed(self, reader: Json, writer: Json) -> list[tuple[Json, Json]] | None:
+        """The pairs inside of a pair that must fit for it to fit; None if it does not."""
+        read, written = kind_of(reader), kind_of(writer)
+        if written == "union":
+            return [(reader, branch) for branch in writer]
+        if read == "union":
+            branch = self._branch(reader, writer, written)
+            return None if branch is None else [(branch, writer)]
+        if read != written:
+            return [] if read in PROMOTED.get(written, ()) else None
+        if read == "record":
+            return self._fields(reader, writer)
+        if read in NAMED:
+            same = _local(reader["name"]) == _local(self._renamed(writer["name"]))
+            return [] if same and reader.get("size") == writer.get("size") else None
+        if read in ("array", "map"):
+            below = "items" if read == "array" else "values"
+            return [(reader[below], writer[below])]
+        return []
+
+    def _fields(self, reader: Json, writer: Json) -> list[tuple[Json, Json]] | None:
+        record = self._renamed(writer["name"])
+        written = {self._renamed(f"{record}.{each['name']}", each["name"]): each["type"] for each in writer["fields"]}
+        needed = []
+        for each in reader["fields"]:
+            if each["name"] in written:
+                needed.append((each["type"], written[each["name"]]))
+            elif "default" not in each or not self._is_value(each["type"], each["default"]):
+                return None
+        return needed
+
+    def _renamed(self, name: str, default: str = "") -> str:
+        return self._aliases.get(name, default or name)
+
+    def _branch(self, union: list[Json], writer: Json, written: str) -> Json | None:
+        """The branch that Java picks for a writer: by type and name, a record by its fields, then by promotion."""
+        branches = self._unions.get(id(union))
+        if branches is None:
+            branches = self._unions[id(union)] = {name_in_union(each): each for each in union}
+        found = branches.get(self._renamed(writer["name"]) if written in NAMED else written)
+        if found is not None and self._kind_read(found) == written:
+            return found
+        if written == "record":
+            return self._alike(union, writer)
+        promoted = PROMOTED.get(written, ())
+        return next((branch for branch in union if self._kind_read(branch) in promoted), None)
+
+    def _alike(self, union: list[Json], writer: Json) -> Json | None:
+        """The last record of the same local name that fits, or else the first that fits."""
+        alike: Json | None = None
+        for each in union:
+            self._step()
+            branch: Json = self._readers.get(_name(each), each)
+            if kind_of(branch) == "record" and (alike is None or _local(branch["name"]) == _local(writer["name"])):
+                alike = branch if self._fits_alone(branch, writer) else alike
+        return alike
+
+    def _fits_alone(self, reader: Json, writer: Json) -> bool:
+        key = id(reader), id(writer)
+        if key not in self._fits:
+            self._fits[key] = True
+            self._fits[key] = self.fits(reader, writer)
+        return self._fits[key]
+
+    def _kind_read(self, tree: Json) -> str:
+        return kind_of(self._readers.get(_name(tree), tree))
+
+    def _is_value(self, tree: Json, value: Any) -> bool:
+        """Whether the JSON of a default is a value of its type. One that contains itself is none: Java finds no end."""
+        key = id(tree), id(value)
+        if key not in self._values:
+            self._step()
+            self._values[key] = False
+            self._values[key] = self._is_value_of(self._readers.get(_name(tree), tree), value)
+        return self._values[key]
+
+    def _is_value_of(self, tree: Json, value: Any) -> bool:
+        kind = kind_of(tree)
+        if kind == "union":
+            return any(self._is_value(branch, value) for branch in tree)
+        if kind == "null":
+            return value is None
+        if kind == "boolean":
+            return isinstance(value, bool)
+        if kind in BITS:
+            is_whole = isinstance(value, int) or (isinstance(value, float) and math.isfinite(value) and value % 1 == 0)
+            return is_whole and not isinstance(value, bool) and -(2 ** BITS[kind]) <= value < 2 ** BITS[kind]
+        if kind in ("float", "double"):
+            return isinstance(value, (int, float)) and not isinstance(value, bool)
+        if kind == "array":
+            return isinstance(value, list) and all(self._is_value(tree["items"], each) for each in value)
+        if kind == "map":
+            return isinstance(value, dict) and all(self._is_value(tree["values"], each) for each in value.values())
+        if kind == "record":
+            return isinstance(value, dict) and all(
+                self._is_value(each["type"], value.get(each["name"], each.get("default"))) for each in tree["fields"]
+            )
+        return isinstance(value, str)  # string, bytes, fixed, enum
 
 
-def _refused(kind: rules.SchemaIncompatibilityType, text: str, location: list[str]) -> Result:
-    return rules.incompatible(kind, text, location)
-
-
-def _lacks(writer: Schema, location: list[str]) -> Result:
-    return _refused(rules.SchemaIncompatibilityType.missing_union_branch, f"no branch for {writer.type}", location)
-
-
-def _records(tree: Any) -> Any:
-    """The tree with records in place of errors, and without the properties of logical types."""
+def kind_of(tree: Json) -> str:
+    """The type of a tree that is no reference; errors are records."""
     if isinstance(tree, list):
-        return [_records(each) for each in tree]
-    if not isinstance(tree, dict):
-        return tree
-    below = {key: _records(tree[key]) for key in ("items", "values") if key in tree}
-    if tree["type"] in RECORDS:
-        return {
-            "type": "record",
-            "name": tree["name"],
-            "namespace": "",
-            "fields": [
-                {**{key: each[key] for key in ("name", "default") if key in each}, "type": _records(each["type"])}
-                for each in tree["fields"]
-            ],
-        }
-    return {**{key: tree[key] for key in ("type", "name", "size", "symbols") if key in tree}, **below}
+        return "union"
+    kind = tree["type"] if isinstance(tree, dict) else tree
+    return "record" if kind in RECORDS else str(kind)
 
 
-def _aliases_of(tree: Any, found: dict[str, str]) -> dict[str, str]:
+def _name(tree: Json) -> str:
+    """What it refers to, if it is a reference."""
+    return tree if isinstance(tree, str) else ""
+
+
+def _local(name: str) -> str:
+    return name.rpartition(".")[2]
+
+
+def _learn(tree: Json, named: dict[str, Json], aliases: dict[str, str]) -> None:
+    """The types that a tree defines, and what they and their fields were called."""
     if isinstance(tree, list):
         for each in tree:
-            _aliases_of(each, found)
+            _learn(each, named, aliases)
     elif isinstance(tree, dict):
-        space = tree.get("name", "").rpartition(".")[0]
-        for alias in tree.get("aliases", ()):
-            found[alias if "." in alias or not space else f"{space}.{alias}"] = tree["name"]
-        for field in tree.get("fields", ()):
+        if tree["type"] in NAMED:
+            named[tree["name"]] = tree
+            space = tree["name"].rpartition(".")[0]
+            for alias in tree.get("aliases", ()):
+                aliases[alias if "." in alias or not space else f"{space}.{alias}"] = tree["name"]
+        for field in tree["fields"] if tree["type"] in RECORDS else ():
             for alias in field.get("aliases", ()):
-                found[f"{tree['name']}.{alias}"] = field["name"]
-            _aliases_of(field["type"], found)
-        for below in ("items", "values"):
-            _aliases_of(tree.get(below), found)
-    return found
-
-
-def _is_value(schema: Schema, value: Any) -> bool:
-    """Whether the JSON of a default is a value of its type; of a union, of the first branch."""
-    kind = schema.type
-    if isinstance(schema, avro.schema.UnionSchema):
-        return any(_is_value(branch, value) for branch in schema.schemas)
-    if kind == "null":
-        return value is None
-    if kind == "boolean":
-        return isinstance(value, bool)
-    if kind in BITS:
-        is_whole = isinstance(value, int) or (isinstance(value, float) and math.isfinite(value) and value == int(value))
-        return is_whole and not isinstance(value, bool) and -(2 ** BITS[kind]) <= value < 2 ** BITS[kind]
-    if kind in ("float", "double"):
-        return isinstance(value, (int, float)) and not isinstance(value, bool)
-    if isinstance(schema, avro.schema.ArraySchema):
-        return isinstance(value, list) and all(_is_value(schema.items, each) for each in value)
-    if isinstance(schema, avro.schema.MapSchema):
-        return isinstance(value, dict) and all(_is_value(schema.values, each) for each in value.values())
-    if isinstance(schema, avro.schema.RecordSchema):
-        return isinstance(value, dict) and all(
-            _is_value(field.type, value.get(field.name, field.default)) for field in schema.fields
-        )
-    return isinstance(value, str)  # string, bytes, fixed, enum
+                aliases[f"{tree['name']}.{alias}"] = field["name"]
+            _learn(field["type"], named, aliases)
+        if tree["type"] in ("array", "map"):
+            _learn(tree["items" if tree["type"] == "array" else "values"], named, aliases)

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pulsarium.broker.logs import Log
 from pulsarium.broker.model.errors import BrokerServiceError
-from pulsarium.broker.model.ledger.publication import Unwatched
+from pulsarium.broker.model.ledger.position import Position
+from pulsarium.broker.model.ledger.publication import Publication, Unwatched
 from pulsarium.broker.model.namespace.metadata import Metadata, global_of, local_of, with_part
 from pulsarium.broker.model.policy.event import PolicyEvent, decode, encode, key_of, topic_of_key
 from pulsarium.broker.model.policy.event_schema import EVENT_CODEC, EVENT_PROPERTIES, EVENT_SCHEMA
@@ -24,13 +25,12 @@ from pulsarium.proto import batch
 from pulsarium.proto.avro import AvroCodec
 from pulsarium.proto.compression import decompress
 from pulsarium.proto.entry import build, parse_metadata, payload_of
-from pulsarium.proto.errors import ProtocolError
+from pulsarium.proto.errors import AvroError, BatchError, ProtocolError
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.system_topics import change_events_of
 from pulsarium.proto.topic_name import TopicName
 
 if TYPE_CHECKING:
-    from pulsarium.broker.model.topic.producer import Producer
     from pulsarium.broker.model.topic.topics import Topics
 
 log = Log("topic_policies")
@@ -39,6 +39,7 @@ Json = dict[str, Any]
 Single = pb.SingleMessageMetadata | pb.MessageMetadata  # what says the key of a message, and whether it has a value
 
 UPDATE: Final = "UPDATE"
+MOST_EVENTS: Final = 1000  # in a batch, as clients batch; all are heeded at once
 SCHEMA: Final = SchemaData("AVRO", EVENT_SCHEMA, tuple(EVENT_PROPERTIES.items()))
 
 
@@ -47,18 +48,13 @@ class ChangeEventsTopic(PersistentTopic):
 
     received: Callable[[bytes], None] = staticmethod(lambda entry: None)
 
-    def publish(
-        self,
-        producer: Producer,
-        sequence_id: int,
-        highest_sequence_id: int,
-        messages: int,
-        entry: bytes,
-        *more: Any,
-        **options: Any,
-    ) -> None:
-        super().publish(producer, sequence_id, highest_sequence_id, messages, entry, *more, **options)
-        self.stores.turn.after_commit(partial(self._kept, entry))
+    def append(
+        self, publication: Publication, sequence_id: int, highest_sequence_id: int, messages: int, entry: bytes
+    ) -> Position:
+        position = super().append(publication, sequence_id, highest_sequence_id, messages, entry)
+        if not isinstance(publication, Unwatched):  # the broker's own
+            self.stores.turn.after_commit(partial(self._kept, entry))
+        return position
 
     def _kept(self, entry: bytes, error: Exception | None) -> None:
         if error is None:
@@ -134,13 +130,15 @@ class ChangeEvents:
             if metadata.encryption_keys or metadata.HasField("chunk_id"):
                 return
             payload = decompress(metadata.compression, payload_of(entry), metadata.uncompressed_size)
+            if metadata.num_messages_in_batch > MOST_EVENTS:
+                raise BatchError(f"{metadata.num_messages_in_batch} events at once")
             if metadata.HasField("num_messages_in_batch"):
                 singles: list[tuple[Single, bytes]] = [*batch.unpack(payload, metadata.num_messages_in_batch)]
             else:
                 singles = [(metadata, payload)]
             for about, value in singles:
                 self._heed(topic, about, value, metadata.schema_version)
-        except (ProtocolError, json.JSONDecodeError) as error:
+        except ProtocolError as error:
             log.warning("what was published is no policy event", topic=topic.name, reason=str(error))
 
     def _heed(self, topic: PersistentTopic, about: Single, value: bytes, version: bytes) -> None:
@@ -166,4 +164,9 @@ class ChangeEvents:
     def _codec(self, topic: PersistentTopic, version: bytes) -> AvroCodec:
         """That of the schema it was written with: brokers of other versions have other fields."""
         stored = self._schemas.get(topic.name, int.from_bytes(version, "big")) if version else None
-        return EVENT_CODEC if stored is None or stored.data == EVENT_SCHEMA else AvroCodec(json.loads(stored.data))
+        if stored is None or stored.data == EVENT_SCHEMA:
+            return EVENT_CODEC
+        try:
+            return AvroCodec(json.loads(stored.data))
+        except (ValueError, RecursionError) as error:
+            raise AvroError(f"not a schema: {error!r}") from None

@@ -125,6 +125,7 @@ class TransactionBuffer:
 
     def failed(self) -> None:
         self._record.take_back()
+        self._low_watermarks.clear()  # they may be of ends that are not kept
 
     def ended_without_marker(self, txn: TxnId, position: Position, error: Exception | None, *, commit: bool) -> None:
         """That is kept, or could not be; consumers may read further, although nothing was appended."""

@@ -52,7 +52,8 @@ class Coordinator:
         self._stores = stores
         self._find = find
         self._kept = {each.least: each for each in kept}  # as the store has them
-        self._transactions = dict(sorted(self._kept.items()))  # as they are now, oldest first
+        self._transactions = dict(sorted(self._kept.items()))  # as they are now
+        self._in_order = True  # they are, oldest first
         self._timers: dict[int, Timer] = {}  # of each the one: its timeout, or when its end is tried again
         self._waiting: dict[int, list[Done]] = {}  # for its end
         for each in self._transactions.values():
@@ -68,7 +69,12 @@ class Coordinator:
     @property
     def transactions(self) -> Iterable[Transaction]:
         """Those that are not over, oldest first."""
-        return self._transactions.values()
+        return self._ordered().values()
+
+    def _ordered(self) -> dict[int, Transaction]:
+        if not self._in_order:
+            self._transactions, self._in_order = dict(sorted(self._transactions.items())), True
+        return self._transactions
 
     @property
     def active(self) -> int:
@@ -78,7 +84,7 @@ class Coordinator:
     @property
     def low_watermark(self) -> int:
         """All transactions up to here are over; 0 where none is open, as in Pulsar."""
-        oldest = next(iter(self._transactions), None)
+        oldest = next(iter(self._ordered()), None)
         return 0 if oldest is None else oldest - 1
 
     def transaction(self, least: int) -> Transaction:
@@ -183,10 +189,12 @@ class Coordinator:
     def _take_back(self, least: int) -> None:
         """Have a transaction as the store has it: what was to follow is not kept."""
         self._stop_timer(least)
-        self._transactions.pop(least, None)
         kept = self._kept.get(least)
-        if kept is not None:
-            self._transactions = dict(sorted({**self._transactions, least: kept}.items()))
+        if kept is None:
+            self._transactions.pop(least, None)
+        else:
+            self._in_order &= least in self._transactions
+            self._transactions[least] = kept
             self._set_timer(kept, at_least=RETRY)
 
     # time

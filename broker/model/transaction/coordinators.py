@@ -49,7 +49,10 @@ class Coordinators(Generic[M]):
         for number in {**kept, **reached}:
             found = self._stores.recovered_under(f"{FOLDER}/{number}")
             transactions = [Transaction.from_bytes(int(least), value) for least, value in found]
-            self._make(number, max(kept.get(number, -1), reached.get(number, -1)), transactions)
+            last = max(kept.get(number, -1), reached.get(number, -1))
+            if last != kept.get(number):
+                self._stores.turn.store(f"{FOLDER}/{number}", str(last).encode())
+            self._make(number, last, transactions)
         self.provide()
 
     def provide(self) -> None:

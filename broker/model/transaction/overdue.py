@@ -12,20 +12,23 @@ class Overdue:
 
     def __init__(self) -> None:
         self._reached: dict[int, int] = {}  # the highest watermark of each coordinator
-        self._late: set[TxnId] = set()  # those that were opened below it
+        self._late: dict[int, set[TxnId]] = {}  # of each those that were opened below it
 
     def opened(self, txn: TxnId) -> None:
         """Something was done in a transaction, which may be over."""
         if txn.least <= self._reached.get(txn.most, -1):
-            self._late.add(txn)
+            self._late.setdefault(txn.most, set()).add(txn)
+
+    def taken_back(self, most: int) -> None:
+        """An end of this coordinator's is not kept, and so its watermark may have been too high: look at all again."""
+        self._reached.pop(most, None)
+        self._late.pop(most, None)
 
     def take(self, most: int, low_watermark: int, among: Set[TxnId]) -> list[TxnId]:
         """Those of a coordinator that are over, `among` the open ones, each once; in order."""
         reached = self._reached.get(most, -1)
         self._reached[most] = max(reached, low_watermark)
-        found = {each for each in self._late if each.most == most}
-        self._late -= found
-        found &= among
+        found = self._late.pop(most, set()) & among
         if low_watermark - reached <= len(among):
             found |= {TxnId(most, least) for least in range(reached + 1, low_watermark + 1)} & among
         else:

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial, reduce
-from operator import and_
+from functools import partial
 from typing import TYPE_CHECKING
 
 from pulsarium.broker.model.errors import TransactionConflictError
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.transaction.acked import Acked
+from pulsarium.broker.model.transaction.holders import Holders, left_by
 from pulsarium.broker.model.transaction.overdue import Overdue
 from pulsarium.broker.model.transaction.pending_record import PendingRecord, Piece, Pieces
 from pulsarium.broker.model.transaction.txn_id import TxnId
@@ -52,7 +52,7 @@ class PendingAcks:
         self._pieces: Pieces = {}  # all of those below, by number
         self._open: dict[TxnId, Pieces] = {}
         self._overdue = Overdue()
-        self._holders: dict[Position, dict[int, Acked]] = {}  # by piece, also while its transaction ends
+        self._holders = Holders()  # also while a transaction ends
         self._through: Pieces = {}  # cumulative ones: of one transaction, each beyond the one before
         self._committed: list[Pieces] = []  # kept as such, to be applied once there is a subscription
         self._gone = False
@@ -97,12 +97,12 @@ class PendingAcks:
         done = cursor.batch_acks.bits(position)
         if cursor.is_acked(position) or (ack.remaining is not None and done is not None and ack.overlaps(done)):
             raise TransactionConflictError(f"{self._who(txn)} try to ack message:{ack.text} already acked before.")
-        held = self._holders.get(position)
+        left = self._holders.left_of(position)
         if ack.remaining is None:
             shares = self._subscription is not None and self._subscription.shares_messages
-            if held or (shares and done is not None):
+            if left is not None or (shares and done is not None):
                 raise TransactionConflictError(f"{self._who(txn)} try to ack message:{ack.text} in pending ack status.")
-        elif held and ack.overlaps(_left(held.values())):
+        elif left is not None and ack.overlaps(left):
             raise TransactionConflictError(
                 f"{self._who(txn)} try to ack batch message:{ack.text} in pending ack status."
             )
@@ -123,10 +123,7 @@ class PendingAcks:
             self._through[number] = piece
             return
         for each in piece.acks:
-            held = self._holders.setdefault(each.position, {})
-            if number in held and each.remaining is not None:  # named twice
-                each = each._replace(remaining=each.remaining & _left((held[number],)))
-            held[number] = each
+            self._holders.add(number, each)
 
     def _kept(self, number: int, piece: Piece, error: Exception | None) -> None:
         """Persist point: the ACK. Where it is not kept, nothing was acknowledged."""
@@ -147,31 +144,25 @@ class PendingAcks:
             self._pieces.pop(number, None)
             self._through.pop(number, None)
             for each in () if piece.cumulative else piece.acks:
-                held = self._holders.get(each.position)
-                if held is not None:
-                    held.pop(number, None)
-                    if not held:
-                        del self._holders[each.position]
+                self._holders.remove(number, each.position)
 
     # what others see of it
 
     def left_of(self, position: Position, left: int | None) -> int | None:
         """Of the bits that remain of an entry (None: all of it), those that no transaction acknowledged."""
-        held = self._holders.get(position)
-        if held is None:
-            return left
-        pending = _left(held.values())
-        return pending if left is None else left & pending
+        pending = self._holders.left_of(position)
+        if pending is None or left is None:
+            return left if pending is None else pending
+        return left & pending
 
     def forget(self, positions: Iterable[Position]) -> None:
         """These were acknowledged without a transaction."""
         for position in positions:
-            self._holders.pop(position, None)
+            self._holders.forget(position)
 
     def holders_of(self, position: Position) -> list[tuple[TxnId, Acked]]:
         """The transactions that acknowledged an entry, or parts of it, and which; a transaction may come twice."""
-        held = self._holders.get(position, {})
-        return [(self._pieces[number].txn, acked) for number, acked in held.items()]
+        return [(self._pieces[number].txn, acked) for number, acked in self._holders.of(position).items()]
 
     def cumulative_of(self, txn: TxnId) -> Acked | None:
         """Up to where a transaction acknowledged everything."""
@@ -189,7 +180,7 @@ class PendingAcks:
         if index >= 0:
             found = [(txn, acked) for txn, acked in found if not (acked.remaining or 0) >> index & 1]
         elif found:
-            left, done = _left(acked for _, acked in found), self._cursor.batch_acks.bits(position)
+            left, done = left_by(acked for _, acked in found), self._cursor.batch_acks.bits(position)
             if left if done is None else left & done:
                 return []
         return list(dict.fromkeys(txn for txn, _ in found))
@@ -233,6 +224,8 @@ class PendingAcks:
         if self._gone:
             return
         if error is not None:
+            for txn in {piece.txn for piece in pieces.values()}:
+                self._overdue.taken_back(txn.most)
             for number in sorted(pieces.keys() & self._pieces.keys()):
                 piece = pieces[number]
                 self._of(piece.txn)[number] = piece
@@ -298,8 +291,3 @@ class PendingAcks:
         committed, self._committed = self._committed, []
         for pieces in committed:
             self._apply(pieces)
-
-
-def _left(held: Iterable[Acked]) -> int:
-    """The bits that none of these acknowledged; 0 where one acknowledged the whole entry."""
-    return reduce(and_, (each.remaining or 0 for each in held))

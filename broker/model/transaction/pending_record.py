@@ -90,7 +90,13 @@ class PendingRecord:
     def forget_applied(self) -> None:
         """The cursor is saved: let go of that with the same commit."""
         if self._applied:
-            self._delete(tuple(self._applied))
+            applied, self._applied = self._applied, set()
+            self._delete(applied)
+            self._stores.turn.after_commit(partial(self._forgotten, applied))
+
+    def _forgotten(self, applied: set[str], error: Exception | None) -> None:
+        if error is not None:
+            self._applied |= applied
 
     def delete(self) -> None:
         """The subscription is gone."""
@@ -105,7 +111,6 @@ class PendingRecord:
     def _deleted(self, names: Collection[str], error: Exception | None) -> None:
         if error is None:
             self._names.difference_update(names)
-            self._applied.difference_update(names)
 
     def _store(self, name: str, value: bytes | None) -> None:
         if self._keeps:

@@ -40,10 +40,10 @@ class BufferRecord:
         kept = dict(self._stores.recovered_under(self._folder))
         self.snapshot_ms = int(kept.pop(SNAPSHOT, b"0"))
         for txn, positions in sorted(((_txn(name), _positions(value)) for name, value in kept.items()), key=_by_place):
-            if positions[-1].ledger_id not in self._ledger.ledgers:  # trimmed
-                self._stores.turn.store(self._path(_name(txn)), None)
-            elif len(positions) == 1:
+            if len(positions) == 1:  # open, also where that entry is trimmed: there may be others
                 self._confirmed.published(txn, positions[0])
+            elif positions[-1].ledger_id not in self._ledger.ledgers:  # trimmed
+                self._stores.turn.store(self._path(_name(txn)), None)
             else:
                 self._confirmed.hide(txn, *positions)
 

@@ -172,12 +172,11 @@ PREPARED: tuple[tuple[str, str, Any], ...] = (
 """What there is before: the calls that make it, of the superuser admin."""
 
 
+NOT_ENABLED = (b"Package Management Service is not enabled", b"not configured with transactionCoordinatorEnabled=true")
+
+
 def is_meant(request: Bad, status: int, body: bytes) -> bool:
     """Whether an answer is no fault of the broker: below 500, or one that says what is not there."""
     if request.method == "HEAD":
-        return status < 500 or status in (501, 503)  # it has no body to say so
-    return (
-        status < 500
-        or (status == 501 and b"is not built yet in Pulsarium" in body)
-        or (status == 503 and b"Package Management Service is not enabled" in body)
-    )
+        return status < 500 or status == 503  # it has no body to say so
+    return status < 500 or (status == 503 and any(words in body for words in NOT_ENABLED))

@@ -219,3 +219,13 @@ async def test_without_permits_nothing_is_asked_for(bed: Bed, wire: Wire, sender
     await sender.publish(plain(b"x"), plain(b"y"))
     await wire.message()
     assert subscription_of(bed.broker).reason is Reason.NO_PERMITS
+
+
+async def test_a_long_wait_ends_with_another_rate(bed: Bed, wire: Wire, sender: Wire) -> None:
+    put(bed, **of_topic(messages=1, period=3600))
+    await sender.publish(*[plain(b"x")] * 3)
+    await wire.subscribe(initialPosition=Earliest)
+    await wire.flow()
+    await wire.message()
+    put(bed, **of_topic(messages=1, period=10))
+    assert await times(wire, 2) == [0, 10]

@@ -22,14 +22,12 @@ SECONDS = 60.0
 class Scenario:
     """`expected`: what `program` observes, in the words of `normal.py`, under each loop and at each broker.
 
-    `unlike_pulsarium`: why our broker still differs from Pulsar here, "" where it does not.
     `transactions`: whether its brokers have transactionCoordinatorEnabled.
     """
 
     name: str
     program: Program
     expected: object
-    unlike_pulsarium: str = ""
     transactions: bool = False
 
 
@@ -37,16 +35,14 @@ SCENARIOS: dict[str, Scenario] = {}
 """All of them, once `load` was called."""
 
 
-def scenario(
-    *, expected: object, unlike_pulsarium: str = "", transactions: bool = False
-) -> Callable[[Program], Program]:
+def scenario(*, expected: object, transactions: bool = False) -> Callable[[Program], Program]:
     """Makes a program one of the suite, named as the function is."""
 
     def register(program: Program) -> Program:
         module, name = program.__module__, str(getattr(program, "__name__"))  # noqa: B009  (a Callable need not have one)
         full = f"{module.rpartition('.')[2]}-{name}"
         assert full not in SCENARIOS, full
-        SCENARIOS[full] = Scenario(full, program, expected, unlike_pulsarium, transactions)
+        SCENARIOS[full] = Scenario(full, program, expected, transactions)
         return program
 
     return register

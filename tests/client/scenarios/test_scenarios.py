@@ -27,10 +27,8 @@ def test_there_are_enough() -> None:
 
 @pytest.mark.parametrize(("broker", "loop"), WAYS)
 @pytest.mark.parametrize("scenario", SCENARIOS)
-def test_scenario(request: pytest.FixtureRequest, observation: Observe, scenario: str, broker: str, loop: str) -> None:
+def test_scenario(observation: Observe, scenario: str, broker: str, loop: str) -> None:
     observed, expected = observation(scenario, broker, loop), SCENARIOS[scenario].expected
-    if broker == "pulsarium" and SCENARIOS[scenario].unlike_pulsarium:
-        request.applymarker(pytest.mark.xfail(reason=SCENARIOS[scenario].unlike_pulsarium))
     if observed.error is not None:
         raise observed.error
     assert not differences(expected, observed.facts), f"\nexpected {expected}\nobserved {observed.facts}"

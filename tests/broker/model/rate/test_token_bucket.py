@@ -105,3 +105,12 @@ def test_what_is_asked_for_may_be_more_than_it_holds() -> None:
     hands = Hands()
     tokens = bucket(hands, 1)
     assert tokens.seconds_until(100) == 0
+
+
+def test_a_rate_relative_to_less_than_nothing() -> None:
+    """A client may say that its entries have fewer than no messages."""
+    hands = Hands()
+    less = TokenBucket(cast(Timeline, hands), 10, 1.0, 1.0, lambda: -1e9)
+    hands.now += 5
+    assert less.available() == 1
+    assert less.seconds_until(1) == 0

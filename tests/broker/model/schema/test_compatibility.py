@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import builtins
 import json
-import logging
 from typing import Any
 
 import pytest
@@ -12,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pulsarium.broker.config.keys import SCHEMA_STRATEGIES
-from pulsarium.broker.model.schema import compatibility
 from pulsarium.broker.model.schema.compatibility import check, is_transitive
 from pulsarium.broker.model.schema.data import SchemaData
 from pulsarium.broker.model.schema.errors import IncompatibleSchemaError, MalformedSchemaError
@@ -140,23 +137,3 @@ def test_keys_and_values() -> None:
         check([key_value(text, one)], key_value(text, text), "FULL")
     with pytest.raises(MalformedSchemaError):
         check([key_value(text, one)], SchemaData("KEY_VALUE", b"\0\0"), "FULL")
-
-
-def test_without_the_library(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
-    """Types are still compared, and definitions still read; who can read whom is not known, and that is said once."""
-    there = builtins.__import__
-
-    def missing(name: str, *others: Any, **more: Any) -> Any:
-        if name.endswith("schema.resolution"):
-            raise ImportError(name)
-        return there(name, *others, **more)
-
-    monkeypatch.setattr(builtins, "__import__", missing)
-    compatibility._say_unjudged.cache_clear()
-    with caplog.at_level(logging.WARNING, "pulsarium.schema"):
-        for _ in range(2):
-            assert fits([avro(FIELDS[0])], avro(FIELDS[2]), "FULL")
-    assert [record.getMessage() for record in caplog.records] == [
-        "avro is not installed: whether one Avro schema can read another is not looked at"
-    ]
-    assert not fits([avro()], SchemaData("JSON", b"{}"), "FULL")

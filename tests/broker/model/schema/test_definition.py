@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -65,3 +66,24 @@ def test_how_deep_it_may_be() -> None:
 def test_its_type(text: str, kind: str) -> None:
     found: Definition = read_definition(text.encode())
     assert found.type == kind
+
+
+def test_many_symbols() -> None:
+    """Each is looked for among those before it: 50,000 must not take 50,000 squared."""
+    symbols = [f"S{number}" for number in range(50_000)]
+    text = json.dumps({"type": "enum", "name": "E", "symbols": symbols})
+    assert read_definition(text.encode()).tree["symbols"] == symbols
+
+
+def test_half_a_character_is_a_question_mark() -> None:
+    """Errors have these names in them, and are sent."""
+    with pytest.raises(DefinitionError, match=r"Undefined schema: \?$"):
+        read_definition(b'{"type":"\\ud800"}')
+    whole = read_definition(b'{"type":"record","name":"R","doc":"\\ud83d\\ude00","fields":[]}')
+    assert whole.tree["doc"] == "\N{GRINNING FACE}"
+
+
+def test_properties_that_are_nested_deeply() -> None:
+    nested = "[" * 700 + "]" * 700
+    found = read_definition(f'{{"type":"record","name":"R","fields":[],"x":{nested}}}'.encode())
+    assert nested in found.pretty

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pulsarium.broker.model.schema.definition import read_definition
+from pulsarium.broker.model.schema import resolution
+from pulsarium.broker.model.schema.definition import Definition, read_definition
 from pulsarium.broker.model.schema.resolution import can_read
 from tests.broker.model.schema.recorded import READ
 
@@ -58,3 +60,58 @@ def test_a_default_that_is_none() -> None:
     ):
         reader = read_definition((text % f'{{"name":"a","type":{kind},"default":{default}}}').encode())
         assert can_read(reader, empty) is fits, (kind, default)
+
+
+def record(name: str, *fields: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "record", "name": name, "fields": fields}
+
+
+def definition(*fields: dict[str, Any]) -> Definition:
+    return read_definition(json.dumps(record("Whole", *fields)).encode())
+
+
+def test_defaults_that_multiply() -> None:
+    """Each record has the one before it twice: so the defaults are 2**200 values."""
+    fields = [{"name": "f0", "type": record("R0"), "default": {}}]
+    for number in range(1, 200):
+        twice = ({"name": name, "type": f"R{number - 1}", "default": {}} for name in "ab")
+        fields.append({"name": f"f{number}", "type": record(f"R{number}", *twice), "default": {}})
+    assert can_read(definition(*fields), definition())
+
+
+def test_a_default_without_end() -> None:
+    itself = record("R", {"name": "again", "type": "R", "default": {}})
+    assert not can_read(definition({"name": "a", "type": itself, "default": {}}), definition())
+
+
+@pytest.mark.parametrize(("kind", "fits"), [("long", True), ("string", False)])
+def test_a_long_way_down(kind: str, fits: bool) -> None:
+    """Deeper than Python's stack."""
+
+    def chain(last: str) -> Definition:
+        fields: list[dict[str, Any]] = [{"name": "f0", "type": record("R0", {"name": "x", "type": last})}]
+        for number in range(1, 3000):
+            below = {"name": "below", "type": f"R{number - 1}"}
+            fields.append({"name": f"f{number}", "type": record(f"R{number}", below)})
+        return definition({"name": "first", "type": "R2999"}, *reversed(fields))
+
+    assert can_read(chain(kind), chain("int")) is fits
+
+
+def test_many_fields() -> None:
+    def many(name: str) -> Definition:
+        numbers = ({"name": f"f{number}", "type": ["null", "int"], "default": None} for number in range(10_000))
+        return definition({"name": name, "type": "int", "default": 1}, *numbers)
+
+    assert can_read(many("one"), many("other"))
+
+
+def test_what_takes_too_long_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No branch has the name of another: each is compared with each."""
+    monkeypatch.setattr(resolution, "MOST_STEPS", 10_000)
+
+    def many(prefix: str) -> Definition:
+        inner = {"name": "x", "type": "int"}
+        return definition({"name": "u", "type": [record(f"{prefix}{number}", inner) for number in range(2000)]})
+
+    assert not can_read(many("a"), many("b"))

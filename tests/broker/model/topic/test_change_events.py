@@ -206,3 +206,37 @@ async def test_without_system_topics_there_are_no_topic_policies(key: str) -> No
         assert await rest.refused("POST", f"{TOPICS}/t/maxProducers", 5) == refused
         assert await rest.refused("GET", f"{TOPICS}/t/maxProducers") == refused
         assert await rest.get(f"{TOPICS}?includeSystemTopic=true") == [TOPIC]
+
+
+NO_SCHEMAS: dict[str, bytes] = {
+    "nested": b"[" * 100_000,
+    "no JSON": b"\xff",
+    "no Avro": b"{}",
+    "no fields": b'{"type":"record","name":"R","fields":[5]}',
+}
+
+
+@pytest.mark.req("B-39")
+@pytest.mark.parametrize("definition", NO_SCHEMAS.values(), ids=NO_SCHEMAS)
+async def test_a_schema_that_cannot_be_read(
+    bed: Bed, rest: Rest, wire: Wire, caplog: pytest.LogCaptureFixture, definition: bytes
+) -> None:
+    """Of bytes nobody asks what their schema is."""
+    await wire.producer(CHANGES, schema=pb.Schema(name="s", type=pb.Schema.Type.External, schema_data=definition))
+    with caplog.at_level("WARNING"):
+        await wire.publish(plain(payload({"max_message_size": 1}), schema_version=bytes(8)))
+    assert bed.broker.metadata.topic_policies == {}
+    assert "no policy event" in caplog.text
+    assert not [record for record in caplog.records if record.levelname == "ERROR"]
+
+
+@pytest.mark.req("B-39")
+async def test_what_was_published_twice_is_heeded_once(bed: Bed, rest: Rest, wire: Wire) -> None:
+    """A broker that hears of an event again, because its client did not get the receipt, has heard of others since."""
+    await rest.done("POST", f"{NAMESPACES}/public/default/deduplication", True)
+    await wire.producer(CHANGES, producer_name="p")
+    for ttl in (1, 2):
+        await wire.publish(plain(payload({"message_ttl_in_seconds": ttl}), producer_name="p", sequence_id=ttl))
+    wire.sequences[0] = 0
+    await wire.publish(plain(payload({"message_ttl_in_seconds": 1}), producer_name="p", sequence_id=1))
+    assert bed.broker.metadata.topic_policies[TOPIC] == {"message_ttl_in_seconds": 2}

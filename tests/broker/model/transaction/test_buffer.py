@@ -15,6 +15,7 @@ from pulsarium.broker.model.transaction.markers import TXN_ABORT, TXN_COMMIT, tr
 from pulsarium.proto.entry import parse_metadata
 from tests.broker.model.ledger.indexed import INTERCEPTORS
 from tests.broker.model.transaction.buffered import Buffered, txn
+from tests.broker.subscription_disk import Disk
 
 COMMIT, ABORT = True, False
 
@@ -263,6 +264,28 @@ async def test_trimming_forgets_aborted_transactions(late: bool) -> None:
     assert broker.visible() == [b"b", b"c"]
 
 
+@pytest.mark.parametrize(("commit", "seen"), [(COMMIT, [b"in", b"behind"]), (ABORT, [b"behind"])])
+async def test_an_open_transaction_whose_first_entry_was_trimmed(commit: bool, seen: list[bytes]) -> None:
+    """Also after a restart nothing is seen of it before its end."""
+    broker = Buffered(managedLedgerMaxEntriesPerLedger=2, managedLedgerMinLedgerRolloverTimeMinutes=0)
+    broker.sent(b"gone")
+    broker.sent(b"gone too", of=txn(1))
+    broker.sent(b"in", of=txn(1))
+    broker.sent(b"behind")
+    ledger = broker.topic.ledger
+    ledger.truncate(list(ledger.ledgers.values())[:1], broker.topic.ledgers_going)
+    broker.finish()
+    assert broker.visible() == []
+    broker.kill()
+    assert broker.visible() == []
+    assert broker.topic.ledger.max_read == EARLIEST
+    broker.ended(txn(1), commit=commit)
+    assert broker.visible() == seen
+    broker.kill()
+    assert broker.visible() == seen
+    assert set(broker.stored()) == ({"snapshot"} if commit else {"snapshot", "0:1"})
+
+
 # indexes (PIP-415)
 
 
@@ -325,3 +348,21 @@ async def test_a_terminated_topic_gets_no_marker(commit: bool, seen: list[bytes]
     assert broker.visible() == seen
     broker.kill()
     assert broker.visible() == seen
+
+
+async def test_a_low_watermark_of_ends_that_cannot_be_kept() -> None:
+    """The first transaction is open again, so the second one's end is not to end it."""
+    disk = Disk()
+    broker = Buffered(disk)
+    broker.sent(b"1", of=txn(1))
+    broker.sent(b"2", of=txn(2))
+    broker.topic.terminate()
+    broker.finish()
+    disk.holding = True
+    broker.ended(txn(1), commit=COMMIT, low_watermark=0)
+    broker.ended(txn(2), commit=COMMIT, low_watermark=1)
+    disk.fail()
+    disk.release()
+    broker.ended(txn(2), commit=COMMIT, low_watermark=0)
+    broker.ended(txn(1), commit=COMMIT, low_watermark=0)
+    assert broker.visible() == [b"1", b"2"]

@@ -239,6 +239,17 @@ async def test_a_timeout_whose_commit_fails_comes_again(bench: Bench) -> None:
     assert bench.open == []
 
 
+async def test_ends_that_fail_together_leave_the_oldest_first(bench: Bench) -> None:
+    begun = [bench.begin() for _ in range(4)]
+    held(bench).holding = True
+    for least in (1, 0, 3):
+        bench.end(least)
+    held(bench).fail()
+    held(bench).release()
+    assert bench.coordinator.low_watermark == begun[0] - 1
+    assert bench.open == begun
+
+
 # a crash at every persist point
 
 

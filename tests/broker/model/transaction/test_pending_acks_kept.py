@@ -7,7 +7,7 @@ import pytest
 from pulsarium.broker.model.errors import TransactionConflictError
 from tests.broker.held import HeldStorage
 from tests.broker.model.dispatch.clients import FakeClient
-from tests.broker.model.transaction.pended import Pended, part, txn
+from tests.broker.model.transaction.pended import NOTHING_OVER, Pended, part, txn
 from tests.broker.wire import Exclusive, Shared, batch_of, plain
 
 
@@ -104,6 +104,51 @@ async def test_an_end_that_cannot_be_kept(commit: bool) -> None:
     assert stand.acked == (set() if commit else {sent[0]})
     assert [position for position, _, _ in stand.got] == (sent[:1] if commit else [])
     assert stand.killed().acked == stand.acked
+    assert stand.kept == ["used"]
+
+
+async def test_a_low_watermark_of_ends_that_cannot_be_kept() -> None:
+    """The first transaction is open again, so the second one's end is not to end it."""
+    stand = Pended()
+    sent = stand.publish(plain(b"0"), plain(b"1"))
+    consumer = stand.join(stand.client, Shared, permits=10)
+    stand.acks(txn(1), consumer, sent[0])
+    stand.acks(txn(2), consumer, sent[1])
+    stand.store.holding = True
+    stand.commit(txn(1), low_watermark=0)
+    stand.commit(txn(2), low_watermark=1)
+    stand.store.fail()
+    stand.store.release()
+    stand.commit(txn(2), low_watermark=0)
+    stand.commit(txn(1), low_watermark=0)
+    assert stand.acked == set(sent)
+    assert stand.killed().acked == set(sent)
+
+
+async def test_what_many_commits_cost_that_are_kept_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each lets go of its own pieces, not of those of all before it once more."""
+    stand = Pended()
+    sent = stand.publish(*[plain(b"%d" % number) for number in range(100)])
+    consumer = stand.join(stand.client, Shared, permits=100)
+    for number, position in enumerate(sent):
+        stand.acks(txn(number), consumer, position)
+    stand.store.holding = True
+    for number in range(100):
+        stand.pending.end(txn(number), commit=True, low_watermark=NOTHING_OVER)
+    stand.end_turn()
+    deleted: list[str] = []
+    store = stand.cluster.turn.store
+
+    def counted(path: str, value: bytes | None) -> None:
+        if value is None:
+            deleted.append(path)
+        store(path, value)
+
+    monkeypatch.setattr(stand.cluster.turn, "store", counted)
+    stand.store.release()
+    pieces = [path for path in deleted if path.startswith(stand.pending.record.path)]
+    assert len(pieces) == len(set(pieces)) == 200
+    assert stand.acked == set(sent)
     assert stand.kept == ["used"]
 
 

@@ -1,0 +1,53 @@
+"""Acknowledgements of one entry by many pieces, against the sum of them computed anew each time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pulsarium.broker.model.ledger.position import Position
+from pulsarium.broker.model.transaction import holders as module
+from pulsarium.broker.model.transaction.acked import Acked
+from pulsarium.broker.model.transaction.holders import Holders, left_by
+from tests.broker.model.transaction.pended import part
+
+WHERE = Position(1, 0)
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.sampled_from(["add", "remove", "ask"]), st.integers(-1, 5))))
+def test_what_is_left(steps: list[tuple[int, str, int]]) -> None:
+    holders, model = Holders(), dict[int, int]()
+    for number, what, index in steps:
+        if what == "add":
+            acked = part(WHERE, 6, index) if index >= 0 else Acked(WHERE)
+            holders.add(number, acked)
+            model[number] = (acked.remaining or 0) & model.get(number, -1)
+        elif what == "remove":
+            holders.remove(number, WHERE)
+            model.pop(number, None)
+        else:
+            left = -1
+            for each in model.values():
+                left &= each
+            assert holders.left_of(WHERE) == (left if model else None)
+    assert set(holders.of(WHERE)) == set(model)
+    holders.forget(WHERE)
+    assert holders.left_of(WHERE) is None
+
+
+def test_a_batch_whose_messages_come_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each costs the same, however many there were before."""
+    holders, looked_at = Holders(), list[Acked]()
+
+    def counted(held: Iterable[Acked]) -> int:
+        looked_at.extend(held := list(held))
+        return left_by(held)
+
+    monkeypatch.setattr(module, "left_by", counted)
+    for index in range(100):
+        holders.add(index, part(WHERE, 100, index))
+        assert holders.left_of(WHERE) == (1 << 100) - (2 << index)
+    assert len(looked_at) == 1
