@@ -55,6 +55,11 @@ def test_a_tolerance_that_is_not_enough() -> None:
         ("count in a property", ["/properties/index -1"], ["/properties/index 0"]),
         ("read position after the earliest", ["/cursors/s/readPosition L0:0"], ["/cursors/s/readPosition L0:-1"]),
         (
+            "read position after the earliest",
+            ["/cursors/s/readPosition a ledger:0"],
+            ["/cursors/s/readPosition a ledger:-1"],
+        ),
+        (
             "active consumer that left",
             ["/subscriptions/s/consumers/0/consumerName b"],
             ["/subscriptions/s/activeConsumerName a", "/subscriptions/s/consumers/0/consumerName b"],

@@ -192,12 +192,12 @@ class ManagedCursor(KeptCursor):
             read = self.ledger.next(self.ledger.last_confirmed)
         else:
             read = self.ledger.clamp(target)
+        self.consumed -= len(self.holes)
         self.holes.clear()
         self._holes_record = None
         self.batch_acks.clear()
         before, self.mark_delete = self.mark_delete, self.ledger.previous(read)
         self.start = min(self.start, self.mark_delete)
-        # As Pulsar counts: what had been acknowledged out of order stays counted.
         self.consumed += self.ledger.count_after(before) - self.ledger.count_after(self.mark_delete)
         self.read_position = read
         if ack_set and read == target:

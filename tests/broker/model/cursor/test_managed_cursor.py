@@ -351,3 +351,7 @@ async def test_the_count_of_what_was_consumed_follows_a_reset() -> None:
     assert both.cursor.consumed == 3
     both.cursor.reset(first)
     assert both.cursor.consumed == 0
+    both.cursor.ack(last)
+    assert both.cursor.consumed == 1
+    both.cursor.reset(last)
+    assert both.cursor.consumed == 3  # what was acknowledged out of order is forgotten
