@@ -1,8 +1,9 @@
 """Whether what was written with one Avro schema can be read with another, as a Java broker says.
 
 It asks `SchemaValidatorBuilder`, which looks for errors in the resolved grammar. In that, unlike in the specification,
-the names of records do not count outside of unions, whose branches are chosen by whole names; an enum may lose symbols
-(each value is looked at when it is read); and aliases of fields count only for records of one whole name.
+the names of records do not count outside of unions, whose branches are chosen by whole names unless both unions are
+alike but for namespaces; an enum may lose symbols (each value is looked at when it is read); and aliases of fields
+count only for records of one whole name.
 """
 
 from __future__ import annotations
@@ -48,6 +49,7 @@ class _Resolution:
         _learn(writer, self._writers, {})
         self._unions: dict[int, dict[str, Json]] = {}  # branches by name
         self._fits: dict[tuple[int, int], bool] = {}
+        self._likes: set[tuple[int, int]] = set()
         self._values: dict[tuple[int, int], bool] = {}
         self._steps = 0
 
@@ -78,6 +80,8 @@ class _Resolution:
         """The pairs inside of a pair that must fit for it to fit; None if it does not."""
         read, written = kind_of(reader), kind_of(writer)
         if written == "union":
+            if read == "union" and self._alike_throughout(reader, writer):
+                return list(zip(reader, writer, strict=True))
             return [(reader, branch) for branch in writer]
         if read == "union":
             branch = self._branch(reader, writer, written)
@@ -93,6 +97,25 @@ class _Resolution:
             below = "items" if read == "array" else "values"
             return [(reader[below], writer[below])]
         return []
+
+    def _alike_throughout(self, reader: Json, writer: Json) -> bool:
+        """Whether two unions are one but for namespaces and defaults: then Java reads each branch with its like."""
+        seen = set()
+        left = [(reader, writer)]
+        while left:
+            reader, writer = left.pop()
+            reader, writer = self._readers.get(_name(reader), reader), self._writers.get(_name(writer), writer)
+            key = id(reader), id(writer)
+            if key in seen or key in self._likes:
+                continue
+            seen.add(key)
+            self._step()
+            pairs = _inner_likes(reader, writer)
+            if pairs is None:
+                return False
+            left += pairs
+        self._likes |= seen
+        return True
 
     def _fields(self, reader: Json, writer: Json) -> list[tuple[Json, Json]] | None:
         record = self._renamed(writer["name"])
@@ -172,6 +195,28 @@ class _Resolution:
                 self._is_value(each["type"], value.get(each["name"], each.get("default"))) for each in tree["fields"]
             )
         return isinstance(value, str)  # string, bytes, fixed, enum
+
+
+def _inner_likes(reader: Json, writer: Json) -> list[tuple[Json, Json]] | None:
+    """The pairs inside of a pair that must be alike for it to be alike; None if it is not. Order counts."""
+    kind = kind_of(reader)
+    if kind != kind_of(writer) or (kind in NAMED and _local(reader["name"]) != _local(writer["name"])):
+        return None
+    if kind == "union":
+        return list(zip(reader, writer, strict=True)) if len(reader) == len(writer) else None
+    if kind == "record":
+        read, written = reader["fields"], writer["fields"]
+        if [each["name"] for each in read] != [each["name"] for each in written]:
+            return None
+        return [(a["type"], b["type"]) for a, b in zip(read, written, strict=True)]
+    if kind == "enum":
+        return [] if reader["symbols"] == writer["symbols"] else None
+    if kind == "fixed":
+        return [] if reader["size"] == writer["size"] else None
+    if kind in ("array", "map"):
+        below = "items" if kind == "array" else "values"
+        return [(reader[below], writer[below])]
+    return []
 
 
 def kind_of(tree: Json) -> str:

@@ -35,6 +35,37 @@ def test_inside_of_others(one: int, other: int) -> None:
         assert can_read(pair[0], pair[1]) is expected
 
 
+COLOR = '"null",{"type":"enum","name":"Color","symbols":["RED","BLUE"]}'
+THEIRS = '"null",{"type":"enum","name":"n.Color","symbols":["RED","BLUE"]}'
+
+
+def home(name: str, *fields: str) -> str:
+    return json.dumps({"type": "record", "name": name, "fields": [{"name": each, "type": "int"} for each in fields]})
+
+
+@pytest.mark.req("B-31")
+@pytest.mark.parametrize(
+    ("one", "other", "fits"),
+    [
+        (COLOR, THEIRS, True),
+        (COLOR, THEIRS.replace("Color", "Hue"), False),
+        (COLOR, THEIRS.replace('"RED","BLUE"', '"BLUE","RED"'), False),
+        (COLOR, THEIRS.replace('"BLUE"]', '"BLUE","X"]'), False),
+        (COLOR, f'{THEIRS},"int"', False),
+        (f'{COLOR},{{"type":"array","items":"int"}}', f'{THEIRS},{{"type":"array","items":"long"}}', False),
+        ('"null",{"type":"fixed","name":"F","size":2}', '"null",{"type":"fixed","name":"n.F","size":2}', True),
+        ('"null",{"type":"fixed","name":"F","size":2}', '"null",{"type":"fixed","name":"n.F","size":3}', False),
+        (f'"null",{{"type":"map","values":[{COLOR}]}}', f'"null",{{"type":"map","values":[{THEIRS}]}}', True),
+        (f"{COLOR},{home('H', 'a', 'b')}", f"{THEIRS},{home('n.H', 'a', 'b')}", True),
+        (f"{COLOR},{home('H', 'a', 'b')}", f"{THEIRS},{home('n.H', 'b', 'a')}", False),
+    ],
+)
+def test_unions_that_are_alike_but_for_namespaces(one: str, other: str, fits: bool) -> None:
+    """As Java said of each, either way."""
+    pair = [read_definition(f"[{branches}]".encode()) for branches in (one, other)]
+    assert (can_read(*pair), can_read(*reversed(pair))) == (fits, fits)
+
+
 def test_a_default_that_is_none() -> None:
     """Java puts the value of the default into its grammar, and finds that it is none."""
     text = '{"type":"record","name":"R","fields":[%s]}'
