@@ -51,7 +51,7 @@ def test_the_client_takes_its_options(method: object, options: type) -> None:
 
 
 def test_sending_takes_what_a_draft_takes() -> None:
-    for method in (Producer.send, Producer.send_nowait, Producer.submit):
+    for method, more in ((Producer.send, ["txn"]), (Producer.send_nowait, []), (Producer.submit, ["txn"])):
         parameters = inspect.signature(method).parameters
-        assert [*parameters][1:] == ["content", "options"]
+        assert [*parameters][1:] == ["content", *more, "options"]
         assert parameters["options"].annotation == "Unpack[MessageOptions]"
