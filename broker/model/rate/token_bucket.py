@@ -45,7 +45,7 @@ class TokenBucket:
 
     @property
     def rate(self) -> int:
-        """Tokens a period as it is now. Never none: clients say how many messages an entry has, at times less than 0."""
+        """Tokens a period as of now. Never none: clients say how many messages an entry has, at times less than 0."""
         return max(1, self._rate + int(self._more()))
 
     def take(self, count: int) -> None:
