@@ -134,12 +134,12 @@ def test_each_number_is_in_both_outputs_once(launch: Launch, data: str, tmp_path
         for _ in range(restarts):
             # The last one more often: the Go client takes longer to come back.
             loop = chance.choice([*all_loops, all_loops[-1]])
-            loop.do("progress", count=chance.randrange(1, 20), limit=1500 if is_pulsarium() else 10_000)
+            loop.do("progress", count=chance.randrange(1, 20), limit=800 if is_pulsarium() else 10_000)
             for _ in range(chance.randrange(3)):
                 loop = chance.choice(all_loops)
                 topic = chance.choice([*COORDINATORS, loop.topic, *loop.outputs])
                 cluster.move(topic, chance.choice(cluster.process.addresses))
-                loop.do("progress", count=chance.randrange(5), limit=500)
+                loop.do("progress", count=chance.randrange(5), limit=200)
             # Killing what starts a real broker would leave that running.
             cluster.restart(kill=chance.random() < 0.7 and is_pulsarium())
         for loop in all_loops:
