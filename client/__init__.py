@@ -75,8 +75,9 @@ from pulsarium.client.schema.protobuf_native import ProtobufNativeSchema
 from pulsarium.client.schema.records import AvroFloat, AvroInt, AvroType
 from pulsarium.client.schema.schema import BytesSchema, Schema, SchemaInfo
 from pulsarium.client.table_view import TableView
-from pulsarium.client.transaction.options import TransactionState, TxnId
+from pulsarium.client.transaction.options import TransactionState
 from pulsarium.client.transaction.transaction import Transaction
+from pulsarium.proto.txn_id import TxnId
 
 __all__ = [
     "Admin",

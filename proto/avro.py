@@ -6,16 +6,15 @@ null: no event has unions of more than that.
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Iterator, Sequence
-from struct import Struct
-from struct import error as StructError  # noqa: N812
 from typing import Any, Final
 
 from pulsarium.proto.errors import AvroError
 
 Schema = str | list[Any] | dict[str, Any]
 
-_DOUBLE: Final = Struct("<d")
+_DOUBLE: Final = struct.Struct("<d")
 _PRIMITIVES: Final = ("boolean", "int", "long", "double")
 _MOST_DEPTH: Final = 64
 _MOST_BITS: Final = 63
@@ -23,7 +22,7 @@ _MOST_BITS: Final = 63
 _MOST_FREE_VALUES: Final = 1000
 _MOST_VALUES_A_BYTE: Final = 4
 # what comes of values, or schemas, that are none
-_FAULTS: Final = (TypeError, ValueError, KeyError, AttributeError, OverflowError, StopIteration, StructError)
+_FAULTS: Final = (TypeError, ValueError, KeyError, AttributeError, OverflowError, StopIteration, struct.error)
 
 
 class AvroCodec:

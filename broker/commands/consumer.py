@@ -11,8 +11,8 @@ from pulsarium.broker.model.errors import BrokerServiceError, NotAllowedError, T
 from pulsarium.broker.model.ledger.position import Position, signed
 from pulsarium.broker.model.subscription.persistent import PersistentSubscription
 from pulsarium.broker.model.transaction.acked import Acked
-from pulsarium.broker.model.transaction.txn_id import TxnId
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
+from pulsarium.proto.txn_id import TxnId
 
 if TYPE_CHECKING:
     from pulsarium.broker.model.subscription.consumer import Consumer

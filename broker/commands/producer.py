@@ -16,9 +16,9 @@ from pulsarium.broker.model.topic.base import Topic
 from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.broker.model.topic.producer import ProducerOptions
 from pulsarium.broker.model.topic.shadow import NOT_A_SHADOW, ShadowTopic
-from pulsarium.broker.model.transaction.txn_id import TxnId
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.text import text_of
+from pulsarium.proto.txn_id import TxnId
 
 if TYPE_CHECKING:
     from pulsarium.broker.session.session import Session

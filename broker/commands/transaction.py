@@ -21,11 +21,12 @@ from pulsarium.broker.model.topic.base import TRANSACTIONS_OFF
 from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.broker.model.transaction.coordinator import Coordinator, Done, TooManyTransactionsError
 from pulsarium.broker.model.transaction.coordinators import ASSIGN
+from pulsarium.broker.model.transaction.participant import Participant
 from pulsarium.broker.model.transaction.transaction import Part
-from pulsarium.broker.model.transaction.txn_id import Participant, TxnId
 from pulsarium.proto.commands import COMMANDS
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.text import text_of
+from pulsarium.proto.txn_id import TxnId
 
 if TYPE_CHECKING:
     from pulsarium.broker.model.topic.base import Topic

@@ -16,8 +16,8 @@ from pulsarium.client.message import Message
 from pulsarium.client.message_id import MessageId
 from pulsarium.client.producer.receipt import Receipt
 from pulsarium.client.schema.schema import Schema, T
-from pulsarium.client.transaction.options import TxnId
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
+from pulsarium.proto.txn_id import TxnId
 
 _MOST_BYTES = 2**31 - 1  # of a content
 _MOST_MILLISECONDS = 2**63 - 1  # that the protocol has room for

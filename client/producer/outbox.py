@@ -10,9 +10,9 @@ from pulsarium.client.connection.connection import Connection
 from pulsarium.client.errors import TRANSIENT, ConnectError, MessageTooBig, PulsarError, copy_of, error_of
 from pulsarium.client.message_id import MessageId
 from pulsarium.client.producer.receipt import Receipt
-from pulsarium.client.transaction.options import TxnId
 from pulsarium.proto.entry import checksum_matches
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
+from pulsarium.proto.txn_id import TxnId
 
 NOWHERE = 2**64 - 1  # as the ledger of what the broker had stored before
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from pulsarium.client.transaction.options import TxnId
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
+from pulsarium.proto.txn_id import TxnId
 
 Type = pb.BaseCommand
 

@@ -19,9 +19,9 @@ from pulsarium.client.errors import (
 )
 from pulsarium.client.topics import partitions_of
 from pulsarium.client.transaction import commands
-from pulsarium.client.transaction.options import TxnId
 from pulsarium.proto.commands import COMMANDS
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
+from pulsarium.proto.txn_id import TxnId
 
 if TYPE_CHECKING:
     from pulsarium.client.client import Client

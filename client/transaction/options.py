@@ -4,21 +4,10 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from pulsarium.client.errors import InvalidConfiguration
 
 _MOST_SECONDS = 2**53 / 1000  # the protocol has room for as many milliseconds, and a float counts them
-
-
-class TxnId(NamedTuple):
-    """`most` is the coordinator's number, `least` counts its transactions."""
-
-    most: int
-    least: int
-
-    def __str__(self) -> str:
-        return f"({self.most},{self.least})"
 
 
 class TransactionState(enum.Enum):

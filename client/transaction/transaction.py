@@ -17,8 +17,9 @@ from pulsarium.client.errors import (
 from pulsarium.client.message_id import MessageId
 from pulsarium.client.producer.receipt import Receipt
 from pulsarium.client.transaction.coordinator import Coordinator
-from pulsarium.client.transaction.options import TransactionOptions, TransactionState, TxnId
+from pulsarium.client.transaction.options import TransactionOptions, TransactionState
 from pulsarium.client.transaction.registrations import Registrations
+from pulsarium.proto.txn_id import TxnId
 
 if TYPE_CHECKING:
     from pulsarium.client.client import Client

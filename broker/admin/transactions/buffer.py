@@ -7,13 +7,11 @@ from typing import Any
 from pulsarium.broker.admin.http.call import Call
 from pulsarium.broker.admin.http.registry import route
 from pulsarium.broker.admin.http.reply import Reply, json_reply
-from pulsarium.broker.admin.topic.backlog import number_of
 from pulsarium.broker.admin.topic.internal_stats import NOTHING_STORED
-from pulsarium.broker.admin.transactions.enabled import check_enabled, existing_topic
+from pulsarium.broker.admin.transactions.enabled import check_enabled, existing_topic, low_watermarks_json, txn_of
 from pulsarium.broker.auth.needs import ANYBODY
-from pulsarium.broker.model.ledger.position import unsigned
 from pulsarium.broker.model.transaction.buffer import TransactionBuffer, TransactionBufferStats
-from pulsarium.broker.model.transaction.txn_id import TxnId
+from pulsarium.proto.txn_id import TxnId
 
 Json = dict[str, Any]
 
@@ -45,8 +43,7 @@ def get_transaction_buffer_internal_stats(call: Call) -> Reply:
 )
 def get_transaction_in_buffer_stats(call: Call) -> Reply:
     """What became of one transaction on a topic."""
-    most, least = (unsigned(number_of(call, name, bits=64)) for name in ("mostSigBits", "leastSigBits"))
-    return json_reply(in_buffer_stats(_buffer(call), TxnId(most, least)))
+    return json_reply(in_buffer_stats(_buffer(call), txn_of(call)))
 
 
 def in_buffer_stats(buffer: TransactionBuffer, txn: TxnId) -> Json:
@@ -58,12 +55,11 @@ def in_buffer_stats(buffer: TransactionBuffer, txn: TxnId) -> Json:
 
 def buffer_stats(stats: TransactionBufferStats, *, low_watermarks: bool) -> Json:
     """As TransactionBufferStats of Pulsar's admin client."""
-    shown = {"lowWaterMarks": {str(tc): least for tc, least in stats.low_watermarks.items()}}
     return {
         "state": stats.state,
         "maxReadPosition": str(stats.max_read_position),
         "lastSnapshotTimestamps": stats.last_snapshot_ms,
-        **(shown if low_watermarks else {}),
+        **low_watermarks_json(stats.low_watermarks, asked=low_watermarks),
         "ongoingTxnSize": stats.ongoing,
         "recoverStartTime": stats.recover_start_ms,
         "recoverEndTime": stats.recover_end_ms,

@@ -1,11 +1,17 @@
-"""What all calls about transactions ask first."""
+"""What calls about transactions have in common."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from pulsarium.broker.admin.http.call import Call
 from pulsarium.broker.admin.http.errors import AdminError
+from pulsarium.broker.admin.topic.backlog import number_of
 from pulsarium.broker.model.errors import BrokerServiceError
+from pulsarium.broker.model.ledger.position import unsigned
 from pulsarium.broker.model.topic.persistent import PersistentTopic
+from pulsarium.proto.txn_id import TxnId
 
 
 def check_enabled(call: Call) -> None:
@@ -23,3 +29,14 @@ def existing_topic(call: Call) -> PersistentTopic:
         raise AdminError(404, f"Topic not found {name}") from None
     assert isinstance(topic, PersistentTopic)
     return topic
+
+
+def txn_of(call: Call) -> TxnId:
+    """The transaction of the path."""
+    most, least = (unsigned(number_of(call, name, bits=64)) for name in ("mostSigBits", "leastSigBits"))
+    return TxnId(most, least)
+
+
+def low_watermarks_json(low_watermarks: Mapping[int, int], *, asked: bool) -> dict[str, Any]:
+    """As stats show them, by coordinator; nothing where nobody asked."""
+    return {"lowWaterMarks": {str(tc): least for tc, least in low_watermarks.items()}} if asked else {}

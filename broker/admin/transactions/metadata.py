@@ -9,7 +9,7 @@ from pulsarium.broker.admin.transactions.pending_acks import in_pending_ack_stat
 from pulsarium.broker.broker import Broker
 from pulsarium.broker.model.transaction.coordinators import Coordinators
 from pulsarium.broker.model.transaction.transaction import Transaction
-from pulsarium.broker.model.transaction.txn_id import TxnId
+from pulsarium.proto.txn_id import TxnId
 
 Json = dict[str, Any]
 

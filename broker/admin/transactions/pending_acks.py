@@ -11,12 +11,12 @@ from pulsarium.broker.admin.http.registry import route
 from pulsarium.broker.admin.http.reply import Reply, json_reply
 from pulsarium.broker.admin.topic.backlog import no_subscription, number_in, number_of
 from pulsarium.broker.admin.topic.internal_stats import NOTHING_STORED
-from pulsarium.broker.admin.transactions.enabled import check_enabled, existing_topic
+from pulsarium.broker.admin.transactions.enabled import check_enabled, existing_topic, low_watermarks_json, txn_of
 from pulsarium.broker.auth.needs import ANYBODY
-from pulsarium.broker.model.ledger.position import Position, unsigned
+from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.subscription.persistent import PersistentSubscription
 from pulsarium.broker.model.transaction.pending_acks import PendingAcks
-from pulsarium.broker.model.transaction.txn_id import TxnId
+from pulsarium.proto.txn_id import TxnId
 
 Json = dict[str, Any]
 
@@ -38,10 +38,9 @@ def get_pending_ack_stats(call: Call) -> Reply:
 def pending_ack_stats(pending: PendingAcks, *, low_watermarks: bool) -> Json:
     """As TransactionPendingAckStats of Pulsar's admin client."""
     stats = pending.stats()
-    shown = {"lowWaterMarks": {str(tc): least for tc, least in stats.low_watermarks.items()}}
     return {
         "state": stats.state,
-        **(shown if low_watermarks else {}),
+        **low_watermarks_json(stats.low_watermarks, asked=low_watermarks),
         "ongoingTxnSize": stats.ongoing,
         "recoverStartTime": stats.began_ms,
         "recoverEndTime": stats.began_ms,
@@ -56,9 +55,8 @@ def pending_ack_stats(pending: PendingAcks, *, low_watermarks: bool) -> Json:
 )
 def get_transaction_in_pending_ack_stats(call: Call) -> Reply:
     """Up to where one transaction acknowledged everything."""
-    most, least = (unsigned(number_of(call, name, bits=64)) for name in ("mostSigBits", "leastSigBits"))
     signature = "getTransactionInPendingAckStats(org.apache.pulsar.client.api.transaction.TxnID)"
-    return json_reply(in_pending_ack_stats(_pending(call, NULL.format(signature, OF_MAP)), TxnId(most, least)))
+    return json_reply(in_pending_ack_stats(_pending(call, NULL.format(signature, OF_MAP)), txn_of(call)))
 
 
 def in_pending_ack_stats(pending: PendingAcks, txn: TxnId) -> Json:

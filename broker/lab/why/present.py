@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from pulsarium.broker.model.ledger.position import Position
     from pulsarium.broker.model.subscription.consumer import Consumer
     from pulsarium.broker.model.subscription.persistent import PersistentSubscription
-    from pulsarium.broker.model.transaction.txn_id import TxnId
     from pulsarium.proto.generated import PulsarApi_pb2 as pb
+    from pulsarium.proto.txn_id import TxnId
 
 
 class Facts:

@@ -9,7 +9,7 @@ count only for records of one whole name.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Set
 from typing import Any, Final
 
 from pulsarium.broker.model.schema.definition import Definition, name_in_union
@@ -24,6 +24,10 @@ PROMOTED: Final[Mapping[str, frozenset[str]]] = {
 }
 BITS: Final = {"int": 31, "long": 63}
 MOST_STEPS: Final = 1_000_000  # a few seconds; a definition of 5 MB has some 600,000
+
+
+Pair = tuple[int, int]  # by identity, which is quick
+Inner = Callable[[Json, Json], list[tuple[Json, Json]] | None]  # the pairs inside of one; None: it is refused
 
 
 class _TooMuchError(Exception):
@@ -48,28 +52,32 @@ class _Resolution:
         _learn(reader, self._readers, self._aliases)
         _learn(writer, self._writers, {})
         self._unions: dict[int, dict[str, Json]] = {}  # branches by name
-        self._fits: dict[tuple[int, int], bool] = {}
-        self._likes: set[tuple[int, int]] = set()
-        self._values: dict[tuple[int, int], bool] = {}
+        self._fits: dict[Pair, bool] = {}
+        self._likes: set[Pair] = set()
+        self._values: dict[Pair, bool] = {}
         self._steps = 0
 
     def fits(self, reader: Json, writer: Json) -> bool:
         """Whether one of the reader's types reads one of the writer's."""
-        seen = set()
+        return self._throughout(reader, writer, self._needed) is not None
+
+    def _throughout(self, reader: Json, writer: Json, inner: Inner, known: Set[Pair] = frozenset()) -> set[Pair] | None:
+        """The pairs that `inner` comes to from this one, but for those that are known; None if it refuses any."""
+        seen: set[Pair] = set()
         left = [(reader, writer)]
         while left:
             reader, writer = left.pop()
             reader, writer = self._readers.get(_name(reader), reader), self._writers.get(_name(writer), writer)
             key = id(reader), id(writer)
-            if key in seen:
+            if key in seen or key in known:
                 continue
             seen.add(key)
             self._step()
-            pairs = self._needed(reader, writer)
+            pairs = inner(reader, writer)
             if pairs is None:
-                return False
+                return None
             left += pairs
-        return True
+        return seen
 
     def _step(self) -> None:
         self._steps += 1
@@ -94,28 +102,14 @@ class _Resolution:
             same = _local(reader["name"]) == _local(self._renamed(writer["name"]))
             return [] if same and reader.get("size") == writer.get("size") else None
         if read in ("array", "map"):
-            below = "items" if read == "array" else "values"
-            return [(reader[below], writer[below])]
+            return [(_element(reader), _element(writer))]
         return []
 
     def _alike_throughout(self, reader: Json, writer: Json) -> bool:
         """Whether two unions are one but for namespaces and defaults: then Java reads each branch with its like."""
-        seen = set()
-        left = [(reader, writer)]
-        while left:
-            reader, writer = left.pop()
-            reader, writer = self._readers.get(_name(reader), reader), self._writers.get(_name(writer), writer)
-            key = id(reader), id(writer)
-            if key in seen or key in self._likes:
-                continue
-            seen.add(key)
-            self._step()
-            pairs = _inner_likes(reader, writer)
-            if pairs is None:
-                return False
-            left += pairs
-        self._likes |= seen
-        return True
+        alike = self._throughout(reader, writer, _inner_likes, self._likes)
+        self._likes |= alike or set()
+        return alike is not None
 
     def _fields(self, reader: Json, writer: Json) -> list[tuple[Json, Json]] | None:
         record = self._renamed(writer["name"])
@@ -214,8 +208,7 @@ def _inner_likes(reader: Json, writer: Json) -> list[tuple[Json, Json]] | None:
     if kind == "fixed":
         return [] if reader["size"] == writer["size"] else None
     if kind in ("array", "map"):
-        below = "items" if kind == "array" else "values"
-        return [(reader[below], writer[below])]
+        return [(_element(reader), _element(writer))]
     return []
 
 
@@ -225,6 +218,11 @@ def kind_of(tree: Json) -> str:
         return "union"
     kind = tree["type"] if isinstance(tree, dict) else tree
     return "record" if kind in RECORDS else str(kind)
+
+
+def _element(tree: Json) -> Json:
+    """What an array or a map has."""
+    return tree["items" if tree["type"] == "array" else "values"]
 
 
 def _name(tree: Json) -> str:
@@ -252,4 +250,4 @@ def _learn(tree: Json, named: dict[str, Json], aliases: dict[str, str]) -> None:
                 aliases[f"{tree['name']}.{alias}"] = field["name"]
             _learn(field["type"], named, aliases)
         if tree["type"] in ("array", "map"):
-            _learn(tree["items" if tree["type"] == "array" else "values"], named, aliases)
+            _learn(_element(tree), named, aliases)

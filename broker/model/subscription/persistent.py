@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pulsarium.broker.model.topic.persistent import PersistentTopic
     from pulsarium.broker.model.transaction.acked import Acked
     from pulsarium.broker.model.transaction.pending_acks import PendingAcks
-    from pulsarium.broker.model.transaction.txn_id import TxnId
+    from pulsarium.proto.txn_id import TxnId
 
 
 @dataclass(slots=True)

@@ -22,8 +22,8 @@ from pulsarium.broker.model.topic.entry_checks import EntryChecks, entry_checks
 from pulsarium.broker.model.topic.joining import SubscribeRate
 from pulsarium.broker.model.topic.producer import Producer, ProducerOptions
 from pulsarium.broker.model.topic.producers import Producers
-from pulsarium.broker.model.transaction.txn_id import TxnId
 from pulsarium.proto.topic_name import TopicName
+from pulsarium.proto.txn_id import TxnId
 
 TRANSACTIONS_OFF = "Transaction buffer disable!"
 

@@ -11,8 +11,8 @@ from pulsarium.broker.model.stores import Stores
 from pulsarium.broker.model.subscription.non_persistent import NOWHERE, NonPersistentSubscription
 from pulsarium.broker.model.topic.base import TRANSACTIONS_OFF, Topic
 from pulsarium.broker.model.topic.producer import Producer
-from pulsarium.broker.model.transaction.txn_id import TxnId
 from pulsarium.proto.topic_name import TopicName
+from pulsarium.proto.txn_id import TxnId
 
 DROPPED = Position(2**64 - 1, 2**64 - 1)  # in a receipt: -1:-1 as it is sent
 

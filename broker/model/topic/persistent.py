@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from pulsarium.broker.model.cursor.managed_cursor import ManagedCursor
     from pulsarium.broker.model.ledger.publication import Publication
     from pulsarium.broker.model.topic.log import TopicLog
-    from pulsarium.broker.model.transaction.txn_id import TxnId
+    from pulsarium.proto.txn_id import TxnId
 
 
 class PersistentTopic(Topic):

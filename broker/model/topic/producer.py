@@ -15,7 +15,7 @@ from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
 if TYPE_CHECKING:
     from pulsarium.broker.model.topic.base import Topic
-    from pulsarium.broker.model.transaction.txn_id import TxnId
+    from pulsarium.proto.txn_id import TxnId
 
 
 @dataclass(slots=True)

@@ -12,7 +12,7 @@ from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.ledger.publication import Pending, Publication
 from pulsarium.broker.model.transaction.markers import marker, naming
 from pulsarium.broker.model.transaction.record import BufferRecord, Sent
-from pulsarium.broker.model.transaction.txn_id import TxnId
+from pulsarium.proto.txn_id import TxnId
 
 if TYPE_CHECKING:
     from pulsarium.broker.model.topic.persistent import PersistentTopic

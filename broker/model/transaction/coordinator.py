@@ -20,8 +20,9 @@ from pulsarium.broker.model.errors import (
     TransactionNotFoundError,
 )
 from pulsarium.broker.model.stores import Stores
+from pulsarium.broker.model.transaction.participant import Participant
 from pulsarium.broker.model.transaction.transaction import Part, Status, Transaction
-from pulsarium.broker.model.transaction.txn_id import Participant, TxnId
+from pulsarium.proto.txn_id import TxnId
 
 log = Log("transactions")
 

@@ -11,8 +11,8 @@ from pulsarium.broker.model.stores import Stores
 from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.broker.model.topic.topics import Topics
 from pulsarium.broker.model.transaction.coordinator import Coordinator
+from pulsarium.broker.model.transaction.participant import Participant
 from pulsarium.broker.model.transaction.transaction import Part, Transaction
-from pulsarium.broker.model.transaction.txn_id import Participant
 from pulsarium.proto.errors import InvalidTopicName
 from pulsarium.proto.topic_name import TopicName
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from pulsarium.broker.model.ledger.position import EARLIEST, Position
 from pulsarium.broker.model.transaction.markers import transaction_of
-from pulsarium.broker.model.transaction.txn_id import TxnId
+from pulsarium.proto.txn_id import TxnId
 
 
 class Aborted(NamedTuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Set
 
-from pulsarium.broker.model.transaction.txn_id import TxnId
+from pulsarium.proto.txn_id import TxnId
 
 
 class Overdue:

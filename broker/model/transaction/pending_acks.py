@@ -18,7 +18,7 @@ from pulsarium.broker.model.transaction.acked import Acked
 from pulsarium.broker.model.transaction.holders import Holders, left_by
 from pulsarium.broker.model.transaction.overdue import Overdue
 from pulsarium.broker.model.transaction.pending_record import PendingRecord, Piece, Pieces
-from pulsarium.broker.model.transaction.txn_id import TxnId
+from pulsarium.proto.txn_id import TxnId
 
 if TYPE_CHECKING:
     from pulsarium.broker.model.cursor.managed_cursor import ManagedCursor

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from pulsarium.broker.model.transaction.acked import Acked
-from pulsarium.broker.model.transaction.txn_id import TxnId
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
+from pulsarium.proto.txn_id import TxnId
 
 if TYPE_CHECKING:
     from pulsarium.broker.model.cursor.managed_cursor import ManagedCursor

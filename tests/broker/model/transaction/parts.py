@@ -10,8 +10,8 @@ from pulsarium.broker.cluster import Cluster
 from pulsarium.broker.model.errors import BrokerServiceError, ServiceNotReadyError
 from pulsarium.broker.model.transaction.coordinator import Coordinator
 from pulsarium.broker.model.transaction.transaction import Part, Transaction
-from pulsarium.broker.model.transaction.txn_id import TxnId
 from pulsarium.broker.storage.interface import Storage
+from pulsarium.proto.txn_id import TxnId
 from tests.broker.held import HeldStorage
 from tests.broker.model.stores import cluster_of
 

@@ -1,18 +1,10 @@
-"""Who a transaction is, and what it ends on."""
+"""What a transaction ends on."""
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
-
-class TxnId(NamedTuple):
-    """`most` is the coordinator's number, `least` counts its transactions."""
-
-    most: int
-    least: int
-
-    def __str__(self) -> str:
-        return f"({self.most},{self.least})"
+from pulsarium.proto.txn_id import TxnId
 
 
 class Participant(Protocol):
