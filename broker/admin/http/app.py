@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
-from urllib.parse import quote
 
-from starlette.routing import Route, Router
-
-from pulsarium.broker.admin.http.resource import Resource
+from pulsarium.broker.admin.http.asgi import ClientGone, Receive, Request, Scope, Send
+from pulsarium.broker.admin.http.finder import Finder
+from pulsarium.broker.admin.http.reply import NAMES, page
+from pulsarium.broker.admin.http.resource import Resource, send_reply
 from pulsarium.broker.admin.routes import by_path
 from pulsarium.broker.admin.topic.rates import Rates
 
 if TYPE_CHECKING:
-    from starlette.types import Receive, Scope, Send
-
     from pulsarium.broker.broker import Broker
 
 
@@ -21,38 +19,32 @@ class AdminApp:
     """Routes by the path as it was sent, so that an encoded slash stays inside its part."""
 
     def __init__(self, broker: Broker) -> None:
+        self.broker = broker
         rates = self._rates = Rates(broker)
-        self._router = Router(
-            [Route(path, Resource(broker, rates, handlers)) for path, handlers in by_path(broker.profile)],
-            redirect_slashes=False,
-            default=Resource(broker, rates, {}),
-        )
+        self._resources: Finder[Resource] = Finder()
+        for path, handlers in by_path(broker.profile):
+            self._resources.add(path, Resource(broker, rates, handlers))
+        self._nothing = Resource(broker, rates, {})
 
     def stop(self) -> None:
         """Nobody asks any more: let go of what runs in between."""
         self._rates.stop()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "lifespan":
-            await until_shutdown(receive, send)
+        request = Request(scope, receive)
+        if head_size(scope) > self.broker.config.httpMaxRequestHeaderSize:
+            await send_reply(send, page(431, NAMES[431], request.path, "", {"Connection": "close"}))
             return
-        if scope["type"] == "http":
-            scope["path"] = path_of(scope)
-        await self._router(scope, receive, send)
+        found = self._resources.find(request.path)
+        resource, parameters = (self._nothing, {}) if found is None else found
+        try:
+            reply = await resource.answer(request, parameters)
+        except ClientGone:
+            return
+        await send_reply(send, reply)
 
 
-async def until_shutdown(receive: Receive, send: Send) -> None:
-    """Nothing is to be made ready. Starlette's own would take the server's being cancelled for a failure."""
-    await receive()
-    await send({"type": "lifespan.startup.complete"})
-    await receive()
-    await send({"type": "lifespan.shutdown.complete"})
-
-
-def path_of(scope: Scope) -> str:
-    """The path still encoded, without a slash at its end: an encoded slash, or plus, is not a plain one."""
-    raw = scope.get("raw_path")
-    path = raw.decode("latin-1").partition("?")[0] if raw is not None else quote(scope["path"])
-    if path.count("/") > 1 and not path.startswith("/metrics"):
-        path = path.removesuffix("/")
-    return path
+def head_size(scope: Scope) -> int:
+    """Bytes of the request line and the headers."""
+    line = len(scope["method"]) + len(scope["raw_path"]) + len(scope["query_string"])
+    return line + sum(len(name) + len(value) + 4 for name, value in scope["headers"])

@@ -169,13 +169,13 @@ def texts_of(value: Any) -> dict[str, str] | None:
         return None
     if not isinstance(value, dict):
         raise wrong_type("java.util.Map<java.lang.String,java.lang.String>", value)
-    return {key: text_of(item) for key, item in value.items() if item is not None}
+    return {text_of(key): text_of(item) for key, item in value.items() if item is not None}
 
 
 def text_of(value: Any) -> str:
     """A JSON value read as a text: numbers and booleans turn into one."""
     if isinstance(value, str):
-        return value
+        return value.encode("utf-8", "replace").decode()  # "?" for half a surrogate pair, as Java keeps it
     if isinstance(value, (dict, list)):
         raise wrong_type("java.lang.String", value)
     return json.dumps(value)

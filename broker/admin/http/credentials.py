@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from starlette.requests import Request
-
+from pulsarium.broker.admin.http.asgi import Request
 from pulsarium.broker.admin.http.errors import ContainerError
 from pulsarium.broker.auth.identity import NOBODY, AuthenticationError, HttpCredentials, Principal
 from pulsarium.broker.broker import Broker
@@ -22,14 +21,13 @@ ASKED: Final = ("admin", "lookup", "topics", "pulsarium", "lab")
 def principal_of(broker: Broker, request: Request) -> Principal:
     """Who a request is from. Raises ContainerError: 401 for credentials that prove nothing."""
     authentication = broker.cluster.authentication
-    if authentication is None or not is_asked(broker, request.scope["path"]):
+    if authentication is None or not is_asked(broker, request.path):
         return NOBODY
-    credentials = HttpCredentials(request.headers, request.query_params, request.scope.get(CERTIFICATE))
+    credentials = HttpCredentials(request.headers, request.query, request.scope.get(CERTIFICATE))
     try:
         identity = authentication.of_request(credentials)
     except AuthenticationError as error:
-        client = request.client.host if request.client is not None else "?"
-        log.warning("not authenticated", peer=client, path=request.scope["path"], reason=error)
+        log.warning("not authenticated", peer=request.peer, path=request.path, reason=error)
         raise ContainerError(401, str(error)) from None
     return Principal(identity.role, request.headers.get(ORIGINAL_PRINCIPAL))
 

@@ -16,6 +16,7 @@ NAMES = {
     405: "Method Not Allowed",
     408: "Request Timeout",
     413: "Payload Too Large",
+    431: "Request Header Fields Too Large",
     500: "Request failed.",
 }
 

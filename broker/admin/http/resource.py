@@ -8,11 +8,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import trio
-from starlette.requests import ClientDisconnect, Request
-from starlette.responses import Response
-from starlette.websockets import WebSocketClose
 
 from pulsarium.broker.admin.http.absent import check_absent
+from pulsarium.broker.admin.http.asgi import ClientGone, Request, Send
 from pulsarium.broker.admin.http.call import Call
 from pulsarium.broker.admin.http.credentials import principal_of
 from pulsarium.broker.admin.http.errors import AdminError, ContainerError, UnreadableBody, WrongMediaType, from_model
@@ -24,10 +22,9 @@ from pulsarium.broker.admin.topic.rates import Rates
 from pulsarium.broker.auth.identity import Principal
 from pulsarium.broker.logs import Log
 from pulsarium.broker.model.errors import BrokerServiceError
+from pulsarium.broker.storage.errors import StorageError
 
 if TYPE_CHECKING:
-    from starlette.types import Receive, Scope, Send
-
     from pulsarium.broker.broker import Broker
 
 log = Log("admin")
@@ -47,7 +44,7 @@ class BodyTooSlow(Exception):
 
 
 class Resource:
-    """An ASGI application for one path. Handlers are plain functions, so each call is atomic; few are awaited."""
+    """What answers at one path. Handlers are plain functions, so each call is atomic; few are awaited."""
 
     def __init__(self, broker: Broker, rates: Rates, handlers: Mapping[str, tuple[Route, Handler]]) -> None:
         self._broker = broker
@@ -56,27 +53,17 @@ class Resource:
         methods = {*handlers, "OPTIONS", *(("HEAD",) if "GET" in handlers else ())}
         self._methods = [method for method in METHODS_IN_PULSARS_ORDER if method in methods]
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "websocket":  # nothing here speaks it
-            await WebSocketClose()(scope, receive, send)
-            return
-        request = Request(scope, receive)
-        try:
-            reply = await self._answer(request)
-        except ClientDisconnect:
-            return
-        await response_of(reply)(scope, receive, send)
-
-    async def _answer(self, request: Request) -> Reply:
+    async def answer(self, request: Request, parameters: Mapping[str, str]) -> Reply:
+        """`parameters` are the parts of the path. Raises ClientGone."""
         accept = request.headers.get("accept", "")
-        url = request.scope["path"]
+        url = request.path
         handled = self._handlers.get("GET" if request.method == "HEAD" else request.method)
         try:
             principal = await self._principal(request)
             if handled is None:
-                await read_body(request, self._broker.config.max_frame_size)  # left unread it ends the connection
+                await self._drop_body(request)
                 return self._without_handler(request.method, url, accept)
-            return await self._handle(request, principal, *handled)
+            return await self._handle(request, parameters, principal, *handled)
         except AdminError as error:
             refused = error.told(self._broker.profile)
             return reason(refused.status, refused.reason)
@@ -96,8 +83,10 @@ class Resource:
             return page(413, NAMES[413], url, accept, {"Connection": "close"})
         except BodyTooSlow:
             return page(408, NAMES[408], url, accept, {"Connection": "close"})
-        except ClientDisconnect:
+        except ClientGone:
             raise
+        except StorageError as error:  # the disk's fault, which the store has logged
+            return unexpected(error)
         except Exception as error:
             log.error("a request failed", exception=error, method=request.method, path=url)
             return unexpected(error)
@@ -106,18 +95,24 @@ class Resource:
         try:
             return principal_of(self._broker, request)
         except ContainerError:
-            await read_body(request, self._broker.config.max_frame_size)  # left unread it ends the connection
+            await self._drop_body(request)
             raise
 
-    async def _handle(self, request: Request, principal: Principal, route: Route, handler: Handler) -> Reply:
+    async def _drop_body(self, request: Request) -> None:
+        """Left unread it would end the connection."""
+        await read_body(request, self._broker.config.max_frame_size, keep=False)
+
+    async def _handle(
+        self, request: Request, parameters: Mapping[str, str], principal: Principal, route: Route, handler: Handler
+    ) -> Reply:
         limit = self._broker.config.max_frame_size
         call = Call(
             broker=self._broker,
             rates=self._rates,
             method=request.method,
-            path=request.scope["path"],
-            parameters=request.path_params,
-            query=request.query_params,
+            path=request.path,
+            parameters=parameters,
+            query=request.query,
             headers=request.headers,
             body=b"",
             principal=principal,
@@ -127,7 +122,7 @@ class Resource:
             try:
                 check_permission(call, route)  # before so much is kept for somebody
             except AdminError:
-                await read_body(request, limit)  # left unread it ends the connection
+                await self._drop_body(request)
                 raise
             limit = route.largest_body
         call = replace(call, body=await read_body(request, limit))
@@ -155,33 +150,38 @@ class Resource:
         return Reply(405, headers=allow)
 
 
-def response_of(reply: Reply) -> Response:
-    """A reply as Starlette sends it."""
-    response = Response(reply.body, reply.status, dict(reply.headers))
+async def send_reply(send: Send, reply: Reply) -> None:
+    """A reply as a server takes it."""
+    headers = [(name.lower(), value) for name, value in reply.headers.items()]
+    if reply.status not in (204, 304):
+        headers.append(("content-length", str(len(reply.body))))
     if reply.content_type is not None:
-        response.headers["content-type"] = reply.content_type
-    response.raw_headers += [(name.encode("latin-1"), value.encode("latin-1")) for name, value in reply.raw_headers]
-    return response
+        headers.append(("content-type", reply.content_type))
+    headers += reply.raw_headers
+    raw = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers]
+    await send({"type": "http.response.start", "status": reply.status, "headers": raw})
+    await send({"type": "http.response.body", "body": reply.body})
 
 
-async def read_body(request: Request, limit: int) -> bytes:
+async def read_body(request: Request, limit: int, *, keep: bool = True) -> bytes:
     """The whole body, unless it is too large or stays away: nothing is kept, nor waited for, on a claimed length."""
     length = request.headers.get("content-length", "")
     if length.isdecimal() and int(length) > limit:
         raise BodyTooLarge
-    chunks: list[bytes] = []
+    body = bytearray()
     size = 0
     with trio.move_on_after(BODY_SECONDS) as patience:
-        async with aclosing(request.stream()) as stream:
-            async for chunk in stream:
+        async with aclosing(request.pieces()) as pieces:
+            async for chunk in pieces:
                 patience.deadline = trio.current_time() + BODY_SECONDS
                 size += len(chunk)
                 if size > limit:
                     raise BodyTooLarge
-                chunks.append(chunk)
+                if keep:
+                    body += chunk
     if patience.cancelled_caught:
         raise BodyTooSlow
-    return b"".join(chunks)
+    return bytes(body)
 
 
 async def committed(broker: Broker) -> None:

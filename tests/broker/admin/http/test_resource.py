@@ -49,6 +49,12 @@ async def test_a_body_in_pieces(rest: Rest) -> None:
     assert answer.status == 204
 
 
+async def test_of_a_repeated_parameter_the_first_counts(rest: Rest) -> None:
+    url = f"{TOPICS}/t/partitions?checkAllowAutoCreation={{}}&checkAllowAutoCreation={{}}"
+    assert (await rest.call("GET", url.format("true", "false"))).status == 200
+    assert (await rest.call("GET", url.format("false", "true"))).status == 404
+
+
 async def test_a_body_that_is_announced_too_large(rest: Rest) -> None:
     answer = await rest.call("PUT", f"{TENANTS}/t", body=b"{}", content_length=str(LIMIT + 1))
     assert (answer.status, answer.headers["connection"]) == (413, "close")
@@ -105,21 +111,6 @@ async def test_a_client_that_goes_away(rest: Rest, bed: Bed) -> None:
     scope = {"type": "http", "method": "PUT", "path": path, "raw_path": path.encode(), "query_string": b""}
     await rest.app({**scope, "headers": []}, receive, send)
     assert "t" not in bed.broker.metadata.tenants
-
-
-@pytest.mark.parametrize("path", ["/", TENANTS, "/ws/v2/consumer"])
-async def test_a_web_socket_is_refused(rest: Rest, path: str) -> None:
-    sent: list[dict[str, Any]] = []
-
-    async def receive() -> dict[str, object]:
-        return {"type": "websocket.connect"}
-
-    async def send(event: Any) -> None:
-        sent.append(event)
-
-    scope = {"type": "websocket", "path": path, "raw_path": path.encode(), "query_string": b"", "headers": []}
-    await rest.app(scope, receive, send)
-    assert [event["type"] for event in sent] == ["websocket.close"]
 
 
 async def test_a_fault_of_the_broker_is_answered(rest: Rest, bed: Bed, caplog: pytest.LogCaptureFixture) -> None:

@@ -13,7 +13,7 @@ import pytest
 import trio
 from trio.testing import wait_all_tasks_blocked
 
-from pulsarium.broker.admin.http import server
+from pulsarium.broker import accepting
 from pulsarium.broker.admin.http.app import AdminApp
 from pulsarium.broker.admin.http.server import serve_http
 from pulsarium.broker.auth.tls import TlsContext
@@ -161,7 +161,6 @@ async def test_it_stops_with_idle_connections() -> None:
 
 
 async def test_it_stops_while_a_client_does_not_read() -> None:
-    """anycorn shields what it writes; nothing but the end of the connection ends that."""
     async with served() as http:
         for index in range(300):
             http.broker.metadata.put_tenant(f"{'tenant' * 20}{index}", {})
@@ -234,7 +233,7 @@ async def test_what_is_not_https_harms_nobody(
 async def test_a_handshake_may_not_take_for_ever(
     authority: Authority, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(server, "HANDSHAKE_SECONDS", 0.01)
+    monkeypatch.setattr(accepting, "HANDSHAKE_SECONDS", 0.01)
     async with served(tls=context_of(authority)) as https, await https.connect() as stream:
         assert await stream.receive_some() == b""
     assert "no handshake within 0.01 seconds" in caplog.text
@@ -244,3 +243,18 @@ async def test_it_stops_while_a_client_shakes_no_hands(authority: Authority) -> 
     async with served(tls=context_of(authority)) as https, await https.connect():
         await wait_all_tasks_blocked()
         assert await https.stop() < 1
+
+
+@pytest.mark.parametrize("requests", [0, 1, 3])
+async def test_a_client_that_leaves_leaves_nothing_behind(requests: int) -> None:
+    async with served() as http, await http.connect() as stays:
+        await answer(stays)
+        await wait_all_tasks_blocked(0.01)
+        before = trio.lowlevel.current_statistics().tasks_living
+        async with await http.connect() as leaves:
+            for _ in range(requests):
+                assert (await answer(leaves))[1] == TENANTS
+        await wait_all_tasks_blocked(0.01)  # the server may not have seen it come yet
+        while trio.lowlevel.current_statistics().tasks_living > before:
+            await wait_all_tasks_blocked()
+        assert (await answer(stays))[1] == TENANTS
