@@ -20,19 +20,25 @@ import sqlite3
 import threading
 from collections.abc import Mapping
 from functools import partial
+from pathlib import Path
 from typing import NamedTuple
 
+from pulsarium.broker.logs import Log
 from pulsarium.broker.storage import segments
-from pulsarium.broker.storage.database import BUSY_MS, PAGE_SIZE, transaction
+from pulsarium.broker.storage.database import BUSY_MS, PAGE_SIZE, put_metadata, transaction
 from pulsarium.broker.storage.deletions import Deletions
-from pulsarium.broker.storage.errors import StorageError
+from pulsarium.broker.storage.errors import StorageError, code_of
 from pulsarium.broker.storage.interface import Batch, Done, Entries, Run
 from pulsarium.broker.storage.persist import Hook, PersistPoint
+from pulsarium.broker.storage.room import Room
 from pulsarium.broker.storage.worker import Worker
+
+log = Log("storage")
 
 GROUP_BYTES = 8 << 20  # of entries in one transaction
 CHECKPOINT_BYTES = 8 << 20  # of log. Longer: longer stalls, and a longer log to recover; shorter: more of them.
 LONG_LOG_BYTES = 32 << 20  # readers have kept the log from being started afresh: wait for a moment without one
+LOOK_BYTES = 1 << 20  # of log, between two looks at how much room the disk has
 THREAD_ALIVE_SECONDS = 0.5  # between two looks at a thread that somebody waits for
 RESTART_WAIT_MS = 50  # but not for somebody who keeps a transaction open from outside
 
@@ -68,6 +74,12 @@ class Group:
     def is_empty(self) -> bool:
         return not (self.runs or self.metadata or self.deleted_ledgers)
 
+    @property
+    def is_one_row(self) -> bool:
+        """Whether a single statement writes it: a message that somebody waits for before sending the next."""
+        rest = self.metadata or self.deleted_ledgers or len(self.runs) != 1 or self.bytes > segments.ROW_BYTES
+        return not rest and all(len(runs) == 1 for runs in self.runs.values())
+
     def write(self, connection: sqlite3.Connection) -> int:
         """Put everything into the open transaction. Returns about how many bytes of log that makes."""
         # Packed one by one as they go in, so that a large group is not in memory twice.
@@ -75,7 +87,7 @@ class Group:
         row_count = segments.insert(connection, rows) if self.runs else 0
         kept = [(path, value) for path, value in self.metadata.items() if value is not None]
         if kept:
-            connection.executemany("INSERT OR REPLACE INTO metadata VALUES (?, ?)", kept)
+            put_metadata(connection, kept)
         if len(kept) < len(self.metadata):
             gone = [(path,) for path, value in self.metadata.items() if value is None]
             connection.executemany("DELETE FROM metadata WHERE path = ?", gone)
@@ -106,18 +118,23 @@ class Replacement(Barrier):
         self._entries = entries
 
     def write(self, connection: sqlite3.Connection) -> None:
-        """Put it into the open transaction."""
+        """Put it into the open transaction, which may be larger than memory."""
+        connection.execute("PRAGMA cache_spill=ON")
         for table in ("segment", "deleted_ledger", "metadata"):
             connection.execute(f"DELETE FROM {table}")
         segments.insert(connection, (row for ledger, run in self._entries for row in segments.rows_of(ledger, [run])))
-        connection.executemany("INSERT INTO metadata VALUES (?, ?)", self._metadata.items())
+        put_metadata(connection, self._metadata.items())
+        connection.execute("PRAGMA cache_spill=OFF")
 
 
 class Committer(Worker[Commit | Barrier]):
     """Owns `connection`, closes it in the end."""
 
-    def __init__(self, connection: sqlite3.Connection, at: Hook) -> None:
+    def __init__(self, connection: sqlite3.Connection, at: Hook, path: Path) -> None:
         super().__init__("storage commit")
+        self.is_full = False  # read by the event loop
+        self._room = Room(connection, path, PAGE_SIZE)
+        self._unseen_bytes = LOOK_BYTES  # of log, since the last look
         self._connection = connection
         self._at = at
         self._deletions = Deletions(connection, at)
@@ -167,17 +184,26 @@ class Committer(Worker[Commit | Barrier]):
 
     def _commit(self, group: Group) -> StorageError | None:
         try:
-            with transaction(self._connection):
-                log_bytes = group.write(self._connection)
+            if group.is_one_row and not self._connection.in_transaction:
+                # Its statement is the transaction: BEGIN and COMMIT would double what such a commit costs.
                 self._at(PersistPoint.WRITTEN)
+                log_bytes = group.write(self._connection)
+            else:
+                with transaction(self._connection):
+                    log_bytes = group.write(self._connection)
+                    self._at(PersistPoint.WRITTEN)
         except Exception as error:  # also what is no database error, an id too large: the thread must live on
             failure = StorageError(f"commit failed: {error}")
             failure.__cause__ = error
             self.report(failure)
+            if code_of(error) == sqlite3.SQLITE_FULL:
+                # What is in the log already may fit into the database, and then the log's room is free.
+                self._log_bytes, self._unseen_bytes = CHECKPOINT_BYTES, LOOK_BYTES
             return failure
         self._at(PersistPoint.COMMITTED)
         self.report(None)
         self._log_bytes += log_bytes
+        self._unseen_bytes += log_bytes
         self._deletions.add(group.deleted_ledgers)
         self._deletions.resume()
         return None
@@ -218,7 +244,18 @@ class Committer(Worker[Commit | Barrier]):
         if deleted:
             self._log_bytes += 64 * PAGE_SIZE
         self._checkpoint()
+        self._look_for_room()
         return deleted
+
+    def _look_for_room(self) -> None:
+        if self._unseen_bytes < LOOK_BYTES and not self.is_full:
+            return
+        self._unseen_bytes = 0
+        was_full, self.is_full = self.is_full, self._room.is_short()
+        if self.is_full and not was_full:
+            log.error("the disk is almost full: no message is taken until there is room")
+        elif was_full and not self.is_full:
+            log.info("the disk has room for messages again")
 
     def close(self) -> None:
         self._connection.close()

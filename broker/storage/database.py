@@ -11,13 +11,14 @@ Durability, in WAL mode (a commit appends to the log; a checkpoint copies the lo
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from pulsarium.broker.storage import segments
-from pulsarium.broker.storage.errors import StorageError
+from pulsarium.broker.storage.errors import StorageError, code_of
 from pulsarium.broker.storage.interface import Durability
+from pulsarium.proto.checksum import crc32c
 
 DATABASE_NAME = "pulsarium.db"
 PAGE_SIZE = 16384  # smaller: more CPU for runs; larger: more to write for a lone entry
@@ -26,15 +27,18 @@ WAL_KEPT_BYTES = 64 << 20  # a log that a slow reader made longer is cut back to
 BUSY_MS = 5000  # somebody looks at the file with another tool
 
 APPLICATION_ID = 0x50554C53  # "PULS"
-SCHEMA_VERSION = 1
-SCHEMA = "CREATE TABLE IF NOT EXISTS metadata (path TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;"
+SCHEMA_VERSION = 2  # 1 had no checksums
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS metadata
+    (path TEXT PRIMARY KEY, value BLOB NOT NULL, checksum INTEGER NOT NULL) WITHOUT ROWID;
+"""
 
 _SYNCHRONOUS: dict[Durability, str] = {"none": "OFF", "os": "NORMAL", "fsync": "FULL"}
 
 
 def open_database(path: Path, durability: Durability) -> sqlite3.Connection:
-    """The one connection that writes, of a file that it makes if need be. Raises StorageError, also for a file that is
-    not ours."""
+    """The one connection that writes, of a file that it makes if need be. Raises StorageError. What is in a file that
+    was there, `probe` has looked at."""
     try:
         connection = _connect(path)
         try:
@@ -43,8 +47,26 @@ def open_database(path: Path, durability: Durability) -> sqlite3.Connection:
             connection.close()
             raise
     except sqlite3.Error as error:
-        raise StorageError(f"cannot use {path}: {error}") from error
+        raise StorageError(f"cannot use {path}: {error}; {advice(error)}") from error
     return connection
+
+
+def advice(error: sqlite3.Error) -> str:
+    """What can be done about a database that cannot be opened."""
+    return _ADVICE.get(code_of(error), "nothing in it was changed")
+
+
+_ADVICE = {
+    sqlite3.SQLITE_NOTADB: "it is damaged, or no store: move it away, then start with --restore SNAPSHOT, or empty",
+    sqlite3.SQLITE_CORRUPT: "it is damaged: move it and its -wal away, then start with --restore SNAPSHOT, or empty",
+    sqlite3.SQLITE_CANTOPEN: "this user must be able to write the directory and all files in it",
+    sqlite3.SQLITE_READONLY: "this user must be able to write the directory and all files in it",
+    sqlite3.SQLITE_PERM: "this user must be able to write the directory and all files in it",
+    sqlite3.SQLITE_FULL: "make room on the disk",
+    sqlite3.SQLITE_IOERR: "look after the disk, or for room on it; nothing in it was changed",
+    sqlite3.SQLITE_BUSY: "another program has it open",
+    sqlite3.SQLITE_LOCKED: "another program has it open",
+}
 
 
 def open_reader(path: Path) -> sqlite3.Connection:
@@ -58,8 +80,24 @@ def open_reader(path: Path) -> sqlite3.Connection:
 
 
 def metadata(connection: sqlite3.Connection) -> dict[str, bytes]:
-    """All of it, by path."""
-    return dict(connection.execute("SELECT path, value FROM metadata"))
+    """All of it, by path. Raises StorageError for a damaged one."""
+    kept: dict[str, bytes] = {}
+    for path, value, checksum in connection.execute("SELECT path, value, checksum FROM metadata"):
+        if not (isinstance(path, str) and isinstance(value, bytes)) or checksum != checksum_of(path, value):
+            raise StorageError(f"what is kept at {path!r} is damaged")
+        kept[path] = value
+    return kept
+
+
+def put_metadata(connection: sqlite3.Connection, kept: Iterable[tuple[str, bytes]]) -> None:
+    """Keep these values, each in the place of what is at its path."""
+    rows = ((path, value, checksum_of(path, value)) for path, value in kept)
+    connection.executemany("INSERT OR REPLACE INTO metadata VALUES (?, ?, ?)", rows)
+
+
+def checksum_of(path: str, value: bytes) -> int:
+    """Of a piece of metadata and its path."""
+    return crc32c(value, crc32c(path.encode()))
 
 
 @contextmanager
@@ -92,22 +130,19 @@ def _prepare(connection: sqlite3.Connection, path: Path, durability: Durability)
         connection.execute("PRAGMA fullfsync=ON")
         connection.execute("PRAGMA checkpoint_fullfsync=ON")
     connection.execute(f"PRAGMA page_size={PAGE_SIZE}")  # has a say in a new file only
-    application, version = (connection.execute(f"PRAGMA {name}").fetchone()[0] for name in _HEADER)
-    if (application, version) not in ((0, 0), (APPLICATION_ID, SCHEMA_VERSION)) or (
-        application == 0 and connection.execute("SELECT 1 FROM sqlite_master").fetchone()
-    ):
-        raise StorageError(f"{path} is not a store of this pulsarium (version {version}, expected {SCHEMA_VERSION})")
+    is_new = not connection.execute("PRAGMA application_id").fetchone()[0]
     mode = connection.execute("PRAGMA journal_mode=WAL").fetchone()[0]
     if mode != "wal":
-        raise StorageError(f"{path} is on a file system without shared memory maps, which the log needs")
+        raise StorageError(
+            f"{path} is on a file system without shared memory maps, which the log needs: use a local one"
+        )
     connection.execute("PRAGMA wal_autocheckpoint=0")  # would happen inside a commit; see committer.py
     connection.execute(f"PRAGMA journal_size_limit={WAL_KEPT_BYTES}")
+    # A page that stands in the log would be written over when it changes again: killed then, that looks like damage.
+    connection.execute("PRAGMA cache_spill=OFF")
     connection.execute("PRAGMA secure_delete=OFF")  # some builds overwrite what they delete, at 100 times the cost
-    if application == 0:
+    if is_new:
         connection.executescript(
             f"BEGIN;{segments.SCHEMA}{SCHEMA}"
             f"PRAGMA application_id={APPLICATION_ID};PRAGMA user_version={SCHEMA_VERSION};COMMIT;"
         )
-
-
-_HEADER = ("application_id", "user_version")

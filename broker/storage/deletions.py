@@ -26,6 +26,7 @@ class Deletions:
         self._connection = connection
         self._at = at
         self._left = deque(segments.marked_deleted(connection))
+        self._next_key = 0  # of the first of them
         self._paused = False
 
     def add(self, ledger_ids: Iterable[int]) -> None:
@@ -37,17 +38,32 @@ class Deletions:
         self._paused = False
 
     def step(self) -> bool:
-        """Delete one slice. False: there was none to delete, or it failed and waits for `resume`."""
+        """Delete one slice. False: there was none to delete, or it failed and waits for `resume`.
+
+        Damaged rows stay, and so does a ledger that is damaged otherwise; both are tried again by the next start.
+        """
         if self._paused or not self._left:
             return False
+        ledger_id = self._left[0]
         try:
+            rows = segments.next_slice(self._connection, ledger_id, self._next_key)
             with transaction(self._connection):
-                finished = segments.delete_slice(self._connection, self._left[0])
+                segments.delete_slice(self._connection, rows)
                 self._at(PersistPoint.DELETION)
-        except sqlite3.Error as error:
-            log.warning("deleting has to wait", ledger=self._left[0], reason=error)
+        except sqlite3.OperationalError as error:
+            log.warning("deleting has to wait", ledger=ledger_id, reason=error)
             self._paused = True
             return False
-        if finished:
-            self._left.popleft()
+        except Exception as error:  # also what is no database error, an id too large: the thread must live on
+            log.error("a ledger cannot be deleted", ledger=ledger_id, reason=error)
+            self._go_on(None)
+            return True
+        if rows.damaged:
+            log.error("damaged rows of a deleted ledger stay", ledger=ledger_id, rows=rows.damaged)
+        self._go_on(rows.next_key)
         return True
+
+    def _go_on(self, next_key: int | None) -> None:
+        if next_key is None:
+            self._left.popleft()
+        self._next_key = next_key or 0

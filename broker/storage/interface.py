@@ -13,7 +13,10 @@ from typing import Literal, NamedTuple, Protocol
 import trio
 
 Done = Callable[[Exception | None], None]
-"""Told once how a request ended: None, or why it did not happen."""
+"""Told once how a request ended: None, or why it did not happen.
+
+When syncing the log failed, it may have happened all the same: see `PersistPoint.WRITTEN`.
+"""
 
 ReadDone = Callable[[list[bytes] | Exception], None]
 """Told once: the entries asked for, in order, or why they cannot be read."""
@@ -57,6 +60,10 @@ class Storage(Protocol):
 
     keeps_entries: bool
     """True: `commit` stores entries, so the entry cache may drop what is committed. False: it has to `spill` it."""
+
+    @property
+    def is_full(self) -> bool:
+        """There is no room for messages. What else is committed still may succeed, and deleting makes room."""
 
     def load_metadata(self) -> dict[str, bytes]:
         """All metadata, for the start of the broker. Blocks."""

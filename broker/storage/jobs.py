@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 from pulsarium.broker.storage import segments
-from pulsarium.broker.storage.errors import StorageError
+from pulsarium.broker.storage.errors import DamagedEntriesError, StorageError
 from pulsarium.broker.storage.interface import ReadDone
 from pulsarium.broker.storage.worker import Worker
 
@@ -21,6 +21,7 @@ class Job(NamedTuple):
 
     work: Callable[[sqlite3.Connection], Any]
     done: Callable[[Any], None]
+    what: str = "read"  # as Worker.report has it
 
 
 class JobWorker(Worker[Job]):
@@ -48,7 +49,10 @@ class JobWorker(Worker[Job]):
                 result = attempt(request.work, self._connection)
             except StorageError as error:
                 result = error
-        self.report(result if isinstance(result, StorageError) else None)
+        if isinstance(result, DamagedEntriesError):  # which says nothing of others: told once, whatever is read between
+            self.report(result, str(result))
+        else:
+            self.report(result if isinstance(result, StorageError) else None, request.what)
         self.hand_back([partial(request.done, result)])
 
     def close(self) -> None:

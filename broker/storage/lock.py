@@ -24,7 +24,9 @@ class DirectoryLock:
             directory.mkdir(parents=True, exist_ok=True)
             self._file: int | None = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         except OSError as error:
-            raise StorageError(f"cannot use {directory} for data: {error.strerror}") from error
+            raise StorageError(
+                f"cannot use {directory} for data: {error.strerror}; name a directory that this user can write"
+            ) from error
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:

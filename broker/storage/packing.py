@@ -33,6 +33,12 @@ def unpack(data: bytes, start: int = 0, stop: int | None = None) -> list[bytes]:
     return entries
 
 
+def count_of(data: bytes) -> int:
+    """How many entries a packed value holds, which is not damaged."""
+    (count,) = struct.unpack_from("<I", data)
+    return int(count)
+
+
 def header_size(count: int) -> int:
     """Bytes that packing adds to `count` entries."""
     return 4 * (count + 1)

@@ -15,7 +15,8 @@ class PersistPoint(Enum):
 
     WRITTEN = auto()
     """Everything is in the open transaction. A crash loses all of it, nobody was told; an error raised fails it, and
-    every later batch of its era."""
+    every later batch of its era. But one whose sync failed (--durability fsync) stands in the log until the next is
+    written over it: a crash before that brings it back, whatever was told."""
 
     COMMITTED = auto()
     """Durable as the durability promises. Nobody was told yet: after a crash here, it is there all the same."""

@@ -1,7 +1,8 @@
 """Entries in a SQLite table: one row a run, so that 256 entries cost one insert.
 
 A row's key is `ledger id << 32 | first entry id`: a ledger is a range of keys, and a run is found by its last key at or
-below the entry. Plain functions on a connection; transactions are the caller's.
+below the entry. A row has a CRC32C of all of it, which whoever reads it checks: SQLite has none of what a page holds.
+Plain functions on a connection; transactions are the caller's.
 """
 
 from __future__ import annotations
@@ -9,21 +10,24 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import closing
+from typing import NamedTuple
 
-from pulsarium.broker.storage.errors import StorageError
+from pulsarium.broker.storage.errors import DamagedEntriesError, StorageError, code_of
 from pulsarium.broker.storage.interface import Run, StoredRun
-from pulsarium.broker.storage.packing import header_size, pack, unpack
+from pulsarium.broker.storage.packing import count_of, header_size, pack, unpack
+from pulsarium.proto.checksum import crc32c
 
 ROW_BYTES = 256 * 1024  # of entries. Longer rows save nothing more, and make reading a single entry dearer.
-SLICE_BYTES = 16 << 20  # deleting walks each row's chain of pages: about 0.15 ms a MB
+SLICE_BYTES = 8 << 20  # deleting reads each row: about 0.4 ms a MB, half of it for its checksum
 SLICE_ROWS = 1000
 
 SCHEMA = """
-CREATE TABLE IF NOT EXISTS segment (key INTEGER PRIMARY KEY, count INTEGER NOT NULL, data BLOB NOT NULL);
+CREATE TABLE IF NOT EXISTS segment
+    (key INTEGER PRIMARY KEY, count INTEGER NOT NULL, data BLOB NOT NULL, checksum INTEGER NOT NULL);
 CREATE TABLE IF NOT EXISTS deleted_ledger (ledger_id INTEGER PRIMARY KEY);
 """
 
-Row = tuple[int, int, bytes]  # key, count, packed entries
+Row = tuple[int, int, bytes, int]  # key, count, packed entries, checksum
 
 
 def key_of(ledger_id: int, entry_id: int) -> int:
@@ -39,14 +43,24 @@ def rows_of(ledger_id: int, runs: Iterable[Run]) -> Iterator[Row]:
     for run in runs:
         for piece, piece_size in _cut(run):
             if joined and (piece.first_entry_id != first + len(joined) or size + piece_size > ROW_BYTES):
-                yield key_of(ledger_id, first), len(joined), pack(joined)
+                yield _row(ledger_id, first, joined)
                 joined, size = [], 0
             if not joined:
                 first = piece.first_entry_id
             joined += piece.entries
             size += piece_size
     if joined:
-        yield key_of(ledger_id, first), len(joined), pack(joined)
+        yield _row(ledger_id, first, joined)
+
+
+def _row(ledger_id: int, first: int, entries: list[bytes]) -> Row:
+    key, data = key_of(ledger_id, first), pack(entries)
+    return key, len(entries), data, checksum_of(key, data)
+
+
+def checksum_of(key: int, data: bytes) -> int:
+    """Of a row: of what it holds, and of where it stands."""
+    return crc32c(data, (key ^ key >> 32) & 0xFFFFFFFF)
 
 
 def _cut(run: Run) -> Iterator[tuple[Run, int]]:
@@ -65,48 +79,94 @@ def _cut(run: Run) -> Iterator[tuple[Run, int]]:
 
 def insert(connection: sqlite3.Connection, rows: Iterable[Row]) -> int:
     """Add rows; returns how many. A run that starts at a stored run's first entry is an error."""
-    return connection.executemany("INSERT INTO segment VALUES (?, ?, ?)", rows).rowcount
+    return connection.executemany("INSERT INTO segment VALUES (?, ?, ?, ?)", rows).rowcount
 
 
-_READ = """
-SELECT key, data FROM segment
+_WANTED = """
+FROM segment
 WHERE key >= ifnull((SELECT key FROM segment WHERE key BETWEEN :ledger AND :first ORDER BY key DESC LIMIT 1), :first)
   AND key <= :last
   AND NOT EXISTS (SELECT 1 FROM deleted_ledger WHERE ledger_id = :ledger_id)
 ORDER BY key
 """
+_READ = f"SELECT key, count, data, checksum {_WANTED}"
+_KEYS = f"SELECT key, count {_WANTED}"
 
 
 def read(connection: sqlite3.Connection, ledger_id: int, first: int, last: int) -> list[bytes]:
-    """The entries `first` to `last`, both included, from one snapshot. Raises StorageError when one is missing."""
-    entries: list[bytes] = []
+    """The entries `first` to `last`, both included, from one snapshot.
+
+    Raises DamagedEntriesError when some are damaged or missing: those of the first row of which that is so.
+    """
     keys = {"ledger": key_of(ledger_id, 0), "first": key_of(ledger_id, first), "last": key_of(ledger_id, last)}
+    keys["ledger_id"] = ledger_id
+    try:
+        return _read(connection, keys, first, last)
+    except sqlite3.DatabaseError as error:
+        if code_of(error) != sqlite3.SQLITE_CORRUPT:
+            raise
+        for key, count in connection.execute(_KEYS, keys).fetchall():  # they stand on other pages than most of the data
+            if _sound(connection, key) is None:
+                raise _damaged(key, count, first, last) from None
+        raise
+
+
+def _read(connection: sqlite3.Connection, keys: dict[str, int], first: int, last: int) -> list[bytes]:
+    entries: list[bytes] = []
+    until = last  # where those end that are missing, if any are
     # Closed even when a row is damaged: an open cursor would keep its snapshot, and the log could not be reused.
-    with closing(connection.execute(_READ, {**keys, "ledger_id": ledger_id})) as cursor:
-        for key, data in cursor:
-            row_first = key & 0xFFFFFFFF
-            wanted = first + len(entries)
+    with closing(connection.execute(_READ, keys)) as cursor:
+        for key, count, data, checksum in cursor:
+            row_first, wanted = key & 0xFFFFFFFF, first + len(entries)
             if row_first > wanted:
+                until = row_first - 1
                 break
+            if checksum != checksum_of(key, data):
+                raise _damaged(key, count, first, last)
             entries += unpack(data, wanted - row_first, last + 1 - row_first)
-    if len(entries) != max(0, last + 1 - first):
-        raise StorageError(f"ledger {ledger_id}: entry {first + len(entries)} of {first}..{last} is not stored")
+    if (wanted := first + len(entries)) <= last:
+        text = f"ledger {keys['ledger_id']}: entry {wanted} of {first}..{last} is not stored"
+        raise DamagedEntriesError(text, keys["ledger_id"], wanted, until)
     return entries
 
 
+def _damaged(key: int, count: int, first: int, last: int) -> DamagedEntriesError:
+    """Those of the entries `first` to `last` that a row has."""
+    ledger_id, row_first = key >> 32, key & 0xFFFFFFFF
+    text = f"ledger {ledger_id}: damaged entries from {row_first} on"
+    return DamagedEntriesError(text, ledger_id, max(row_first, first), min(row_first + count - 1, last))
+
+
 def stored_runs(connection: sqlite3.Connection, ledger_id: int) -> list[StoredRun]:
-    """(first entry id, count, bytes) of each row of a ledger. Reads no entries."""
+    """(first entry id, count, bytes) of each row of a ledger. Reads the entries of the last row only.
+
+    Because `count` has no checksum: elsewhere a wrong one leaves a gap, there it would hide entries.
+    """
     rows = connection.execute(
         "SELECT key, count, length(data) FROM segment WHERE key BETWEEN ? AND ?"
         " AND NOT EXISTS (SELECT 1 FROM deleted_ledger WHERE ledger_id = ?) ORDER BY key",
         (*_keys_of(ledger_id), ledger_id),
-    )
+    ).fetchall()
+    if rows and (data := _sound(connection, rows[-1][0])) is not None:
+        rows[-1] = rows[-1][0], count_of(data), len(data)
     return [(key & 0xFFFFFFFF, count, size - header_size(count)) for key, count, size in rows]
 
 
+def _sound(connection: sqlite3.Connection, key: int) -> bytes | None:
+    """What a row holds; None when it is damaged."""
+    try:  # CAST: a damaged type may say that it is a text
+        row = connection.execute("SELECT CAST(data AS BLOB), checksum FROM segment WHERE key = ?", (key,)).fetchone()
+    except sqlite3.DatabaseError as error:
+        if code_of(error) != sqlite3.SQLITE_CORRUPT:
+            raise
+        return None
+    return row[0] if row and row[0] is not None and row[1] == checksum_of(key, row[0]) else None
+
+
 def mark_deleted(connection: sqlite3.Connection, ledger_ids: Iterable[int]) -> None:
-    """Hide ledgers: nothing of them is read any more. Their rows go with `delete_slice`."""
-    connection.executemany("INSERT OR IGNORE INTO deleted_ledger VALUES (?)", ((each,) for each in ledger_ids))
+    """Hide ledgers: nothing of them is read any more. Their rows go with `delete_slice`. Raises StorageError."""
+    rows = ((key_of(each, 0) >> 32,) for each in ledger_ids)
+    connection.executemany("INSERT OR IGNORE INTO deleted_ledger VALUES (?)", rows)
 
 
 def marked_deleted(connection: sqlite3.Connection) -> list[int]:
@@ -114,22 +174,46 @@ def marked_deleted(connection: sqlite3.Connection) -> list[int]:
     return [ledger_id for (ledger_id,) in connection.execute("SELECT ledger_id FROM deleted_ledger ORDER BY ledger_id")]
 
 
-def delete_slice(connection: sqlite3.Connection, ledger_id: int) -> bool:
-    """Delete the next rows of a ledger marked deleted, and the mark with the last of them. True: that is it."""
+class Slice(NamedTuple):
+    """Some rows of a ledger marked deleted."""
+
+    ledger_id: int
+    keys: list[int]
+    damaged: int  # rows between them
+    next_key: int | None  # where to go on; None: that is it
+
+
+def next_slice(connection: sqlite3.Connection, ledger_id: int, first_key: int = 0) -> Slice:
+    """What to delete next. Not inside a transaction: in one, SQLite would write nothing more after a damaged row."""
     low, high = _keys_of(ledger_id)
     rows = connection.execute(
-        "SELECT key, length(data) FROM segment WHERE key BETWEEN ? AND ? ORDER BY key LIMIT ?", (low, high, SLICE_ROWS)
+        "SELECT key, length(data) FROM segment WHERE key BETWEEN ? AND ? ORDER BY key LIMIT ?",
+        (max(low, first_key), high, SLICE_ROWS),
     ).fetchall()
-    size, until = 0, low
+    size, keys, damaged = 0, list[int](), 0
     for key, row_size in rows:
-        until, size = key, size + row_size
+        if _sound(connection, key) is None:
+            damaged += 1
+        else:
+            keys.append(key)
+        size += row_size
         if size >= SLICE_BYTES:
-            break
-    connection.execute("DELETE FROM segment WHERE key BETWEEN ? AND ?", (low, until))
-    finished = len(rows) < SLICE_ROWS and (not rows or until == rows[-1][0])
-    if finished:
-        connection.execute("DELETE FROM deleted_ledger WHERE ledger_id = ?", (ledger_id,))
-    return finished
+            return Slice(ledger_id, keys, damaged, key + 1)
+    return Slice(ledger_id, keys, damaged, rows[-1][0] + 1 if len(rows) == SLICE_ROWS else None)
+
+
+def delete_slice(connection: sqlite3.Connection, rows: Slice) -> None:
+    """Delete these rows, and the mark of their ledger with its last one.
+
+    A damaged row stays under its mark: its chain of pages may lead into another row's, which would be freed with it.
+    """
+    connection.executemany("DELETE FROM segment WHERE key = ?", ((key,) for key in rows.keys))
+    if rows.next_key is None:
+        connection.execute(
+            "DELETE FROM deleted_ledger WHERE ledger_id = ?"
+            " AND NOT EXISTS (SELECT 1 FROM segment WHERE key BETWEEN ? AND ?)",
+            (rows.ledger_id, *_keys_of(rows.ledger_id)),
+        )
 
 
 def _keys_of(ledger_id: int) -> tuple[int, int]:

@@ -16,14 +16,20 @@ from pathlib import Path
 from typing import Any
 
 from pulsarium.broker.storage import segments
-from pulsarium.broker.storage.database import APPLICATION_ID, SCHEMA, SCHEMA_VERSION, metadata, transaction
+from pulsarium.broker.storage.database import (
+    APPLICATION_ID,
+    SCHEMA,
+    SCHEMA_VERSION,
+    metadata,
+    put_metadata,
+    transaction,
+)
 from pulsarium.broker.storage.errors import StorageError
 from pulsarium.broker.storage.interface import Entries, Run
 from pulsarium.broker.storage.packing import unpack
 
 ABOUT = "/snapshot"
 SHA256 = "sha256"
-OTHERWISE = "SELECT 1 FROM metadata WHERE typeof(path) != 'text' OR typeof(value) != 'blob' LIMIT 1"
 TABLES = f"{segments.SCHEMA}{SCHEMA}"
 
 
@@ -39,14 +45,16 @@ def write(path: Path, kept: Mapping[str, bytes], entries: Entries, about: Mappin
             connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
             connection.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
             with transaction(connection):
-                connection.executemany("INSERT INTO metadata VALUES (?, ?)", kept.items())
+                put_metadata(connection, kept.items())
                 for ledger_id, run in entries:
                     segments.insert(connection, segments.rows_of(ledger_id, [run]))
                 digest = _begin(kept)
                 for row in _rows(connection):
                     _count(digest, row)
                 said = json.dumps({**about, SHA256: digest.hexdigest()}).encode()
-                connection.execute("INSERT INTO metadata VALUES (?, ?)", (ABOUT, said))
+                put_metadata(connection, [(ABOUT, said)])
+        with part.open("rb") as written:
+            os.fsync(written.fileno())
         os.replace(part, path)
     except (OSError, sqlite3.Error) as error:
         raise StorageError(f"cannot write {path}: {error}") from error
@@ -89,14 +97,18 @@ class Snapshot:
             problem = self._pragma("quick_check(1)")
             if problem != "ok":
                 raise StorageError(f"{path} is damaged: {problem}")
-            self.metadata = metadata(self._connection)
+            self.metadata = self._metadata(path)
             about = self.metadata.pop(ABOUT, None)
-            if self._connection.execute(OTHERWISE).fetchone():
-                raise StorageError(f"{path} is damaged: its metadata are not texts and their bytes")
             self.about: dict[str, Any] = {} if about is None else dict(json.loads(about))
         except (sqlite3.Error, ValueError, TypeError, RecursionError) as error:
             raise StorageError(f"{path} is not a snapshot, or damaged: {error}") from error
         self._path = path
+
+    def _metadata(self, path: Path) -> dict[str, bytes]:
+        try:
+            return metadata(self._connection)
+        except StorageError as error:
+            raise StorageError(f"{path} is damaged: {error}") from error
 
     def _pragma(self, name: str) -> Any:
         return self._connection.execute(f"PRAGMA {name}").fetchone()[0]
@@ -113,9 +125,12 @@ class Snapshot:
         deleted = set(segments.marked_deleted(self._connection))
         for row in _rows(self._connection):
             _count(digest, row)
-            key, _, data = row
-            if key >> 32 not in deleted:
-                yield key >> 32, Run(key & 0xFFFFFFFF, unpack(data))
+            key, _, data, checksum = row
+            if key >> 32 in deleted:
+                continue
+            if checksum != segments.checksum_of(key, data):
+                raise StorageError(f"{self._path} is damaged: entries of ledger {key >> 32}")
+            yield key >> 32, Run(key & 0xFFFFFFFF, unpack(data))
         wanted = self.about.get(SHA256)
         if wanted is not None and wanted != digest.hexdigest():
             raise StorageError(f"{self._path} is damaged: its checksum is another one")
@@ -138,7 +153,7 @@ def _our_tables() -> set[tuple[str, str]]:
 
 
 def _rows(connection: sqlite3.Connection) -> sqlite3.Cursor:
-    return connection.execute("SELECT key, count, data FROM segment ORDER BY key")
+    return connection.execute("SELECT key, count, data, checksum FROM segment ORDER BY key")
 
 
 def _begin(kept: Mapping[str, bytes]) -> hashlib._Hash:
@@ -151,6 +166,6 @@ def _begin(kept: Mapping[str, bytes]) -> hashlib._Hash:
 
 
 def _count(digest: hashlib._Hash, row: segments.Row) -> None:
-    key, count, data = row
+    key, count, data, _ = row
     digest.update(b"%d %d %d:" % (key, count, len(data)))
     digest.update(data)

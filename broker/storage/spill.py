@@ -41,7 +41,7 @@ class Spill(JobWorker):
                 segments.insert(connection, segments.rows_of(ledger_id, [run]))
             self._deletions.resume()
 
-        self.submit(Job(insert, done))
+        self.submit(Job(insert, done, "spill"))
 
     def put_now(self, ledger_id: int, run: Run) -> None:
         """The same on the calling thread. Raises StorageError."""
@@ -54,7 +54,7 @@ class Spill(JobWorker):
             segments.mark_deleted(connection, ledger_ids)
             self._deletions.add(ledger_ids)
 
-        self.submit(Job(mark, _ignore))
+        self.submit(Job(mark, _ignore, "forget"))
 
     def stored_runs(self, ledger_id: int) -> list[StoredRun]:
         """What was put and is done, on the calling thread."""

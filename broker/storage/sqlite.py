@@ -23,6 +23,7 @@ from pulsarium.broker.storage.interface import Batch, Done, Durability, Entries,
 from pulsarium.broker.storage.jobs import JobWorker, attempt
 from pulsarium.broker.storage.lock import DirectoryLock
 from pulsarium.broker.storage.persist import Hook, pass_by
+from pulsarium.broker.storage.probe import probe
 from pulsarium.broker.storage.worker import GRACE_SECONDS
 
 
@@ -40,11 +41,15 @@ class SqliteStorage:
         persist point, on the commit thread; `grace` is in seconds.
         """
         path = directory / DATABASE_NAME
+        self._kept: dict[str, bytes] | None = None  # the metadata, until somebody asks
         self._grace = grace
+        self._look = Barrier()
+        self._look.finished.set()
         with ExitStack() as stack:
             stack.callback(DirectoryLock(directory).release)
             # Closed in the reverse order: the writer is the last, since the last one to close copies the log.
-            self._committer = Committer(open_database(path, durability), at)
+            self._kept = probe(path)
+            self._committer = Committer(open_database(path, durability), at, path)
             stack.callback(self._committer.abandon)
             self._connection = open_reader(path)
             stack.callback(self._connection.close)
@@ -52,13 +57,25 @@ class SqliteStorage:
             stack.callback(self._reader.abandon)
             self._opened = stack.pop_all()
 
+    @property
+    def is_full(self) -> bool:
+        """As of the last look; each that says so makes the commit thread look again."""
+        if self._committer.is_full and self._look.finished.is_set():
+            self._look = Barrier()
+            self._committer.submit(self._look)
+        return self._committer.is_full
+
     def load_metadata(self) -> dict[str, bytes]:
+        kept, self._kept = self._kept, None
+        if kept is not None:
+            return kept
         return attempt(metadata, self._connection)
 
     def stored_runs(self, ledger_id: int) -> list[StoredRun]:
         return attempt(partial(segments.stored_runs, ledger_id=ledger_id), self._connection)
 
     def commit(self, batch: Batch, done: Done) -> None:
+        self._kept = None  # no more than what is kept
         self._committer.submit(Commit(batch, done))
 
     def spill(self, ledger_id: int, run: Run, done: Done) -> None:
@@ -74,6 +91,7 @@ class SqliteStorage:
         self._committer.wait_for(Barrier())
 
     def replace(self, metadata: Mapping[str, bytes], entries: Entries) -> None:
+        self._kept = None
         self._committer.wait_for(Replacement(metadata, entries))
 
     async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:

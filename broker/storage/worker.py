@@ -16,6 +16,7 @@ from pulsarium.broker.storage.errors import StorageError
 
 log = Log("storage")
 
+REMEMBERED = 1000  # texts of errors; beyond, one may be logged again
 GRACE_SECONDS = 1.0  # how long a store that stops goes on with what was handed over
 
 
@@ -37,7 +38,7 @@ class Worker(Generic[T]):
         self._stopping = False
         self._deadline: float | None = None
         self._closed = False
-        self._last_error = ""
+        self._last_errors: dict[str, str] = {}  # by what failed
         # Not a daemon: the interpreter must not end under a commit.
         self._thread = threading.Thread(target=self._main, name=name)
 
@@ -102,14 +103,19 @@ class Worker(Generic[T]):
         except trio.RunFinishedError:
             log.warning("nobody is left to be answered", thread=self._thread.name)
 
-    def report(self, error: Exception | None) -> None:
-        """Log an error, once until it changes: a full disk must not fill the log as well."""
-        text = str(error or "")
-        if text and text != self._last_error:
+    def report(self, error: Exception | None, what: str = "") -> None:
+        """Log an error, once until it changes: a full disk must not fill the log as well.
+
+        `what` was done: reading works where writing fails.
+        """
+        text, last = str(error or ""), self._last_errors.get(what, "")
+        if text and text != last:
             log.error("storage fails", thread=self._thread.name, reason=text)
-        elif self._last_error and not text:
+        elif last and not text:
             log.info("storage works again", thread=self._thread.name)
-        self._last_error = text
+        if len(self._last_errors) >= REMEMBERED:
+            self._last_errors.clear()
+        self._last_errors[what] = text
 
     def _main(self) -> None:
         try:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 import trio
 
 from pulsarium.broker.storage import segments
-from pulsarium.broker.storage.database import DATABASE_NAME
+from pulsarium.broker.storage.database import DATABASE_NAME, PAGE_SIZE
 from pulsarium.broker.storage.errors import StorageError
 from pulsarium.broker.storage.interface import Batch, Run
 from pulsarium.broker.storage.persist import PersistPoint
@@ -120,6 +121,112 @@ async def test_deleting_that_fails_waits_for_the_next_commit(
     assert slices.points.count(PersistPoint.DELETION) == 1
     assert "deleting has to wait" in caplog.text
     slices.failure = None
+    for number in range(8):
+        await ask(store.commit, batch_of(2, number, b"x"))
+    assert rows_left(tmp_path) == [(2, 8)]
+
+
+# damage
+
+Pages = Callable[[int], list[int]]
+"""The pages that one ledger alone fills, in order."""
+
+
+def zeroed(data: bytearray, pages: Pages) -> None:
+    """SQLite stumbles over the chain of pages of a row."""
+    page = pages(2)[3]
+    data[page : page + PAGE_SIZE] = bytes(PAGE_SIZE)
+
+
+def crossed(data: bytearray, pages: Pages) -> None:
+    """A row of ledger 2 goes on with pages of ledger 4, and SQLite sees nothing wrong."""
+    page, other = pages(2)[3], pages(4)[3]
+    data[page : page + 4] = (other // PAGE_SIZE + 1).to_bytes(4, "big")
+
+
+@pytest.mark.parametrize("damage", [zeroed, crossed])
+async def test_a_damaged_row_stays_and_all_others_go(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, damage: Callable[[bytearray, Pages], None]
+) -> None:
+    def entries(ledger_id: int) -> list[bytes]:
+        return [bytes([ledger_id]) * 60_000] * 4
+
+    async with trio.open_nursery() as nursery:
+        store = SqliteStorage(tmp_path)
+        await nursery.start(store.run)
+        for ledger_id in range(1, 6):
+            await ask(store.commit, Batch({ledger_id: [Run(0, entries(ledger_id))]}))
+        await ask(store.commit, batch_of(2, 4, b"sound"))
+        nursery.cancel_scope.cancel()
+    data = bytearray((tmp_path / DATABASE_NAME).read_bytes())
+
+    def pages(ledger_id: int) -> list[int]:
+        full = bytes([ledger_id]) * (PAGE_SIZE - 4)  # behind the number of the next one
+        return [start for start in range(0, len(data), PAGE_SIZE) if data[start + 4 : start + PAGE_SIZE] == full]
+
+    damage(data, pages)
+    (tmp_path / DATABASE_NAME).write_bytes(data)
+    async with trio.open_nursery() as nursery:
+        store = SqliteStorage(tmp_path)
+        await nursery.start(store.run)
+        await ask(store.commit, Batch(deleted_ledgers=[2, 3]))
+        for number in range(6):  # what was freed is used again
+            await ask(store.commit, batch_of(6, number, b"n" * 100_000))
+        assert rows_left(tmp_path) == [(1, 1), (2, 1), (4, 1), (5, 1), (6, 6)]
+        for ledger_id in (1, 4, 5):
+            assert store.read_now(ledger_id, 0, 3) == entries(ledger_id)
+        nursery.cancel_scope.cancel()
+    assert caplog.text.count("damaged rows") == 1
+    async with trio.open_nursery() as nursery:
+        store = SqliteStorage(tmp_path)
+        assert store.stored_runs(2) == []
+        await nursery.start(store.run)
+        await ask(store.commit, Batch(deleted_ledgers=[5]))
+        await ask(store.commit, batch_of(6, 6, b"n"))
+        await ask(store.commit, batch_of(6, 7, b"n"))
+        assert rows_left(tmp_path) == [(1, 1), (2, 1), (4, 1), (6, 8)]
+        nursery.cancel_scope.cancel()
+    assert caplog.text.count("damaged rows") == 2  # once a start
+
+
+async def test_a_ledger_whose_rows_cannot_be_listed_holds_nobody_up(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with trio.open_nursery() as nursery:
+        store = SqliteStorage(tmp_path)
+        await nursery.start(store.run)
+        for ledger_id in range(1, 5):
+            batch = Batch({ledger_id: [Run(2 * number, [bytes([ledger_id]) * 7_000]) for number in range(10)]})
+            await ask(store.commit, batch)
+        nursery.cancel_scope.cancel()
+    data = bytearray((tmp_path / DATABASE_NAME).read_bytes())
+    rows = bytes([2]) * 7_000
+    leaf = next(start for start in range(0, len(data), PAGE_SIZE) if data[start : start + PAGE_SIZE].count(rows) == 2)
+    data[leaf : leaf + PAGE_SIZE] = bytes(PAGE_SIZE)
+    (tmp_path / DATABASE_NAME).write_bytes(data)
+    async with trio.open_nursery() as nursery:
+        store = SqliteStorage(tmp_path)
+        await nursery.start(store.run)
+        await ask(store.commit, Batch(deleted_ledgers=[2, 3]))
+        for number in range(9):
+            await ask(store.commit, batch_of(5, number, b"x"))
+        assert store.read_now(4, 0, 0) == [bytes([4]) * 7_000]
+        with closing(sqlite3.connect(tmp_path / DATABASE_NAME)) as connection:
+            low, high = 3 << 32, (4 << 32) - 1
+            assert not connection.execute("SELECT 1 FROM segment WHERE key BETWEEN ? AND ?", (low, high)).fetchall()
+            assert connection.execute("SELECT ledger_id FROM deleted_ledger").fetchall() == [(2,)]
+        nursery.cancel_scope.cancel()
+    assert caplog.text.count("cannot be deleted") == 1
+
+
+async def test_a_mark_that_nobody_can_work_on_holds_nobody_up(tmp_path: Path, nursery: trio.Nursery) -> None:
+    SqliteStorage(tmp_path).close()
+    with closing(sqlite3.connect(tmp_path / DATABASE_NAME)) as connection, connection:
+        connection.execute("INSERT INTO deleted_ledger VALUES (-1), (2147483648)")
+    store = SqliteStorage(tmp_path)
+    await nursery.start(store.run)
+    await ask(store.commit, ten_rows(1))
+    await ask(store.commit, Batch(deleted_ledgers=[1]))
     for number in range(8):
         await ask(store.commit, batch_of(2, number, b"x"))
     assert rows_left(tmp_path) == [(2, 8)]

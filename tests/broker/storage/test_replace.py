@@ -136,7 +136,7 @@ def test_a_later_version(tmp_path: Path) -> None:
     with sqlite3.connect(path) as connection:
         connection.execute("PRAGMA user_version=99")
     connection.close()
-    with pytest.raises(StorageError, match="a snapshot of version 99; this pulsarium reads 1"):
+    with pytest.raises(StorageError, match="a snapshot of version 99; this pulsarium reads 2"):
         Snapshot(path)
 
 
@@ -145,6 +145,7 @@ def test_ledgers_that_are_being_deleted_stay_behind(tmp_path: Path) -> None:
     snapshot.write(path, {}, [(3, Run(0, [b"x"])), (4, Run(0, [b"y"]))], {})
     with sqlite3.connect(path) as connection:
         segments.mark_deleted(connection, [3])
+        connection.execute("UPDATE segment SET checksum = 0 WHERE key >> 32 = 3")  # a damaged row of one stays
     connection.close()
     with Snapshot(path) as found:
         assert [ledger for ledger, _ in found.entries()] == [4]
@@ -156,12 +157,12 @@ WITHOUT_CHECKSUM = "DELETE FROM metadata WHERE path = '/snapshot';"
 @pytest.mark.parametrize(
     "change",
     [
-        "INSERT INTO metadata VALUES ('/x', 'a text')",
-        "INSERT INTO metadata VALUES (x'ff', x'00')",
+        "INSERT INTO metadata VALUES ('/x', 'a text', 0)",
+        "INSERT INTO metadata VALUES (x'ff', x'00', 0)",
         "UPDATE metadata SET value = CAST('[3]' AS BLOB)",
-        f"{WITHOUT_CHECKSUM} INSERT INTO segment VALUES (1, 1, 'a text')",
-        f"{WITHOUT_CHECKSUM} INSERT INTO segment VALUES (1, 'a text', x'00')",
-        f"{WITHOUT_CHECKSUM} INSERT INTO segment VALUES (1, 1, zeroblob(1000000))",
+        f"{WITHOUT_CHECKSUM} INSERT INTO segment VALUES (1, 1, 'a text', 0)",
+        f"{WITHOUT_CHECKSUM} INSERT INTO segment VALUES (1, 'a text', x'00', 0)",
+        f"{WITHOUT_CHECKSUM} INSERT INTO segment VALUES (1, 1, zeroblob(1000000), 0)",
         "DROP TABLE deleted_ledger",
         f"{WITHOUT_CHECKSUM} DROP TABLE segment",
         """DROP TABLE metadata; CREATE VIEW metadata AS
@@ -193,3 +194,25 @@ def test_what_another_process_of_this_number_left(tmp_path: Path) -> None:
     snapshot.write(tmp_path / "s", {"a": b"1"}, [], {})
     with Snapshot(tmp_path / "s") as found:
         assert found.metadata == {"a": b"1"}
+
+
+def test_it_is_on_the_disk_before_it_takes_the_place_of_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A machine that dies leaves the old one or the new."""
+    done: list[str] = []
+    sync, replace = os.fsync, os.replace
+
+    def synced(file: int) -> None:
+        done.append(f"synced {os.fstat(file).st_ino}")
+        sync(file)
+
+    def replaced(old: Path, new: Path) -> None:
+        done.append(f"replaced by {old.stat().st_ino}")
+        replace(old, new)
+
+    monkeypatch.setattr(os, "fsync", synced)
+    monkeypatch.setattr(os, "replace", replaced)
+    snapshot.write(tmp_path / "s", {"a": b"1"}, [], {})
+    written = (tmp_path / "s").stat().st_ino
+    assert done == [f"synced {written}", f"replaced by {written}"]

@@ -10,7 +10,7 @@ import trio
 import trio.testing
 
 from pulsarium.broker.storage.errors import StorageError
-from pulsarium.broker.storage.worker import Worker
+from pulsarium.broker.storage.worker import REMEMBERED, Worker
 
 
 class Question(NamedTuple):
@@ -124,3 +124,12 @@ def test_an_event_loop_that_is_gone_stops_no_thread(caplog: pytest.LogCaptureFix
     echo._thread.join(30)
     assert not echo._thread.is_alive()
     assert "nobody is left" in caplog.text
+
+
+async def test_what_failed_is_not_remembered_without_end(echo: Echo, caplog: pytest.LogCaptureFixture) -> None:
+    """Each damaged range has a line of its own."""
+    for number in range(3 * REMEMBERED):
+        for _ in range(2):
+            echo.report(StorageError(f"range {number}"), f"range {number}")
+    assert len(caplog.records) == 3 * REMEMBERED
+    assert len(echo._last_errors) <= REMEMBERED

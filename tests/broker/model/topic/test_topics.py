@@ -15,7 +15,7 @@ from pulsarium.broker.model.upkeep.schedule import check_all, trim
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.topic_name import TopicName
 from tests.broker.held import HeldStorage
-from tests.broker.wire import TOPIC, Bed, Earliest, Exclusive, Type, Wire, plain, serving
+from tests.broker.wire import TOPIC, Bed, Earliest, Exclusive, Individual, Type, Wire, message_id, plain, serving
 
 NAME = TopicName.parse(TOPIC)
 LOOSE = "non-persistent://public/default/t"
@@ -203,6 +203,25 @@ async def test_topics_outlive_the_broker(autojump_clock: object) -> None:
             assert await wire.payloads(1) == [name.encode()]
 
 
+async def test_a_cursor_that_cannot_be_kept_costs_no_other_one(autojump_clock: object) -> None:
+    store = HeldStorage()
+    async with serving(storage=store) as bed:
+        wire = await bed.connect()
+        await wire.producer()
+        for consumer_id, name in enumerate(("bad", "good")):
+            await wire.subscribe(name=name, consumer_id=consumer_id)
+        positions = await wire.publish(plain(b"0"), plain(b"1"))
+        await wire.ack(positions[0], consumer_id=0)
+        ids = [message_id(positions[1])]
+        for consumer_id in (0, 1):  # nobody waits for these
+            await wire.send(Type.ACK, consumer_id=consumer_id, ack_type=Individual, message_id=ids)
+        await wire.alive()
+        topic_of(bed).subscriptions["bad"].cursor.properties = {"no long": 2**64}
+    async with serving(storage=store) as bed:
+        backlogs = {name: each.cursor.backlog() for name, each in topic_of(bed).subscriptions.items()}
+        assert backlogs == {"bad": 1, "good": 1}
+
+
 async def test_ids_are_never_used_again(autojump_clock: object) -> None:
     store = HeldStorage()
     seen: list[int] = []
@@ -255,7 +274,7 @@ async def test_ledgers_that_nobody_may_read_any_more_are_let_go(autojump_clock: 
         await wire.ask(Type.CLOSE_CONSUMER, consumer_id=2)
         for _ in range(2):
             positions += await wire.publish(plain(b"x"))
-        check_all(bed.broker.topics, trim)
+        assert list(check_all(bed.broker.topics, trim))
         bed.broker.turn.finish()
         assert list(store.entries) == [positions[-1].ledger_id]  # without a durable subscription only the last stays
 

@@ -1,0 +1,204 @@
+"""A damaged row stops who needs just its entries; with autoSkipNonRecoverableData not even those."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pulsarium.broker.config import Config
+from pulsarium.broker.config.keys import APPEND_BROKER_TIMESTAMP, APPEND_INDEX
+from pulsarium.broker.model.ledger.interceptors import index_of
+from pulsarium.broker.model.topic.deduplication import STORED_BEFORE
+from pulsarium.proto.generated import PulsarApi_pb2 as pb
+from tests.broker.admin.rest import TOPICS, Rest
+from tests.broker.damaged import flip, until
+from tests.broker.model.upkeep.policed import subscription_of, topic_of
+from tests.broker.wire import TOPIC, Bed, Earliest, Shared, plain, serving
+
+COUNT = 6
+OLD = 4  # of them; the others are published in the future
+FUTURE = 10**14
+
+
+def entries() -> list[bytes]:
+    """A producer has the first one, another the rest."""
+    return [
+        plain(
+            b"%d" % number,
+            sequence_id=number,
+            producer_name="b" if number else "a",
+            partition_key=f"{number}",
+            publish_time=0 if number < OLD else FUTURE,
+        )
+        for number in range(COUNT)
+    ]
+
+
+@asynccontextmanager
+async def damaged(
+    data: Path, *rows: int, skip: bool, acked: int = 0, num_messages: int = 1, **config: Any
+) -> AsyncIterator[Bed]:
+    """A broker that was started anew on a topic of which some rows are damaged."""
+    durable = {key: value for key, value in config.items() if key != "ttlDurationDefaultInSeconds"}
+    async with serving(Config(**durable), data=data) as bed:
+        wire = await bed.connect()
+        for producer_id, name in enumerate("ab"):
+            await wire.producer(producer_id=producer_id, producer_name=name)
+        await wire.subscribe(type=Shared)
+        for number, entry in enumerate(entries()):  # a row each, and after the start all of them one block
+            (position,) = await wire.publish(entry, producer_id=min(number, 1), num_messages=num_messages)
+            if number < acked:
+                await wire.ack(position)
+        await wire.alive()
+    for row in rows:
+        flip(data, row)
+    async with serving(Config(autoSkipNonRecoverableData=skip, **config), data=data) as bed:
+        yield bed
+
+
+# deduplication
+
+
+@pytest.mark.parametrize(("row", "known"), [(0, {"a": -1, "b": 5}), (2, {"a": 0, "b": 5}), (5, {"a": 0, "b": 4})])
+async def test_deduplication_forgets_what_is_damaged_and_nothing_else(
+    tmp_path: Path, row: int, known: dict[str, int], caplog: pytest.LogCaptureFixture
+) -> None:
+    async with damaged(tmp_path, row, skip=True, brokerDeduplicationEnabled=True) as bed:
+        wire = await bed.connect()
+        for producer_id, name in enumerate("ab"):
+            made = await wire.producer(producer_id=producer_id, producer_name=name)
+            assert made.last_sequence_id == known[name]
+        assert "what damaged entries hold is not known as duplicates" in caplog.text
+        last = entries()[known["b"]]
+        await wire.send(
+            pb.BaseCommand.SEND, last, producer_id=1, sequence_id=known["b"], num_messages=1, highest_sequence_id=0
+        )
+        receipt = await wire.expect(pb.BaseCommand.SEND_RECEIPT)
+        assert (receipt.message_id.ledgerId, receipt.message_id.entryId) == STORED_BEFORE
+
+
+async def test_without_the_key_a_topic_that_cannot_tell_duplicates_is_refused_and_says_what_helps(
+    tmp_path: Path,
+) -> None:
+    async with damaged(tmp_path, 2, skip=False, brokerDeduplicationEnabled=True) as bed:
+        wire = await bed.connect()
+        code, text = await wire.refused(pb.BaseCommand.PRODUCER, topic=TOPIC, producer_id=0)
+        assert code == pb.PersistenceError
+        assert "damaged entries from 2 on" in text
+        assert "autoSkipNonRecoverableData=true" in text
+        bed.broker.cluster.dynamic.put("autoSkipNonRecoverableData", "true")
+        made = await wire.producer(producer_name="b")
+        assert made.last_sequence_id == COUNT - 1
+
+
+# the index of messages
+
+
+@pytest.mark.parametrize("skip", [False, True])
+@pytest.mark.parametrize(
+    ("rows", "num_messages", "index"), [([5], 1, 6), ([4, 5], 1, 6), ([5], 3, 16), ([2], 1, 6), (range(COUNT), 1, 6)]
+)
+async def test_indexes_go_on_rising_behind_damaged_entries(
+    tmp_path: Path, rows: Sequence[int], num_messages: int, index: int, skip: bool
+) -> None:
+    config: dict[str, Any] = {"brokerEntryMetadataInterceptors": APPEND_INDEX}
+    async with damaged(tmp_path, *rows, skip=skip, num_messages=num_messages, **config) as bed:
+        wire = await bed.connect()
+        await wire.producer()
+        (position,) = await wire.publish(plain(b"new"))
+        assert index_of(topic_of(bed.broker).ledger.read_now(position)) == index
+
+
+async def test_stamps_of_time_need_no_entry(tmp_path: Path) -> None:
+    async with damaged(tmp_path, 5, skip=False, brokerEntryMetadataInterceptors=APPEND_BROKER_TIMESTAMP) as bed:
+        wire = await bed.connect()
+        await wire.producer()
+        await wire.publish(plain(b"new"))
+
+
+# what is looked for by time
+
+
+@pytest.mark.parametrize(
+    ("row", "acked", "skip", "mark"),
+    [
+        (0, 0, True, 3),  # the first one
+        (3, 0, True, 2),  # the one that is looked for
+        (5, 0, True, 3),  # the last one
+        (1, 1, False, 3),  # the oldest that is not acknowledged, which the search does without
+        (0, 0, False, -1),
+        (5, 0, False, -1),
+    ],
+)
+async def test_messages_expire_as_far_as_anybody_can_tell(
+    tmp_path: Path, row: int, acked: int, skip: bool, mark: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with damaged(tmp_path, row, skip=skip, acked=acked, ttlDurationDefaultInSeconds=1) as bed:
+        wire = await bed.connect()
+        await wire.producer()
+        assert subscription_of(bed.broker).cursor.mark_delete.entry_id == mark
+        assert ("nothing expires" in caplog.text) == (mark < 0)
+
+
+@pytest.mark.parametrize("reader", [False, True])
+@pytest.mark.parametrize("name", ["sub", "new"])
+async def test_who_subscribes_by_age_is_told_and_nobody_else_of_its_connection(
+    tmp_path: Path, name: str, reader: bool
+) -> None:
+    async with damaged(tmp_path, 5, skip=False) as bed:
+        wire = await bed.connect()
+        await wire.producer()
+        code, text = await wire.refused(
+            pb.BaseCommand.SUBSCRIBE,
+            topic=TOPIC,
+            subscription=f"{name} {reader}" if reader else name,
+            subType=Shared,
+            durable=not reader,
+            consumer_id=0,
+            start_message_rollback_duration_sec=60,
+        )
+        assert code == pb.PersistenceError
+        assert "damaged entries from 5 on" in text
+        await wire.publish(plain(b"all the same"))
+
+
+async def test_searches_by_time_go_past_it(tmp_path: Path) -> None:
+    async with damaged(tmp_path, 5, skip=True) as bed:
+        wire, rest = await bed.connect(), Rest(bed.broker)
+        await wire.subscribe(type=Shared)
+        await wire.ask(pb.BaseCommand.SEEK, consumer_id=0, message_publish_time=5)
+        cursor = subscription_of(bed.broker).cursor
+        await until(lambda: cursor.mark_delete.entry_id == OLD - 1)
+        found = await rest.call("GET", f"{TOPICS}/t/messageid/5")
+        assert (found.status, found.json["entryId"]) == (200, OLD)
+        bed.broker.cluster.dynamic.put("autoSkipNonRecoverableData", "false")
+        assert (await rest.call("GET", f"{TOPICS}/t/messageid/5")).status == 500
+
+
+# the rest
+
+
+async def test_the_figures_of_a_topic_do_without_it(tmp_path: Path) -> None:
+    async with damaged(tmp_path, 0, skip=False) as bed:
+        await (await bed.connect()).producer()
+        answer = await Rest(bed.broker).call("GET", f"{TOPICS}/t/stats?getEarliestTimeInBacklog=true")
+        assert answer.status == 200
+        assert answer.json["subscriptions"]["sub"]["earliestMsgPublishTimeInBacklog"] == 0
+
+
+async def test_compaction_goes_past_it(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    async with damaged(tmp_path, 2, skip=True) as bed:
+        wire, rest = await bed.connect(), Rest(bed.broker)
+        await wire.producer()
+        assert (await rest.call("PUT", f"{TOPICS}/t/compaction")).status == 204
+        compaction = topic_of(bed.broker).compaction
+        await until(lambda: compaction.status != "RUNNING")
+        assert compaction.status == "SUCCESS"
+        assert "damaged entries are not compacted" in caplog.text
+        await wire.subscribe(name="reader", read_compacted=True, initialPosition=Earliest)
+        await wire.flow()
+        assert await wire.payloads(COUNT - 1) == [b"0", b"1", b"3", b"4", b"5"]

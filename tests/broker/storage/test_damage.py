@@ -1,0 +1,330 @@
+"""Damaged files of a data directory: refused and left as they are, or served without what is damaged."""
+
+from __future__ import annotations
+
+import random
+import shutil
+import sqlite3
+import struct
+from collections.abc import Callable
+from contextlib import closing, suppress
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+import trio
+
+from pulsarium.broker.storage.database import DATABASE_NAME, PAGE_SIZE, SCHEMA_VERSION
+from pulsarium.broker.storage.errors import StorageError
+from pulsarium.broker.storage.interface import Batch, Run
+from pulsarium.broker.storage.lock import LOCK_NAME
+from pulsarium.broker.storage.sqlite import SqliteStorage
+from tests.broker.storage.asking import ask, batch_of
+
+WAL_NAME = f"{DATABASE_NAME}-wal"
+LEDGERS, COMMITS = 5, 60
+HEAVY_SEEDS = 200
+
+Contents = dict[int, list[bytes]]
+
+
+class Kept(NamedTuple):
+    """A data directory as `kill -9` leaves it, and what was stored after each commit."""
+
+    directory: Path
+    entries: Contents
+    metadata: list[dict[str, bytes]]
+
+    def copy(self, to: Path) -> Path:
+        shutil.copytree(self.directory, to)
+        return to
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Kept:
+    """Half of it is in the database, half in the log."""
+    chance = random.Random(1)
+    directory, copy = tmp_path_factory.mktemp("store"), tmp_path_factory.mktemp("kept") / "data"
+    entries: Contents = {ledger: [] for ledger in range(LEDGERS)}
+    metadata: list[dict[str, bytes]] = [{}]
+
+    async def fill(store: SqliteStorage, commits: int) -> None:
+        async with trio.open_nursery() as nursery:
+            await nursery.start(store.run)
+            for _ in range(commits):
+                ledger = chance.randrange(LEDGERS)
+                added = [chance.randbytes(chance.choice((10, 1000, 40_000))) for _ in range(chance.randrange(1, 9))]
+                run = Run(len(entries[ledger]), added)
+                changes: dict[str, bytes | None] = {"/last": b"%d" % len(metadata)}
+                changes[f"/path/{chance.randrange(400)}"] = chance.randbytes(chance.choice((20, 300)))
+                await ask(store.commit, Batch({ledger: [Run(run.first_entry_id, list(added))]}, changes))
+                entries[ledger] += added
+                metadata.append({**metadata[-1], **{path: value for path, value in changes.items() if value}})
+            if not copy.exists() and len(metadata) > COMMITS:
+                shutil.copytree(directory, copy)
+            nursery.cancel_scope.cancel()
+
+    for _ in range(2):  # closing the first one brings its half into the database
+        trio.run(fill, SqliteStorage(directory), COMMITS // 2)
+    return Kept(copy, entries, metadata)
+
+
+# what can happen to a file
+
+
+def truncated(data: bytearray, chance: random.Random) -> None:
+    del data[chance.randrange(len(data)) :]
+
+
+def cut_at_a_page(data: bytearray, chance: random.Random) -> None:
+    del data[chance.randrange(len(data) // PAGE_SIZE) * PAGE_SIZE :]
+
+
+def bits_flipped(data: bytearray, chance: random.Random) -> None:
+    for _ in range(chance.choice((1, 2, 20, 500))):
+        data[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
+
+
+def header_flipped(data: bytearray, chance: random.Random) -> None:
+    data[chance.randrange(100)] ^= 1 << chance.randrange(8)
+
+
+def page_header_flipped(data: bytearray, chance: random.Random) -> None:
+    data[chance.randrange(len(data) // PAGE_SIZE) * PAGE_SIZE + chance.randrange(40)] ^= 1 << chance.randrange(8)
+
+
+def overwritten(data: bytearray, chance: random.Random) -> None:
+    start = chance.randrange(len(data))
+    stop = min(len(data), start + chance.choice((1, 16, 512, PAGE_SIZE, 5 * PAGE_SIZE)))
+    data[start:stop] = chance.randbytes(stop - start) if chance.random() < 0.5 else bytes(stop - start)
+
+
+def pages_swapped(data: bytearray, chance: random.Random) -> None:
+    one, other = (slice(n * PAGE_SIZE, (n + 1) * PAGE_SIZE) for n in chance.sample(range(1, len(data) // PAGE_SIZE), 2))
+    data[one], data[other] = data[other], data[one]
+
+
+def emptied(data: bytearray, chance: random.Random) -> None:
+    data.clear()
+
+
+KINDS = (
+    truncated,
+    cut_at_a_page,
+    bits_flipped,
+    header_flipped,
+    page_header_flipped,
+    overwritten,
+    pages_swapped,
+    emptied,
+)
+
+
+def damage(path: Path, kind: Callable[[bytearray, random.Random], None], chance: random.Random) -> None:
+    data = bytearray(path.read_bytes())
+    kind(data, chance)
+    path.write_bytes(data)
+
+
+def files(directory: Path) -> dict[str, bytes]:
+    """What a refusal may not change; the index of a log is made anew by everybody."""
+    left_out = (LOCK_NAME, f"{DATABASE_NAME}-shm")
+    return {path.name: path.read_bytes() for path in directory.iterdir() if path.name not in left_out}
+
+
+def readable(store: SqliteStorage, kept: Kept) -> set[tuple[int, int]]:
+    """The entries that are there, each of them as it was stored; all others are refused."""
+    found = set()
+    for ledger, entries in kept.entries.items():
+        with suppress(StorageError):
+            runs = store.stored_runs(ledger)
+            assert all(isinstance(number, int) for run in runs for number in run)
+        for number, entry in enumerate(entries):
+            with suppress(StorageError):
+                assert store.read_now(ledger, number, number) == [entry]
+                found.add((ledger, number))
+    return found
+
+
+async def go_on(store: SqliteStorage) -> None:
+    """One more commit; then it is closed."""
+    async with trio.open_nursery() as nursery:
+        await nursery.start(store.run)
+        with suppress(StorageError), trio.fail_after(30):
+            await ask(store.commit, batch_of(LEDGERS + 1, 0, b"new"))
+        nursery.cancel_scope.cancel()
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("seed", range(HEAVY_SEEDS))
+def test_nothing_damaged_is_taken_for_good(kept: Kept, tmp_path: Path, seed: int) -> None:
+    check_damage(kept, tmp_path, seed)
+
+
+@pytest.mark.parametrize("seed", range(HEAVY_SEEDS, HEAVY_SEEDS + 2 * len(KINDS)))
+def test_each_kind_of_damage(kept: Kept, tmp_path: Path, seed: int) -> None:
+    check_damage(kept, tmp_path, seed)
+
+
+def check_damage(kept: Kept, tmp_path: Path, seed: int) -> None:
+    chance = random.Random(seed)
+    directory = kept.copy(tmp_path / "data")
+    in_the_log = seed // len(KINDS) % 4 == 3
+    damage(directory / (WAL_NAME if in_the_log else DATABASE_NAME), KINDS[seed % len(KINDS)], chance)
+    before = files(directory)
+    said, store = "", None
+    try:
+        store = SqliteStorage(directory)
+    except StorageError as error:
+        said = str(error)
+    if store is None:
+        after = files(directory)
+        assert {name: after[name] for name in before} == before
+        assert str(directory) in said
+        assert "\n" not in said
+        return
+    assert store.load_metadata() in kept.metadata
+    found = readable(store, kept)
+    trio.run(go_on, store)
+    with suppress(StorageError):  # SQLite looks more closely when it writes
+        again = SqliteStorage(directory)
+        try:
+            assert readable(again, kept) == found
+        finally:
+            again.close()
+
+
+# what is done about it, by what it is
+
+
+def refusal(directory: Path) -> str:
+    """Why the store is not opened; then nothing in it has changed."""
+    before = files(directory)
+    with pytest.raises(StorageError) as refused:
+        SqliteStorage(directory)
+    after = files(directory)
+    assert {name: after[name] for name in before} == before
+    return str(refused.value)
+
+
+def changed(directory: Path, statement: str) -> Path:
+    with closing(sqlite3.connect(directory / DATABASE_NAME)) as connection:
+        connection.executescript(statement)
+    return directory
+
+
+def test_an_empty_database_with_a_log(kept: Kept, tmp_path: Path) -> None:
+    directory = kept.copy(tmp_path / "data")
+    (directory / DATABASE_NAME).write_bytes(b"")
+    assert "is empty, but its log is there" in refusal(directory)
+    (directory / DATABASE_NAME).unlink()
+    assert "is missing, but its log is there" in refusal(directory)
+
+
+def test_an_empty_file_is_a_new_store(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (tmp_path / DATABASE_NAME).touch()
+    SqliteStorage(tmp_path).close()
+    assert "was empty" in caplog.text
+
+
+def unborn(directory: Path, pages_before: int) -> Path:
+    """As `kill -9` leaves it while SQLite makes the file a database, of so many pages that it had before."""
+    with closing(sqlite3.connect(directory / DATABASE_NAME)) as connection:
+        connection.execute(f"PRAGMA page_size={PAGE_SIZE}")
+        connection.execute("PRAGMA journal_mode=WAL")
+    assert (directory / DATABASE_NAME).stat().st_size == PAGE_SIZE
+    header = struct.pack(">8s5I", bytes.fromhex("d9d505f920a163d7"), 0, 1, pages_before, 512, PAGE_SIZE)
+    (directory / f"{DATABASE_NAME}-journal").write_bytes(header.ljust(512, b"\0"))
+    return directory
+
+
+async def test_a_file_that_was_not_yet_one_is_a_new_store(tmp_path: Path, nursery: trio.Nursery) -> None:
+    store = SqliteStorage(unborn(tmp_path, 0))
+    await nursery.start(store.run)
+    await ask(store.commit, batch_of(1, 0, b"x"))
+    assert store.read_now(1, 0, 0) == [b"x"]
+    assert not (tmp_path / f"{DATABASE_NAME}-journal").exists()
+
+
+def test_a_file_that_was_one_before_its_journal(tmp_path: Path) -> None:
+    assert "cannot use" in refusal(unborn(tmp_path, 1))
+
+
+@pytest.mark.parametrize("version", [SCHEMA_VERSION - 1, SCHEMA_VERSION + 1])
+def test_another_format(kept: Kept, tmp_path: Path, version: int) -> None:
+    directory = changed(kept.copy(tmp_path / "data"), f"PRAGMA user_version={version}")
+    assert f"has format {version}, and this pulsarium reads format {SCHEMA_VERSION}" in refusal(directory)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE metadata SET value = x'00' WHERE path = '/last'",
+        "UPDATE metadata SET path = '/lost' WHERE path = '/last'",
+        "UPDATE metadata SET value = 'a text'",
+        "DROP TABLE segment",
+        "DROP TABLE metadata",
+    ],
+)
+def test_damaged_metadata_are_refused_with_what_can_be_done(kept: Kept, tmp_path: Path, statement: str) -> None:
+    directory = changed(kept.copy(tmp_path / "data"), statement)
+    said = refusal(directory)
+    assert said.startswith(f"{directory / DATABASE_NAME} is damaged: ")
+    assert "--restore SNAPSHOT" in said
+
+
+def test_a_damaged_row_takes_no_other_with_it(kept: Kept, tmp_path: Path) -> None:
+    directory = kept.copy(tmp_path / "data")
+    with closing(sqlite3.connect(directory / DATABASE_NAME)) as connection, connection:
+        key, count, data = connection.execute("SELECT key, count, data FROM segment ORDER BY key LIMIT 1").fetchone()
+        flipped = data[:-1] + bytes([data[-1] ^ 1])
+        connection.execute("UPDATE segment SET data = ? WHERE key = ?", (flipped, key))
+    store = SqliteStorage(directory)
+    ledger, first = key >> 32, key & 0xFFFFFFFF
+    everything = {(ledger, number) for ledger, entries in kept.entries.items() for number in range(len(entries))}
+    assert everything - readable(store, kept) == {(ledger, number) for number in range(first, first + count)}
+    with pytest.raises(StorageError, match=f"ledger {ledger}: damaged entries from {first} on"):
+        store.read_now(ledger, first, first)
+    store.close()
+
+
+def test_commits_that_a_damaged_log_loses_are_told_and_kept(
+    kept: Kept, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    directory = kept.copy(tmp_path / "data")
+    log = directory / WAL_NAME
+    SqliteStorage(kept.copy(tmp_path / "whole")).close()
+    assert "damaged" not in caplog.text
+    data = bytearray(log.read_bytes())
+    data[len(data) // 2] ^= 1
+    log.write_bytes(data)
+    store = SqliteStorage(directory)
+    assert store.load_metadata() in kept.metadata[:-1]
+    store.close()
+    assert "the last commits are lost" in caplog.text
+    assert (directory / f"{WAL_NAME}.damaged").read_bytes() == data
+
+
+def test_a_commit_that_was_being_written_is_no_damage(
+    kept: Kept, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The head of a frame comes before the rest, over what an earlier log left there."""
+    directory = kept.copy(tmp_path / "data")
+    log = directory / WAL_NAME
+    data = bytearray(log.read_bytes())
+    data[-1] ^= 1
+    log.write_bytes(data)
+    store = SqliteStorage(directory)
+    assert store.load_metadata() in kept.metadata[:-1]
+    store.close()
+    assert "damaged" not in caplog.text
+
+
+@pytest.mark.parametrize("name", [DATABASE_NAME, WAL_NAME, ""])
+def test_what_may_not_be_written_is_refused(
+    kept: Kept, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    directory = kept.copy(tmp_path / "data")
+    read_only = directory / name  # permission bits do not hold root
+    monkeypatch.setattr("os.access", lambda path, mode: path != read_only)
+    assert f"cannot write {read_only}: this user must be able to write" in refusal(directory)
