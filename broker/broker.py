@@ -11,12 +11,17 @@ from pulsarium.broker.commands import handlers
 from pulsarium.broker.commands.registry import Handler
 from pulsarium.broker.config.listeners import Listener, parse_listeners
 from pulsarium.broker.config.profile import Profile
+from pulsarium.broker.logs import Log
 from pulsarium.broker.model.client import Assigned
 from pulsarium.broker.model.errors import ServiceNotReadyError
 from pulsarium.broker.model.topic.base import Topic
+from pulsarium.broker.session.outgoing import UNASKED
 from pulsarium.broker.session.session import Session
 from pulsarium.broker.session.transport import Transport
+from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.topic_name import TopicName
+
+log = Log("broker")
 
 WHOLE_BUNDLE = "0x00000000_0xffffffff"
 
@@ -118,9 +123,10 @@ class Broker:
         )
 
     def loaded_topics(self) -> Iterator[Topic]:
-        """The topics that this broker serves now."""
+        """The topics that this broker serves now; who waits between two is not told of those that went meanwhile."""
         owner = self.cluster.ownership.owner
-        return (topic for topic in list(self.topics.loaded.values()) if owner(topic.name) is self)
+        loaded = list(self.topics.loaded.values())
+        return (topic for topic in loaded if not topic.closed and owner(topic.name) is self)
 
     # sessions
 
@@ -139,10 +145,29 @@ class Broker:
         self, address: str, transport: Transport, certificate: Certificate | None = None, *, secure: bool = False
     ) -> Session:
         session = Session(self, address, transport, certificate, secure=secure)
+        refusal = self._refusal(address)
+        if refusal:
+            session.error(UNASKED, pb.NotAllowedError, refusal)
+            session.close(refusal)
+            return session
         self.sessions.add(session)
         if self.cluster.hooks is not None:
-            self.cluster.hooks.opened(session)
+            try:
+                self.cluster.hooks.opened(session)
+            except Exception:
+                self.close_session(session)
+                raise
         return session
+
+    def _refusal(self, address: str) -> str:
+        """Why a connection from there is one too many."""
+        most, most_of_one = self.config.brokerMaxConnections, self.config.brokerMaxConnectionsPerIp
+        if 0 < most <= len(self.sessions):
+            return "Reached the maximum number of connections"
+        host = address.rpartition(":")[0]
+        if most_of_one > 0 and most_of_one <= sum(s.address.rpartition(":")[0] == host for s in self.sessions):
+            return f"Reached the maximum number of connections on address{address}"
+        return ""
 
     def close_session(self, session: Session) -> None:
         self.sessions.discard(session)
@@ -162,7 +187,10 @@ class Broker:
         self.close_sessions()
         for topic in topics:
             if not topic.closed:  # one that nobody used any more went with its last client
-                self.topics.unload(topic.name)
+                try:
+                    self.topics.unload(topic.name)
+                except Exception as error:  # the other brokers of this process go on
+                    log.error("a topic could not be unloaded", exception=error, topic=topic.name)
         for namespace, bundle in ownership.bundles_of(self):
             ownership.release(namespace, bundle)
 

@@ -42,7 +42,8 @@ class Timeline:
     steers everything, until they are made to stand still or to jump."""
 
     def __init__(self, wall_offset: float, wake: Callable[[], None]) -> None:
-        self._source: Callable[[], float] = trio.current_time  # another one while it stands still
+        self._trio = trio.lowlevel.current_clock().current_time  # `trio.current_time` would look for it each time
+        self._source: Callable[[], float] = self._trio  # another one while it stands still
         self._ahead = 0.0  # of the source, for timers
         self._wall_offset = wall_offset  # from the source to the epoch
         self._wake = wake  # the first deadline is another one now
@@ -121,19 +122,19 @@ class Timeline:
     @property
     def frozen(self) -> bool:
         """Whether it stands still."""
-        return self._source is not trio.current_time
+        return self._source is not self._trio
 
     def freeze(self) -> None:
         """Stand still."""
         if not self.frozen:
-            at = trio.current_time()
+            at = self._trio()
             self._source = lambda: at
 
     def resume(self, *, catch_up: bool = False) -> None:
         """Go on from where it stands, or `catch_up`: as if it had never stood."""
         if self.frozen:
-            passed = 0.0 if catch_up else trio.current_time() - self._source()
-            self._source = trio.current_time
+            passed = 0.0 if catch_up else self._trio() - self._source()
+            self._source = self._trio
             self.jump(-passed)
 
     def jump(self, seconds: float) -> None:
@@ -145,7 +146,7 @@ class Timeline:
     def ahead_of(self, other: Timeline) -> float:
         """By how many seconds of wall time; where both go, no time passes between two looks."""
         ahead = self._wall_offset - other._wall_offset
-        return ahead if self._source is other._source else ahead + self._source() - other._source()
+        return ahead if self._source == other._source else ahead + self._source() - other._source()
 
     def have_wall_of(self, other: Timeline) -> None:
         """Have another one's wall time. Timers keep what they have left."""

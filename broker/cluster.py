@@ -17,6 +17,7 @@ from pulsarium.broker.model.ledger.cache import EntryCache
 from pulsarium.broker.model.namespace.metadata import Metadata
 from pulsarium.broker.model.namespace.ownership import Ownership
 from pulsarium.broker.model.rate.broker_limits import BrokerLimits
+from pulsarium.broker.model.rate.publish_buffer import PublishBuffer
 from pulsarium.broker.model.schema.registry import SchemaRegistry
 from pulsarium.broker.model.topic.topics import Topics
 from pulsarium.broker.model.transaction.coordinators import Coordinators
@@ -51,6 +52,8 @@ class Cluster:
         self.lab: Lab | None = None  # what open_core gives it
         self.hooks: Hooks | None = None  # of the lab, while it needs them
         self.turn.every_turn(self.cache.trim)
+        self.publish_buffer = PublishBuffer(self.turn, self.cache, config.maxMessagePublishBufferSizeInMB << 20)
+        self.turn.every_turn(self.publish_buffer.review)
         self.metadata = Metadata(self.turn, config.clusterName)
         self.dynamic = DynamicSettings(config, self.metadata.records)
         self.schemas = SchemaRegistry(self.turn, self.next_ledger_id)

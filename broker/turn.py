@@ -38,6 +38,8 @@ class Turn:
         self.number = 0
         self.ended = 0  # turns so far
         self._in_flight: deque[list[Done]] = deque()  # who waits for each batch that was handed over
+        self._sizes: deque[int] = deque()  # of their entries, in bytes
+        self.unstored = 0  # all of these together
         self._era = 0  # failures so far, as Batch.era says
         self._storage = storage
         self._batch = Batch()
@@ -134,7 +136,10 @@ class Turn:
             self._finishing = False
         flush, self._flush = self._flush, {}
         for session in flush:
-            session.flush()
+            try:
+                session.flush()
+            except Exception as error:  # one connection's fault must not stop the others
+                log.error("a connection could not be written to", exception=error)
 
     def _run_dispatch(self) -> None:
         dispatch, self._dispatch = self._dispatch, {}
@@ -154,12 +159,22 @@ class Turn:
         if batch.is_empty() and not self._in_flight:
             _tell(waiting, None)  # nothing to keep, nothing to wait for
         else:
+            size = sum(sum(map(len, run.entries)) for runs in batch.entries.values() for run in runs)
             self._in_flight.append(waiting)
-            self._storage.commit(batch, partial(self._committed, batch.era))
+            self._sizes.append(size)
+            self.unstored += size
+            try:
+                self._storage.commit(batch, partial(self._committed, batch.era))
+            except Exception as error:  # nobody will tell how it went
+                log.error("a commit failed in the broker", exception=error)
+                self._committed(batch.era, error)
 
     def _committed(self, era: int, error: Exception | None) -> None:
         if era != self._era:
             return  # told already, with the first one that failed
+        self._scheduled = not self._finishing  # ours is the `finish` below: no wake-up for it
+        if error is None:
+            self.unstored -= self._sizes.popleft()
         _tell(self._in_flight.popleft() if error is None else self._end_era(), error)
         self.finish()  # does nothing when the commit came back within this turn
 
@@ -167,6 +182,8 @@ class Turn:
         """A commit failed: everybody who waits for something, and nothing of it is kept."""
         failed = [*chain.from_iterable(self._in_flight), *self._after_commit]
         self._in_flight.clear()
+        self._sizes.clear()
+        self.unstored = 0
         self._batch, self._after_commit = Batch(), []
         self._era += 1
         self.number += 1  # nothing more joins what was noted

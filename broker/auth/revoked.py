@@ -14,6 +14,7 @@ from pulsarium.broker.model.subscription.consumer import Consumer
 from pulsarium.broker.model.topic.base import Topic
 from pulsarium.broker.model.topic.producer import Producer
 from pulsarium.broker.model.topic.topics import Topics
+from pulsarium.proto.topic_name import TopicName
 
 log = Log("auth")
 
@@ -31,11 +32,10 @@ def watch_grants(authorization: Authorization, metadata: Metadata, topics: Topic
     """Look at who is connected whenever policies change (Pulsar's onPoliciesUpdate)."""
     others = metadata.on_policies_changed
 
-    def changed(namespace: str) -> None:
-        others(namespace)
-        for topic in list(topics.loaded.values()):
-            if str(topic.name.namespace_name) == namespace:
-                disconnect_revoked(authorization, topic)
+    def changed(namespace: str, name: TopicName | None) -> None:
+        others(namespace, name)
+        for topic in topics.loaded_of(namespace, name):
+            disconnect_revoked(authorization, topic)
 
     metadata.on_policies_changed = changed
 

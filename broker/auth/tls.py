@@ -14,7 +14,6 @@ from pulsarium.broker.logs import Log
 
 log = Log("tls")
 
-HANDSHAKE_SECONDS: Final = 10.0  # Netty's own limit
 FILES: Final = ("tlsCertificateFilePath", "tlsKeyFilePath", "tlsTrustCertsFilePath")
 
 

@@ -12,6 +12,7 @@ from pulsarium.broker.model.ledger.position import Position, signed
 from pulsarium.broker.model.subscription.persistent import PersistentSubscription
 from pulsarium.broker.model.transaction.acked import Acked
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
+from pulsarium.proto.text import text_of
 from pulsarium.proto.txn_id import TxnId
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def ack(session: Session, cmd: pb.CommandAck, trailing: bytes) -> None:
         consumer.acked_ms = session.broker.clock.now_ms()
     elif isinstance(subscription, PersistentSubscription):
         batch_acks = session.broker.config.acknowledgmentAtBatchIndexLevelEnabled
-        properties = {pair.key: pair.value for pair in cmd.properties}
+        properties = {text_of(pair.key): signed(pair.value) for pair in cmd.properties}
         if cmd.ack_type == Individual:
             whole: list[Position] = []
             for message_id in cmd.message_id:

@@ -9,6 +9,7 @@ from pulsarium.broker.model.errors import BrokerServiceError
 from pulsarium.broker.model.ledger.position import Position, signed, unsigned
 from pulsarium.broker.model.subscription.persistent import PersistentSubscription
 from pulsarium.broker.model.topic.last_message import last_message
+from pulsarium.broker.storage.errors import StorageError
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
 if TYPE_CHECKING:
@@ -35,7 +36,11 @@ def seek(session: Session, cmd: pb.CommandSeek, trailing: bytes) -> None:
         if session.broker.config.acknowledgmentAtBatchIndexLevelEnabled:
             ack_set = list(cmd.message_id.ack_set)
     else:
-        target = topic.position_at(cmd.message_publish_time)
+        try:
+            target = topic.position_at(cmd.message_publish_time)
+        except StorageError as error:
+            session.error(request_id, pb.PersistenceError, f"Error when resetting subscription: {error}")
+            return
 
     def done(error: BrokerServiceError | None) -> None:
         if error is None:

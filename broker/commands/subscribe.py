@@ -214,7 +214,16 @@ def unsubscribe(session: Session, cmd: pb.CommandUnsubscribe, trailing: bytes) -
     if subscription.name in subscription.topic.subscriptions:  # a reader's is gone with its consumer
         subscription.topic.unsubscribe(subscription.name)
     log.info("subscription deleted", peer=session, topic=subscription.topic.name, subscription=subscription.name)
-    session.success_when_kept(request_id)
+    consumer_id = consumer.consumer_id
+
+    def kept(error: Exception | None) -> None:
+        if error is None:
+            session.success(request_id)
+        else:
+            session.not_kept(request_id, error)
+            session.close_consumer(consumer_id)  # it joins again, and may ask again
+
+    session.broker.turn.after_commit(kept)
 
 
 @handles(pb.BaseCommand.CLOSE_CONSUMER)

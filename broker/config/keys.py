@@ -130,7 +130,16 @@ class Config:
         "milliseconds",
         high=JAVA_LONG[1],
     )
+    brokerMaxConnections: int = key(0, "Connections that are served at once; more are refused; 0 for any number")
+    brokerMaxConnectionsPerIp: int = key(0, "The same of one address")
+    maxHttpServerConnections: int = key(
+        2_048, "HTTP connections that a port serves at once; more wait until others end; 0 for any number"
+    )
+    httpMaxRequestHeaderSize: int = key(8_192, "Largest head of an HTTP request", "bytes", low=1)
     maxPendingPublishRequestsPerConnection: int = key(1_000, "Sends without a receipt before reading pauses", low=1)
+    maxMessagePublishBufferSizeInMB: int = key(
+        16, "Published messages that are not stored yet before their publishers pause; 0 for any size", "MiB", low=0
+    )
     maxConcurrentNonPersistentMessagePerConnection: int = key(
         1_000, "Messages for non-persistent topics that are taken at once; more are dropped"
     )
@@ -225,7 +234,8 @@ class Config:
     dispatcherMaxRoundRobinBatchSize: int = key(
         20, "Most messages for one Shared consumer before the next one's turn", low=1
     )
-
+    dispatcherReadFailureBackoffInitialTimeInMs: int = key(15_000, "Pause after a failed read", "milliseconds", low=1)
+    dispatcherReadFailureBackoffMaxTimeInMs: int = key(60_000, "Longest such pause; it doubles", "milliseconds", low=1)
     dispatchThrottlingRateInMsg: int = key(
         0, "Messages that go out to all consumers of a broker together in a second; 0 for any number"
     )
@@ -242,7 +252,6 @@ class Config:
         True, "Hold subscriptions to these rates; false: only those with a backlog"
     )
     dispatchThrottlingOnBatchMessageEnabled: bool = key(False, "Count a batch as one message in these rates")
-
     maxUnackedMessagesPerConsumer: int = key(
         50_000, "Messages that a consumer of Shared or Key_Shared may owe; 0 for any number"
     )
@@ -267,7 +276,6 @@ class Config:
     delayedDeliveryMaxDelayInMillis: int = key(
         0, "Longest delay that a producer may ask for; 0 for any", "milliseconds", high=JAVA_LONG[1]
     )
-
     subscriptionBacklogScanMaxEntries: int = key(10_000, "Most entries that analyzeBacklog looks at", low=1)
     subscriptionBacklogScanMaxTimeMs: int = key(
         120_000, "How long it may look", "milliseconds", low=1, high=JAVA_LONG[1]
@@ -305,6 +313,7 @@ class Config:
     managedLedgerCursorBackloggedThreshold: int = key(
         1_000, "Entries from which on a subscription has a backlog", high=JAVA_LONG[1]
     )
+    autoSkipNonRecoverableData: bool = key(False, "Do without damaged messages, also in deduplication and compaction")
     managedLedgerCacheSizeMB: int = key(256, "Memory for entries, of all topics together", "MiB", low=0)
 
     # Compaction

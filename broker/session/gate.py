@@ -26,6 +26,7 @@ class Gate(ABC):
         self.unanswered = 0  # SENDs without a receipt (maxPendingPublishRequestsPerConnection)
         self._most_unanswered = most_unanswered
         self._limits = 0  # that it waits for
+        self._unread = False  # it waits for its client to read what it asked for
         self._waiting: deque[Iterator[Frame]] = deque()
 
     @abstractmethod
@@ -35,7 +36,7 @@ class Gate(ABC):
     @property
     def paused(self) -> bool:
         """Whether it published too fast, or too many of its SENDs wait for their commit."""
-        return self.halted or self.unanswered >= self._most_unanswered
+        return self._limits > 0 or self.closed or self.unanswered >= self._most_unanswered
 
     def publish_started(self) -> None:
         self.unanswered += 1
@@ -57,7 +58,20 @@ class Gate(ABC):
     def resume_reading(self) -> None:
         """One limit less; without any it goes on."""
         self._limits -= 1
-        if self._limits or self.closed:
+        self._go_on()
+
+    def wait_for_room(self) -> None:
+        """So many answers wait that no more is done for this client until it has read them; keep-alive goes on."""
+        self._unread = self.halted = True
+
+    def has_room(self) -> None:
+        """They have gone."""
+        if self._unread:
+            self._unread = False
+            self._go_on()
+
+    def _go_on(self) -> None:
+        if self._limits or self._unread or self.closed:
             return
         self.halted = False
         while self._waiting and not self.halted:

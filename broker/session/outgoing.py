@@ -53,7 +53,11 @@ class Outgoing:
     @property
     def may_read(self) -> bool:
         """Whether the client may say more."""
-        return self.waiting < MOST_WAITING and (self.tap is None or self.tap.may_read)
+        return self.takes_more() and (self.tap is None or self.tap.may_read)
+
+    def takes_more(self, promised: int = 0) -> bool:
+        """Whether the client may be answered more, with so many bytes on their way to here."""
+        return self.waiting + promised < MOST_WAITING
 
     def put_back(self, data: bytes) -> None:
         """The socket did not take this part of what was taken."""
@@ -112,7 +116,7 @@ class Outgoing:
         if consumer_epoch is not None:
             message.consumer_epoch = consumer_epoch
         message_id = message.message_id
-        was_redelivered = True
+        was_redelivered = False
         for position, entry, _, redelivery_count, ack_set in deliveries:
             message_id.ledgerId, message_id.entryId = position
             if redelivery_count:
@@ -128,7 +132,10 @@ class Outgoing:
             add(entry)
             size += len(head) + len(entry)
         self.size = size
-        message.ClearField("consumer_epoch")
+        if was_redelivered:
+            message.ClearField("redelivery_count")
+        if consumer_epoch is not None:
+            message.ClearField("consumer_epoch")
 
     @staticmethod
     def _with_ack_set(base: pb.BaseCommand, ack_set: Sequence[int]) -> bytes:

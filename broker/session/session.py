@@ -15,6 +15,7 @@ from pulsarium.broker.session.capabilities import Capabilities
 from pulsarium.broker.session.gate import Gate
 from pulsarium.broker.session.hooks import Frame
 from pulsarium.broker.session.late_sends import LateSends
+from pulsarium.broker.session.leaving import let_go
 from pulsarium.broker.session.liveness import Liveness
 from pulsarium.broker.session.outgoing import HIGH_WATER, Outgoing
 from pulsarium.broker.session.refresh import Refresh
@@ -73,7 +74,7 @@ class Session(Gate, Client):
         self.outgoing = Outgoing()
         self.unstored = 0
         self._was_full = False
-        self._promised = 0  # bytes of entries in replies that wait for a commit
+        self._promised = 0  # bytes of replies that wait for a commit
         self._transport = transport
         self._handlers: Mapping[int, Handler] = broker.handlers_before_connect
         self._decoder = FrameDecoder(config.max_frame_size)
@@ -99,13 +100,15 @@ class Session(Gate, Client):
             if self._decoder.pending:  # part of a frame: it may take its time
                 self.liveness.heard()
             self.handle(passed)
+        if self.unanswered:
+            self.broker.cluster.publish_buffer.published(self, len(data))
         if self._decoder.error is not None:
             self.close(str(self._decoder.error))
 
     def handle(self, frames: Iterable[Frame]) -> None:
         """Handle commands, in order. Where one has the connection pause, those behind it wait until it goes on."""
         coming = iter(frames)
-        if self._limits:
+        if self._limits or self._unread:
             self._waiting.append(coming)
             return
         command = pb.BaseCommand()
@@ -129,7 +132,7 @@ class Session(Gate, Client):
     def may_read(self) -> bool:
         """Whether more commands are taken: not while it is paused, or too many replies wait for a client that does not
         read them, or a tap holds commands up."""
-        return not self.paused and self.outgoing.may_read
+        return not (self.paused or self._unread) and self.outgoing.may_read
 
     # out
 
@@ -156,6 +159,8 @@ class Session(Gate, Client):
             self._was_full = False
             for consumer in self.consumers.values():
                 consumer.subscription.resume(consumer)
+        if self.outgoing.waiting + self._promised < HIGH_WATER:
+            self.has_room()
 
     def _sent(self) -> None:
         self.broker.turn.flush(self)
@@ -173,27 +178,28 @@ class Session(Gate, Client):
         """Send a reply."""
         self.outgoing.command(command, trailing)
         self._sent()
+        self._bound_replies()
+
+    def _bound_replies(self) -> None:
+        if not self.outgoing.takes_more(self._promised):  # one read holds many questions, and answers may be long
+            self.wait_for_room()
 
     def reply_later(self, command: pb.BaseCommand, trailing: bytes = b"") -> None:
         """Send a reply once everything that happened so far is kept; later requests may be answered before it."""
-        self._promised += len(trailing)
+        size = command.ByteSize() + len(trailing)
+        self._promised += size
 
         def kept(error: Exception | None) -> None:
-            self._promised -= len(trailing)
+            self._promised -= size
             self.command(command, trailing)
 
         self.broker.turn.after_commit(kept)
+        self._bound_replies()
 
     def reply_when_kept(self, request_id: int, command: pb.BaseCommand) -> None:
         """Send a reply once what it promises is kept, or say that it could not be."""
         self.broker.turn.after_commit(
             lambda error: self.command(command) if error is None else self.not_kept(request_id, error)
-        )
-
-    def success_when_kept(self, request_id: int) -> None:
-        """SUCCESS, as `reply_when_kept`."""
-        self.broker.turn.after_commit(
-            lambda error: self.success(request_id) if error is None else self.not_kept(request_id, error)
         )
 
     def not_kept(self, request_id: int, error: Exception) -> None:
@@ -372,17 +378,7 @@ class Session(Gate, Client):
             log.warning("closing connection", peer=self.address, reason=reason)
         elif self.connected:
             log.info("connection closed", peer=self.address)
-        consumers, self.consumers = list(self.consumers.values()), {}
-        producers = [*self.producers.values(), *self.waiting_producers.values()]
-        self.producers, self.waiting_producers = {}, {}
-        for pending in list(self.pending_consumers.values()):
-            pending.cancel()
-        for consumer in consumers:
-            consumer.subscription.remove_consumer(consumer)
-        for producer in producers:
-            producer.topic.producers.remove(producer)
-        for watcher in self.watchers.values():
-            self.broker.topics.watchers.remove(watcher)
+        let_go(self)
         self.liveness.stop()
         if self._refresh is not None:
             self._refresh.stop()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import trio
 
+from pulsarium.broker.accepting import accept_one
 from pulsarium.broker.auth.identity import Certificate
 from pulsarium.broker.logs import Log
 
@@ -43,6 +44,13 @@ class SocketTransport:
         self._session = broker.open_session(address, self)
 
     def wake(self) -> None:
+        try:
+            self._wake()
+        except Exception as error:  # what was taken may be lost: nothing that follows would make sense
+            log.error("a connection could not be written to", exception=error, peer=self._session.address)
+            self._scope.cancel()
+
+    def _wake(self) -> None:
         if self._session.outgoing.size and not self._blocked:
             self._write()
             if not self._blocked:
@@ -72,6 +80,7 @@ class SocketTransport:
         """Carry bytes until either side closes."""
         try:
             with self._scope:
+                self.wake()  # it may have been refused as soon as it was opened
                 async with trio.open_nursery() as nursery:
                     nursery.start_soon(self._read_all)
                     nursery.start_soon(self._write_when_possible)
@@ -97,8 +106,10 @@ class SocketTransport:
             if len(data) == size:
                 size = min(size * 2, LARGEST_READ)
             turn.begin()
-            session.receive(data)
-            turn.finish()
+            try:
+                session.receive(data)
+            finally:
+                turn.finish()
             while not (session.may_read or session.closed):
                 self._reader_wakes = trio.Event()
                 await self._reader_wakes.wait()
@@ -164,8 +175,10 @@ class StreamTransport:
                     session.ended()
                     break
                 self._turn.begin()
-                session.receive(bytes(data))
-                self._turn.finish()
+                try:
+                    session.receive(bytes(data))
+                finally:
+                    self._turn.finish()
                 while not (session.may_read or session.closed):
                     self._reader_wakes = trio.Event()
                     await self._reader_wakes.wait()
@@ -204,15 +217,15 @@ async def accept(broker: Broker, listener: socket.socket, serve: Serve = serve_p
     """Serve every connection to a listening socket, until cancelled."""
     async with trio.open_nursery() as nursery:
         while True:
-            await trio.lowlevel.wait_readable(listener)
-            try:
-                sock, (host, port, *_) = listener.accept()
-            except (BlockingIOError, InterruptedError, ConnectionError):
-                continue
-            except OSError as error:  # out of file descriptors: wait until some are closed
-                log.warning("cannot accept connections", reason=error)
-                await trio.sleep(0.1)
-                continue
-            sock.setblocking(False)
-            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            nursery.start_soon(serve, broker, sock, f"/{host}:{port}")
+            sock, host, port = await accept_one(listener, log)
+            nursery.start_soon(_alone, serve, broker, sock, f"/{host}:{port}")
+
+
+async def _alone(serve: Serve, broker: Broker, sock: socket.socket, address: str) -> None:
+    """Whatever happens to a connection happens to no other."""
+    try:
+        await serve(broker, sock, address)
+    except Exception as error:
+        log.error("a connection failed", exception=error, peer=address)
+    finally:
+        sock.close()

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pulsarium.broker.admin.cluster.topic_figures import topic_figures
 from pulsarium.broker.admin.http.call import Call
 from pulsarium.broker.admin.http.errors import AdminError
 from pulsarium.broker.admin.http.registry import route
-from pulsarium.broker.admin.http.reply import Reply, done, json_reply
+from pulsarium.broker.admin.http.reply import JSON, Reply, done, json_bytes, json_reply
 from pulsarium.broker.admin.namespace.owned import boundaries_of
 from pulsarium.broker.admin.topic.stats_json import StatsWriter
 from pulsarium.broker.auth.needs import SUPERUSER
 from pulsarium.broker.model.namespace.bundles import bundle_of
+from pulsarium.broker.model.topic.base import Topic
 from pulsarium.broker.model.topic.persistent import PersistentTopic
+from pulsarium.broker.slices import Slice
+
+Written = dict[str, list[bytes]]  # members of objects, by what these are called
 
 ROOT = "/admin/v2/broker-stats"
 FIRST_STATS_MS = 60_000  # statsUpdateFrequencyInSecs: when the first stats of topics are gathered
@@ -58,10 +63,12 @@ PENDING = (
 
 
 @route("GET", f"{ROOT}/metrics", needs=SUPERUSER)
-def get_metrics(call: Call) -> Reply:
+async def get_metrics(call: Call) -> Reply:
     """The cache of entries, the broker's health and its connections."""
-    broker = call.broker
-    ledgers = sum(isinstance(topic, PersistentTopic) for topic in broker.loaded_topics())
+    broker, ledgers, slice_ = call.broker, 0, Slice()
+    for topic in broker.loaded_topics():
+        ledgers += isinstance(topic, PersistentTopic)
+        await slice_.pause()
     cache: dict[str, float] = {
         f"brk_ml_cache_{name}": 0.0 if "_rate" in name or "_through" in name else 0 for name in CACHE
     }
@@ -86,29 +93,52 @@ def get_mbeans(call: Call) -> Reply:
 
 
 @route("GET", f"{ROOT}/topics", needs=SUPERUSER)
-def get_topics(call: Call) -> Reply:
+async def get_topics(call: Call) -> Reply:
     """Stats of the topics that are loaded, by namespace, bundle and kind; none in a broker's first minute."""
-    broker = call.broker
-    found: dict[str, Any] = {}
+    broker, slice_ = call.broker, Slice()
     if broker.clock.now_ms() - broker.started_ms < FIRST_STATS_MS:
-        return json_reply(found)
+        return json_reply({})
+    found: dict[str, dict[str, Written]] = {}
     writer = StatsWriter(call.rates, broker.web_address)
     for topic in broker.loaded_topics():
         namespace = str(topic.name.namespace_name)
         bundle = bundle_of(boundaries_of(broker, namespace), topic.name)
         kinds = found.setdefault(namespace, {}).setdefault(bundle, {})
-        kinds.setdefault(topic.name.domain, {})[str(topic.name)] = topic_figures(writer, topic)
-    return json_reply(found)
+        kinds.setdefault(topic.name.domain, []).append(_member(topic, topic_figures(writer, topic)))
+        await slice_.pause()
+    return Reply(200, b"".join(_object(found)), JSON)
 
 
 @route("GET", f"{ROOT}/bookieops", needs=SUPERUSER)
-def get_pending_operations(call: Call) -> Reply:
+async def get_pending_operations(call: Call) -> Reply:
     """What bookies are asked for, by namespace and topic: never anything."""
-    found: dict[str, Any] = {}
+    found: Written = {}
+    slice_ = Slice()
     for topic in call.broker.loaded_topics():
         if isinstance(topic, PersistentTopic):
-            found.setdefault(str(topic.name.namespace_name), {})[str(topic.name)] = dict.fromkeys(PENDING, 0)
-    return json_reply(found)
+            of_namespace = found.setdefault(str(topic.name.namespace_name), [])
+            of_namespace.append(_member(topic, dict.fromkeys(PENDING, 0)))
+        await slice_.pause()
+    return Reply(200, b"".join(_object(found)), JSON)
+
+
+def _member(topic: Topic, value: Any) -> bytes:
+    """What an object has of a topic."""
+    return json_bytes({str(topic.name): value})[1:-1]
+
+
+def _object(members: Mapping[str, Any] | list[bytes]) -> Iterator[bytes]:
+    """The pieces of an object of others, of which the innermost are lists of members that are written already."""
+    before = b"{"
+    for member in members:
+        yield before
+        before = b","
+        if isinstance(member, bytes):
+            yield member
+        elif isinstance(members, Mapping):
+            yield json_bytes(member) + b":"
+            yield from _object(members[member])
+    yield b"}" if members else b"{}"
 
 
 @route("GET", f"{ROOT}/allocator-stats/{{allocator}}", needs=SUPERUSER)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from io import BytesIO
+from typing import Any
 
 from pulsarium.broker.admin.http.call import Call
 from pulsarium.broker.admin.http.registry import route
 from pulsarium.broker.admin.http.reply import Reply
 from pulsarium.broker.admin.topic.stats_json import StatsWriter
 from pulsarium.broker.auth.needs import ANYBODY
+from pulsarium.broker.model.topic.base import Topic
+from pulsarium.broker.slices import Slice
 
 TEXT_FORMAT = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -60,12 +63,7 @@ OF_SUBSCRIPTION = {
 }
 
 
-class Sample(NamedTuple):
-    """One value of one metric."""
-
-    metric: str
-    labels: dict[str, str]
-    value: float
+Samples = Iterator[tuple[str, str, float]]  # the metric, its labels as they are written, a value
 
 
 @route("GET", "/metrics", needs=ANYBODY)
@@ -75,68 +73,98 @@ def redirect(call: Call) -> Reply:
 
 
 @route("GET", "/metrics/", needs=ANYBODY)
-def get_metrics(call: Call) -> Reply:
+async def get_metrics(call: Call) -> Reply:
     """Counters and gauges of this broker, its topics and their subscriptions."""
-    return Reply(200, text_format(samples(call)).encode(), TEXT_FORMAT)
-
-
-def samples(call: Call) -> Iterator[Sample]:
-    """Every value."""
     broker = call.broker
     cluster = {"cluster": broker.config.clusterName}
     version = broker.profile.server_version.removeprefix("Pulsar Server")
-    yield Sample("pulsar_version_info", {**cluster, "version": version, "commit": ""}, 1)
     connections = {**cluster, "broker": broker.advertised_address, "metric": "broker_connection"}
-    yield Sample("pulsar_active_connections", connections, len(broker.sessions))
+    text, slice_, totals = TextFormat(), Slice(), Totals()
+    text.add("pulsar_version_info", written({**cluster, "version": version, "commit": ""}), 1)
+    text.add("pulsar_active_connections", written(connections), len(broker.sessions))
     writer = StatsWriter(call.rates, broker.web_address, exclude_publishers=True)
-    topics_of: dict[str, int] = {}
-    totals = dict.fromkeys(("topics", "producers", "subscriptions", "consumers"), 0)
-    backlog = size = 0
     for topic in broker.loaded_topics():
-        stats = writer.topic(topic)
-        namespace = str(topic.name.namespace_name)
-        topics_of[namespace] = topics_of.get(namespace, 0) + 1
-        counts = {
-            "topics": 1,
-            "producers": len(topic.producers),
-            "subscriptions": len(stats["subscriptions"]),
-            "consumers": sum(len(each["consumers"]) for each in stats["subscriptions"].values()),
-        }
-        totals = {what: totals[what] + count for what, count in counts.items()}
-        size += stats["storageSize"]
-        backlog += sum(each["msgBacklog"] for each in stats["subscriptions"].values())
-        yield from _of_topic({**cluster, "namespace": namespace, "topic": str(topic.name)}, stats, counts)
-    for namespace, count in topics_of.items():
-        yield Sample("pulsar_topics_count", {**cluster, "namespace": namespace}, count)
-    for what, count in totals.items():
-        yield Sample(f"pulsar_broker_{what}_count", cluster, count)
-    yield Sample("pulsar_broker_msg_backlog", cluster, backlog)
-    yield Sample("pulsar_broker_storage_size", cluster, size)
+        text.add_all(_of_topic(cluster, topic, writer.topic(topic), totals))
+        await slice_.pause()
+    text.add_all(_of_broker(cluster, totals))
+    return Reply(200, await text.body(slice_), TEXT_FORMAT)
 
 
-def _of_topic(labels: dict[str, str], stats: dict[str, Any], counts: dict[str, int]) -> Iterator[Sample]:
+class Totals:
+    """Of a broker, as its topics are gone through."""
+
+    def __init__(self) -> None:
+        self.topics_of: dict[str, int] = {}  # by namespace
+        self.counts = dict.fromkeys(("topics", "producers", "subscriptions", "consumers"), 0)
+        self.backlog = self.size = 0
+
+
+def _of_topic(cluster: dict[str, str], topic: Topic, stats: dict[str, Any], totals: Totals) -> Samples:
+    namespace, subscriptions = str(topic.name.namespace_name), stats["subscriptions"]
+    backlog = sum(each["msgBacklog"] for each in subscriptions.values())
+    counts = {
+        "topics": 1,
+        "producers": len(topic.producers),
+        "subscriptions": len(subscriptions),
+        "consumers": sum(len(each["consumers"]) for each in subscriptions.values()),
+    }
+    totals.topics_of[namespace] = totals.topics_of.get(namespace, 0) + 1
+    totals.counts = {what: totals.counts[what] + count for what, count in counts.items()}
+    totals.size += stats["storageSize"]
+    totals.backlog += backlog
+    labels = written({**cluster, "namespace": namespace, "topic": str(topic.name)})
     for metric, field in OF_TOPIC.items():
-        yield Sample(metric, labels, stats[field])
+        yield metric, labels, stats[field]
     for what in ("producers", "subscriptions", "consumers"):
-        yield Sample(f"pulsar_{what}_count", labels, counts[what])
-    backlog = 0
-    for name, subscription in stats["subscriptions"].items():
-        backlog += subscription["msgBacklog"]
-        whose = {**labels, "subscription": name}
+        yield f"pulsar_{what}_count", labels, counts[what]
+    for name, subscription in subscriptions.items():
+        whose = f"{labels},{written({'subscription': name})}"
         for metric, field in OF_SUBSCRIPTION.items():
-            yield Sample(metric, whose, subscription[field])
-        yield Sample("pulsar_subscription_consumers_count", whose, len(subscription["consumers"]))
-        yield Sample("pulsar_subscription_msg_drop_rate", whose, subscription.get("msgDropRate", 0.0))
-    yield Sample("pulsar_msg_backlog", labels, backlog)
+            yield metric, whose, subscription[field]
+        yield "pulsar_subscription_consumers_count", whose, len(subscription["consumers"])
+        yield "pulsar_subscription_msg_drop_rate", whose, subscription.get("msgDropRate", 0.0)
+    yield "pulsar_msg_backlog", labels, backlog
 
 
-def text_format(values: Iterable[Sample]) -> str:
-    """The samples of each metric together, under its type; names that users chose are escaped."""
-    lines: dict[str, list[str]] = {}
-    for metric, labels, value in values:
-        inside = ",".join(f'{key}="{_escaped(text)}"' for key, text in labels.items())
-        lines.setdefault(metric, []).append(f"{metric}{{{inside}}} {float(value):.15g}")
-    return "".join(f"# TYPE {metric} gauge\n" + "\n".join(found) + "\n" for metric, found in lines.items())
+def _of_broker(cluster: dict[str, str], totals: Totals) -> Samples:
+    labels = written(cluster)
+    for namespace, count in totals.topics_of.items():
+        yield "pulsar_topics_count", written({**cluster, "namespace": namespace}), count
+    for what, count in totals.counts.items():
+        yield f"pulsar_broker_{what}_count", labels, count
+    yield "pulsar_broker_msg_backlog", labels, totals.backlog
+    yield "pulsar_broker_storage_size", labels, totals.size
+
+
+class TextFormat:
+    """The samples of each metric together, under its type."""
+
+    def __init__(self) -> None:
+        self._of: dict[str, bytearray] = {}
+
+    def add(self, metric: str, labels: str, value: float) -> None:
+        """One value."""
+        lines = self._of.get(metric)
+        if lines is None:
+            lines = self._of[metric] = bytearray(f"# TYPE {metric} gauge\n".encode())
+        lines += f"{metric}{{{labels}}} {float(value):.15g}\n".encode()
+
+    def add_all(self, samples: Samples) -> None:
+        for sample in samples:
+            self.add(*sample)
+
+    async def body(self, slice_: Slice) -> bytes:
+        """All of them, which are let go of."""
+        whole = BytesIO()  # grows without copying what it has
+        while self._of:
+            whole.write(self._of.pop(next(iter(self._of))))
+            await slice_.pause()
+        return whole.getvalue()
+
+
+def written(labels: dict[str, str]) -> str:
+    """Labels as they stand in a line; names that users chose are escaped."""
+    return ",".join(f'{key}="{_escaped(text)}"' for key, text in labels.items())
 
 
 def _escaped(text: str) -> str:

@@ -100,7 +100,8 @@ async def get_message_id_by_timestamp(call: Call) -> Reply:
         found = EARLIEST
     if found is None:
         ledger = topic.ledger
-        last = await follow(topic, lambda: newest_position(ledger.ledgers.values(), published_before(timestamp)))
+        older, skips = published_before(timestamp), call.broker.config.autoSkipNonRecoverableData
+        last = await follow(topic, lambda: newest_position(ledger.ledgers.values(), older, skips_damaged=skips))
         found = ledger.next(last or ledger.first_position())
     return json_reply(message_id_json(found, topic.name.partition_index))
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from pulsarium.broker.broker import Broker
 from pulsarium.broker.model.subscription.non_persistent import NonPersistentSubscription
 from pulsarium.broker.model.subscription.persistent import PersistentSubscription
 from pulsarium.broker.model.topic.base import Topic
+from pulsarium.broker.slices import Rounds
 
 
 class Rate(NamedTuple):
@@ -40,7 +41,7 @@ class Rates:
         self._counts: dict[object, tuple[int, int]] = {}
         self._rates: dict[object, Rate] = {}
         self._limited: dict[Topic, int] = {}
-        self._timer = broker.clock.every(self._seconds, self._update)
+        self._timer = broker.clock.every(self._seconds, Rounds(broker.clock, self._update))
 
     def stop(self) -> None:
         """Look no more."""
@@ -65,24 +66,38 @@ class Rates:
     def total(self, counted: Iterable[object]) -> Rate:
         return sum((self.of(each) for each in counted), NONE)
 
-    def _update(self) -> None:
+    def _update(self) -> Iterator[None]:
         counts: dict[object, tuple[int, int]] = {}
-        self._limited = {each: each.publish_limited for each in self._broker.topics.loaded.values()}
-        for topic in self._broker.topics.loaded.values():  # also of partitions that others serve
-            for producer in topic.producers.by_name.values():
-                counts[producer] = (producer.messages_in, producer.bytes_in)
-                counts[producer, DROPS] = (producer.dropped, 0)
-            for subscription in topic.subscriptions.values():
-                if isinstance(subscription, NonPersistentSubscription):
-                    counts[subscription, DROPS] = (subscription.dropped, 0)
-                elif isinstance(subscription, PersistentSubscription):
-                    counts[subscription] = (subscription.expired.total, 0)
-                for consumer in subscription.consumers:
-                    counts[consumer] = (consumer.messages_out, consumer.bytes_out)
+        rates: dict[object, Rate] = {}
+        limited: dict[Topic, int] = {}
+        for topic in list(self._broker.topics.loaded.values()):  # also of partitions that others serve
+            if topic.closed:
+                continue
+            limited[topic] = topic.publish_limited
+            of_topic = dict(_counts(topic))
+            rates.update(self._rates_since(of_topic))
+            counts.update(of_topic)
+            yield
+        self._counts, self._rates, self._limited = counts, rates, limited
+
+    def _rates_since(self, counts: dict[object, tuple[int, int]]) -> Iterator[tuple[object, Rate]]:
+        """Of what has counted any message since the last time."""
         before, seconds = self._counts, self._seconds
-        self._rates = {}
         for counted, (messages, size) in counts.items():
             old_messages, old_size = before.get(counted, (0, 0))
             if messages != old_messages:
-                self._rates[counted] = Rate((messages - old_messages) / seconds, (size - old_size) / seconds)
-        self._counts = counts
+                yield counted, Rate((messages - old_messages) / seconds, (size - old_size) / seconds)
+
+
+def _counts(topic: Topic) -> Iterator[tuple[object, tuple[int, int]]]:
+    """Messages and bytes so far, of everything on a topic that counts some."""
+    for producer in topic.producers.by_name.values():
+        yield producer, (producer.messages_in, producer.bytes_in)
+        yield (producer, DROPS), (producer.dropped, 0)
+    for subscription in topic.subscriptions.values():
+        if isinstance(subscription, NonPersistentSubscription):
+            yield (subscription, DROPS), (subscription.dropped, 0)
+        elif isinstance(subscription, PersistentSubscription):
+            yield subscription, (subscription.expired.total, 0)
+        for consumer in subscription.consumers:
+            yield consumer, (consumer.messages_out, consumer.bytes_out)

@@ -12,7 +12,7 @@ from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.ledger.search import Reading
 from pulsarium.broker.model.ledger.sequence import LedgerSequence
 from pulsarium.broker.model.topic.persistent import PersistentTopic
-from pulsarium.broker.storage.errors import StorageError
+from pulsarium.broker.storage.errors import DamagedEntriesError, StorageError
 
 T = TypeVar("T")
 SLICE = 64  # steps
@@ -66,9 +66,16 @@ async def follow(topic: PersistentTopic, begin: Callable[[], Reading[T]]) -> T:
         reading = begin()
         try:
             wanted = next(reading)
-            while (entry := await entry_at(topic.ledger, wanted)) is not None:
+            while True:
                 looks += 1
                 await pause_after(looks)
+                try:
+                    entry = await entry_at(topic.ledger, wanted)
+                except DamagedEntriesError as error:
+                    wanted = reading.throw(error)
+                    continue
+                if entry is None:
+                    break
                 wanted = reading.send(entry)
         except StopIteration as end:
             found: Any = end.value

@@ -18,6 +18,7 @@ from pulsarium.broker.model.topic.base import Topic
 from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.broker.model.topic.producer import Producer
 from pulsarium.broker.model.upkeep.backlog_quota import backlog_size, size_after
+from pulsarium.broker.storage.errors import StorageError
 from pulsarium.proto.entry import parse_metadata
 from pulsarium.proto.errors import EntryError
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
@@ -296,7 +297,7 @@ def publish_time(topic: PersistentTopic, position: Position) -> int:
         return 0
     try:
         return parse_metadata(topic.ledger.read_now(position)).publish_time
-    except (EntryError, BrokerServiceError):
+    except (EntryError, BrokerServiceError, StorageError):
         return 0
 
 

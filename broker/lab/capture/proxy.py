@@ -95,6 +95,8 @@ class Proxy:
         try:
             async with client:
                 await Connection(self, next(self._numbers)).through(target, client)
+        except Exception as error:  # whatever happens to a connection happens to no other
+            log.error("a connection failed", exception=error)
         finally:
             self._open -= 1
             self._idle.set()

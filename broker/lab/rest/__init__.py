@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from types import ModuleType
 
-from pulsarium.broker.lab.rest import capture, clock, faults, lint, masks, state, why
+from pulsarium.broker.lab.rest import capture, clock, faults, lint, masks, process, state, why
 
 MODULES: tuple[ModuleType, ...] = (
     capture,
@@ -12,6 +12,7 @@ MODULES: tuple[ModuleType, ...] = (
     faults,
     lint,
     masks,
+    process,
     state,
     why,
 )

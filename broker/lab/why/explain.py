@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pulsarium.broker.lab.why.answer import MessageId, NotThere, Why, WhyError
 from pulsarium.broker.lab.why.past import acknowledged, batch_index_acknowledged
-from pulsarium.broker.lab.why.present import Facts, present
+from pulsarium.broker.lab.why.present import Facts, present, present_damage
 from pulsarium.broker.model.dispatch.reason import Reason
 from pulsarium.broker.model.dispatch.sharing import SharingDispatcher
 from pulsarium.broker.model.ledger.position import Position
@@ -83,6 +83,10 @@ def _of_message(subscription: PersistentSubscription, asked: MessageId) -> Why:
         return Why("no-such-message", _absence(subscription, position), facts.of_cursor())
     if is_there and not ledger.is_valid(position):
         return Why("not-confirmed", "it is not kept yet: its commit is on its way", facts.of_cursor())
+    if is_there and (damage := facts.damage):
+        if cursor.is_acked(position):
+            return acknowledged(subscription, position, facts.of_cursor())
+        return present_damage(damage, facts)
     if is_there and asked.batch_index >= facts.batch_size:
         text = f"there is no such message: the entry has {facts.batch_size}, from 0 on"
         return Why("no-such-message", text, facts.of_cursor())

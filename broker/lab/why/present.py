@@ -13,6 +13,7 @@ from pulsarium.broker.model.dispatch.selector.hashing import key_of
 from pulsarium.broker.model.dispatch.sharing import SharingDispatcher
 from pulsarium.broker.model.dispatch.single_active import SingleActiveDispatcher
 from pulsarium.broker.model.transaction.markers import transaction_of
+from pulsarium.broker.storage.errors import StorageError
 from pulsarium.proto.entry import visible_metadata
 
 if TYPE_CHECKING:
@@ -38,6 +39,15 @@ class Facts:
     def metadata(self) -> pb.MessageMetadata | None:
         """None: it is a marker, or cannot be read; nobody is given it."""
         return visible_metadata(self.subscription.topic.ledger.read_now(self.position))
+
+    @cached_property
+    def damage(self) -> str:
+        """Why it cannot be read; "" where it can."""
+        try:
+            self.subscription.topic.ledger.read_now(self.position)
+        except StorageError as error:
+            return str(error)
+        return ""
 
     @cached_property
     def transaction(self) -> TxnId | None:
@@ -146,6 +156,14 @@ def present(reason: Reason, facts: Facts, batch_index: int = -1) -> Why:
         details["entriesBefore"] = facts.before
         text += f"; {_count(facts.before, 'entry comes', 'entries come')} before it"
     return Why(reason.name.lower().replace("_", "-"), text, details)
+
+
+def present_damage(damage: str, facts: Facts) -> Why:
+    """The answer for an entry that cannot be read."""
+    skips = facts.subscription.topic.stores.config.autoSkipNonRecoverableData
+    after = "it is skipped when its turn comes" if skips else "autoSkipNonRecoverableData=true would skip it"
+    details = facts.of_cursor() | {"damage": damage}
+    return Why("unreadable", f"it cannot be read from disk ({damage}); {after}", details)
 
 
 def _pending_ack(facts: Facts, details: dict[str, Any], batch_index: int) -> Why:
@@ -270,6 +288,12 @@ def _rate_limited(facts: Facts, details: dict[str, Any], reason: Reason) -> str:
     )
 
 
+def _unreadable(facts: Facts, details: dict[str, Any], reason: Reason) -> str:
+    unreadable = facts.subscription.unreadable
+    details["damage"], details["retry"] = unreadable.told, instant_text(unreadable.until_ms)
+    return f"what comes next cannot be read from disk ({unreadable.told}); it is tried again at {details['retry']}"
+
+
 def _look_ahead(facts: Facts, details: dict[str, Any], reason: Reason) -> str:
     assert isinstance(facts.dispatcher, SharingDispatcher)
     details["waiting"] = waiting = facts.dispatcher.waiting_count
@@ -291,6 +315,7 @@ _SENTENCES = {
     Reason.LOOK_AHEAD: _look_ahead,
     Reason.RATE_LIMITED: _rate_limited,
     Reason.OPEN_TRANSACTION: _open_transaction,
+    Reason.UNREADABLE: _unreadable,
     Reason.ABORTED: _aborted,
 }
 

@@ -6,12 +6,16 @@ from collections.abc import Callable, Iterator, Sequence
 from struct import Struct
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from pulsarium.broker.logs import Log
 from pulsarium.broker.model.ledger.position import Position
+from pulsarium.broker.storage.errors import DamagedEntriesError
 from pulsarium.proto.entry import strip_broker_metadata
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
 if TYPE_CHECKING:
     from pulsarium.broker.model.topic.persistent import PersistentTopic
+
+log = Log("compaction")
 
 READ_BATCH = 100  # entries of one read
 _U32 = Struct(">I")
@@ -48,7 +52,7 @@ class TopicReader:
         self.last = topic.ledger.max_read
         self._ledger = topic.ledger
         self._compacted = topic.compaction.compacted
-        self._exposes = topic.stores.config.exposingBrokerEntryMetadataToClientEnabled
+        self._topic, self._config = topic.name, topic.stores.config
         self.rewind()
 
     def rewind(self) -> None:
@@ -75,7 +79,14 @@ class TopicReader:
             start = self._ledger.next(Position(self._position.ledger_id, self._position.entry_id - 1))
             if start > self.last:
                 break
-            entries = self._ledger.read(start, READ_BATCH, ready)
+            try:
+                entries = self._ledger.read(start, READ_BATCH, ready)
+            except DamagedEntriesError as error:
+                if not self._config.autoSkipNonRecoverableData:
+                    raise
+                log.warning("damaged entries are not compacted", topic=self._topic, reason=error)
+                self._position = Position(error.ledger_id, error.last + 1)
+                continue
             if entries is None:
                 return None
             ledger_id, first = start
@@ -87,11 +98,11 @@ class TopicReader:
 
     def _shown(self, ledger_id: int, first: int, entries: Sequence[bytes]) -> Iterator[RawMessage]:
         """As Pulsar's own reader gets them: without those of aborted transactions."""
-        transactions = self._ledger.transactions
+        transactions, exposes = self._ledger.transactions, self._config.exposingBrokerEntryMetadataToClientEnabled
         for number, entry in enumerate(entries, first):
             position = Position(ledger_id, number)
             if not transactions.hides(position, entry):
-                yield RawMessage(position, entry if self._exposes else strip_broker_metadata(entry))
+                yield RawMessage(position, entry if exposes else strip_broker_metadata(entry))
 
 
 def each(reader: RawReader, ready: Callable[[], None]) -> Iterator[RawMessage | None]:

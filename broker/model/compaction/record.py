@@ -30,7 +30,8 @@ class CompactionRecord:
         self.compacted: CompactedLedger | NothingCompacted = NothingCompacted()
         self._log = log
         self._stores = stores
-        self._deleted = False
+        self.mark_before: Position | None = None  # the mark that counts while `adopt` is on its way: it may fail
+        self._adopting: Ledger | None = None
         self._undeleted: list[int] = []  # ledgers that are still in the store: the commit failed
         cursor = self.cursor
         if cursor is not None and LEDGER_PROPERTY in cursor.properties:
@@ -58,9 +59,9 @@ class CompactionRecord:
 
     def begin(self) -> Ledger:
         """A new ledger to write to."""
-        for ledger_id in self._undeleted:
-            self._stores.turn.delete_ledger(ledger_id)
-        self._undeleted.clear()
+        undeleted, self._undeleted = self._undeleted, []
+        for ledger_id in undeleted:
+            self._delete(ledger_id)
         ledger = Ledger(self._stores.next_ledger_id(), self._stores.cache, self._stores.clock.now_ms())
         self._stores.turn.store(self._path, str(ledger.id).encode())
         return ledger
@@ -69,11 +70,11 @@ class CompactionRecord:
         """All entries of `ledger` are committed: readers see it once its name is. Persist point: the cursor."""
         cursor, before = self.open_cursor(), self.compacted
         mark, properties = cursor.mark_delete, cursor.properties
+        self.mark_before, self._adopting = mark, ledger
 
         def adopted(error: Exception | None) -> None:
-            if error is None and self._deleted:
-                self.discard(ledger)
-            elif error is None:
+            self.mark_before = self._adopting = None
+            if error is None:
                 self.compacted = CompactedLedger(ledger, horizon)
                 if isinstance(before, CompactedLedger):
                     self.discard(before.ledger)
@@ -103,9 +104,18 @@ class CompactionRecord:
         self._stores.turn.after_commit(deleted)
 
     def delete(self) -> None:
-        """The topic is deleted."""
-        for ledger_id in self._undeleted:
-            self._stores.turn.delete_ledger(ledger_id)
+        """The topic goes: `forget` once that is kept."""
+        ids = [*self._undeleted]
         if isinstance(self.compacted, CompactedLedger):
-            self.discard(self.compacted.ledger)
-        self.compacted, self._deleted = NothingCompacted(), True
+            ids.append(self.compacted.ledger.id)
+        if self._adopting is not None:
+            ids.append(self._adopting.id)
+        for ledger_id in ids:
+            self._stores.turn.delete_ledger(ledger_id)
+        if ids:
+            self._stores.turn.store(self._path, None)
+
+    def forget(self) -> None:
+        """The topic is deleted."""
+        if isinstance(self.compacted, CompactedLedger):
+            self.compacted.ledger.drop()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
@@ -53,6 +54,7 @@ class KeptCursor:
         self.ledger_id = NO_LEDGER  # the ledger that keeps this cursor, where not the metadata store does
         self.ledger_last_entry = -1
         self.ledger_open = False  # written to; not so the one that a restart found
+        self._kept_ledger_id = NO_LEDGER  # the one that the last commit named
         self.last_switch_ms = stores.clock.now_ms()
         self._stores = stores
         self._format = CursorFormat(stores.config)
@@ -89,12 +91,16 @@ class KeptCursor:
         if self.pending_acks is not None:
             self.pending_acks.record.forget_applied()
         if self._keeps:
-            self._stores.turn.after_commit(self._saved)
+            self._stores.turn.after_commit(partial(self._saved, self.ledger_id))
 
-    def _saved(self, error: Exception | None) -> None:
-        if error is not None:
-            self._stored_properties = None
-            self.save_soon()
+    def _saved(self, ledger_id: int, error: Exception | None) -> None:
+        if error is None:
+            self._kept_ledger_id = ledger_id
+            return
+        self._stored_properties = None
+        if self.ledger_id != self._kept_ledger_id:  # its id may be given again: the counter was not kept either
+            self.ledger_open = False
+        self.save_soon()
 
     def save_soon(self) -> None:
         """Something changed that nobody waits for (managedLedgerDefaultMarkDeleteRateLimit)."""
@@ -115,12 +121,12 @@ class KeptCursor:
         self.ledger_open = False
 
     def delete(self) -> None:
-        """The subscription is gone."""
+        """The subscription goes. Nothing changes here: where that is not kept, it stays."""
         self._cancel_timer()
         if self.pending_acks is not None:
             self.pending_acks.delete()
         if self.durable:
-            self._forget_ledger()
+            self._delete_record()
             self._stores.turn.store(self.path, None)
 
     def _cancel_timer(self) -> None:
@@ -135,9 +141,12 @@ class KeptCursor:
         self.last_switch_ms = self._stores.clock.now_ms()
         self._stored_properties = None
 
-    def _forget_ledger(self) -> None:
+    def _delete_record(self) -> None:
         if self.ledger_id != NO_LEDGER:
             self._store(entry_path(self.ledger_id, self.ledger_last_entry), None)
+
+    def _forget_ledger(self) -> None:
+        self._delete_record()
         self.ledger_id, self.ledger_last_entry, self.ledger_open = NO_LEDGER, -1, False
 
     def _store_info(self) -> None:

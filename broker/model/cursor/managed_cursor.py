@@ -8,6 +8,7 @@ from pulsarium.broker.model.cursor.kept_cursor import KeptCursor
 from pulsarium.broker.model.ledger.managed_ledger import ManagedLedger
 from pulsarium.broker.model.ledger.position import EARLIEST, LATEST, Position
 from pulsarium.broker.model.stores import Stores
+from pulsarium.broker.storage.errors import StorageError
 
 
 class ManagedCursor(KeptCursor):
@@ -19,6 +20,7 @@ class ManagedCursor(KeptCursor):
     def __init__(self, ledger: ManagedLedger, name: str, stores: Stores, *, durable: bool, start: Position) -> None:
         super().__init__(ledger, name, stores, durable=durable, start=start)
         self.read_position = ledger.next(start)
+        self.unreadable: tuple[Position, StorageError] | None = None  # what stops reading, until it is tried again
         self.consumed = self._consumed_before()
 
     # life
@@ -103,7 +105,9 @@ class ManagedCursor(KeptCursor):
         if position <= self.mark_delete or position > self.ledger.last_confirmed:
             return False
         ledger = self.ledger.ledgers.get(position.ledger_id)
-        if ledger is not None and position.entry_id >= ledger.confirmed:  # beyond the end of an earlier ledger
+        if position.entry_id < -1:  # single acks would never reach the first entry from there
+            position = Position(position.ledger_id, -1)
+        elif ledger is not None and position.entry_id >= ledger.confirmed:  # beyond the end of an earlier ledger
             position = Position(ledger.id, ledger.confirmed - 1)
             if position <= self.mark_delete:
                 return False
@@ -155,12 +159,19 @@ class ManagedCursor(KeptCursor):
     def read(self, limit: int, ready: Callable[[], None]) -> list[tuple[Position, bytes]] | None:
         """The next unacknowledged entries, at most `limit`, and moves on past them; [] at the end.
 
-        None: they are being loaded, `ready()` is called when they are there.
+        None: they are being loaded, `ready()` is called when they are there. Raises why they cannot be read, and does
+        so at that place without a look at the disk until `unreadable` is None again.
         """
         found: list[tuple[Position, bytes]] = []
         while not found and self.has_more():
             start = self.ledger.next(Position(self.read_position.ledger_id, self.read_position.entry_id - 1))
-            entries = self.ledger.read(start, limit, ready)
+            if self.unreadable is not None and self.unreadable[0] == start:
+                raise self.unreadable[1].with_traceback(None)
+            try:
+                entries = self.ledger.read(start, limit, ready)
+            except StorageError as error:
+                self.unreadable = start, error
+                raise
             if entries is None:
                 return None
             if not entries:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
+from pulsarium.broker.model.client import Delivery
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.ledger.position_set import PositionSet
 from pulsarium.broker.model.subscription.consumer import Consumer
@@ -37,6 +38,11 @@ class OwedKeys:
         self._owners: dict[Position, KeyOwner] = {}
         self._owed: dict[Consumer, dict[int, int]] = {}  # entries of each hash
 
+    @property
+    def entries(self) -> int:
+        """How many are owed."""
+        return len(self._owners)
+
     def __contains__(self, consumer: Consumer) -> bool:
         return consumer in self._owed
 
@@ -57,18 +63,12 @@ class OwedKeys:
     def owner(self, position: Position) -> KeyOwner | None:
         return self._owners.get(position)
 
-    def give(self, position: Position, owner: KeyOwner) -> None:
-        """An entry is on its way to a consumer."""
-        self._owners[position] = owner
-
-    def take_back(self, position: Position) -> bool:
-        """It did not get there; False when everything was forgotten meanwhile."""
-        return self._owners.pop(position, None) is not None
-
-    def owe(self, owner: KeyOwner) -> None:
-        """The consumer has it."""
-        owed = self._owed[owner.consumer]
-        owed[owner.key_hash] = owed.get(owner.key_hash, 0) + 1
+    def owe(self, consumer: Consumer, deliveries: Iterable[Delivery], owners: Iterable[KeyOwner]) -> None:
+        """A consumer has these entries, each with its owner: itself, and the hash."""
+        owed = self._owed[consumer]
+        for delivery, owner in zip(deliveries, owners, strict=True):
+            self._owners[delivery.position] = owner
+            owed[owner.key_hash] = owed.get(owner.key_hash, 0) + 1
 
     def settle(self, positions: Iterable[Position]) -> list[Position]:
         """Entries are not owed any more; what that frees."""

@@ -29,24 +29,14 @@ if TYPE_CHECKING:
 class Parcel:
     """What one consumer gets of a read."""
 
-    __slots__ = ("cost", "deliveries", "messages", "permits", "room", "size")
+    __slots__ = ("cost", "deliveries", "messages", "owners", "permits", "room", "size")
 
     def __init__(self, permits: int, room: int) -> None:
         self.deliveries: list[Delivery] = []
+        self.owners: list[KeyOwner] = []  # of each
         self.cost = self.messages = self.size = 0
         self.permits = permits
         self.room = room
-
-    @property
-    def is_full(self) -> bool:
-        return self.cost >= self.permits or self.size >= self.room
-
-    def add(self, delivery: Delivery, messages: int) -> None:
-        """`messages` are all that the entry has; `delivery` knows what is left of them."""
-        self.deliveries.append(delivery)
-        self.cost += delivery.messages
-        self.messages += messages
-        self.size += len(delivery.entry)
 
 
 class KeySharedDispatcher(SharingDispatcher):
@@ -118,12 +108,9 @@ class KeySharedDispatcher(SharingDispatcher):
     # what is owed
 
     def _delivering(self, consumer: Consumer, deliveries: Sequence[Delivery], messages: int) -> None:
-        for position, entry, _, _, _ in deliveries:
-            owner = self.owed.owner(position)
-            if owner is None:  # it had to wait
-                owner = KeyOwner(consumer, self.selector.hash_of_key(key_of(parse_metadata(entry))))
-                self.owed.give(position, owner)
-            self.owed.owe(owner)
+        """Of what had to wait, the hash is not known any more."""
+        hashes = (self.selector.hash_of_key(key_of(parse_metadata(delivery.entry))) for delivery in deliveries)
+        self.owed.owe(consumer, deliveries, [KeyOwner(consumer, key_hash) for key_hash in hashes])
         super()._delivering(consumer, deliveries, messages)
 
     def _owner(self, position: Position) -> Consumer | None:
@@ -176,7 +163,7 @@ class KeySharedDispatcher(SharingDispatcher):
     def _is_far_ahead(self, cursor: ManagedCursor) -> bool:
         """Whether so many entries wait that no others are read past them."""
         limit, mark = self._look_ahead(), cursor.mark_delete
-        if not limit or cursor.ledger.count_after(mark, cursor.read_position) < limit:
+        if not limit or cursor.ledger.count_after(mark, cursor.read_position) - self.owed.entries < limit:
             return False  # nearly always: to count what waits is dear
         if self.waiting_count >= limit:  # that may have been skipped, or have expired
             for positions in (*self._waiting.values(), *self.owed.held.values(), self._unowned):
@@ -186,13 +173,14 @@ class KeySharedDispatcher(SharingDispatcher):
     def _share_out(self, cursor: ManagedCursor, entries: Entries) -> None:
         """Deliver each entry to the consumer of its key, or keep it where that one will find it."""
         parcels: dict[Consumer, Parcel] = {}
-        transactions = cursor.ledger.transactions
+        transactions, some_partly = cursor.ledger.transactions, cursor.has_parts
+        some_hidden = bool(entries) and entries[0][0] <= transactions.hidden_through
         for position, entry in entries:
             metadata = visible_metadata(entry)
-            if metadata is None or transactions.hides(position, entry):
+            if metadata is None or (some_hidden and transactions.hides(position, entry)):
                 cursor.ack(position)
                 continue
-            left = cursor.left_of(position)
+            left = cursor.left_of(position) if some_partly else None
             if left == 0:  # open transactions acknowledged it
                 continue
             owner = self._owner_now(position, metadata)
@@ -201,25 +189,34 @@ class KeySharedDispatcher(SharingDispatcher):
             consumer = owner.consumer
             parcel = parcels.get(consumer)
             if parcel is None:
-                room = consumer.client.room if consumer.can_receive else 0
+                room = consumer.client.room if consumer.permits > 0 and not consumer.blocked else 0
                 parcel = parcels[consumer] = Parcel(self._capacity(consumer), room)
-            if parcel.is_full:
+            if parcel.cost >= parcel.permits or parcel.size >= parcel.room:
                 self._wait_for(consumer, position)
                 continue
             messages = metadata.num_messages_in_batch
             cost, ack_set = (messages, ()) if left is None else (left.bit_count(), words_of(left))
-            count = self.redeliveries.get(position, 0)
-            parcel.add(Delivery(position, entry, cost, count, ack_set), messages)
-            self.owed.give(position, owner)
+            count = self.redeliveries.get(position, 0) if self.redeliveries else 0
+            parcel.deliveries.append(Delivery(position, entry, cost, count, ack_set))
+            parcel.owners.append(owner)
+            parcel.cost += cost
+            parcel.messages += messages
+            parcel.size += len(entry)
         for consumer, parcel in parcels.items():
-            if consumer not in self.owed:  # its connection ended with another's delivery
-                positions = [delivery.position for delivery in parcel.deliveries]
-                self._again(filter(self.owed.take_back, positions))
-            elif parcel.deliveries:
-                self._delivering(consumer, parcel.deliveries, parcel.cost)
-                if self.throttle is not None:
-                    self.throttle.delivered(len(parcel.deliveries), parcel.messages, parcel.size)
-                consumer.deliver(parcel.deliveries, permits=parcel.cost, messages=parcel.messages, size=parcel.size)
+            if consumer in self.owed:
+                self._send(consumer, parcel)
+            elif self.consumers:  # its connection ended with another's delivery
+                self._again(delivery.position for delivery in parcel.deliveries)
+
+    def _send(self, consumer: Consumer, parcel: Parcel) -> None:
+        deliveries = parcel.deliveries
+        if not deliveries:
+            return
+        self.owed.owe(consumer, deliveries, parcel.owners)
+        super()._delivering(consumer, deliveries, parcel.cost)
+        if self.throttle is not None:
+            self.throttle.delivered(len(deliveries), parcel.messages, parcel.size)
+        consumer.deliver(deliveries, permits=parcel.cost, messages=parcel.messages, size=parcel.size)
 
     def _owner_now(self, position: Position, metadata: pb.MessageMetadata) -> KeyOwner | None:
         """Who gets an entry now, and the hash of its key; None where it has to wait, and it does so from here on."""

@@ -17,6 +17,7 @@ class Reason(Enum):
     LOOK_AHEAD = "too many entries wait for their consumers (keySharedLookAheadMsgInReplayThreshold...)"
     RATE_LIMITED = "rate limited until the tokens of a dispatch rate come back"
     LOADING = "the entries are being read back from disk"
+    UNREADABLE = "the disk cannot read what comes next; it is tried again (dispatcherReadFailureBackoff...)"
     CAUGHT_UP = "everything was delivered"
     OPEN_TRANSACTION = "what comes next is in an open transaction, or behind one"
     FENCED = "the subscription is being reset"

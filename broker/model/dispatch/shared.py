@@ -41,12 +41,13 @@ class SharedDispatcher(SharingDispatcher):
 
     def dispatch(self, subscription: PersistentSubscription) -> Reason:
         cursor = subscription.cursor
-        if (stopped := self._serve_waiting(subscription)) is not None:
+        if self._to_serve and (stopped := self._serve_waiting(subscription)) is not None:
             return stopped
         while True:
-            if not self.replay:
-                self._again(self.delayed.take_due(subscription.max_read))
             replays = bool(self.replay)
+            if not replays and (due := self.delayed.take_due(subscription.max_read)):
+                self._again(due)
+                replays = True
             if not replays:
                 if not cursor.has_more():
                     return self.nothing_more(cursor) if self.consumers else Reason.NO_CONSUMER
@@ -72,7 +73,7 @@ class SharedDispatcher(SharingDispatcher):
                 taken = self._hand_over(cursor, consumer, entries, permits)
                 if taken < len(entries):
                     cursor.read_position = entries[taken][0]
-            if (stopped := self._serve_waiting(subscription)) is not None:
+            if self._to_serve and (stopped := self._serve_waiting(subscription)) is not None:
                 return stopped
 
     def _holds_back(self, consumer: Consumer, position: Position, metadata: pb.MessageMetadata) -> bool:

@@ -13,6 +13,7 @@ from pulsarium.broker.model.dispatch.rotation import Rotation
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.ledger.position_set import PositionSet
 from pulsarium.broker.model.subscription.consumer import Consumer
+from pulsarium.broker.storage.errors import StorageError
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
 if TYPE_CHECKING:
@@ -241,7 +242,12 @@ class SharingDispatcher(Dispatcher):
             if cursor.is_acked(position) or not cursor.ledger.is_valid(position):
                 gone.append(position)
                 continue
-            entries = cursor.ledger.read(position, 1, subscription.dispatch_soon)
+            try:
+                entries = cursor.ledger.read(position, 1, subscription.dispatch_soon)
+            except StorageError:
+                if not found:
+                    raise
+                break
             if entries is None:
                 if not found:
                     return None

@@ -6,21 +6,25 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from pulsarium.broker.logs import Log
 from pulsarium.broker.storage.interface import Run, Storage
 
 if TYPE_CHECKING:
     from pulsarium.broker.model.ledger.ledger import Ledger
 
+log = Log("storage")
+
 BLOCK_BYTES = 1 << 20
 BLOCK_ENTRIES = 1024
 ENTRY_OVERHEAD = 64  # what Python adds to an entry's bytes, about
 TRIM_STEP = 4096  # blocks looked at in one go
+MOST_FORGOTTEN = 64  # blocks of deleted ledgers that may be left here
 
 
 class Block:
     """A run of entries of one ledger: the unit that leaves memory and comes back."""
 
-    __slots__ = ("count", "entries", "first", "ledger", "moving", "sealed", "size", "stored", "waiting")
+    __slots__ = ("count", "entries", "failure", "first", "ledger", "moving", "sealed", "size", "stored", "waiting")
 
     def __init__(self, ledger: Ledger, first: int) -> None:
         self.ledger = ledger
@@ -31,6 +35,7 @@ class Block:
         self.sealed = False  # no more appends
         self.stored = False  # a store has all of it (set by a spill; a committing store is asked through the ledger)
         self.moving = False
+        self.failure: Exception | None = None  # why it did not come back, until a reader was told
         self.waiting: list[Callable[[], None]] = []
 
 
@@ -45,8 +50,10 @@ class EntryCache:
         self.limit = limit
         self.loads = 0
         self.loading = 0  # of them, those that the store has not answered
+        self.when_spilled: Callable[[], object] = lambda: None
         self._storage = storage
         self._resident: deque[Block] = deque()
+        self._forgotten = 0  # of them, about
 
     def track(self, block: Block) -> None:
         """A block came into memory."""
@@ -54,7 +61,13 @@ class EntryCache:
 
     def forget(self, block: Block) -> None:
         """A block's ledger was deleted."""
+        if block.entries is None:
+            return
         self._drop(block)
+        self._forgotten += 1
+        if self._forgotten > max(MOST_FORGOTTEN, len(self._resident) // 2):  # a cache with room is never trimmed
+            self._resident = deque(each for each in self._resident if each.entries is not None)
+            self._forgotten = 0
 
     def trim(self) -> None:
         """Bring the cache back under its limit. Cheap when it is."""
@@ -94,6 +107,7 @@ class EntryCache:
             if error is None:
                 block.stored = True
                 self._drop(block)
+                self.when_spilled()
 
         self._storage.spill(block.ledger.id, Run(block.first, block.entries), spilled)
 
@@ -110,11 +124,7 @@ class EntryCache:
         return self._storage.read_now(ledger_id, entry_id, entry_id)[0]
 
     def load(self, block: Block, ready: Callable[[], None]) -> None:
-        """Bring a block back; `ready()` on the event loop once its entries can be read.
-
-        When the store cannot, `ready` is not called: the reader waits where it is, and the store has logged why. When
-        the ledger was deleted meanwhile, it is: the reader goes on after it.
-        """
+        """Bring a block back; `ready()` on the event loop once its entries can be read, or it is known why not."""
         block.waiting.append(ready)
         if len(block.waiting) > 1:
             return
@@ -125,13 +135,16 @@ class EntryCache:
             self.loading -= 1
             waiting, block.waiting = block.waiting, []
             if isinstance(result, Exception):
-                if block.ledger.blocks:
-                    return
+                block.ledger.cannot_read(block, result)
             elif block.entries is None:
                 block.entries = result
+                block.size = sum(map(len, result)) + ENTRY_OVERHEAD * len(result)  # that of a piece was about right
                 self.size += block.size
                 self.track(block)
             for callback in waiting:
-                callback()
+                try:
+                    callback()
+                except Exception as error:  # the other readers have waited too
+                    log.error("a reader failed", exception=error)
 
         self._storage.read(block.ledger.id, block.first, block.first + block.count - 1, loaded)

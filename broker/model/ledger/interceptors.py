@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from pulsarium.broker.clock import Clock
 from pulsarium.broker.config.keys import Config
+from pulsarium.broker.logs import Log
+from pulsarium.broker.storage.errors import DamagedEntriesError
 from pulsarium.proto.entry import parse_broker_metadata
 from pulsarium.proto.errors import EntryError
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
+
+if TYPE_CHECKING:
+    from pulsarium.broker.model.ledger.managed_ledger import ManagedLedger
+
+log = Log("topics")
 
 INDEX_PROPERTY = "index"  # where the count stands once the entry that had it is gone; Pulsar keeps it there always
 MOST_DIGITS = 18  # of an index
@@ -36,16 +44,27 @@ class EntryStamps:
             stamp.index = max(self.index, 0)
         return stamp
 
-    def go_on_after(self, entry: bytes) -> None:
-        """The last entry of a topic that is loaded again."""
-        index = index_of(entry)
-        if index is not None:
-            self.index = index
+    def go_on(self, ledger: ManagedLedger) -> None:
+        """Of a topic that is loaded again: after its last entry, or what was kept when that went.
 
-    def go_on_from(self, index: int) -> None:
-        """The same, when its last entry is gone; `index` is what was kept instead."""
+        Behind an entry that can be read, each one that cannot counts for one message, so that indexes go on rising.
+        """
+        position, unread = ledger.last_appended, 0
+        while position is not None and position.entry_id >= 0:
+            try:
+                index = index_of(ledger.read_now(position))
+            except DamagedEntriesError as error:
+                if not self._index:
+                    return
+                if not unread:
+                    log.warning("the last entry is damaged: indexes may come again", ledger=ledger.name, reason=error)
+                unread += 1
+                position = ledger.previous(position)
+            else:
+                self.index = unread + (-1 if index is None else index)
+                return
         if self._index:
-            self.index = index
+            self.index = unread + kept_index(ledger.properties)
 
 
 def kept_index(properties: Mapping[str, str]) -> int:

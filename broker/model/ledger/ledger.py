@@ -6,6 +6,7 @@ from bisect import bisect_right
 from collections.abc import Callable
 
 from pulsarium.broker.model.ledger.cache import BLOCK_BYTES, BLOCK_ENTRIES, ENTRY_OVERHEAD, Block, EntryCache
+from pulsarium.broker.storage.errors import DamagedEntriesError, StorageError
 
 
 class Ledger:
@@ -51,10 +52,13 @@ class Ledger:
         return block
 
     def adopt(self, runs: list[tuple[int, int, int]]) -> None:
-        """Take over what the store holds of this ledger after a restart: (first entry, count, bytes) of each run."""
+        """Take over what the store holds of this ledger after a restart: (first entry, count, bytes) of each run.
+
+        Raises StorageError when some are missing: nothing is ever stored behind a commit that failed.
+        """
         for first, count, size in runs:
             if first != self.count:
-                break  # behind a commit that failed: nobody was told that they are kept
+                raise StorageError(f"ledger {self.id}: entry {self.count} is not stored, but entry {first} is")
             block = self.blocks[-1] if self.blocks else None
             if block is None or block.size + size > BLOCK_BYTES or block.count + count > BLOCK_ENTRIES:
                 block = Block(self, first)
@@ -91,16 +95,42 @@ class Ledger:
     def read(self, first: int, limit: int, ready: Callable[[], None]) -> list[bytes] | None:
         """Up to `limit` visible entries of one block, from `first` on; [] when there are none.
 
-        None: they are not in memory; `ready()` is called when they are.
+        None: they are not in memory; `ready()` is called when they are. Raises why they did not come, and the next
+        call tries anew.
         """
         if first >= self.confirmed:
             return []
         block = self.block_of(first)
         if block.entries is None:
+            if block.failure is not None:
+                failure, block.failure = block.failure, None
+                raise failure
             self._cache.load(block, ready)
             return None
         offset = first - block.first
         return block.entries[offset : offset + min(limit, self.confirmed - first)]
+
+    def cannot_read(self, block: Block, error: Exception) -> None:
+        """The store could not bring a block back. What is intact in it becomes blocks that it can."""
+        if not self.blocks:  # deleted meanwhile
+            return
+        if isinstance(error, DamagedEntriesError) and error.last - error.first + 1 < block.count:
+            block = self._cut_out(block, error.first, error.last)
+        block.failure = error
+
+    def _cut_out(self, block: Block, first: int, last: int) -> Block:
+        """Make these entries of a block that is not in memory one of their own: that block."""
+        end, pieces = block.first + block.count, dict[int, Block]()
+        for start, stop in ((block.first, first), (first, last + 1), (last + 1, end)):
+            if start < stop:
+                piece = pieces[start] = Block(self, start)
+                piece.entries, piece.count = None, stop - start
+                piece.size = block.size * piece.count // block.count
+                piece.sealed = piece.stored = True
+        index = self.blocks.index(block)
+        self.blocks[index : index + 1] = pieces.values()
+        self._firsts[index : index + 1] = pieces
+        return pieces[first]
 
     def fetch(self, entry_id: int, done: Callable[[bytes | Exception], None]) -> None:
         """One entry, or why the store cannot read it. `done` may be called before this returns."""

@@ -15,6 +15,7 @@ from pulsarium.broker.model.ledger.retention import consumed, not_retained
 from pulsarium.broker.model.ledger.sequence import LedgerSequence
 from pulsarium.broker.model.policy.policies import Retention
 from pulsarium.broker.model.stores import Stat, Stores
+from pulsarium.broker.storage.errors import StorageError
 from pulsarium.proto.generated import MLDataFormats_pb2 as ml
 
 NO_RETENTION = Retention()
@@ -68,6 +69,8 @@ class ManagedLedger(LedgerSequence):
         for kept in info.ledgerInfo:
             ledger = Ledger(kept.ledgerId, self._cache, kept.timestamp)
             ledger.adopt(self._storage.stored_runs(kept.ledgerId))
+            if ledger.count < kept.entries:
+                raise StorageError(f"ledger {ledger.id}: {ledger.count} of its {kept.entries} entries are stored")
             ledger.closed, ledger.rolled_ms = True, kept.timestamp or self._stores.clock.now_ms()
             if ledger.count:
                 self.ledgers[ledger.id] = ledger
@@ -142,13 +145,17 @@ class ManagedLedger(LedgerSequence):
             self.terminated = None
 
     def delete(self) -> None:
-        """Forget every entry."""
-        for ledger in self.ledgers.values():
-            ledger.drop()
-        self._delete_ledgers([*self.ledgers, *self._undeleted])
+        """Let the store forget every entry, and take no more: `forget` once that is kept, else `reopen`."""
+        for ledger_id in (*self.ledgers, *self._undeleted):
+            self._turn.delete_ledger(ledger_id)
         self._turn.store(self.path, None)
         self.fenced = True
         self.on_fenced = lambda: None  # another of this name may be in use by then
+
+    def forget(self) -> None:
+        """It is deleted."""
+        for ledger in self.ledgers.values():
+            ledger.drop()
 
     # appending
 
@@ -201,18 +208,19 @@ class ManagedLedger(LedgerSequence):
             self._fail(error)
             return
         pending = self._unanswered.popleft()
-        if self.fenced:  # deleted meanwhile
-            for publication, entries in _by_publication(pending):
-                publication.forgotten(entries)
-            return
         for publication, entries in _by_publication(pending):
-            publication.persisted(entries)
+            if self.fenced:  # being deleted
+                publication.forgotten(entries)
+            else:
+                publication.persisted(entries)
         ledger_id, entry_id = pending[-1].position
         for ledger in self._between(self.last_confirmed.ledger_id, ledger_id):
             ledger.confirmed = ledger.count
         self.ledgers[ledger_id].confirmed = entry_id + 1
         self.last_confirmed = Position(ledger_id, entry_id)
         self.entries_added += len(pending)
+        if self.fenced:
+            return
         self.on_confirmed()
         if self.terminated is None:
             self._roll_over_when_due()
@@ -228,10 +236,9 @@ class ManagedLedger(LedgerSequence):
 
         Of entries, which never were visible, or of the info. Told once for each: only the first makes a difference.
         """
-        fenced, self.fenced = self.fenced, True  # also when it was deleted
-        if not fenced:
-            for ledger in self.ledgers.values():
-                ledger.drop_unconfirmed()
+        fenced, self.fenced = self.fenced, True  # also while it is being deleted
+        for ledger in self.ledgers.values():
+            ledger.drop_unconfirmed()
         unanswered = list(chain.from_iterable(self._unanswered))
         self._unanswered.clear()
         for publication, entries in _by_publication(unanswered):

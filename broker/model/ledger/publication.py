@@ -25,7 +25,7 @@ class Publication(Protocol):
     def failed(self, entries: Sequence[Pending], error: Exception) -> None: ...
 
     def forgotten(self, entries: Sequence[Pending]) -> None:
-        """The topic was deleted before the commit: nobody waits for the answers any more."""
+        """They are committed, but their topic is being deleted: nobody waits for the answers any more."""
         ...
 
 

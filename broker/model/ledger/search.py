@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Generator, Iterable
-from itertools import accumulate
+from itertools import accumulate, chain
 from typing import Any, TypeVar
 
 from pulsarium.broker.model.ledger.ledger import Ledger
 from pulsarium.broker.model.ledger.position import Position
+from pulsarium.broker.storage.errors import DamagedEntriesError
 
 T = TypeVar("T")
-Reading = Generator[Position, bytes, T]  # yields where it wants an entry, and is sent that; returns what it found
+Reading = Generator[Position, bytes, T]
+"""Yields where it wants an entry; is sent that, or thrown a DamagedEntriesError. Returns what it found."""
 
 
 class Visible:
@@ -30,29 +32,53 @@ class Visible:
         return Position(self._ids[ledger], number - (self._ends[ledger - 1] if ledger else 0))
 
 
-def newest_matching(entries: Visible, matches: Callable[[bytes], bool]) -> Reading[int]:
+def newest_matching(entries: Visible, matches: Callable[[bytes], bool], *, skips_damaged: bool = False) -> Reading[int]:
     """The number of the last entry that matches, where a first part of them does and the rest does not; -1: none does.
 
-    Looks where Pulsar looks (OpFindNewest): the answer is its own also where entries are in no such order.
+    Looks where Pulsar looks (OpFindNewest): the answer is its own also where entries are in no such order, and where
+    damaged ones are skipped (autoSkipNonRecoverableData): for the nearest one behind, at the end for one before.
     """
-    low, high = 0, len(entries) - 1
-    if high < 0 or not matches((yield entries[0])):
+    damaged = set[int]()
+
+    def first_of(numbers: Iterable[int]) -> Reading[tuple[int, bool]]:
+        """The first of these entries that can be read, and whether it matches."""
+        for number in numbers:
+            if number in damaged:
+                continue
+            try:
+                entry = yield entries[number]
+            except DamagedEntriesError:
+                if not skips_damaged:
+                    raise
+                damaged.add(number)
+            else:
+                return number, matches(entry)
+        return -1, False
+
+    end = len(entries)
+    newest, fits = yield from first_of(range(end))
+    if not fits:
         return -1  # whatever comes behind it
-    if matches((yield entries[high])):
+    low = newest
+    high, fits = yield from first_of(range(end - 1, low - 1, -1))
+    if fits:
         return high
     while low < high:
         middle = low + max((high - low) // 2, 1)
-        if matches((yield entries[middle])):
-            low = middle
+        number, fits = yield from first_of(chain(range(middle, high + 1), range(middle - 1, low - 1, -1)))
+        if fits:
+            newest, low = number, middle
         else:
             high = middle - 1
-    return low
+    return newest
 
 
-def newest_position(ledgers: Iterable[Ledger], matches: Callable[[bytes], bool]) -> Reading[Position | None]:
+def newest_position(
+    ledgers: Iterable[Ledger], matches: Callable[[bytes], bool], *, skips_damaged: bool = False
+) -> Reading[Position | None]:
     """Where that entry stands; None: none matches."""
     entries = Visible(ledgers)
-    number = yield from newest_matching(entries, matches)
+    number = yield from newest_matching(entries, matches, skips_damaged=skips_damaged)
     return entries[number] if number >= 0 else None
 
 
@@ -61,7 +87,12 @@ def read_through(reading: Reading[T], read: Callable[[Position], bytes]) -> T:
     try:
         wanted = next(reading)
         while True:
-            wanted = reading.send(read(wanted))
+            try:
+                entry = read(wanted)
+            except DamagedEntriesError as error:
+                wanted = reading.throw(error)
+            else:
+                wanted = reading.send(entry)
     except StopIteration as end:
         found: Any = end.value
         return found  # type: ignore[no-any-return]

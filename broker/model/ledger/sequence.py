@@ -9,6 +9,7 @@ from pulsarium.broker.model.ledger.ledger import Ledger
 from pulsarium.broker.model.ledger.position import EARLIEST, Position
 from pulsarium.broker.model.ledger.search import newest_position, read_through
 from pulsarium.broker.model.transaction.entries import TransactionEntries
+from pulsarium.broker.storage.errors import DamagedEntriesError
 from pulsarium.broker.storage.interface import Storage
 
 
@@ -143,8 +144,13 @@ class LedgerSequence:
         """One entry, from disk if need be. For single looks: the last message id, a search by time, a peek."""
         return self.ledgers[position.ledger_id].read_now(position.entry_id)
 
-    def all_after(self, position: Position) -> Iterator[bytes]:
-        """Every visible entry behind `position`, from disk if need be, block by block. For a topic that is loaded."""
+    def all_after(
+        self, position: Position, damaged: Callable[[DamagedEntriesError], None] | None = None
+    ) -> Iterator[bytes]:
+        """Every visible entry behind `position`, from disk if need be, block by block. For a topic that is loaded.
+
+        `damaged` hears of those that cannot be read: unless it raises, the others follow.
+        """
         position = self.next(position)
         while position <= self.last_confirmed:
             ledger = self.ledgers[position.ledger_id]
@@ -153,9 +159,18 @@ class LedgerSequence:
             if block.entries is not None:
                 yield from block.entries[position.entry_id - block.first : last - block.first + 1]
             else:
-                yield from self._storage.read_now(ledger.id, position.entry_id, last)
+                try:
+                    yield from self._storage.read_now(ledger.id, position.entry_id, last)
+                except DamagedEntriesError as error:
+                    if damaged is None:
+                        raise
+                    damaged(error)
+                    if position.entry_id < error.first:
+                        yield from self._storage.read_now(ledger.id, position.entry_id, error.first - 1)
+                    last = error.last
             position = self.next(Position(ledger.id, last))
 
-    def find_last(self, matches: Callable[[bytes], bool]) -> Position | None:
+    def find_last(self, matches: Callable[[bytes], bool], *, skips_damaged: bool = False) -> Position | None:
         """The last entry for which `matches` holds, where it holds for a first part of the entries and not after."""
-        return read_through(newest_position(self.ledgers.values(), matches), self.read_now)
+        reading = newest_position(self.ledgers.values(), matches, skips_damaged=skips_damaged)
+        return read_through(reading, self.read_now)

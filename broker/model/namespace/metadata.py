@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
-from pulsarium.broker.model.namespace.records import Records
+from pulsarium.broker.model.namespace.records import Keeps, Records
 from pulsarium.proto.topic_name import TopicName
 
 Json = dict[str, Any]
@@ -17,15 +17,10 @@ PARTITIONED = "/admin/partitioned-topics"
 TOPIC_POLICIES = "/admin/topic-policies"
 LOCAL_POLICIES = "/admin/local-policies"
 RESOURCE_QUOTAS = "/loadbalance/resource-quota"
+PoliciesChanged = Callable[[str, TopicName | None], None]  # of a namespace, or of one topic in it
 TopicPoliciesChanged = Callable[[TopicName, Json, Json | None], None]  # before and after; None: it went with its topic
 GLOBAL = "global"  # what is set for a topic in all clusters stands under this name among its policies
 STANDALONE_NAMESPACES = (("public", "default"), ("pulsar", "system"))
-
-
-class Keeps(Protocol):
-    """The store behind the metadata."""
-
-    def store(self, path: str, value: bytes | None) -> None: ...
 
 
 class Metadata:
@@ -38,7 +33,7 @@ class Metadata:
         self.namespaces: dict[str, Json] = {}  # "tenant/namespace" -> policies, as REST shows them
         self.partitioned: dict[str, Json] = {}  # topic name -> {"partitions": n, ...}
         self.topic_policies: dict[str, Json] = {}  # topic name, of a partitioned topic its own -> what was set
-        self.on_policies_changed: Callable[[str], None] = lambda namespace: None
+        self.on_policies_changed: PoliciesChanged = lambda namespace, topic: None
         self.on_topic_policies_changed: TopicPoliciesChanged = lambda topic, before, after: None
         self.records = Records(keeps)
         self._keeps = keeps
@@ -75,8 +70,8 @@ class Metadata:
         self._keep(f"{CLUSTERS}/{name}", data)
 
     def delete_cluster(self, name: str) -> None:
-        if self.clusters.pop(name, None) is not None:
-            self._keep(f"{CLUSTERS}/{name}", None)
+        if name in self.clusters:
+            self._delete(self.clusters, name, f"{CLUSTERS}/{name}")
 
     # tenants
 
@@ -85,8 +80,7 @@ class Metadata:
         self._keep(f"{TENANTS}/{name}", info)
 
     def delete_tenant(self, name: str) -> None:
-        del self.tenants[name]
-        self._keep(f"{TENANTS}/{name}", None)
+        self._delete(self.tenants, name, f"{TENANTS}/{name}")
 
     def namespaces_of(self, tenant: str) -> list[str]:
         return [name for name in self.namespaces if name.partition("/")[0] == tenant]
@@ -96,14 +90,14 @@ class Metadata:
     def put_namespace(self, name: str, policies: Json) -> None:
         self.namespaces[name] = policies
         self._keep(f"{TENANTS}/{name}", policies)
-        self.on_policies_changed(name)
+        self.on_policies_changed(name, None)
 
     def delete_namespace(self, name: str) -> None:
         for topic in map(TopicName.parse, list(self.topic_policies)):
             if str(topic.namespace_name) == name:  # one that is not persistent, and not there now
                 self.forget_topic_policies(topic)
-        del self.namespaces[name]
-        self._keep(f"{TENANTS}/{name}", None)
+        self._delete(self.namespaces, name, f"{TENANTS}/{name}")
+        self.on_policies_changed(name, None)
         self.records.forget(LOCAL_POLICIES, name)
         self.records.forget(RESOURCE_QUOTAS, name)
 
@@ -122,9 +116,8 @@ class Metadata:
         self._keep(self._partitioned_path(topic), info)
 
     def delete_partitioned(self, topic: TopicName) -> None:
-        self.partitioned.pop(str(topic), None)
-        self._keep(self._partitioned_path(topic), None)
-        self.forget_topic_policies(topic)
+        self.forget_topic_policies(topic)  # first: its partitions hear of it
+        self._delete(self.partitioned, str(topic), self._partitioned_path(topic))
 
     def partitioned_of(self, namespace: str, domain: str) -> list[str]:
         prefix = f"{domain}://{namespace}/"
@@ -149,7 +142,7 @@ class Metadata:
         else:
             self.topic_policies.pop(str(topic), None)
         self._keep(f"{TOPIC_POLICIES}/{_path_of(topic)}", policies or None)
-        self.on_policies_changed(str(topic.namespace_name))
+        self.on_policies_changed(str(topic.namespace_name), topic)
 
     def topic_policies_of(self, topic: TopicName) -> Json:
         """What is set for a topic: for a partition, what is set for all of them."""
@@ -158,10 +151,24 @@ class Metadata:
 
     def forget_topic_policies(self, topic: TopicName) -> None:
         """The topic is deleted, or its policies are."""
-        before = self.topic_policies.get(str(topic))
+        before, namespace = self.topic_policies.get(str(topic)), str(topic.namespace_name)
         if before is not None:
-            self.take_topic_policies(topic, {})
+            path = f"{TOPIC_POLICIES}/{_path_of(topic)}"
+            self._delete(self.topic_policies, str(topic), path, lambda: self.on_policies_changed(namespace, topic))
+            self.on_policies_changed(namespace, topic)
             self.on_topic_policies_changed(topic, before, None)
+
+    def _delete(self, values: dict[str, Json], name: str, path: str, back: Callable[[], None] = lambda: None) -> None:
+        """Forget a value. Where that is not kept it is there again, and can be deleted again; `back` hears of it."""
+        before = values.pop(name, None)
+
+        def deleted(error: Exception | None) -> None:
+            if error is not None and before is not None:
+                values[name] = before
+                back()
+
+        self._keep(path, None)
+        self._keeps.after_commit(deleted)
 
     def _keep(self, path: str, value: Json | None) -> None:
         self._keeps.store(path, None if value is None else json.dumps(value).encode())

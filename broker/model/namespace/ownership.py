@@ -72,6 +72,8 @@ class Ownership(Generic[M]):
 
     def owner(self, topic: TopicName) -> M | None:
         """Who serves a topic; None when its bundle is unowned, or its namespace not there."""
+        if len(self.members) == 1 and str(topic.namespace_name) in self._metadata.namespaces:
+            return self.owner_of("", "")  # whichever bundle it is
         bundle = self.bundle_of(topic)
         return None if bundle is None else self.owner_of(str(topic.namespace_name), bundle)
 

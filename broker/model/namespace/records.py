@@ -6,6 +6,8 @@ import json
 from typing import Any, Protocol
 from urllib.parse import quote, unquote
 
+from pulsarium.broker.storage.interface import Done
+
 ROOTS = (
     "/admin/clusters/",
     "/admin/configuration/",
@@ -20,6 +22,8 @@ class Keeps(Protocol):
     """The store behind them."""
 
     def store(self, path: str, value: bytes | None) -> None: ...
+
+    def after_commit(self, done: Done) -> None: ...
 
 
 class Records:
@@ -49,11 +53,13 @@ class Records:
         self._keeps.store(path, json.dumps(value).encode())
 
     def forget(self, folder: str, *names: str) -> None:
-        """Forget it, and everything in it."""
+        """Forget it, and everything in it; all is there again where that is not kept."""
         path = _path(folder, names)
-        for kept in [kept for kept in self._values if kept == path or kept.startswith(f"{path}/")]:
+        gone = {kept: value for kept, value in self._values.items() if kept == path or kept.startswith(f"{path}/")}
+        for kept in gone:
             del self._values[kept]
             self._keeps.store(kept, None)
+        self._keeps.after_commit(lambda error: self._values.update(gone) if error is not None else None)
 
     def inside(self, folder: str, *names: str) -> dict[str, Any]:
         """Everything right in a folder, by name."""

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from pulsarium.broker.model.namespace.metadata import Keeps
+from pulsarium.broker.model.namespace.records import Keeps
 from pulsarium.broker.model.schema.compatibility import ALWAYS, check, is_transitive
 from pulsarium.broker.model.schema.data import AVRO_TYPES, SchemaData
 from pulsarium.broker.model.schema.definition import DefinitionError
@@ -163,9 +163,18 @@ class SchemaRegistry:
         return self._append(topic, NOTHING, now_ms, deleted=True)
 
     def delete(self, topic: TopicName) -> None:
-        """Forget that there ever was one."""
-        for schema in self._versions.pop(topic.schema_name, []):
+        """Forget that there ever was one; all are there again where that is not kept."""
+        versions = self._versions.pop(topic.schema_name, None)
+        if versions is None:
+            return
+
+        def deleted(error: Exception | None) -> None:
+            if error is not None:
+                self._versions[topic.schema_name] = versions
+
+        for schema in versions:
             self._keeps.store(self._path(topic, schema.version), None)
+        self._keeps.after_commit(deleted)
 
     def _append(self, topic: TopicName, schema: SchemaData, now_ms: int, *, deleted: bool = False) -> StoredSchema:
         if schema.type == "BYTES":

@@ -20,6 +20,8 @@ from pulsarium.broker.model.rate.dispatch import Throttle
 from pulsarium.broker.model.subscription.base import Subscription
 from pulsarium.broker.model.subscription.consumer import INT_MAX, Consumer, ConsumerOptions
 from pulsarium.broker.model.subscription.passes import CUMULATIVE, How, Passes
+from pulsarium.broker.model.subscription.unreadable import Unreadable
+from pulsarium.broker.storage.errors import StorageError
 from pulsarium.proto.entry import visible_metadata
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
@@ -54,6 +56,7 @@ class PersistentSubscription(Subscription):
         self.resetting = False
         self.mark_delete_advanced_ms = 0
         self.expired = Expired()
+        self.unreadable = Unreadable(self)
         self.passes = Passes(cursor.mark_delete)
         self.throttle = Throttle(self)
         self._mark_seen = cursor.mark_delete
@@ -112,6 +115,7 @@ class PersistentSubscription(Subscription):
 
     def _last_consumer_left(self) -> None:
         self.throttle.stop()
+        self.unreadable.stop()
         self.cursor.save_soon()
         if not self.durable:
             self.topic.forget_reader(self)
@@ -143,8 +147,13 @@ class PersistentSubscription(Subscription):
         elif self.resetting:
             self.reason = Reason.FENCED
         else:
-            self.reason = self.dispatcher.dispatch(self)
+            try:
+                self.reason = self.dispatcher.dispatch(self)
+            except StorageError as error:
+                self.reason = self.unreadable.met(error)
             if self.reason is Reason.CAUGHT_UP:
+                if self.unreadable.told:
+                    self.unreadable.stop()
                 self.check_end_of_topic()
 
     @property

@@ -6,10 +6,12 @@ from collections.abc import Callable, Collection, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from pulsarium.broker.logs import Log
 from pulsarium.broker.model.errors import PersistenceError
 from pulsarium.broker.model.ledger.position import Position, signed
 from pulsarium.broker.model.ledger.publication import Pending, Publication
 from pulsarium.broker.model.stores import Stores
+from pulsarium.broker.storage.errors import DamagedEntriesError, StorageError
 from pulsarium.proto.entry import parse_metadata
 from pulsarium.proto.errors import EntryError
 from pulsarium.proto.text import text_of
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
     from pulsarium.broker.model.topic.persistent import PersistentTopic
     from pulsarium.broker.model.topic.producer import Producer
     from pulsarium.proto.generated import PulsarApi_pb2 as pb
+
+log = Log("topics")
 
 DEDUPLICATION_CURSOR = "pulsar.dedup"
 STORED_BEFORE = Position(2**64 - 1, 2**64 - 1)  # in the receipt of a duplicate: -1:-1 as it is sent
@@ -48,7 +52,7 @@ class Deduplication:
 
     def _replay(self) -> None:
         """Learn from the entries behind the snapshot."""
-        for entry in self._ledger.all_after(self.cursor.mark_delete):
+        for entry in self._ledger.all_after(self.cursor.mark_delete, self._cannot_learn):
             try:
                 metadata = parse_metadata(entry)
             except EntryError:  # nobody looks at metadata when it comes
@@ -56,6 +60,14 @@ class Deduplication:
             if _completes(metadata):
                 highest = max(signed(metadata.sequence_id), signed(metadata.highest_sequence_id))
                 self._persisted[text_of(metadata.producer_name)] = highest
+
+    def _cannot_learn(self, error: DamagedEntriesError) -> None:
+        """As in Pulsar the topic is not loaded, unless autoSkipNonRecoverableData says that it may forget."""
+        if not self._stores.config.autoSkipNonRecoverableData:
+            raise StorageError(
+                f"{error}: which messages are duplicates is not known (autoSkipNonRecoverableData=true goes on without)"
+            ) from error
+        log.warning("what damaged entries hold is not known as duplicates", topic=self._topic, reason=error)
 
     # publishing
 
@@ -150,16 +162,20 @@ class _Watched:
         self.producer = producer
 
     def persisted(self, entries: Sequence[Pending]) -> None:
+        self._note(entries)
+        self.producer.persisted(entries)
+
+    def _note(self, entries: Sequence[Pending]) -> None:
         last = entries[-1]
         highest = max(signed(last.sequence_id), signed(last.highest_sequence_id))
         self._deduplication.persisted(self.producer.name, highest)
-        self.producer.persisted(entries)
 
     def failed(self, entries: Sequence[Pending], error: Exception) -> None:
         self._deduplication.take_back()
         self.producer.failed(entries, error)
 
     def forgotten(self, entries: Sequence[Pending]) -> None:
+        self._note(entries)
         self.producer.forgotten(entries)
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from pulsarium.broker.model.errors import MetadataError
 from pulsarium.broker.model.ledger.message_index import is_marker
 from pulsarium.broker.model.ledger.position import EARLIEST, Position
+from pulsarium.broker.storage.errors import StorageError
 from pulsarium.proto.entry import parse_metadata, payload_of
 from pulsarium.proto.errors import EntryError, ProtocolError
 from pulsarium.proto.last_entry import buffer_of, last_batch_index
@@ -31,11 +32,11 @@ def last_message(topic: PersistentTopic, *, read_compacted: bool = False, as_buf
     """
     try:
         found = _last_retained(topic, as_buffer) if read_compacted else None
-    except ProtocolError as error:
+    except (ProtocolError, StorageError) as error:
         raise MetadataError(f"Failed to read last entry of the compacted Ledger {error}") from None
     try:
         return found or _last_of_all(topic)
-    except EntryError as error:
+    except (EntryError, StorageError) as error:
         raise MetadataError(f"Failed to get batch size for entry {error}") from None
 
 

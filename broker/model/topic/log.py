@@ -20,6 +20,7 @@ class TopicLog:
     def __init__(self, name: str, stores: Stores) -> None:
         self.ledger = ManagedLedger(name, stores)
         self.cursors: dict[str, ManagedCursor] = {}
+        self.leaving: dict[str, ManagedCursor] = {}  # those whose deletion is on its way: it may fail
         self.deduplication: Deduplication | None = None
         self._stores = stores
         for cursor_name, value in stores.recovered_under(self.ledger.path):
@@ -55,12 +56,26 @@ class TopicLog:
     def forget_cursor(self, name: str) -> None:
         self.cursors.pop(name, None)
 
+    def take_back(self, cursor: ManagedCursor) -> None:
+        """Its deletion failed."""
+        self.cursors[cursor.name] = cursor
+        cursor.save_soon()  # what was to be saved when it was deleted
+
     def delete(self) -> None:
-        """Forget entries and cursors."""
+        """Let the store forget entries and cursors: `forget` once that is kept, else all is as it was."""
         self.compaction.delete()
         if self.transactions is not None:
             self.transactions.delete()
         for cursor in self.cursors.values():
             cursor.delete()
-        self.cursors.clear()
         self.ledger.delete()
+
+    def undelete(self) -> None:
+        """The deletion failed."""
+        for cursor in self.cursors.values():
+            self.take_back(cursor)
+
+    def forget(self) -> None:
+        """It is deleted."""
+        self.compaction.forget()
+        self.ledger.forget()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from pulsarium.broker.model.client import Assigned
@@ -37,10 +37,12 @@ class Migration:
             return None
         return Assigned(url.get("brokerServiceUrl") or "", url.get("brokerServiceUrlTls") or "", migrated=True)
 
-    def check_all(self) -> None:
-        """The periodic check."""
+    def check_all(self) -> Iterator[None]:
+        """The periodic check, topic by topic."""
         for topic in list(self._topics.loaded.values()):
-            self.check(topic)
+            if not topic.closed:
+                self.check(topic)
+            yield
 
     def check(self, topic: Topic) -> None:
         """Send away who has nothing left to do there, if it has moved."""

@@ -18,8 +18,10 @@ class TopicPattern:
     def __init__(self, text: str) -> None:
         import re2
 
+        options = re2.Options()
+        options.log_errors = False  # or each one that is none leaves a line on stderr
         try:
-            self._expression = re2.compile(text.rpartition("://")[2])
+            self._expression = re2.compile(text.rpartition("://")[2], options)
         except re2.error as error:
             raise PatternError(f"java.util.regex.PatternSyntaxException: {error}") from None
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from pulsarium.broker.model.compaction.compaction import Compaction
 from pulsarium.broker.model.errors import (
     NotAllowedError,
     PersistenceError,
+    ServiceNotReadyError,
     SubscriptionNotFoundError,
     TopicMigratedError,
     TopicTerminatedError,
 )
-from pulsarium.broker.model.ledger.interceptors import INDEX_PROPERTY, EntryStamps, kept_index
+from pulsarium.broker.model.ledger.interceptors import INDEX_PROPERTY, EntryStamps
 from pulsarium.broker.model.ledger.position import EARLIEST, LATEST, Position
 from pulsarium.broker.model.ledger.publication import LedgerFencedError, LedgerTerminatedError
 from pulsarium.broker.model.policy.policies import Policies
@@ -25,10 +27,11 @@ from pulsarium.broker.model.topic.deduplication import deduplication_of
 from pulsarium.broker.model.topic.joining import OWN_CURSORS, check_new_subscription
 from pulsarium.broker.model.topic.producer import Producer, ProducerOptions
 from pulsarium.broker.model.transaction.buffer import TransactionBuffer
-from pulsarium.broker.model.upkeep.age import published_before
+from pulsarium.broker.model.upkeep.age import last_published_before
 from pulsarium.broker.model.upkeep.backlog_quota import refuse_producers
 from pulsarium.broker.model.upkeep.expiry import check_ttl
 from pulsarium.broker.model.upkeep.trimming import Trimmer
+from pulsarium.broker.storage.errors import StorageError
 from pulsarium.proto.entry import with_broker_metadata
 from pulsarium.proto.topic_name import TopicName
 
@@ -59,11 +62,8 @@ class PersistentTopic(Topic):
         self.trimmer = Trimmer(self)
         self.ledger.on_rolled = self._rolled
         self._stamps = EntryStamps(stores.config, stores.clock)
-        last = self.ledger.last_appended
-        if self._stamps and last is not None:
-            self._stamps.go_on_after(self.ledger.read_now(last))
-        elif self._stamps:
-            self._stamps.go_on_from(kept_index(self.ledger.properties))
+        if self._stamps:
+            self._stamps.go_on(self.ledger)
         record = log.transactions
         self.transactions = TransactionBuffer(self, record) if record is not None else None
         for cursor in log.cursors.values():
@@ -102,6 +102,8 @@ class PersistentTopic(Topic):
             raise TopicMigratedError("Topic was already migrated")
         if self.ledger.terminated is not None:
             raise TopicTerminatedError(TERMINATED)
+        if self.stores.storage.is_full:  # else clients whose SEND is refused come back, and send it, ten times a second
+            raise PersistenceError(NO_ROOM)
         return super().add_producer(client, options)
 
     def publish(
@@ -116,6 +118,8 @@ class PersistentTopic(Topic):
     ) -> None:
         if txn is not None and self.transactions is None:
             raise NotAllowedError(TRANSACTIONS_OFF)
+        if self.stores.storage.is_full:
+            raise PersistenceError(NO_ROOM)
         publication: Publication = producer
         if self.deduplication is not None:
             admitted = self.deduplication.admit(producer, sequence_id, highest_sequence_id, entry, is_chunk)
@@ -171,9 +175,9 @@ class PersistentTopic(Topic):
             if replicated:
                 found.set_replicated(True)
             if rollback_seconds and not found.resetting:
-                found.move(self.position_at(self.now_ms() - rollback_seconds * 1000))
+                found.move(self._at_age(rollback_seconds))
             return found
-        check_new_subscription(self, name)
+        self._check_new(name)
         start = self.ledger.first_position() if earliest else self.ledger.last_confirmed
         if rollback_seconds:
             start = self._before_age(rollback_seconds)
@@ -201,7 +205,7 @@ class PersistentTopic(Topic):
             if found.durable:
                 raise NotAllowedError("Durable subscription with the same name already exists.")
             return found
-        check_new_subscription(self, name)
+        self._check_new(name)
         if start is None or start.ledger_id == LATEST.ledger_id:
             start = EARLIEST if earliest else LATEST
         mark = self._before(start)
@@ -213,6 +217,11 @@ class PersistentTopic(Topic):
         cursor = self.log.reader_cursor(name, mark)
         cursor.cursor_properties = properties or {}
         return self._subscribe_cursor(cursor)
+
+    def _check_new(self, name: str) -> None:
+        check_new_subscription(self, name)
+        if name in self.log.leaving:
+            raise ServiceNotReadyError("Subscription is fenced")
 
     def _before(self, start: Position) -> Position:
         """The mark of a reader that begins at `start`; before all ledgers, where compaction may have what is left."""
@@ -244,26 +253,47 @@ class PersistentTopic(Topic):
         self._parked[subscription.name] = subscription.cursor.mark_delete
 
     def unsubscribe(self, name: str) -> None:
-        """Delete a subscription with its cursor."""
+        """Delete a subscription with its cursor. Where that is not kept it is there again."""
         subscription = self._subscriptions.pop(name, None)
         if subscription is None:
             raise SubscriptionNotFoundError(f"Subscription {name} not found")
         subscription.delete()
         self._subscription_removed(subscription)
-        self.log.forget_cursor(name)
         self.touch()
-        self.trim_soon()
+        if subscription.durable:
+            self.log.leaving[name] = self.log.cursors.pop(name)
+            self.stores.turn.after_commit(partial(self._unsubscribed, name))
+
+    def _unsubscribed(self, name: str, error: Exception | None) -> None:
+        cursor = self.log.leaving.pop(name)
+        if error is None:
+            self.trim_soon()
+            return
+        self.log.take_back(cursor)
+        if self.closed:
+            self.ledger.on_fenced()  # who was loaded meanwhile does not know of it
+        else:
+            self._subscribe_cursor(cursor)
 
     # positions
 
     def position_at(self, time_ms: int) -> Position:
-        """The first entry of that time or later: by the broker's stamp where there is one, else publish_time (B-34)."""
-        found = self.ledger.find_last(published_before(time_ms))
+        """The first entry of that time or later: by the broker's stamp where there is one, else publish_time (B-34).
+
+        Raises StorageError when what it looks at is damaged.
+        """
+        found = last_published_before(self, time_ms)
         return self.ledger.next(found if found is not None else self.ledger.first_position())
 
+    def _at_age(self, seconds: int) -> Position:
+        """The first entry that is no older than that, for one who subscribes."""
+        try:
+            return self.position_at(self.now_ms() - seconds * 1000)
+        except StorageError as error:
+            raise PersistenceError(str(error)) from error
+
     def _before_age(self, seconds: int) -> Position:
-        """The position before the first entry that is no older than that."""
-        return self.ledger.previous(self.position_at(self.now_ms() - seconds * 1000))
+        return self.ledger.previous(self._at_age(seconds))
 
     # life
 
@@ -303,6 +333,7 @@ class PersistentTopic(Topic):
 
 
 TERMINATED = "Topic was already terminated"
+NO_ROOM = "The disk is almost full: no message is taken until there is room"
 LEDGER_TERMINATED = (  # what a SEND is told that comes between the request and CLOSE_PRODUCER
     "org.apache.bookkeeper.mledger.ManagedLedgerException$ManagedLedgerTerminatedException: "
     "Managed ledger was already terminated"

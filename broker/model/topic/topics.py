@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import partial
 from types import MappingProxyType
 from typing import Final
 
+from pulsarium.broker.logs import Log
 from pulsarium.broker.model.client import Assigned
-from pulsarium.broker.model.errors import NotAllowedError, TopicNotFoundError
+from pulsarium.broker.model.errors import (
+    NotAllowedError,
+    PersistenceError,
+    ServiceNotReadyError,
+    TopicNotFoundError,
+)
 from pulsarium.broker.model.namespace.metadata import Metadata
 from pulsarium.broker.model.policy.policies import AutoCreation, Policies
 from pulsarium.broker.model.policy.resolve import auto_creation, of_system_topic, resolve
@@ -15,14 +22,18 @@ from pulsarium.broker.model.schema.registry import SchemaRegistry
 from pulsarium.broker.model.stores import Stores
 from pulsarium.broker.model.topic.base import Topic
 from pulsarium.broker.model.topic.change_events import ChangeEvents, ChangeEventsTopic
+from pulsarium.broker.model.topic.damaged import delete_damaged
 from pulsarium.broker.model.topic.log import TopicLog
 from pulsarium.broker.model.topic.migration import Migration
 from pulsarium.broker.model.topic.non_persistent import NonPersistentTopic
 from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.broker.model.topic.shadow import ShadowTopic, is_shadow
 from pulsarium.broker.model.topic.watchers import Watchers
+from pulsarium.broker.storage.errors import StorageError
 from pulsarium.proto.system_topics import is_change_events, is_system_topic
 from pulsarium.proto.topic_name import TopicName
+
+log = Log("topics")
 
 MANAGED_LEDGERS = "/managed-ledgers/"
 NO_PROPERTIES: Final[Mapping[str, str]] = MappingProxyType({})
@@ -46,9 +57,13 @@ class Topics:
         if stores.config.takes_topic_policies:
             self._metadata.on_topic_policies_changed = self._change_events.changed
         self._logs: dict[str, TopicLog | None] = {}  # persistent topics; None: not opened since the start
+        self._damaged: dict[str, StorageError] = {}  # those that cannot be opened, and why
+        self._leaving: set[str] = set()  # those whose deletion is on its way: it may fail
+        self._policies: dict[str, Policies] = {}  # by namespace, of its topics without any of their own
 
     def recover(self, paths: Iterable[str]) -> None:
         """Learn from the store's paths which persistent topics there are."""
+        self._policies.clear()
         for path in paths:
             if path.startswith(MANAGED_LEDGERS) and path.count("/") == 5:
                 name = str(TopicName.from_managed_ledger(path[len(MANAGED_LEDGERS) :]))
@@ -146,20 +161,33 @@ class Topics:
 
     def policies_of(self, name: TopicName) -> Policies:
         """What holds for a topic, which need not exist."""
-        metadata = self._metadata
-        namespace = metadata.namespaces.get(str(name.namespace_name), {})
-        policies = resolve(self._stores.config, namespace, metadata.topic_policies_of(name))
-        return of_system_topic(policies, self._stores.config) if is_system_topic(name) else policies
+        namespace, config = str(name.namespace_name), self._stores.config
+        own, kept = self._metadata.topic_policies_of(name), self._metadata.namespaces.get(namespace)
+        policies = None if own else self._policies.get(namespace)
+        if policies is None:
+            policies = resolve(config, kept or {}, own)
+            if kept is not None and not own:
+                self._policies[namespace] = policies
+        return of_system_topic(policies, config) if is_system_topic(name) else policies
 
-    def _policies_changed(self, namespace: str) -> None:
-        for topic in self.loaded.values():
-            if str(topic.name.namespace_name) == namespace:
-                policies = self.policies_of(topic.name)
-                if policies != topic.policies:
-                    topic.set_policies(policies)
+    def loaded_of(self, namespace: str, name: TopicName | None = None) -> list[Topic]:
+        """The topics of a namespace that are loaded; only one of them, with its partitions, where it is named."""
+        if name is None:
+            return [topic for topic in self.loaded.values() if str(topic.name.namespace_name) == namespace]
+        names = (name, *map(name.partition, range(self._metadata.partitions_of(name))))
+        return [self.loaded[each] for each in map(str, names) if each in self.loaded]
+
+    def _policies_changed(self, namespace: str, name: TopicName | None) -> None:
+        if name is None:
+            self._policies.pop(namespace, None)
+        for topic in self.loaded_of(namespace, name):
+            policies = self.policies_of(topic.name)
+            if policies != topic.policies:
+                topic.set_policies(policies)
 
     def settings_changed(self) -> None:
         """Those of the broker are others now."""
+        self._policies.clear()
         for topic in self.loaded.values():
             topic.set_policies(self.policies_of(topic.name))
 
@@ -173,17 +201,25 @@ class Topics:
         topic: Topic
         if name.is_persistent:
             log = self._logs.get(str(name))
-            if log is None:
-                is_new = str(name) not in self._logs
-                log = self._logs[str(name)] = TopicLog(name.managed_ledger_path, self._stores)
-                if is_new:
-                    self.watchers.created(str(name))
-            else:
+            if str(name) in self._leaving:
+                raise ServiceNotReadyError("Topic is temporarily unavailable")
+            if log is not None:
                 log.reopen()
+            elif str(name) in self._logs:
+                try:
+                    log = self._opened(name)
+                except StorageError as error:
+                    raise PersistenceError(str(error)) from error
+            else:
+                log = self._logs[str(name)] = TopicLog(name.managed_ledger_path, self._stores)
+                self.watchers.created(str(name))
             log.ledger.on_fenced = lambda: self.unload(name)  # clients come back to a topic that is loaded anew
             if properties:
                 log.ledger.set_properties(properties)
-            topic = self._kind(name, log)(name, self._stores, self.policies_of(name), log)
+            try:
+                topic = self._kind(name, log)(name, self._stores, self.policies_of(name), log)
+            except StorageError as error:
+                raise PersistenceError(str(error)) from error
             if isinstance(topic, ChangeEventsTopic):
                 self._change_events.watch(topic)
         else:
@@ -207,19 +243,47 @@ class Topics:
             topic.close(assigned)
 
     def delete(self, name: TopicName, *, force: bool) -> None:
-        """Delete a topic with its subscriptions, messages and schema; connected clients forbid it unless forced."""
-        topic = self.find(name)
-        if not force:
-            topic.check_unused()
-        topic.close()
-        del self.loaded[str(name)]
-        log = self._logs.pop(str(name), None)
-        if log is not None:
-            log.delete()
+        """Delete a topic with its subscriptions, messages and schema; connected clients forbid it unless forced.
+
+        It is gone at once; where that is not kept it is there again, to be deleted again.
+        """
+        topic = self._openable(name)
+        if topic is not None:
+            if not force:
+                topic.check_unused()
+            topic.close()
+            del self.loaded[str(name)]
+        if name.is_persistent:
+            log = self._logs.pop(str(name))
+            if log is not None:
+                log.delete()
+            else:
+                delete_damaged(name.managed_ledger_path, self._stores)
             self.watchers.deleted(str(name))
+            self._leaving.add(str(name))
+            self._stores.turn.after_commit(partial(self._deleted, str(name), log))
         if name.partition_index < 0:
             self._schemas.delete(name)
             self._metadata.forget_topic_policies(name)
+
+    def _deleted(self, name: str, log: TopicLog | None, error: Exception | None) -> None:
+        self._leaving.discard(name)
+        if error is None:
+            self._damaged.pop(name, None)
+            if log is not None:
+                log.forget()
+            return
+        self._logs[name] = log
+        self.watchers.created(name)
+        if log is not None:
+            log.undelete()
+
+    def _openable(self, name: TopicName) -> Topic | None:
+        """A topic that exists; None when it is damaged, so that nobody uses it."""
+        try:
+            return self.find(name)
+        except PersistenceError:
+            return None
 
     def create_partitions(self, name: TopicName, partitions: int, properties: dict[str, str] | None = None) -> None:
         """Make a partitioned topic, or give one more partitions, with the subscriptions that the first one has."""
@@ -239,10 +303,18 @@ class Topics:
 
     def logs(self) -> list[TopicLog]:
         """What is kept of each persistent topic; those that were not opened since the start are now."""
-        for name, log in self._logs.items():
-            if log is None:
-                self._logs[name] = TopicLog(TopicName.parse(name).managed_ledger_path, self._stores)
-        return [log for log in self._logs.values() if log is not None]
+        return [log or self._opened(TopicName.parse(name)) for name, log in list(self._logs.items())]
+
+    def _opened(self, name: TopicName) -> TopicLog:
+        """What is kept of a topic. Raises StorageError when it is damaged: it stays as it is, and nobody has it."""
+        if str(name) not in self._damaged:
+            try:
+                opened = self._logs[str(name)] = TopicLog(name.managed_ledger_path, self._stores)
+                return opened
+            except Exception as error:  # what was read of it is not read again before the next start
+                log.error("a topic is damaged", topic=name, reason=error)
+                self._damaged[str(name)] = StorageError(f"Topic {name} is damaged, and left as it is: {error}")
+        raise self._damaged[str(name)]
 
     def forget_all(self) -> None:
         """Another state takes the place of this one: there are no topics, and everybody's clients are disconnected."""
@@ -251,17 +323,21 @@ class Topics:
         for name, log in self._logs.items():
             if log is not None:
                 log.delete()
+                log.forget()
             self.watchers.deleted(name)
         self.loaded.clear()
         self._logs.clear()
+        self._damaged.clear()
 
     def save(self) -> None:
         """The broker stops: end every compaction, close every cursor."""
         self.stop_compactions()
-        for log in self._logs.values():
-            if log is not None:
-                for cursor in log.cursors.values():
+        for name, kept in self._logs.items():
+            for cursor in kept.cursors.values() if kept is not None else ():
+                try:
                     cursor.close()
+                except Exception as fault:  # the others must be kept
+                    log.error("a cursor could not be kept", topic=name, subscription=cursor.name, exception=fault)
 
     def stop_compactions(self) -> None:
         """End what engines run elsewhere."""

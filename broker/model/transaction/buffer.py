@@ -169,4 +169,4 @@ class _End:
         self._buffer.failed()
 
     def forgotten(self, entries: Sequence[Pending]) -> None:
-        return
+        self.persisted(entries)

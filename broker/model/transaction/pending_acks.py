@@ -127,7 +127,7 @@ class PendingAcks:
 
     def _kept(self, number: int, piece: Piece, error: Exception | None) -> None:
         """Persist point: the ACK. Where it is not kept, nothing was acknowledged."""
-        if error is not None and not self._gone:
+        if error is not None:
             self._withdraw(number, piece.txn)
             self._give_back({number: piece})
 
@@ -221,8 +221,6 @@ class PendingAcks:
 
     def _ended(self, pieces: Pieces, commit: bool, error: Exception | None) -> None:
         """Persist point: the end. Where it is not kept the transaction is open again."""
-        if self._gone:
-            return
         if error is not None:
             for txn in {piece.txn for piece in pieces.values()}:
                 self._overdue.taken_back(txn.most)
@@ -237,7 +235,7 @@ class PendingAcks:
     def _apply(self, pieces: Pieces) -> None:
         """Acknowledge what a committed transaction did."""
         subscription = self._subscription
-        if subscription is None:
+        if subscription is None or self._gone:
             self._committed.append(pieces)
             return
         self._release(pieces)
@@ -271,7 +269,7 @@ class PendingAcks:
     # life
 
     def delete(self) -> None:
-        """The subscription is gone."""
+        """The subscription goes; `attach` if that is not kept."""
         self._gone = True
         self.record.delete()
 
@@ -287,7 +285,7 @@ class PendingAcks:
 
     def attach(self, subscription: PersistentSubscription) -> None:
         """The topic is loaded."""
-        self._subscription = subscription
+        self._subscription, self._gone = subscription, False
         committed, self._committed = self._committed, []
         for pieces in committed:
             self._apply(pieces)

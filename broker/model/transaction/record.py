@@ -130,6 +130,7 @@ class Sent:
         self.publication.failed(entries, error)
 
     def forgotten(self, entries: Sequence[Pending]) -> None:
+        self._record.confirm_published(self.txn, (entry.position for entry in entries))
         self.publication.forgotten(entries)
 
 

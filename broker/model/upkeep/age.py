@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.ledger.sequence import LedgerSequence
+from pulsarium.broker.storage.errors import DamagedEntriesError
 from pulsarium.proto.entry import parse_broker_metadata, parse_metadata
 from pulsarium.proto.errors import EntryError
+
+if TYPE_CHECKING:
+    from pulsarium.broker.model.topic.persistent import PersistentTopic
 
 
 def published_before(time_ms: int) -> Callable[[bytes], bool]:
@@ -25,8 +30,18 @@ def published_before(time_ms: int) -> Callable[[bytes], bool]:
     return matches
 
 
+def last_published_before(topic: PersistentTopic, time_ms: int) -> Position | None:
+    """The last entry that is older than that. Raises StorageError when what it looks at is damaged, unless
+    autoSkipNonRecoverableData lets it look elsewhere."""
+    skips = topic.stores.config.autoSkipNonRecoverableData
+    return topic.ledger.find_last(published_before(time_ms), skips_damaged=skips)
+
+
 def is_older(ledger: LedgerSequence, position: Position, seconds: int, now_ms: int) -> bool:
-    """Whether the entry there is older than so many seconds; 0: nothing is."""
+    """Whether the entry there is older than so many seconds, or damaged, as in Pulsar; 0: nothing is."""
     if not seconds or not ledger.is_valid(position):
         return False
-    return published_before(now_ms - seconds * 1000)(ledger.read_now(position))
+    try:
+        return published_before(now_ms - seconds * 1000)(ledger.read_now(position))
+    except DamagedEntriesError:
+        return True

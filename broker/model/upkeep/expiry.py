@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pulsarium.broker.logs import Log
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.subscription.passes import How
 from pulsarium.broker.model.subscription.skipping import skip_through
-from pulsarium.broker.model.upkeep.age import is_older, published_before
+from pulsarium.broker.model.upkeep.age import is_older, last_published_before
+from pulsarium.broker.storage.errors import StorageError
 
 if TYPE_CHECKING:
     from pulsarium.broker.model.subscription.persistent import PersistentSubscription
     from pulsarium.broker.model.topic.persistent import PersistentTopic
+
+log = Log("upkeep")
 
 ALMOST_CAUGHT_UP = 1000  # entries: below it, connected consumers are left alone until their oldest entry is old indeed
 OLD_INDEED = 1.5  # times the age that was named
@@ -23,11 +27,13 @@ def check_ttl(topic: PersistentTopic) -> None:
     marks = [cursor.mark_delete for cursor in topic.log.cursors.values()]
     if seconds <= 0 or not marks:
         return
-    too_old = published_before(topic.now_ms() - seconds * 1000)
-    first = topic.ledger.next(min(marks))
-    if not topic.ledger.is_valid(first) or not too_old(topic.ledger.read_now(first)):
+    try:
+        if not is_older(topic.ledger, topic.ledger.next(min(marks)), seconds, topic.now_ms()):
+            return
+        last = last_published_before(topic, topic.now_ms() - seconds * 1000)
+    except StorageError as error:  # as in Pulsar, without autoSkipNonRecoverableData
+        log.warning("nothing expires: what is too old cannot be read", topic=topic.name, reason=error)
         return
-    last = topic.ledger.find_last(too_old)
     for subscription in list(topic.subscriptions.values()):
         if last is not None:
             _expire(subscription, last)
@@ -43,7 +49,7 @@ def expire_older_than(subscription: PersistentSubscription, seconds: int) -> boo
     close = subscription.consumers and backlog < ALMOST_CAUGHT_UP
     if close and not is_older(topic.ledger, oldest, int(seconds * OLD_INDEED), topic.now_ms()):
         return False
-    last = topic.ledger.find_last(published_before(topic.now_ms() - seconds * 1000))
+    last = last_published_before(topic, topic.now_ms() - seconds * 1000)
     by_ledger = _last_closed_before(topic, cursor.mark_delete, seconds)
     found = max((each for each in (last, by_ledger) if each is not None), default=None)
     subscription.expired.tried_ms = topic.now_ms()

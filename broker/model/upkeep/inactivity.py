@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import suppress
+
 from pulsarium.broker.logs import Log
 from pulsarium.broker.model.errors import TopicHasClientsError
 from pulsarium.broker.model.topic.base import Topic
@@ -13,15 +16,14 @@ log = Log("inactivity")
 CAUGHT_UP = "delete_when_subscriptions_caught_up"
 
 
-def delete_inactive(topics: Topics) -> None:
-    """Delete topics that were unused for long enough; partitioned ones stay, with fewer partitions that exist."""
+def delete_inactive(topics: Topics) -> Iterator[None]:
+    """Delete topics that were unused for long enough, one by one; partitioned ones stay, with fewer partitions."""
     for topic in list(topics.loaded.values()):
-        if may_go(topic):
-            try:
+        if not topic.closed and may_go(topic):
+            with suppress(TopicHasClientsError):
                 topics.delete(topic.name, force=False)
-            except TopicHasClientsError:
-                continue
-            log.info("topic deleted: nobody used it", topic=topic.name)
+                log.info("topic deleted: nobody used it", topic=topic.name)
+        yield
 
 
 def may_go(topic: Topic) -> bool:

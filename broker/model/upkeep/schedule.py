@@ -14,14 +14,15 @@ from pulsarium.broker.model.topic.topics import Topics
 from pulsarium.broker.model.upkeep.backlog_quota import check_backlog
 from pulsarium.broker.model.upkeep.expiry import check_ttl
 from pulsarium.broker.model.upkeep.inactivity import delete_inactive
+from pulsarium.broker.slices import Rounds
 
 log = Log("upkeep")
 
 
-def work(config: Config, topics: Topics) -> Iterator[tuple[float, Callable[[], None]]]:
-    """(interval in seconds, what is done) for each periodic check. All look at loaded topics only."""
+def work(config: Config, topics: Topics) -> Iterator[tuple[float, Callable[[], Iterator[None]]]]:
+    """(interval in seconds, what is done topic by topic) for each periodic check. All look at loaded topics only."""
 
-    def each(check: Callable[[PersistentTopic], None]) -> Callable[[], None]:
+    def each(check: Callable[[PersistentTopic], None]) -> Callable[[], Iterator[None]]:
         return partial(check_all, topics, check)
 
     yield config.messageExpiryCheckIntervalInMinutes * 60, each(check_ttl)
@@ -48,17 +49,18 @@ def compact(topic: PersistentTopic) -> None:
     topic.compaction.trigger_when_due()
 
 
-def check_all(topics: Topics, check: Callable[[PersistentTopic], None]) -> None:
-    """Check each persistent topic; the fault of one does not spare the others."""
+def check_all(topics: Topics, check: Callable[[PersistentTopic], None]) -> Iterator[None]:
+    """Check each persistent topic, step by step; the fault of one does not spare the others."""
     for topic in list(topics.loaded.values()):
-        if isinstance(topic, PersistentTopic):
+        if isinstance(topic, PersistentTopic) and not topic.closed:
             try:
                 check(topic)
             except Exception as error:
                 log.error("a periodic check failed", exception=error, topic=topic.name)
+        yield
 
 
 def start_upkeep(clock: Clock, config: Config, topics: Topics) -> None:
     """Begin; it goes on as long as the clock runs."""
     for seconds, what in work(config, topics):
-        clock.every(seconds, what)
+        clock.every(seconds, Rounds(clock, what))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from pulsarium.broker.model.ledger.position import Position
@@ -40,7 +41,11 @@ class Trimmer:
             self.trim()
 
     def _slowest(self) -> Position | None:
-        return min((cursor.mark_delete for cursor in self._topic.log.cursors.values()), default=None)
+        log = self._topic.log
+        marks = [cursor.mark_delete for cursor in chain(log.cursors.values(), log.leaving.values())]
+        if log.compaction.mark_before is not None:
+            marks.append(log.compaction.mark_before)
+        return min(marks, default=None)
 
     def trim(self) -> None:
         """Trim now; time may have passed since the last time."""

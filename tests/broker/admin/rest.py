@@ -81,7 +81,7 @@ class Rest:
         start = sent[0]
         return Answer(
             start["status"],
-            {name.decode(): text.decode() for name, text in start["headers"]},
+            {name.decode(): text.decode("latin-1") for name, text in start["headers"]},
             b"".join(event.get("body", b"") for event in sent[1:]),
         )
 

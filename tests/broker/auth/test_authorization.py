@@ -29,6 +29,7 @@ from pulsarium.broker.auth.needs import (
 )
 from pulsarium.broker.config.dynamic import DynamicSettings
 from pulsarium.broker.model.namespace.metadata import Metadata
+from pulsarium.broker.storage.interface import Done
 from pulsarium.proto.topic_name import NamespaceName, TopicName
 from tests.broker.auth.secured import by_token
 
@@ -40,6 +41,8 @@ class Nowhere:
     """Nothing is kept."""
 
     def store(self, path: str, value: bytes | None) -> None: ...
+
+    def after_commit(self, done: Done) -> None: ...
 
 
 def authorization(*, policies: dict[str, Any] | None = None, **keys: Any) -> Authorization:

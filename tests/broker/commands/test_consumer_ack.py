@@ -250,6 +250,30 @@ async def test_properties_of_a_cumulative_ack_are_kept(bed: Bed, wire: Wire, sen
     assert cursor_of(bed).properties == {"a": 1, "b": 2}
 
 
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        (pb.KeyLongValue(key="a", value=2**63), {"a": -(2**63)}),  # uint64 on the wire, a long where it is kept
+        (pb.KeyLongValue(key="a", value=2**64 - 1), {"a": -1}),
+        (pb.KeyLongValue.FromString(b"\x0a\x02\xffa\x10\x01"), {"\ufffda": 1}),
+    ],
+)
+async def test_whatever_properties_an_ack_has_can_be_kept(
+    autojump_clock: object, given: pb.KeyLongValue, kept: dict[str, int]
+) -> None:
+    store = HeldStorage()
+    async with serving(storage=store) as bed:
+        wire = await bed.connect()
+        await wire.producer()
+        await wire.subscribe()
+        positions = await publish(wire, 2)
+        await wire.ack(positions[0], type=Cumulative, properties=[given])
+        assert cursor_of(bed).properties == kept
+    async with serving(storage=store) as bed:
+        assert cursor_of(bed).properties == kept
+        assert cursor_of(bed).mark_delete == positions[0]
+
+
 @pytest.mark.req("B-05")
 @pytest.mark.parametrize("type", [Exclusive, Shared])
 async def test_what_remains_of_a_batch_comes_again_and_costs_so_much(wire: Wire, sender: Wire, type: int) -> None:

@@ -10,14 +10,18 @@ from typing import Any
 
 import pytest
 
+from pulsarium.broker import slices
 from pulsarium.broker.admin.topic.rates import Rates
 from pulsarium.broker.config import Config
 from pulsarium.broker.config.keys import APPEND_BROKER_TIMESTAMP
 from pulsarium.broker.lab import Lab
+from pulsarium.broker.model.dispatch.reason import Reason
 from pulsarium.broker.model.errors import TopicNotFoundError
 from pulsarium.broker.model.transaction.coordinators import ASSIGN
+from pulsarium.broker.storage.errors import StorageError
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.broker.auth.secured import by_token, token
+from tests.broker.held import HeldStorage
 from tests.broker.model.dispatch.sharing import subscription
 from tests.broker.model.upkeep.policed import set_policies, subscription_of, topic_of
 from tests.broker.wire import TOPIC, Bed, Earliest, Exclusive, Failover, Shared, Type, Wire, plain, serving
@@ -197,6 +201,18 @@ async def test_inactive_topics() -> None:
             topic_of(bed.broker)
 
 
+async def test_a_check_of_many_topics(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Time stands still until it is over."""
+    monkeypatch.setattr(slices, "SLICE", 0)
+    async with stage() as (bed, lab, wire):
+        for number in range(1, 10):
+            await wire.producer(f"{TOPIC}-{number}", number)
+        await wire.aclose()
+        await bed.connect()
+        await lab.clock.advance(180)
+        assert not bed.broker.topics.loaded
+
+
 async def test_deduplication_snapshots() -> None:
     async with stage(brokerDeduplicationEnabled=True) as (bed, lab, wire):
         await wire.ask(Type.CLOSE_PRODUCER, producer_id=0)
@@ -294,6 +310,28 @@ async def test_a_dispatch_rate_beyond_what_comes_in() -> None:
         await wire.flow()
         await wire.messages(3)  # two a second came in
         await nothing(wire)
+
+
+async def test_a_read_that_failed() -> None:
+    store = HeldStorage()
+    reading = store.read
+    config = Config(managedLedgerCacheSizeMB=0, dispatcherReadFailureBackoffInitialTimeInMs=HOUR * 1000)
+    async with serving(config, storage=store) as bed:
+        wire, lab = await bed.connect(), bed.broker.cluster.lab
+        assert lab is not None
+        lab.clock.freeze()
+        await wire.producer()
+        await wire.subscribe()
+        await wire.publish(plain(b"0"))
+        store.read = lambda ledger_id, first, last, done: done(StorageError("bad disk"))  # type: ignore[method-assign]
+        await wire.flow()
+        await nothing(wire)
+        assert subscription_of(bed.broker).reason is Reason.UNREADABLE
+        store.read = reading  # type: ignore[method-assign]
+        await lab.clock.advance(HOUR - 1)
+        await nothing(wire)
+        await lab.clock.advance(1)
+        assert await wire.payloads(1) == [b"0"]
 
 
 async def test_cursors_are_kept_after_a_while() -> None:

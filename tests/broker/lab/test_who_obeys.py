@@ -28,6 +28,7 @@ OBEYS: Mapping[str, str] = {
     "model/dispatch/single_active.py": "test_failover_delay",
     "model/ledger/interceptors.py": "test_clients_stamp_messages_by_a_clock_that_did_not_advance",
     "model/ledger/managed_ledger.py": "test_retention",
+    "model/subscription/unreadable.py": "test_a_read_that_failed",
     "model/topic/base.py": "test_inactive_topics",
     "model/topic/deduplication.py": "test_producers_that_left_are_forgotten",
     "model/rate/dispatch.py": "test_dispatch_rate",
@@ -40,6 +41,7 @@ OBEYS: Mapping[str, str] = {
     "model/upkeep/expiry.py": "test_time_to_live",
     "model/upkeep/inactivity.py": "test_inactive_topics",
     "model/upkeep/schedule.py": "test_deduplication_snapshots",
+    "slices.py": "test_a_check_of_many_topics",
 }
 # When something happened, for those who look; nothing depends on it.
 STAMPS = {
@@ -79,12 +81,13 @@ APART = {
 PASSED_ON = {"auth/tls.py": "the clock's monotonic: files are looked at by the broker's time"}
 # The machine's own clock, without a word to the broker's: sockets, disks, processor time.
 MACHINE = {
+    "accepting.py": "handshakes; the process has no file descriptor left",
+    "admin/http/connection.py": "a client that neither sends nor takes anything",
     "admin/http/resource.py": "a body that does not come",
     "admin/topic/backlog_sizes.py": "how long a scan may work",
-    "admin/http/server.py": "handshakes; the process has no file descriptor left",
     "model/compaction/run.py": "processor time of a slice",
-    "session/tls.py": "handshakes",
-    "session/transport.py": "the last words to a socket; the process has no file descriptor left",
+    "session/transport.py": "the last words to a socket",
+    "slices.py": "processor time of a slice",
     "storage/worker.py": "a disk that does not answer at the end",
 }
 

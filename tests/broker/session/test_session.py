@@ -81,7 +81,9 @@ async def test_a_client_that_only_asks_is_not_read_for_ever(full: Full, monkeypa
         full.give(ask * 10)
         requests += 10
         assert full.session.outgoing.size < 110_000
-    assert len(full.take()) == requests
+    answered = len(full.take())
+    assert requests - 10 < answered < requests  # what was read and not handled yet waits until there is room
+    assert answered + len(full.take()) == requests
     assert full.session.may_read
 
 

@@ -14,11 +14,11 @@ import pytest
 import trio
 import trio.testing
 
+from pulsarium.broker import accepting
 from pulsarium.broker.auth.tls import context_of
 from pulsarium.broker.broker import Broker
 from pulsarium.broker.config import Config
 from pulsarium.broker.server import bind
-from pulsarium.broker.session import tls
 from pulsarium.broker.session.tls import over_tls
 from pulsarium.broker.session.transport import accept
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
@@ -142,7 +142,7 @@ async def test_what_is_not_tls_harms_nobody(data: bytes, tmp_path: Path, caplog:
 async def test_a_handshake_may_not_take_for_ever(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(tls, "HANDSHAKE_SECONDS", 0.01)
+    monkeypatch.setattr(accepting, "HANDSHAKE_SECONDS", 0.01)
     async with listening(tmp_path, Config()) as secure:
         stream = await secure.raw()
         assert await stream.receive_some() == b""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable
 from typing import Any
 
@@ -16,7 +17,7 @@ from pulsarium.proto.entry import parse_metadata, payload_of
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.broker.wire import plain
 
-MOST_SLEEPS = 5000
+PATIENCE_SECONDS = 30.0  # of real time: threads of a store take some, and an autojump clock gives them none
 
 Single = tuple[str | None, bytes]  # key and value
 Found = tuple[Position, int, str | None, bytes]  # where, the index in its batch (-1: none), key, value
@@ -32,7 +33,8 @@ def keyed_batch(*messages: Single, compression: pb.CompressionType = pb.NONE, **
 async def compact(topic: PersistentTopic) -> Compaction:
     """Compact, and wait for the end."""
     topic.compaction.trigger()
-    for _ in range(MOST_SLEEPS):
+    until = time.monotonic() + PATIENCE_SECONDS
+    while time.monotonic() < until:
         if topic.compaction.status != "RUNNING":
             return topic.compaction
         await trio.sleep(0.01)

@@ -341,6 +341,21 @@ async def test_a_cursor_on_ledgers_that_were_trimmed() -> None:
     assert not cursor.has_more()
 
 
+async def test_an_entry_before_the_first_of_a_later_ledger() -> None:
+    cluster = cluster_of()
+    ledger, _ = ledger_of(cluster, 2)
+    cursor, publisher = cursor_on(ledger, cluster), Publisher()
+    ledger.reopen()
+    append(ledger, cluster, b"x", b"y", publisher=publisher)
+    later = ledger.last_confirmed.ledger_id
+    assert cursor.ack_cumulative(Position(later, -1000))
+    assert (cursor.mark_delete, cursor.backlog(), cursor.consumed) == (Position(later, -1), 2, 2)
+    assert not cursor.ack_cumulative(Position(later, -1))
+    for position in publisher.kept:
+        cursor.ack(position)
+    assert (cursor.mark_delete, cursor.backlog(), cursor.consumed) == (ledger.last_confirmed, 0, 4)
+
+
 async def test_the_count_of_what_was_consumed_follows_a_reset() -> None:
     both = Both({})
     both.append(4)

@@ -323,14 +323,18 @@ async def test_an_ack_behind_the_kept_ones_costs_no_new_record() -> None:
     assert kept.acked() == [1, 3, 4, 5]
 
 
-async def test_a_ledger_whose_begin_was_not_committed_is_named_again() -> None:
+async def test_the_id_of_a_ledger_whose_begin_was_not_committed_is_left() -> None:
+    """The counter was not committed either: after a crash another cursor would be given the same."""
     kept = Kept(5)
     kept.store.holding = True
+    kept.save()
     kept.ack(1)
+    kept.store.release(1)
     kept.store.fail()
     kept.store.holding = False
     assert kept.record is None
     kept.ack(2)
+    assert int(kept.store.metadata[LEDGER_COUNTER]) > kept.info.cursorsLedgerId
     kept.crash()
     assert kept.acked() == [1, 2]
 

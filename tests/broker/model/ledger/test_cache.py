@@ -10,10 +10,11 @@ import trio
 import trio.testing
 
 from pulsarium.broker.config import Config
-from pulsarium.broker.model.ledger.cache import BLOCK_BYTES, BLOCK_ENTRIES
+from pulsarium.broker.model.ledger.cache import BLOCK_BYTES, BLOCK_ENTRIES, MOST_FORGOTTEN, EntryCache
+from pulsarium.broker.model.ledger.ledger import Ledger
 from pulsarium.broker.model.ledger.managed_ledger import ManagedLedger
 from pulsarium.broker.model.ledger.position import Position
-from pulsarium.broker.storage.errors import StorageError
+from pulsarium.broker.storage.errors import DamagedEntriesError, StorageError
 from pulsarium.broker.storage.interface import Done, ReadDone, Run
 from tests.broker.held import HeldStorage
 from tests.broker.model.stores import NAME, append, cluster_of
@@ -132,11 +133,61 @@ async def test_what_cannot_be_read_back_may_be_asked_for_again() -> None:
         done(StorageError("bad disk"))
 
     store.read = failing  # type: ignore[method-assign]
-    assert ledger.read(first, 1, lambda: ready.append(True)) is None
-    assert ready == []
+    for _ in range(2):
+        assert ledger.read(first, 1, lambda: ready.append(True)) is None
+        assert ready == [True]  # a reader that heard nothing would wait for ever
+        with pytest.raises(StorageError, match="bad disk"):
+            ledger.read(first, 1, ready.clear)
+        ready.clear()
     store.read = reading  # type: ignore[method-assign]
     assert ledger.read(first, 1, lambda: ready.append(True)) is None
     assert ready == [True]
+    assert ledger.read(first, 1, ready.clear) == [b"x"]
+
+
+class DamagedStorage(HeldStorage):
+    """Cannot read some entries, as when their rows are damaged."""
+
+    def __init__(self, *damaged: tuple[int, int]) -> None:
+        super().__init__()
+        self.damaged = damaged  # first and last of each row
+
+    def read(self, ledger_id: int, first: int, last: int, done: ReadDone) -> None:
+        for start, end in self.damaged:
+            if start <= last and first <= end:
+                done(DamagedEntriesError("damaged", ledger_id, max(start, first), min(end, last)))
+                return
+        super().read(ledger_id, first, last, done)
+
+
+@pytest.mark.parametrize("damaged", [((3, 4),), ((0, 1), (8, 9)), ((0, 0), (2, 5)), ((4, 4), (5, 5)), ((0, 9),)])
+async def test_damaged_entries_take_no_others_of_their_block_with_them(damaged: tuple[tuple[int, int], ...]) -> None:
+    cluster = cluster_of(DamagedStorage(*damaged), managedLedgerCacheSizeMB=0)
+    ledger = ManagedLedger(NAME, cluster)
+    append(ledger, cluster, *[b"%d" % number for number in range(10)])
+    cluster.turn.finish()
+    assert resident(ledger) == [False]
+    first = ledger.next(ledger.first_position())
+    found: dict[int, bytes | None] = {}
+    ready: list[int] = []
+    for number in range(10):
+        entries = None
+        while entries is None and number not in found:
+            try:
+                entries = ledger.read(Position(first.ledger_id, number), 1, lambda: ready.append(1))
+                if entries is None:
+                    assert ready.pop() == 1
+            except DamagedEntriesError:
+                found[number] = None
+        if entries:
+            (found[number],) = entries
+    lost = {number for start, end in damaged for number in range(start, end + 1)}
+    assert found == {number: None if number in lost else b"%d" % number for number in range(10)}
+    blocks = [(block.first, block.count) for block in ledger.ledgers[first.ledger_id].blocks]
+    assert sum(count for _, count in blocks) == 10
+    assert set(damaged) <= {(start, start + count - 1) for start, count in blocks}
+    cluster.turn.finish()
+    assert cluster.cache.size == 0
 
 
 async def test_without_a_data_directory_blocks_are_spilled() -> None:
@@ -199,6 +250,8 @@ async def test_a_deleted_ledger_gives_its_memory_back() -> None:
     append(ledger, cluster, *[bytes(100_000)] * 30)
     assert cluster.cache.size > 2 * MB
     ledger.delete()
+    assert cluster.cache.size > 2 * MB  # it may not be kept
+    ledger.forget()
     assert cluster.cache.size == 0
 
 
@@ -249,3 +302,20 @@ async def test_a_backlog_far_beyond_the_memory_is_read_in_order(on_disk: bool, t
         assert again == list(range(COUNT))
         assert list(bed.broker.topics.loaded) == [TOPIC]
     assert on_disk or os.listdir(tmp_path) == []
+
+
+def test_blocks_of_deleted_ledgers_go_from_a_cache_that_is_never_full() -> None:
+    cache = EntryCache(HeldStorage(), MB)
+    for number in range(1000):
+        ledger = Ledger(number, cache, 0)
+        ledger.append(b"x")
+        ledger.drop()
+        assert len(cache._resident) <= MOST_FORGOTTEN + 1
+    assert cache.size == 0
+    kept = Ledger(1000, cache, 0)
+    kept.append(b"x")
+    for number in range(100):
+        gone = Ledger(number, cache, 0)
+        gone.append(b"x")
+        gone.drop()
+    assert kept.blocks[0] in cache._resident

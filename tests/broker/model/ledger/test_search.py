@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -9,6 +10,7 @@ from pulsarium.broker.model.ledger.cache import EntryCache
 from pulsarium.broker.model.ledger.ledger import Ledger
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.ledger.search import Visible, newest_matching, newest_position, read_through
+from pulsarium.broker.storage.errors import DamagedEntriesError
 from tests.broker.held import HeldStorage
 
 
@@ -63,3 +65,29 @@ def test_the_last_is_looked_at_before_what_is_between() -> None:
     values = {0: b"yes", 1: b"no", 2: b"yes"}
     reading = newest_position(ledgers, lambda entry: entry == b"yes")
     assert read_through(reading, lambda position: values[position.entry_id]) == Position(0, 2)
+
+
+@given(st.lists(st.booleans(), max_size=40), st.integers(0, 40))
+def test_damaged_entries_are_skipped(damaged: list[bool], matching: int) -> None:
+    ledgers = ledgers_of([len(damaged)])
+    looked: list[int] = []
+
+    def look(position: Position) -> bytes:
+        number = position.entry_id
+        if damaged[number]:
+            assert number not in looked  # whole rows are damaged, and each look reads one
+            looked.append(number)
+            raise DamagedEntriesError("damaged", 0, number, number)
+        return b"%d" % number
+
+    reading = newest_matching(Visible(ledgers), lambda entry: int(entry) < matching, skips_damaged=True)
+    readable = [number for number, each in enumerate(damaged) if not each]
+    assert read_through(reading, look) == max((number for number in readable if number < matching), default=-1)
+
+
+def test_damaged_entries_end_the_search_of_everybody_else() -> None:
+    def look(position: Position) -> bytes:
+        raise DamagedEntriesError("damaged", 0, 0, 0)
+
+    with pytest.raises(DamagedEntriesError):
+        read_through(newest_matching(Visible(ledgers_of([3])), lambda entry: True), look)

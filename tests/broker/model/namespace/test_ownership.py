@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from pulsarium.broker.config import Config
 from pulsarium.broker.model.namespace.metadata import Metadata
 from pulsarium.broker.model.namespace.ownership import Found, Ownership
+from pulsarium.broker.storage.interface import Done
 from pulsarium.proto.topic_name import TopicName
 
 
@@ -21,6 +22,8 @@ class Member:
 
 class Nowhere:
     def store(self, path: str, value: bytes | None) -> None: ...
+
+    def after_commit(self, done: Done) -> None: ...
 
 
 TOPICS = [TopicName.parse(f"t{number}") for number in range(8)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 from pulsarium.broker.model.namespace.records import Records
+from pulsarium.broker.storage.interface import Done
 
 
 class Store:
@@ -16,6 +17,9 @@ class Store:
             del self.kept[path]
         else:
             self.kept[path] = value
+
+    def after_commit(self, done: Done) -> None:
+        done(None)
 
 
 def test_names_are_no_paths() -> None:

@@ -23,6 +23,7 @@ from pulsarium.broker.model.policy.policies import (
     SchemaPolicies,
 )
 from pulsarium.broker.model.policy.resolve import auto_creation, of_system_topic, resolve
+from pulsarium.broker.model.topic import topics as topics_module
 from pulsarium.proto.topic_name import TopicName
 from tests.broker.wire import TOPIC, Bed, Wire
 
@@ -319,6 +320,54 @@ async def test_a_topic_hears_only_of_its_own_changes(bed: Bed, wire: Wire, monke
     assert heard == []
     bed.broker.metadata.put_topic_policies(NAME, {"max_consumers_per_topic": 6})
     assert [policies.max_consumers for policies in heard] == [6]
+
+
+async def test_partitions_hear_of_what_is_set_for_all_of_them(bed: Bed) -> None:
+    metadata, topics = bed.broker.metadata, bed.broker.topics
+    topics.create_partitions(NAME, 2)
+    parts = [topics.find(NAME.partition(index)) for index in range(2)]
+    metadata.put_topic_policies(NAME, {"max_consumers_per_topic": 6})
+    assert [part.policies.max_consumers for part in parts] == [6, 6]
+    metadata.delete_partitioned(NAME)
+    assert [part.policies.max_consumers for part in parts] == [0, 0]
+
+
+async def test_what_holds_for_topics_without_policies_of_their_own_is_resolved_once(
+    bed: Bed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    metadata, topics = bed.broker.metadata, bed.broker.topics
+    names = [TopicName.parse(f"{TOPIC}-{number}") for number in range(5)]
+    own = names[2]
+    resolved = []
+
+    def counted(*levels: Any) -> Policies:
+        resolved.append(levels)
+        return resolve(*levels)
+
+    monkeypatch.setattr(topics_module, "resolve", counted)
+    for name in names:
+        topics.create(name)
+    assert len(resolved) == 1
+    metadata.put_topic_policies(own, {"max_consumers_per_topic": 6})
+    assert len(resolved) - 1 == 1
+    metadata.put_namespace("public/default", {"max_consumers_per_topic": 5})
+    assert len(resolved) - 2 == 2
+    assert [topics.find(name).policies.max_consumers for name in names] == [5, 5, 6, 5, 5]
+    metadata.put_topic_policies(own, {})
+    assert topics.find(own).policies.max_consumers == 5
+    assert len(resolved) - 4 == 0
+
+
+async def test_a_namespace_that_is_made_again_has_none_of_its_old_policies(bed: Bed) -> None:
+    name, metadata = TopicName.parse("public/mine/t"), bed.broker.metadata
+    metadata.put_namespace("public/mine", {"max_consumers_per_topic": 5})
+    bed.broker.topics.create(name)
+    assert bed.broker.topics.policies_of(name).max_consumers == 5
+    bed.broker.cluster.delete_namespace("public/mine")
+    assert bed.broker.topics.policies_of(name).max_consumers == 0
+    bed.broker.turn.finish()
+    metadata.put_namespace("public/mine", {})
+    assert bed.broker.topics.create(name).policies.max_consumers == 0
 
 
 @pytest.mark.req("B-30")

@@ -7,6 +7,7 @@ import pytest
 from pulsarium.broker.model.schema.data import SchemaData
 from pulsarium.broker.model.schema.errors import IncompatibleSchemaError, NoSchemaError
 from pulsarium.broker.model.schema.registry import SchemaRegistry
+from pulsarium.broker.storage.interface import Done
 from pulsarium.proto.topic_name import TopicName
 
 TOPIC = TopicName.parse("persistent://public/default/t")
@@ -30,6 +31,9 @@ class Kept(dict[str, bytes]):
             del self[path]
         else:
             self[path] = value
+
+    def after_commit(self, done: Done) -> None:
+        done(None)
 
 
 @pytest.fixture

@@ -220,6 +220,35 @@ async def test_nothing_is_left_of_a_subscription_that_is_deleted() -> None:
     assert stand.kept == []
     stand.commit(txn(1))
     assert stand.kept == []
+    assert stand.subscription.cursor.path not in stand.store.metadata
+
+
+@pytest.mark.parametrize("kept", [False, True])
+@pytest.mark.parametrize("commit", [False, True])
+async def test_a_subscription_that_is_deleted_in_vain(commit: bool, kept: bool) -> None:
+    """An end that was on its way is kept or not; what came of it is there as it is after a crash."""
+    stand = Pended()
+    sent = stand.publish(plain(b"0"), plain(b"1"))
+    consumer = stand.join(stand.client, Shared, permits=10)
+    stand.acks(txn(1), consumer, sent[0])
+    stand.store.holding = True
+    (stand.commit if commit else stand.abort)(txn(1))
+    stand.topic.unsubscribe("sub")
+    stand.end_turn()
+    if kept:
+        stand.store.release(1)
+    stand.store.fail()
+    stand.store.release()
+    again = stand.killed()
+    stand.subscription = stand.topic.subscriptions["sub"]
+    stand.client = FakeClient()
+    stand.join(stand.client, Shared, permits=10)
+    again.join(again.client, Shared, permits=10)
+    assert stand.acked == again.acked == ({sent[0]} if kept and commit else set())
+    assert [each[0] for each in stand.got] == [each[0] for each in again.got] == (sent if kept > commit else sent[1:])
+    stand.topic.unsubscribe("sub")
+    stand.end_turn()
+    assert stand.kept == []
 
 
 @pytest.mark.parametrize("durable", [True, False])

@@ -115,12 +115,16 @@ class Driver:
 
     def tries(self, conflict: bool, made: Ack, act: Callable[[], None]) -> None:
         if conflict:
-            with pytest.raises(TransactionConflictError):
-                act()
-            self.stand.end_turn()
+            self.does(lambda: self.refused(act), lambda: None, lambda: None)
             return
         self.model.acks.append(made)
         self.does(act, lambda: None, lambda: self.model.acks.remove(made))
+
+    def refused(self, act: Callable[[], None]) -> None:
+        """What is kept of it all the same: that there are transactions."""
+        with pytest.raises(TransactionConflictError):
+            act()
+        self.stand.end_turn()
 
     def plain(self, step: Step) -> None:
         entry = step.entries[0]

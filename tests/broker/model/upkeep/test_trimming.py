@@ -8,6 +8,7 @@ import pytest
 from trio.testing import MockClock
 
 from pulsarium.broker.config.keys import APPEND_INDEX
+from pulsarium.broker.model.compaction.compacted_ledger import CompactedWriter
 from pulsarium.broker.model.ledger.position import EARLIEST, Position
 from pulsarium.broker.model.policy.policies import Retention
 from pulsarium.broker.model.topic.last_message import LastMessage, last_message
@@ -200,3 +201,33 @@ async def test_truncate_leaves_what_waits_for_its_commit() -> None:
     store.release()
     assert [topic.ledger.last_confirmed] == publisher.kept
     assert topic.ledger.is_valid(publisher.kept[0])
+
+
+@pytest.mark.parametrize("kept", [False, True])
+async def test_what_is_compacted_stays_until_that_is_kept(kept: bool) -> None:
+    store = HeldStorage()
+    found = topics(store)
+    topic = topic_of(found)
+    subscription, record, turn = topic.subscribe("a", earliest=True), topic.log.compaction, topic.stores.turn
+    record.open_cursor()
+    first, second = publish(topic, 2)
+    writer = CompactedWriter(record.begin(), topic.stores)
+    writer.write(first, topic.ledger.read_now(first))
+    turn.finish()
+    writer.committed(1)
+    store.holding = True
+    subscription.acknowledge_through(second, ())
+    subscription.acknowledged({}, save_now=True)
+    turn.finish()
+    record.adopt(writer.ledger, first, lambda error: topic.trim_soon())
+    turn.finish()
+    store.release(1)
+    assert ledgers(topic) == [first.ledger_id, second.ledger_id]
+    if not kept:
+        store.fail()
+    store.release()
+    topic = topic_of(found)
+    turn.finish()
+    left = [second.ledger_id] if kept else [first.ledger_id, second.ledger_id]
+    assert ledgers(topic) == left
+    assert [each for each in store.entries if each != writer.ledger.id] == left

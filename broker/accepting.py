@@ -1,0 +1,55 @@
+"""Connections to a listening socket, of both protocols, and their handshakes."""
+
+from __future__ import annotations
+
+import socket
+from typing import TYPE_CHECKING
+
+import trio
+
+from pulsarium.broker.logs import Log
+
+if TYPE_CHECKING:
+    import ssl
+
+tls_log = Log("tls")
+
+HANDSHAKE_SECONDS = 10.0  # Netty's own limit
+PAUSE = 0.1  # seconds before accepting again, when the process has no file descriptor left
+
+
+async def accept_one(listener: socket.socket, log: Log) -> tuple[socket.socket, str, int]:
+    """The next connection to a listening socket: non-blocking, and where it comes from."""
+    refused = False
+    while True:
+        await trio.lowlevel.wait_readable(listener)
+        try:
+            sock, (host, port, *_) = listener.accept()
+            sock.setblocking(False)
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        except (BlockingIOError, InterruptedError, ConnectionError):
+            continue
+        except OSError as error:  # out of file descriptors: wait until some are closed
+            if not refused:  # once, and not ten times a second
+                log.warning("cannot accept connections", reason=error)
+            refused = True
+            await trio.sleep(PAUSE)
+            continue
+        return sock, host, port
+
+
+async def shake_hands(
+    raw: trio.SocketStream, context: ssl.SSLContext, peer: str
+) -> trio.SSLStream[trio.SocketStream] | None:
+    """The stream over TLS, if the handshake succeeds in time; what is wrong with it concerns this connection alone."""
+    stream = trio.SSLStream(raw, context, server_side=True, https_compatible=True)
+    reason: object = f"no handshake within {HANDSHAKE_SECONDS:g} seconds"
+    with trio.move_on_after(HANDSHAKE_SECONDS):
+        try:
+            await stream.do_handshake()
+        except (trio.BrokenResourceError, trio.ClosedResourceError) as error:
+            reason = error.__cause__ or error
+        else:
+            return stream
+    tls_log.warning("a TLS handshake failed", peer=peer, reason=reason)
+    return None

@@ -1,0 +1,50 @@
+"""Long work in slices: everybody else has a turn between two."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from time import perf_counter
+
+from trio.lowlevel import checkpoint
+
+from pulsarium.broker.clock import Clock
+
+SLICE = 0.005  # seconds of work
+
+
+class Slice:
+    """For work that may wait: `pause` after each step."""
+
+    def __init__(self) -> None:
+        self._until = perf_counter() + SLICE
+
+    async def pause(self) -> None:
+        """Let the rest of the broker have its turn, if it is time. What was there may be gone afterwards."""
+        if perf_counter() >= self._until:
+            await checkpoint()
+            self._until = perf_counter() + SLICE
+
+
+class Rounds:
+    """What `Clock.every` calls: each time it goes through `steps`. A round that takes longer than until the next one
+    takes its place."""
+
+    def __init__(self, clock: Clock, steps: Callable[[], Iterator[None]]) -> None:
+        self._clock = clock
+        self._steps = steps
+        self._left: Iterator[None] | None = None  # of the round that is under way
+
+    def __call__(self) -> None:
+        if self._left is None:
+            self._left = self._steps()
+            self._go_on()
+
+    def _go_on(self) -> None:
+        left, self._left = self._left, None  # a step that fails ends the round
+        assert left is not None
+        until = perf_counter() + SLICE
+        for _ in left:
+            if perf_counter() >= until:
+                self._left = left
+                self._clock.call_later(0, self._go_on)  # of the clock that began it: who steers it waits for all
+                return

@@ -1,0 +1,67 @@
+"""Periodic checks go through all topics; others have their turn between two, and may do anything."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+from trio.testing import MockClock
+
+from pulsarium.broker.model.topic.base import Topic
+from pulsarium.broker.model.topic.topics import Topics
+from pulsarium.broker.model.upkeep import inactivity
+from pulsarium.broker.model.upkeep.inactivity import delete_inactive
+from pulsarium.broker.model.upkeep.schedule import check_all
+from pulsarium.proto.topic_name import TopicName
+from tests.broker.model.upkeep.policed import patient
+
+NAMES = [TopicName.parse(f"t{number}") for number in range(4)]
+Note = Callable[[Topic], None]
+
+
+def with_migration(topics: Topics, note: Note, patched: pytest.MonkeyPatch) -> Iterator[None]:
+    patched.setattr(topics.migration, "check", note)
+    return topics.migration.check_all()
+
+
+def with_inactivity(topics: Topics, note: Note, patched: pytest.MonkeyPatch) -> Iterator[None]:
+    patched.setattr(inactivity, "may_go", note)  # which says no
+    return delete_inactive(topics)
+
+
+@pytest.mark.parametrize(
+    "begin", [lambda topics, note, patched: check_all(topics, note), with_inactivity, with_migration]
+)
+async def test_topics_that_went_meanwhile_are_passed_over(
+    autojump_clock: MockClock,
+    monkeypatch: pytest.MonkeyPatch,
+    begin: Callable[[Topics, Note, pytest.MonkeyPatch], Iterator[None]],
+) -> None:
+    async with patient() as bed:
+        topics, checked = bed.broker.topics, []
+        for name in NAMES:
+            topics.create(name)
+        steps = begin(topics, lambda topic: checked.append(topic.name), monkeypatch)
+        next(steps)
+        topics.delete(NAMES[0], force=True)
+        topics.delete(NAMES[2], force=True)
+        assert len(list(steps)) == 3
+        assert checked == [NAMES[0], NAMES[1], NAMES[3]]
+
+
+async def test_the_fault_of_one_topic_does_not_spare_the_others(
+    autojump_clock: MockClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with patient() as bed:
+        checked: list[TopicName] = []
+        for name in NAMES:
+            bed.broker.topics.create(name)
+
+        def check(topic: Topic) -> None:
+            checked.append(topic.name)
+            if topic.name == NAMES[1]:
+                raise ValueError("broken")
+
+        assert len(list(check_all(bed.broker.topics, check))) == len(NAMES)
+        assert checked == NAMES
+        assert "broken" in caplog.text
