@@ -4,13 +4,16 @@ A row of `[u32 size][SingleMessageMetadata][message: its payload_size bytes]`, b
 encrypted as one, so both have to be undone first.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from struct import Struct
 
 from google.protobuf.message import DecodeError, EncodeError
 
 from pulsarium.proto.errors import BatchError
 from pulsarium.proto.generated.PulsarApi_pb2 import SingleMessageMetadata
+
+#: Messages of a batch that anybody takes apart: a few compressed bytes can claim to be millions.
+MOST_MESSAGES = 2**20
 
 _U32 = Struct(">I")
 
@@ -27,16 +30,21 @@ def pack(messages: Iterable[tuple[SingleMessageMetadata, bytes]]) -> bytes:
 
 def unpack(payload: bytes, count: int) -> list[tuple[SingleMessageMetadata, bytes]]:
     """The first `count` messages of a batch; BatchError if there are fewer. Further bytes are not looked at."""
-    messages: list[tuple[SingleMessageMetadata, bytes]] = []
+    return list(messages_of(payload, count))
+
+
+def messages_of(payload: bytes, count: int) -> Iterator[tuple[SingleMessageMetadata, bytes]]:
+    """The same, one after the other: each takes many times the bytes that it stands in."""
     start = 0
-    for index in range(count):
+    for index in range(min(count, MOST_MESSAGES)):
         metadata, start = _single(payload, start, index)
         stop = start + metadata.payload_size
         if not start <= stop <= len(payload):
             raise BatchError(f"message {index} of {metadata.payload_size} bytes is beyond its batch of {len(payload)}")
-        messages.append((metadata, payload[start:stop]))
+        yield metadata, payload[start:stop]
         start = stop
-    return messages
+    if count > MOST_MESSAGES:
+        raise BatchError(f"{count} messages in a batch")
 
 
 def _single(payload: bytes, start: int, index: int) -> tuple[SingleMessageMetadata, int]:

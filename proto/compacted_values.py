@@ -17,6 +17,7 @@ from pulsarium.proto.compression import compress, decompress
 from pulsarium.proto.entry import build, payload_of, strip_broker_metadata, visible_metadata
 from pulsarium.proto.errors import BatchError, CompressionError
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
+from pulsarium.proto.text import text_of
 
 PROPERTY = "values-compaction.retained"  # indexes in the batch, as "0,2"
 KEPT = ("partition_key", "partition_key_b64_encoded")  # of SingleMessageMetadata
@@ -30,11 +31,12 @@ def retained_indexes(metadata: pb.MessageMetadata) -> list[int] | None:
     if len(values) != 1 or not metadata.HasField("num_messages_in_batch") or metadata.encryption_keys:
         return None
     try:
-        indexes = [int(index) for index in values[0].split(",")]
+        indexes = [int(index) for index in text_of(values[0]).split(",")]
     except ValueError:
         return None
-    in_order = all(before < index for before, index in pairwise([-1, *indexes, metadata.num_messages_in_batch]))
-    return indexes if in_order else None
+    size = metadata.num_messages_in_batch
+    in_order = all(before < index for before, index in pairwise([-1, *indexes, size]))
+    return indexes if in_order and size <= batch.MOST_MESSAGES else None
 
 
 def messages_in(payload: bytes) -> list[Single]:

@@ -14,6 +14,7 @@ from pulsarium.proto.generated import PulsarApi_pb2 as pb
 Single = tuple[pb.SingleMessageMetadata, bytes]
 
 ALONE = -1
+MOST_MESSAGES = 1 << 16  # of a batch that is taken apart: it is one step of the work, and others wait for its end
 
 
 class Keyed(NamedTuple):
@@ -25,7 +26,7 @@ class Keyed(NamedTuple):
 
 
 class OpenEntry:
-    """An entry taken apart once. `messages` is None for a batch that cannot be read: it stays as it is.
+    """An entry taken apart once. `messages` is None for a batch that cannot be read, or is too large: it stays whole.
 
     What is encrypted cannot be read either, and counts as one message with the key of its metadata (S429-17).
     """
@@ -51,6 +52,8 @@ class OpenEntry:
 
     def _open_batch(self) -> list[Keyed] | None:
         metadata = self._metadata
+        if metadata.num_messages_in_batch > MOST_MESSAGES:
+            return None
         try:
             payload = decompress(metadata.compression, payload_of(self.entry), metadata.uncompressed_size)
             self._singles = batch.unpack(payload, metadata.num_messages_in_batch)

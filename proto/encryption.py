@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from pulsarium.proto import ecies
 from pulsarium.proto.errors import EncryptionError
 from pulsarium.proto.generated.PulsarApi_pb2 import EncryptionKeys, MessageMetadata
+from pulsarium.proto.text import text_of
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.padding import OAEP
@@ -89,15 +90,16 @@ class MessageDecryptor:
             except EncryptionError as error:
                 reasons.append(str(error))
             except (InvalidTag, ValueError):  # also a nonce of a size that AES-GCM does not take
-                reasons.append(f"{key.key}: the payload was damaged, or encrypted with another data key")
+                reasons.append(f"{text_of(key.key)}: the payload was damaged, or encrypted with another data key")
         raise EncryptionError(f"no key decrypts this message: {'; '.join(reasons) or 'it names none'}")
 
     def _cipher(self, key: EncryptionKeys) -> AESGCM:
         cipher = self._ciphers.get(key.value)
         if cipher is None:
-            accompanying = {pair.key: pair.value for pair in key.metadata}
-            pem = _read(self._private_key, "private", key.key, accompanying)
-            cipher = self._ciphers[key.value] = _aes(_unwrap(key.key, pem, key.value))
+            name = text_of(key.key)
+            accompanying = {text_of(pair.key): text_of(pair.value) for pair in key.metadata}
+            pem = _read(self._private_key, "private", name, accompanying)
+            cipher = self._ciphers[key.value] = _aes(_unwrap(name, pem, key.value))
             if len(self._ciphers) > _MOST_DATA_KEYS:
                 del self._ciphers[next(iter(self._ciphers))]
         return cipher

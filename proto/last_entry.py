@@ -7,7 +7,7 @@ The buffer is the stored entry as a MESSAGE would carry it to a client that is s
 from typing import NamedTuple
 
 from pulsarium.proto import compression
-from pulsarium.proto.batch import unpack
+from pulsarium.proto.batch import messages_of
 from pulsarium.proto.entry import checksum_matches, parse_metadata, split, strip_broker_metadata
 from pulsarium.proto.errors import BatchError, EntryError
 from pulsarium.proto.generated.PulsarApi_pb2 import MessageMetadata
@@ -63,8 +63,9 @@ def known_batch_index(metadata: MessageMetadata) -> int | None:
 def last_kept(batch: bytes, size: int) -> int:
     """The index of the last of `size` messages that is not compacted out, in a batch that is neither compressed nor
     encrypted any more. BatchError if there is none."""
-    singles = unpack(batch, size)
-    for index in range(size - 1, -1, -1):
-        if not singles[index][0].compacted_out:
-            return index
-    raise BatchError(f"all {size} messages of the batch are compacted out")
+    last = max(
+        (index for index, (each, _) in enumerate(messages_of(batch, size)) if not each.compacted_out), default=-1
+    )
+    if last < 0:
+        raise BatchError(f"all {size} messages of the batch are compacted out")
+    return last

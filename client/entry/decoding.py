@@ -18,6 +18,7 @@ from pulsarium.proto.compression import DEFAULT_LIMIT, decompress
 from pulsarium.proto.encryption import MessageDecryptor
 from pulsarium.proto.errors import BatchError, CompressionError, EncryptionError, EntryError
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
+from pulsarium.proto.text import text_of
 
 #: Index in the batch (-1: no batch), the message's own metadata in a batch, its bytes.
 Single: TypeAlias = tuple[int, pb.SingleMessageMetadata | None, bytes]
@@ -83,7 +84,7 @@ class Decoder:
 
     def _decrypt(self, metadata: pb.MessageMetadata, payload: bytes) -> bytes:
         if self._decryptor is None:
-            names = ", ".join(key.key for key in metadata.encryption_keys)
+            names = ", ".join(text_of(key.key) for key in metadata.encryption_keys)
             raise CryptoError(f"the message is encrypted for {names}: give the consumer or reader a crypto_key_reader")
         try:
             return self._decryptor.decrypt(metadata, payload)

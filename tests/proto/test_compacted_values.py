@@ -93,7 +93,16 @@ def test_a_payload_of_others(payload: bytes) -> None:
 
 
 @pytest.mark.parametrize(
-    "entry", [plain(b"v"), plain(b"v", num_messages_in_batch=2), plain(b"", marker_type=1), b"\x0e\x01"]
+    "entry",
+    [
+        plain(b"v"),
+        plain(b"v", num_messages_in_batch=2),
+        # a few bytes that would be placeholders without end
+        plain(b'[["", {}]]', num_messages_in_batch=2**31 - 1, properties=[{"key": PROPERTY, "value": "0"}]),
+        plain(b"", num_messages_in_batch=1, properties=[{"key": PROPERTY, "value": "?"}]).replace(b"?", b"\xff"),
+        plain(b"", marker_type=1),
+        b"\x0e\x01",
+    ],
 )
 def test_what_is_no_compacted_batch_stays_as_it_is(entry: bytes) -> None:
     assert to_values(entry, with_field_31=True) == to_batch(entry) == entry

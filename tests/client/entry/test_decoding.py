@@ -202,6 +202,15 @@ def test_plain_messages_need_no_keys(action: ConsumerCryptoFailureAction) -> Non
 # ---- chunks
 
 
+@pytest.mark.parametrize("reader", [None, KEYS])
+def test_a_name_that_is_no_text(reader: Keys | None) -> None:
+    key = pb.EncryptionKeys(key="?", value=b"v", metadata=[{"key": "?", "value": "?"}])
+    metadata = pb.MessageMetadata(producer_name="p", sequence_id=0, publish_time=1, encryption_keys=[key])
+    encoded = metadata.SerializeToString().replace(b"?", b"\xff")
+    with pytest.raises(CryptoError, match="\ufffd"):
+        Decoder(reader).decode(len(encoded).to_bytes(4, "big") + encoded)
+
+
 @pytest.mark.parametrize("names", [(), ("ec",)])
 @pytest.mark.parametrize("compression", [pb.NONE, pb.ZSTD])
 def test_chunks(compression: pb.CompressionType, names: tuple[str, ...]) -> None:

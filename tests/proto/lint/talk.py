@@ -45,8 +45,9 @@ def encoded(name: str, trailing: bytes = b"", **fields: Any) -> bytes:
 class Talk:
     """One connection."""
 
-    def __init__(self, connection: int = 0, *, opened: bool = True) -> None:
+    def __init__(self, connection: int = 0, *, topic: str = TOPIC, opened: bool = True) -> None:
         self.connection = connection
+        self.topic = topic
         self.records: list[Record] = []
         self.now = 0
         if opened:
@@ -74,14 +75,14 @@ class Talk:
         self.broker("CONNECTED", server_version="b", protocol_version=min(version, broker_version))
 
     def produce(self, producer: int = 1, request: int = 100, **fields: Any) -> None:
-        self.client("PRODUCER", topic=TOPIC, producer_id=producer, request_id=request, **fields)
+        self.client("PRODUCER", topic=self.topic, producer_id=producer, request_id=request, **fields)
         self.broker("PRODUCER_SUCCESS", request_id=request, producer_name="p")
 
     def subscribe(self, consumer: int = 1, request: int = 200, kind: int = 1, permits: int = 10) -> None:
         """`kind`: CommandSubscribe.SubType; 1 is Shared."""
         self.client(
             "SUBSCRIBE",
-            topic=TOPIC,
+            topic=self.topic,
             subscription="s",
             subType=kind,
             consumer_id=consumer,
