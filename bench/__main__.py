@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 import json
 import os
 import sys
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-from . import fixtures, report, transactions
-from .accounting import ProcessGoneError
+from . import report, tables
+from .accounting import ProcessGoneError, memory
 from .brokers import ROOT, Broker, BrokerError, Launch, pulsarium_command, running
 from .clients import table as clients
 from .clients.programs import OPERATIONS, Operation
 from .measure import MeasureError, Run, alternate, measure_start
-from .programs import PROGRAMS, Program, chosen
+from .program import Program
+from .programs import PROGRAMS, chosen
 
 ABOUT = """\
 Measures `pulsarium serve` in a process of its own, with clients in processes of their own: seconds from launch to the
@@ -34,22 +37,40 @@ Python client. "busy" says how many cores broker and client used: whoever is nea
                                                     costs at the beginning and at the end, and the memory; a minute or
                                                     two each, run once, and only when named
   scripts/bench holes --scale 0.1                   a tenth of the messages
+  scripts/bench scale                               how cost grows with topics, connections, consumers and backlog;
+                                                    memory with a backlog of 10 GB, PING during a cold read; a
+                                                    quarter of an hour, 13 GB of disk
+  scripts/bench breakdown                           where a message's microseconds go: a command of its own (--help)
+  scripts/bench pressure                            a consumer that stops reading, a publisher that floods, and what
+                                                    others notice: a command of its own (--help)
   scripts/bench --clients                           our async client under trio and asyncio beside the official one and
                                                     its asyncio module, on one broker; five minutes
   scripts/bench fixtures                            tests on the fixtures of the pytest plugin: a command of its own
   scripts/bench transactions                        their rate, and what open ones cost: a command of its own (--help)
   scripts/bench pipeline --help                     the data source on Spark, and compaction by it: a command of its own
   scripts/bench --json FILE                         the figures of every run too, "-" for standard output
-  scripts/bench --against pulsar                    the same on a real broker, in turn, with the ratio of the medians;
-                                                    ten minutes (scripts/reference-pulsar: JDK and mvn needed)
+  scripts/bench --against pulsar                    the same on a real broker, in turn, both keeping what they are sent,
+                                                    and pulsar-perf on both; twenty-five minutes
+                                                    (scripts/reference-pulsar: JDK and mvn needed)
+  scripts/bench --against pulsar --markdown         what has a target, then the rest, as Markdown tables
   scripts/bench --against pulsar://HOST:PORT,http://HOST:PORT,PID    the same on one that runs already
   scripts/bench --on pulsar://HOST:PORT,http://HOST:PORT,PID         a broker that runs already, in Pulsarium's place
 
-A ratio is the other broker's median over Pulsarium's. The targets are for two cores with nothing else to do.
+"better" is how many times better Pulsarium's median is than the other broker's: more a second; less time, CPU or
+memory. A target of "15x" is for that, one of "<= 60" for Pulsarium's median itself. Memory is idle a second after a
+start, and loaded when all programs have run. The targets are for two cores with nothing else to do.
 """
 
 
 BUSY_LOAD = 0.7
+# Imported where they are asked for: one of them brings Spark along.
+COMMANDS = {
+    "breakdown": "bench.breakdown",
+    "fixtures": "bench.fixtures",
+    "pipeline": "bench.pipeline.command",
+    "pressure": "bench.pressure",
+    "transactions": "bench.transactions",
+}
 
 
 def arguments() -> argparse.Namespace:
@@ -61,6 +82,7 @@ def arguments() -> argparse.Namespace:
         "--scale", type=float, default=1, metavar="FACTOR", help="of the number of messages (default: 1)"
     )
     parser.add_argument("--json", metavar="FILE", help='write the figures as JSON; "-" in the place of the table')
+    parser.add_argument("--markdown", action="store_true", help="tables for a page")
     parser.add_argument("--against", metavar="BROKER", help='"pulsar", or URL,URL,PID of one that runs')
     parser.add_argument("--on", metavar="BROKER", help="URL,URL,PID of one that runs, in the place of a new one")
     parser.add_argument("--clients", action="store_true", help="measure clients, not brokers")
@@ -72,7 +94,7 @@ def arguments() -> argparse.Namespace:
     if options.clients:
         return client_arguments(parser, options)
     try:
-        options.chosen = chosen(options.programs, large=options.quick)
+        options.chosen = chosen(options.programs, large=options.quick, java=options.against is not None)
     except KeyError as unknown:
         parser.error(f"no such program: {unknown.args[0]} (--list names them)")
     if options.repetitions is None:
@@ -118,6 +140,8 @@ def given(options: argparse.Namespace) -> dict[str, Broker]:
 
 def measure(options: argparse.Namespace) -> report.Results:
     startable, brokers = commands(options), given(options)
+    # A real broker keeps what it is sent (journalSyncData=false, which is durability os), so ours has to.
+    kept = options.against is not None
     names = ["given" if options.on else "pulsarium", *(["pulsar"] if options.against else [])]
     results = report.Results(names)
     if results.machine["load"] > BUSY_LOAD:
@@ -126,19 +150,22 @@ def measure(options: argparse.Namespace) -> report.Results:
         for name, command in startable.items():
             say(f"starting {name}")
             # The first launch reads everything from disk, and compiles what is not compiled yet.
-            launches = [measure_start(command) for _ in range(options.repetitions + (not options.quick))]
+            launches = [measure_start(command, kept=kept) for _ in range(options.repetitions + (not options.quick))]
             results.starts[name] = launches[-options.repetitions :]
     with ExitStack() as stack:
         for name, command in startable.items():
-            launch = Launch(command)
+            launch = Launch(command, kept=kept)
             stack.callback(launch.stop)
             brokers[name] = launch.broker
         ordered = {name: brokers[name] for name in names}
         for program in options.chosen:
             say(f"running {program.name}")
+            measured = {names[0]: ordered[names[0]]} if program.alone else ordered
             results.programs[program.name] = alternate(
-                program, ordered, count(program, options), *repetitions(program, options), f"{os.getpid()}"
+                program, measured, count(program, options), *repetitions(program, options), f"{os.getpid()}"
             )
+        if not options.programs:
+            results.loaded = {name: memory(broker.pid) for name, broker in ordered.items()}
     return results
 
 
@@ -187,20 +214,15 @@ def run(options: argparse.Namespace) -> bool:
         show(options, clients.as_json(rates), clients.table(rates))
         return bool(clients.missed(rates))
     results = measure(options)
-    show(options, report.as_json(results), report.table(results))
+    shown = tables.markdown if options.markdown else tables.table
+    show(options, tables.as_json(results), shown(results))
     return any(figure.met is False for figure in results.figures())
 
 
 def main() -> int:
-    if sys.argv[1:2] == ["pipeline"]:
-        # Brings Spark along, which the others do without.
-        from bench.pipeline.command import main as pipeline
-
-        return pipeline(sys.argv[2:])
-    if sys.argv[1:2] == ["fixtures"]:
-        return fixtures.main(sys.argv[2:])
-    if sys.argv[1:2] == ["transactions"]:
-        return transactions.main(sys.argv[2:])
+    if (named := COMMANDS.get("".join(sys.argv[1:2]))) is not None:
+        command: Callable[[Sequence[str]], int] = importlib.import_module(named).main
+        return command(sys.argv[2:])
     options = arguments()
     if options.list:
         for program in PROGRAMS:

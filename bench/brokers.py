@@ -54,24 +54,25 @@ class Launch:
     """A broker in a process of its own, from the launch to `stop`.
 
     `command` starts one that takes the options of `pulsarium serve` and says that it is ready as that does; `plugins`
-    is a folder where its Python finds more.
+    is a folder where its Python finds more. One that is `kept` has a data directory, which goes with it.
     `connect_seconds` and `ready_seconds`: from the launch to the answered CONNECT, and to the ready line.
     """
 
-    def __init__(self, command: Sequence[str], plugins: Path | None = None) -> None:
+    def __init__(self, command: Sequence[str], plugins: Path | None = None, *, kept: bool = False) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="pulsarium-bench-")
         ready = Path(self._folder.name, "ready.json")
         self._log = Path(self._folder.name, "log")
         port, http_port = free_port(), free_port()
         self._said_ready = threading.Event()
         # As a user starts it: without the path that finds this package.
+        data = ["--data", str(Path(self._folder.name, "data"))] if kept else []
         environment = {key: value for key, value in os.environ.items() if key not in UNLIKE_A_USER}
         if plugins is not None:
             environment["PYTHONPATH"] = str(plugins)
         with self._log.open("wb") as log:
             begin = time.perf_counter()
             self._process = subprocess.Popen(
-                [*command, "--port", str(port), "--http-port", str(http_port), "--ready-file", str(ready)],
+                [*command, "--port", str(port), "--http-port", str(http_port), "--ready-file", str(ready), *data],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=log,

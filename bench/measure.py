@@ -18,10 +18,11 @@ from typing import IO, Any
 
 from .accounting import Memory, cpu_seconds, memory
 from .brokers import ROOT, Broker, Launch
-from .programs import Program
+from .program import Program
 from .work import Work
 
 LIMIT_SECONDS = 300
+LARGE_LIMIT_SECONDS = 1200
 IDLE_SECONDS = 1.0
 
 
@@ -68,8 +69,8 @@ class Run:
         return self.client_cpu / self.seconds
 
 
-def measure_start(command: Sequence[str], idle_seconds: float = IDLE_SECONDS) -> Start:
-    launch = Launch(command)
+def measure_start(command: Sequence[str], idle_seconds: float = IDLE_SECONDS, *, kept: bool = False) -> Start:
+    launch = Launch(command, kept=kept)
     try:
         time.sleep(idle_seconds)
         return Start(launch.connect_seconds, launch.ready_seconds, memory(launch.broker.pid))
@@ -100,10 +101,11 @@ def measure(program: Program, broker: Broker, topic: str, count: int) -> Run:
             before = cpu_seconds(broker.pid)
             go()
             result = told()
-            broker_cpu = cpu_seconds(broker.pid) - before
+            spent = cpu_seconds(broker.pid) - before
     finally:
         delete(broker, topic)
     latencies = tuple(result["latencies"])
+    broker_cpu = spent if result["broker_cpu"] is None else result["broker_cpu"]
     return Run(result["operations"], result["seconds"], broker_cpu, result["cpu"], latencies, result["parts"])
 
 
@@ -116,7 +118,8 @@ def client_process(program: Program, work: Work) -> Iterator[tuple[Callable[[], 
         process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True, env=environment
         )
-        watchdog = threading.Timer(LIMIT_SECONDS, process.kill)
+        limit = LARGE_LIMIT_SECONDS if program.large else LIMIT_SECONDS
+        watchdog = threading.Timer(limit, process.kill)
         watchdog.start()
 
         def go() -> None:
@@ -132,9 +135,7 @@ def client_process(program: Program, work: Work) -> Iterator[tuple[Callable[[], 
             code = process.wait()
             errors.seek(0)
             said = errors.read().decode(errors="replace")[-3000:]
-            raise MeasureError(
-                f"{program.name} on {work.service_url} ended with {code} (limit {LIMIT_SECONDS} s):\n{said}"
-            )
+            raise MeasureError(f"{program.name} on {work.service_url} ended with {code} (limit {limit} s):\n{said}")
 
         try:
             yield go, told

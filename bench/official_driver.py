@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from typing import Any
 
 import pulsar
 
-from .work import Done, Timed, Work
+from .work import Done, Timed, Work, one_by_one
 
 SUBSCRIPTION = "bench"
 
@@ -75,14 +73,3 @@ def last_message_id(work: Work) -> Timed:
     through = producer(connected, work, batched=False)
     through.send(b"x" * work.size)
     return lambda: one_by_one(work.count, consumer.get_last_message_id)
-
-
-def one_by_one(count: int, operation: Callable[[], object]) -> Done:
-    latencies = []
-    before = time.perf_counter()
-    for _ in range(count):
-        operation()
-        after = time.perf_counter()
-        latencies.append(after - before)
-        before = after
-    return Done(count, latencies)

@@ -1,72 +1,19 @@
-"""The list of measuring programs: one name, one driver, how much of it, and what the broker may spend on it."""
+"""The list of measuring programs."""
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
-from .work import Timed, Work
+from .program import GROWTH, TINY, Better, Part, Program, official, raw
+from .scale.programs import SCALE
 
-PAYLOAD = 1024
-TINY = 10
-SIZES = (1, 10, 100)
-GROWTH = 2.0
-"""How much more something may cost when there is much more of what should not matter."""
-
-
-@dataclass(frozen=True)
-class Part:
-    """A figure that a program tells of a part of its run; `target` is an upper bound."""
-
-    name: str
-    title: str
-    unit: str
-    target: float | None = None
-
-
-@dataclass(frozen=True)
-class Program:
-    """`count` operations a run (`quick` for a look). `target` is broker CPU, in microseconds an operation.
-
-    Programs of one `family` differ in a size; the last one's cost over the first one's is a figure too. Those of one
-    `group` are about one thing, and can be asked for together. One that is `large` takes a minute or two, runs once,
-    and only where it is asked for.
-    """
-
-    name: str
-    title: str
-    count: int
-    quick: int
-    prepare: Callable[[Work], Timed]
-    target: float | None = None
-    latencies: bool = False
-    size: int = PAYLOAD
-    family: str = ""
-    group: str = ""
-    parts: tuple[Part, ...] = ()
-    large: bool = False
-
-
-def _official(function: str, **options: object) -> Callable[[Work], Timed]:
-    """Loads the client only in the process that runs it, the subscription type by name for the same reason."""
-
-    def prepare(work: Work) -> Timed:
-        driver = importlib.import_module("bench.official_driver")
-        if kind := options.get("kind"):
-            options["kind"] = getattr(driver.pulsar.ConsumerType, str(kind))
-        timed: Timed = getattr(driver, function)(work, **options)
-        return timed
-
-    return prepare
-
-
-def _raw(function: str, module: str = "raw_driver", **options: object) -> Callable[[Work], Timed]:
-    def prepare(work: Work) -> Timed:
-        timed: Timed = getattr(importlib.import_module(f"bench.{module}"), function)(work, **options)
-        return timed
-
-    return prepare
+SIZES = (1, 10, 100, 1000)
+THIRD_OF_CPU = 3
+ASKED = Better(rate=3, p99=2)
+SENT = Better(rate=3, cpu=THIRD_OF_CPU, p99=2)
+RECEIVED = Better(rate=5, cpu=THIRD_OF_CPU)
+PUBLISHED = Better(rate=2, cpu=THIRD_OF_CPU)
+BATCHED = Better(rate=1, cpu=THIRD_OF_CPU)
 
 
 def _consume(kind: str, *, batched: bool) -> Program:
@@ -76,8 +23,21 @@ def _consume(kind: str, *, batched: bool) -> Program:
         title=f"consume + ack, {kind}, {label}",
         count=100_000 if batched else 20_000,
         quick=1000,
-        prepare=_official("consume", kind=kind, batched=batched),
+        prepare=official("consume", kind=kind, batched=batched),
         target=10 if kind == "Shared" and not batched else None,
+        better=BATCHED if batched else RECEIVED,
+    )
+
+
+def _raw_consume(kind: str) -> Program:
+    return Program(
+        name=f"raw-consume-{kind.lower()}-unbatched",
+        title=f"raw consume + ack, {kind}, unbatched",
+        count=50_000,
+        quick=1000,
+        prepare=raw("consume", kind=kind),
+        target=10 if kind == "Shared" else None,
+        better=RECEIVED,
     )
 
 
@@ -88,9 +48,38 @@ def _consumers(kind: str, consumers: int) -> Program:
         title=f"raw consume + ack, {consumers} on {kind}",
         count=50_000,
         quick=1000,
-        prepare=_raw("consume", "many_consumers", kind=kind, consumers=consumers),
+        prepare=raw("consume", "many_consumers", kind=kind, consumers=consumers),
         size=TINY,
         family=family,
+        group="scale",
+    )
+
+
+def _perf(does: str, title: str) -> Program:
+    return Program(
+        name=f"perf-{does}-batched",
+        title=title,
+        count=1_000_000,
+        quick=20_000,
+        prepare=raw(does, "perf"),
+        better=BATCHED,
+        parts=(Part("p99", "p99, as it says", "ms"),) if does == "publish" else (),
+        group="perf",
+        java=True,
+    )
+
+
+def _topics(connections: int) -> Program:
+    several = f"-{connections}" if connections > 1 else ""
+    return Program(
+        name=f"topics-rest{several}",
+        title=f"a topic created over REST, {connections} connection{'s' if several else ''}",
+        count=1000,
+        quick=50,
+        prepare=raw("create", "topics", connections=connections),
+        better=Better() if several else Better(rate=20),
+        latencies=True,
+        group="topics",
     )
 
 
@@ -99,7 +88,7 @@ HOLES = Program(
     "raw ack, every second message",
     1_000_000,
     100_000,  # the CPU clock of another process ticks every 4 ms: 5 % of them have to take some ticks
-    _raw("holes", "large"),
+    raw("holes", "large"),
     size=TINY,
     parts=(
         Part("first", "CPU an ack, first 5 %", "us"),
@@ -114,7 +103,7 @@ DELAYED = Program(
     "raw publish, delayed by an hour or two",
     1_000_000,
     40_000,
-    _raw("delayed", "large"),
+    raw("delayed", "large"),
     size=TINY,
     parts=(
         Part("first", "CPU a message, first 5 %", "us"),
@@ -132,7 +121,7 @@ LAST_ID = Program(
     "raw get_last_message_id, v22, compacted",
     2000,
     50,
-    _raw("last_id", "compacted"),
+    raw("last_id", "compacted"),
     latencies=True,
     group="compaction",
     parts=(
@@ -157,7 +146,7 @@ COMPACT = Program(
     "compaction to a tenth",
     100_000,
     1000,
-    _raw("compact", "compaction"),
+    raw("compact", "compaction"),
     group="compaction",
     parts=(
         Part("memory", "VmRSS gained", "MB"),
@@ -166,36 +155,87 @@ COMPACT = Program(
 )
 
 PROGRAMS = (
-    Program("publish-unbatched", "publish, unbatched", 30_000, 1000, _official("publish", batched=False), target=15),
-    Program("publish-batched", "publish, batched", 100_000, 1000, _official("publish", batched=True)),
+    Program(
+        "publish-unbatched",
+        "publish, unbatched",
+        30_000,
+        1000,
+        official("publish", batched=False),
+        target=15,
+        better=PUBLISHED,
+    ),
+    Program("publish-batched", "publish, batched", 100_000, 1000, official("publish", batched=True), better=BATCHED),
     _consume("Shared", batched=False),
     _consume("Shared", batched=True),
     _consume("Exclusive", batched=False),
     _consume("Exclusive", batched=True),
-    Program("last-message-id", "get_last_message_id", 3000, 100, _official("last_message_id"), latencies=True),
-    Program("send-sync", "send and wait for the receipt", 3000, 100, _official("send_and_wait"), latencies=True),
-    Program("raw-publish-unbatched", "raw publish, unbatched", 50_000, 1000, _raw("publish_unbatched"), target=15),
     Program(
-        "raw-consume-shared-unbatched",
-        "raw consume + ack, Shared, unbatched",
+        "last-message-id",
+        "get_last_message_id",
+        3000,
+        100,
+        official("last_message_id"),
+        latencies=True,
+        better=ASKED,
+    ),
+    Program(
+        "send-sync",
+        "send and wait for the receipt",
+        3000,
+        100,
+        official("send_and_wait"),
+        latencies=True,
+        better=SENT,
+    ),
+    Program(
+        "raw-publish-unbatched",
+        "raw publish, unbatched",
         50_000,
         1000,
-        _raw("consume_shared"),
-        target=10,
+        raw("publish_unbatched"),
+        target=15,
+        better=PUBLISHED,
     ),
+    _raw_consume("Shared"),
+    _raw_consume("Exclusive"),
+    Program(
+        "raw-last-message-id",
+        "raw get_last_message_id",
+        3000,
+        100,
+        raw("last_message_id"),
+        latencies=True,
+        better=ASKED,
+    ),
+    Program(
+        "raw-send-sync",
+        "raw send and wait for the receipt",
+        3000,
+        100,
+        raw("send_and_wait"),
+        latencies=True,
+        better=SENT,
+    ),
+    _perf("publish", "pulsar-perf produce, batched"),
+    _perf("consume", "pulsar-perf consume, batched"),
+    _topics(1),
+    _topics(8),
     *(_consumers(kind, consumers) for kind in ("Shared", "Key_Shared") for consumers in SIZES),
     LAST_ID,
     COMPACT,
     HOLES,
     DELAYED,
+    *SCALE,
 )
 BY_NAME = {program.name: program for program in PROGRAMS}
 
 
-def chosen(names: Sequence[str], *, large: bool) -> list[Program]:
-    """The programs, families and groups that `names` names; all when it is empty, the large ones only on request."""
+def chosen(names: Sequence[str], *, large: bool, java: bool = False) -> list[Program]:
+    """The programs, families and groups that `names` names; all when it is empty, of the large ones and those on the
+    JVM only those that are wanted.
+    """
     if not names:
-        return [program for program in PROGRAMS if large or not program.large]
+        return [program for program in PROGRAMS if (large or not program.large) and (java or not program.java)]
     wanted = set(names)
     called = {program.name: {program.name, program.family, program.group} for program in PROGRAMS}
     if unknown := wanted - set().union(*called.values()):

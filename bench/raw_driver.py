@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from urllib.parse import urlsplit
 
 from pulsarium.proto import entry
@@ -16,7 +17,7 @@ from pulsarium.proto.generated.PulsarApi_pb2 import (
     MessageMetadata,
 )
 
-from .work import Done, Timed, Work
+from .work import Done, Timed, Work, one_by_one
 
 READ = 256 * 1024
 FRAMES_PER_SEGMENT = 64
@@ -24,10 +25,15 @@ WINDOW = 1000  # messages without a receipt, as an official producer's queue
 IDS_PER_ACK = 100  # as official clients group them
 PERMITS = 1000
 PRODUCER_ID = CONSUMER_ID = 0
+SUBSCRIPTION = "bench"
 VERSION = 21
 PING = BaseCommand(type=BaseCommand.PING, ping={}).SerializeToString()
 PONG = BaseCommand(type=BaseCommand.PONG, pong={})
-_KINDS = {"Shared": CommandSubscribe.Shared, "Key_Shared": CommandSubscribe.Key_Shared}
+_KINDS = {
+    "Exclusive": CommandSubscribe.Exclusive,
+    "Shared": CommandSubscribe.Shared,
+    "Key_Shared": CommandSubscribe.Key_Shared,
+}
 
 
 class RawDriverError(RuntimeError):
@@ -130,15 +136,18 @@ def count_receipts(commands: list[bytes], first: int, into: BaseCommand, told: T
 
 
 def send_segments(
-    count: int, size: int, shape: Callable[[MessageMetadata, int], object] | None = None
+    count: int,
+    size: int,
+    shape: Callable[[MessageMetadata, int], object] | None = None,
+    together: int = FRAMES_PER_SEGMENT,
 ) -> Iterator[tuple[bytes, int]]:
-    """(bytes of up to 64 SEND frames, how many); `shape` may change the metadata of each message, given its number."""
+    """(bytes of `together` SEND frames, how many); `shape` may change the metadata of each, given its number."""
     payload = b"x" * size
     command = BaseCommand(type=BaseCommand.SEND)
     command.send.producer_id = PRODUCER_ID
     metadata = MessageMetadata(producer_name="bench", publish_time=1)
-    for start in range(0, count, FRAMES_PER_SEGMENT):
-        numbers = range(start, min(start + FRAMES_PER_SEGMENT, count))
+    for start in range(0, count, together):
+        numbers = range(start, min(start + together, count))
         frames = []
         for number in numbers:
             command.send.sequence_id = metadata.sequence_id = number
@@ -148,15 +157,43 @@ def send_segments(
         yield b"".join(frames), len(numbers)
 
 
-def consume_shared(work: Work) -> Timed:
-    """A backlog of `count` messages, taken by one Shared consumer and acknowledged a hundred ids at a time."""
+def send_and_wait(work: Work) -> Timed:
+    """One message at a time."""
+    connection = Connection(work.service_url)
+    open_producer(connection, work.topic)
+    frames = (segment for segment, _ in list(send_segments(work.count, work.size, together=1)))
+
+    def send() -> None:
+        connection.socket.sendall(next(frames))
+        connection.expect(BaseCommand.SEND_RECEIPT)
+
+    return lambda: one_by_one(work.count, send)
+
+
+def last_message_id(work: Work) -> Timed:
+    """One call at a time, by a consumer of a topic with one message."""
+    publish_unbatched(replace(work, count=1))()
     subscribe(connection := Connection(work.service_url), work.topic)
+    command = BaseCommand(type=BaseCommand.GET_LAST_MESSAGE_ID)
+    command.getLastMessageId.consumer_id = CONSUMER_ID
+    command.getLastMessageId.request_id = 2
+
+    def ask() -> None:
+        connection.send(command)
+        connection.expect(BaseCommand.GET_LAST_MESSAGE_ID_RESPONSE)
+
+    return lambda: one_by_one(work.count, ask)
+
+
+def consume(work: Work, kind: str) -> Timed:
+    """A backlog of `count` messages, taken by one consumer and acknowledged a hundred ids at a time."""
+    subscribe(connection := Connection(work.service_url), work.topic, kind)
     connection.socket.close()
     publish_unbatched(work)()
 
     def timed() -> Done:
         connection = Connection(work.service_url)
-        subscribe(connection, work.topic)
+        subscribe(connection, work.topic, kind)
         connection.send(flow(CONSUMER_ID, PERMITS))
         more = flow(CONSUMER_ID, PERMITS // 2)
         ack = empty_ack()
@@ -210,7 +247,7 @@ def subscribe(connection: Connection, topic: str, kind: str = "Shared", consumer
     look_up(connection, topic)
     command = BaseCommand(type=BaseCommand.SUBSCRIBE)
     command.subscribe.topic = topic
-    command.subscribe.subscription = "bench"
+    command.subscribe.subscription = SUBSCRIPTION
     command.subscribe.subType = _KINDS[kind]
     command.subscribe.consumer_id = consumer
     command.subscribe.request_id = 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -25,7 +26,7 @@ class Work:
 class Done:
     """What was done: operations; where each was waited for, the seconds each took; figures of parts of the run.
 
-    `seconds` and `cpu` where only a part of the run counts.
+    `seconds`, `cpu` and `broker_cpu` where only a part of the run counts.
     """
 
     operations: int
@@ -33,7 +34,20 @@ class Done:
     parts: dict[str, float] = field(default_factory=dict)
     seconds: float | None = None
     cpu: float | None = None
+    broker_cpu: float | None = None
 
 
 Timed = Callable[[], Done]
 """The part of a program that is measured; everything before it is preparation."""
+
+
+def one_by_one(count: int, operation: Callable[[], object]) -> Done:
+    """Each is waited for before the next."""
+    latencies = []
+    before = time.perf_counter()
+    for _ in range(count):
+        operation()
+        after = time.perf_counter()
+        latencies.append(after - before)
+        before = after
+    return Done(count, latencies)

@@ -6,7 +6,7 @@ import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from bench.programs import Program
+from bench.program import Program
 from bench.work import Timed, Work
 
 PAYLOAD = 100

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.brokers import free_port
-from bench.reference.jars import CACHE, fetch
+from bench.reference.jars import CACHE, JAVA_OPTIONS, fetch
 from pulsarium.cli.ready import ready_content, write_ready_file
 
 HERE = Path(__file__).resolve().parent
@@ -29,19 +29,6 @@ Starts a real Apache Pulsar 4.2.4 standalone on loopback, in the foreground, wit
 recorded with. Options and ready file are those of `pulsarium serve`, so it can stand in for it. Needs a JDK 17 or
 later and mvn; the first start fetches about 250 MB of jars from Maven Central. Ready after about ten seconds.
 """
-
-# What Pulsar reaches into the JDK for by reflection: Netty's direct memory, jline, and its own memory metrics.
-OPENED = (
-    "java.base/java.io",
-    "java.base/java.lang",
-    "java.base/java.nio",
-    "java.base/java.util.zip",
-    "java.base/jdk.internal.misc",
-    "java.base/jdk.internal.platform",
-    "java.base/sun.net",
-    "java.management/sun.management",
-    "jdk.management/com.sun.management.internal",
-)
 
 
 def arguments() -> argparse.Namespace:
@@ -69,21 +56,17 @@ def rendered(config: Path, port: int, http_port: int) -> str:
 
 
 def java(options: argparse.Namespace, jars: Path, data: Path, conf: Path) -> list[str]:
-    opens = [word for package in OPENED for word in ("--add-opens", f"{package}=ALL-UNNAMED")]
     drivers = "org.apache.pulsar.metadata.bookkeeper.PulsarMetadata"
     properties = {
-        "log4j.configurationFile": HERE / "log4j2.properties",
         "log4j.shutdownHookEnabled": "false",
         "log4j2.is.webapp": "false",
         "reference.log.level": options.log_level,
-        "java.net.preferIPv4Stack": "true",
-        "io.netty.tryReflectionSetAccessible": "true",
         "bookkeeper.metadata.bookie.drivers": f"{drivers}BookieDriver",
         "bookkeeper.metadata.client.drivers": f"{drivers}ClientDriver",
     }
     return [
         "java",
-        *("-cp", f"{jars}/*", "-Xms1g", "-Xmx2g", "-XX:MaxDirectMemorySize=4g", *opens),
+        *("-cp", f"{jars}/*", "-Xms1g", "-Xmx2g", "-XX:MaxDirectMemorySize=4g", *JAVA_OPTIONS),
         *(f"-D{key}={value}" for key, value in properties.items()),
         *("org.apache.pulsar.PulsarStandaloneStarter", "--config", str(conf)),
         *("--no-functions-worker", "--no-stream-storage"),

@@ -1,4 +1,4 @@
-"""The jars of a real Pulsar, from Maven Central, where every checkout on this machine finds them."""
+"""The jars of a real Pulsar and of pulsar-perf, from Maven Central, where every checkout on this machine finds them."""
 
 from __future__ import annotations
 
@@ -9,30 +9,54 @@ import subprocess
 import sys
 from pathlib import Path
 
-POM = Path(__file__).resolve().parent / "pom.xml"
+HERE = Path(__file__).resolve().parent
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "pulsar-reference")
+BROKER, PERF = "lib", "perf"
+POMS = {BROKER: HERE / "pom.xml", PERF: HERE / "perf" / "pom.xml"}
+"""What says which jars, by the folder of the cache that has them. pulsar-perf's stand on the broker's."""
+
+# What Pulsar reaches into the JDK for by reflection: Netty's direct memory, jline, and its own memory metrics.
+OPENED = (
+    "java.base/java.io",
+    "java.base/java.lang",
+    "java.base/java.nio",
+    "java.base/java.util.zip",
+    "java.base/jdk.internal.misc",
+    "java.base/jdk.internal.platform",
+    "java.base/sun.net",
+    "java.management/sun.management",
+    "jdk.management/com.sun.management.internal",
+)
+JAVA_OPTIONS = (
+    *(word for package in OPENED for word in ("--add-opens", f"{package}=ALL-UNNAMED")),
+    f"-Dlog4j.configurationFile={HERE / 'log4j2.properties'}",
+    "-Djava.net.preferIPv4Stack=true",
+    "-Dio.netty.tryReflectionSetAccessible=true",
+)
+"""What `java` runs all of them with; reference.log.level is the level of their log, on standard error."""
 
 
-def stamp(cache: Path) -> Path:
+def stamp(cache: Path, jars: str = BROKER) -> Path:
     """Beside the jars once all are there: the SHA-256 of the pom.xml they are of."""
-    return cache / "lib" / "stamp"
+    return cache / jars / "stamp"
 
 
-def fetch(cache: Path) -> Path:
+def fetch(cache: Path, jars: str = BROKER) -> Path:
     """The folder with the jars, filled when it is not complete."""
-    complete, fingerprint = stamp(cache), hashlib.sha256(POM.read_bytes()).hexdigest()
-    jars = complete.parent
+    pom, complete = POMS[jars], stamp(cache, jars)
+    folder, fingerprint = complete.parent, hashlib.sha256(pom.read_bytes()).hexdigest()
     if not complete.exists() or complete.read_text().strip() != fingerprint:
         if shutil.which("mvn") is None:
             sys.exit("reference-pulsar: mvn is needed to fetch Pulsar's jars")
-        shutil.rmtree(jars, ignore_errors=True)
+        shutil.rmtree(folder, ignore_errors=True)
         # Group ids go into the names: some of Pulsar's jars differ in nothing else.
         goal = ["dependency:copy-dependencies", "-DincludeScope=runtime", "-Dmdep.prependGroupId=true"]
-        target = f"-DoutputDirectory={jars}"
-        subprocess.run(["mvn", "-B", "-q", "-f", str(POM), *goal, target], check=True, stdout=sys.stderr)
+        target = f"-DoutputDirectory={folder}"
+        subprocess.run(["mvn", "-B", "-q", "-f", str(pom), *goal, target], check=True, stdout=sys.stderr)
         complete.write_text(fingerprint + "\n")
-    return jars
+    return folder
 
 
 if __name__ == "__main__":
-    fetch(CACHE)
+    for each in POMS:
+        fetch(CACHE, each)

@@ -11,6 +11,7 @@ import pytest
 
 from bench.brokers import ROOT
 from bench.programs import DELAYED, HOLES, PROGRAMS, SIZES, chosen
+from tests.foreign.toolchains import PERF, REFERENCE, require
 
 
 def bench(*options: str) -> subprocess.CompletedProcess[str]:
@@ -26,11 +27,13 @@ def test_quick_yields_every_figure() -> None:
     assert run.returncode == 0, run.stderr
     told = json.loads(run.stdout)
     medians = {f["figure"]: f["brokers"]["pulsarium"]["median"] for f in told["figures"]}
-    expected = {"start-connect", "start-ready", "idle-rss", "idle-rss-anon"}
-    expected |= {f"{p.name}.{what}" for p in PROGRAMS for what in ("cpu", "rate", "broker-busy", "client-busy")}
-    expected |= {f"{p.name}.{what}" for p in PROGRAMS if p.latencies for what in ("p50", "p99")}
-    expected |= {f"{p.name}.{part.name}" for p in PROGRAMS for part in p.parts}
-    expected |= {f"{p.family}.growth" for p in PROGRAMS if p.family}
+    programs = chosen([], large=True)
+    expected = {"start-connect", "start-ready"}
+    expected |= {f"{when}-rss{part}" for when in ("idle", "loaded") for part in ("", "-anon")}
+    expected |= {f"{p.name}.{what}" for p in programs for what in ("cpu", "rate", "broker-busy", "client-busy")}
+    expected |= {f"{p.name}.{what}" for p in programs if p.latencies for what in ("p50", "p99")}
+    expected |= {f"{p.name}.{part.name}" for p in programs for part in p.parts}
+    expected |= {f"{p.family}.growth" for p in programs if p.family}
     assert medians.keys() == expected
     # So few messages need no more memory.
     assert [name for name, median in medians.items() if median <= 0 and not name.endswith(".memory")] == []
@@ -55,6 +58,31 @@ def test_a_family_at_a_tiny_size() -> None:
     assert growth == pytest.approx(largest / smallest)
 
 
+def test_topics_and_what_is_asked_one_at_a_time() -> None:
+    run = bench("topics", "raw-send-sync", "raw-last-message-id", "--quick", "--markdown")
+    assert run.returncode == 0, run.stderr
+    lines = [line.split(" | ") for line in run.stdout.splitlines()]
+    p99 = {line[0].removeprefix("| ") for line in lines if line[0].endswith(": p99")}
+    assert p99 == {
+        "raw get_last_message_id: p99",
+        "raw send and wait for the receipt: p99",
+        "a topic created over REST, 1 connection: p99",
+        "a topic created over REST, 8 connections: p99",
+    }
+
+
+@pytest.mark.heavy
+def test_pulsar_perf_at_a_tiny_size() -> None:
+    require(REFERENCE)
+    require(PERF)
+    run = bench("perf", "--quick", "--json", "-")
+    assert run.returncode == 0, run.stderr
+    medians = {f["figure"]: f["brokers"]["pulsarium"]["median"] for f in json.loads(run.stdout)["figures"]}
+    assert all(
+        medians[f"perf-{does}-batched.{what}"] > 0 for does in ("publish", "consume") for what in ("cpu", "rate")
+    )
+
+
 def test_an_unknown_program_is_an_error() -> None:
     run = bench("no-such-program")
     assert run.returncode == 2
@@ -63,14 +91,17 @@ def test_an_unknown_program_is_an_error() -> None:
 
 def test_programs_are_chosen_by_name_and_by_family() -> None:
     assert [program.name for program in chosen(["holes", "send-sync"], large=False)] == ["send-sync", "holes"]
-    assert [program.family for program in chosen(["shared-consumers"], large=False)] == ["shared-consumers"] * 3
+    assert {program.family for program in chosen(["shared-consumers"], large=False)} == {"shared-consumers"}
     assert not any(program.large for program in chosen([], large=False))
-    assert chosen([], large=True) == list(PROGRAMS)
+    assert chosen([], large=True, java=True) == list(PROGRAMS)
+    assert {program.group for program in chosen([], large=True, java=True) if program.java} == {"perf"}
+    assert not any(program.java for program in chosen([], large=True))
+    assert [program.java for program in chosen(["perf"], large=False)] == [True, True]
 
 
 def test_help_teaches() -> None:
     text = bench("--help").stdout
-    assert all(word in text for word in ("--against", "--json FILE", "--quick", "medians", "scripts/reference-pulsar"))
+    assert all(word in text for word in ("--against", "--json FILE", "--quick", "better", "scripts/reference-pulsar"))
 
 
 def test_the_list_names_every_program() -> None:

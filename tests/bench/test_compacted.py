@@ -9,7 +9,8 @@ import pytest
 from bench.compacted import cost_of_sending
 from bench.measure import Run
 from bench.programs import COMPACT, LAST_ID, chosen
-from bench.report import Results, table
+from bench.report import Results
+from bench.tables import table
 from tests.bench.test_bench import bench
 
 

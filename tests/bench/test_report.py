@@ -5,7 +5,8 @@ import pytest
 from bench.accounting import Memory
 from bench.measure import Run, Start
 from bench.programs import HOLES
-from bench.report import MB, Results, as_json, percentile, table
+from bench.report import MB, Results, percentile
+from bench.tables import as_json, markdown, table
 
 
 def run(cpu: float, *latencies: float) -> Run:
@@ -34,12 +35,13 @@ def test_medians_ratios_and_targets(results: Results) -> None:
     assert cpu.median("pulsarium") == pytest.approx(12)
     assert cpu.median("pulsar") == pytest.approx(48)
     assert cpu.ratio == pytest.approx(4)
-    assert cpu.met is True
+    assert cpu.targets == [("3x", True)]
     assert figures["start-connect"].median("pulsarium") == 0.3
     assert figures["start-connect"].median("pulsar") is None
     assert figures["start-connect"].ratio is None
     assert figures["publish-unbatched.rate"].median("pulsarium") == pytest.approx(10_000)
-    assert figures["publish-unbatched.rate"].met is None
+    assert figures["publish-unbatched.rate"].targets == [("2x", False)]
+    assert figures["publish-unbatched.broker-busy"].ratio is None
     assert figures["publish-unbatched.broker-busy"].median("pulsarium") == pytest.approx(0.12)
     assert figures["publish-unbatched.client-busy"].median("pulsarium") == pytest.approx(0.5)
     assert figures["send-sync.p50"].median("pulsarium") == pytest.approx(2000)
@@ -47,23 +49,65 @@ def test_medians_ratios_and_targets(results: Results) -> None:
 
 
 def test_a_target_that_is_missed(results: Results) -> None:
-    results.programs["publish-unbatched"]["pulsarium"] = [run(0.016)]
-    assert "<= 15  MISSED" in table(results)
+    results.programs["publish-unbatched"] = {"pulsarium": [run(0.016)], "pulsar": [run(0.040)]}
+    lines = table(results).splitlines()
+    assert next(line for line in lines if "publish, unbatched" in line).endswith("2.50x  3x  MISSED")
+    results.starts["pulsar"] = [Start(3, 12, Memory(480 * MB, 400 * MB))]
+    lines = table(results).splitlines()
+    assert next(line for line in lines if "CONNECTED" in line).endswith("10.00x  <= 0.5, 15x  MISSED")
+    assert all(f.met is None for f in results.figures() if f.name.endswith("-busy"))
+
+
+def test_what_one_broker_may_spend_holds_for_one_that_keeps_nothing(results: Results) -> None:
+    alone = Results(["pulsarium"], programs={"publish-unbatched": {"pulsarium": [run(0.016)]}})
+    assert "<= 15  MISSED" in table(alone)
+    assert {f.name for f in alone.figures() if f.met is not None} == {"publish-unbatched.cpu"}
+
+
+def test_more_a_second_is_better_and_less_of_anything_else(results: Results) -> None:
+    results.programs["send-sync"]["pulsar"] = [Run(1000, 0.4, 0.01, 0.05, (0.012,))]
+    figures = {f.name: f for f in results.figures()}
+    assert figures["send-sync.rate"].ratio == pytest.approx(4)
+    assert figures["send-sync.p99"].ratio == pytest.approx(4)
+    assert figures["send-sync.p99"].targets == [("2x", True)]
+
+
+def test_memory_after_all_programs(results: Results) -> None:
+    results.loaded = {"pulsarium": Memory(100 * MB, 90 * MB), "pulsar": Memory(900 * MB, 800 * MB)}
+    figures = {f.name: f for f in results.figures()}
+    assert figures["loaded-rss"].targets == [("10x", False)]
+    assert figures["loaded-rss-anon"].median("pulsar") == 800
+
+
+def test_markdown_has_what_is_held_to_a_target_first(results: Results) -> None:
+    head, held, free = markdown(results).split("\n\n")
+    assert head.startswith("Medians on ")
+    assert held.splitlines()[:2] == [
+        "|  | pulsarium | pulsar | better | target |",
+        "| --- | ---: | ---: | ---: | --- |",
+    ]
+    assert "| publish, unbatched: broker CPU | 12.0 us | 48.0 us | 4.00x | 3x |" in held.splitlines()
+    assert "| publish, unbatched: rate | 10,000 /s | 10,000 /s | 1.00x | 2x  MISSED |" in held.splitlines()
+    assert free.splitlines()[0] == "|  | pulsarium | pulsar | better |"
+    assert "| publish, unbatched: broker: cores in use | 0.12 | 0.48 |  |" in free.splitlines()
+    alone = Results(["pulsarium"], results.starts)
+    assert "| launch to CONNECTED | 0.30 s | <= 0.5 |" in markdown(alone).splitlines()
 
 
 def test_the_table_has_a_block_for_each_quantity(results: Results) -> None:
     lines = table(results).splitlines()
-    assert lines[0].split() == ["start", "and", "idle", "pulsarium", "pulsar", "ratio", "target"]
+    assert lines[0].split() == ["start", "and", "memory", "pulsarium", "pulsar", "better", "target"]
     assert lines[1].split() == ["launch", "to", "CONNECTED", "0.30", "s", "-", "<=", "0.5"]
     cpu = next(line for line in lines[6:] if line.startswith("publish, unbatched"))
-    assert cpu.split()[2:] == ["12.0", "us", "48.0", "us", "4.0x", "<=", "15"]
+    assert cpu.split()[2:] == ["12.0", "us", "48.0", "us", "4.00x", "3x"]
 
 
 def test_json_holds_every_run(results: Results) -> None:
     told = as_json(results)
     cpu = next(f for f in told["figures"] if f["figure"] == "publish-unbatched.cpu")
     assert cpu["brokers"]["pulsarium"]["runs"] == pytest.approx([10, 20, 12])
-    assert (cpu["unit"], cpu["target"], cpu["met"]) == ("us", 15, True)
+    assert (cpu["unit"], cpu["target"], cpu["times_better_target"], cpu["met"]) == ("us", None, 3, True)
+    assert cpu["times_better"] == pytest.approx(4)
     assert told["machine"]["cores"] > 0
 
 
@@ -81,6 +125,7 @@ def test_parts_of_a_run_and_the_growth_of_a_family(results: Results) -> None:
     assert figures["holes.growth"].met is True
     assert figures["shared-consumers.growth"].runs == {"pulsarium": pytest.approx([3, 1.5])}
     assert figures["shared-consumers.growth"].met is False
+    assert figures["holes.growth"].ratio is None
     del results.programs["shared-consumers-1"]
     assert "shared-consumers.growth" not in {f.name for f in results.figures()}
 
@@ -88,7 +133,7 @@ def test_parts_of_a_run_and_the_growth_of_a_family(results: Results) -> None:
 def test_one_broker_has_no_ratios(results: Results) -> None:
     alone = Results(["pulsarium"], results.starts, {"send-sync": {"pulsarium": [run(0.01, 0.001)]}})
     assert all(f.ratio is None for f in alone.figures())
-    assert "ratio" not in table(alone)
+    assert "better" not in table(alone)
 
 
 def test_percentile() -> None:

@@ -1,0 +1,234 @@
+"""scripts/bench pressure: what a consumer that stops reading, or a publisher that never stops, costs everybody else."""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import os
+import socket
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from statistics import median, quantiles
+from typing import NamedTuple
+
+from pulsarium.proto.generated.PulsarApi_pb2 import BaseCommand
+
+from .accounting import memory
+from .brokers import Broker, Launch, pulsarium_command, running
+from .raw_driver import PING, Connection, flow, open_producer, send_segments, subscribe
+
+ABOUT = """\
+Measures what one client that behaves badly costs the others, with bare sockets in place of clients. The time of a
+synchronous send of 1 KB, to the topic concerned and to another one, and of a PING, each on connections of their own:
+
+  quiet      beside a publisher of 2,000 messages a second of 4 KB, and a consumer that takes them
+  sluggard   the same, where that consumer has all permits and never reads
+  flood      beside a publisher of 64 KB as fast as it can, which is faster than the disk (a data directory); a
+             twentieth of the sends, each of which waits behind maxMessagePublishBufferSizeInMB at most
+
+Scenes take turns in one run; figures are medians over the rounds. The p99 of "sluggard" is to be within twice that of
+"quiet". The most of RssAnon that was seen is of the broker.
+
+  scripts/bench pressure
+  scripts/bench pressure --rounds 1 --count 500                a look
+  scripts/bench pressure --on pulsar://HOST:PORT,http://HOST:PORT,PID       a broker that runs already
+"""
+
+SIZE = 1024
+LOAD_SIZE, LOAD_RATE, LOAD_TOGETHER = 4096, 2000, 20
+FLOOD_SIZE, FLOOD_TOGETHER, FLOOD_WINDOW = 64 << 10, 4, 900
+PERMITS = 1_000_000
+SMALL_WINDOW = 4096
+FORK = multiprocessing.get_context("fork")
+SETTLE_SECONDS = 1.0
+
+
+class Latency(NamedTuple):
+    """Milliseconds."""
+
+    p50: float
+    p99: float
+
+
+@dataclass
+class Round:
+    """What was seen in one scene, once."""
+
+    same: Latency
+    other: Latency
+    ping: Latency
+    megabytes: float
+
+
+def times(count: int, one: Callable[[], None]) -> Latency:
+    taken = []
+    for _ in range(count):
+        begin = time.perf_counter()
+        one()
+        taken.append((time.perf_counter() - begin) * 1000)
+    return Latency(median(taken), quantiles(taken, n=100)[98])
+
+
+def sends(broker: Broker, topic: str, count: int) -> Latency:
+    connection = Connection(broker.service_url)
+    open_producer(connection, topic)
+    frames = iter([segment for segment, _ in send_segments(count, SIZE, together=1)])
+
+    def send() -> None:
+        connection.socket.sendall(next(frames))
+        connection.expect(BaseCommand.SEND_RECEIPT)
+
+    with connection.socket:
+        return times(count, send)
+
+
+def pings(broker: Broker, count: int) -> Latency:
+    connection = Connection(broker.service_url)
+    ping = BaseCommand.FromString(PING)
+
+    def ask() -> None:
+        connection.send(ping)
+        connection.expect(BaseCommand.PONG)
+
+    with connection.socket:
+        return times(count, ask)
+
+
+# loads, each in a process of its own
+
+
+def publish_steadily(service_url: str, topic: str) -> None:
+    connection = Connection(service_url)
+    open_producer(connection, topic)
+    begin, sent = time.monotonic(), 0
+    while True:
+        for segment, count in send_segments(LOAD_RATE, LOAD_SIZE, together=LOAD_TOGETHER):
+            connection.socket.sendall(segment)
+            for _ in range(count):
+                connection.expect(BaseCommand.SEND_RECEIPT)
+            sent += count
+            time.sleep(max(0.0, begin + sent / LOAD_RATE - time.monotonic()))
+
+
+def publish_all(service_url: str, topic: str) -> None:
+    connection = Connection(service_url)
+    open_producer(connection, topic)
+    left = FLOOD_WINDOW
+    while True:
+        for segment, count in send_segments(1000, FLOOD_SIZE, together=FLOOD_TOGETHER):
+            while left < count:
+                connection.expect(BaseCommand.SEND_RECEIPT)
+                left += 1
+            connection.socket.sendall(segment)
+            left -= count
+
+
+def take(service_url: str, topic: str) -> None:
+    connection = Connection(service_url)
+    subscribe(connection, topic)
+    connection.send(flow(0, PERMITS))
+    while True:
+        connection.read()
+
+
+@contextmanager
+def processes(*programs: Callable[[str, str], None], broker: Broker, topic: str) -> Iterator[None]:
+    started = [FORK.Process(target=program, args=(broker.service_url, topic), daemon=True) for program in programs]
+    try:
+        for process in started:
+            process.start()
+        time.sleep(SETTLE_SECONDS)
+        yield
+    finally:
+        for process in started:
+            process.kill()
+            process.join()
+
+
+@contextmanager
+def quiet(broker: Broker, topic: str) -> Iterator[None]:
+    with processes(take, publish_steadily, broker=broker, topic=topic):
+        yield
+
+
+@contextmanager
+def sluggard(broker: Broker, topic: str) -> Iterator[None]:
+    connection = Connection(broker.service_url)
+    with connection.socket as stuck:
+        stuck.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, SMALL_WINDOW)
+        subscribe(connection, topic)
+        connection.send(flow(0, PERMITS))
+        with processes(publish_steadily, broker=broker, topic=topic):
+            yield
+
+
+@contextmanager
+def flood(broker: Broker, topic: str) -> Iterator[None]:
+    with processes(publish_all, broker=broker, topic=topic):
+        yield
+
+
+SCENES = {"quiet": quiet, "sluggard": sluggard, "flood": flood}
+
+
+def once(broker: Broker, scene: str, topic: str, count: int) -> Round:
+    with SCENES[scene](broker, topic):
+        fewer = max(20, count // 20) if scene == "flood" else count  # each waits behind what is on its way to the disk
+        same = sends(broker, topic, fewer)
+        used = [memory(broker.pid).anonymous]
+        other = sends(broker, f"{topic}-other", fewer)
+        used.append(memory(broker.pid).anonymous)
+        ping = pings(broker, count)
+        used.append(memory(broker.pid).anonymous)
+    return Round(same, other, ping, max(used) / (1 << 20))
+
+
+def measure(broker: Broker, options: argparse.Namespace) -> dict[str, list[Round]]:
+    found: dict[str, list[Round]] = {scene: [] for scene in SCENES}
+    for number in range(-1, options.rounds):  # the first one warms up
+        for scene, rounds in found.items():
+            topic = f"persistent://public/default/pressure-{os.getpid()}-{scene}-{number + 1}"
+            made = once(broker, scene, topic, options.count if number >= 0 else options.count // 4 + 2)
+            if number >= 0:
+                rounds.append(made)
+    return found
+
+
+def table(found: dict[str, list[Round]]) -> str:
+    lines = ["| ms | same topic p50 | p99 | other topic p50 | p99 | PING p50 | p99 | p99 of sends over quiet | MB |"]
+    lines.append("|---" * 9 + "|")
+    calm = found["quiet"]
+    for scene, rounds in found.items():
+        cells = []
+        for part in ("same", "other", "ping"):
+            cells += [median(getattr(each, part)[index] for each in rounds) for index in (0, 1)]
+        over = [
+            median(getattr(each, part).p99 for each in rounds) / median(getattr(each, part).p99 for each in calm)
+            for part in ("same", "other")
+        ]
+        shown = " | ".join(f"{cell:.2f}" for cell in cells)
+        most = max(each.megabytes for each in rounds)
+        lines.append(f"| {scene} | {shown} | {over[0]:.2f}, {over[1]:.2f} | {most:.0f} |")
+    return "\n".join(lines)
+
+
+def main(given: Sequence[str]) -> int:
+    layout = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser("bench pressure", description=ABOUT, formatter_class=layout)
+    parser.add_argument("--rounds", type=int, default=3, metavar="N", help="of all scenes (default: 3)")
+    parser.add_argument("--count", type=int, default=3000, metavar="N", help="of each operation (default: 3000)")
+    parser.add_argument("--on", metavar="BROKER", help="URL,URL,PID of one that runs, in the place of a new one")
+    options = parser.parse_args(given)
+    print(f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores\n")
+    if options.on:
+        print(table(measure(running(options.on), options)))
+        return 0
+    launch = Launch(pulsarium_command(), kept=True)
+    try:
+        print(table(measure(launch.broker, options)))
+    finally:
+        with suppress(OSError):
+            launch.stop()
+    return 0

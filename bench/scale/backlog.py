@@ -1,0 +1,91 @@
+"""What does a backlog cost: a message more, one less, and memory?"""
+
+from __future__ import annotations
+
+import math
+import shutil
+import tempfile
+
+from ..large import Meter
+from ..raw_driver import Connection, RawDriverError, subscribe
+from ..work import Done, Timed, Work
+from .driving import Peak, Publisher, Taker, broker_of, settled
+from .programs import LEVELS
+
+SAMPLE = 0.004
+"""The share of `count` that is published, and taken, to tell what one costs."""
+ON_DISK = 1.25  # bytes on disk for one of a message: a log is written beside it, and rows are not filled
+
+
+def backlog(work: Work) -> Timed:
+    """`count` entries nobody takes, kept by a broker of its own: what one more and one less cost on the way there."""
+
+    def timed() -> Done:
+        parts: dict[str, float] = {}
+        sample = max(1, int(work.count * SAMPLE))
+        with broker_of(work) as broker:
+            subscribe(waits := Connection(broker.service_url), work.topic)
+            waits.socket.close()
+            publisher = Publisher(broker.service_url, work.topic, work.size)
+            meter = Meter(broker.pid)
+            stored = 0
+
+            def publish() -> float:
+                settled(publisher.connection)
+                meter.spent(1)
+                publisher.publish(sample)
+                settled(publisher.connection)
+                return meter.spent(sample)
+
+            def consume() -> float:
+                taker = Taker(broker.service_url, work.topic)
+                meter.spent(1)
+                taker.take(sample)
+                settled(taker.connection)
+                cost = meter.spent(sample)
+                taker.connection.socket.close()
+                return cost
+
+            publish()  # warms up, as does its consumption
+            consume()
+            with Peak(broker.pid) as peak:
+                for name, share in LEVELS.items():
+                    missing = max(0, math.ceil(work.count * share) - stored - sample)
+                    publisher.publish(missing)
+                    parts[f"publish-{name}"] = publish()
+                    parts[f"consume-{name}"] = consume()
+                    stored += missing
+        for verb in ("publish", "consume"):
+            costs = [parts[f"{verb}-{name}"] for name in LEVELS]
+            parts[f"{verb}-growth"] = max(costs[1:]) / costs[0]
+        cpu = (parts["publish-10m"] + parts["consume-10m"]) * work.count / 1e6
+        return Done(work.count, parts=parts | {"memory": peak.megabytes}, broker_cpu=cpu)
+
+    return timed
+
+
+def big(work: Work) -> Timed:
+    """`count` megabytes that nobody takes, and then somebody does: how much memory does the broker use meanwhile?"""
+    needed = int(work.count * work.size * ON_DISK)
+    if (free := shutil.disk_usage(tempfile.gettempdir()).free) < needed:
+        raise RawDriverError(
+            f"{needed / 1e9:.1f} GB of disk are needed, and {tempfile.gettempdir()} has {free / 1e9:.1f} GB: "
+            "let TMPDIR name another folder, or make it smaller with --scale"
+        )
+
+    def timed() -> Done:
+        parts: dict[str, float] = {}
+        with broker_of(work) as broker:
+            subscribe(waits := Connection(broker.service_url), work.topic)
+            waits.socket.close()
+            publisher = Publisher(broker.service_url, work.topic, work.size)
+            meter = Meter(broker.pid)
+            with Peak(broker.pid) as peak:
+                publisher.publish(work.count)
+            parts |= {"publish": meter.spent(work.count), "publish-memory": peak.megabytes}
+            with Peak(broker.pid) as peak:
+                Taker(broker.service_url, work.topic).take(work.count)
+            parts |= {"consume": meter.spent(work.count), "consume-memory": peak.megabytes}
+        return Done(work.count, parts=parts, broker_cpu=(parts["publish"] + parts["consume"]) * work.count / 1e6)
+
+    return timed

@@ -1,0 +1,224 @@
+"""What the programs of this folder drive a broker with: bare sockets that do little for each message."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+from typing import NamedTuple
+
+from pulsarium.proto import entry
+from pulsarium.proto.framing import frame
+from pulsarium.proto.generated.PulsarApi_pb2 import BaseCommand, CommandSubscribe, MessageMetadata
+
+from ..accounting import memory
+from ..brokers import Broker, Launch, pulsarium_command
+from ..large import MB, Meter, acknowledge
+from ..raw_driver import (
+    CONSUMER_ID,
+    FRAMES_PER_SEGMENT,
+    PERMITS,
+    PING,
+    PRODUCER_ID,
+    WINDOW,
+    Connection,
+    RawDriverError,
+    flow,
+    open_producer,
+    subscribe,
+)
+from ..work import Done, Work
+
+SETTLE_SECONDS = 0.25  # what a cursor saves on its own comes a tenth of a second later, and belongs to the cost
+SAMPLE_SECONDS = 0.1
+ASKED_AT_ONCE = 100
+WINDOW_BYTES = 8 << 20
+# This process is killed when it takes too long, and no broker may outlive it.
+WITH_PARENT = ("setpriv", "--pdeathsig", "TERM") if shutil.which("setpriv") else ()
+SEND_RECEIPT = b"\x08\x07"  # how the serialized commands begin: their type
+MESSAGE = b"\x08\x09"
+
+
+def send_frame(size: int, producer: int = PRODUCER_ID) -> bytes:
+    """A SEND. Without deduplication its sequence id matters to nobody, so that it can be sent again and again."""
+    command = BaseCommand(type=BaseCommand.SEND)
+    command.send.producer_id, command.send.sequence_id = producer, 0
+    metadata = MessageMetadata(producer_name="bench", sequence_id=0, publish_time=1)
+    return frame(command.SerializeToString(), entry.build(metadata, b"x" * size))
+
+
+class Publisher:
+    """A producer that sends one frame over and over, so that a broker is never faster than it."""
+
+    def __init__(self, service_url: str, topic: str, size: int) -> None:
+        self.connection = Connection(service_url)
+        open_producer(self.connection, topic)
+        self._frame = send_frame(size)
+        self._window = max(2, min(WINDOW, WINDOW_BYTES // len(self._frame)))
+        self._together = max(1, min(FRAMES_PER_SEGMENT, self._window // 2))
+
+    def publish(self, count: int) -> None:
+        """Sends so many, and waits for their receipts."""
+        segment = self._frame * self._together
+        sent = confirmed = 0
+        while sent < count:
+            more = min(self._together, count - sent)
+            while sent + more - confirmed > self._window:
+                confirmed += receipts(self.connection)
+            self.connection.socket.sendall(segment if more == self._together else self._frame * more)
+            sent += more
+        while confirmed < count:
+            confirmed += receipts(self.connection)
+
+
+class Taker:
+    """A Shared consumer that acknowledges what it takes."""
+
+    def __init__(self, service_url: str, topic: str) -> None:
+        self.connection = Connection(service_url)
+        subscribe(self.connection, topic)
+        self._taken = 0
+        self.connection.send(flow(CONSUMER_ID, PERMITS))
+
+    def take(self, count: int) -> None:
+        """Receives so many, and waits until their acknowledgement is kept."""
+        acknowledge(self.connection, islice(self._arrivals(), count))
+
+    def _arrivals(self) -> Iterator[tuple[int, int]]:
+        more = PERMITS // 2
+        for command in self.connection.commands():
+            if command.type == BaseCommand.MESSAGE:
+                self._taken += 1
+                if self._taken % more == 0:
+                    self.connection.send(flow(CONSUMER_ID, more))
+                yield command.message.message_id.ledgerId, command.message.message_id.entryId
+
+
+def receipts(connection: Connection) -> int:
+    """Waits for some; how many came."""
+    return count_commands(connection.read(), SEND_RECEIPT)
+
+
+def count_commands(commands: Iterable[bytes], kind: bytes) -> int:
+    """How many there are of one type, which it costs less to see than to parse; there may only be PINGs beside them."""
+    count = 0
+    for command in commands:
+        if command.startswith(kind):
+            count += 1
+        elif command != PING:
+            raise RawDriverError(str(BaseCommand.FromString(command)))
+    return count
+
+
+def ask_all(connection: Connection, commands: Iterable[BaseCommand], answer: int) -> None:
+    """Sends requests, many at a time; each must be answered with a command of type `answer`."""
+    coming = iter(commands)
+    while group := list(islice(coming, ASKED_AT_ONCE)):
+        connection.socket.sendall(b"".join(frame(command.SerializeToString()) for command in group))
+        for _ in group:
+            connection.expect(answer)
+
+
+def settled(connection: Connection) -> None:
+    """Returns when the broker has handled what was sent, and has done what it does about that a moment later."""
+    connection.socket.sendall(frame(PING))
+    connection.expect(BaseCommand.PONG)
+    time.sleep(SETTLE_SECONDS)
+
+
+class Cost(NamedTuple):
+    """Broker CPU, in microseconds a message, and the seconds that all took."""
+
+    cpu: float
+    seconds: float
+
+
+def cost_of(pid: int, count: int, connection: Connection, run: Callable[[], object]) -> Cost:
+    """Of `count` messages, where the connection is the one that said the last word about them."""
+    settled(connection)
+    meter, begin = Meter(pid), time.perf_counter()
+    run()
+    seconds = time.perf_counter() - begin
+    settled(connection)
+    return Cost(meter.spent(count), seconds)
+
+
+def grown(count: int, costs: dict[str, Cost], largest: str) -> Done:
+    """What was measured at sizes 1, 100 and the largest, and of one that is busy beside idle ones."""
+    parts = {name: cost.cpu for name, cost in costs.items()}
+    parts["growth-100"] = parts["100"] / parts["1"]
+    parts["growth"] = parts[largest] / parts["1"]
+    parts["idle-growth"] = parts["beside-idle"] / parts["1"]
+    return Done(count, parts=parts, seconds=costs[largest].seconds, broker_cpu=parts[largest] * count / 1e6)
+
+
+def look_up(topic: str, request_id: int) -> BaseCommand:
+    command = BaseCommand(type=BaseCommand.LOOKUP)
+    command.lookupTopic.topic, command.lookupTopic.request_id = topic, request_id
+    return command
+
+
+def producer(topic: str, producer_id: int) -> BaseCommand:
+    command = BaseCommand(type=BaseCommand.PRODUCER)
+    command.producer.topic = topic
+    command.producer.producer_id = command.producer.request_id = producer_id
+    return command
+
+
+def consumer(topic: str, consumer_id: int) -> BaseCommand:
+    """A Shared one."""
+    command = BaseCommand(type=BaseCommand.SUBSCRIBE)
+    told = command.subscribe
+    told.topic, told.subscription, told.subType = topic, "bench", CommandSubscribe.Shared
+    told.consumer_id = told.request_id = consumer_id
+    return command
+
+
+def unsubscribe(consumer_id: int) -> BaseCommand:
+    command = BaseCommand(type=BaseCommand.UNSUBSCRIBE)
+    command.unsubscribe.consumer_id = command.unsubscribe.request_id = consumer_id
+    return command
+
+
+class Peak:
+    """The largest RssAnon of a process while its block runs, in megabytes."""
+
+    def __init__(self, pid: int) -> None:
+        self._pid = pid
+        self.megabytes = memory(pid).anonymous / MB
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._sample, daemon=True)
+
+    def __enter__(self) -> Peak:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        self._thread.join()
+        self._look()
+
+    def _sample(self) -> None:
+        while not self._ended.wait(SAMPLE_SECONDS):
+            self._look()
+
+    def _look(self) -> None:
+        self.megabytes = max(self.megabytes, memory(self._pid).anonymous / MB)
+
+
+@contextmanager
+def broker_of(work: Work, data: Path | None = None, *, kept: bool = True) -> Iterator[Broker]:
+    """A broker with a data directory: one of its own, or `data`. Not `kept`: the one that is there."""
+    if not kept:
+        yield Broker(work.service_url, work.admin_url, work.pid)
+        return
+    folder = [] if data is None else ["--data", str(data)]
+    launch = Launch([*WITH_PARENT, *pulsarium_command(), *folder], kept=data is None)
+    try:
+        yield launch.broker
+    finally:
+        launch.stop()

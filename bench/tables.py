@@ -1,0 +1,63 @@
+"""Figures for reading: as text, as Markdown, as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from .figure import BUSY, CPU, GROUPS, GROWN, RATE, Figure
+from .report import Results
+
+LONG = {CPU: "broker CPU", RATE: "rate", BUSY: "cores in use", GROWN: "cost over that of the smallest"}
+"""What a title leaves out where figures of several groups stand in one table."""
+
+
+def as_json(results: Results) -> dict[str, Any]:
+    return {"machine": results.machine, "brokers": results.brokers, "figures": [f.as_json() for f in results.figures()]}
+
+
+def table(results: Results) -> str:
+    """A block a quantity, a line a program: each broker's median, how many times better the first is, the targets."""
+    groups = {group: [row(f, results.brokers) for f in results.figures() if f.group == group] for group in GROUPS}
+    better = "better" if len(results.brokers) > 1 else ""
+    blocks = [[[group, *results.brokers, better, "target"], *rows] for group, rows in groups.items() if rows]
+    columns = [max(len(cells[n]) for block in blocks for cells in block) for n in range(len(results.brokers) + 2)]
+    return "\n\n".join("\n".join(_line(cells, columns) for cells in block) for block in blocks)
+
+
+def markdown(results: Results) -> str:
+    """What is held to a target, then the rest."""
+    figures = sorted(results.figures(), key=lambda figure: GROUPS.index(figure.group))
+    told = results.machine
+    where = f"{told['cores']} cores ({told['machine']}, {told['system']}), Python {told['python']}"
+    held, free = [f for f in figures if f.targets], [f for f in figures if not f.targets]
+    lines = [_markdown_lines(each, results.brokers) for each in (held, free) if each]
+    return "\n\n".join([f"Medians on {where}.", *("\n".join(each) for each in lines)])
+
+
+def _markdown_lines(figures: Iterable[Figure], brokers: Sequence[str]) -> list[str]:
+    heads = ["", *brokers, "better", "target"]
+    lines = [heads, ["---", *("---:" for _ in brokers), "---:", "---"]]
+    for figure in figures:
+        group = LONG.get(figure.group)
+        title = f"{figure.title}: {group}" if group else figure.title
+        lines.append([title, *row(figure, brokers)[1:]])
+    if len(brokers) == 1:
+        lines = [[*cells[:-2], cells[-1]] for cells in lines]
+    if not any(figure.targets for figure in figures):
+        lines = [cells[:-1] for cells in lines]
+    return [f"| {' | '.join(cells)} |" for cells in lines]
+
+
+def _line(row: Sequence[str], widths: Sequence[int]) -> str:
+    numbers = [cell.rjust(width) for cell, width in zip(row[1:-1], widths[1:], strict=True)]
+    return "  ".join([row[0].ljust(widths[0]), *numbers, row[-1]]).rstrip()
+
+
+def row(figure: Figure, brokers: Sequence[str]) -> list[str]:
+    def shown(value: float | None) -> str:
+        return "-" if value is None else f"{value:,.{figure.digits}f} {figure.unit}".rstrip()
+
+    targets = ", ".join(told if kept else f"{told}  MISSED" for told, kept in figure.targets)
+    better = "" if figure.ratio is None else f"{figure.ratio:.2f}x"
+    return [figure.title, *(shown(figure.median(broker)) for broker in brokers), better, targets]
