@@ -1,0 +1,90 @@
+"""A process that has imported the broker and forks one on demand: a start costs a tenth of what Python's own does.
+
+    python -m tests.crash.forking
+
+Reads orders from stdin, one JSON object a line, of one broker at a time; says on stdout "pid N", then what the broker
+prints, and "ended STATUS" when it is gone. Its end, and the end of stdin, kill the broker.
+
+With a `point` the broker kills itself at the given occurrence of that persist point, counted from its start, or with
+`armed: false` from its SIGUSR1 on.
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import json
+import os
+import select
+import signal
+from functools import partial
+from typing import Any
+
+from pulsarium.broker import server
+from pulsarium.broker.storage import committer, segments, sqlite
+from pulsarium.broker.storage.persist import PersistPoint
+from pulsarium.cli.main import cli
+from tests.crash.lies import LIES
+
+IMPORTED = (server.ADMIN, "pulsarium.broker.config", "pulsarium.cli.run", "pulsarium.cli.serve", "pulsarium.cli.logs")
+
+
+class KillAt:
+    """The hook of a store that ends its process."""
+
+    def __init__(self, point: PersistPoint, occurrence: int, *, armed: bool) -> None:
+        self._point = point
+        self._left = occurrence
+        self._armed = armed
+        signal.signal(signal.SIGUSR1, self._arm)
+
+    def _arm(self, *_: object) -> None:
+        self._armed = True
+
+    def __call__(self, point: PersistPoint) -> None:
+        if self._armed and point is self._point:
+            self._left -= 1
+            if self._left == 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+
+def serve(order: dict[str, Any]) -> None:
+    """Become the broker."""
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    os.dup2(os.open(order["log"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644), 2)
+    committer.CHECKPOINT_BYTES = order["checkpoint_bytes"]
+    segments.SLICE_ROWS = order["slice_rows"]
+    if order["lie"] is not None:
+        LIES[order["lie"]]()
+    if order["point"] is not None:
+        hook = KillAt(PersistPoint[order["point"]], order["occurrence"], armed=order["armed"])
+        sqlite.SqliteStorage = partial(sqlite.SqliteStorage, at=hook)  # type: ignore[misc, assignment]
+    else:
+        signal.signal(signal.SIGUSR1, signal.SIG_IGN)
+    cli(order["arguments"], prog_name="pulsarium")
+
+
+def main() -> None:
+    for module in IMPORTED:
+        importlib.import_module(module)
+    gc.collect()
+    gc.freeze()  # nothing of it is ever garbage, and pages that are not touched stay shared
+    orders = os.fdopen(os.dup(0), buffering=1)
+    while line := orders.readline():
+        alive, dead = os.pipe()  # its end is seen when the last who holds it, the broker, has ended
+        pid = os.fork()
+        if pid == 0:
+            os.close(alive)
+            serve(json.loads(line))
+            os._exit(0)
+        os.close(dead)
+        os.write(1, b"pid %d\n" % pid)
+        if 0 in select.select([0, alive], [], [])[0]:
+            os.kill(pid, signal.SIGKILL)
+        os.close(alive)
+        _, status = os.waitpid(pid, 0)
+        os.write(1, b"ended %d\n" % os.waitstatus_to_exitcode(status))
+
+
+if __name__ == "__main__":
+    main()

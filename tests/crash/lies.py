@@ -1,0 +1,67 @@
+"""Brokers that confirm what they do not keep: what this suite has to notice, else it proves nothing."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Callable
+from functools import partial
+
+from pulsarium.broker.storage import segments
+from pulsarium.broker.storage.committer import Commit, Committer, Group
+from pulsarium.broker.storage.errors import StorageError
+from pulsarium.broker.storage.interface import Run
+
+CURSORS = "/cursor-ledgers/"
+SOON = 0.005  # seconds in which a receipt is with its client
+
+
+def keep_nothing() -> None:
+    """Nothing is written."""
+    _replace_write(lambda group, connection: group.bytes)
+
+
+def keep_no_acknowledgements() -> None:
+    """Cursors stay where they were."""
+    add = Group.add
+
+    def without_cursors(self: Group, commit: Commit) -> None:
+        add(self, commit)
+        self.metadata = {path: value for path, value in self.metadata.items() if not path.startswith(CURSORS)}
+
+    Group.add = without_cursors  # type: ignore[method-assign]
+
+
+def keep_one_less() -> None:
+    """Of each tenth run of several entries the last one is empty."""
+    insert, count = segments.rows_of, 0
+
+    def rows_of(ledger_id: int, runs: list[Run]) -> object:
+        nonlocal count
+        for run in runs:
+            count += 1
+            if count % 10 == 0 and len(run.entries) > 1:
+                run.entries[-1] = run.entries[0]
+        return insert(ledger_id, runs)
+
+    segments.rows_of = rows_of  # type: ignore[assignment]
+
+
+def confirm_too_early() -> None:
+    """Receipts go out before the commit; it is there a moment later, unless there is no later."""
+    commit = Committer._commit
+
+    def early(self: Committer, group: Group) -> StorageError | None:
+        self.hand_back([partial(done, None) for done in group.waiting])
+        group.waiting = []
+        time.sleep(SOON)
+        return commit(self, group)
+
+    Committer._commit = early  # type: ignore[method-assign]
+
+
+def _replace_write(write: Callable[[Group, sqlite3.Connection], int]) -> None:
+    Group.write = write  # type: ignore[method-assign, assignment]
+
+
+LIES = {each.__name__: each for each in (keep_nothing, keep_no_acknowledgements, keep_one_less, confirm_too_early)}

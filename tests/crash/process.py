@@ -1,0 +1,163 @@
+"""The broker that is killed, as the process that kills it has it."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import random
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import trio
+
+START_SECONDS = 30.0
+OPTIONS = {
+    "activeConsumerFailoverDelayTimeMillis": "0",
+    "acknowledgmentAtBatchIndexLevelEnabled": "true",
+    "brokerDeleteInactiveTopicsEnabled": "false",
+    # small ledgers, so that they end, begin and are deleted all the time
+    "managedLedgerMaxEntriesPerLedger": "60",
+    "managedLedgerMinLedgerRolloverTimeMinutes": "0",
+    "transactionCoordinatorEnabled": "true",
+}
+
+
+@dataclass(frozen=True)
+class Manner:
+    """How one life of the broker is to be, and to end by itself."""
+
+    point: str | None = None
+    """The PersistPoint at which it kills itself."""
+    occurrence: int = 0
+    armed: bool = True
+    """Whether occurrences count from the start, and not only from `Broker.arm` on."""
+    checkpoint_bytes: int = 1 << 20
+    slice_rows: int = 3
+    lie: str | None = None
+    """What of `lies.LIES` it does, to show that it is noticed."""
+
+
+class BrokerFailed(AssertionError):
+    """It ended, or said something, that it must not."""
+
+
+class Broker:
+    """`pulsarium serve` on one data directory and on two ports, whichever process it is at the moment."""
+
+    def __init__(self, folder: Path, forker: trio.Process, durability: str) -> None:
+        self.data = folder / "data"
+        self.log = folder / "broker.log"
+        self.log.touch()
+        self._durability = durability
+        self._forker = forker
+        ports = [free_port() for _ in range(2)]
+        self.service_url = f"pulsar://127.0.0.1:{ports[0]}"
+        self.admin_url = f"http://127.0.0.1:{ports[1]}"
+        self._ports = ports
+        self._pid = 0
+        self._read = 0
+        self.forked = trio.Event()
+        self.ready = trio.Event()
+        self.ended = trio.Event()
+        self.ended.set()
+
+    async def start(self, manner: Manner) -> None:
+        """Fork it; `forked`, `ready` and `ended` tell how far it is."""
+        assert self.ended.is_set()
+        self.forked, self.ready, self.ended = trio.Event(), trio.Event(), trio.Event()
+        addresses = ["--port", str(self._ports[0]), "--http-port", str(self._ports[1])]
+        storage = ["--data", str(self.data), "--durability", self._durability]
+        settings = [word for key, value in OPTIONS.items() for word in ("--set", f"{key}={value}")]
+        arguments = ["serve", *addresses, *storage, *settings, "--log-level", "warning"]
+        order = {**asdict(manner), "log": str(self.log), "arguments": arguments}
+        assert self._forker.stdin is not None
+        await self._forker.stdin.send_all(json.dumps(order).encode() + b"\n")
+
+    def kill(self) -> None:
+        """SIGKILL."""
+        self._send(signal.SIGKILL)
+
+    def arm(self) -> None:
+        """From now on the occurrences of its persist point count."""
+        self._send(signal.SIGUSR1)
+
+    def _send(self, number: signal.Signals) -> None:
+        if self._pid and not self.ended.is_set():
+            with suppress(ProcessLookupError):
+                os.kill(self._pid, number)
+
+    async def listen(self) -> None:
+        """Hear what the forker says."""
+        assert self._forker.stdout is not None
+        rest = b""
+        async for data in self._forker.stdout:
+            *lines, rest = (rest + data).split(b"\n")
+            for line in lines:
+                self._heard(line.decode())
+
+    def _heard(self, line: str) -> None:
+        word, _, argument = line.partition(" ")
+        if word == "pid":
+            self._pid = int(argument)
+            self.forked.set()
+        elif word == "pulsarium":
+            self.ready.set()
+        elif word == "ended":
+            self.status = int(argument)
+            self._pid = 0
+            self.ended.set()
+
+    def check_end(self) -> None:
+        """BrokerFailed unless it was killed, and said nothing before."""
+        said = self.log.read_text(errors="replace")
+        new, self._read = said[self._read :], len(said)
+        if self.status != -signal.SIGKILL:
+            raise BrokerFailed(f"the broker ended with {self.status}:\n{said[-4000:]}")
+        if "Traceback" in new or " ERROR " in new:
+            raise BrokerFailed(f"the broker complains:\n{new[-4000:]}")
+
+
+@asynccontextmanager
+async def broker_on(folder: Path, durability: str) -> AsyncIterator[Broker]:
+    """A broker to start, that keeps its data in `folder`; killed at the end."""
+    command = [sys.executable, "-P", "-m", "tests.crash.forking"]
+    pipe = subprocess.PIPE
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    async with trio.open_nursery() as nursery:
+        forker = await trio.lowlevel.open_process(
+            command, stdin=pipe, stdout=pipe, start_new_session=True, env=environment
+        )
+        try:
+            broker = Broker(folder, forker, durability)
+            nursery.start_soon(broker.listen)
+            yield broker
+        finally:
+            with trio.CancelScope(shield=True):
+                assert forker.stdin is not None
+                await forker.stdin.aclose()  # takes the broker along
+                await forker.wait()
+        nursery.cancel_scope.cancel()
+
+
+def free_port() -> int:
+    """One that the system gives nobody by chance while the broker is away, not even to those who look for it."""
+    chance = random.SystemRandom()
+    for _ in range(1000):
+        port = chance.randrange(15_000, 32_000)
+        with socket.socket() as attempt:
+            attempt.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                attempt.bind(("127.0.0.1", port))
+            except OSError as error:
+                if error.errno != errno.EADDRINUSE:
+                    raise
+                continue
+            return port
+    raise AssertionError("no port is free")

@@ -1,0 +1,264 @@
+"""Rounds: a broker is started on what the last one left, everything is verified, then it is killed under load."""
+
+from __future__ import annotations
+
+import random
+import sqlite3
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
+from contextlib import asynccontextmanager, closing
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import trio
+
+from pulsarium.broker.storage.database import DATABASE_NAME
+from pulsarium.broker.storage.persist import PersistPoint
+from pulsarium.client import Client
+from pulsarium.client.admin.errors import AdminConnectError, Conflict
+from pulsarium.client.errors import AlreadyClosed, ConnectError, Timeout
+
+from . import once, settings, topics
+from .log import Log
+from .once import Once
+from .process import START_SECONDS, Broker, Manner, broker_on
+from .settings import Settings
+from .stage import Actor, Stage
+from .stream import Stream
+from .table import Table
+from .topics import Lives
+from .transactions import Transactions
+
+NAMESPACES = (topics.NAMESPACE, settings.NAMESPACE, once.NAMESPACE)
+LOST = (ConnectError, Timeout, AlreadyClosed, AdminConnectError)
+"""What clients say of a broker that was killed."""
+VERIFY_SECONDS = 30.0
+LOAD = 250  # at most so much is confirmed before the kill
+LOAD_SECONDS = 5.0  # and so long does it take
+POINT_LOAD, POINT_SECONDS = 10_000, 20.0  # for a broker that is to kill itself
+THOROUGH = 25  # rounds until all that is kept is read again, and the file is checked
+
+#: Up to which occurrence of a persist point brokers kill themselves.
+OCCURRENCES = {
+    PersistPoint.WRITTEN: 60,
+    PersistPoint.COMMITTED: 60,
+    PersistPoint.ACKNOWLEDGED: 60,
+    PersistPoint.CHECKPOINT: 2,
+    PersistPoint.DELETION: 8,
+}
+
+
+class Failure(AssertionError):
+    """Something was lost; the text says how to see it again."""
+
+
+@dataclass(frozen=True)
+class Round:
+    """How one life of the broker ends."""
+
+    name: str
+    moment: str
+    """Of the kill: "start", "verify" or "load"; "end" is the last round, which looks at everything."""
+    manner: Manner
+
+
+def random_rounds(seed: int, count: int) -> Iterator[Round]:
+    """Kills at random moments, most of them under load."""
+    for number in range(count):
+        chance = random.Random(f"{seed}-{number}")
+        moment = chance.choices(("load", "verify", "start"), (80, 10, 10))[0]
+        yield Round(f"random {number}", moment, Manner(checkpoint_bytes=chance.choice((1 << 18, 1 << 20, 8 << 20))))
+
+
+def point_rounds(seed: int, occurrences: int) -> Iterator[Round]:
+    """Kills at every persist point, under load and from the broker's start on."""
+    chance = random.Random(f"{seed}-points")
+    for number in range(occurrences):
+        for point, most in OCCURRENCES.items():
+            under_load = number % 3 != 2 or point is PersistPoint.CHECKPOINT
+            occurrence = chance.randrange(1, most + 1) if number else 1
+            manner = Manner(point.name, occurrence, armed=not under_load, checkpoint_bytes=1 << 18)
+            yield Round(f"{point.name} {occurrence} {'under load' if under_load else 'from start'}", "load", manner)
+
+
+class Crash:
+    """All rounds on one directory."""
+
+    def __init__(self, broker: Broker, seed: int) -> None:
+        self._broker = broker
+        self._seed = seed
+        self._number = 0
+        self._verifying = 0.2  # seconds that it took the last time
+        self._starting = 0.1
+        self._missed = False  # a broker did not kill itself
+        self.killed_at: dict[str, int] = {}
+        """How often at which moment, or persist point."""
+        self.once = Once()
+        self._lives = lives = Lives()
+        others = (Log(lives), Stream(), Table(lives), Transactions(lives), Settings(lives))
+        self._actors: list[Actor] = [self.once, *others]
+
+    async def prepare(self) -> None:
+        """The first life, which makes what all others need."""
+        await self._start(Manner())
+        async with Stage(self._broker, random.Random(0), 0, set()).client() as client:
+            for namespace in NAMESPACES:
+                try:
+                    await client.admin.namespaces.create_namespace(namespace)
+                except Conflict:
+                    raise AssertionError("the directory has been used before") from None
+            await client.admin.namespaces.set_deduplication_status(once.NAMESPACE, True)
+        await self._kill()
+
+    async def live(self, life: Round) -> None:
+        """One life."""
+        self._number += 1
+        chance = random.Random(f"{self._seed}-{life.name}-{self._number}")
+        if life.moment == "start":
+            await self._broker.start(life.manner)
+            await self._broker.forked.wait()
+            await trio.sleep(chance.random() * self._starting)
+            await self._kill()
+        else:
+            await self._start(life.manner)
+            await self._live(life, chance)
+        self._broker.check_end()
+        name = life.manner.point or life.moment
+        if self._missed:
+            name, self._missed = f"not at {name}", False
+        self.killed_at[name] = self.killed_at.get(name, 0) + 1
+
+    async def _start(self, manner: Manner) -> None:
+        await self._broker.start(manner)
+        begin = trio.current_time()
+        with trio.move_on_after(START_SECONDS) as limit:
+            await _first_of(self._broker.ready, self._broker.ended)
+            self._starting = trio.current_time() - begin
+        assert not limit.cancelled_caught, f"the broker did not start in {START_SECONDS:g} s"
+
+    async def _kill(self) -> None:
+        self._broker.kill()
+        await self._broker.ended.wait()
+
+    async def _live(self, life: Round, chance: random.Random) -> None:
+        stage = Stage(self._broker, chance, self._number, set().union(*(actor.parts for actor in self._actors)))
+        async with trio.open_nursery() as nursery:
+            for actor in self._actors:
+                nursery.start_soon(self._guarded, actor.live, stage)
+            nursery.start_soon(self._guarded, partial(self._end, life), stage)
+            await self._broker.ended.wait()
+            await trio.sleep(0.005)  # what the broker said before is heard
+            nursery.cancel_scope.cancel()
+
+    async def _guarded(self, use: Callable[[Stage], Awaitable[None]], stage: Stage) -> None:
+        """Somebody who may lose the broker."""
+        try:
+            await use(stage)
+        except* LOST:
+            with trio.move_on_after(1):
+                await self._broker.ended.wait()
+            if not self._broker.ended.is_set():
+                raise
+
+    async def _end(self, life: Round, stage: Stage) -> None:
+        """Let the broker end as the round has it."""
+        begin = trio.current_time()
+        if life.moment == "verify":
+            await trio.sleep(stage.chance.random() * self._verifying)
+        else:
+            with trio.move_on_after(VERIFY_SECONDS) as limit:
+                await stage.verified.wait()
+            assert not limit.cancelled_caught, f"not found in {VERIFY_SECONDS:g} s: {sorted(stage.pending)}"
+            async with stage.client() as client:
+                await self._look(client, thorough=life.moment == "end" or self._number % THOROUGH == 0)
+            self._verifying = trio.current_time() - begin
+            if life.moment != "end":
+                await self._load(life, stage)
+        self._broker.kill()
+
+    async def _load(self, life: Round, stage: Stage) -> None:
+        """Let load be made until it is enough."""
+        self._broker.arm()
+        if life.manner.point is None:
+            with trio.move_on_after(LOAD_SECONDS):
+                await stage.load(stage.chance.randrange(LOAD))
+            await stage.pause(0.003)
+        else:
+            with trio.move_on_after(POINT_SECONDS):
+                await stage.load(POINT_LOAD)
+            self._missed = True
+
+    async def _look(self, client: Client, *, thorough: bool) -> None:
+        """Whether everything can be read."""
+        for namespace in (*NAMESPACES, "pulsar/system"):
+            for topic in await client.admin.topics.get_list(namespace, include_system_topic=True):
+                await client.admin.topics.get_internal_stats(topic)
+        if thorough:
+            await self._lives.check_kept(client)
+            await trio.to_thread.run_sync(check_file, self._broker.data / DATABASE_NAME)
+
+
+def check_file(path: Path) -> None:
+    """As SQLite sees it."""
+    with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
+        problems = connection.execute("PRAGMA integrity_check").fetchall()
+    assert problems == [("ok",)], f"{path}: {problems}"
+
+
+async def _first_of(*events: trio.Event) -> None:
+    async with trio.open_nursery() as nursery:
+
+        async def wait(event: trio.Event) -> None:
+            await event.wait()
+            nursery.cancel_scope.cancel()
+
+        for event in events:
+            nursery.start_soon(wait, event)
+
+
+@asynccontextmanager
+async def crash_on(folder: Path, seed: int, durability: str) -> AsyncIterator[Crash]:
+    """Ready for rounds, in an empty folder."""
+    async with broker_on(folder, durability) as broker, trio.open_nursery() as nursery:
+        crash = Crash(broker, seed)
+        await crash.prepare()
+        nursery.start_soon(crash.once.run, broker)
+        yield crash
+        nursery.cancel_scope.cancel()
+
+
+async def run(
+    folder: Path,
+    seed: int,
+    rounds: Iterable[Round],
+    *,
+    durability: str = "os",
+    tell: Callable[[int, Crash], None] = lambda done, crash: None,
+) -> dict[str, int]:
+    """Run them all, and a last one that looks at everything; how often the broker was killed when.
+
+    Failure if anything was lost: then the folder holds what there is.
+    """
+    name = "before the first round"
+    try:
+        async with crash_on(folder, seed, durability) as crash:
+            for done, each in enumerate((*rounds, Round("the last", "end", Manner()))):
+                name = f"round {done} ({each.name}, killed at {each.moment})"
+                await crash.live(each)
+                tell(done + 1, crash)
+            return crash.killed_at
+    except BaseExceptionGroup as group:
+        found = [each for each in leaves(group) if not isinstance(each, trio.Cancelled)]
+        if not found or not all(isinstance(each, Exception) for each in found):
+            raise
+        said = "\n".join(f"{type(each).__name__}: {each}" for each in found)
+        raise Failure(f"seed {seed}, {name}: {said}") from group
+
+
+def leaves(group: BaseExceptionGroup[BaseException]) -> Iterator[BaseException]:
+    """The exceptions in it."""
+    for each in group.exceptions:
+        if isinstance(each, BaseExceptionGroup):
+            yield from leaves(each)
+        else:
+            yield each

@@ -1,0 +1,111 @@
+"""Transactions that publish to a topic and acknowledge on it: all of one, or nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from pulsarium.client import Client, Consumer, ConsumerType, Message, Producer, TxnId
+from pulsarium.client.errors import TransactionNotFound
+
+from .journal import Acknowledged, Messages, Place, numbered, place_of
+from .log import consuming, verified
+from .stage import CONTENT, Stage, fence, keep_all, located, read
+from .topics import Lives
+
+LIFETIME = 400  # messages
+TIMEOUT = 3600.0  # seconds: nothing ends by itself here
+
+
+@dataclass
+class Open:
+    """A transaction of which nobody heard that it has ended."""
+
+    id: TxnId
+    commit: bool | None = None
+    """How it was told to end, if it was."""
+    published: dict[int, Place] = field(default_factory=dict)
+    acknowledged: set[Place] = field(default_factory=set)
+
+
+class Transactions:
+    """An actor."""
+
+    def __init__(self, lives: Lives) -> None:
+        self._lives = lives
+        self.parts = {"transactions"}
+        self._open: list[Open] = []
+        self._begin()
+
+    def _begin(self) -> None:
+        self.messages = Messages(self._lives.next("txn"))
+        self._moves = Acknowledged(f"{self.messages.topic} moves")
+
+    async def live(self, stage: Stage) -> None:
+        async with stage.client() as client:
+            for each in list(self._open):
+                await self._end(client, each)
+            if self._lives.is_over(self.messages, LIFETIME):
+                self._begin()
+            topic = self.messages.topic
+            await keep_all(client, self.messages.topic)
+            until = await fence(client, self.messages)
+            self.messages.check(located(await read(client, topic, until)))
+            batched = stage.chance.random() < 0.5
+            async with (
+                client.subscribe(topic, "moves", **consuming(ConsumerType.Shared)) as consumer,
+                client.create_producer(topic, batching_enabled=batched) as producer,
+            ):
+                waiting = await verified(consumer, self._moves, self.messages, until)
+                await stage.has_verified("transactions")
+                while True:
+                    await self._one(stage, client, producer, consumer, waiting)
+
+    async def _one(
+        self,
+        stage: Stage,
+        client: Client,
+        producer: Producer[bytes],
+        consumer: Consumer[bytes],
+        waiting: list[Message[bytes]],
+    ) -> None:
+        chance = stage.chance
+        txn = await client.begin_transaction(timeout=TIMEOUT)
+        mine = Open(txn.id)
+        self._open.append(mine)
+        receipts = {}
+        for _ in range(chance.randrange(1, 5)):
+            number = self.messages.next_number()
+            mine.published[number] = (-1, -1, -1)
+            receipts[number] = await producer.submit(CONTENT[:100], txn=txn, **numbered(number))
+        await producer.flush()
+        for number, receipt in receipts.items():
+            mine.published[number] = place_of(await receipt.wait())
+        while waiting and len(mine.acknowledged) < 5:
+            message = waiting.pop(chance.randrange(len(waiting)))
+            mine.acknowledged.add(place_of(message.message_id()))
+            await consumer.acknowledge(message, txn=txn)
+        mine.commit = chance.random() < 0.7
+        await (txn.commit() if mine.commit else txn.abort())
+        self._ended(mine)
+        stage.confirms()
+        waiting.append(await consumer.receive())
+        await stage.pause()
+
+    async def _end(self, client: Client, left: Open) -> None:
+        """End what a crash has left open, as it was to end; what nobody had told to end is aborted."""
+        while (coordinator := await client.coordinators.next()).number != left.id.most:
+            pass
+        never_told, left.commit = left.commit is None, left.commit is True  # told now: the answer may not come
+        try:
+            await coordinator.end(left.id, commit=left.commit)
+        except TransactionNotFound:
+            assert not never_told, f"{left.id} was open, and is gone"
+        self._ended(left)
+
+    def _ended(self, txn: Open) -> None:
+        self._open.remove(txn)
+        if txn.commit:
+            self.messages.receipts.update(txn.published)
+            self._moves.confirm(txn.acknowledged)
+        else:
+            self.messages.lost.update(txn.published)
