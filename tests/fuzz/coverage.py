@@ -1,0 +1,59 @@
+"""Which lines inputs reach, and the few inputs that reach what all of them do."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from types import CodeType, FrameType
+from typing import Any
+
+from tests.fuzz.oracle import Finding
+from tests.fuzz.target import Target
+
+PARTS = {"pulsarium.broker", "pulsarium.proto", "pulsarium.client"}  # whose lines count
+
+
+class Coverage:
+    """The lines of Pulsarium that were reached so far. A function is watched until all of its lines were."""
+
+    def __init__(self) -> None:
+        self.new = 0
+        self._left: dict[CodeType, set[int]] = {}
+
+    def adds(self, target: Target, data: bytes) -> bool:
+        """Whether an input reaches a line that none before did."""
+        self.new = 0
+        before = sys.gettrace()
+        sys.settrace(self._entered)
+        try:
+            target.run(data)
+        except Finding:  # it is kept elsewhere
+            return False
+        finally:
+            sys.settrace(before)
+        return self.new > 0
+
+    def _entered(self, frame: FrameType, event: str, argument: Any) -> Any:
+        code = frame.f_code
+        left = self._left.get(code)
+        if left is None:
+            name = ".".join(frame.f_globals.get("__name__", "").split(".")[:2])
+            lines = {line for _, _, line in code.co_lines() if line} - {code.co_firstlineno} if name in PARTS else set()
+            left = self._left[code] = lines
+        return self._line if left else None
+
+    def _line(self, frame: FrameType, event: str, argument: Any) -> Any:
+        left = self._left[frame.f_code]
+        if event == "line" and frame.f_lineno in left:
+            left.discard(frame.f_lineno)
+            self.new += 1
+        return self._line if left else None
+
+
+def fewest(target: Target, inputs: Iterable[bytes]) -> list[bytes]:
+    """Inputs that reach all lines together: the small ones first, and of those the ones that others do not replace."""
+    kept = sorted(set(inputs), key=lambda data: (len(data), data))
+    for _ in range(2):
+        coverage = Coverage()
+        kept = [data for data in kept if coverage.adds(target, data)][::-1]
+    return kept

@@ -1,0 +1,14 @@
+"""Everything that is fuzzed."""
+
+from __future__ import annotations
+
+from tests.fuzz.batches import Batches
+from tests.fuzz.commands import Commands
+from tests.fuzz.entries import Entries
+from tests.fuzz.frames import Frames
+from tests.fuzz.rest import Requests
+from tests.fuzz.target import Target
+
+TARGETS: dict[str, Target] = {
+    target.name: target for target in (Frames(), Commands(), Entries(), Batches(), Requests())
+}  # fmt: skip

@@ -1,0 +1,5 @@
+"""Brokers for tests that treat one badly."""
+
+from tests.broker.conftest import bed, pytest_itemcollected, wire
+
+__all__ = ["bed", "pytest_itemcollected", "wire"]

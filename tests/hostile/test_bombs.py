@@ -1,0 +1,207 @@
+"""Entries that claim to be larger than they are, or become larger than anybody wants: compaction passes over them, REST
+says what is wrong, nobody allocates what they claim. What our client does: tests/client/hostile/test_claims.py."""
+
+from __future__ import annotations
+
+import json
+import socket
+import time
+from collections.abc import Iterator
+from http.client import HTTPConnection
+from pathlib import Path
+from struct import Struct
+
+import pytest
+
+from pulsarium.broker.model.topic.persistent import PersistentTopic
+from pulsarium.proto import batch, last_entry
+from pulsarium.proto.compaction import MOST_MESSAGES, open_entry
+from pulsarium.proto.compression import compress
+from pulsarium.proto.errors import BatchError
+from pulsarium.proto.framing import FrameDecoder
+from pulsarium.proto.generated import PulsarApi_pb2 as pb
+from pulsarium.proto.topic_name import TopicName
+from tests.broker.admin.rest import TOPICS, rest_of
+from tests.broker.model.compaction.topics import compact, compacted_entries
+from tests.broker.wire import TOPIC, Bed, Type, Wire, batch_of, frame_of, plain
+from tests.foreign.deadline import eventually
+from tests.hostile.process import MB, serving
+from tests.hostile.test_claims import frugal, soon
+
+KINDS = (pb.LZ4, pb.ZLIB, pb.ZSTD, pb.SNAPPY)
+LIES = (0, 1, 10_000, 20 * MB, 2**31 - 1, 2**32 - 1)
+U32 = Struct(">I")
+
+kinds = pytest.mark.parametrize("kind", KINDS, ids=pb.CompressionType.Name)
+
+
+def keyed(*messages: tuple[str, bytes]) -> bytes:
+    """The payload of a batch."""
+    return batch.pack([(pb.SingleMessageMetadata(partition_key=key, payload_size=0), value) for key, value in messages])
+
+
+def liar(kind: pb.CompressionType, claim: int) -> bytes:
+    """A batch of two that says it becomes `claim` bytes."""
+    payload = compress(kind, keyed(("a", b"1" * 300), ("b", b"2" * 300)))
+    return plain(payload, num_messages_in_batch=2, compression=kind, uncompressed_size=claim)
+
+
+def bomb(kind: pb.CompressionType, size: int) -> bytes:
+    """Zeros, told truly."""
+    return plain(compress(kind, bytes(size)), num_messages_in_batch=2, compression=kind, uncompressed_size=size)
+
+
+def empty_messages(count: int, claim: int | None = None) -> bytes:
+    """A batch of so many messages without anything."""
+    single = pb.SingleMessageMetadata(payload_size=0).SerializeToString()
+    payload = (U32.pack(len(single)) + single) * count
+    return plain(
+        compress(pb.ZSTD, payload),
+        num_messages_in_batch=count if claim is None else claim,
+        compression=pb.ZSTD,
+        uncompressed_size=len(payload),
+    )
+
+
+def topic_of(bed: Bed) -> PersistentTopic:
+    topic = bed.broker.topics.create(TopicName.parse(TOPIC))
+    assert isinstance(topic, PersistentTopic)
+    return topic
+
+
+@pytest.mark.req("B-32", "S429-30")
+@kinds
+async def test_compaction_passes_over_lies(kind: pb.CompressionType, bed: Bed, wire: Wire) -> None:
+    """They stay whole, as all that cannot be read; what comes after them is compacted."""
+    lies = [liar(kind, claim) for claim in LIES]
+    await wire.producer()
+    with soon(10), frugal(30 * MB):
+        await wire.publish(
+            plain(b"old", partition_key="k"), *lies, batch_of(b"x"), plain(b"new", partition_key="k"), num_messages=2
+        )
+        await compact(topic_of(bed))
+    left = [entry for _, entry in compacted_entries(topic_of(bed))]
+    assert left == [*lies, plain(b"new", partition_key="k")]
+
+
+@kinds
+async def test_compaction_takes_one_bomb_at_a_time(kind: pb.CompressionType, bed: Bed, wire: Wire) -> None:
+    """What one becomes is bounded (128 MiB), and gone before the next one is looked at."""
+    await wire.producer()
+    with soon(20), frugal(2 * 20 * MB + 15 * MB):
+        await wire.publish(*[bomb(kind, 20 * MB)] * 3, plain(b"v", partition_key="k"))
+        await compact(topic_of(bed))
+    assert len(compacted_entries(topic_of(bed))) == 4
+
+
+@pytest.mark.parametrize("count", [MOST_MESSAGES + 1, 2**20 + 1])
+def test_a_batch_of_more_messages_than_anybody_sends_stays_whole(count: int) -> None:
+    entry = empty_messages(count)
+    assert len(entry) < 2_000
+    with soon(), frugal(10 * MB):
+        opened = open_entry(entry)
+        assert opened is not None
+        assert opened.messages is None
+        assert opened.rewritten(()) == entry
+
+
+def test_the_largest_batch_is_taken_apart() -> None:
+    opened = open_entry(empty_messages(MOST_MESSAGES))
+    assert opened is not None
+    assert opened.messages is not None
+    assert len(opened.messages) == MOST_MESSAGES
+
+
+def test_its_last_message_is_found_without_keeping_the_others() -> None:
+    """PIP-429: a client looks into the last entry where nothing else tells."""
+    parts = last_entry.take_apart(empty_messages(30_000))
+    with frugal(2 * MB):
+        assert last_entry.last_batch_index(parts.metadata, parts.payload) == 29_999
+
+
+def test_more_than_a_million_messages_are_no_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(batch, "MOST_MESSAGES", 100)
+    payload = keyed(*[("k", b"v")] * 101)
+    assert len(batch.unpack(payload, 100)) == 100
+    with pytest.raises(BatchError, match="101 messages"):
+        batch.unpack(payload, 101)
+
+
+@kinds
+@pytest.mark.parametrize("claim", LIES)
+async def test_rest_says_what_is_wrong(kind: pb.CompressionType, claim: int, bed: Bed, wire: Wire) -> None:
+    await wire.producer()
+    await wire.subscribe()
+    (position,) = await wire.publish(liar(kind, claim))
+    rest = rest_of(bed)
+    with soon(), frugal(30 * MB):
+        for url in (f"ledger/{position.ledger_id}/entry/{position.entry_id}", "subscription/sub/position/1"):
+            answer = await rest.call("GET", f"{TOPICS}/t/{url}")
+            assert answer.status == 400, answer
+
+
+# a process of its own
+
+
+def awaited(client: socket.socket, decoder: FrameDecoder, type: int, count: int = 1) -> None:
+    """Wait for so many commands of a type."""
+    while count:
+        data = client.recv(1 << 16)
+        assert data
+        for head, _ in decoder.feed(data):
+            command = pb.BaseCommand.FromString(head)
+            assert command.type not in (Type.ERROR, Type.SEND_ERROR), command
+            count -= command.type == type
+
+
+def bombs() -> Iterator[bytes]:
+    for kind in KINDS:
+        yield from (liar(kind, claim) for claim in LIES)
+        yield bomb(kind, 50 * MB)
+    yield bomb(pb.ZLIB, 300 * MB)
+    yield bomb(pb.ZSTD, 300 * MB)
+    yield empty_messages(MOST_MESSAGES)
+    yield empty_messages(2**20 + 1)
+    yield empty_messages(10, 2**31 - 1)
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="looks into /proc, which is Linux's")
+@pytest.mark.timeout(120)
+def test_the_memory_of_a_broker_that_compacts_bombs(tmp_path: Path) -> None:
+    entries = [*bombs(), plain(b"v", partition_key="k")]
+    assert max(map(len, entries)) < 5 * MB
+    with serving(tmp_path) as served, socket.create_connection(served.address, timeout=30) as client:
+        decoder = FrameDecoder()
+        client.sendall(frame_of(Type.CONNECT, client_version="bomber", protocol_version=21))
+        client.sendall(frame_of(Type.PRODUCER, topic=TOPIC, producer_id=0, request_id=1))
+        awaited(client, decoder, Type.PRODUCER_SUCCESS)
+        for number, entry in enumerate(entries):
+            client.sendall(frame_of(Type.SEND, entry, producer_id=0, sequence_id=number))
+        awaited(client, decoder, Type.SEND_RECEIPT, len(entries))
+        before = served.memory
+        served.forget_peak()
+        http = HTTPConnection(*served.web_address, timeout=60)
+        url = "/admin/v2/persistent/public/default/t/compaction"
+
+        def asked(method: str) -> bytes:
+            http.request(method, url)
+            return http.getresponse().read()
+
+        asked("PUT")
+        slowest = 0.0
+
+        def over() -> str:
+            nonlocal slowest
+            start = time.perf_counter()
+            client.sendall(frame_of(Type.PING))
+            awaited(client, decoder, Type.PONG)
+            slowest = max(slowest, time.perf_counter() - start)
+            status = json.loads(asked("GET"))["status"]
+            return status if status != "RUNNING" else ""
+
+        assert eventually(over, what="the compaction ends", seconds=60) == "SUCCESS"
+        print(f"at most {(served.peak - before) / MB:.0f} MiB more, then {(served.memory - before) / MB:.0f};", end=" ")
+        print(f"the slowest PING took {slowest * 1000:.0f} ms")
+        assert served.peak - before < 300 * MB
+        assert served.memory - before < 150 * MB
+        http.close()

@@ -1,0 +1,219 @@
+"""A fault of the broker in one place: its own connection ends, or its request fails, and the server goes on.
+
+Faults of timers, of housekeeping, of dispatch and of a commit's callbacks: tests/broker/test_clock.py, test_turn.py;
+of a REST handler: tests/broker/admin/http/. Here is what stands between them and other people's connections.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+import trio
+import trio.testing
+
+from pulsarium.broker.admin.http import app
+from pulsarium.broker.lab.lab import Lab
+from pulsarium.broker.model.ledger.managed_ledger import ManagedLedger
+from pulsarium.broker.model.subscription.base import Subscription
+from pulsarium.broker.model.subscription.persistent import PersistentSubscription
+from pulsarium.broker.model.upkeep import schedule
+from pulsarium.broker.session.outgoing import Outgoing
+from pulsarium.broker.session.session import Session
+from pulsarium.broker.session.transport import SocketTransport
+from pulsarium.proto.commands import Direction
+from tests.broker.admin.http.test_server import TENANTS, answer, served
+from tests.broker.held import HeldStorage
+from tests.broker.loopback import Loopback, listening
+from tests.broker.wire import Bed, Earliest, Shared, Type, Wire, plain, serving
+
+
+def fault(*_: object, **__: object) -> Any:
+    raise RuntimeError("a fault in the broker")
+
+
+@contextmanager
+def once(owner: Any, name: str) -> Iterator[None]:
+    """The first call raises, the others are as ever."""
+    as_ever = getattr(owner, name)
+    calls = iter([fault])
+
+    def call(*args: Any, **named: Any) -> Any:
+        return next(calls, as_ever)(*args, **named)
+
+    with patch.object(owner, name, call):
+        yield
+
+
+async def end(loopback: Loopback, wire: Wire) -> None:
+    """It is cut off."""
+    await wire.closed()
+    await loopback.hang_up(wire)
+
+
+async def goes_on(loopback: Loopback, other: Wire) -> None:
+    """Who was there is served, and so is who comes."""
+    await other.publish(plain(b"x"))
+    newcomer = await loopback.connect()
+    await newcomer.producer()
+    await newcomer.publish(plain(b"y"))
+
+
+PARTS: dict[str, tuple[Any, str]] = {
+    "writing": (SocketTransport, "_write"),
+    "what waits": (Outgoing, "take"),
+    "room again": (Session, "drained"),
+    "reading": (Session, "receive"),
+    "the end": (Session, "ended"),
+    "the model's part in the end": (Subscription, "remove_consumer"),
+    "opening": (Lab, "opened"),
+    "storing": (ManagedLedger, "append"),
+}
+
+
+@pytest.mark.parametrize("part", PARTS)
+async def test_a_connection_ends_alone(part: str, caplog: pytest.LogCaptureFixture) -> None:
+    async with listening() as loopback:
+        assert loopback.broker.cluster.lab is not None
+        loopback.broker.cluster.hooks = loopback.broker.cluster.lab
+        other = await loopback.connect()
+        await other.producer()
+        with once(*PARTS[part]):
+            wire = await loopback.dial()
+            with trio.move_on_after(5):  # a fault may come before the answer
+                try:
+                    await wire.connect()
+                    await wire.subscribe(name=part)
+                    await wire.producer()
+                    await wire.publish(plain(b"z"))
+                    await wire.stream.send_eof()  # type: ignore[attr-defined]
+                except (AssertionError, trio.BrokenResourceError):
+                    pass
+                await end(loopback, wire)
+        await loopback.sessions(1)
+        assert "a fault in the broker" in caplog.text
+        await goes_on(loopback, other)
+
+
+class Tap:
+    """What a lab puts between a session and its transport; a faulty one."""
+
+    held = 0
+    may_read = True
+
+    def __init__(self, name: str) -> None:
+        setattr(self, name, fault)
+
+    def incoming(self, frames: Any) -> Any:
+        return frames
+
+    def outgoing(self, data: bytes) -> bytes:
+        return data
+
+    def ended(self) -> None: ...
+
+    def closed(self, sender: Direction, reason: str) -> None: ...
+
+
+@pytest.mark.parametrize("name", ["incoming", "outgoing", "ended", "closed"])
+async def test_an_observer_of_the_lab(name: str, caplog: pytest.LogCaptureFixture) -> None:
+    async with listening() as loopback:
+        other = await loopback.connect()
+        await other.producer()
+        (old,) = loopback.broker.sessions
+        wire = await loopback.connect()
+        (session,) = loopback.broker.sessions - {old}
+        session.outgoing.tap = Tap(name)
+        await wire.send(Type.PING)
+        await wire.stream.send_eof()  # type: ignore[attr-defined]
+        await end(loopback, wire)
+        await loopback.sessions(1)
+        assert "a fault in the broker" in caplog.text
+        await goes_on(loopback, other)
+
+
+async def test_what_else_a_connection_had_is_let_go(bed: Bed, caplog: pytest.LogCaptureFixture) -> None:
+    wire = await bed.connect()
+    for number in range(3):
+        await wire.subscribe(name=f"s{number}", consumer_id=number)
+    await wire.producer(producer_name="p")
+    with once(Subscription, "remove_consumer"):
+        await wire.aclose()
+        await trio.testing.wait_all_tasks_blocked()
+    assert "a fault in the broker" in caplog.text
+    other = await bed.connect()
+    await other.subscribe(name="s1")
+    await other.producer(producer_name="p")
+
+
+async def test_a_store_that_raises_at_once(caplog: pytest.LogCaptureFixture, autojump_clock: object) -> None:
+    """As one that says later that it failed: who waits is told, and what comes then is kept."""
+    storage = HeldStorage()
+    async with serving(storage=storage) as bed:
+        wire = await bed.connect()
+        await wire.producer()
+        with once(storage, "commit"):
+            await wire.write(wire.sends(plain(b"lost")))
+            await wire.rest()
+        assert "a fault in the broker" in caplog.text
+        other = await bed.connect()
+        await other.producer()
+        await other.publish(plain(b"kept"))
+
+
+async def test_a_dispatcher(bed: Bed, wire: Wire, caplog: pytest.LogCaptureFixture) -> None:
+    """Its subscription is served again with the next reason for it."""
+    await wire.subscribe(type=Shared, initialPosition=Earliest)
+    await wire.producer()
+    with once(PersistentSubscription, "dispatch"):
+        await wire.flow()
+        await wire.alive()
+    assert "a fault in the broker" in caplog.text
+    await wire.publish(plain(b"x"))
+    await wire.flow()
+    assert await wire.payloads(1) == [b"x"]
+
+
+@pytest.mark.parametrize("what", ["trim", "compact", "check_backlog"])
+async def test_upkeep(
+    what: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, autojump_clock: object
+) -> None:
+    """One topic's fault, again and again."""
+    monkeypatch.setattr(schedule, what, fault)
+    async with serving() as bed:
+        wire = await bed.connect()
+        await wire.producer()
+        for _ in range(20):
+            await trio.sleep(29)
+            await wire.send(Type.PONG)
+        assert "a fault in the broker" in caplog.text
+        await wire.rest()
+        await wire.publish(plain(b"x"))
+
+
+async def test_an_answer_of_http_that_cannot_be_made(caplog: pytest.LogCaptureFixture) -> None:
+    async with served() as http, await http.connect() as good, await http.connect() as bad:
+        with once(app, "send_reply"):
+            await bad.send_all(b"GET /admin/v2/tenants HTTP/1.1\r\nHost: x\r\n\r\n")
+            assert bytes(await bad.receive_some(1 << 16)).startswith(b"HTTP/1.1 500")
+        assert (await answer(good))[1] == TENANTS
+
+
+async def test_a_broker_that_ends(autojump_clock: object, caplog: pytest.LogCaptureFixture) -> None:
+    """What goes wrong with one topic keeps neither the others nor another broker from what they do."""
+    async with serving(brokers=2) as bed:
+        wire = await bed.connect()
+        for number in range(3):
+            await wire.ask(Type.LOOKUP, topic=f"persistent://public/default/t{number}", authoritative=True)
+            await wire.producer(f"persistent://public/default/t{number}", producer_id=number)
+        with once(bed.broker.topics, "unload"):
+            bed.broker.stop()
+        assert "a fault in the broker" in caplog.text
+        assert not bed.broker.sessions
+        other = await bed.connect(broker=1)
+        await other.ask(Type.LOOKUP, topic="persistent://public/default/t2", authoritative=True)
+        await other.producer("persistent://public/default/t2")
+        await other.publish(plain(b"x"))

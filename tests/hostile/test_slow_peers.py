@@ -1,0 +1,105 @@
+"""Who begins something and never ends it, byte by byte: it costs what was sent, and nobody else waits."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+import pytest
+import trio
+
+from pulsarium.broker.admin.http import connection
+from tests.broker.admin.http.test_server import GET, TENANTS, answer, served
+from tests.broker.wire import Bed, Type, Wire, frame_of, plain
+
+MB = 1 << 20
+ANNOUNCED = (5 * MB).to_bytes(4, "big") + (100).to_bytes(4, "big")
+CONNECT = frame_of(Type.CONNECT, client_version="slow" * 20, protocol_version=21)
+
+
+@pytest.mark.req("W-12", "W-06")
+@pytest.mark.parametrize("frame", [CONNECT, ANNOUNCED + bytes(200)], ids=["CONNECT", "5 MB announced"])
+async def test_a_connect_that_comes_byte_by_byte(frame: bytes, bed: Bed, caplog: pytest.LogCaptureFixture) -> None:
+    """Its bytes are no CONNECT: one interval, however busy it is."""
+    slow, other = bed.dial(), await bed.connect()
+    started = bed.broker.clock.monotonic()
+    with suppress(trio.BrokenResourceError):
+        for byte in frame:
+            await slow.write(bytes([byte]))
+            await trio.sleep(1)
+    assert await slow.closed() == []
+    assert "no CONNECT" in caplog.text
+    assert bed.broker.clock.monotonic() - started < 30 + len(frame)
+    await other.expect(Type.PING)
+    await other.alive()
+    assert len(bed.broker.sessions) == 1
+
+
+@pytest.mark.req("W-12", "W-01")
+async def test_a_frame_that_never_ends(bed: Bed, wire: Wire) -> None:
+    """Its bytes are signs of life, and it keeps what they take, not what they announce."""
+    slow = await bed.connect()
+    (session,) = (each for each in bed.broker.sessions if each.address.endswith(":2"))
+    await slow.write(ANNOUNCED)
+    for _ in range(50):
+        await slow.write(bytes(10))
+        await trio.sleep(20)
+        await wire.send(Type.PONG)
+    assert session._decoder.pending == len(ANNOUNCED) + 500
+    assert not slow.ended
+    await wire.rest()
+    await wire.producer()
+    await wire.publish(plain(b"others go on"))
+
+
+@pytest.mark.req("W-12")
+async def test_a_frame_that_stops_in_the_middle(bed: Bed) -> None:
+    slow = await bed.connect()
+    await slow.write(ANNOUNCED + bytes(1000))
+    assert [each.command.type for each in await slow.closed(61)] == [Type.PING]
+    assert not bed.broker.sessions
+
+
+async def test_a_head_of_http_that_never_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many bytes keep coming, and others are served meanwhile."""
+    monkeypatch.setattr(connection, "IDLE_SECONDS", 0.3)
+    async with served() as http, await http.connect() as slow:
+        await slow.send_all(b"GET /admin/v2/tenants HTTP/1.1\r\n")
+        with trio.fail_after(5), suppress(trio.BrokenResourceError):
+            ended = False
+            while not ended:
+                await slow.send_all(b"X-A: b\r\n")
+                async with await http.connect() as good:
+                    assert (await answer(good, GET))[1] == TENANTS
+                with trio.move_on_after(0.02):
+                    ended = not await slow.receive_some(1)
+
+
+async def test_an_http_client_that_takes_no_answer(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(connection, "SEND_SECONDS", 0.2)
+    async with served() as http:
+        for index in range(300):
+            http.broker.metadata.put_tenant(f"{'tenant' * 20}{index}", {})
+        stuck = await http.connect(receive_buffer=4096)
+        await stuck.send_all(GET * 100)
+        async with await http.connect() as good:
+            while "does not take its answer" not in caplog.text:
+                assert len((await answer(good))[1]) > 30_000
+        with suppress(trio.BrokenResourceError):
+            while await stuck.receive_some(MB):
+                pass
+        await stuck.aclose()
+
+
+async def test_an_http_client_that_takes_its_answer_slowly(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Time counts from piece to piece."""
+    monkeypatch.setattr(connection, "PIECE", 1000)
+    async with served() as http, await http.connect(receive_buffer=4096) as slow:
+        for index in range(300):
+            http.broker.metadata.put_tenant(f"{'tenant' * 20}{index}", {})
+        await slow.send_all(GET)
+        data = b""
+        while not data.endswith(b"]"):
+            data += bytes(await slow.receive_some(500))
+        assert len(data) > 30_000
