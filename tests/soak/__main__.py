@@ -1,0 +1,119 @@
+"""scripts/soak: a broker under mixed load for a long time; nothing may get lost, and nothing may grow."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import secrets
+import sys
+import tempfile
+import time
+from dataclasses import asdict
+from pathlib import Path
+
+from .gauges import MB
+from .run import Outcome, broker, run
+
+ABOUT = """\
+Runs `pulsarium serve --data` under a mixed load for half an hour: our async client and the official one publish and
+consume in every way there is, on topics, subscriptions and connections that come and go. Every message is numbered and
+accounted for. The broker's memory, tasks, threads and open files are looked at each second: after the first quarter
+they must stay where they are, and with the last client gone be what they were before the first.
+
+  scripts/soak                            30 minutes, a seed at random
+  scripts/soak --seconds 120 --seed 1     as in CI
+  scripts/soak --memory                   without a data directory
+
+Exit code 0: all is well. 1: it is not, and what. 2: there is no broker to run against.
+"""
+REPORTED_SECONDS = 60.0  # between two lines about progress, where nobody looks on
+WIDTH = 30  # of the progress bar
+TYPES_SHOWN = 12
+
+
+def arguments() -> argparse.Namespace:
+    layout = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser("soak", description=ABOUT, formatter_class=layout)
+    parser.add_argument("--seconds", type=float, default=1800, metavar="N", help="of load (default: 1800)")
+    parser.add_argument("--seed", type=int, metavar="N", help="does the same in about the same order")
+    parser.add_argument("--memory", action="store_true", help="keep nothing on disk")
+    parser.add_argument("--workers", type=int, default=1, metavar="N", help="processes of our client (default: 1)")
+    parser.add_argument("--folder", type=Path, help="for the broker's log and data; kept")
+    parser.add_argument("--json", metavar="FILE", help='write the figures as JSON; "-" in the place of the table')
+    return parser.parse_args()
+
+
+def bar(outcome: Outcome, seconds: float, passed: float) -> str:
+    full = min(WIDTH, int(WIDTH * passed / seconds))
+    now = outcome.samples[-1]
+    return (
+        f"[{'#' * full}{'.' * (WIDTH - full)}] {passed:.0f} of {seconds:.0f} s  {outcome.told.total('sent'):,} sent "
+        f"{outcome.told.total('seen'):,} seen  {now.memory / MB:.0f} MB {now.tasks} tasks {now.threads} threads "
+        f"{now.files} files  {len(outcome.told.violations)} violations "
+    )
+
+
+def table(outcome: Outcome) -> str:
+    lines = ["| stream | sent | seen | again |", "|---|---|---|---|"]
+    lines += [f"| {name} | {sent:,} | {seen:,} | {again:,} |" for name, sent, seen, again in outcome.told.streams]
+    lines += [
+        "",
+        "| gauge | start | second quarter | last quarter | may be | most | end |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    start, end = asdict(outcome.start), asdict(outcome.end or outcome.start)
+    for trend in outcome.trends:
+        unit = MB if trend.name == "memory" else 1
+        figures = (start[trend.name], trend.early, trend.late, trend.bound, trend.most, end[trend.name])
+        lines.append(f"| {trend.name} | " + " | ".join(f"{figure / unit:,.1f}" for figure in figures) + " |")
+    grown = sorted(outcome.grown.items(), key=lambda each: -each[1])[:TYPES_SHOWN]
+    lines += ["", "objects more in the end: " + ", ".join(f"{name} {count:,}" for name, count in grown), ""]
+    return "\n".join(lines + [f"VIOLATION, {each}" for each in outcome.violations])
+
+
+def as_json(outcome: Outcome) -> dict[str, object]:
+    return {
+        "violations": outcome.violations,
+        "streams": outcome.told.streams,
+        "trends": [asdict(trend) for trend in outcome.trends],
+        "start": asdict(outcome.start),
+        "end": asdict(outcome.end or outcome.start),
+        "samples": [asdict(sample) for sample in outcome.samples],
+    }
+
+
+def main() -> int:
+    options = arguments()
+    seed = secrets.randbelow(1_000_000) if options.seed is None else options.seed
+    print(f"seed {seed}", file=sys.stderr, flush=True)
+    next_line = REPORTED_SECONDS
+
+    def tell(outcome: Outcome, passed: float) -> None:
+        nonlocal next_line
+        line = bar(outcome, options.seconds, passed)
+        if sys.stderr.isatty():
+            print(f"\r{line}", end="", file=sys.stderr, flush=True)
+        elif passed >= next_line:
+            next_line += REPORTED_SECONDS
+            print(line, file=sys.stderr, flush=True)
+
+    begin = time.monotonic()
+    try:
+        with (
+            tempfile.TemporaryDirectory(prefix="pulsarium-soak-") as folder,
+            broker(options.folder or Path(folder), memory=options.memory) as process,
+        ):
+            outcome = run(process, options.seconds, seed, options.workers, tell)
+    except AssertionError as error:
+        print(f"soak: {error}", file=sys.stderr)
+        return 2
+    print(f"\n{time.monotonic() - begin:.0f} s", file=sys.stderr)
+    text = json.dumps(as_json(outcome), indent=1)
+    print(text if options.json == "-" else table(outcome))
+    if options.json not in (None, "-"):
+        Path(options.json).write_text(text + "\n")
+    return 1 if outcome.violations else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

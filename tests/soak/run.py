@@ -1,0 +1,214 @@
+"""A run: a broker, processes of loads against it, and what was found."""
+
+from __future__ import annotations
+
+import json
+import queue
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tests.foreign.admin import Admin
+from tests.foreign.broker_process import PULSARIUM, BrokerProcess
+
+from .gauges import Gauges, Sample, Trend, left_over, objects_left, trends
+
+ROOT = Path(__file__).resolve().parents[2]
+SAMPLE_SECONDS = 1.0
+LEAVE_SECONDS = 30.0  # until what the last client left behind is gone
+PATIENCE_SECONDS = 180.0  # for a process of loads to account for everything
+SETTINGS = {
+    "transactionCoordinatorEnabled": "true",
+    "managedLedgerCacheSizeMB": "16",  # full before long: from then on it must not grow
+    "managedLedgerMaxEntriesPerLedger": "2000",  # ledgers come and go
+    "managedLedgerMinLedgerRolloverTimeMinutes": "0",
+    "retentionCheckIntervalInSeconds": "2",
+    "brokerDeleteInactiveTopicsEnabled": "false",
+    "forceDeleteNamespaceAllowed": "true",
+    "statsUpdateFrequencyInSecs": "5",  # rates know of what there was in the last interval
+}
+NAMESPACES: dict[str, dict[str, object]] = {
+    "plain": {},
+    "once": {"deduplication": True},
+    "kept": {"retention": {"retentionTimeInMinutes": -1, "retentionSizeInMB": 4}},
+    "expiring": {"messageTTL": 10},
+}
+
+
+@dataclass
+class Told:
+    """The last that each process said."""
+
+    lines: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    def total(self, name: str) -> int:
+        return sum(line[name] for line in self.lines.values())
+
+    @property
+    def violations(self) -> list[str]:
+        return [each for line in self.lines.values() for each in line["violations"]]
+
+    @property
+    def streams(self) -> list[tuple[str, int, int, int]]:
+        """Name, confirmed, seen, seen again."""
+        return [tuple(each) for line in self.lines.values() for each in line["streams"]]
+
+
+@dataclass
+class Outcome:
+    """What a run found; `violations` are what must not be."""
+
+    start: Sample
+    told: Told = field(default_factory=Told)
+    samples: list[Sample] = field(default_factory=list)
+    end: Sample | None = None
+    trends: list[Trend] = field(default_factory=list)
+    grown: dict[str, int] = field(default_factory=dict)  # objects by type, from before the loads until after
+    violations: list[str] = field(default_factory=list)
+
+
+Tell = Callable[[Outcome, float], None]
+
+
+@contextmanager
+def broker(folder: Path, *, memory: bool) -> Iterator[BrokerProcess]:
+    """`pulsarium serve` with what the loads need; it must stop as it should."""
+    settings = [part for key, value in SETTINGS.items() for part in ("--set", f"{key}={value}")]
+    data = [] if memory else ["--data", str(folder / "data")]
+    process = BrokerProcess(folder, [*data, *settings], command=PULSARIUM)
+    try:
+        yield process
+        if process.stop(30.0) != 0:
+            raise AssertionError(f"the broker ended badly:\n{process.tail()}")
+    finally:
+        if process.running:
+            process.kill()
+
+
+def prepare(admin_url: str) -> None:
+    """A tenant with the namespaces of all loads."""
+    admin = Admin(admin_url)
+    admin.call("PUT", "/admin/v2/tenants/soak", {"allowedClusters": ["standalone"]})
+    for name, policies in NAMESPACES.items():
+        admin.create_namespace(f"soak/{name}")
+        for policy, value in policies.items():
+            admin.call("POST", f"/admin/v2/namespaces/soak/{name}/{policy}", value)
+
+
+def clean(admin_url: str) -> None:
+    """Delete all that the loads made."""
+    for name in NAMESPACES:
+        Admin(admin_url).delete_namespace(f"soak/{name}")
+
+
+def run(
+    process: BrokerProcess, seconds: float, seed: int, workers: int, tell: Tell = lambda outcome, seconds: None
+) -> Outcome:
+    """So many seconds of load; `tell` hears each second."""
+    address = process.address
+    prepare(address.admin_url)
+    gauges = Gauges(process.pid, address.admin_url)
+    outcome = Outcome(gauges.sample(0))
+    census = gauges.census()
+    arguments = [address.service_url, address.admin_url, str(seed)]
+    programs = [("tests.soak.worker", f"w{number}") for number in range(workers)] + [
+        ("tests.soak.official", "official")
+    ]
+    with loads([[program, *arguments, prefix, str(seconds)] for program, prefix in programs]) as heard:
+        _watch(outcome, gauges, heard, seconds, tell)
+    outcome.violations += outcome.told.violations
+    if len(outcome.told.lines) < len(programs) or not all(line["streams"] for line in outcome.told.lines.values()):
+        outcome.violations.append("a process of loads did not come to its end")
+    outcome.trends = trends([sample for sample in outcome.samples if sample.seconds <= seconds])
+    outcome.violations += [
+        f"{trend.name} grew from {trend.early:,.0f} to {trend.late:,.0f}, which is more than {trend.bound:,.0f}"
+        for trend in outcome.trends
+        if not trend.held
+    ]
+    clean(address.admin_url)
+    _leave(outcome, gauges, census)
+    return outcome
+
+
+Heard = queue.SimpleQueue[tuple[str, dict[str, Any] | None]]
+
+
+@contextmanager
+def loads(programs: Sequence[Sequence[str]]) -> Iterator[tuple[Heard, int]]:
+    """What processes say: line by line with the program's name, and None at the end of each."""
+    heard: Heard = queue.SimpleQueue()
+    environment = {"PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-P", "-m", *program],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=environment,
+        )
+        for program in programs
+    ]
+    readers = [
+        threading.Thread(target=_read, args=(process, program[4], heard))
+        for process, program in zip(processes, programs, strict=True)
+    ]
+    try:
+        for reader in readers:
+            reader.start()
+        yield heard, len(programs)
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
+        for reader in readers:
+            reader.join()
+        for process in processes:
+            assert process.stdout is not None
+            process.stdout.close()
+
+
+def _read(process: subprocess.Popen[str], name: str, heard: Heard) -> None:
+    assert process.stdout is not None
+    for line in process.stdout:
+        heard.put((name, json.loads(line)))
+    heard.put((name, None))
+
+
+def _watch(outcome: Outcome, gauges: Gauges, heard: tuple[Heard, int], seconds: float, tell: Tell) -> None:
+    lines, left = heard
+    begin = time.monotonic()
+    due = begin
+    while left and time.monotonic() < begin + seconds + PATIENCE_SECONDS:
+        try:
+            name, line = lines.get(timeout=max(0.0, due - time.monotonic()))
+        except queue.Empty:
+            passed = time.monotonic() - begin
+            outcome.samples.append(gauges.sample(passed))
+            tell(outcome, passed)
+            due += SAMPLE_SECONDS
+            continue
+        if line is None:
+            left -= 1
+        else:
+            outcome.told.lines[name] = line
+
+
+def _leave(outcome: Outcome, gauges: Gauges, before: Mapping[str, int]) -> None:
+    """The last client has gone, and its topics: so must be what was there for them."""
+    end = time.monotonic() + LEAVE_SECONDS
+    never = threading.Event()
+    while True:
+        outcome.end = gauges.sample(time.monotonic())
+        after = gauges.census()
+        left = [*left_over(outcome.start, outcome.end), *objects_left(before, after)]
+        if not left or time.monotonic() >= end:
+            break
+        never.wait(SAMPLE_SECONDS)
+    outcome.violations += left
+    outcome.grown = {name: count - before.get(name, 0) for name, count in after.items() if count > before.get(name, 0)}

@@ -1,0 +1,92 @@
+"""scripts/soak's short form, and its own judgement."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.soak.account import Account
+from tests.soak.gauges import MB, Sample, left_over, objects_left, trends
+from tests.soak.run import broker, run
+
+
+@pytest.mark.heavy
+@pytest.mark.foreign
+@pytest.mark.timeout(420)
+def test_two_minutes(tmp_path: Path) -> None:
+    with broker(tmp_path, memory=False) as process:
+        outcome = run(process, 120.0, seed=1, workers=1)
+    assert outcome.violations == []
+    assert all(seen for name, confirmed, seen, _ in outcome.told.streams if confirmed)
+
+
+def published(account: Account, count: int) -> Account:
+    for number in range(count):
+        account.publish(number)
+    return account
+
+
+def test_what_was_never_seen_is_missing() -> None:
+    account = published(Account("a"), 5)
+    for number in (0, 4, 2):
+        assert account.saw(number)
+    assert account.missing == [(0, 1), (0, 3)]
+    assert not account.is_complete
+    assert account.saw(1)
+    assert account.saw(3)
+    assert account.missing == []
+    assert not account.violations
+
+
+def test_what_comes_twice() -> None:
+    often, once = Account("often"), Account("once", once=True)
+    for account in (often, once):
+        account.saw(0)
+        assert not account.saw(0)
+        assert account.again == 1
+    assert often.violations == []
+    assert once.violations == ["once: 0 of lane 0 came twice"]
+
+
+def test_order_is_of_what_is_new_in_a_lane() -> None:
+    account = Account("a", ordered=True)
+    for lane, number in ((0, 0), (1, 0), (0, 1), (0, 0), (0, 1), (1, 1), (0, 2)):
+        account.saw(number, lane)
+    assert account.violations == []
+    account.saw(4)
+    assert account.violations == ["a: 4 of lane 0 came where 3 was next"]
+
+
+def test_a_lane_that_is_over() -> None:
+    account = published(Account("a"), 2)
+    account.saw(0)
+    account.forget(0)
+    assert account.violations == ["a: 1 of lane 0 was never seen"]
+    assert account.is_complete
+
+
+def samples(*megabytes: float, tasks: int = 10) -> list[Sample]:
+    return [Sample(float(at), int(used * MB), 20, 5, tasks, 3, 0.0) for at, used in enumerate(megabytes)]
+
+
+def test_growth_after_the_first_quarter() -> None:
+    def held(*megabytes: float) -> bool:
+        return trends(samples(*megabytes))[0].held
+
+    assert held(10, 40, 60, 60, 61, 60, 62, 63)
+    assert held(60, 60, 60, 60, 90, 60, 60, 60)  # a moment
+    assert not held(10, 40, 60, 60, 65, 70, 75, 80)
+
+
+def test_what_is_left_over() -> None:
+    (before,), (after,) = samples(50, tasks=10), samples(80, tasks=12)
+    assert left_over(before, after) == ["2 tasks are left over: 10 before, 12 after"]
+    assert left_over(after, before) == []
+
+
+def test_objects_of_what_is_gone() -> None:
+    before = {"pulsarium.broker.session.session.Session": 1, "builtins.list": 10}
+    after = {"pulsarium.broker.session.session.Session": 3, "builtins.list": 20, "somebody.Session": 5}
+    assert objects_left(before, after) == ["2 objects are left over of pulsarium.broker.session.session.Session"]
+    assert objects_left(after, before) == []
