@@ -1,5 +1,6 @@
 package pulsarium.foreign;
 
+import static java.nio.charset.StandardCharsets.UTF_8;
 import static pulsarium.foreign.Check.SECONDS;
 
 import java.util.ArrayList;
@@ -13,11 +14,15 @@ import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import org.apache.pulsar.client.api.CompressionType;
 import org.apache.pulsar.client.api.Consumer;
+import org.apache.pulsar.client.api.Message;
 import org.apache.pulsar.client.api.MessageId;
+import org.apache.pulsar.client.api.MessageRouter;
+import org.apache.pulsar.client.api.TopicMetadata;
 
 /** Many messages through one way of publishing and consuming them: nothing lost, doubled or out of order. */
 final class Matrix {
     private static final String FILLER = " pulsarium".repeat(19);
+    private static final int BATCH = 1000;
 
     private record Arrival(int consumer, String topic, String payload, MessageId id) {
         int number() {
@@ -59,6 +64,15 @@ final class Matrix {
                 .compressionType(CompressionType.valueOf(context.text("compression")))
                 .maxPendingMessages(count)
                 .blockIfQueueFull(true);
+        if (context.flag("batched")) {
+            // By itself it turns to the next partition by the clock: 10,000 messages may be sent before it does so twice.
+            builder.messageRouter(new MessageRouter() {
+                @Override
+                public int choosePartition(Message<?> message, TopicMetadata topic) {
+                    return Integer.parseInt(new String(message.getData(), UTF_8), 0, 6, 10) / BATCH % topic.numPartitions();
+                }
+            });
+        }
         try (var producer = builder.create()) {
             return Check.send(producer, IntStream.range(0, count).mapToObj(n -> String.format("%06d", n) + FILLER).toList());
         }
