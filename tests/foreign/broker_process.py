@@ -108,6 +108,11 @@ class BrokerProcess:
         ]
 
     @property
+    def pid(self) -> int:
+        """Of the process, or of the script that a real broker is the child of."""
+        return self._process.pid
+
+    @property
     def running(self) -> bool:
         return self._process.poll() is None
 

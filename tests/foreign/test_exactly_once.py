@@ -29,6 +29,7 @@ COORDINATORS = [f"persistent://pulsar/system/transaction_coordinator_assign-part
 PROGRAMS = {"java": java_program, "go": go_program} if is_pulsarium() else {"java": java_program}
 """A real broker shows what the Go client aborts: that says whose a message is in SEND alone, not in its metadata."""
 TIMEOUT_MS = 2000  # of transactions that nobody ends any more
+COMES_BACK_MS = 60_000  # the longest that a client takes to commit again; the Go client takes longer than Java's
 BELOW_EPHEMERAL = range(15_000, 32_000)  # what clients connect from must not be where a stopped broker was
 
 
@@ -83,6 +84,11 @@ class Cluster:
             assert self.process.stop(seconds=30.0) == 0
         self.process = self._start()
 
+    def open_transactions(self) -> list[str]:
+        """Also those that nobody ends any more."""
+        where = "/admin/v3/transactions/slowTransactions/0?coordinatorId="
+        return [txn for number in range(BROKERS) for txn in self.admin.call("GET", f"{where}{number}")]
+
     def move(self, topic: str, to: Address) -> None:
         """Unload the topic's bundle; with several brokers one of them is told to take it."""
         where = topic.replace("://", "/")
@@ -115,7 +121,7 @@ def loops(cluster: Cluster, folder: Path) -> Iterator[list[Loop]]:
         yield found
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("restarts", [5, pytest.param(200, marks=pytest.mark.heavy)])
 @pytest.mark.req("B-29")
 def test_each_number_is_in_both_outputs_once(launch: Launch, data: str, tmp_path: Path, restarts: int) -> None:
@@ -132,8 +138,8 @@ def test_each_number_is_in_both_outputs_once(launch: Launch, data: str, tmp_path
         for loop in all_loops:
             loop.do("start")
         for _ in range(restarts):
-            # The last one more often: the Go client takes longer to come back.
-            loop = chance.choice([*all_loops, all_loops[-1]])
+            loop = chance.choice(all_loops)
+            loop.do("commit", count=1, limit=COMES_BACK_MS)
             loop.do("progress", count=chance.randrange(1, 20), limit=800 if is_pulsarium() else 10_000)
             for _ in range(chance.randrange(3)):
                 loop = chance.choice(all_loops)
@@ -144,7 +150,7 @@ def test_each_number_is_in_both_outputs_once(launch: Launch, data: str, tmp_path
             cluster.restart(kill=chance.random() < 0.7 and is_pulsarium())
         for loop in all_loops:
             loop.do("drain")
-            assert loop.told["committed"] > restarts // 2, loop.told
+            assert loop.told["committed"] > restarts // 4, loop.told
         sent = {loop.topic: loop.told["sent"] for loop in all_loops}
         eventually(
             lambda: all(backlog(cluster.admin, loop.topic) == 0 for loop in all_loops) or None,
@@ -154,6 +160,8 @@ def test_each_number_is_in_both_outputs_once(launch: Launch, data: str, tmp_path
         )
         for loop in all_loops:
             loop.do("end")
+        # What follows the first entry of an open transaction is seen when that has ended.
+        eventually(lambda: not cluster.open_transactions() or None, what="no transaction open", seconds=60.0, every=0.1)
     for loop in all_loops:
         for output in loop.outputs:
             counted = Counter(read_all(cluster, output))

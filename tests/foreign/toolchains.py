@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from bench.reference.jars import CACHE, stamp
+from bench.reference.jars import PERF as PERF_JARS
 
 FOLDER = Path(__file__).parent
 ROOT = FOLDER.parents[1]
@@ -64,6 +65,10 @@ CLI = Toolchain(FOLDER / "java-cli", JAVA.tools, JAVA.sources, JAVA.built)
 JUNIT = Toolchain(ROOT / "examples" / "java-junit", JAVA.tools, JAVA.sources, "target/test-classes")
 REFERENCE = Toolchain(ROOT / "bench" / "reference", ("java", "mvn"), ("pom.xml",), str(stamp(CACHE)))
 """A real broker, whose jars only `scripts/setup --foreign` fetches, to where `scripts/reference-pulsar` has them."""
+PERF = Toolchain(
+    ROOT / "bench" / "reference" / "perf", REFERENCE.tools, REFERENCE.sources, str(stamp(CACHE, PERF_JARS))
+)
+"""pulsar-perf, which stands on the jars of REFERENCE."""
 GO = Toolchain(FOLDER / "go", ("go",), ("go.mod", "go.sum", "*.go"), "build/client")
 
 

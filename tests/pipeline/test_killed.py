@@ -93,7 +93,7 @@ class Driver:
 
 @pytest.mark.heavy
 @pytest.mark.foreign
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1200)
 def test_a_driver_killed_twice_loses_nothing_and_doubles_nothing(
     broker: Address, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:

@@ -23,8 +23,8 @@ const (
 
 // transformer is a consume-transform-produce loop under transactions: each takes some numbers of the input, sends them
 // to both outputs and acknowledges them. What fails is aborted and its numbers asked for again, so each is in both
-// outputs once. It runs beside the lines of the test, which says "start", "progress", "drain" and "end". The namespace
-// deduplicates: without that, what a producer sends again after a reconnect is twice in one transaction.
+// outputs once. It runs beside the lines of the test, which says "start", "commit", "progress", "drain" and "end". The
+// namespace deduplicates: without that, what a producer sends again after a reconnect is twice in one transaction.
 type transformer struct {
 	client  pulsar.Client
 	outputs []pulsar.Producer
@@ -47,9 +47,12 @@ func transform(env *environment) {
 	switch env.Action {
 	case "start":
 		running = newTransformer(env)
+	case "commit":
+		if !await(&running.committed, env) {
+			failf("no %d transactions committed in %d ms", env.Count, env.Limit)
+		}
 	case "progress":
-		running.progress(env)
-		env.counts = running.counts()
+		await(&running.begun, env)
 	case "drain":
 		running.stopFeeding()
 		running.fed.Wait()
@@ -212,13 +215,14 @@ func receiveWithin(consumer pulsar.Consumer, limit time.Duration) pulsar.Message
 	return message
 }
 
-// progress waits until so many transactions more were begun, or some time has passed.
-func (t *transformer) progress(env *environment) {
-	wanted := t.begun.Load() + int64(env.Count)
+// await waits until so many transactions more were counted, or some time has passed; it says whether they were.
+func await(counter *atomic.Int64, env *environment) bool {
+	wanted := counter.Load() + int64(env.Count)
 	end := time.Now().Add(time.Duration(env.Limit) * time.Millisecond)
-	for t.begun.Load() < wanted && time.Now().Before(end) {
+	for counter.Load() < wanted && time.Now().Before(end) {
 		<-time.After(time.Millisecond)
 	}
+	return counter.Load() >= wanted
 }
 
 func (t *transformer) counts() *counts {

@@ -20,7 +20,7 @@ import org.apache.pulsar.client.api.SubscriptionType;
  * A consume-transform-produce loop under transactions: each takes some numbers of the input, sends them to both outputs
  * and acknowledges them. Whatever fails is aborted and its numbers asked for again, so each is in both outputs once.
  *
- * <p>It runs beside the lines of the test, which says "start", "progress", "drain" and "end". The namespace
+ * <p>It runs beside the lines of the test, which says "start", "commit", "progress", "drain" and "end". The namespace
  * deduplicates: without that, what a producer sends again after a reconnect is twice in one transaction.
  */
 final class Transform {
@@ -49,7 +49,8 @@ final class Transform {
     private static void run(Context context) throws Exception {
         switch (context.text("action")) {
             case "start" -> running = new Transform(context);
-            case "progress" -> running.progress(context);
+            case "commit" -> Check.that(await(running.committed, context), "no transaction committed");
+            case "progress" -> await(running.begun, context);
             case "drain" -> running.drain(context.told());
             case "end" -> running.end();
             default -> throw new IllegalArgumentException(context.text("action"));
@@ -162,14 +163,14 @@ final class Transform {
         return future.get(LIMIT_MS, TimeUnit.MILLISECONDS);
     }
 
-    /** Until so many transactions more were begun, or some time has passed. */
-    private void progress(Context asked) throws Exception {
-        int wanted = begun.get() + asked.number("count");
+    /** Until so many transactions more were counted, or some time has passed: whether they were. */
+    private static boolean await(AtomicInteger counter, Context asked) throws Exception {
+        int wanted = counter.get() + asked.number("count");
         var end = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(asked.number("limit"));
-        while (begun.get() < wanted && System.nanoTime() < end) {
+        while (counter.get() < wanted && System.nanoTime() < end) {
             TimeUnit.MILLISECONDS.sleep(1);
         }
-        tell(asked.told());
+        return counter.get() >= wanted;
     }
 
     private void tell(JsonObject told) {
