@@ -35,3 +35,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.get_closest_marker("heavy") and not item.get_closest_marker("timeout"):
             item.add_marker(pytest.mark.timeout(HEAVY_TIMEOUT))
+    # Files that take minutes come first: the short ones behind them fill both processes to the end.
+    long_files = {item.path for item in items if patience(item) >= HEAVY_TIMEOUT}
+    items.sort(key=lambda item: item.path not in long_files)
+
+
+def patience(item: pytest.Item) -> float:
+    """Seconds that a test may take; 0 where it says nothing."""
+    marker = item.get_closest_marker("timeout")
+    return float(marker.args[0]) if marker and marker.args else 0.0

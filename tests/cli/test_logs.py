@@ -88,9 +88,9 @@ def test_levels() -> None:
 def test_other_libraries_are_heard_from_warning_on() -> None:
     out = io.StringIO()
     configure("debug", "text", out)
-    logging.getLogger("hypercorn.error").info("silent")
-    logging.getLogger("hypercorn.error").warning("heard")
-    assert [line.split(" ", 2)[2] for line in out.getvalue().splitlines()] == ["WARNING hypercorn.error: heard"]
+    logging.getLogger("other.library").info("silent")
+    logging.getLogger("other.library").warning("heard")
+    assert [line.split(" ", 2)[2] for line in out.getvalue().splitlines()] == ["WARNING other.library: heard"]
 
 
 def test_the_last_configuration_counts() -> None:

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from pulsarium.broker.config.version import VERSION
 from pulsarium.cli.main import cli
 
-LATE = {"trio", "google.protobuf", "hypercorn", "starlette", "sqlite3", "importlib.metadata", "difflib"}
+LATE = {"trio", "google.protobuf", "h11", "sqlite3", "importlib.metadata", "difflib"}
 
 
 def shown(*arguments: str) -> str:

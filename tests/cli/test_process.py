@@ -158,3 +158,32 @@ def test_json_log_lines(home: Path) -> None:
     lines = [json.loads(line) for line in (home.parent / "stderr").read_text().splitlines()]
     assert {"level", "logger", "message", "time"} <= set.intersection(*(set(line) for line in lines))
     assert "stopping" in [line["message"] for line in lines]
+
+
+def test_a_directory_of_a_killed_process_is_free(home: Path, tmp_path: Path) -> None:
+    data = str(tmp_path / "data")
+    with serving(home, "--data", data) as (process, _, _):
+        process.kill()
+        process.wait(10)
+    with serving(home, "--data", data) as (process, _, _):
+        process.terminate()
+        assert process.wait(10) == 0
+
+
+@pytest.mark.parametrize("kind", ["no database", "damaged", "below a file"])
+def test_a_data_directory_that_cannot_be_served_is_one_line(kind: str, home: Path, tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    database = data / "pulsarium.db"
+    if kind in ("no database", "damaged"):
+        data.mkdir()
+        database.write_bytes((b"SQLite format 3\0" if kind == "damaged" else b"dear diary\n") * 5000)
+    else:
+        data.touch()
+        data = data / "below"
+    before = database.read_bytes() if database.exists() else b""
+    code, out, err = ended(home, *FREE, "--data", str(data))
+    assert (code, out) == (1, "")
+    assert err.splitlines()[-1].startswith("pulsarium: ")
+    assert str(data) in err
+    assert "Traceback" not in err
+    assert not before or database.read_bytes() == before

@@ -188,4 +188,4 @@ def test_neither_the_broker_nor_protobuf_is_imported() -> None:
     )
     run = subprocess.run([sys.executable, "-P", "-c", code], check=True, capture_output=True, text=True)
     modules = set(run.stdout.split())
-    assert not modules & {"trio", "google.protobuf", "starlette", "sqlite3", "pulsarium.broker.broker"}
+    assert not modules & {"trio", "google.protobuf", "h11", "sqlite3", "pulsarium.broker.broker"}
