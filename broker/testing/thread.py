@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import threading
+import time
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
 from contextlib import AbstractAsyncContextManager, suppress
+from queue import Empty, SimpleQueue
 from typing import Any, Generic, ParamSpec, TypeVar
 
 import trio
@@ -13,6 +16,8 @@ import trio
 P = ParamSpec("P")
 R = TypeVar("R")
 T = TypeVar("T")
+
+NOTICE_SECONDS = 0.5  # a Ctrl-C that comes just before a thread blocks is noticed when it wakes up
 
 
 class BrokerEnded(RuntimeError):
@@ -130,10 +135,20 @@ class LoopThread(Generic[T]):
             raise
 
     def _result(self, future: Future[R], ask: Callable[[], None], timeout: float | None = None) -> R:
+        # A queue, for Ctrl-C may come at any moment, also when a future's own lock has just been taken.
+        answered: SimpleQueue[Future[R]] = SimpleQueue()
+        future.add_done_callback(answered.put)
         self._asked.add(future)
         try:
             self._soon(ask)
-            return future.result(timeout)
+            end = math.inf if timeout is None else time.monotonic() + timeout
+            while (left := min(NOTICE_SECONDS, end - time.monotonic())) > 0:
+                with suppress(Empty):
+                    answered.get(timeout=left)
+                    break
+            else:
+                raise TimeoutError
+            return future.result()
         finally:
             self._asked.discard(future)
 

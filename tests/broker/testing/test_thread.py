@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
@@ -161,6 +162,18 @@ def test_ctrl_c_while_it_opens_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(KeyboardInterrupt):
         thread.start()
     assert not running()
+
+
+def test_ctrl_c_just_before_it_waits_is_noticed(thread: LoopThread[Opened]) -> None:
+    """The system tells of a signal, but wakes nobody: here another thread has it."""
+
+    async def press() -> None:
+        signal.pthread_kill(threading.get_ident(), signal.SIGINT)
+        await trio.sleep_forever()
+
+    with pytest.raises(KeyboardInterrupt):
+        thread.wait(1000, press)
+    assert thread.call(divmod, 7, 2) == (3, 1)
 
 
 def test_what_is_asked_while_it_closes_is_told_that_it_has_ended() -> None:
