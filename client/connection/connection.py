@@ -106,7 +106,12 @@ class Connection:
         return self._request_id
 
     async def request(
-        self, command: pb.BaseCommand, trailing: bytes = b"", *, patience: anyio.CancelScope | None = None
+        self,
+        command: pb.BaseCommand,
+        trailing: bytes = b"",
+        *,
+        patience: anyio.CancelScope | None = None,
+        undo: Callable[[], None] | None = None,
     ) -> Reply:
         """Send a command whose body has a `next_request_id()`, and wait for its answer.
 
@@ -114,6 +119,7 @@ class Connection:
         connection is or gets lost; Timeout after `operation_timeout`. When it is cancelled a late answer is ignored.
 
         patience: a new scope to wait in, without a deadline from when a producer has to wait for its turn (PIP-68).
+        undo: called, must not wait, when this is cancelled and the broker has done what was asked, or does it later.
         """
         request_id = request_id_of(command)
         if request_id is None:
@@ -128,6 +134,10 @@ class Connection:
                 patience.deadline = deadline
                 with patience:
                     await waiter.done.wait()
+        except anyio.get_cancelled_exc_class():
+            if undo is not None:
+                self._routes.given_up(request_id, waiter, undo)
+            raise
         finally:
             self._routes.waiters.pop(request_id, None)
         if waiter.error is not None:
@@ -157,10 +167,6 @@ class Connection:
             self._writer.write_nowait()
         else:
             self._writer.write_soon()
-
-    def undo_late(self, request_id: int, undo: Callable[[], None]) -> None:
-        """Call `undo`, which must not wait, if the broker does after all what a request asked for that was given up."""
-        self._routes.late[request_id] = undo
 
     def attach_consumer(self, consumer_id: int, handler: ConsumerHandler) -> None:
         """What comes for this consumer goes to `handler`, until it is detached or lost."""

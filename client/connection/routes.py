@@ -146,6 +146,16 @@ class Routes:
         for handler in handlers:
             handler.on_lost(again(error))
 
+    def given_up(self, request_id: int, waiter: Waiter, undo: Callable[[], None]) -> None:
+        """Nobody waits for this request any more: `undo` what it asked for, now or when it succeeds."""
+        if waiter.error is not None:
+            return  # it was refused, or the connection is lost
+        queued = waiter.patience is not None and waiter.patience.deadline == math.inf
+        if queued or waiter.reply is not None:
+            undo()
+        else:
+            self.late[request_id] = undo
+
     def _answer(self, command: pb.BaseCommand, trailing: bytes) -> None:
         request_id = request_id_of(command)
         waiter = None if request_id is None else self.waiters.pop(request_id, None)

@@ -81,6 +81,7 @@ class TopicProducer:
         self._scope = anyio.CancelScope()
         self._opening: anyio.CancelScope | None = None  # around the request of one that may have to wait
         self._was_queued = False  # the broker had it wait for its turn, when it was opened last
+        self._openings = 0  # that were tried
         self._error: PulsarError | None = None
 
     async def open(self) -> None:
@@ -216,18 +217,19 @@ class TopicProducer:
         connection.attach_producer(self._id, self)
         if self._options.access_mode is ProducerAccessMode.WaitForExclusive:
             self._opening = anyio.CancelScope()
+        self._openings += 1
         try:
             reply = await connection.request(
-                pb.BaseCommand(type=pb.BaseCommand.PRODUCER, producer=command), patience=self._opening
+                pb.BaseCommand(type=pb.BaseCommand.PRODUCER, producer=command),
+                patience=self._opening,
+                undo=partial(self._undo, connection, self._openings),
             )
         except BaseException as error:
             if isinstance(error, ProducerBlockedQuotaExceededException):
                 self._fail_all(error)  # as Java clients do; it is opened again all the same
             connection.detach_producer(self._id)
-            if not connection.is_lost:
+            if isinstance(error, PulsarError) and not connection.is_lost:
                 self._close_nowait(connection)  # it may have been opened all the same
-                if not isinstance(error, PulsarError):  # cancelled: or be opened after that (137-pipelined)
-                    connection.undo_late(command.request_id, partial(self._close_late, connection))
             raise
         finally:
             self._was_queued = self._opening is not None and self._opening.deadline == math.inf
@@ -247,8 +249,9 @@ class TopicProducer:
     def _close_nowait(self, connection: Connection) -> None:
         connection.send_nowait(close_producer(self._id, connection.next_request_id()))
 
-    def _close_late(self, connection: Connection) -> None:
-        if self._error is not None:  # else it is opened again, with the same id
+    def _undo(self, connection: Connection, opening: int) -> None:
+        """It was opened, or waits for its turn, and nobody waits for it any more."""
+        if opening == self._openings and not connection.is_lost:  # else it was tried again, with the same id
             self._close_nowait(connection)
 
     def _opened(self, connection: Connection, success: pb.CommandProducerSuccess) -> None:

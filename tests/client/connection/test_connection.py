@@ -319,12 +319,11 @@ async def test_a_refused_handshake_closes_the_stream() -> None:
 async def test_what_was_given_up_is_undone_when_it_succeeds_late(refused: bool) -> None:
     async with connected() as (connection, peer):
         question = lookup(connection)
+        undone: list[int] = []
         with anyio.CancelScope() as scope:
             scope.cancel()
-            await connection.request(question)
-        undone: list[int] = []
+            await connection.request(question, undo=lambda: undone.append(1))
         request_id = question.lookupTopic.request_id
-        connection.undo_late(request_id, lambda: undone.append(1))
         if refused:
             await peer.say(Type.ERROR, request_id=request_id, error=pb.MetadataError, message="no")
         for _ in range(2):
@@ -333,3 +332,28 @@ async def test_what_was_given_up_is_undone_when_it_succeeds_late(refused: bool) 
         await peer.expect(Type.LOOKUP)
         await peer.expect(Type.PONG)
         assert undone == ([] if refused else [1])
+
+
+@on_both
+async def test_what_succeeds_while_it_is_given_up_is_undone_at_once() -> None:
+    """Whichever of the two its task hears of first."""
+    async with connected() as (connection, _), anyio.create_task_group() as tasks:
+        question = lookup(connection)
+        request_id = question.lookupTopic.request_id
+        replies: list[object] = []
+        undone: list[int] = []
+        scope = anyio.CancelScope()
+
+        async def ask() -> None:
+            with scope:
+                replies.append(await connection.request(question, undo=lambda: undone.append(1)))
+
+        tasks.start_soon(ask)
+        routes = connection._routes
+        await until(lambda: request_id in routes.waiters)
+        await anyio.wait_all_tasks_blocked()
+        routes.take(command(Type.LOOKUP_RESPONSE, request_id=request_id, brokerServiceUrl="pulsar://b"), b"")
+        scope.cancel()
+        await until(lambda: bool(replies or undone))
+        assert len(replies) + len(undone) == 1
+        assert not routes.late
