@@ -61,7 +61,8 @@ def output(
     command: list[str | Path], folder: Path | None = None, environment: Mapping[str, str] = MappingProxyType({})
 ) -> str:
     env = {**os.environ, **environment}
-    run = subprocess.run(command, cwd=folder, env=env, check=True, capture_output=True, text=True, timeout=SECONDS)
+    run = subprocess.run(command, cwd=folder, env=env, check=False, capture_output=True, text=True, timeout=SECONDS)
+    assert run.returncode == 0, f"{command}: {run.returncode}\n{run.stdout}\n{run.stderr}"
     return run.stdout
 
 

@@ -19,6 +19,7 @@ from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.topic_name import TopicName
 from tests.broker.admin.rest import TOPICS, rest_of
 from tests.broker.compacted import Retained, compacted
+from tests.broker.damaged import until
 from tests.broker.held import HeldStorage
 from tests.broker.model.dispatch.sharing import got, joined, keyed, subscription
 from tests.broker.model.upkeep.policed import fresh, set_policies, topic_of
@@ -445,7 +446,8 @@ async def test_trimmed_before_a_restart(tmp_path: Path) -> None:
         await other.subscribe()
         await other.publish(plain(b"1"))
         skip_all(subscription(bed))
-        await other.alive()
+        ledgers = topic_of(bed.broker).ledger.ledgers
+        await until(lambda: position.ledger_id not in ledgers)
     async with serving(data=tmp_path) as bed:
         bed.broker.topics.find(TopicName.parse(TOPIC))
         assert position.ledger_id not in topic_of(bed.broker).ledger.ledgers
