@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
 from typing import Any
 
@@ -27,6 +28,14 @@ def client(broker: PulsarBroker) -> Iterator[Any]:
 @pytest.fixture
 def topic(broker: PulsarBroker, request: pytest.FixtureRequest) -> str:
     return f"persistent://{broker.create_namespace(request.node.name)}/topic"
+
+
+@pytest.fixture
+def heeded() -> Iterator[None]:
+    """Ctrl-C is heeded, also by tests that a shell runs in the background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 def client_of(broker: PulsarBroker) -> Any:

@@ -201,6 +201,7 @@ def test_many_tests_on_one_broker(run: Run) -> None:
     result.assert_outcomes(passed=51)
 
 
+@pytest.mark.usefixtures("heeded")
 def test_ctrl_c_ends_it(pytester: pytest.Pytester) -> None:
     file = pytester.makepyfile("""
         def test_it(pulsar_broker, pulsar_faults):
@@ -208,13 +209,16 @@ def test_ctrl_c_ends_it(pytester: pytest.Pytester) -> None:
             print("waiting", flush=True)
             rule.wait(timeout=1000)
     """)
-    process = subprocess.Popen([*PYTEST, "-s", file], stdout=subprocess.PIPE, text=True)
-    assert process.stdout is not None
-    for line in process.stdout:
-        if "waiting" in line:
-            break
-    process.send_signal(signal.SIGINT)
-    output = process.communicate(timeout=20)[0]
+    with subprocess.Popen([*PYTEST, "-s", file], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            if "waiting" in line:
+                break
+        process.send_signal(signal.SIGINT)
+        try:
+            output = process.communicate(timeout=20)[0]
+        finally:
+            process.kill()
     assert re.search("KeyboardInterrupt", output)
     assert process.returncode == pytest.ExitCode.INTERRUPTED
 

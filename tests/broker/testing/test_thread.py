@@ -164,6 +164,7 @@ def test_ctrl_c_while_it_opens_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not running()
 
 
+@pytest.mark.usefixtures("heeded")
 def test_ctrl_c_just_before_it_waits_is_noticed(thread: LoopThread[Opened]) -> None:
     """The system tells of a signal, but wakes nobody: here another thread has it."""
 
