@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import json
-import queue
-import subprocess
-import sys
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from tests.client.scenarios.conftest import CONFIG, PULSAR
 from tests.foreign.broker_process import PULSARIUM, Address, BrokerProcess
+from tests.workers import workers
 
 from .tally import Tally
 
-ROOT = Path(__file__).resolve().parents[2]
 SEEDS_APART = 1_000_000
 """Between the first seeds of two workers."""
 
@@ -75,52 +69,26 @@ def run(
     tell: Callable[[Outcome], None] = lambda outcome: None,
 ) -> Outcome:
     """At least so many operations, and `least` of each command, by `jobs` workers. `tell` hears now and then."""
-    heard: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
     share = -(-operations // jobs), -(-least // jobs)
-    workers = [_worker(ours, real, seed + number * SEEDS_APART, *share, shrink) for number in range(jobs)]
-    readers = [threading.Thread(target=_read, args=(worker, heard)) for worker in workers]
+    urls = [f"{each.service_url},{each.admin_url}" for each in (ours, real)]
+    programs = [
+        ["tests.differential.worker", *urls, *map(str, (seed + number * SEEDS_APART, *share)), *["shrink"] * shrink]
+        for number in range(jobs)
+    ]
     outcome = Outcome()
-    try:
-        for reader in readers:
-            reader.start()
+    with workers(programs) as heard:
         left = jobs
         while left:
-            line = heard.get()
+            _, line, status = heard.get()
             if line is None:
                 left -= 1
+                if status > 0:  # it died on its own
+                    outcome.divergences.append(f"seed ?: a worker ended with {status}")
+                    tell(outcome)
                 continue
             outcome.tally.add(Tally.of_json(line["tally"]))
             for kind, found in (("divergence", outcome.divergences), ("chance", outcome.chance)):
                 if line.get(kind):
                     found.append(f"seed {line['seed']}: {line[kind]}")
             tell(outcome)
-    finally:
-        for worker in workers:
-            worker.kill()
-            worker.wait()
-        for reader in readers:
-            reader.join()
-        for worker in workers:
-            assert worker.stdout is not None
-            worker.stdout.close()
     return outcome
-
-
-def _worker(
-    ours: Address, real: Address, seed: int, operations: int, least: int, shrink: bool
-) -> subprocess.Popen[str]:
-    urls = [f"{each.service_url},{each.admin_url}" for each in (ours, real)]
-    command = [sys.executable, "-P", "-m", "tests.differential.worker", *urls, *map(str, (seed, operations, least))]
-    command += ["shrink"] * shrink
-    environment = {"PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
-    return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, env=environment)
-
-
-def _read(worker: subprocess.Popen[str], heard: queue.SimpleQueue[dict[str, Any] | None]) -> None:
-    assert worker.stdout is not None
-    for line in worker.stdout:
-        heard.put(json.loads(line))
-    if worker.wait() > 0:  # it died on its own
-        tally = Tally().as_json()
-        heard.put({"seed": "?", "divergence": f"a worker ended with {worker.returncode}", "tally": tally})
-    heard.put(None)

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import queue
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -16,10 +13,11 @@ from typing import Any
 
 from tests.foreign.admin import Admin
 from tests.foreign.broker_process import PULSARIUM, BrokerProcess
+from tests.workers import Heard
+from tests.workers import workers as workers_of
 
 from .gauges import Gauges, Sample, Trend, left_over, objects_left, trends
 
-ROOT = Path(__file__).resolve().parents[2]
 SAMPLE_SECONDS = 1.0
 LEAVE_SECONDS = 30.0  # until what the last client left behind is gone
 PATIENCE_SECONDS = 180.0  # for a process of loads to account for everything
@@ -120,8 +118,8 @@ def run(
     programs = [("tests.soak.worker", f"w{number}") for number in range(workers)] + [
         ("tests.soak.official", "official")
     ]
-    with loads([[program, *arguments, prefix, str(seconds)] for program, prefix in programs]) as heard:
-        _watch(outcome, gauges, heard, seconds, tell)
+    with workers_of([[program, *arguments, prefix, str(seconds)] for program, prefix in programs]) as heard:
+        _watch(outcome, gauges, heard, [prefix for _, prefix in programs], seconds, tell)
     outcome.violations += outcome.told.violations
     if len(outcome.told.lines) < len(programs) or not all(line["streams"] for line in outcome.told.lines.values()):
         outcome.violations.append("a process of loads did not come to its end")
@@ -136,67 +134,23 @@ def run(
     return outcome
 
 
-Heard = queue.SimpleQueue[tuple[str, dict[str, Any] | None]]
-
-
-@contextmanager
-def loads(programs: Sequence[Sequence[str]]) -> Iterator[tuple[Heard, int]]:
-    """What processes say: line by line with the program's name, and None at the end of each."""
-    heard: Heard = queue.SimpleQueue()
-    environment = {"PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
-    processes = [
-        subprocess.Popen(
-            [sys.executable, "-P", "-m", *program],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            text=True,
-            env=environment,
-        )
-        for program in programs
-    ]
-    readers = [
-        threading.Thread(target=_read, args=(process, program[4], heard))
-        for process, program in zip(processes, programs, strict=True)
-    ]
-    try:
-        for reader in readers:
-            reader.start()
-        yield heard, len(programs)
-    finally:
-        for process in processes:
-            process.kill()
-            process.wait()
-        for reader in readers:
-            reader.join()
-        for process in processes:
-            assert process.stdout is not None
-            process.stdout.close()
-
-
-def _read(process: subprocess.Popen[str], name: str, heard: Heard) -> None:
-    assert process.stdout is not None
-    for line in process.stdout:
-        heard.put((name, json.loads(line)))
-    heard.put((name, None))
-
-
-def _watch(outcome: Outcome, gauges: Gauges, heard: tuple[Heard, int], seconds: float, tell: Tell) -> None:
-    lines, left = heard
+def _watch(outcome: Outcome, gauges: Gauges, heard: Heard, names: Sequence[str], seconds: float, tell: Tell) -> None:
+    left = len(names)
     begin = time.monotonic()
     due = begin
     while left and time.monotonic() < begin + seconds + PATIENCE_SECONDS:
         try:
-            name, line = lines.get(timeout=max(0.0, due - time.monotonic()))
+            said = heard.get(timeout=max(0.0, due - time.monotonic()))
         except queue.Empty:
             passed = time.monotonic() - begin
             outcome.samples.append(gauges.sample(passed))
             tell(outcome, passed)
             due += SAMPLE_SECONDS
             continue
-        if line is None:
+        if said.line is None:
             left -= 1
         else:
-            outcome.told.lines[name] = line
+            outcome.told.lines[names[said.program]] = said.line
 
 
 def _leave(outcome: Outcome, gauges: Gauges, before: Mapping[str, int]) -> None:
