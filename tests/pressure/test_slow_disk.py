@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import NamedTuple
+
 import pytest
 import trio
 import trio.testing
@@ -36,6 +40,25 @@ async def flood(wire: Wire, nursery: trio.Nursery) -> None:
     """Much more than may wait; it is on its way until the broker reads it."""
     nursery.start_soon(wire.write, wire.sends(*[ENTRY] * FLOOD))
     await trio.testing.wait_all_tasks_blocked()
+
+
+class Flooded(NamedTuple):
+    """A broker whose store holds what it is given, and the one connection that floods it, as far as it is read."""
+
+    store: HeldStorage
+    bed: Bed
+    wire: Wire
+
+
+@asynccontextmanager
+async def flooded(config: Config = CONFIG) -> AsyncIterator[Flooded]:
+    store = HeldStorage()
+    async with serving(config, storage=store) as bed, trio.open_nursery() as nursery:
+        wire = await bed.connect()
+        await wire.producer()
+        store.holding = True
+        await flood(wire, nursery)
+        yield Flooded(store, bed, wire)
 
 
 async def test_memory_is_bounded_and_nobody_else_waits() -> None:
@@ -78,13 +101,8 @@ async def test_each_publisher_stops_at_once_when_others_have_filled_the_buffer()
 
 
 async def test_it_goes_on_when_half_is_stored() -> None:
-    store = HeldStorage()
-    async with serving(CONFIG, storage=store) as bed, trio.open_nursery() as nursery:
-        wire = await bed.connect()
-        await wire.producer()
+    async with flooded() as (store, bed, wire):
         session, turn = session_of(bed, 1), bed.broker.turn
-        store.holding = True
-        await flood(wire, nursery)
         most = turn.unstored
         while not session.may_read:
             assert turn.unstored > BUFFER * MB // 2
@@ -183,12 +201,7 @@ async def test_a_publisher_that_is_thrown_out_while_it_waits() -> None:
 
 
 async def test_a_commit_that_fails_lets_publishers_go_on() -> None:
-    store = HeldStorage()
-    async with serving(CONFIG, storage=store) as bed, trio.open_nursery() as nursery:
-        wire = await bed.connect()
-        await wire.producer()
-        store.holding = True
-        await flood(wire, nursery)
+    async with flooded() as (store, bed, wire):
         store.fail()
         store.release()
         for _ in range(FLOOD):
@@ -201,17 +214,10 @@ async def test_a_commit_that_fails_lets_publishers_go_on() -> None:
         await wire.rest()
         await wire.alive()
         assert bed.broker.cluster.cache.size <= MB
-        nursery.cancel_scope.cancel()
 
 
 async def test_no_buffer_no_limit() -> None:
-    store = HeldStorage()
-    config = Config(managedLedgerCacheSizeMB=1, maxMessagePublishBufferSizeInMB=0)
-    async with serving(config, storage=store) as bed, trio.open_nursery() as nursery:
-        wire = await bed.connect()
-        await wire.producer()
-        store.holding = True
-        await flood(wire, nursery)
+    async with flooded(Config(managedLedgerCacheSizeMB=1, maxMessagePublishBufferSizeInMB=0)) as (store, bed, wire):
         assert bed.broker.cluster.cache.size > FLOOD * 50_000
         store.release()
         assert len(await wire.receipts(FLOOD)) == FLOOD
@@ -259,12 +265,7 @@ async def test_without_a_data_directory_the_spill_is_waited_for() -> None:
 
 async def test_pings_of_the_broker_do_not_end_a_publisher_that_waits() -> None:
     """It cannot answer them: nobody reads it."""
-    store = HeldStorage()
-    async with serving(CONFIG, storage=store) as bed, trio.open_nursery() as nursery:
-        wire = await bed.connect()
-        await wire.producer()
-        store.holding = True
-        await flood(wire, nursery)
+    async with flooded() as (store, bed, wire):
         await trio.sleep(bed.broker.config.keepAliveIntervalSeconds * 3.5)
         assert bed.broker.sessions
         store.release()
