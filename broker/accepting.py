@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import socket
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import trio
 
 from pulsarium.broker.logs import Log
+from pulsarium.broker.strangers import in_handshake
 
 if TYPE_CHECKING:
     import ssl
@@ -48,7 +50,10 @@ async def shake_hands(
         try:
             await stream.do_handshake()
         except (trio.BrokenResourceError, trio.ClosedResourceError) as error:
-            reason = error.__cause__ or error
+            stranger = in_handshake(error.__cause__ or error)
+            reason = stranger.reason
+            with suppress(trio.BrokenResourceError, trio.ClosedResourceError):
+                await raw.send_all(stranger.answer)
         else:
             return stream
     tls_log.warning("a TLS handshake failed", peer=peer, reason=reason)

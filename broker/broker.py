@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Callable, Iterator, Mapping
 from urllib.parse import urlsplit
 
@@ -43,6 +44,7 @@ class Broker:
         self.handlers_before_connect = handlers(connected=False)
         self._listeners = parse_listeners(self.config.advertisedListeners)
         self.sessions: set[Session] = set()
+        self.noted_last_entries = False  # whether the log has said which clients get them
         self.alive = True
         self.on_shutdown: Callable[[], None] = lambda: None  # an operator asks for its end
         self.started_ms = self.clock.now_ms()
@@ -72,6 +74,13 @@ class Broker:
         ports = [port for port in (self.port, self.port_tls) if port is not None]
         urls = (url for listener in self._listeners.values() for url in (listener.pulsar, listener.pulsar_ssl) if url)
         return {*(f"{host}:{port}" for host in hosts for port in ports), *(urlsplit(url).netloc for url in urls)}
+
+    @property
+    def hosts(self) -> set[str]:
+        """Return the names by which HTTP clients may know this broker."""
+        urls = (url for listener in self._listeners.values() for url in listener if url)
+        named = {urlsplit(url).hostname or "" for url in urls}
+        return {self.advertised_address, self.config.bindAddress, socket.gethostname(), *named}
 
     def listener(self, name: str = "") -> Listener | None:
         """The URLs that LOOKUP answers (advertisedListeners); None for a listener that there is not."""

@@ -13,16 +13,18 @@ from pulsarium.broker.clock import Clock
 from pulsarium.broker.config.dynamic import DynamicSettings
 from pulsarium.broker.config.keys import Config
 from pulsarium.broker.config.profile import Profile
+from pulsarium.broker.config.version import VERSION
 from pulsarium.broker.model.ledger.cache import EntryCache
 from pulsarium.broker.model.namespace.metadata import Metadata
 from pulsarium.broker.model.namespace.ownership import Ownership
-from pulsarium.broker.model.rate.broker_limits import BrokerLimits
+from pulsarium.broker.model.rate.broker_limits import BrokerLimits, Limits
 from pulsarium.broker.model.rate.publish_buffer import PublishBuffer
+from pulsarium.broker.model.rate.resource_groups import ResourceGroups
 from pulsarium.broker.model.schema.registry import SchemaRegistry
 from pulsarium.broker.model.topic.topics import Topics
 from pulsarium.broker.model.transaction.coordinators import Coordinators
 from pulsarium.broker.model.upkeep.schedule import start_upkeep
-from pulsarium.broker.storage.interface import Entries, Storage
+from pulsarium.broker.storage.interface import WRITTEN_BY, Entries, Storage
 from pulsarium.broker.turn import Turn
 from pulsarium.proto.system_topics import is_system_topic
 from pulsarium.proto.topic_name import NON_PERSISTENT, PERSISTENT, TopicName
@@ -60,11 +62,18 @@ class Cluster:
         self.topics = Topics(self, self.metadata, self.schemas)
         self._limits: dict[Broker | None, BrokerLimits] = {}
         self._no_limits = BrokerLimits(self.clock)
+        self._groups = ResourceGroups(
+            self.clock, self.metadata.records, limit_dispatch=profile.resource_groups_limit_dispatch
+        )
         self._recover(storage.load_metadata())
         self.authentication = (
             Authentication(config, self.clock.token_expiry.now_ms) if config.authenticationEnabled else None
         )
-        self.authorization = Authorization(config, self.metadata) if config.authorizationEnabled else None
+        self.authorization = (
+            Authorization(config, self.metadata, as_released=profile.leaves_schemas_open)
+            if config.authorizationEnabled
+            else None
+        )
         self.tls = TlsContext(config, self.clock.monotonic) if config.has_tls else None
         if self.authorization is not None:
             watch_grants(self.authorization, self.metadata, self.topics)
@@ -111,6 +120,10 @@ class Cluster:
             limits.update(self.config)
         return self._limits[owner]
 
+    def limits_of_group(self, name: str) -> Limits:
+        """Return the limits that the topics of a resource group share; "": none."""
+        return self._groups.limits_of(name)
+
     def _settings_changed(self) -> None:
         for limits in self._limits.values():
             limits.update(self.config)
@@ -151,6 +164,7 @@ class Cluster:
         self._ledger_ids = int(kept.get(LEDGER_COUNTER, b"0"))
         self.starts_before = int(kept.get(START_COUNTER, b"0"))
         self.turn.store(START_COUNTER, str(self.starts_before + 1).encode())
+        self.turn.store(WRITTEN_BY, VERSION.encode())
         self.metadata.recover(kept)
         self.dynamic.recover()
         self.schemas.recover(kept)

@@ -5,57 +5,71 @@ Every run of pytest imports this module: it imports nothing of the broker until 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import sys
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
+from importlib.machinery import ModuleSpec, PathFinder
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pulsarium.broker.pytest_marks import HELP, MARKER, marked, mistakes
+
 if TYPE_CHECKING:
     from pulsarium.broker.testing import BrokerClock, BrokerLinter, FaultRules, PulsarBroker
 
-MARKER = "pulsar"
-HELP = (
-    "pulsar(policies={...}, **options): what a test wants of pulsar_namespace, policies by their names over REST; and "
-    "of pulsar_broker, options of pulsarium.broker.running (set, profile, ...): those who wish the same share one"
-)
+WRONG = pytest.StashKey[str]()
 UNNAMED = getattr(pytest, "HIDDEN_PARAM", MARKER)  # pytest before 8.4 has no way to leave names of tests as they are
 
 
-def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
-    _leave_as_it_is(pluginmanager)
+def pytest_addoption(parser: pytest.Parser) -> None:
+    if _AsItIs not in sys.meta_path:
+        sys.meta_path.insert(0, _AsItIs)
     parser.addini("pulsar_set", "broker.conf keys of the fixture pulsar_broker, one key=value a line", type="linelist")
     parser.addini("pulsar_profile", "its profile: pip or pulsar-4.2", default="pip")
 
 
-def _leave_as_it_is(pluginmanager: pytest.PytestPluginManager) -> None:
-    """pytest compiles plugins with other assertions, by whole distributions: not a broker, which would start slowly."""
-    hook = pluginmanager.rewrite_hook
-    getattr(hook, "_must_rewrite", set()).discard("pulsarium")
-    getattr(hook, "_marked_for_rewrite_cache", {}).clear()
+class _AsItIs:
+    """Finds the modules of the broker for Python's import before pytest does, which compiles whole distributions of
+    plugins with assertions of its own: a broker would start slowly."""
+
+    @staticmethod
+    def find_spec(name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> ModuleSpec | None:
+        return PathFinder.find_spec(name, path, target) if name.startswith("pulsarium.") else None
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", HELP)
 
 
+def pytest_unconfigure() -> None:
+    if _AsItIs in sys.meta_path:
+        sys.meta_path.remove(_AsItIs)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Marks that cannot have their effect end the run, also those of tests that others deselect."""
+    wrong = mistakes(items)
+    if wrong and not hasattr(config, "workerinput"):
+        raise pytest.UsageError("\n".join(f"{item.nodeid}: {said}" for said, item in wrong.items()))
+    for said, item in wrong.items():  # a worker of pytest-xdist cannot say why it ends: its test can
+        item.stash[WRONG] = said
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    if WRONG in item.stash:
+        pytest.fail(item.stash[WRONG], pytrace=False)
+
+
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """A test that is marked gets the broker it wishes: `pulsar_broker` is one for the whole run without this."""
     if "pulsar_broker" not in metafunc.fixturenames:
         return  # whose mark of this name may mean something else
-    options, _ = _marked(metafunc.definition)
+    options, _ = marked(metafunc.definition)
     if options:
         metafunc.parametrize("pulsar_broker", [options], indirect=True, ids=[UNNAMED], scope="session")
-
-
-def _marked(node: pytest.Item | pytest.Function) -> tuple[dict[str, Any], Mapping[str, object]]:
-    """Options of the broker, and policies of the namespace; the nearest mark counts."""
-    options: dict[str, Any] = {}
-    for mark in reversed(list(node.iter_markers(MARKER))):
-        if mark.args:
-            raise pytest.UsageError(f"{node.nodeid}: pytest.mark.{MARKER} takes its options by name, not {mark.args!r}")
-        options |= mark.kwargs
-    return options, options.pop("policies", {})
 
 
 class _Brokers:
@@ -110,7 +124,7 @@ def pulsar_namespace(pulsar_broker: PulsarBroker, request: pytest.FixtureRequest
 
     Its policies, by their names in the REST API: @pytest.mark.pulsar(policies={"deduplicationEnabled": True}).
     """
-    policies = _marked(request.node)[1]
+    policies = marked(request.node)[1]
     namespace = pulsar_broker.create_namespace(request.node.name.replace("/", "-"), **policies)
     yield namespace
     pulsar_broker.delete_namespace(namespace)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import socket
+import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import ExitStack, asynccontextmanager
 from functools import partial
@@ -203,15 +204,23 @@ class RunningCluster:
         return self.brokers[0].admin_url_tls
 
 
-def open_storage(options: ServeOptions) -> Storage:
-    """The store that the options ask for."""
+async def open_storage(options: ServeOptions) -> Storage:
+    """The store that the options ask for. One of an older format is migrated, which a signal can end."""
     if options.data is None:
         from pulsarium.broker.storage.memory import MemoryStorage
 
         return MemoryStorage()
     from pulsarium.broker.storage.sqlite import SqliteStorage
 
-    return SqliteStorage(options.data, options.durability, grace=STORAGE_GRACE)
+    return await trio.to_thread.run_sync(
+        partial(
+            SqliteStorage,
+            options.data,
+            options.durability,
+            migrating=lambda step: trio.from_thread.check_cancelled(),
+            grace=STORAGE_GRACE,
+        )
+    )
 
 
 def bind(host: str, port: int, option: str) -> socket.socket:
@@ -219,7 +228,10 @@ def bind(host: str, port: int, option: str) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     sock = socket.socket(family, socket.SOCK_STREAM)
     try:
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if sys.platform == "win32":  # there SO_REUSEADDR lets several processes have one port
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_EXCLUSIVEADDRUSE, 1)
+        else:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         sock.bind((host, port))
         sock.listen(1024)
     except OSError as error:
@@ -268,12 +280,12 @@ async def open_core(options: ServeOptions) -> AsyncIterator[Broker]:
     """Brokers without ports, for tests over streams: store, clock and timers run. Yields the first one."""
     asked = options.compaction_engine
     engine = None if asked is None else make_engine(asked, options.compaction_options)
-    storage = open_storage(options)
+    storage = await open_storage(options)
     async with trio.open_nursery() as nursery:
         await nursery.start(storage.run)
         cluster = Cluster(options.config, options.profile, storage)
         cluster.compactor = engine
-        lab = cluster.lab = Lab(cluster)
+        lab = cluster.lab = Lab(cluster, options.lab_dir)
         brokers = [Broker(cluster) for _ in range(options.brokers)]
         if options.capture is not None:
             try:

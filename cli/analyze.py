@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from pulsarium.cli.interrupts import closing_at_ctrl_c
 from pulsarium.cli.refusal import RequestRefused, RunRefused
 from pulsarium.proto.text import printable
 
@@ -59,17 +60,15 @@ def analyze(captures: Sequence[str], out: str | None, against: Sequence[str], ma
 
     Needs Java 17 or later and pip install "pulsarium[spark]". The exit code is 0 also when there are violations.
     """
-    try:
-        from pulsarium.pipeline import NoJava, session
-        from pulsarium.pipeline.capture import Captures, NoCaptures, differences, found
-        from pulsarium.pipeline.capture.output import write
-        from pulsarium.pipeline.errors import SPARK_ERRORS, error_line
-    except ImportError as error:
-        raise RunRefused(str(error)) from None
+    from pulsarium.pipeline import NoJava, session
+    from pulsarium.pipeline.capture import Captures, NoCaptures, differences, found
+    from pulsarium.pipeline.capture.output import write
+    from pulsarium.pipeline.errors import SPARK_ERRORS, error_line
+
     try:
         wanted = found(captures), found(against) if against else []
         _tell("starting Spark")
-        with ExitStack() as stack:
+        with closing_at_ctrl_c(), ExitStack() as stack:
             spark = session("pulsarium analyze", master=master)
             spark.sparkContext.setLogLevel("ERROR")
             run = stack.enter_context(Captures(spark, wanted[0]))

@@ -1,9 +1,15 @@
-"""Help in which options stand under headings."""
+"""Groups of commands, and help in which options stand under headings."""
 
 from collections.abc import Callable
 from typing import Any
 
 import click
+
+from pulsarium.proto.near import did_you_mean
+
+from .refusal import Refusal, RequestRefused, one_line
+
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 class GroupedOption(click.Option):
@@ -20,18 +26,60 @@ class GroupedCommand(click.Command):
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         groups: dict[str, list[tuple[str, str]]] = {}
         for param in self.get_params(ctx):
-            record = param.get_help_record(ctx)
+            record = param.get_help_record(ctx) if isinstance(param, click.Option) else None
             if record is not None:
-                groups.setdefault(getattr(param, "heading", "Other"), []).append(record)
+                # Options without a heading are the command's own where they come first.
+                own = "Options" if "Options" in groups or not groups else "Other"
+                groups.setdefault(getattr(param, "heading", own), []).append(record)
         for heading, records in groups.items():
             with formatter.section(heading):
                 formatter.write_dl(records)
 
 
-def options_of(heading: str) -> Callable[..., Callable[[Callable[..., Any]], Callable[..., Any]]]:
+class Commands(click.Group):
+    """A group that says each refusal in one line, and suggests a command for a misspelled one."""
+
+    wrong_command_line: type[Refusal] = RequestRefused  # which decides about the exit code
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        with one_line(self.wrong_command_line):
+            return super().parse_args(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        with one_line(self.wrong_command_line):
+            return super().invoke(ctx)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0]
+        if not name.startswith("-") and self.get_command(ctx, name) is None:
+            meant = did_you_mean(name, self.list_commands(ctx))
+            ctx.fail(f"No such command '{name}'" + (f"; {meant}" if meant else ""))
+        return super().resolve_command(ctx, args)
+
+
+class GroupedCommands(Commands):
+    """A group of commands that list their options by heading."""
+
+    command_class = GroupedCommand
+
+
+def options_of(heading: str) -> Callable[..., Decorator]:
     """`click.option` for one heading: `network = options_of("Network")`, then `@network("--port", ...)`."""
 
-    def option(*names: str, **settings: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    def option(*names: str, **settings: Any) -> Decorator:
         return click.option(*names, cls=GroupedOption, heading=heading, **settings)
 
     return option
+
+
+def together(*options: Decorator) -> Decorator:
+    """Options that several commands share, as one decorator; they are listed in this order."""
+
+    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate

@@ -8,8 +8,11 @@ import click
 
 from pulsarium.broker.config.version import VERSION
 
+from .grouped import Commands
+
 _COMMANDS: Final[Mapping[str, str]] = {
     "serve": "pulsarium.cli.serve:serve",
+    "exec": "pulsarium.cli.exec:exec_",
     "admin": "pulsarium.cli.admin.main:admin",
     "client": "pulsarium.cli.client.main:client",
     "compact": "pulsarium.cli.compact:compact",
@@ -25,7 +28,7 @@ _COMMANDS: Final[Mapping[str, str]] = {
 }
 
 
-class LazyGroup(click.Group):
+class LazyGroup(Commands):
     """Loads a command's module when the command is run or its help is shown."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -52,6 +55,9 @@ def cli() -> None:
     In a test, on free ports, which the ready line and the ready file name:
       pulsarium serve --port 0 --http-port 0 --ready-file broker.json
     \b
+    For as long as a test suite runs:
+      pulsarium exec -- pytest tests
+    \b
     Set it up and look at it, as with pulsar-admin:
       pulsarium admin topics stats orders
       pulsarium client produce orders --messages first,second
@@ -63,5 +69,5 @@ def cli() -> None:
 
 
 def main() -> None:
-    """The entry point of `pulsarium` and of `python -m pulsarium`."""
+    """Run what the command line of this process says."""
     cli.main(prog_name="pulsarium")

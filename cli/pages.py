@@ -12,8 +12,10 @@ from pulsarium.broker.admin.routes import all_routes
 from pulsarium.broker.commands import MODULES
 from pulsarium.broker.commands.registry import declared
 from pulsarium.broker.config.keys import documented_keys
+from pulsarium.broker.config.profile import PIP
 from pulsarium.cli.client_page import client_page
 from pulsarium.cli.lab.fault_page import fault_page
+from pulsarium.cli.launchers_page import launchers_page
 from pulsarium.cli.lint_page import lint_page
 from pulsarium.cli.pipeline_page import pipeline_page
 from pulsarium.proto.commands import COMMANDS, CommandSpec, Direction
@@ -60,9 +62,11 @@ def _sent_here(spec: CommandSpec) -> str:
 
 def configuration_page() -> str:
     """docs/configuration.md: every broker.conf key that is honoured."""
-    rows = []
+    rows, own = [], dict(PIP.defaults)
     for each in documented_keys().values():
         default = "unset" if each.default is None else f"`{_shown(each.default)}`"
+        if each.name in own:
+            default = f"`{_shown(own[each.name])}`; with the profile of a release {default}"
         rows.append(f"| `{each.name}` | {default} | {each.meaning.doc} | {each.meaning.unit} |")
     return "\n".join(
         (
@@ -121,6 +125,7 @@ PAGES = {
     "configuration.md": configuration_page,
     "admin-routes.md": admin_routes_page,
     "faults.md": fault_page,
+    "launchers.md": launchers_page,
     "lint.md": lint_page,
     "pipeline-options.md": pipeline_page,
 }

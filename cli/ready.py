@@ -2,6 +2,7 @@
 
 import json
 import os
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
@@ -52,7 +53,13 @@ def remove_ready_file(path: Path, content: str) -> None:
 
 
 def remove_stale_ready_file(path: Path) -> None:
-    """Removes the file of a broker that was killed, so that nobody takes its URLs for the new one's."""
+    """Removes the file of a broker that was killed, so that nobody takes its URLs for the new one's.
+
+    Windows cannot be asked whether a process lives (there, signal 0 is Ctrl-C): the file goes in any case.
+    """
+    if sys.platform == "win32":
+        path.unlink(missing_ok=True)
+        return
     try:
         os.kill(json.loads(path.read_text(encoding="utf-8"))["pid"], 0)
     except ProcessLookupError:

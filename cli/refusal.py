@@ -1,9 +1,15 @@
-"""How a command says no: one line on stderr that names what to change."""
+"""Say no in one line on stderr: `pulsarium: <what happened, and what to do next>`."""
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import IO, Any
 
 import click
+
+from pulsarium.proto.extras import MissingExtra
+
+from .interrupts import INTERRUPTED
 
 
 class Refusal(click.ClickException):
@@ -26,3 +32,43 @@ class RunRefused(Refusal):
     """The request is fine, but a port, a directory or the disk is not."""
 
     exit_code = 1
+
+
+@contextmanager
+def one_line(wrong_command_line: type[Refusal] = RequestRefused) -> Iterator[None]:
+    """Make a Refusal of whatever click says in its own way, and exit code 130 of Ctrl-C.
+
+    `wrong_command_line` decides about the exit code of click's own complaints.
+    """
+    try:
+        yield
+    except Refusal:
+        raise
+    except click.UsageError as error:
+        if isinstance(error, getattr(click.exceptions, "NoArgsIsHelpError", ())):
+            click.echo(error.format_message(), err=True)
+            raise click.exceptions.Exit(wrong_command_line.exit_code) from None
+        raise wrong_command_line(_with_help(error)) from None
+    except click.ClickException as error:
+        raise RunRefused(error.format_message()) from None
+    except MissingExtra as error:
+        raise RunRefused(str(error)) from None
+    except (KeyboardInterrupt, click.Abort):
+        raise click.exceptions.Exit(INTERRUPTED) from None
+
+
+def _with_help(error: click.UsageError) -> str:
+    said = error.format_message().strip().rstrip(".") + _where_it_stands(error)
+    return said if error.ctx is None else f"{said} (see {error.ctx.command_path} --help)"
+
+
+def _where_it_stands(error: click.UsageError) -> str:
+    """Return which command takes an option that was given to another one below it, "" if none does."""
+    if error.ctx is None or not isinstance(error, click.NoSuchOption):
+        return ""
+    context = error.ctx.parent
+    while context is not None:
+        if any(error.option_name in param.opts for param in context.command.params):
+            return f"; it stands directly after `{context.command_path}`"
+        context = context.parent
+    return ""

@@ -3,23 +3,27 @@
 import ctypes
 import errno
 import gc
-import ipaddress
 import os
-import resource
 import signal
 import socket
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager, suppress
-from typing import Final, Protocol
+from functools import partial
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 import trio
 
 from pulsarium.broker.config import Config, ConfigError, LoadedConfig, ServeOptions
+from pulsarium.broker.config.keys import documented_keys
+from pulsarium.broker.config.listeners import is_loopback
 from pulsarium.broker.logs import Log
 
 from .ready import Urls, ready_content, remove_ready_file, remove_stale_ready_file, write_ready_file
 from .refusal import Refusal, RunRefused
+
+if TYPE_CHECKING:
+    from pulsarium.broker.lab.lab import Lab
 
 log = Log("serve")
 
@@ -30,6 +34,7 @@ SWITCH_INTERVAL: Final = 0.001
 GARBAGE_THRESHOLDS: Final = (20_000, 20, 50)
 M_ARENA_MAX: Final = -8
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
+_MOST_UNKNOWN: Final = 10  # keys in one line of the log
 _CANNOT_BIND: Final = (errno.EACCES, errno.EPERM, errno.EADDRNOTAVAIL)
 
 
@@ -38,14 +43,23 @@ class Running(Urls, Protocol):
 
     @property
     def brokers(self) -> Sequence[Urls]: ...
+    @property
+    def lab(self) -> "Lab": ...
     async def wait_shut_down(self) -> None: ...
 
 
+T = TypeVar("T")
 Opener = Callable[[ServeOptions], AbstractAsyncContextManager[Running]]
+Job = Callable[[ServeOptions, Opener], Awaitable[T]]
 
 
-def run(options: ServeOptions, loaded: LoadedConfig) -> None:
+def run(options: ServeOptions, loaded: LoadedConfig, announce: Callable[[str], None] | None = None) -> None:
     """Serves until SIGINT or SIGTERM. Raises Refusal when a port, the data directory or the disk says no."""
+    run_loop(options, loaded, partial(serve_until_signal, announce=announce or print_ready))
+
+
+def run_loop(options: ServeOptions, loaded: LoadedConfig, job: Job[T]) -> T:
+    """Run `job` with what opens the broker, on a loop that is set up for one. Raises Refusal as `run` does."""
     from pulsarium.broker.server import open_broker
 
     note_config(loaded)
@@ -55,7 +69,7 @@ def run(options: ServeOptions, loaded: LoadedConfig) -> None:
         raise_file_limit()
         share_one_heap()
         gc.set_threshold(*GARBAGE_THRESHOLDS)
-        trio.run(serve_until_signal, options, open_broker, print_ready)
+        return trio.run(job, options, open_broker)
     except BaseException as error:
         refusal = refusal_of(error, options)
         if refusal is None:
@@ -65,6 +79,10 @@ def run(options: ServeOptions, loaded: LoadedConfig) -> None:
 
 def raise_file_limit() -> None:
     """Takes all file descriptors that this process may have, as a JVM does: each connection is one."""
+    try:
+        import resource
+    except ImportError:  # Windows has no such limit
+        return
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     with suppress(OSError, ValueError):  # macOS names no number and takes not every one
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
@@ -73,15 +91,23 @@ def raise_file_limit() -> None:
 def share_one_heap() -> None:
     """Has glibc give all threads one arena: otherwise what the loop frees of a backlog stays in its own, while the
     storage thread fills another, and twice the memory is held. Under the interpreter's lock it costs nothing."""
-    with suppress(OSError, AttributeError):  # musl and macOS have none
+    with suppress(OSError, AttributeError, TypeError):  # musl, macOS and Windows have none
         ctypes.CDLL(None).mallopt(M_ARENA_MAX, 1)
 
 
 def note_config(loaded: LoadedConfig) -> None:
-    """Says once what of a broker.conf has no effect."""
+    """Say once what of a broker.conf has no effect, and louder what was misspelled."""
+    if loaded.unknown:
+        more = f", and {len(loaded.unknown) - _MOST_UNKNOWN} more" if len(loaded.unknown) > _MOST_UNKNOWN else ""
+        line = f"no such keys: {', '.join(loaded.unknown[:_MOST_UNKNOWN])}{more}"
+        log.warning(line)
     if loaded.ignored:
         line = f"these keys have no effect here: {', '.join(loaded.ignored)}"
         log.info(line)
+    for name in loaded.places:
+        key = documented_keys()[name]
+        if key.meaning.without_effect and getattr(loaded.config, name) != key.default:
+            log.warning("this key has no effect here", key=name, why=key.meaning.without_effect)
 
 
 def note_openness(config: Config) -> None:
@@ -91,16 +117,6 @@ def note_openness(config: Config) -> None:
             "this broker is open to everybody who reaches it: set authenticationEnabled, or keep it on 127.0.0.1",
             address=config.bindAddress,
         )
-
-
-def is_loopback(address: str) -> bool:
-    """Whether only this machine reaches it. A name that is none of an address counts as reachable."""
-    if address == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(address).is_loopback
-    except ValueError:
-        return False
 
 
 def print_ready(line: str) -> None:
@@ -182,6 +198,6 @@ def refusal_of(error: BaseException, options: ServeOptions) -> Refusal | None:
             return RunRefused(str(error))
         case OSError() if isinstance(error, socket.gaierror) or error.errno in _CANNOT_BIND:
             asked = f"--host {options.host} --port {options.port} --http-port {options.http_port}"
-            return RunRefused(f"cannot listen with {asked}: {error.strerror}")
+            return RunRefused(f"cannot listen with {asked}: {error.strerror}; --host takes an address of this machine")
         case _:
             return None

@@ -7,6 +7,12 @@ async with connect("pulsar://localhost:6650") as client:
 What can go wrong is in `pulsarium.client.errors`.
 """
 
+from pulsarium.proto.extras import needs
+
+with needs("pulsarium.client", "client"):
+    import anyio  # noqa: F401  # looked for, so that its lack is said once and in clear
+    import typing_extensions  # noqa: F401
+
 from pulsarium.client.admin.admin import Admin, connect_admin
 from pulsarium.client.admin.errors import AdminError
 from pulsarium.client.client import Client, connect

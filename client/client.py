@@ -17,6 +17,7 @@ from pulsarium.client.connection.lookup import BinaryLookup, Lookup, connection_
 from pulsarium.client.connection.pool import Pool
 from pulsarium.client.connection.service_url import Address, BrokerUrls, is_http, parse
 from pulsarium.client.connection.settings import ClientOptions, Settings
+from pulsarium.client.connection.waiting import Waiting
 from pulsarium.client.consumer.consumer import Consumer
 from pulsarium.client.consumer.options import ConsumerOptions, ReaderOptions, TableViewOptions
 from pulsarium.client.consumer.raw_reader import RawReader, RawReaderOptions
@@ -53,6 +54,8 @@ class Client:
         self.coordinators: Coordinators = Coordinators(self)
         """Of transactions."""
         self._pool = Pool(tasks, settings)
+        self.waiting: Waiting = self._pool.waiting
+        """Logs what this client waits for."""
         self._lookup = self._lookup_at(service_url)
         self._producer_ids = itertools.count()
         self._consumer_ids = itertools.count()

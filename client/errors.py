@@ -31,6 +31,11 @@ class ConnectError(PulsarError):
     """No connection to the broker, or it was lost."""
 
 
+class WrongProtocol(ConnectError):
+    """Something answers there, and speaks another protocol than the URL says: HTTP, TLS or no TLS. Nothing is opened
+    for the first time after it, however long it is tried; what was open before is tried again."""
+
+
 class LocalProtocolError(PulsarError):
     """A command that must not be sent now: a mistake in the code that uses the connection."""
 

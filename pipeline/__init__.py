@@ -6,11 +6,11 @@
 `pip install "pulsarium[spark]"`, and Java 17 or later.
 """
 
-try:
+from pulsarium.proto.extras import needs
+
+with needs("pulsarium.pipeline", "spark"):
     import pyarrow as pa  # noqa: F401  # looked for, so that its lack is said once and in clear
     import pyspark  # noqa: F401
-except ImportError as error:
-    raise ImportError('pulsarium.pipeline works on Spark: pip install "pulsarium[spark]"', name=error.name) from error
 
 from pulsarium.pipeline.spark import NoJava, register, session
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from pulsarium.proto import ecies
 from pulsarium.proto.errors import EncryptionError
+from pulsarium.proto.extras import MissingExtra, look_for
 from pulsarium.proto.generated.PulsarApi_pb2 import EncryptionKeys, MessageMetadata
 from pulsarium.proto.text import text_of
 
@@ -173,6 +174,6 @@ def _aes(data_key: bytes) -> AESGCM:
 
 def _require_cryptography() -> None:
     try:
-        import cryptography  # noqa: F401
-    except ImportError:
-        raise EncryptionError('encryption needs the package cryptography: pip install "pulsarium[client]"') from None
+        look_for("encryption", "client", "cryptography")
+    except MissingExtra as error:
+        raise EncryptionError(str(error)) from None

@@ -45,6 +45,7 @@ h3 small { color: var(--soft); font-weight: normal }
 <main>
 <header><h1>Pulsarium</h1><p id="about">connecting&hellip;</p></header>
 <form role="search"><input id="filter" type="search" placeholder="Filter topics" aria-label="Filter topics"></form>
+<div id="silent"></div>
 <div id="topics"></div>
 <noscript><p class="note">This page shows <a href="pulsarium/topics">pulsarium/topics</a>; it needs JavaScript.</p>
 </noscript>
@@ -97,7 +98,7 @@ function subscription(s) {
   return box;
 }
 function topic(t) {
-  const [, domain, name] = t.name.match(/^(.*?):\\/\\/(.*)$/);
+  const at = t.name.indexOf("://"), domain = t.name.slice(0, at), name = t.name.slice(at + 3);
   const box = make("article", "", make("h2", name + " ", make("small", domain === "persistent" ? "" : domain)));
   if (!t.loaded) { box.append(facts([["not loaded:", "nobody used it since the start"]])); return box }
   const pairs = [[number.format(t.producers.length), t.producers.length === 1 ? "producer" : "producers"],
@@ -107,6 +108,14 @@ function topic(t) {
   if (t.producers.length) list.title = clients(t.producers);
   box.append(list, ...t.subscriptions.map(subscription));
   return box;
+}
+let told = "";
+function showWithoutEffect(facts) {
+  if (JSON.stringify(facts) === told) return;
+  told = JSON.stringify(facts);
+  const rows = facts.map((f) => make("li", "", make("b", f.what), " of " + f.where + ": " + f.why));
+  const box = make("article", "", make("h2", "Set, and without an effect here"), make("ul", "", ...rows));
+  $("silent").replaceChildren(...(facts.length ? [box] : []));
 }
 let shown = "", counted = new Map(), countedAt = 0;
 function addRates(topics) {  // from one look to the next; the broker's own rates are of whole minutes
@@ -126,11 +135,14 @@ async function refresh() {
   try {
     const answer = await fetch("pulsarium/topics?filter=" + encodeURIComponent($("filter").value));
     const text = await answer.text();
-    if (!answer.ok) throw new Error(text);
+    if (!answer.ok) throw new Error(answer.status === 401 || answer.status === 403 ?
+      "The broker wants to know who you are (" + answer.status + "): send credentials, or use `pulsarium admin`." :
+      "The broker answers " + answer.status + ".");
     const all = JSON.parse(text);
     $("about").className = "";
     $("about").textContent = [all.serviceUrl, "version " + all.version, "profile " + all.profile,
       many(all.topicCount, "topic"), many(all.connections, "connection"), "up " + time(all.uptimeSeconds)].join(" · ");
+    showWithoutEffect(all.withoutEffect);
     addRates(all.topics);
     const topics = JSON.stringify(all.topics) + all.topicCount;
     if (topics === shown) return;
@@ -144,7 +156,7 @@ async function refresh() {
     $("topics").replaceChildren(...boxes);
   } catch (error) {
     $("about").className = "lost";
-    $("about").textContent = "The broker does not answer.";
+    $("about").textContent = error instanceof TypeError ? "The broker does not answer." : error.message;
   }
 }
 async function forever() {

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from itertools import islice
+from typing import TYPE_CHECKING, Any
 
 from pulsarium.broker.admin.http.call import Call
 from pulsarium.broker.admin.http.registry import route
 from pulsarium.broker.admin.http.reply import Reply, json_reply, text_reply
 from pulsarium.broker.admin.page import PAGE
 from pulsarium.broker.auth.needs import ANYBODY
+from pulsarium.broker.config.keys import documented_keys
 from pulsarium.broker.config.version import VERSION
+from pulsarium.broker.model.policy.without_effect import REPLICATED, SETTING, WithoutEffect
 from pulsarium.broker.model.subscription.base import Subscription
 from pulsarium.broker.model.subscription.persistent import PersistentSubscription
 from pulsarium.broker.model.topic.base import Topic
 from pulsarium.broker.model.topic.persistent import PersistentTopic
 
+if TYPE_CHECKING:
+    from pulsarium.broker.broker import Broker
+
+SHOWN_FACTS = 50
 SHOWN = 500  # topics at once; more would be too long a page to read
 NOTHING_FROM_ELSEWHERE = (
     "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'; img-src data:"
@@ -53,10 +61,24 @@ def overview(call: Call) -> Reply:
         "serviceUrl": broker.assigned.service_url,
         "uptimeSeconds": (broker.clock.now_ms() - broker.started_ms) // 1000,
         "connections": len(broker.sessions),
+        "withoutEffect": [
+            {"where": where, "what": fact.name, "why": fact.why}
+            for where, fact in islice(_without_effect(broker), SHOWN_FACTS)
+        ],
         "topicCount": len(names),
         "topics": [_topic(name, loaded.get(name)) for name in list(names)[:SHOWN]],
     }
     return json_reply(value)
+
+
+def _without_effect(broker: Broker) -> Iterator[tuple[str, WithoutEffect]]:
+    """Return the settings that have no effect here, with their places."""
+    yield from broker.metadata.without_effect
+    known = documented_keys()
+    yield from ((name, SETTING) for name in broker.cluster.dynamic.values if name not in known)
+    for topic in islice(broker.topics.loaded.values(), SHOWN):
+        replicated = (each.name for each in topic.subscriptions.values() if each.replicated)
+        yield from ((f"{topic.name}/{name}", REPLICATED) for name in replicated)
 
 
 def _topic(name: str, topic: Topic | None) -> dict[str, Any]:

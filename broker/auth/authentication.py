@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 from pulsarium.broker.auth.certificates import CertificateProvider
 from pulsarium.broker.auth.identity import AuthenticationError, HttpCredentials, Identity, Provider
-from pulsarium.broker.config.keys import Config
+from pulsarium.broker.config.errors import ConfigError
+from pulsarium.broker.config.keys import AUTHENTICATION_PROVIDERS, Config
 from pulsarium.broker.logs import Log
 
 log = Log("auth")
@@ -55,6 +56,10 @@ class Authentication:
 
 
 def _provider(name: str, config: Config, now_ms: Callable[[], int]) -> Provider:
+    # without authenticationEnabled any name stands there unread, as in Pulsar
+    if name not in AUTHENTICATION_PROVIDERS:
+        reason = f"{name!r} is not among {', '.join(AUTHENTICATION_PROVIDERS)}"
+        raise ConfigError("", "authenticationProviders", reason)
     # imported where they are wanted: what they need is not installed with every broker
     if name.endswith("Token"):
         from pulsarium.broker.auth.tokens import TokenProvider

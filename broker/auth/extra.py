@@ -6,13 +6,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from pulsarium.broker.config.errors import ConfigError
+from pulsarium.proto.extras import MissingExtra, needs
 
 
 @contextmanager
 def needs_extra(what: str) -> Iterator[None]:
-    """Imports stand inside; one that is missing is a ConfigError that says what to install."""
+    """Have imports stand inside; one that is missing is a ConfigError that says what to install."""
     try:
-        yield
-    except ModuleNotFoundError as error:
-        reason = f"{what} needs {error.name}, which is not installed; pip install 'pulsarium[auth]'"
-        raise ConfigError("", "authenticationProviders", reason) from None
+        with needs(what, "auth"):
+            yield
+    except MissingExtra as error:
+        raise ConfigError("", "authenticationProviders", str(error)) from None

@@ -30,6 +30,7 @@ class Needs:
     operation: str = ""
     policy: str = ""
     forbidden: bool = field(default=False, compare=False)  # 403 by a PIP, where Pulsar's own answer is 401
+    unasked: bool = field(default=False, compare=False)  # 4.2.4 lets everybody do it; profiles decide
 
     def __str__(self) -> str:
         words = (self.kind.name.lower().replace("_", " "), self.operation, self.policy)
@@ -66,9 +67,10 @@ def cluster_policy(policy: str, *, write: bool) -> Needs:
     return Needs(Kind.CLUSTER_POLICY, "WRITE" if write else "READ", policy)
 
 
-def topic_operation(operation: str, *, forbidden: bool = False) -> Needs:
-    """TopicOperation, by its name. `forbidden`: a PIP says 403 to who may not, where Pulsar answers 401."""
-    return Needs(Kind.TOPIC, operation, forbidden=forbidden)
+def topic_operation(operation: str, *, forbidden: bool = False, unasked: bool = False) -> Needs:
+    """TopicOperation, by its name. `forbidden`: a PIP says 403 to who may not, where Pulsar answers 401. `unasked`:
+    Pulsar 4.2.4 asks for nothing there."""
+    return Needs(Kind.TOPIC, operation, forbidden=forbidden, unasked=unasked)
 
 
 def namespace_policy(policy: str, *, write: bool) -> Needs:

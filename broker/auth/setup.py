@@ -12,7 +12,7 @@ def check(config: Config) -> None:
     """Read keys, passwords and certificates once. Raises ConfigError, which shows none of them."""
     if config.authorizationEnabled and not config.authenticationEnabled:
         raise ConfigError("", "authorizationEnabled", "needs authenticationEnabled=true: roles have to be proved first")
-    if config.authenticationEnabled:
+    if config.authenticationEnabled and config.authenticationProviders:
         Authentication(config, lambda: 0)
     if config.has_tls:
         context_of(config)

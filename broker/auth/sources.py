@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import base64
 import os
+import re
 from pathlib import Path
 from urllib.parse import unquote_to_bytes, urlsplit
 
 from pulsarium.broker.config.errors import ConfigError
 
 FORMS = "it is file:///path, data:;base64,..., the path of a file, or base64"
+# What ends so is the name of a file, and no secret: base64 has no dot.
+_FILE_NAME = re.compile(r"[\w ./~-]+\.(key|pem|pub|der|crt|jwk|txt|bin|conf|htpasswd|passwd)")
 
 
 def read_source(key: str, value: str) -> bytes:
@@ -19,9 +22,17 @@ def read_source(key: str, value: str) -> bytes:
         return _data(key, value)
     if value.startswith("file:"):
         return _file(key, os.fsdecode(unquote_to_bytes(urlsplit(value).path)))
-    if _is_file(value):
+    if _is_file(value) or _FILE_NAME.fullmatch(value):
         return _file(key, value)
     return _base64(key, value)
+
+
+def cannot_be_read(path: str, error: OSError) -> str:
+    """Return why a file cannot be read, and where a path that is not absolute was looked for."""
+    if isinstance(error, FileNotFoundError) and not os.path.isabs(path):
+        where = f"{os.getcwd()}, where relative paths begin"
+        return f"no file {path} in {where}; start in the folder of the file, or write the whole path"
+    return f"{path} cannot be read: {error.strerror}"
 
 
 def _data(key: str, value: str) -> bytes:
@@ -43,7 +54,7 @@ def _file(key: str, path: str) -> bytes:
     try:
         return Path(path).read_bytes()
     except OSError as error:
-        raise ConfigError("", key, f"{path} cannot be read: {error.strerror}") from None
+        raise ConfigError("", key, cannot_be_read(path, error)) from None
     except ValueError:  # a null byte
         raise ConfigError("", key, f"is no path of a file; {FORMS}") from None
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from pulsarium.broker.auth.identity import Certificate
+from pulsarium.broker.auth.sources import cannot_be_read
 from pulsarium.broker.config.errors import ConfigError
 from pulsarium.broker.config.keys import Config
 from pulsarium.broker.logs import Log
@@ -63,7 +64,7 @@ def context_of(config: Config) -> ssl.SSLContext:
     port = next((key for key in ports if getattr(config, key) is not None), ports[0])
     for key in FILES[:2]:
         if not getattr(config, key):
-            raise ConfigError("", key, f"is wanted by {port}")
+            raise ConfigError("", port, f"needs {key}")
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     if config.tlsProtocols:
         versions = sorted(ssl.TLSVersion[name.replace(".", "_")] for name in config.tlsProtocols)
@@ -112,7 +113,7 @@ def _why(error: OSError, path: str) -> str:
     if isinstance(error, ssl.SSLError):
         reason = (error.reason or "not understood").replace("_", " ").lower()
         return f"{path} cannot be used: {reason}"
-    return f"{path} cannot be read: {error.strerror}"
+    return cannot_be_read(path, error)
 
 
 def _changed_at(path: str | None) -> int | None:

@@ -68,10 +68,18 @@ class TokenProvider:
         return self._verify(header.removeprefix(BEARER))
 
     def _verify(self, token: str) -> Identity:
+        claims = self.claims(token)
+        self._check_audience(claims)
+        return Identity(_role(claims.get(self._role_claim)), _time(claims, "exp"))
+
+    def claims(self, token: str) -> dict[str, Any]:
+        """Return what a token claims, if its signature is right and its time is now. Raises AuthenticationError."""
         if not token.strip():
             raise AuthenticationError("Blank token found")
         try:
-            claims = self._jwt.decode(token, self._key, algorithms=self._algorithms, options=NOTHING_BUT_THE_SIGNATURE)
+            claims: dict[str, Any] = self._jwt.decode(
+                token, self._key, algorithms=self._algorithms, options=NOTHING_BUT_THE_SIGNATURE
+            )
         except (self._jwt.PyJWTError, ValueError, TypeError, RecursionError) as error:
             # the library's own words may quote what was sent
             raise AuthenticationError(f"Failed to authentication token: {type(error).__name__}") from None
@@ -82,8 +90,7 @@ class TokenProvider:
             raise AuthenticationError("Failed to authentication token: JWT expired")
         if begins is not None and now + self._skew_ms < begins:
             raise AuthenticationError("Failed to authentication token: JWT before its time")
-        self._check_audience(claims)
-        return Identity(_role(claims.get(self._role_claim)), expires)
+        return claims
 
     def _check_audience(self, claims: dict[str, Any]) -> None:
         if not self._audience_claim:

@@ -47,6 +47,8 @@ WORDS: Final[Mapping[int, Words]] = {
     pb.BaseCommand.PARTITIONED_METADATA: Words("Client is not authorized to Get Partition Metadata"),
     pb.BaseCommand.PRODUCER: Words("Client is not authorized to Produce"),
     pb.BaseCommand.SUBSCRIBE: Words("Client is not authorized to subscribe"),
+    pb.BaseCommand.GET_SCHEMA: Words("Client is not authorized to Get Schema"),
+    pb.BaseCommand.GET_OR_CREATE_SCHEMA: Words("Client is not authorized to Get Or Create Schema"),
     pb.BaseCommand.GET_TOPICS_OF_NAMESPACE: Words(
         "Client is not authorized to GetTopicsOfNamespace",
         "Exception occurred while trying to authorize GetTopicsOfNamespace",
@@ -125,5 +127,16 @@ def answer(session: Session, command: int, cmd: Any, refused: Refused) -> None:
         metadata_failed(metadata, refused.code, refused.text)
         response = pb.BaseCommand.PARTITIONED_METADATA_RESPONSE
         session.command(pb.BaseCommand(type=response, partitionMetadataResponse=metadata))
+    elif command == pb.BaseCommand.GET_SCHEMA:
+        found = pb.CommandGetSchemaResponse(
+            request_id=cmd.request_id, error_code=refused.code, error_message=refused.text
+        )
+        session.command(pb.BaseCommand(type=pb.BaseCommand.GET_SCHEMA_RESPONSE, getSchemaResponse=found))
+    elif command == pb.BaseCommand.GET_OR_CREATE_SCHEMA:
+        made = pb.CommandGetOrCreateSchemaResponse(
+            request_id=cmd.request_id, error_code=refused.code, error_message=refused.text
+        )
+        response = pb.BaseCommand.GET_OR_CREATE_SCHEMA_RESPONSE
+        session.command(pb.BaseCommand(type=response, getOrCreateSchemaResponse=made))
     else:
         session.error(cmd.request_id, refused.code, refused.text)

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 NO_REQUEST = 2**64 - 1  # the id of an ERROR that is about the connection (W-11)
 
+OUR_CLIENTS = "Pulsarium"  # how the names of this project's own begin; they mean PIP-429 by that version
+
 log = Log("session")
 
 
@@ -43,7 +45,26 @@ def connect(session: Session, cmd: pb.CommandConnect, trailing: bytes) -> None:
         protocol=cmd.protocol_version,
         role=None if session.login is None else session.principal,
     )
+    _note_last_entries(session)
     session.command(pb.BaseCommand(type=pb.BaseCommand.CONNECTED, connected=connected))
+
+
+def _note_last_entries(session: Session) -> None:
+    """Say once that somebody else's client gets PIP-429's entries: upstream may give the version another meaning."""
+    broker = session.broker
+    if broker.noted_last_entries or not session.capabilities.takes_last_entries:
+        return
+    if session.client_version.startswith(OUR_CLIENTS):
+        return
+    broker.noted_last_entries = True
+    log.info(
+        "a client announced the protocol version in which GET_LAST_MESSAGE_ID answers with the entry in a trailing "
+        "buffer (PIP-429's draft); if the client means something else by that version, switch this off",
+        peer=session,
+        protocol=session.capabilities.version,
+        for_all="--max-protocol-version 21",
+        for_this_client=f"pulsarium mask add --client-version '{session.client_version}' --max-protocol-version 21",
+    )
 
 
 @handles(pb.BaseCommand.PING, before_connect=True)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from pulsarium.broker.auth.needs import namespace_operation, topic_operation
 from pulsarium.broker.commands.errors import CloseConnection
 from pulsarium.broker.commands.registry import handles
+from pulsarium.broker.model.errors import NotAllowedError
 from pulsarium.broker.model.topic.pattern import PatternError, TopicPattern
 from pulsarium.broker.model.topic.watchers import hash_of_names
 from pulsarium.proto.errors import InvalidTopicName
@@ -43,9 +44,10 @@ def lookup(session: Session, cmd: pb.CommandLookupTopic, trailing: bytes) -> Non
             if urls.pulsar_ssl:
                 reply.brokerServiceUrlTls = urls.pulsar_ssl
             reply.authoritative = found.authoritative
-            # with one broker, or through a proxy, the client takes the URL that it knows: port maps and tunnels work
-            # so, and TLS names fit
-            reply.proxy_through_service_url = session.through_proxy or len(broker.cluster.brokers) == 1
+            # through a proxy, and where one broker has a local address, the client takes the URL that it knows: port
+            # maps and tunnels work so, and TLS names fit
+            alone = len(broker.cluster.brokers) == 1
+            reply.proxy_through_service_url = session.through_proxy or (alone and urls.is_local)
     except InvalidTopicName as error:
         lookup_failed(reply, pb.InvalidTopicName, f"Invalid topic name: {error}")
     session.reply_later(pb.BaseCommand(type=pb.BaseCommand.LOOKUP_RESPONSE, lookupTopicResponse=reply))
@@ -69,12 +71,16 @@ def partitioned_metadata(session: Session, cmd: pb.CommandPartitionedTopicMetada
     else:
         create = cmd.metadata_auto_creation_enabled
         known = str(name.namespace_name) in session.broker.metadata.namespaces
-        partitions = session.broker.topics.partitions_for_client(name, create=create) if known else None
-        if partitions is None:
-            metadata_failed(reply, pb.TopicNotFound, "Namespace not found" if create and not known else "")
+        try:
+            partitions = session.broker.topics.partitions_for_client(name, create=create) if known else None
+        except NotAllowedError as error:
+            metadata_failed(reply, pb.ServiceNotReady, error.text)  # as in Pulsar, so that clients try again
         else:
-            reply.response = Metadata.Success
-            reply.partitions = partitions
+            if partitions is None:
+                metadata_failed(reply, pb.TopicNotFound, "Namespace not found" if create and not known else "")
+            else:
+                reply.response = Metadata.Success
+                reply.partitions = partitions
     answer = pb.BaseCommand(type=pb.BaseCommand.PARTITIONED_METADATA_RESPONSE, partitionMetadataResponse=reply)
     session.reply_when_kept(cmd.request_id, answer)
 

@@ -10,6 +10,7 @@ from pulsarium.broker.commands.naming import check_metadata, parse_name, texts_o
 from pulsarium.broker.commands.registry import handles
 from pulsarium.broker.logs import Log
 from pulsarium.broker.model.errors import BrokerServiceError, NotAllowedError, OwnerMustAnswerError
+from pulsarium.broker.model.ledger.position import signed
 from pulsarium.broker.model.schema.errors import SchemaError
 from pulsarium.broker.model.schema.joining import of_producer
 from pulsarium.broker.model.topic.base import Topic
@@ -18,6 +19,7 @@ from pulsarium.broker.model.topic.producer import ProducerOptions
 from pulsarium.broker.model.topic.shadow import NOT_A_SHADOW, ShadowTopic
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.text import text_of
+from pulsarium.proto.topic_name import TopicName
 from pulsarium.proto.txn_id import TxnId
 
 if TYPE_CHECKING:
@@ -30,6 +32,11 @@ log = Log("producer")
 def producer(session: Session, cmd: pb.CommandProducer, trailing: bytes) -> None:
     """Create a producer (P-01 to P-09). The id is taken from here on; the reply comes when everything is kept."""
     request_id, producer_id = cmd.request_id, cmd.producer_id
+    try:
+        name = parse_name(cmd.topic)
+    except BrokerServiceError as error:
+        session.error(request_id, error.code, error.text)
+        return
     present = session.producers.get(producer_id)
     if present is not None:  # the answer to a repeated request, whatever it says this time
         session.producer_success(request_id, present.name, schema_version=present.schema_version)
@@ -39,7 +46,7 @@ def producer(session: Session, cmd: pb.CommandProducer, trailing: bytes) -> None
         return
     try:
         check_metadata(cmd.metadata, session.broker.config.maxConsumerMetadataSize)
-        topic, schema_version = _topic(session, cmd)
+        topic, schema_version = _topic(session, name, cmd)
     except SchemaError as error:
         session.error(request_id, error.code, error.java_text)
         return
@@ -55,7 +62,7 @@ def producer(session: Session, cmd: pb.CommandProducer, trailing: bytes) -> None
         name=text_of(cmd.producer_name) or session.broker.cluster.next_producer_name(),
         encrypted=cmd.encrypted,
         access_mode=cmd.producer_access_mode,
-        topic_epoch=cmd.topic_epoch if cmd.HasField("topic_epoch") else None,
+        topic_epoch=signed(cmd.topic_epoch) if cmd.HasField("topic_epoch") else None,
         schema_version=schema_version,
         metadata=texts_of(cmd.metadata),
     )
@@ -63,9 +70,8 @@ def producer(session: Session, cmd: pb.CommandProducer, trailing: bytes) -> None
     _add(session, topic, options)
 
 
-def _topic(session: Session, cmd: pb.CommandProducer) -> tuple[Topic, bytes]:
-    """The topic, ready for the producer, and the version of its schema. In the order of P-01."""
-    name = parse_name(cmd.topic)
+def _topic(session: Session, name: TopicName, cmd: pb.CommandProducer) -> tuple[Topic, bytes]:
+    """Return the topic, ready for the producer, and the version of its schema. In the order of P-01."""
     topic = session.broker.find_or_create(name, create=True, absent=f"Topic not found {name}")
     topic.check_producer(encrypted=cmd.encrypted)
     schema_version = of_producer(session.broker.schemas, topic, cmd.schema if cmd.HasField("schema") else None)
@@ -138,7 +144,7 @@ def send(session: Session, cmd: pb.CommandSend, entry: bytes) -> None:
             return
         raise CloseConnection(f"SEND for unknown producer {cmd.producer_id}")
     sequence_id, highest = cmd.sequence_id, cmd.highest_sequence_id
-    if highest < sequence_id:
+    if highest < sequence_id or signed(highest) < signed(sequence_id):
         highest = NO_SEQUENCE
     session.publish_started()
     if cmd.HasField("txnid_most_bits") and cmd.HasField("txnid_least_bits"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pulsarium.broker.auth.needs import topic_operation
 from pulsarium.broker.commands.errors import CloseConnection
 from pulsarium.broker.commands.registry import handles
 from pulsarium.broker.model.errors import TopicNotFoundError
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from pulsarium.broker.session.session import Session
 
 
-@handles(pb.BaseCommand.GET_SCHEMA)
+@handles(pb.BaseCommand.GET_SCHEMA, needs=topic_operation("GET_METADATA", unasked=True))
 def get_schema(session: Session, cmd: pb.CommandGetSchema, trailing: bytes) -> None:
     """The latest schema of a topic, or the version asked for: 8 bytes, big-endian."""
     reply = pb.CommandGetSchemaResponse(request_id=cmd.request_id)
@@ -50,7 +51,7 @@ def _find(session: Session, cmd: pb.CommandGetSchema, name: TopicName, reply: pb
         reply.schema_version = found.version_bytes
 
 
-@handles(pb.BaseCommand.GET_OR_CREATE_SCHEMA)
+@handles(pb.BaseCommand.GET_OR_CREATE_SCHEMA, needs=topic_operation("PRODUCE", unasked=True))
 def get_or_create_schema(session: Session, cmd: pb.CommandGetOrCreateSchema, trailing: bytes) -> None:
     """The version of a schema, which is added when it is new. The topic must exist."""
     try:

@@ -37,7 +37,7 @@ def seek(session: Session, cmd: pb.CommandSeek, trailing: bytes) -> None:
             ack_set = list(cmd.message_id.ack_set)
     else:
         try:
-            target = topic.position_at(cmd.message_publish_time)
+            target = topic.position_at(signed(cmd.message_publish_time))
         except StorageError as error:
             session.error(request_id, pb.PersistenceError, f"Error when resetting subscription: {error}")
             return

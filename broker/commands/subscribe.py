@@ -178,7 +178,7 @@ def _subscription(session: Session, cmd: pb.CommandSubscribe) -> Subscription:
     topic.subscribe_rate.check(session.address, text_of(cmd.consumer_name), cmd.consumer_id)
     assert isinstance(topic, PersistentTopic)
     earliest = cmd.initialPosition == pb.CommandSubscribe.Earliest
-    rollback = cmd.start_message_rollback_duration_sec
+    rollback = max(signed(cmd.start_message_rollback_duration_sec), 0)
     properties = texts_of(cmd.subscription_properties)
     if not cmd.durable:
         start = None

@@ -132,6 +132,7 @@ class DynamicSettings:
     def _apply(self, name: str, text: str) -> None:
         key = self._keys.get(name)
         if key is None:
+            log.warning("a dynamic setting is kept and has no effect here", name=name)
             return
         try:
             value = read_value(key, text)

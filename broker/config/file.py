@@ -1,12 +1,16 @@
 """broker.conf and --set -> Config."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from pulsarium.proto.near import did_you_mean
+from pulsarium.proto.text import printable
+
 from .errors import ConfigError
 from .keys import Config, Key, documented_keys
+from .profile import PIP, Profile
 
 if TYPE_CHECKING:
     from .properties import Setting
@@ -15,42 +19,55 @@ if TYPE_CHECKING:
 class LoadedConfig(NamedTuple):
     """A Config and what was said beside it.
 
-    ignored: keys of the file that Pulsarium does not have, in the order of the file, each once.
+    ignored: keys of the file that Pulsar has and Pulsarium does not, in the order of the file, each once.
+    unknown: keys that Pulsar has not either, each with its place and what may have been meant.
     places: where each key that was set stands: "broker.conf:12" or "--set".
     """
 
     config: Config
     ignored: tuple[str, ...] = ()
     places: Mapping[str, str] = MappingProxyType({})
+    unknown: tuple[str, ...] = ()
 
 
-def load(path: Path | None, overrides: Sequence[str] = ()) -> LoadedConfig:
+def load(path: Path | None, overrides: Sequence[str] = (), profile: Profile = PIP) -> LoadedConfig:
     """Reads a broker.conf or standalone.conf (None: no file), then "key=value" texts on top of it.
 
-    As in Pulsar, a blank value leaves the default and the last of two equal keys wins. Raises ConfigError.
+    What neither has is as `profile` has it. As in Pulsar, a blank value leaves the default and the last of two equal
+    keys wins. Raises ConfigError.
     """
     if path is None and not overrides:
-        return LoadedConfig(Config())  # most runs: they need not wait for what reads files to be imported
+        return LoadedConfig(_config(profile, {}))  # most runs: they need not wait for what reads files to be imported
     known = documented_keys()
     values: dict[str, Any] = {}
     places: dict[str, str] = {}
-    foreign: dict[str, None] = {}
+    foreign: dict[str, int] = {}
     for setting in _read(path) if path else ():
         if setting.key in known:
             _put(known[setting.key], setting.value, f"{path}:{setting.line}", values, places)
         else:
-            foreign[setting.key] = None
+            foreign.setdefault(setting.key, setting.line)
     for override in overrides:
         name, equals, value = (part.strip() for part in override.partition("="))
         if not equals or not name:
             secret = any(override.startswith(key.name) for key in known.values() if key.meaning.secret)
             raise ConfigError("--set", "", f"{'***' if secret else repr(override)} is not key=value")
         if name not in known:
-            raise ConfigError("--set", name, _unknown(name, known))
+            raise ConfigError("--set", name, _why_not(name, known))
         _put(known[name], value, "--set", values, places)
-    config = Config(**values)
+    config = _config(profile, values)
     _check_listeners(config, places)
-    return LoadedConfig(config, tuple(foreign), places)
+    if not foreign:
+        return LoadedConfig(config, places=places)
+    from .pulsar_keys import is_of_pulsar
+
+    unknown = tuple(_unknown(key, f"{path}:{line}") for key, line in foreign.items() if not is_of_pulsar(key))
+    return LoadedConfig(config, tuple(filter(is_of_pulsar, foreign)), places, unknown)
+
+
+def _config(profile: Profile, values: Mapping[str, Any]) -> Config:
+    given: dict[str, Any] = {**dict(profile.defaults), **values}
+    return Config(**given)
 
 
 def _read(path: Path) -> "list[Setting]":
@@ -58,9 +75,13 @@ def _read(path: Path) -> "list[Setting]":
 
     try:
         # Latin-1 is what java.util.Properties reads; every byte is valid in it.
-        return parse(path.read_text(encoding="latin-1"))
+        text = path.read_text(encoding="latin-1")
     except OSError as error:
-        raise ConfigError(str(path), "", f"cannot be read: {error.strerror}") from None
+        raise ConfigError(f"--config {path}", "", f"cannot be read: {error.strerror}") from None
+    if "\0" in text:
+        raise ConfigError(f"--config {path}", "", "is a binary file; a broker.conf is text, key=value on each line")
+    try:
+        return parse(text)
     except PropertiesError as error:
         raise ConfigError(f"{path}:{error.line}", "", str(error)) from None
 
@@ -92,9 +113,18 @@ def _check_listeners(config: Config, places: Mapping[str, str]) -> None:
         raise ConfigError(places["internalListenerName"], "internalListenerName", reason)
 
 
-def _unknown(name: str, known: Mapping[str, Key]) -> str:
-    import difflib  # wanted only for this message
+def _why_not(name: str, known: Iterable[str]) -> str:
+    """Return why --set does not take a key."""
+    from .pulsar_keys import is_of_pulsar
 
-    lower = {each.lower(): each for each in known}
-    near = [lower[each] for each in difflib.get_close_matches(name.lower(), lower, n=3, cutoff=0.7)]
-    return "no such key" + (f"; did you mean {' or '.join(near)}?" if near else " among those that have an effect here")
+    if is_of_pulsar(name):
+        return "this key of Pulsar has no effect here; leave it out"
+    return f"no such key; {did_you_mean(name, known) or 'Pulsar does not have it either'}"
+
+
+def _unknown(name: str, place: str) -> str:
+    """Return a key of a file that nobody has, with its place and what may have been meant."""
+    from .pulsar_keys import PULSAR_KEYS
+
+    meant = did_you_mean(name, PULSAR_KEYS)
+    return f"{printable(name)} ({place}{'; ' + meant if meant else ''})"

@@ -34,7 +34,8 @@ TLS_PROTOCOLS: Final = ("TLSv1.2", "TLSv1.3")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
-    """Settings of one broker, named as in broker.conf. What is not set is as in a stock standalone.
+    """Settings of one broker, named as in broker.conf. What is not set is as in a stock standalone; `load` puts in the
+    defaults that a Profile has of its own.
 
     Two defaults are Pulsarium's own: bindAddress is loopback, and acknowledgements are kept as fast as they come
     (managedLedgerDefaultMarkDeleteRateLimit) unless the key is set.
@@ -61,7 +62,9 @@ class Config:
     tlsTrustCertsFilePath: str | None = key(None, "Certificates that those of clients must come from, PEM")
     tlsRequireTrustedClientCertOnConnect: bool = key(False, "Refuse clients without such a certificate")
     tlsAllowInsecureConnection: bool = key(
-        False, "Ask nobody for a certificate, unless tlsTrustCertsFilePath is set; nobody is let in by a false one"
+        False,
+        "Ask nobody for a certificate, unless tlsTrustCertsFilePath is set; nobody is let in by a false one",
+        without_effect="a role would be whatever somebody claims",
     )
     tlsProtocols: frozenset[str] = key(
         frozenset(), "Versions of TLS that are spoken; unset: both", one_of=TLS_PROTOCOLS
@@ -70,9 +73,7 @@ class Config:
 
     # Who a client is
     authenticationEnabled: bool = key(False, "Let in only who proves a role")
-    authenticationProviders: tuple[str, ...] = key(
-        (), "What a role is proved by: password, certificate, token", one_of=AUTHENTICATION_PROVIDERS
-    )
+    authenticationProviders: tuple[str, ...] = key((), "What a role is proved by: password, certificate, token")
     strictAuthMethod: bool = key(
         False, "Refuse HTTP requests that do not name their method (X-Pulsar-Auth-Method-Name)"
     )
@@ -135,7 +136,19 @@ class Config:
     maxHttpServerConnections: int = key(
         2_048, "HTTP connections that a port serves at once; more wait until others end; 0 for any number"
     )
+    maxHttpServerConnectionsPerIp: int = key(
+        1_024,
+        "The same of one address, loopback too; more are answered 503. Pulsarium's own key",
+        low=0,
+    )
+    httpRequestsLimitEnabled: bool = key(False, "Refuse HTTP requests beyond httpRequestsMaxPerSecond (429)")
+    httpRequestsMaxPerSecond: float = key(100.0, "HTTP requests that a broker answers in a second", "per second", low=0)
     httpMaxRequestHeaderSize: int = key(8_192, "Largest head of an HTTP request", "bytes", low=1)
+    httpAllowedHosts: frozenset[str] = key(
+        frozenset(),
+        "Names of this broker in HTTP's Host beside its own, and sites (HOST:PORT) whose pages may call it; * for all. "
+        "Pulsarium's own key: addresses, names without a dot, private ones (.internal, .local), and advertised ones",
+    )
     maxPendingPublishRequestsPerConnection: int = key(1_000, "Sends without a receipt before reading pauses", low=1)
     maxMessagePublishBufferSizeInMB: int = key(
         16, "Published messages that are not stored yet before their publishers pause; 0 for any size", "MiB", low=0
@@ -154,6 +167,7 @@ class Config:
     )
     defaultNumPartitions: int = key(1, "Partitions of a topic that is created so", low=1)
     maxNumPartitionsPerPartitionedTopic: int = key(0, "Most partitions of a topic; 0 for any number")
+    maxTopicsPerNamespace: int = key(0, "Most persistent topics of a namespace, partitions counted; 0 for any number")
     maxProducersPerTopic: int = key(0, "Most producers of a topic; 0 for any number")
     maxConsumersPerTopic: int = key(0, "Most consumers of a topic; 0 for any number")
     maxSubscriptionsPerTopic: int = key(0, "Most subscriptions of a topic; 0 for any number")
@@ -205,6 +219,10 @@ class Config:
 
     # Subscriptions
     allowAutoSubscriptionCreation: bool = key(True, "Create a subscription when a consumer first names it")
+    subscriptionExpirationTimeMinutes: int = key(
+        0, "How long nobody may use a subscription before it is deleted; 0: for ever", "minutes"
+    )
+    subscriptionExpiryCheckIntervalInMinutes: int = key(5, "How often that is looked at; 0: never", "minutes")
     strictlyVerifySubscriptionName: bool = key(False, "Refuse subscription names beyond letters, digits and . : = _ -")
     subscriptionTypesEnabled: frozenset[str] = key(
         frozenset(SUBSCRIPTION_TYPES), "Subscription types that consumers may ask for", one_of=SUBSCRIPTION_TYPES
@@ -329,6 +347,7 @@ class Config:
     defaultNumberOfNamespaceBundles: int = key(
         4, "Bundles of a namespace that is created without a number", low=1, high=MOST_BUNDLES
     )
+    maxTenants: int = key(0, "Most tenants, those of the start counted; 0 for any number")
     forceDeleteTenantAllowed: bool = key(False, "Allow force=true when a tenant is deleted")
     forceDeleteNamespaceAllowed: bool = key(False, "Allow force=true when a namespace is deleted")
 

@@ -1,6 +1,8 @@
 """advertisedListeners: the URLs that a client is given when it asks for them by a listener's name."""
 
+import ipaddress
 from typing import Final, NamedTuple
+from urllib.parse import urlsplit
 
 _SCHEMES: Final = ("pulsar", "pulsar+ssl", "http", "https")
 
@@ -12,6 +14,11 @@ class Listener(NamedTuple):
     pulsar_ssl: str = ""
     http: str = ""
     https: str = ""
+
+    @property
+    def is_local(self) -> bool:
+        """Tell whether its Pulsar clients are led to their own machine, which is not always the broker's."""
+        return is_loopback(urlsplit(self.pulsar or self.pulsar_ssl).hostname or "")
 
 
 def parse_listeners(text: str) -> dict[str, Listener]:
@@ -29,3 +36,13 @@ def parse_listeners(text: str) -> dict[str, Listener]:
             raise ValueError(f"{part!r} has the address of the listener {owners[address]!r}")
         found[name][scheme] = url
     return {name: Listener(*(urls.get(scheme, "") for scheme in _SCHEMES)) for name, urls in found.items()}
+
+
+def is_loopback(address: str) -> bool:
+    """Return whether only this machine reaches an address. A host name other than localhost counts as reachable."""
+    if address == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(address).is_loopback
+    except ValueError:
+        return False

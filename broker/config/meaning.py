@@ -9,7 +9,7 @@ T = TypeVar("T")
 class Meaning(NamedTuple):
     """What a key means and takes. `unit` is "" for counts and texts; `low` and `high` bound numbers, both included.
 
-    The value of a `secret` key is shown nowhere.
+    The value of a `secret` key is shown nowhere. `without_effect` says why a key that is taken changes nothing.
     """
 
     doc: str
@@ -18,6 +18,7 @@ class Meaning(NamedTuple):
     high: int | None = None
     one_of: tuple[str, ...] = ()
     secret: bool = False
+    without_effect: str = ""
 
 
 def key(
@@ -29,8 +30,11 @@ def key(
     high: int | None = None,
     one_of: tuple[str, ...] = (),
     secret: bool = False,
+    without_effect: str = "",
 ) -> T:
     """A field of Config: its default and its Meaning."""
-    meaning = Meaning(doc=doc, unit=unit, low=low, high=high, one_of=one_of, secret=secret)
+    meaning = Meaning(
+        doc=doc, unit=unit, low=low, high=high, one_of=one_of, secret=secret, without_effect=without_effect
+    )
     made: T = field(default=default, metadata={"meaning": meaning}, repr=not secret)
     return made

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+from .file import load
 from .keys import Config
 from .profile import PIP, Profile
 
@@ -34,10 +35,11 @@ class ServeOptions:
     compaction_engine: by the name of its entry point; None: an installed one of somebody else's, or the broker's own.
     compaction_options: that engine's, by name.
     capture: the file that every frame of every connection goes to.
+    lab_dir: the folder below which callers of /lab may have files written; None: nowhere.
     restore: a snapshot whose state takes the place of what there is. seed: a file that says what to make then.
     """
 
-    config: Config = field(default_factory=Config)
+    config: Config = field(default_factory=lambda: load(None).config)
     profile: Profile = PIP
     data: Path | None = None
     durability: Durability = "os"
@@ -46,6 +48,7 @@ class ServeOptions:
     compaction_options: tuple[tuple[str, str], ...] = ()
     ready_file: Path | None = None
     capture: Path | None = None
+    lab_dir: Path | None = None
     restore: Path | None = None
     seed: Path | None = None
 

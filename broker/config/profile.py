@@ -32,6 +32,7 @@ BROUGHT_BY_5_0: Final = frozenset(
 class Profile:
     """How the broker behaves where the PIPs, good sense and the released broker part.
 
+    defaults: of broker.conf keys that are not set, where they are not Pulsar's own.
     max_protocol_version: the highest protocol version that CONNECTED announces, and that the broker speaks.
     flags: the FeatureFlags that CONNECTED sets, where the configuration lets it.
     unknown: names of commands that are not known: they close the connection (W-06), unless there is an
@@ -48,14 +49,19 @@ class Profile:
     index_per_transactional_entry: an entry of a transaction takes one index, however many messages it has (X-32).
     transaction_by_send: an entry is of the transaction that its SEND names, also where its metadata does not say so, as
         that of the Go client; a released broker shows such an entry after an abort too.
-    peek_creates_subscription: peeking into a subscription that is not there makes it, where otherwise 404 is answered.
+    resource_groups_limit_dispatch: the dispatch rates of a resource group hold, which 4.2.4 keeps and does not enforce.
+    acknowledged_stay_delayed: a delayed message that was acknowledged or skipped counts as delayed until its time, so
+        that msgBacklogNoDelayed may be negative.
     own_faults_are_shown: 500, where 4.2.4 runs into an exception of its own for a call (a peek at position 0, an entry
         beyond the last, a body that is missing), where otherwise a 4xx says what was wrong.
     forbids_as_pips_say: who may not gets 403 of skipByMessageIds and getMessageIdByIndex (S423-23, S415-15), where
         4.2.4 answers 401 as of everything about topics.
+    leaves_schemas_open: every role may read and add schemas of every topic by binary commands, and read about
+        transactions of every topic over REST, as 4.2.4 lets it.
     """
 
     name: str
+    defaults: tuple[tuple[str, object], ...] = ()
     max_protocol_version: int
     flags: frozenset[str]
     unknown: frozenset[str] = frozenset()
@@ -64,14 +70,16 @@ class Profile:
     end_of_topic_to_all_clients: bool
     consumer_stats_of_unknown_closes: bool
     forbids_as_pips_say: bool
+    leaves_schemas_open: bool
     skip_by_message_ids: bool
     missing_index_is_zero: bool
     index_on_non_persistent: int
     index_as_released: bool
     index_per_transactional_entry: bool
     transaction_by_send: bool
-    peek_creates_subscription: bool
+    acknowledged_stay_delayed: bool
     own_faults_are_shown: bool
+    resource_groups_limit_dispatch: bool
 
     def tells_end_of_topic(self, client_version: str) -> bool:
         """Whether a client that calls itself so (CONNECT.client_version) is sent REACHED_END_OF_TOPIC."""
@@ -80,20 +88,24 @@ class Profile:
 
 PIP: Final = Profile(
     name="pip",
+    # Where nobody uses them they cost no time; a broker without them refuses whoever tries one.
+    defaults=(("transactionCoordinatorEnabled", True),),
     max_protocol_version=22,
     flags=frozenset({TOPIC_WATCHERS, PARTITIONS_UNMADE, REPLICATION_ONCE, WATCHERS_RECONCILE}),
     server_version=f"Pulsarium {VERSION}",
     end_of_topic_to_all_clients=False,
     consumer_stats_of_unknown_closes=False,
     forbids_as_pips_say=True,
+    leaves_schemas_open=False,
     skip_by_message_ids=True,
     missing_index_is_zero=False,
     index_on_non_persistent=406,
     index_as_released=False,
     index_per_transactional_entry=False,
     transaction_by_send=True,
-    peek_creates_subscription=False,
+    acknowledged_stay_delayed=False,
     own_faults_are_shown=False,
+    resource_groups_limit_dispatch=True,
 )
 
 PULSAR_4_2: Final = Profile(
@@ -105,14 +117,16 @@ PULSAR_4_2: Final = Profile(
     end_of_topic_to_all_clients=True,
     consumer_stats_of_unknown_closes=True,
     forbids_as_pips_say=False,
+    leaves_schemas_open=True,
     skip_by_message_ids=False,
     missing_index_is_zero=True,
     index_on_non_persistent=405,
     index_as_released=True,
     index_per_transactional_entry=True,
     transaction_by_send=False,
-    peek_creates_subscription=True,
+    acknowledged_stay_delayed=True,
     own_faults_are_shown=True,
+    resource_groups_limit_dispatch=False,
 )
 
 

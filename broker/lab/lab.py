@@ -7,6 +7,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pulsarium.broker.cluster import Cluster
     from pulsarium.broker.lab.capture import Captures
     from pulsarium.broker.lab.clock import LabClock
@@ -23,8 +25,10 @@ if TYPE_CHECKING:
 class Lab:
     """Made with its cluster; its parts are made when they are first asked for."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: Cluster, folder: Path | None = None) -> None:
         self.cluster = cluster
+        self.folder = folder
+        """Return the folder below which HTTP callers may have files written; None: nowhere."""
         self.observers: list[Observer] = []
         self._numbers = itertools.count(1)
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from pulsarium.broker.config.profile import PROFILES, Profile
 from pulsarium.proto.commands import COMMANDS, Direction
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
+from pulsarium.proto.near import did_you_mean
 
 if TYPE_CHECKING:
     from pulsarium.broker.lab.lab import Lab
@@ -60,7 +61,8 @@ class Mask:
                 raise MaskError(f"no feature flag {name!r}; there are {', '.join(FLAGS)}")
         unknown = sorted((self.allowed or frozenset()) - TAKEN)
         if unknown:
-            raise MaskError(f"no command {unknown[0]!r} of a client; there are {', '.join(sorted(TAKEN))}")
+            meant = did_you_mean(unknown[0], TAKEN) or f"there are {', '.join(sorted(TAKEN))}"
+            raise MaskError(f"no command {unknown[0]!r} of a client; {meant}")
         if self.unknown_error is not None and self.unknown_error not in ERRORS:
             raise MaskError(f"no error {self.unknown_error!r}; there are {', '.join(ERRORS)}")
 

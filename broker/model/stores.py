@@ -15,7 +15,7 @@ from pulsarium.broker.turn import Turn
 
 if TYPE_CHECKING:
     from pulsarium.broker.model.compaction.compactor import Compactor
-    from pulsarium.broker.model.rate.broker_limits import BrokerLimits
+    from pulsarium.broker.model.rate.broker_limits import BrokerLimits, Limits
     from pulsarium.proto.topic_name import TopicName
 
 
@@ -45,6 +45,10 @@ class Stores(Protocol):
 
     def limits_of(self, topic: TopicName) -> BrokerLimits:
         """The limits of the broker that serves a topic."""
+        ...
+
+    def limits_of_group(self, name: str) -> Limits:
+        """Return the limits of a resource group; "": none."""
         ...
 
     def next_ledger_id(self) -> int: ...

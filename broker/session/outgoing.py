@@ -173,7 +173,7 @@ class Outgoing:
             producer_ready=ready,
         )
         if topic_epoch is not None:
-            success.topic_epoch = topic_epoch
+            success.topic_epoch = unsigned(topic_epoch)
         self.command(pb.BaseCommand(type=pb.BaseCommand.PRODUCER_SUCCESS, producer_success=success))
 
     def close_producer(self, producer_id: int, assigned: Assigned | None) -> None:

@@ -19,6 +19,7 @@ from pulsarium.broker.session.leaving import let_go
 from pulsarium.broker.session.liveness import Liveness
 from pulsarium.broker.session.outgoing import HIGH_WATER, Outgoing
 from pulsarium.broker.session.refresh import Refresh
+from pulsarium.broker.strangers import at_binary_port
 from pulsarium.proto.commands import Direction, parse
 from pulsarium.proto.errors import CommandError, EntryError
 from pulsarium.proto.framing import FrameDecoder
@@ -103,7 +104,16 @@ class Session(Gate, Client):
         if self.unanswered:
             self.broker.cluster.publish_buffer.published(self, len(data))
         if self._decoder.error is not None:
-            self.close(str(self._decoder.error))
+            self._refuse(str(self._decoder.error), data)
+
+    def _refuse(self, reason: str, data: bytes) -> None:
+        """Close for bytes that are no frame; who speaks another protocol is told so."""
+        urls = self.broker.listener_at(self.broker.advertised_address)
+        stranger = None if self.connected else at_binary_port(data, urls, secure=self.secure)
+        if stranger is not None:
+            reason = stranger.reason
+            self.outgoing.past_the_tap(stranger.answer)
+        self.close(reason)
 
     def handle(self, frames: Iterable[Frame]) -> None:
         """Handle commands, in order. Where one has the connection pause, those behind it wait until it goes on."""

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
+import time
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
@@ -30,7 +31,8 @@ from pulsarium.broker.storage.deletions import Deletions
 from pulsarium.broker.storage.errors import StorageError, code_of
 from pulsarium.broker.storage.interface import Batch, Done, Entries, Run
 from pulsarium.broker.storage.persist import Hook, PersistPoint
-from pulsarium.broker.storage.room import Room
+from pulsarium.broker.storage.place import Place
+from pulsarium.broker.storage.room import NO_ROOM, Room
 from pulsarium.broker.storage.worker import Worker
 
 log = Log("storage")
@@ -39,6 +41,7 @@ GROUP_BYTES = 8 << 20  # of entries in one transaction
 CHECKPOINT_BYTES = 8 << 20  # of log. Longer: longer stalls, and a longer log to recover; shorter: more of them.
 LONG_LOG_BYTES = 32 << 20  # readers have kept the log from being started afresh: wait for a moment without one
 LOOK_BYTES = 1 << 20  # of log, between two looks at how much room the disk has
+PLACE_SECONDS = 1.0  # between two looks whether the files are still there, as long as they are
 THREAD_ALIVE_SECONDS = 0.5  # between two looks at a thread that somebody waits for
 RESTART_WAIT_MS = 50  # but not for somebody who keeps a transaction open from outside
 
@@ -132,12 +135,16 @@ class Committer(Worker[Commit | Barrier]):
 
     def __init__(self, connection: sqlite3.Connection, at: Hook, path: Path) -> None:
         super().__init__("storage commit")
-        self.is_full = False  # read by the event loop
+        self.refusal = ""  # read by the event loop: why no message is taken
         self._room = Room(connection, path, PAGE_SIZE)
+        self._is_full = False
         self._unseen_bytes = LOOK_BYTES  # of log, since the last look
         self._connection = connection
         self._at = at
-        self._deletions = Deletions(connection, at)
+        self._deletions = Deletions(connection, at)  # reads, so that there is a log from here on
+        self._place = Place((path, path.with_name(f"{path.name}-wal")))
+        self._gone = ""  # what became of the files
+        self._place_seen = time.monotonic()
         self._log_bytes = 0  # since the last checkpoint
         self._log_is_long = False
         self._barrier: Barrier | None = None  # what came behind a group
@@ -183,6 +190,8 @@ class Committer(Worker[Commit | Barrier]):
         return group
 
     def _commit(self, group: Group) -> StorageError | None:
+        if self._is_gone():
+            return StorageError(f"commit failed: {self._gone}")
         try:
             if group.is_one_row and not self._connection.in_transaction:
                 # Its statement is the transaction: BEGIN and COMMIT would double what such a commit costs.
@@ -196,6 +205,7 @@ class Committer(Worker[Commit | Barrier]):
             failure = StorageError(f"commit failed: {error}")
             failure.__cause__ = error
             self.report(failure)
+            self._is_gone(look=True)
             if code_of(error) == sqlite3.SQLITE_FULL:
                 # What is in the log already may fit into the database, and then the log's room is free.
                 self._log_bytes, self._unseen_bytes = CHECKPOINT_BYTES, LOOK_BYTES
@@ -211,6 +221,8 @@ class Committer(Worker[Commit | Barrier]):
     def _pass(self, barrier: Barrier) -> StorageError | None:
         if not isinstance(barrier, Replacement):
             return None
+        if self._is_gone(look=True):
+            return StorageError(f"replacing failed: {self._gone}")
         try:
             with transaction(self._connection):
                 barrier.write(self._connection)
@@ -245,17 +257,36 @@ class Committer(Worker[Commit | Barrier]):
             self._log_bytes += 64 * PAGE_SIZE
         self._checkpoint()
         self._look_for_room()
+        if self._gone:
+            self._is_gone(look=True)
         return deleted
 
     def _look_for_room(self) -> None:
-        if self._unseen_bytes < LOOK_BYTES and not self.is_full:
+        if self._unseen_bytes < LOOK_BYTES and not self._is_full:
             return
         self._unseen_bytes = 0
-        was_full, self.is_full = self.is_full, self._room.is_short()
-        if self.is_full and not was_full:
+        was_full, self._is_full = self._is_full, self._room.is_short()
+        if self._is_full and not was_full:
             log.error("the disk is almost full: no message is taken until there is room")
-        elif was_full and not self.is_full:
+        elif was_full and not self._is_full:
             log.info("the disk has room for messages again")
+        self._say()
+
+    def _is_gone(self, *, look: bool = False) -> bool:
+        """Return whether the files are gone, so that nothing may be written. Looks now and then, or as told."""
+        now = time.monotonic()
+        if look or self._gone or now - self._place_seen >= PLACE_SECONDS:
+            self._place_seen = now
+            before, self._gone = self._gone, self._place.problem()
+            if self._gone and not before:
+                log.error("the data directory is lost: put it back as it was, or start again", reason=self._gone)
+            elif before and not self._gone:
+                log.info("the data directory is back, as it was: messages are taken again")
+            self._say()
+        return bool(self._gone)
+
+    def _say(self) -> None:
+        self.refusal = f"No message is taken: {self._gone}" if self._gone else NO_ROOM if self._is_full else ""
 
     def close(self) -> None:
         self._connection.close()

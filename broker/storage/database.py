@@ -12,12 +12,13 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
+from pulsarium.broker.config.version import VERSION
 from pulsarium.broker.storage import segments
 from pulsarium.broker.storage.errors import StorageError, code_of
-from pulsarium.broker.storage.interface import Durability
+from pulsarium.broker.storage.interface import WRITTEN_BY, Durability
 from pulsarium.proto.checksum import crc32c
 
 DATABASE_NAME = "pulsarium.db"
@@ -27,11 +28,12 @@ WAL_KEPT_BYTES = 64 << 20  # a log that a slow reader made longer is cut back to
 BUSY_MS = 5000  # somebody looks at the file with another tool
 
 APPLICATION_ID = 0x50554C53  # "PULS"
-SCHEMA_VERSION = 2  # 1 had no checksums
-SCHEMA = """
+SCHEMA_VERSION = 2  # older.py has those before
+TABLES = f"""{segments.SCHEMA}
 CREATE TABLE IF NOT EXISTS metadata
     (path TEXT PRIMARY KEY, value BLOB NOT NULL, checksum INTEGER NOT NULL) WITHOUT ROWID;
 """
+_MAKE = f"{TABLES}PRAGMA application_id={APPLICATION_ID};PRAGMA user_version={SCHEMA_VERSION};"
 
 _SYNCHRONOUS: dict[Durability, str] = {"none": "OFF", "os": "NORMAL", "fsync": "FULL"}
 
@@ -56,9 +58,10 @@ def advice(error: sqlite3.Error) -> str:
     return _ADVICE.get(code_of(error), "nothing in it was changed")
 
 
+ELSEWHERE = "move it and its -wal away, then start with --restore SNAPSHOT, or empty"
 _ADVICE = {
     sqlite3.SQLITE_NOTADB: "it is damaged, or no store: move it away, then start with --restore SNAPSHOT, or empty",
-    sqlite3.SQLITE_CORRUPT: "it is damaged: move it and its -wal away, then start with --restore SNAPSHOT, or empty",
+    sqlite3.SQLITE_CORRUPT: f"it is damaged: {ELSEWHERE}",
     sqlite3.SQLITE_CANTOPEN: "this user must be able to write the directory and all files in it",
     sqlite3.SQLITE_READONLY: "this user must be able to write the directory and all files in it",
     sqlite3.SQLITE_PERM: "this user must be able to write the directory and all files in it",
@@ -77,6 +80,45 @@ def open_reader(path: Path) -> sqlite3.Connection:
     except sqlite3.Error as error:
         raise StorageError(f"cannot use {path}: {error}") from error
     return connection
+
+
+def open_to_look(path: Path) -> sqlite3.Connection:
+    """A connection to a database that nobody uses, which writes nothing, not even what the log holds."""
+    uri = f"{path.absolute().as_uri()}?mode=ro"
+    return sqlite3.connect(uri, uri=True, timeout=BUSY_MS / 1000, isolation_level=None, check_same_thread=False)
+
+
+def new_database(path: Path, page_size: int | None = None) -> sqlite3.Connection:
+    """A database that is filled once, and of no use before it is whole: nothing is synced, nothing rolled back."""
+    connection = sqlite3.connect(path, isolation_level=None)
+    try:
+        if page_size is not None:
+            connection.execute(f"PRAGMA page_size={page_size}")
+        connection.execute("PRAGMA journal_mode=OFF")
+        connection.execute("PRAGMA synchronous=OFF")
+        connection.executescript(_MAKE)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def newer(connection: sqlite3.Connection, version: int) -> str:
+    """Why a database of a newer format is refused; it may still say where today's does who wrote it."""
+    try:
+        row = connection.execute("SELECT value FROM metadata WHERE path = ?", (WRITTEN_BY,)).fetchone()
+        writer = f"pulsarium {row[0].decode('ascii')}"
+    except (sqlite3.Error, TypeError, AttributeError, ValueError):
+        writer = "a newer pulsarium"
+    return f"has format {version}, written by {writer}, and this one, {VERSION}, reads formats up to {SCHEMA_VERSION}"
+
+
+def has_tables(connection: sqlite3.Connection, script: str) -> bool:
+    """Return whether a database has the tables that a script makes, word for word."""
+    with closing(sqlite3.connect(":memory:")) as made:
+        made.executescript(script)
+        there, wanted = (set(each.execute("SELECT name, sql FROM sqlite_master")) for each in (connection, made))
+    return there >= wanted
 
 
 def metadata(connection: sqlite3.Connection) -> dict[str, bytes]:
@@ -142,7 +184,4 @@ def _prepare(connection: sqlite3.Connection, path: Path, durability: Durability)
     connection.execute("PRAGMA cache_spill=OFF")
     connection.execute("PRAGMA secure_delete=OFF")  # some builds overwrite what they delete, at 100 times the cost
     if is_new:
-        connection.executescript(
-            f"BEGIN;{segments.SCHEMA}{SCHEMA}"
-            f"PRAGMA application_id={APPLICATION_ID};PRAGMA user_version={SCHEMA_VERSION};COMMIT;"
-        )
+        connection.executescript(f"BEGIN;{_MAKE}COMMIT;")

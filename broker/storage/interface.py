@@ -35,6 +35,9 @@ class Run(NamedTuple):
     entries: list[bytes]
 
 
+WRITTEN_BY = "/pulsarium/version"
+"""The path of the version that wrote the metadata last: an older version names it when it refuses the format."""
+
 Entries = Iterable[tuple[int, Run]]
 """Ledger ids and their runs, in order."""
 
@@ -62,8 +65,8 @@ class Storage(Protocol):
     """True: `commit` stores entries, so the entry cache may drop what is committed. False: it has to `spill` it."""
 
     @property
-    def is_full(self) -> bool:
-        """There is no room for messages. What else is committed still may succeed, and deleting makes room."""
+    def refusal(self) -> str:
+        """Why no message is taken now, for clients; empty when they are. What else is committed still may succeed."""
 
     def load_metadata(self) -> dict[str, bytes]:
         """All metadata, for the start of the broker. Blocks."""

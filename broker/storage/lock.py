@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
-import fcntl
+import errno
 import os
 from pathlib import Path
+from typing import BinaryIO
 
 from pulsarium.broker.storage.errors import StorageError
 
 LOCK_NAME = "pulsarium.lock"
+
+
+def lock_file(file: int | BinaryIO) -> None:
+    """Lock an open file for this process, until the file is closed.
+
+    Raises BlockingIOError when another process has the lock, and OSError where there are no locks (Windows).
+    """
+    try:
+        import fcntl
+    except ImportError:
+        raise OSError(errno.ENOTSUP, "this system has no file locks; use Linux, macOS or WSL") from None
+    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 class DirectoryLock:
@@ -22,13 +35,13 @@ class DirectoryLock:
         path = directory / LOCK_NAME
         try:
             directory.mkdir(parents=True, exist_ok=True)
-            self._file: int | None = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            self._file: int | None = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
         except OSError as error:
             raise StorageError(
                 f"cannot use {directory} for data: {error.strerror}; name a directory that this user can write"
             ) from error
         try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            lock_file(self._file)
         except OSError as error:
             holder = os.read(self._file, 20).decode(errors="replace").strip()
             self.release()

@@ -20,7 +20,7 @@ class MemoryStorage:
     What the cache has no room for is spilled to a temporary file, opened by the first spill with a thread of its own.
     """
 
-    is_full = False  # what cannot be spilled stays in memory
+    refusal = ""  # what cannot be spilled stays in memory
     keeps_entries = False
 
     def __init__(self) -> None:

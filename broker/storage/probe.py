@@ -12,18 +12,34 @@ import struct
 from contextlib import closing
 from pathlib import Path
 from shutil import copyfile
+from typing import NamedTuple
 
 from pulsarium.broker.logs import Log
-from pulsarium.broker.storage.database import APPLICATION_ID, BUSY_MS, SCHEMA_VERSION, advice, metadata
+from pulsarium.broker.storage import older
+from pulsarium.broker.storage.database import (
+    APPLICATION_ID,
+    ELSEWHERE,
+    SCHEMA_VERSION,
+    advice,
+    has_tables,
+    metadata,
+    newer,
+    open_to_look,
+)
 from pulsarium.broker.storage.errors import StorageError
 
 log = Log("storage")
 
-ELSEWHERE = "move it and its -wal away, then start with --restore SNAPSHOT, or empty"
+
+class Found(NamedTuple):
+    """A store of a format that can be read."""
+
+    version: int
+    metadata: dict[str, bytes]  # empty for an older one, which is migrated first
 
 
-def probe(path: Path) -> dict[str, bytes] | None:
-    """The metadata of a store; None when there is none yet. Raises StorageError for what cannot be served."""
+def probe(path: Path) -> Found | None:
+    """Look at a store; None when there is none yet. Raises StorageError for what cannot be served."""
     wal, journal = (path.with_name(f"{path.name}-{each}") for each in ("wal", "journal"))
     for each in (path.parent, path, wal, journal):  # SQLite opens what it may not write, too
         if each.exists() and not os.access(each, os.W_OK):
@@ -39,12 +55,11 @@ def probe(path: Path) -> dict[str, bytes] | None:
             log.warning("the database was empty: it is made anew", file=path)
         return None
     try:
-        uri = f"{path.absolute().as_uri()}?mode=ro"
-        with closing(sqlite3.connect(uri, uri=True, timeout=BUSY_MS / 1000, isolation_level=None)) as connection:
-            kept = _look(connection, path)
+        with closing(open_to_look(path)) as connection:
+            found = _look(connection, path)
             if has_log:
                 _keep_damaged_log(path, wal)
-            return kept
+            return found
     except sqlite3.Error as error:
         raise StorageError(f"cannot use {path}: {error}; {advice(error)}") from error
 
@@ -64,23 +79,25 @@ def _was_being_made(journal: Path) -> bool:
 _JOURNAL = bytes.fromhex("d9d505f920a163d7")
 
 
-def _look(connection: sqlite3.Connection, path: Path) -> dict[str, bytes] | None:
+def _look(connection: sqlite3.Connection, path: Path) -> Found | None:
     application, version = (connection.execute(f"PRAGMA {name}").fetchone()[0] for name in _HEADER)
     if (application, version) == (0, 0) and not connection.execute("SELECT 1 FROM sqlite_master").fetchone():
         return None  # the process that made it ended right then
     if application != APPLICATION_ID:
         raise StorageError(f"{path} is not a store of pulsarium; choose another --data DIR")
-    if version != SCHEMA_VERSION:
-        raise StorageError(
-            f"{path} has format {version}, and this pulsarium reads format {SCHEMA_VERSION}: use the one that wrote it"
-        )
+    if version > SCHEMA_VERSION:
+        raise StorageError(f"{path} {newer(connection, version)}: start the newer one, or choose another --data DIR")
     try:
+        if version < SCHEMA_VERSION:
+            if version < older.OLDEST or not has_tables(connection, older.TABLES):
+                raise StorageError(f"it says that it has format {version}, and its tables do not")
+            return Found(version, {})
         problem = connection.execute("PRAGMA quick_check(metadata)").fetchone()[0]
         if problem != "ok":
             raise StorageError(" ".join(problem.split()))
         connection.execute("SELECT key, count, data, checksum FROM segment LIMIT 1").fetchall()
         connection.execute("SELECT ledger_id FROM deleted_ledger LIMIT 1").fetchall()
-        return metadata(connection)
+        return Found(version, metadata(connection))
     except (StorageError, sqlite3.OperationalError) as error:
         raise StorageError(f"{path} is damaged: {error}; {ELSEWHERE}") from error
 

@@ -6,10 +6,11 @@ acknowledging and loading a topic are commits too, and need room for the log.
 
 from __future__ import annotations
 
-import os
+import shutil
 import sqlite3
 from pathlib import Path
 
+NO_ROOM = "The disk is almost full: no message is taken until there is room"
 RESERVE_BYTES = 32 << 20  # a log, what a checkpoint adds to the database, and as much again
 RESERVE_SHARE = 8  # of a small disk no more than this part
 
@@ -25,14 +26,14 @@ class Room:
     def is_short(self) -> bool:
         """Whether the reserve is touched. Pages of the database that are free are room, too, while the log has them."""
         try:
-            disk = os.statvfs(self._path.parent)
+            disk = shutil.disk_usage(self._path.parent)
             pages, unused = (self._connection.execute(f"PRAGMA {name}").fetchone()[0] for name in _COUNTS)
             to_grow = max(0, pages * self._page_size - _size(self._path))  # still in the log alone
         except (OSError, sqlite3.Error):  # no answer is no reason to refuse anything
             return False
-        room = disk.f_bavail * disk.f_frsize - to_grow
+        room = disk.free - to_grow
         again = min(unused * self._page_size, _size(self._path.with_name(f"{self._path.name}-wal")))
-        reserve = min(RESERVE_BYTES, disk.f_blocks * disk.f_frsize // RESERVE_SHARE)
+        reserve = min(RESERVE_BYTES, disk.total // RESERVE_SHARE)
         return bool(room + again < reserve)
 
 

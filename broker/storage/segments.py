@@ -152,6 +152,11 @@ def stored_runs(connection: sqlite3.Connection, ledger_id: int) -> list[StoredRu
     return [(key & 0xFFFFFFFF, count, size - header_size(count)) for key, count, size in rows]
 
 
+def all_rows(connection: sqlite3.Connection) -> Iterator[Row]:
+    """Every row, as it is: whoever reads them checks them."""
+    return connection.execute("SELECT key, count, data, checksum FROM segment ORDER BY key")
+
+
 def _sound(connection: sqlite3.Connection, key: int) -> bytes | None:
     """What a row holds; None when it is damaged."""
     try:  # CAST: a damaged type may say that it is a text

@@ -15,12 +15,16 @@ from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
-from pulsarium.broker.storage import segments
+from pulsarium.broker.storage import older, segments
 from pulsarium.broker.storage.database import (
     APPLICATION_ID,
-    SCHEMA,
     SCHEMA_VERSION,
+    TABLES,
+    has_tables,
     metadata,
+    new_database,
+    newer,
+    open_to_look,
     put_metadata,
     transaction,
 )
@@ -30,7 +34,6 @@ from pulsarium.broker.storage.packing import unpack
 
 ABOUT = "/snapshot"
 SHA256 = "sha256"
-TABLES = f"{segments.SCHEMA}{SCHEMA}"
 
 
 def write(path: Path, kept: Mapping[str, bytes], entries: Entries, about: Mapping[str, Any]) -> None:
@@ -38,22 +41,16 @@ def write(path: Path, kept: Mapping[str, bytes], entries: Entries, about: Mappin
     part = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:
         part.unlink(missing_ok=True)  # of a process of this number that died over it
-        with closing(sqlite3.connect(part, isolation_level=None)) as connection:
-            connection.execute("PRAGMA journal_mode=OFF")
-            connection.execute("PRAGMA synchronous=OFF")
-            connection.executescript(TABLES)
-            connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
-            connection.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
-            with transaction(connection):
-                put_metadata(connection, kept.items())
-                for ledger_id, run in entries:
-                    segments.insert(connection, segments.rows_of(ledger_id, [run]))
-                digest = _begin(kept)
-                for row in _rows(connection):
-                    _count(digest, row)
-                said = json.dumps({**about, SHA256: digest.hexdigest()}).encode()
-                put_metadata(connection, [(ABOUT, said)])
-        with part.open("rb") as written:
+        with closing(new_database(part)) as connection, transaction(connection):
+            put_metadata(connection, kept.items())
+            for ledger_id, run in entries:
+                segments.insert(connection, segments.rows_of(ledger_id, [run]))
+            digest = _begin(kept)
+            for row in segments.all_rows(connection):
+                _count(digest, row)
+            said = json.dumps({**about, SHA256: digest.hexdigest()}).encode()
+            put_metadata(connection, [(ABOUT, said)])
+        with part.open("r+b") as written:
             os.fsync(written.fileno())
         os.replace(part, path)
     except (OSError, sqlite3.Error) as error:
@@ -73,9 +70,7 @@ class Snapshot:
         try:
             if not path.is_file():
                 raise StorageError(f"{path}: there is no such file")
-            self._connection = sqlite3.connect(
-                f"{path.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None, check_same_thread=False
-            )
+            self._connection = open_to_look(path)
         except (OSError, sqlite3.Error) as error:
             raise StorageError(f"cannot read {path}: {error}") from error
         try:
@@ -90,9 +85,11 @@ class Snapshot:
             if self._pragma("application_id") != APPLICATION_ID:
                 raise StorageError(f"{path} is not a snapshot")
             version = self._pragma("user_version")
-            if version != SCHEMA_VERSION:
-                raise StorageError(f"{path} is a snapshot of version {version}; this pulsarium reads {SCHEMA_VERSION}")
-            if not _tables(self._connection) >= _our_tables():  # a view may be anything, also without an end
+            if version > SCHEMA_VERSION:
+                raise StorageError(f"{path} {newer(self._connection, version)}: restore it with the newer one")
+            self._is_older = version < SCHEMA_VERSION
+            tables = older.TABLES if self._is_older else TABLES
+            if not has_tables(self._connection, tables):  # a view may be anything, also without an end
                 raise StorageError(f"{path} is not a snapshot: its tables are not those of a store")
             problem = self._pragma("quick_check(1)")
             if problem != "ok":
@@ -106,7 +103,7 @@ class Snapshot:
 
     def _metadata(self, path: Path) -> dict[str, bytes]:
         try:
-            return metadata(self._connection)
+            return older.metadata(self._connection) if self._is_older else metadata(self._connection)
         except StorageError as error:
             raise StorageError(f"{path} is damaged: {error}") from error
 
@@ -123,7 +120,7 @@ class Snapshot:
     def _entries(self) -> Iterator[tuple[int, Run]]:
         digest = _begin(self.metadata)
         deleted = set(segments.marked_deleted(self._connection))
-        for row in _rows(self._connection):
+        for row in self._rows():
             _count(digest, row)
             key, _, data, checksum = row
             if key >> 32 in deleted:
@@ -135,25 +132,20 @@ class Snapshot:
         if wanted is not None and wanted != digest.hexdigest():
             raise StorageError(f"{self._path} is damaged: its checksum is another one")
 
+    def _rows(self) -> Iterator[segments.Row]:
+        if not self._is_older:
+            yield from segments.all_rows(self._connection)
+            return
+        try:
+            yield from older.rows(self._connection)
+        except StorageError as error:
+            raise StorageError(f"{self._path} is damaged: {error}") from error
+
     def __enter__(self) -> Snapshot:
         return self
 
     def __exit__(self, *error: object) -> None:
         self._connection.close()
-
-
-def _tables(connection: sqlite3.Connection) -> set[tuple[str, str]]:
-    return set(connection.execute("SELECT name, sql FROM sqlite_master"))
-
-
-def _our_tables() -> set[tuple[str, str]]:
-    with closing(sqlite3.connect(":memory:")) as connection:
-        connection.executescript(TABLES)
-        return _tables(connection)
-
-
-def _rows(connection: sqlite3.Connection) -> sqlite3.Cursor:
-    return connection.execute("SELECT key, count, data, checksum FROM segment ORDER BY key")
 
 
 def _begin(kept: Mapping[str, bytes]) -> hashlib._Hash:

@@ -12,12 +12,13 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import trio
 
 from pulsarium.broker.storage import segments
 from pulsarium.broker.storage.committer import Barrier, Commit, Committer, Replacement
-from pulsarium.broker.storage.database import DATABASE_NAME, metadata, open_database, open_reader
+from pulsarium.broker.storage.database import DATABASE_NAME, SCHEMA_VERSION, metadata, open_database, open_reader
 from pulsarium.broker.storage.errors import StorageError
 from pulsarium.broker.storage.interface import Batch, Done, Durability, Entries, ReadDone, Run, StoredRun
 from pulsarium.broker.storage.jobs import JobWorker, attempt
@@ -26,6 +27,9 @@ from pulsarium.broker.storage.persist import Hook, pass_by
 from pulsarium.broker.storage.probe import probe
 from pulsarium.broker.storage.worker import GRACE_SECONDS
 
+if TYPE_CHECKING:
+    from pulsarium.broker.storage import migration
+
 
 class SqliteStorage:
     """A `Storage` on disk. Usable for what is synchronous from the start, for the rest while `run` runs."""
@@ -33,12 +37,18 @@ class SqliteStorage:
     keeps_entries = True
 
     def __init__(
-        self, directory: Path, durability: Durability = "os", *, at: Hook = pass_by, grace: float = GRACE_SECONDS
+        self,
+        directory: Path,
+        durability: Durability = "os",
+        *,
+        at: Hook = pass_by,
+        migrating: migration.Hook | None = None,
+        grace: float = GRACE_SECONDS,
     ) -> None:
-        """Open or make the store in `directory` and lock it.
+        """Open or make the store in `directory` and lock it. One of an older format is migrated, which may take long.
 
         Raises StorageError: the directory cannot be used, is in use, or holds something else. `at` is called at each
-        persist point, on the commit thread; `grace` is in seconds.
+        persist point, on the commit thread, `migrating` at each step of a migration; `grace` is in seconds.
         """
         path = directory / DATABASE_NAME
         self._kept: dict[str, bytes] | None = None  # the metadata, until somebody asks
@@ -48,7 +58,13 @@ class SqliteStorage:
         with ExitStack() as stack:
             stack.callback(DirectoryLock(directory).release)
             # Closed in the reverse order: the writer is the last, since the last one to close copies the log.
-            self._kept = probe(path)
+            found = probe(path)
+            if found is not None and found.version != SCHEMA_VERSION:
+                from pulsarium.broker.storage import migration
+
+                migration.migrate(path, found.version, migrating or migration.pass_by)
+                found = probe(path)
+            self._kept = None if found is None else found.metadata
             self._committer = Committer(open_database(path, durability), at, path)
             stack.callback(self._committer.abandon)
             self._connection = open_reader(path)
@@ -58,12 +74,12 @@ class SqliteStorage:
             self._opened = stack.pop_all()
 
     @property
-    def is_full(self) -> bool:
+    def refusal(self) -> str:
         """As of the last look; each that says so makes the commit thread look again."""
-        if self._committer.is_full and self._look.finished.is_set():
+        if self._committer.refusal and self._look.finished.is_set():
             self._look = Barrier()
             self._committer.submit(self._look)
-        return self._committer.is_full
+        return self._committer.refusal
 
     def load_metadata(self) -> dict[str, bytes]:
         kept, self._kept = self._kept, None

@@ -25,9 +25,9 @@ def options_of(
     brokers: int = 1,
 ) -> ServeOptions:
     """What `running` takes, as the broker takes it. Raises ConfigError for what cannot be."""
-    given = load(
-        None if config is None else Path(config), [f"{key}={_text(value)}" for key, value in (set or {}).items()]
-    )
+    behavior = profile_of(profile, max_protocol_version)
+    overrides = [f"{key}={_text(value)}" for key, value in (set or {}).items()]
+    given = load(None if config is None else Path(config), overrides, behavior)
     settings = given.config
     if port or "brokerServicePort" not in (set or {}):  # what a file has is for a broker of its own
         settings = replace(settings, brokerServicePort=port)
@@ -38,7 +38,7 @@ def options_of(
     check(settings)
     return ServeOptions(
         config=settings,
-        profile=profile_of(profile, max_protocol_version),
+        profile=behavior,
         data=None if data is None else Path(data),
         durability=durability,
         brokers=brokers,

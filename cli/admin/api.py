@@ -4,10 +4,11 @@ http.client and not the async client's httpx: a command must be there at once, i
 """
 
 import http.client
+import socket
 import ssl
 from collections.abc import Coroutine, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 from urllib.parse import urlsplit
 
 import click
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from pulsarium.proto.rest.topics import Topics
 
 T = TypeVar("T")
+
+_NO_TLS: Final = ("WRONG_VERSION_NUMBER", "PACKET_LENGTH_TOO_LONG", "RECORD_LAYER_FAILURE", "HTTP_REQUEST")
 
 
 class Api(Exchange, Groups):
@@ -63,28 +66,40 @@ class Api(Exchange, Groups):
             try:
                 connection.connect()
             except OSError as error:
-                raise NotConnected(*_said(origin(url), error, self._timeout)) from None
+                raise NotConnected(_said(origin(url), error, self._timeout)) from None
             connection.request(method, f"{parts.path}?{parts.query}" if parts.query else parts.path, body, headers)
             response = connection.getresponse()
             return Reply(
                 response.status, {name.lower(): value for name, value in response.getheaders()}, response.read()
             )
         except (OSError, http.client.HTTPException) as error:
-            raise Unreachable(*_said(origin(url), error, self._timeout)) from None
+            raise Unreachable(_said(origin(url), error, self._timeout)) from None
         finally:
             connection.close()
 
     def _connection(self, url: str) -> http.client.HTTPConnection:
-        try:
-            parts = urlsplit(url)
-            host, port = parts.hostname, parts.port
-        except ValueError:
-            host, port, parts = None, None, urlsplit("")
-        if not host or parts.scheme not in ("http", "https"):
-            raise click.UsageError(f"--admin-url: '{origin(url)}' is no URL; say http://HOST:PORT or https://HOST:PORT")
+        check_url(url)
+        parts = urlsplit(url)
         if parts.scheme == "https":
-            return http.client.HTTPSConnection(host, port, timeout=self._timeout, context=self._tls)
-        return http.client.HTTPConnection(host, port, timeout=self._timeout)
+            return http.client.HTTPSConnection(
+                parts.netloc.rpartition("@")[2], timeout=self._timeout, context=self._tls
+            )
+        return http.client.HTTPConnection(parts.netloc.rpartition("@")[2], timeout=self._timeout)
+
+
+def check_url(url: str) -> None:
+    """Raise click.UsageError, which shows no password, for what is no URL of HTTP."""
+    try:
+        parts = urlsplit(url)
+        good = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port is None or parts.port >= 0)
+    except ValueError:
+        good = False
+    if not good:
+        raise click.UsageError(f"--admin-url: '{origin(url)}' is no URL; say http://HOST:PORT or https://HOST:PORT")
+
+
+def _plain(where: str) -> str:
+    return where.replace("https:", "http:")
 
 
 def done(calls: Coroutine[Any, Any, T]) -> T:
@@ -97,16 +112,25 @@ def done(calls: Coroutine[Any, Any, T]) -> T:
     raise AssertionError("a call waits for a loop")
 
 
-def _said(where: str, error: Exception, timeout: float) -> tuple[str, str]:
-    """What went wrong, and what helps."""
+def _said(where: str, error: Exception, timeout: float) -> str:
+    """Return what went wrong, and what helps."""
     if isinstance(error, ssl.SSLCertVerificationError):
         found = error.verify_message.rstrip(".")
-        reason = f"{found}. Trust its authority with --tls-trust-cert-path, or say --tls-allow-insecure."
-        return f"The certificate of {where} is not trusted", reason
+        helps = "trust its authority with --tls-trust-cert-path, or say --tls-allow-insecure"
+        return f"the certificate of {where} is not trusted: {found}; {helps}"
+    if isinstance(error, ssl.SSLEOFError) or (isinstance(error, ConnectionResetError) and where.startswith("https:")):
+        return f"{where} closed in the TLS handshake; if the port is one without TLS, say {_plain(where)}"
+    if isinstance(error, ssl.SSLError) and error.reason in _NO_TLS:
+        return f"{where} does not speak TLS; say {_plain(where)}, or name the port for https:// with --admin-url"
+    if isinstance(error, http.client.RemoteDisconnected | http.client.BadStatusLine):
+        other = "the port may be that of Pulsar clients, or one for https://"
+        return f"{where} does not answer in HTTP; {other}; --admin-url is for HTTP, by default port 8080"
+    if isinstance(error, socket.gaierror):
+        return f"cannot connect to {where}: there is no such host; --admin-url says where the broker is"
     if isinstance(error, ConnectionRefusedError):
-        reason = "no broker listens there. Start one with `pulsarium serve`, or name another with --admin-url."
-        return f"Cannot connect to {where}: connection refused", reason
+        helps = "start a broker with `pulsarium serve`, or name another with --admin-url"
+        return f"cannot connect to {where}: connection refused; {helps}"
     if isinstance(error, TimeoutError):
-        return f"{where} did not answer within {timeout:g} s", "--request-timeout says how long to wait."
+        return f"{where} did not answer within {timeout:g} s; --request-timeout says how long to wait"
     words = str(error) or type(error).__name__
-    return f"Cannot talk to {where}: {words}", "--admin-url says where the broker is."
+    return f"cannot talk to {where}: {words}; --admin-url says where the broker is"

@@ -1,29 +1,78 @@
-"""Options that say which broker a command talks to, and who calls."""
+"""Options that say which broker a command talks to, who calls, and whom to trust."""
 
 from collections.abc import Callable
-from typing import TypeVar
+from dataclasses import fields
+from functools import wraps
+from pathlib import Path
+from typing import Any
 
 import click
 
-from .session import DEFAULT_URL
+from pulsarium.cli.grouped import options_of, together
 
-Command = TypeVar("Command", bound=Callable[..., object])
+from .session import DEFAULT_URL, Session
 
+_broker = options_of("Broker")
 
-def asks_which_broker(command: Command) -> Command:
-    """Adds them: the command takes `admin_url` and `token`."""
-    token = click.option(
+# For every connection, of whichever protocol: the fields of a Caller.
+says_who_calls = together(
+    _broker(
         "--token",
         metavar="TOKEN",
         envvar="PULSARIUM_TOKEN",
         show_envvar=True,
         help="A token of who calls, or file:///... with one.",
-    )
-    url = click.option(
+    ),
+    _broker("--auth-plugin", metavar="NAME", help="token, basic or tls, or the Java class of one."),
+    _broker("--auth-params", metavar="PARAMS", help="For it: token:..., file:///..., or JSON with its fields."),
+    _broker(
+        "--tls-trust-cert-path",
+        "--tlsTrustCertsFilePath",
+        "tls_trust_cert_path",
+        metavar="FILE",
+        help="Certificates of authorities to trust, in PEM.",
+    ),
+    _broker("--tls-allow-insecure", is_flag=True, default=None, help="Trust any certificate."),
+    _broker(
+        "--tls-enable-hostname-verification", is_flag=True, default=None, help="Look at the name in a certificate too."
+    ),
+    _broker(
+        "--config",
+        type=click.Path(path_type=Path, dir_okay=False),
+        metavar="FILE",
+        envvar="PULSAR_CLIENT_CONF",
+        show_envvar=True,
+        help="A client.conf, for what the options above do not say.",
+    ),
+)
+
+_OPTIONS = together(
+    _broker(
         "--admin-url",
         metavar="URL",
         envvar=["PULSARIUM_ADMIN_URL", "PULSAR_ADMIN_URL"],
         show_envvar=True,
         help=f"Where the broker answers HTTP.  [default: {DEFAULT_URL}]",
-    )
-    return url(token(command))
+    ),
+    says_who_calls,
+    _broker(
+        "--request-timeout",
+        type=click.IntRange(min=1),
+        metavar="SECONDS",
+        default=300,
+        show_default=True,
+        help="How long to wait for an answer.",
+    ),
+)
+
+
+def asks_which_broker(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add these options; the command is given a Session first."""
+
+    @_OPTIONS
+    @wraps(command)
+    def run(**given: Any) -> Any:
+        session = Session(**{field.name: given.pop(field.name) for field in fields(Session)})
+        return command(session, **given)
+
+    return run

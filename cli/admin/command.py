@@ -12,9 +12,14 @@ from typing import Any
 
 import click
 
+from pulsarium.cli.grouped import Commands
+from pulsarium.cli.refusal import RunRefused
+
 from . import output
 from .api import Api, done
 from .session import Session
+
+OUTPUT = "pulsarium.output"  # what --output before the group says, in the context's meta
 
 Values = SimpleNamespace  # what the command line said, by the names that `option` derives
 Show = Callable[[Any, Values], str]
@@ -56,25 +61,10 @@ class Group:
         return group
 
 
-class AdminGroup(click.Group):
+class AdminGroup(Commands):
     """Ends with 1 where click says 2: pulsar-admin does not tell a wrong command line from a refusal."""
 
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        try:
-            return super().parse_args(ctx, args)
-        except click.UsageError as error:
-            raise _with_exit_code_1(error) from None
-
-    def invoke(self, ctx: click.Context) -> Any:
-        try:
-            return super().invoke(ctx)
-        except click.UsageError as error:
-            raise _with_exit_code_1(error) from None
-
-
-def _with_exit_code_1(error: click.UsageError) -> click.UsageError:
-    setattr(error, "exit_code", 1)  # noqa: B010 - click types it as one of the class
-    return error
+    wrong_command_line = RunRefused
 
 
 def _with_examples(help: str, examples: tuple[str, ...]) -> str:
@@ -85,8 +75,9 @@ def _with_examples(help: str, examples: tuple[str, ...]) -> str:
 
 def _click_command(group: str, command: Command, name: str, hidden: bool = False) -> click.Command:
     def callback(**given: Any) -> None:
-        session = click.get_current_context().ensure_object(Session)
-        output_format = given.pop("output", None) or session.output
+        context = click.get_current_context()
+        session = context.ensure_object(Session)
+        output_format = given.pop("output", None) or context.meta.get(OUTPUT, "auto")
         values = Values(**given)
         data = done(command.run(session.api, values))
         show = command.show

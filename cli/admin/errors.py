@@ -1,10 +1,9 @@
-"""What goes wrong between the command line and the broker, said on stderr as pulsar-admin says it."""
+"""Say what went wrong between the command line and the broker, and what helps."""
 
 import re
-import sys
-from typing import IO, Any, Final
+from typing import Final
 
-import click
+from pulsarium.cli.refusal import RunRefused
 
 _TIMESTAMP: Final = "org.apache.pulsar.common.intercept.AppendBrokerTimestampMetadataInterceptor"
 _INDEX: Final = "org.apache.pulsar.common.intercept.AppendIndexMetadataInterceptor"
@@ -19,33 +18,32 @@ _OFF_BY_DEFAULT: Final = (
     (r"acknowledgment at batch index level", "acknowledgmentAtBatchIndexLevelEnabled=true"),
 )
 
+_OF_STATUS: Final = {
+    401: "say who calls: --token, or --auth-plugin and --auth-params",
+}
 
-class AdminError(click.ClickException):
-    """Ends the command with 1, after `message`, an empty line and `Reason: ...`."""
 
-    exit_code = 1
+class AdminError(RunRefused):
+    """Ends the command with 1 and one line: `message`, and `reason` where that says more."""
 
-    def __init__(self, message: str, reason: str | None = None) -> None:
-        super().__init__(message)
-        self.reason = message if reason is None else reason
-
-    def show(self, file: IO[Any] | None = None) -> None:
-        click.echo(f"{self.message}\n\nReason: {self.reason}", file=file or sys.stderr)
+    def __init__(self, message: str, reason: str = "") -> None:
+        super().__init__(f"{message}: {reason}" if reason else message)
 
 
 class ServerError(AdminError):
     """The broker refused; `status` is what it answered."""
 
-    def __init__(self, status: int, message: str) -> None:
-        super().__init__(message)
+    def __init__(self, status: int, reason: str) -> None:
+        remedy = _remedy(status, reason)
+        super().__init__(f"{reason} ({remedy})" if remedy else reason)
         self.status = status
 
-    def show(self, file: IO[Any] | None = None) -> None:
-        super().show(file)
-        for pattern, setting in _OFF_BY_DEFAULT:
-            if re.search(pattern, self.message):
-                click.echo(f"\nThat is off by default. To turn it on: pulsarium serve --set {setting}", err=True)
-                return
+
+def _remedy(status: int, reason: str) -> str:
+    for pattern, setting in _OFF_BY_DEFAULT:
+        if re.search(pattern, reason):
+            return f"off by default; to turn it on: pulsarium serve --set {setting}"
+    return _OF_STATUS.get(status, "")
 
 
 class Unreachable(AdminError):

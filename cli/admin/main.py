@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from importlib import import_module
-from pathlib import Path
 from typing import Any, Final
 
 import click
@@ -11,7 +10,7 @@ from pulsarium.broker.config.version import VERSION
 
 from . import output
 from .asked import asks_which_broker
-from .command import AdminGroup
+from .command import OUTPUT, AdminGroup
 from .session import Session
 
 # Name, module, and the line in `pulsarium admin --help`, which loads none of them.
@@ -33,7 +32,15 @@ _GROUPS: Final[Mapping[str, tuple[str, str]]] = {
 _OF_OLD: Final = {"persistent": "persistent", "non-persistent": "non_persistent"}
 
 
+_ABSENT: Final = ("functions", "functions-worker", "packages", "sink", "sinks", "source", "sources")
+
+
 class _Groups(AdminGroup):
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+        if args[0] in _ABSENT:
+            ctx.fail(f"'{args[0]}': Pulsarium has no functions, connectors and packages")
+        return super().resolve_command(ctx, args)
+
     def list_commands(self, ctx: click.Context) -> list[str]:
         return [*_GROUPS, *_OF_OLD]
 
@@ -57,21 +64,7 @@ def _version(ctx: click.Context, param: click.Parameter, asked: bool) -> None:
 
 @click.command(cls=_Groups, short_help="Set up a broker and look at it.")
 @asks_which_broker
-@click.option("--auth-plugin", metavar="NAME", help="token, basic or tls, or the Java class of one.")
-@click.option("--auth-params", metavar="PARAMS", help="For it: token:..., file:///..., or JSON with its fields.")
-@click.option(
-    "--request-timeout",
-    type=click.IntRange(min=1),
-    metavar="SECONDS",
-    default=300,
-    show_default=True,
-    help="How long to wait for an answer.",
-)
-@click.option("--tls-trust-cert-path", metavar="FILE", help="Certificates of authorities to trust, in PEM.")
-@click.option("--tls-allow-insecure", is_flag=True, default=None, help="Trust any certificate.")
-@click.option("--tls-enable-hostname-verification", is_flag=True, default=None, help="Look at the name in it too.")
 @click.option("--tls-provider", metavar="NAME", hidden=True, help="Taken for pulsar-admin's sake; no effect.")
-@click.option("--config", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="A client.conf.")
 @click.option(
     "--output",
     type=click.Choice(output.FORMATS),
@@ -81,7 +74,7 @@ def _version(ctx: click.Context, param: click.Parameter, asked: bool) -> None:
 )
 @click.option("-v", "--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Say which.")
 @click.pass_context
-def admin(ctx: click.Context, /, tls_provider: str | None, **given: Any) -> None:
+def admin(ctx: click.Context, session: Session, /, tls_provider: str | None, output: str) -> None:
     """Administer a broker from the command line, in the grammar of pulsar-admin.
 
     It works on any broker that speaks Pulsar's REST API. Options of its own stand before the group: pulsarium admin
@@ -103,4 +96,5 @@ def admin(ctx: click.Context, /, tls_provider: str | None, **given: Any) -> None
     What a command takes:
       pulsarium admin topics skip-messages --help
     """
-    ctx.obj = Session(**given)
+    ctx.obj = session
+    ctx.meta[OUTPUT] = output

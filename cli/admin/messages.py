@@ -12,6 +12,7 @@ from .api import Api
 from .command import Command, Values, argument, does, option, shows
 from .message import Message, messages_of, show, show_by_id
 from .output import value
+from .skipped import entries_of, note
 from .values import INT, LONG, TIMESTAMP, TOPIC, Parsed
 
 TOPIC_ARGUMENT = argument("topic", TOPIC)
@@ -114,9 +115,17 @@ def _skipped(values: Values) -> list[Place]:
     return ids
 
 
+async def _skip(api: Api, values: Values) -> None:
+    ids = _skipped(values)
+    entries = await entries_of(api, values.topic)  # before: ledgers that nobody needs any more may go with this
+    await api.topics.skip_by_message_ids(values.topic, values.subscription, ids)
+    if entries is not None:
+        click.echo(note(values.topic, ids, entries), err=True)
+
+
 SKIP_BY_ID = does(
     "skip-messages",
-    lambda api, v: api.topics.skip_by_message_ids(v.topic, v.subscription, _skipped(v)),
+    _skip,
     "Skip some messages for a subscription by their message IDs.",
     TOPIC_ARGUMENT,
     SUBSCRIPTION,

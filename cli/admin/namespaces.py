@@ -6,6 +6,7 @@ import click
 
 from .api import Api
 from .command import Command, Group, Values, argument, does, option, shows
+from .errors import AdminError
 from .namespace_policies import POLICIES
 from .namespace_settings import SETTINGS
 from .output import lines, pairs, value
@@ -28,9 +29,16 @@ def _bundles(values: Values) -> int:
     return bundles
 
 
+def _confirmed(question: str) -> bool:
+    try:
+        return click.confirm(question)
+    except click.Abort:  # nobody is there to answer
+        return False
+
+
 async def _clear_backlog(api: Api, values: Values) -> None:
-    if not values.force and not click.confirm("Are you sure you want to clear the backlog?"):
-        raise click.Abort
+    if not values.force and not _confirmed("Are you sure you want to clear the backlog?"):
+        raise AdminError("the backlog was not cleared; --force clears it without being asked")
     await api.namespaces.clear_namespace_backlog(values.namespace, bundle=values.bundle, subscription=values.sub)
 
 

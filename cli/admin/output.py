@@ -93,8 +93,9 @@ def _double(number: float) -> str:
     if number == 0 or 1e-3 <= abs(number) < 1e7:
         text = repr(number)
         return text if "e" not in text else f"{number:f}".rstrip("0")
-    digits, _, exponent = f"{number:.17e}".partition("e")
-    shortest = repr(number)
-    mantissa = shortest.partition("e")[0].replace("-", "").replace(".", "").strip("0") or digits
+    from decimal import Decimal  # such numbers are rare
+
+    shortest = Decimal(repr(number)).normalize()
+    digits = "".join(map(str, shortest.as_tuple().digits))
     sign = "-" if number < 0 else ""
-    return f"{sign}{mantissa[0]}.{mantissa[1:] or '0'}E{int(exponent)}"
+    return f"{sign}{digits[0]}.{digits[1:] or '0'}E{shortest.adjusted()}"

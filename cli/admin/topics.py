@@ -1,6 +1,5 @@
 """`pulsarium admin topics`: their life and what is told of them; the other commands have modules of their own."""
 
-import re
 from pathlib import Path
 
 import click
@@ -16,7 +15,7 @@ from .older_policies import older_policies
 from .output import lines, pairs, value
 from .permissions import ACTIONS, ROLE, actions
 from .policies import ENABLE, NAMESPACES, applied
-from .values import TOPIC, key_values
+from .values import TOPIC, key_values, pattern
 
 NAMESPACE = NAMESPACES.of
 _SYSTEM_TOPICS = option("--include-system-topic", "-ist", flag=True, help="System topics too.")
@@ -48,8 +47,8 @@ async def _named(api: Api, values: Values) -> list[TopicName]:
     name = _topic(values.topic)
     if not values.regex:
         return [name]
-    pattern = re.compile(str(name))
-    return [_topic(topic) for topic in await api.topics.get_list(name.namespace_name) if pattern.fullmatch(topic)]
+    wanted = pattern("TOPIC", str(name))
+    return [_topic(topic) for topic in await api.topics.get_list(name.namespace_name) if wanted.fullmatch(topic)]
 
 
 def _in_file(name: str) -> list[TopicName]:

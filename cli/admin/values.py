@@ -34,6 +34,14 @@ class Parsed(click.ParamType[Any]):
             self.fail(str(error), param, ctx)
 
 
+def pattern(name: str, text: str) -> re.Pattern[str]:
+    """Return a regular expression. click.UsageError names the option or argument that has it."""
+    try:
+        return re.compile(text)
+    except re.error as error:
+        raise click.UsageError(f"{name}: '{text}' is no regular expression: {error}") from None
+
+
 def _long(text: str) -> int:
     if not _LONG.fullmatch(text) or not -LONG_MAX - 1 <= int(text) <= LONG_MAX:
         raise ValueError(f"'{text}' is not a whole number")

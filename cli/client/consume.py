@@ -1,12 +1,11 @@
 """`pulsarium client consume` and `pulsarium client read`."""
 
-import re
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from pulsarium.cli.admin.values import CURSOR_POSITION
+from pulsarium.cli.admin.values import CURSOR_POSITION, pattern
 
 from .session import Keys, Session, only_bytes, pace, refuse
 from .show import shown
@@ -87,12 +86,13 @@ def consume(session: Session, /, topic: str, **asked: Any) -> None:
         raise click.UsageError("Subscription name is not provided.")
     refuse("--subscription-mode", asked["subscription_mode"] != "Durable", "NonDurable is not there yet; `read` is one")
     options = _options(asked)
+    topics = pattern("TOPIC", topic) if asked["regex"] else topic
 
     async def job(client: "Client") -> None:
         from pulsarium.client import ConsumerType, InitialPosition
 
         async with client.subscribe(
-            re.compile(topic) if asked["regex"] else topic,
+            topics,
             asked["subscription_name"],
             consumer_type=ConsumerType[asked["subscription_type"].replace("_", "")],
             initial_position=InitialPosition[asked["subscription_position"]],

@@ -6,6 +6,9 @@ from typing import Any, Final
 
 import click
 
+from pulsarium.cli.admin.asked import says_who_calls
+from pulsarium.cli.grouped import Commands
+
 from .session import DEFAULT_URL, Session, refuse
 
 _COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
@@ -15,7 +18,7 @@ _COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
 }
 
 
-class _Commands(click.Group):
+class _Commands(Commands):
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(_COMMANDS)
 
@@ -38,13 +41,7 @@ class _Commands(click.Group):
     show_envvar=True,
     help=f"Where the broker is.  [default: {DEFAULT_URL}]",
 )
-@click.option("--token", metavar="TOKEN", envvar="PULSARIUM_TOKEN", show_envvar=True, help="A token, or file:///...")
-@click.option("--auth-plugin", metavar="NAME", help="token, basic or tls, or the Java class of one.")
-@click.option("--auth-params", metavar="PARAMS", help="For it: token:..., file:///..., or JSON with its fields.")
-@click.option(
-    "--tlsTrustCertsFilePath", "tls_trust_certs_file_path", metavar="FILE", help="Authorities to trust, in PEM."
-)
-@click.option("--tls-allow-insecure", is_flag=True, help="Trust any certificate.")
+@says_who_calls
 @click.option("-ml", "--memory-limit", metavar="SIZE", help="Taken for pulsar-client's sake; no effect.")
 @click.option("--listener-name", metavar="NAME", help="Not there yet.")
 @click.option("--proxy-url", metavar="URL", help="Not there yet.")

@@ -2,19 +2,31 @@
 
 import base64
 import binascii
+import logging
 import os
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote, urlsplit
 
 import click
+
+from pulsarium.cli.admin.caller import Caller
+from pulsarium.cli.interrupts import closing_at_ctrl_c, leaving_in_time
+from pulsarium.proto.extras import look_for
 
 if TYPE_CHECKING:
     from pulsarium.client import Authentication, Client
 
 DEFAULT_URL = "pulsar://127.0.0.1:6650"
+
+# What the client's arguments, which its errors name, are called here
+_OPTIONS: Final[Mapping[str, str]] = MappingProxyType(
+    {"tls_trust_certs_file_path": "--tlsTrustCertsFilePath", "tls_validate_hostname=False": "--tls-allow-insecure"}
+)
 
 
 class Failed(click.ClickException):
@@ -25,47 +37,43 @@ class Failed(click.ClickException):
 
 
 @dataclass
-class Session:
+class Session(Caller):
     """The options of one run."""
 
     url: str | None = None
-    auth_plugin: str | None = None
-    auth_params: str | None = field(default=None, repr=False)
-    token: str | None = field(default=None, repr=False)
-    tls_trust_certs_file_path: str | None = None
-    tls_allow_insecure: bool = False
 
     def run(self, job: "Callable[[Client], Awaitable[None]]") -> None:
         """Run `job` on a client; Failed says what went wrong, UsageError what cannot be."""
-        try:
-            import anyio
+        look_for("pulsarium.client", "client", "anyio")
+        import anyio
 
-            from pulsarium.client import PulsarError, connect
-        except ImportError as error:
-            raise Failed(f"{error.name} is missing: install pulsarium with its extra, `pulsarium[client]`") from None
+        from pulsarium.client import PulsarError, connect
 
-        async def main() -> None:
+        async def main(is_ours: bool) -> None:
+            with leaving_in_time() if is_ours else nullcontext():
+                await talk()
+
+        async def talk() -> None:
             async with connect(
-                self.url or DEFAULT_URL,
+                self.url or self.settings.get("brokerServiceUrl") or DEFAULT_URL,
                 authentication=self._authentication(),
-                tls_trust_certs_file_path=self.tls_trust_certs_file_path,
-                tls_allow_insecure_connection=self.tls_allow_insecure,
-                tls_validate_hostname=False,
+                tls_trust_certs_file_path=self.trusted,
+                tls_allow_insecure_connection=self.trusts_any,
+                tls_validate_hostname=self.verifies_hostname,
             ) as client:
                 await job(client)
 
         try:
-            anyio.run(main)
+            with closing_at_ctrl_c() as is_ours, _said_while_waiting():
+                anyio.run(main, is_ours)
         except (PulsarError, ValueError) as error:
-            raise Failed(f"{type(error).__name__}: {error}{_hint(type(error).__name__)}") from None
-        except KeyboardInterrupt:
-            raise click.Abort from None
+            raise Failed(f"{type(error).__name__}: {with_remedy(error)}") from None
 
     def _authentication(self) -> "Authentication | None":
-        from pulsarium.cli.admin.credentials import basic, certificate, kind_of, token
+        from pulsarium.cli.admin.credentials import basic, certificate, token
         from pulsarium.client import AuthenticationBasic, AuthenticationTLS, AuthenticationToken
 
-        kind, params = kind_of("token", self.token) if self.token else kind_of(self.auth_plugin, self.auth_params)
+        kind, params = self.proof
         if kind == "token":
             return AuthenticationToken(token(params))
         if kind == "basic":
@@ -73,10 +81,35 @@ class Session:
         return AuthenticationTLS(*certificate(params)) if kind == "tls" else None
 
 
-def _hint(error: str) -> str:
-    if error in ("ConnectError", "Timeout"):
-        return ". Start a broker with `pulsarium serve`, or name another with --url."
-    return ""
+class _OnStderr(logging.Handler):
+    """Shows what the client's log says."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        remedied = [with_remedy(one) if isinstance(one, Exception) else one for one in record.args or ()]
+        click.echo(f"pulsarium: {record.msg % tuple(remedied)}", err=True)
+
+
+@contextmanager
+def _said_while_waiting() -> Iterator[None]:
+    log, handler = logging.getLogger("pulsarium.client"), _OnStderr(logging.WARNING)
+    log.addHandler(handler)
+    try:
+        yield
+    finally:
+        log.removeHandler(handler)
+
+
+def with_remedy(error: Exception) -> str:
+    """Return the client's words with this command's options in place of the client's, and what to do where there is no
+    broker."""
+    said = str(error)
+    for name, option in _OPTIONS.items():
+        said = said.replace(name, option)
+    if "connection refused" in said:
+        return f"{said}; is a broker running? Start one with `pulsarium serve`, or name another with --url"
+    if type(error).__name__ == "Timeout" or "no such host" in said or "no answer" in said or "no connection" in said:
+        return f"{said}; --url names the broker"
+    return said
 
 
 class Keys:

@@ -26,11 +26,11 @@ class LabOf:
 
 
 def of_broker(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Options that say which broker; the command is given a LabOf first."""
+    """Add the options that say which broker; the command is given a LabOf first."""
 
     @asks_which_broker
     @wraps(command)
-    def run(admin_url: str | None, token: str | None, **options: Any) -> Any:
-        return command(LabOf(Session(admin_url=admin_url, token=token)), **options)
+    def run(session: Session, **options: Any) -> Any:
+        return command(LabOf(session), **options)
 
     return run

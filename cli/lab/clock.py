@@ -7,6 +7,8 @@ from typing import Any, Final
 
 import click
 
+from pulsarium.cli.admin.errors import AdminError, ServerError
+from pulsarium.cli.grouped import GroupedCommands
 from pulsarium.cli.lab.broker import LabOf, of_broker
 
 UNITS: Final = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800, "y": 31_536_000}
@@ -31,7 +33,7 @@ class Duration(click.ParamType[float]):
         return sum(float(number) * UNITS[unit or "s"] for number, unit in parts)
 
 
-@click.group()
+@click.group(cls=GroupedCommands)
 def clock() -> None:
     """Freeze the broker's clock, or let days pass in no time.
 
@@ -88,7 +90,11 @@ def advance(lab: LabOf, duration: float | None, to: str | None, as_json: bool) -
     """Be later by DURATION: 90s, 5m, 7d, 1d12h. All that comes due on the way is done, in its order."""
     if (duration is None) == (to is None):
         raise click.UsageError("say by how much, or --to which time")
-    _print(lab.call("POST", "clock/advance", {"seconds": duration} if to is None else {"to": to}), as_json)
+    try:
+        state = lab.call("POST", "clock/advance", {"seconds": duration} if to is None else {"to": to})
+    except ServerError as error:
+        raise AdminError("DURATION" if to is None else f"--to {to}", error.message) from None
+    _print(state, as_json)
 
 
 @clock.command("run-next")

@@ -9,6 +9,7 @@ import click
 
 from pulsarium.cli.admin.errors import AdminError, ServerError
 from pulsarium.cli.admin.table import table
+from pulsarium.cli.grouped import GroupedCommands
 from pulsarium.cli.lab.broker import LabOf, of_broker
 
 SLICE: Final = 20.0  # seconds that one call waits: shorter than any proxy's patience
@@ -33,7 +34,7 @@ OCCURRENCE: Final = ("skip", "every", "probability", "seed")
 as_json = click.option("--json", "as_json", is_flag=True, help="Print what the broker answers.")
 
 
-@click.group()
+@click.group(cls=GroupedCommands)
 def fault() -> None:
     """Let things go wrong between the broker and its clients.
 
@@ -172,7 +173,7 @@ def wait(lab: LabOf, id: int, hits: int, timeout: float, as_json: bool) -> None:
                 raise
             if left > SLICE:
                 continue
-            raise AdminError(f"Fault {id} has not acted {hits} times within {timeout:g} s", str(error.reason)) from None
+            raise AdminError(f"fault {id} has not acted {hits} times within {timeout:g} s", error.message) from None
         _print(done, as_json)
         return
 

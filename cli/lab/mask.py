@@ -5,11 +5,12 @@ from typing import Any
 
 import click
 
+from pulsarium.cli.grouped import GroupedCommands
 from pulsarium.cli.lab.broker import LabOf, of_broker
 from pulsarium.cli.refusal import RequestRefused
 
 
-@click.group()
+@click.group(cls=GroupedCommands)
 def mask() -> None:
     """Let a broker look older, or smaller, to some of its clients.
 

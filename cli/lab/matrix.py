@@ -5,13 +5,14 @@ from __future__ import annotations
 import signal
 import tempfile
 from collections.abc import Callable, Collection, Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
 import click
 
-from pulsarium.cli.refusal import RequestRefused
+from pulsarium.cli.interrupts import closing_at_ctrl_c
+from pulsarium.cli.refusal import RequestRefused, RunRefused
+from pulsarium.proto.extras import look_for
 
 if TYPE_CHECKING:
     from pulsarium.matrix.brokers import Address
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 A = TypeVar("A")
 T = TypeVar("T")
 _PROFILES: Final = ("pip", "pulsar-4.2")
-_NEEDED: Final = ("cryptography", "jwt")
 
 
 @click.command()
@@ -72,12 +72,14 @@ def matrix(
         for each in SCENARIOS:
             click.echo(f"{each.name:24} {each.contract}")
         return
-    missing = [name for name in _NEEDED if find_spec(name) is None]
-    if missing:
-        raise RequestRefused(f'no Python module {", ".join(missing)}: pip install "pulsarium[matrix]"')
+    look_for("pulsarium matrix", "matrix", "cryptography", "jwt")
     from pulsarium.matrix.report.files import write
 
     what = _run(client, scenario, profile, mask, jobs, out, broker)
+    try:
+        what.folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise RunRefused(f"--out {what.folder}: {error.strerror}") from None
     results = _with_progress(what)
     _tell(results)
     for path in write(results, what.folder):
@@ -107,7 +109,7 @@ def _with_progress(what: Run) -> list[Result]:
 
     # Its brokers end with it.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    with click.progressbar(length=what.cells, label="cells", show_pos=True) as bar:
+    with closing_at_ctrl_c(), click.progressbar(length=what.cells, label="cells", show_pos=True) as bar:
         return run(what, lambda result: bar.update(1))
 
 

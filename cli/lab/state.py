@@ -1,16 +1,19 @@
 """`pulsarium state`: all that a running broker keeps, at once."""
 
 from pathlib import Path
+from typing import Any
 
 import click
 
+from pulsarium.cli.admin.errors import AdminError, ServerError
+from pulsarium.cli.grouped import GroupedCommands
 from pulsarium.cli.lab.broker import LabOf, of_broker
 from pulsarium.cli.refusal import RequestRefused
 
 FILE = click.Path(dir_okay=False, path_type=Path)
 
 
-@click.group()
+@click.group(cls=GroupedCommands)
 def state() -> None:
     """Forget everything, keep it in a file, bring it back, or begin with what a file describes.
 
@@ -54,7 +57,7 @@ def snapshot(lab: LabOf, file: Path) -> None:
 @of_broker
 def restore(lab: LabOf, file: Path) -> None:
     """Go on with what FILE holds."""
-    lab.call("POST", "restore", _content(file))
+    _send(lab, "restore", file)
 
 
 @state.command()
@@ -62,12 +65,17 @@ def restore(lab: LabOf, file: Path) -> None:
 @of_broker
 def seed(lab: LabOf, file: Path) -> None:
     """Make what FILE describes, where it is not there yet."""
-    made = lab.call("POST", "seed", _content(file))
+    made = _send(lab, "seed", file)
     click.echo(", ".join(f"{count} {name}" for name, count in made.items() if count) or "nothing new")
 
 
-def _content(file: Path) -> bytes:
+def _send(lab: LabOf, what: str, file: Path) -> Any:
     try:
-        return file.read_bytes()
+        content = file.read_bytes()
     except OSError as error:
         raise RequestRefused(f"{file}: {error.strerror}") from None
+    try:
+        return lab.call("POST", what, content)
+    except ServerError as error:
+        said = error.message.replace("the body", str(file))
+        raise AdminError(said if str(file) in said else f"{file}: {said}") from None

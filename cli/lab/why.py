@@ -4,10 +4,11 @@ import json
 
 import click
 
+from pulsarium.cli.grouped import GroupedCommand
 from pulsarium.cli.lab.broker import LabOf, of_broker
 
 
-@click.command()
+@click.command(cls=GroupedCommand)
 @click.argument("topic")
 @click.argument("subscription")
 @click.argument("message_id", required=False)

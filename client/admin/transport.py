@@ -11,8 +11,10 @@ import anyio
 
 from pulsarium.client import errors
 from pulsarium.client.admin.errors import AdminConnectError, AdminError, refusal
+from pulsarium.client.connection import wrong_port
 from pulsarium.client.connection.authentication import Authentication
 from pulsarium.client.connection.tls import Tls
+from pulsarium.proto.extras import look_for
 from pulsarium.proto.rest.exchange import Exchange, Reply, origin, places
 
 if TYPE_CHECKING:
@@ -40,7 +42,8 @@ class Transport(Exchange):
         connection_timeout: float = 10.0,
         redirects: int = 10,
     ) -> None:
-        """InvalidUrl for a URL that is not HTTP's."""
+        """InvalidUrl for a URL that is not HTTP's, ImportError without what the extra `client` brings."""
+        look_for("HTTP", "client", "httpx")
         super().__init__(places(url), redirects)
         self._authentication = authentication
         self._tls = tls
@@ -64,7 +67,8 @@ class Transport(Exchange):
         except httpx.ConnectTimeout:
             raise _NotConnected(f"{origin(url)}: no connection within {self._timeout:g} s") from None
         except httpx.ConnectError as error:
-            raise _NotConnected(f"{origin(url)}: {str(error) or type(error).__name__}") from None
+            reason = wrong_port.over_http(origin(url), error)
+            raise _NotConnected(*reason.args) from reason
         except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
             raise AdminConnectError(f"{origin(url)}: {str(error) or type(error).__name__}") from None
         return Reply(answer.status_code, {name.lower(): value for name, value in answer.headers.items()}, content)

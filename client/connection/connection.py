@@ -222,7 +222,7 @@ class Connection:
             if isinstance(error, ssl.SSLError):  # with TLS 1.3 a refused certificate shows only now
                 raise AuthenticationError(f"{self.address}: {_reason(error)}") from error
             if isinstance(error, (OSError, anyio.BrokenResourceError)):
-                raise ConnectError(f"{self.address}: {_reason(error)}") from error
+                raise ConnectError(_reason(error)) from error
             raise
 
     async def run(self) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ssl
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -97,7 +96,8 @@ class HttpLookup:
             with anyio.move_on_after(self._settings.operation_timeout):
                 reply = await self._transport.send(Request("GET", path, query, known=_ANY))
         except AdminError as error:
-            raise _failure(error) from error
+            cause = error.__cause__
+            raise cause if isinstance(cause, PulsarError) else ConnectError(*error.args) from error
         if reply is None:
             raise Timeout(f"no answer to GET {path} in {self._settings.operation_timeout:g} s")
         if reply.status >= 300:
@@ -126,16 +126,6 @@ def _transport(url: str, settings: Settings) -> Transport:
 def _path(topic: str) -> str:
     """As in paths: `persistent/tenant/namespace/` and the rest encoded."""
     return parse(topic).rest_path
-
-
-def _failure(error: Exception) -> PulsarError:
-    """As for connections: AuthenticationError if the sides do not believe each other, else ConnectError."""
-    cause: BaseException | None = error
-    while cause is not None:  # httpx has it somewhere below, by a loop's own way
-        if isinstance(cause, ssl.SSLError):
-            return AuthenticationError(f"no TLS: {cause}")
-        cause = cause.__cause__ or cause.__context__
-    return ConnectError(*error.args)
 
 
 def _refusal(reply: Reply) -> PulsarError:

@@ -19,6 +19,7 @@ from pulsarium.client.errors import (
     InvalidUrl,
     OperationNotSupported,
     PulsarError,
+    WrongProtocol,
     copy_of,
 )
 
@@ -77,10 +78,11 @@ async def patiently(
     while True:
         try:
             return await attempt()
-        except passing:
+        except passing as error:
             delay = backoff.next()
-            if anyio.current_time() + delay >= deadline:
+            if isinstance(error, WrongProtocol) or anyio.current_time() + delay >= deadline:
                 raise
+            client.waiting.tell(error)
             await anyio.sleep(delay)
 
 
@@ -211,7 +213,8 @@ class Link:
             await self._try()
         except FATAL as error:
             self._give_up(error)
-        except PulsarError:
+        except PulsarError as error:
+            self._client.waiting.tell(error)
             self._lost.set()
 
     def _give_up(self, error: PulsarError) -> None:

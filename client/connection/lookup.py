@@ -101,14 +101,18 @@ class BinaryLookup:
 
     async def _ask(self) -> tuple[Connection, Address]:
         """A connection to some broker of the service URL."""
-        refusals: list[str] = []
+        refusals: list[ConnectError] = []
         for address in list(self._service):
             try:
                 return await self._pool.get(address), address
             except ConnectError as error:
-                refusals.append(str(error))
+                refusals.append(error)
                 self._service.append(self._service.pop(0))  # the next time begin with another
-        raise ConnectError("; ".join(refusals))
+        if len(refusals) == 1:
+            raise refusals[0]
+        kinds = {type(error) for error in refusals}
+        kind = kinds.pop() if len(kinds) == 1 else ConnectError  # which may pass
+        raise kind("; ".join(map(str, refusals)))
 
     async def _look_up(self, connection: Connection, topic: str, authoritative: bool) -> pb.CommandLookupTopicResponse:
         request = pb.CommandLookupTopic(

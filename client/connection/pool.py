@@ -8,13 +8,16 @@ from typing import NamedTuple
 import anyio
 from anyio.abc import TaskGroup
 
-from pulsarium.client.connection import tls
+from pulsarium.client.connection import tls, wrong_port
 from pulsarium.client.connection.connection import Connection
 from pulsarium.client.connection.protocol import ClientProtocol
 from pulsarium.client.connection.service_url import Address
 from pulsarium.client.connection.settings import Settings
+from pulsarium.client.connection.waiting import Waiting
 from pulsarium.client.errors import AlreadyClosed, ConnectError
 from pulsarium.client.together import together
+
+SLOW = 0.7  # seconds without an answer, after which the log says so
 
 
 class _Way(NamedTuple):
@@ -29,6 +32,7 @@ class Pool:
     """Opens a connection where there is none, and hands out the same one until it is lost."""
 
     def __init__(self, tasks: TaskGroup, settings: Settings) -> None:
+        self.waiting: Waiting = Waiting()
         self._tasks = tasks
         self._settings = settings
         self._connections: dict[_Way, Connection] = {}
@@ -69,16 +73,18 @@ class Pool:
 
     async def _open(self, way: _Way) -> Connection:
         settings, (address, proxy_to, _) = self._settings, way
+        protocol = ClientProtocol(
+            max_protocol_version=settings.max_protocol_version,
+            proxy_to_broker_url=None if proxy_to is None else str(proxy_to),
+            description=settings.description,
+        )
+        slow = anyio.CancelScope()
+        self._tasks.start_soon(self._tell_if_slow, address, slow)
         try:
             with anyio.fail_after(settings.connection_timeout):
                 stream = await settings.dial(address)
                 if address.tls:
-                    stream = await tls.wrap(stream, address.host, settings.tls)
-                protocol = ClientProtocol(
-                    max_protocol_version=settings.max_protocol_version,
-                    proxy_to_broker_url=None if proxy_to is None else str(proxy_to),
-                    description=settings.description,
-                )
+                    stream = await tls.wrap(stream, address, settings.tls)
                 connection = Connection(
                     stream,
                     str(address),
@@ -89,9 +95,19 @@ class Pool:
                     keep_alive=settings.keep_alive_interval,
                     max_idle=settings.connection_max_idle,
                 )
-                await connection.handshake()
+                try:
+                    await connection.handshake()
+                except ConnectError as error:
+                    raise wrong_port.answered(address, protocol.first, error) from error
                 return connection
         except TimeoutError:
             raise ConnectError(f"{address}: no connection within {settings.connection_timeout:g} s") from None
         except (OSError, ValueError) as error:  # ValueError: of a host that is no name
-            raise ConnectError(f"{address}: {error}") from error
+            raise wrong_port.unreachable(str(address), error) from error
+        finally:
+            slow.cancel()
+
+    async def _tell_if_slow(self, address: Address, patience: anyio.CancelScope) -> None:
+        with patience:
+            await anyio.sleep(SLOW)
+            self.waiting.tell(ConnectError(f"{address}: no answer yet"))

@@ -26,6 +26,7 @@ MAX_PROTOCOL_VERSION = 22
 CLIENT_VERSION = "Pulsarium-Python"
 DEFAULT_MAX_MESSAGE_SIZE = 5 * 1024 * 1024  # of brokers too old to tell
 MOST_MESSAGE_SIZE = 256 * 1024 * 1024  # bytes that are taken from brokers, whatever they say they take themselves
+FIRST = 4  # bytes
 FRAME_PADDING = 10 * 1024  # bytes a frame may have beyond max_message_size
 
 
@@ -109,6 +110,8 @@ class ClientProtocol:
         self.max_message_size: int = DEFAULT_MAX_MESSAGE_SIZE
         self.frames: int = 0
         """How many came."""
+        self.first: bytes = b""
+        """The first bytes that came: as many as tell protocols apart."""
         self._proxy_to = proxy_to_broker_url
         self._client_version = f"{CLIENT_VERSION}-{description}" if description else CLIENT_VERSION
         self._has_pong = False
@@ -179,6 +182,8 @@ class ClientProtocol:
         if not data:
             self._close(events, ConnectError("the broker closed the connection"))
             return events
+        if len(self.first) < FIRST:
+            self.first = (self.first + data[:FIRST])[:FIRST]
         frames = self._decoder.feed(data)
         self.frames += len(frames)
         for encoded, trailing in frames:

@@ -22,6 +22,15 @@ class Address(NamedTuple):
     def __str__(self) -> str:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
+    @property
+    def other(self) -> Address:
+        """The same place with TLS, or without."""
+        return self._replace(tls=not self.tls)
+
+    @property
+    def url(self) -> str:
+        return f"{'pulsar+ssl' if self.tls else 'pulsar'}://{self}"
+
 
 def is_http(url: str) -> bool:
     """Whether topics are looked up over HTTP there."""

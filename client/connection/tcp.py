@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 import socket
+from typing import TypeAlias
 
 import anyio
 import anyio.lowlevel
 from anyio.abc import ByteStream
+
+UnknownHost: TypeAlias = socket.gaierror
 
 SMALL_READ = 32 * 1024  # bytes: for more, memory is mapped and unmapped with each read, which only much data is worth
 NEXT_ADDRESS = 0.25  # seconds until the host's next address is tried beside the one that does not answer (RFC 8305)

@@ -9,7 +9,9 @@ import anyio
 from anyio.abc import ByteStream
 from anyio.streams.tls import TLSStream
 
-from pulsarium.client.errors import AuthenticationError, ConnectError, InvalidConfiguration
+from pulsarium.client.connection import wrong_port
+from pulsarium.client.connection.service_url import Address
+from pulsarium.client.errors import InvalidConfiguration
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,21 +51,20 @@ class Tls:
         return context
 
 
-async def wrap(stream: ByteStream, host: str, tls: Tls) -> ByteStream:
+async def wrap(stream: ByteStream, address: Address, tls: Tls) -> ByteStream:
     """The stream with TLS on it, after the handshake.
 
-    AuthenticationError if the sides do not believe each other, ConnectError if the stream ends.
+    AuthenticationError if the sides do not believe each other, ConnectError if the stream ends, WrongProtocol if the
+    other side speaks no TLS.
     """
     try:
         return await TLSStream.wrap(
-            stream, server_side=False, hostname=host, ssl_context=tls.context(), standard_compatible=False
+            stream, server_side=False, hostname=address.host, ssl_context=tls.context(), standard_compatible=False
         )
     except BaseException as error:
         await anyio.aclose_forcefully(stream)
-        if isinstance(error, ssl.SSLError):
-            raise AuthenticationError(f"no TLS with {host}: {error}") from error
-        if isinstance(error, (anyio.BrokenResourceError, anyio.EndOfStream)):
-            raise ConnectError(f"{host}: closed during the TLS handshake") from error
+        if isinstance(error, (ssl.SSLError, anyio.BrokenResourceError, anyio.EndOfStream)):
+            raise wrong_port.in_handshake(str(address), address.other.url, error) from error
         raise
 
 

@@ -26,7 +26,7 @@ class LastEntry:
     metadata_buffer: bytes
     """A serialized MessageMetadata, as it was stored."""
     payload_buffer: bytes
-    """The payload, decrypted and decompressed."""
+    """The payload, decrypted and decompressed; as it was stored where there is no key for its encryption_keys."""
 
 
 class PayloadToMessageIdConverter(Protocol):
@@ -44,14 +44,19 @@ class DefaultPayloadToMessageIdConverter:
     """Understands what Pulsar's own compaction writes, with `compacted_batch_indexes` (field 31) and without."""
 
     def convert(self, last_entry: LastEntry) -> MessageId:
-        """The last message that is not compacted out; InvalidMessage if there is none, or the entry is broken."""
+        """The last message that is not compacted out; InvalidMessage if there is none, or the entry is broken.
+
+        Looks where the broker does, in its order (S429-16), but reads what is encrypted. Without a key all of it
+        counts, because Pulsar's compaction leaves it whole (S429-17).
+        """
         metadata = pb.MessageMetadata.FromString(last_entry.metadata_buffer)
-        index = known_batch_index(metadata)  # in the order of the broker (S429-16)
-        if index is None:
+        index = known_batch_index(metadata)
+        if index is None or (metadata.encryption_keys and not metadata.compacted_batch_indexes and index >= 0):
             try:
                 index = last_kept(last_entry.payload_buffer, metadata.num_messages_in_batch)
             except BatchError as error:
-                raise InvalidMessage(f"last entry: {error}") from error
+                if index is None:
+                    raise InvalidMessage(f"last entry: {error}") from error
         size = metadata.num_messages_in_batch if index >= 0 else 0
         return MessageId(last_entry.ledger_id, last_entry.entry_id, last_entry.partition_index, index, size)
 
@@ -62,28 +67,27 @@ class LastMessageIds:
     def __init__(
         self, crypto_key_reader: KeyReader | None = None, converter: PayloadToMessageIdConverter | None = None
     ) -> None:
-        """Whatever else becomes of entries without a key, here they must be decrypted or fail."""
+        """Read entries with these keys; whatever the consumer does with what it cannot decrypt."""
         self._decoder = Decoder(crypto_key_reader)
         self._converter = converter or DefaultPayloadToMessageIdConverter()
 
     def read(self, response: pb.CommandGetLastMessageIdResponse, buffer: bytes) -> MessageId:
         """The last message's id: the answer's own where no entry follows it (S429-08), else what the converter says.
 
-        A converter wants a plain payload. Where there is no key for an encrypted one, the default format decides: the
-        last message of the batch, which compaction leaves whole (S429-17). InvalidMessage if the entry is broken.
+        InvalidMessage if the entry is broken. One that cannot be decrypted is for the converter to judge.
         """
         answered = MessageId.from_data(response.last_message_id)
         if not buffer:
             return answered
         where = answered.ledger_id, answered.entry_id, answered.partition
         try:
-            metadata_buffer = split(buffer).metadata_bytes
+            stored = split(buffer)
         except EntryError as error:
             raise InvalidMessage(f"last entry: {error}") from error
         try:
             payload = self._decoder.decode(buffer).payload
         except CryptoError:
-            return DefaultPayloadToMessageIdConverter().convert(LastEntry(*where, metadata_buffer, b""))
+            payload = stored.payload
         except PulsarError as error:
             raise InvalidMessage(f"last entry: {error}") from error
-        return self._converter.convert(LastEntry(*where, metadata_buffer, payload))
+        return self._converter.convert(LastEntry(*where, stored.metadata_bytes, payload))

@@ -42,6 +42,8 @@ class Encoder:
 
     def compress(self, metadata: pb.MessageMetadata, payload: bytes) -> bytes:
         """The payload of one entry, or of all chunks of a message."""
+        if not payload and self._encryptor is not None:
+            metadata.uncompressed_size = 0  # what encryption makes of it looks like a value to compaction
         if self._compression_type == pb.NONE or not payload:  # the official C++ client cannot read nothing in zlib
             return payload
         metadata.compression = self._compression_type

@@ -12,6 +12,7 @@ from pulsarium.client.errors import InvalidConfiguration, InvalidMessage
 from pulsarium.client.schema.nodes import Form
 from pulsarium.client.schema.schema import SchemaInfo, T
 from pulsarium.client.schema.structured import Structured, read_definition
+from pulsarium.proto.extras import MissingExtra, look_for
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
 MOST_WRITERS = 100  # definitions of others that are kept, parsed
@@ -103,22 +104,21 @@ class AvroSchema(Structured[T]):
 
 def _fastavro(*, pure: bool) -> _Library:
     try:
-        if pure:
-            from fastavro import _read_py, _schema_py, _validation_py, _write_py
+        look_for("AvroSchema", "avro", "fastavro")
+    except MissingExtra as error:
+        raise InvalidConfiguration(str(error)) from error
+    if pure:
+        from fastavro import _read_py, _schema_py, _validation_py, _write_py
 
-            return _Library(
-                _schema_py.parse_schema,
-                _validation_py.validate,
-                _write_py.schemaless_writer,
-                _read_py.schemaless_reader,
-            )
-        from fastavro import parse_schema, schemaless_reader, schemaless_writer
-        from fastavro.validation import validate
-    except ImportError as error:
-        if error.name != "fastavro":
-            raise
-        reason = 'AvroSchema needs the package fastavro: pip install "pulsarium[avro]"'
-        raise InvalidConfiguration(reason) from error
+        return _Library(
+            _schema_py.parse_schema,
+            _validation_py.validate,
+            _write_py.schemaless_writer,
+            _read_py.schemaless_reader,
+        )
+    from fastavro import parse_schema, schemaless_reader, schemaless_writer
+    from fastavro.validation import validate
+
     return _Library(parse_schema, validate, schemaless_writer, schemaless_reader)
 
 

@@ -125,7 +125,8 @@ class Coordinators:
         except TopicNotFound:
             count = 0
         if not count:
-            raise TransactionCoordinatorNotFoundError("the brokers have no transactionCoordinatorEnabled")
+            reason = "transactions are off: the broker needs transactionCoordinatorEnabled=true"
+            raise TransactionCoordinatorNotFoundError(reason)
         return [Coordinator(client, number, topic) for number, topic in enumerate(partitions_of(ASSIGN, count))]
 
 

@@ -1,1 +1,20 @@
-"""Pulsarium: an emulator of the Apache Pulsar broker."""
+"""Pulsarium: an emulator of the Apache Pulsar broker.
+
+import pulsarium
+
+with pulsarium.broker.running() as broker: ...
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from . import broker as broker
+    from . import client as client
+else:
+
+    def __getattr__(name: str) -> object:
+        """Import a part when it is asked for: the client needs packages of its extra."""
+        if name in ("broker", "client"):
+            return import_module(f"{__name__}.{name}")
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

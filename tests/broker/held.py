@@ -17,7 +17,7 @@ class HeldStorage:
     While `holding`, commits wait for `release` or `fail`; while `holding_reads`, reads wait for `release_reads`.
     """
 
-    is_full = False
+    refusal = ""
     keeps_entries = True
 
     def __init__(self) -> None:

@@ -23,6 +23,7 @@ from pulsarium.cli.main import cli
 from pulsarium.proto.topic_name import TopicName
 from tests.broker.model.compaction.test_compaction import publish, single, topic_of
 from tests.broker.model.compaction.topics import Single, compacted_entries, messages_in
+from tests.broker.storage.test_past import unpack
 from tests.broker.wire import TOPIC
 
 
@@ -46,6 +47,14 @@ def with_broker(folder: Path, entries: list[bytes]) -> list[Single]:
             return left
 
     return trio.run(play)
+
+
+def test_a_folder_of_an_older_version_is_migrated_first(tmp_path: Path) -> None:
+    unpack("format-1-cursors", tmp_path / "data")
+    done = compact(tmp_path, "compact")
+    assert done.exit_code == 0
+    assert done.stdout.startswith("persistent://public/default/compact: 3 entries kept, 27 messages removed in ")
+    assert (tmp_path / "data" / "pulsarium.db.format-1").is_file()
 
 
 def test_it_compacts_once(tmp_path: Path) -> None:
@@ -143,6 +152,8 @@ def test_a_folder_that_a_broker_has(tmp_path: Path) -> None:
     ],
 )
 def test_what_cannot_be(tmp_path: Path, arguments: list[str], code: int, said: str) -> None:
+    if "--format" in arguments:
+        pytest.importorskip("pyspark")
     with_broker(tmp_path, [])
     refused = compact(tmp_path, *arguments)
     assert (refused.exit_code, refused.stdout) == (code, "")

@@ -6,23 +6,11 @@ import io
 import json
 import logging
 import re
-from collections.abc import Iterator
 
 import pytest
 
 from pulsarium.broker.logs import Log
 from pulsarium.cli.logs import configure
-
-
-@pytest.fixture(autouse=True)
-def _as_it_was() -> Iterator[None]:
-    root, ours = logging.getLogger(), logging.getLogger("pulsarium")
-    levels = root.level, ours.level
-    yield
-    for handler in [handler for handler in root.handlers if handler.get_name() == "pulsarium"]:
-        root.removeHandler(handler)
-    root.setLevel(levels[0])
-    ours.setLevel(levels[1])
 
 
 def test_a_text_line_has_time_level_name_message_and_facts() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import click
 import pytest
 from click.testing import CliRunner
 
@@ -43,10 +44,51 @@ def test_version() -> None:
     assert shown("--version") == f"pulsarium {VERSION}\n"
 
 
-def test_an_unknown_command() -> None:
-    result = CliRunner().invoke(cli, ["server"], prog_name="pulsarium")
-    assert result.exit_code == 2
-    assert "No such command 'server'" in result.output
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("server", "No such command 'server'; did you mean serve? (see pulsarium --help)"),
+        ("admin topisc list", "No such command 'topisc'; did you mean topics? (see pulsarium admin --help)"),
+        ("client produse", "No such command 'produse'; did you mean produce? (see pulsarium client --help)"),
+        (
+            "admin topics list public/default --admin-url x",
+            "No such option '--admin-url'; it stands directly after `pulsarium admin` (see pulsarium admin topics list",
+        ),
+        ("client produce t --url x", "No such option '--url'; it stands directly after `pulsarium client` (see"),
+        ("admin functions list", "'functions': Pulsarium has no functions, connectors and packages (see"),
+        ("admin topics delete public/default/[ --regex", "TOPIC: 'persistent://public/default/[' is no regular"),
+        ("client consume [ --regex -s s", "TOPIC: '[' is no regular expression: "),
+        ("frobnicate", "No such command 'frobnicate' (see pulsarium --help)"),
+        ("--port 1", "No such option '--port' (see pulsarium --help)"),
+        ("serve --prot 1", "No such option '--prot'. (Did you mean one of: '--host', '--port', '--profile'?)"),
+        ("serve --port x", "Invalid value for '--port': 'x' is not a valid integer"),
+        ("serve extra", "Got unexpected extra argument (extra) (see pulsarium serve --help)"),
+        ("fault ad", "No such command 'ad'; did you mean add? (see pulsarium fault --help)"),
+        ("fault add SEND", "Missing argument 'ACTION'. Choose from: answer, drop"),
+        ("clock advance", "say by how much, or --to which time (see pulsarium clock advance --help)"),
+        ("client consume t", "Missing option '-s' / '--subscription-name' (see pulsarium client consume --help)"),
+        ("capture show --frm x", "No such option '--frm'"),
+        ("matrix --jobs x", "Invalid value for '--jobs'"),
+    ],
+)
+def test_a_wrong_command_line_is_one_line_that_leads_to_the_help(line: str, said: str) -> None:
+    result = CliRunner().invoke(cli, line.split(), prog_name="pulsarium")
+    assert (result.exit_code, result.stdout) == (1 if line.startswith("admin") else 2, "")
+    assert result.stderr.startswith(f"pulsarium: {said}")
+    assert result.stderr.endswith(" --help)\n")
+    assert result.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("how", [KeyboardInterrupt, click.Abort])
+def test_ctrl_c_ends_a_command_with_130_and_without_a_word(
+    how: type[BaseException], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise how
+
+    monkeypatch.setattr("pulsarium.cli.lab.broker.LabOf.call", interrupted)
+    result = CliRunner().invoke(cli, ["why", "t", "s"], prog_name="pulsarium")
+    assert (result.exit_code, result.output) == (130, "")
 
 
 def test_what_start_up_does_not_need_is_not_imported_first() -> None:

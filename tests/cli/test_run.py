@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 import trio
@@ -38,6 +39,7 @@ class Stub:
     slow_to_close: bool = False
     error: Exception | None = None
     events: str = ""
+    lab: Any = None
 
     @property
     def brokers(self) -> list[Stub]:
@@ -190,6 +192,14 @@ def test_keys_without_effect_are_named_in_one_line(caplog: pytest.LogCaptureFixt
         note_config(LoadedConfig(Config(), ignored))
     (only,) = caplog.records
     assert str(only.msg) == f"these keys have no effect here: {', '.join(ignored)}"
+
+
+def test_misspelled_keys_are_warned_about_in_one_line(caplog: pytest.LogCaptureFixture) -> None:
+    unknown = tuple(f"key{number} (broker.conf:{number})" for number in range(12))
+    note_config(LoadedConfig(Config(), unknown=unknown))
+    (only,) = caplog.records
+    assert only.levelno == logging.WARNING
+    assert str(only.msg) == f"no such keys: {', '.join(unknown[:10])}, and 2 more"
 
 
 @pytest.mark.parametrize(

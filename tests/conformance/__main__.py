@@ -18,9 +18,9 @@ from .rest.command import main as rest
 ABOUT = """\
 Replays the scenarios that were recorded on a real broker (tests/transcripts) against fresh `pulsarium serve`
 processes that have the recorded broker's settings, and compares what was said, frame by frame. Times, ledger ids,
-ports, generated names and the wording of errors are masked. What differs is played again, alone, up to
-seven times: a busy machine may not grant a broker the time that a scenario gives it, and where two connections write in
-the same instant either may be served first.
+ports, generated names and the wording of errors are masked. What differs is played once again, alone, and its line says
+so: a busy machine may not grant a broker the time that a scenario gives it, and where two connections write in the same
+instant either may be served first.
 
   scripts/conformance                   the scenarios that must be equal now (tests/transcripts/scenarios.toml)
   scripts/conformance 37 057-059 seek   by number, range or a part of the name; -v shows the differences
@@ -29,8 +29,8 @@ the same instant either may be served first.
   scripts/conformance --profile stock   the scenarios recorded with a broker's stock switches and 3 s of keep-alive
   scripts/conformance rest              the recorded calls of the admin API; see rest --help
 
-Exit code 0: every scenario that was named or is required is equal, or differs no more than scenarios.toml and
-docs/differences.md say. 1: one does not. 2: the request or the list is wrong.
+Exit code 0: every scenario that was named or is required is equal, or differs in the answers that scenarios.toml lists,
+all their fields included, for a reason of docs/differences.md. 1: one does not. 2: the request or the list is wrong.
 """
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import tomllib
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,11 +31,19 @@ class Scenario:
 
 @dataclass(frozen=True)
 class Known:
-    """A scenario that is known to differ: at most `unequal` answers, for `reason`."""
+    """A scenario that is known to differ, for `reason`, in these `answers` and no others.
+
+    Each one is as compare.py names it: `- [stream] answer` for one of Pulsar's that may be lacking, `+ [stream] answer`
+    for one that may be given beside Pulsar's, with all of its fields.
+    """
 
     name: str
-    unequal: int
+    answers: tuple[str, ...]
     reason: str
+
+    def unlisted(self, differences: Iterable[str]) -> list[str]:
+        """Return what differs and is not listed, or differs more often than it is listed."""
+        return list((Counter(differences) - Counter(self.answers)).elements())
 
 
 @dataclass(frozen=True)
@@ -88,7 +97,7 @@ def load(folder: Path = TRANSCRIPTS) -> Catalogue:
     scenarios = tuple(_recording(path) for path in sorted(folder.glob("[0-9]*.jsonl")))
     table = tomllib.loads((folder / "scenarios.toml").read_text())
     required = {int(issue): numbers(ranges) for issue, ranges in table["required"].items()}
-    known = {d["scenario"]: Known(d["scenario"], d["unequal"], d["reason"]) for d in table.get("differs", ())}
+    known = {d["scenario"]: Known(d["scenario"], tuple(d["answers"]), d["reason"]) for d in table.get("differs", ())}
     catalogue = Catalogue(scenarios, required, numbers(table["quick"]["scenarios"]), known)
     recorded = {s.number for s in scenarios}
     if strangers := (catalogue.all_required() | catalogue.quick) - recorded:

@@ -24,7 +24,7 @@ NewBroker = Callable[[str], AbstractContextManager[Broker]]
 @dataclass(frozen=True)
 class Verdict:
     """How one scenario went: `same` of `total` answers are equal; `trouble` says why there is no recording to speak of,
-    `plays` how often it was played."""
+    `answers` names each answer that differs, `plays` how often the scenario was played."""
 
     scenario: Scenario
     same: int
@@ -32,14 +32,11 @@ class Verdict:
     differences: str = ""
     trouble: str = ""
     plays: int = 1
+    answers: tuple[str, ...] = ()
 
     @property
     def equal(self) -> bool:
         return not self.trouble and self.same == self.total
-
-    @property
-    def unequal(self) -> int:
-        return self.total - self.same
 
 
 @dataclass(frozen=True)
@@ -62,7 +59,7 @@ class Replay:
 
         The recorder gives a broker some hundred milliseconds here and there, which a busy machine may not grant, and
         where two connections write in the same instant chance decides who is served first: what is not `good` is
-        played again, alone, until it is, at most MOST_PLAYS times. Raises BrokerError when no broker starts.
+        played again, alone, MOST_PLAYS times in all. Raises BrokerError when no broker starts.
         """
         verdicts = self._play_all(scenarios, new_broker, jobs, tell)
         for plays in range(2, MOST_PLAYS + 1):
@@ -150,13 +147,22 @@ class Replay:
 
     def compare(self, scenario: Scenario) -> Verdict:
         """Sets what was recorded in `out` against the golden recordings."""
-        command = [sys.executable, str(TRANSCRIPTS / "compare.py"), "-v", *(["--texts"] if self.texts else [])]
+        command = [
+            sys.executable,
+            str(TRANSCRIPTS / "compare.py"),
+            "-v",
+            "--answers",
+            *(["--texts"] if self.texts else []),
+        ]
         command += [str(TRANSCRIPTS), str(self.out), scenario.name]
         said = subprocess.run(command, check=False, capture_output=True, text=True)
         found = re.search(rf"^(equal|DIFFER) +(\d+) of +(\d+)  {re.escape(scenario.name)}", said.stdout, re.MULTILINE)
         if found is None:
             return Verdict(scenario, 0, 0, trouble=f"compare.py failed:\n{said.stdout}{said.stderr}")
-        return Verdict(scenario, int(found[2]), int(found[3]), said.stdout[: found.start()].rstrip())
+        lines = said.stdout[: found.start()].splitlines()
+        answers = tuple(line for line in lines if line.startswith(("- [", "+ [")))
+        shown = "\n".join(line for line in lines if line not in answers)
+        return Verdict(scenario, int(found[2]), int(found[3]), shown, answers=answers)
 
 
 def _drain(waiting: queue.SimpleQueue[Scenario]) -> Iterator[Scenario]:

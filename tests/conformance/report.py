@@ -14,20 +14,20 @@ def line(verdict: Verdict, known: Mapping[str, Known]) -> str:
     text = f"{word:7} {verdict.same:4} of {verdict.total:4}  {verdict.scenario.name}"
     if excuse := known.get(verdict.scenario.name):
         text += "  (equal now: take it off the list)" if verdict.equal else f"  (known: {excuse.reason})"
-        if verdict.unequal > excuse.unequal:
-            text += f"  WORSE than the {excuse.unequal} unequal answers it may have"
+        if unlisted := excuse.unlisted(verdict.answers):
+            text += f"  NOT LISTED: {len(unlisted)} of the answers that differ"
     return text + ("  (played again, alone)" if verdict.plays > 1 else "")
 
 
 def details(verdict: Verdict) -> str:
     """The trouble and the differences, for whoever asked to see them."""
-    return "\n".join(text for text in (verdict.trouble, verdict.differences) if text)
+    return "\n".join(text for text in (verdict.trouble, verdict.differences, *verdict.answers) if text)
 
 
 def good(verdict: Verdict, known: Mapping[str, Known]) -> bool:
-    """Equal, or different as listed and no more than listed."""
+    """Return whether all is equal, or each answer that differs is listed as the scenario gives it."""
     excuse = known.get(verdict.scenario.name)
-    return verdict.equal or (excuse is not None and not verdict.trouble and verdict.unequal <= excuse.unequal)
+    return verdict.equal or (excuse is not None and not verdict.trouble and not excuse.unlisted(verdict.answers))
 
 
 def failures(verdicts: Sequence[Verdict], known: Mapping[str, Known], counting: Collection[int]) -> list[Verdict]:

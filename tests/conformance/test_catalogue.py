@@ -49,7 +49,7 @@ def test_every_known_difference_is_explained_in_the_docs() -> None:
 
 
 def test_a_reason_may_be_wrapped_but_not_reworded() -> None:
-    known = {"001-connect-versions": Known("001-connect-versions", 1, "we answer v22")}
+    known = {"001-connect-versions": Known("001-connect-versions", ("+ [A] x",), "we answer v22")}
     assert undocumented(known, "| 001-connect-versions | we\nanswer v22 |") == []
     assert undocumented(known, "| 001-connect-versions | v22 is the answer |") == ["001-connect-versions"]
     assert undocumented(known, "we answer v22") == ["001-connect-versions"]

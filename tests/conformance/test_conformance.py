@@ -11,6 +11,7 @@ import pytest
 from . import report
 from .brokers import pulsarium
 from .catalogue import load
+from .mutants import unnoticed
 from .replay import Replay, Verdict
 
 
@@ -31,6 +32,28 @@ def replay(numbers: Collection[int], folder: Path, jobs: int, profile: str = "la
 
 def test_the_quick_scenarios(tmp_path: Path) -> None:
     replay(load().quick, tmp_path, jobs=2)
+
+
+def play_and_change_fields(numbers: Collection[int], folder: Path, count: int) -> None:
+    """Fails with the changes of single fields of a broker's answers that the comparison does not notice."""
+    catalogue = load()
+    scenarios = [s for s in catalogue.of_profile("lab") if s.number in numbers]
+    player = Replay(folder)
+    verdicts = player.run(scenarios, partial(pulsarium, "lab", folder), 2, lambda verdict: None)
+    fine = [verdict.scenario for verdict in verdicts if report.good(verdict, catalogue.known)]
+    assert len(fine) > len(scenarios) / 2
+    assert unnoticed(player, fine, catalogue.known, count) == []
+
+
+def test_a_wrong_field_is_noticed_beside_differences_that_are_listed(tmp_path: Path) -> None:
+    play_and_change_fields({16, 25, 30, 35}, tmp_path, 8)
+
+
+@pytest.mark.heavy
+def test_forty_wrong_fields_are_all_noticed(tmp_path: Path) -> None:
+    catalogue = load()
+    differs = {s.number for s in catalogue.of_profile("lab") if s.name in catalogue.known}
+    play_and_change_fields(catalogue.quick | differs, tmp_path, 40)
 
 
 @pytest.mark.heavy

@@ -10,7 +10,8 @@ import pytest
 from pulsarium.proto.entry import parse_metadata
 from pulsarium.proto.generated.PulsarApi_pb2 import LZ4
 
-from .broker_process import COMMAND, Address, given_address
+from .broker_process import Address
+from .conftest import Launch
 from .key_order import KEYED_MESSAGES, STEPS, assert_ordered_by_key, events, seeds
 from .lines import LineProgram
 from .raw import RawConsumer
@@ -217,11 +218,13 @@ def test_order_is_kept_while_consumers_come_and_go(java: LineProgram, topic: str
     assert {event.number for event in seen if event.what == "received"} == set(range(KEYED_MESSAGES))
 
 
-def test_transactions_are_refused(java: LineProgram, topic: str) -> None:
-    """With transactionCoordinatorEnabled=false, which is the default."""
-    if given_address() is not None:
-        pytest.skip(f"a given broker may have transactions on; start one with {COMMAND}")
-    java.run("transactions-refused", topic=topic)
+def test_transactions_are_refused(launch: Launch, tmp_path: Path, topic: str) -> None:
+    """With transactionCoordinatorEnabled=false, which is the default of a release."""
+    program = java_program(launch("--set", "transactionCoordinatorEnabled=false").address, tmp_path / "java")
+    try:
+        program.run("transactions-refused", topic=topic)
+    finally:
+        program.close()
 
 
 def test_no_scenario_is_left_out(java: LineProgram) -> None:

@@ -154,11 +154,17 @@ async def play(chunks: Iterable[Chunk]) -> None:
         nursery.cancel_scope.cancel()
 
 
+# How the broker answers HTTP and TLS at its port.
+TO_STRANGERS = (b"HTTP/1.1 400 ", b"no TLS here")
+
+
 async def listen(wire: Wire) -> None:
     """Read what the broker says: whole frames, and only what brokers say."""
     decoder, command = FrameDecoder(), pb.BaseCommand()
     with suppress(trio.BrokenResourceError, trio.ClosedResourceError):
         while data := await wire.stream.receive_some(1 << 20):
+            if data.startswith(TO_STRANGERS):
+                return
             for head, _ in decoder.feed(bytes(data)):
                 command.ParseFromString(head)
                 if COMMANDS[command.type].direction is Direction.CLIENT:

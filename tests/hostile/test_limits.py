@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
+from contextlib import ExitStack
+
 import pytest
 import trio
 import trio.testing
 
+from pulsarium.broker.admin.http.server import Addresses
 from pulsarium.broker.config import Config
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.broker.admin.http.test_server import GET, answer, read, served
@@ -93,6 +97,46 @@ async def test_a_port_serves_so_many_http_connections_at_once() -> None:
         assert (await read(third)).startswith(b"HTTP/1.1 200")
         await second.aclose()
         await third.aclose()
+
+
+async def test_so_many_http_connections_of_one_address(caplog: pytest.LogCaptureFixture) -> None:
+    async with served(Config(maxHttpServerConnectionsPerIp=2)) as http:
+        first, second = [await http.connect() for _ in range(2)]
+        for stream in (first, second):
+            assert (await answer(stream))[0].startswith(b"HTTP/1.1 200")
+        for _ in range(3):
+            async with await http.connect() as third:
+                head, body = await answer(third)
+                assert head.startswith(b"HTTP/1.1 503")
+                assert json.loads(body)["reason"] == (
+                    "127.0.0.1 has 2 HTTP connections to this port already; end some, or set "
+                    "maxHttpServerConnectionsPerIp"
+                )
+        assert len([each for each in caplog.records if "refusing HTTP connections" in each.getMessage()]) == 1
+        assert (await answer(second))[0].startswith(b"HTTP/1.1 200")
+        await first.aclose()
+        with trio.fail_after(5):
+            while True:  # once the broker has seen that the first one is gone
+                async with await http.connect() as next_one:
+                    if (await answer(next_one))[0].startswith(b"HTTP/1.1 200"):
+                        break
+        await second.aclose()
+
+
+def test_addresses_of_http_clients_are_counted_apart() -> None:
+    addresses = Addresses(1)
+    with addresses.one_of("10.0.0.1") as first, addresses.one_of("10.0.0.2") as other:
+        assert (first, other) == ("", "")
+        with addresses.one_of("10.0.0.1") as second:
+            assert second
+    with addresses.one_of("10.0.0.1") as again:
+        assert again == ""
+
+
+def test_an_address_may_have_any_number_of_http_connections_where_the_key_is_0() -> None:
+    addresses = Addresses(0)
+    with ExitStack() as stack:
+        assert {stack.enter_context(addresses.one_of("10.0.0.1")) for _ in range(5_000)} == {""}
 
 
 @pytest.mark.parametrize("pieces", [1, 100])

@@ -83,6 +83,24 @@ def test_it_takes_all_the_files_it_may_have(tmp_path: Path) -> None:
             stack.enter_context(connected(served))
 
 
+def test_idle_http_connections_of_one_address_leave_room_for_others(tmp_path: Path) -> None:
+    with serving(tmp_path) as served, ExitStack() as stack:
+        pooled = stack.enter_context(socket.create_connection(served.web_address, timeout=10))
+        assert status(pooled) == b"HTTP/1.1 200"
+        for _ in range(2_100):  # more than a port serves
+            stack.enter_context(socket.create_connection(served.web_address, timeout=10))
+        other = socket.create_connection(served.web_address, timeout=10, source_address=("127.0.0.2", 0))
+        with other:
+            assert status(other) == b"HTTP/1.1 200"
+        assert status(pooled) == b"HTTP/1.1 200"
+
+
+def status(client: socket.socket) -> bytes:
+    """The first words of an answer."""
+    client.sendall(GET)
+    return client.recv(4096)[:12]
+
+
 @contextmanager
 def too_many(address: tuple[str, int], served: Served) -> Iterator[None]:
     """Connections until the broker has no file descriptor left, and some more that it cannot accept."""

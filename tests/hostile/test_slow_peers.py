@@ -61,7 +61,7 @@ async def test_a_frame_that_stops_in_the_middle(bed: Bed) -> None:
 
 async def test_a_head_of_http_that_never_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     """However many bytes keep coming, and others are served meanwhile."""
-    monkeypatch.setattr(connection, "IDLE_SECONDS", 0.3)
+    monkeypatch.setattr(connection, "FIRST_SECONDS", 0.3)
     async with served() as http, await http.connect() as slow:
         await slow.send_all(b"GET /admin/v2/tenants HTTP/1.1\r\n")
         with trio.fail_after(5), suppress(trio.BrokenResourceError):

@@ -21,13 +21,14 @@ class RequirementRows:
     """Collects the rows that passed tests carry; a row that any failed test carries does not count.
 
     A run of a whole suite writes the rows without a test to `report`, one `ID<TAB>text` a line; a run of a part of it
-    would take most tests for missing, and writes nothing.
+    would take most tests for missing, and writes nothing. With `must_be_all`, a run of the whole suite, heavy tests
+    too, fails and names the rows when one has no passed test.
     """
 
-    def __init__(self, rows: dict[str, str], report: Path, *, list_missing: bool) -> None:
+    def __init__(self, rows: dict[str, str], report: Path, *, must_be_all: bool) -> None:
         self.rows = rows
         self.report = report
-        self.list_missing = list_missing
+        self.must_be_all = must_be_all
         self.passed: set[str] = set()
         self.failed: set[str] = set()
 
@@ -51,6 +52,16 @@ class RequirementRows:
         """IDs without a passed test, in the table's order."""
         return [row for row in self.rows if row not in self.passed or row in self.failed]
 
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
+        if exitstatus == pytest.ExitCode.OK and self._must_fail(session.config) and self.missing():
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def _must_fail(self, config: pytest.Config) -> bool:
+        """Return whether this run may end well only when each row has a passed test."""
+        is_worker = hasattr(config, "workerinput")  # of several processes; the one that started them hears all reports
+        return self.must_be_all and not is_worker and _is_whole_suite(config) and not config.getoption("markexpr")
+
     def pytest_terminal_summary(
         self, terminalreporter: pytest.TerminalReporter, exitstatus: int, config: pytest.Config
     ) -> None:
@@ -65,7 +76,8 @@ class RequirementRows:
         terminalreporter.line(
             f"with a passed test: {len(self.rows) - len(missing)} of {len(self.rows)}; without: {place}"
         )
-        if self.list_missing:
+        if missing and self._must_fail(config):
+            terminalreporter.line("FAILED: each row needs a passed test that carries it with @pytest.mark.req")
             terminalreporter.line(textwrap.fill(" ".join(missing), 120, break_on_hyphens=False))
 
 
@@ -77,9 +89,20 @@ def _ids_of(item: pytest.Item) -> Iterator[str]:
 
 
 def _is_whole_suite(config: pytest.Config) -> bool:
-    narrowed = ("keyword", "deselect", "ignore", "ignore_glob", "lf", "maxfail", "collectonly", "stepwise")
+    narrowed = (
+        "keyword",
+        "deselect",
+        "ignore",
+        "ignore_glob",
+        "lf",
+        "maxfail",
+        "collectonly",
+        "stepwise",
+    )
     return (
         config.args_source is pytest.Config.ArgsSource.TESTPATHS
         and config.getoption("markexpr") in ("", "not heavy")
         and not any(config.getoption(option, default=None) for option in narrowed)
+        # addopts has overrides of its own: --strict-config and --strict-markers are two
+        and not any(each.startswith("testpaths=") for each in config.getoption("override_ini") or ())
     )

@@ -31,9 +31,10 @@ def suite(pytester: pytest.Pytester) -> pytest.Pytester:
     return pytester
 
 
-def run(suite: pytest.Pytester, *options: str) -> tuple[pytest.RunResult, Path]:
+def run(suite: pytest.Pytester, *options: str, must_be_all: bool = True) -> tuple[pytest.RunResult, Path]:
     report = suite.path / "build" / "missing.txt"
-    result = suite.inline_run("-p", "no:trio", *options, plugins=[RequirementRows(ROWS, report, list_missing=True)])
+    rows = RequirementRows(ROWS, report, must_be_all=must_be_all)
+    result = suite.inline_run("-p", "no:trio", *options, plugins=[rows])
     return result, report  # type: ignore[return-value]
 
 
@@ -44,12 +45,76 @@ def test_only_passed_rows_count(suite: pytest.Pytester) -> None:
 
 
 @pytest.mark.parametrize(
-    "options", [["-k", "passes"], ["-m", "heavy"], ["--collect-only"], ["test_only_passed_rows_count.py"]]
+    "options",
+    [
+        ["-k", "passes"],
+        ["-m", "heavy"],
+        ["--collect-only"],
+        ["-o", "testpaths=."],
+        ["test_only_passed_rows_count.py"],
+    ],
 )
 def test_a_part_of_the_suite_reports_nothing(suite: pytest.Pytester, options: list[str]) -> None:
     suite.makepyfile(test_only_passed_rows_count=SUITE)
     _, report = run(suite, *options)
     assert not report.exists()
+
+
+CARRIED = """
+    import pytest
+
+    @pytest.mark.req({})
+    def test_passes(): pass
+"""
+SOME, ALL = CARRIED.format('"W-01"'), CARRIED.format(", ".join(map(repr, ROWS)))
+
+
+def test_a_whole_run_with_a_row_that_no_test_carries_fails(
+    suite: pytest.Pytester, capsys: pytest.CaptureFixture[str]
+) -> None:
+    suite.makepyfile(SOME)
+    result, _ = run(suite)
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    assert "W-02 W-03 W-04" in capsys.readouterr().out
+
+
+def test_a_whole_run_with_a_test_for_each_row_passes(suite: pytest.Pytester) -> None:
+    suite.makepyfile(ALL)
+    result, report = run(suite)
+    assert (result.ret, report.read_text()) == (pytest.ExitCode.OK, "")
+
+
+@pytest.mark.parametrize("options", [["-k", "passes"], ["-m", "not heavy"], ["test_part.py"]])
+def test_a_run_of_a_part_passes_without_the_other_rows(suite: pytest.Pytester, options: list[str]) -> None:
+    suite.makepyfile(test_part=SOME)
+    assert run(suite, *options)[0].ret == pytest.ExitCode.OK
+
+
+def test_missing_rows_fail_nothing_outside_ci(suite: pytest.Pytester) -> None:
+    suite.makepyfile(SOME)
+    assert run(suite, must_be_all=False)[0].ret == pytest.ExitCode.OK
+
+
+def test_processes_that_share_a_run_fail_for_no_row_that_another_carries(
+    pytester: pytest.Pytester, pytestconfig: pytest.Config, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(pytestconfig.rootpath))
+    pytester.makeini("[pytest]\ntestpaths = .\nmarkers =\n    req\naddopts = --strict-config --strict-markers")
+    pytester.makeconftest(
+        """
+        from tests.house.requirements import RequirementRows
+
+        def pytest_configure(config):
+            rows = RequirementRows({"W-01": "one", "W-02": "two"}, config.rootpath / "missing", must_be_all=True)
+            config.pluginmanager.register(rows)
+        """
+    )
+    for number in (1, 2):
+        pytester.makepyfile(**{f"test_{number}": CARRIED.format(f'"W-0{number}"')})
+    options = ("-p", "no:trio", "-n", "2", "--dist", "loadfile")
+    assert pytester.runpytest_subprocess(*options).ret == pytest.ExitCode.OK
+    (pytester.path / "test_2.py").unlink()
+    assert pytester.runpytest_subprocess(*options).ret == pytest.ExitCode.TESTS_FAILED
 
 
 def test_an_unknown_row_is_an_error(suite: pytest.Pytester) -> None:

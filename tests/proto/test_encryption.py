@@ -233,4 +233,4 @@ def test_without_the_package() -> None:
             print(error)
     """
     run = subprocess.run([sys.executable, "-P", "-c", code], check=True, capture_output=True, text=True)
-    assert run.stdout == 'encryption needs the package cryptography: pip install "pulsarium[client]"\n'
+    assert run.stdout == 'encryption needs cryptography; install it with: pip install "pulsarium[client]"\n'

@@ -25,6 +25,7 @@ def test_names_of_our_own() -> None:
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
     """As much of the project as the script needs; returns the script."""
+    pytest.importorskip("grpc_tools")
     shutil.copytree(ROOT / "proto", tmp_path / "proto", ignore=shutil.ignore_patterns("__pycache__"))
     (tmp_path / "scripts").mkdir()
     (tmp_path / ".venv").symlink_to(sys.prefix)

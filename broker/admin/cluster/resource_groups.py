@@ -1,4 +1,4 @@
-"""/admin/v2/resourcegroups: limits that several namespaces share, and which namespace is in which. Kept and shown."""
+"""/admin/v2/resourcegroups: limits that several namespaces share, and which namespace is in which."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from pulsarium.broker.admin.policies.namespaces import NAMESPACE
 from pulsarium.broker.admin.policies.policy import POLICIES_MISSING, with_value
 from pulsarium.broker.admin.policies.values import DATA, integer, record
 from pulsarium.broker.auth.needs import SUPERUSER, namespace_policy
+from pulsarium.broker.model.rate.resource_groups import FOLDER
 
 GROUPS = "/admin/v2/resourcegroups"
 ONE = f"{GROUPS}/{{resourcegroup}}"
-FOLDER = "/admin/resourcegroups"
 FIELD = "resource_group_name"
 INTEGER, LONG = integer("java.lang.Integer"), integer("java.lang.Long", 64)
 GROUP = record(
@@ -52,6 +52,7 @@ def put_group(call: Call) -> Reply:
     if sent is None:
         raise unexpected_body("null")
     records.put(FOLDER, name, value={**(records.get(FOLDER, name) or UNLIMITED), **sent})
+    call.broker.topics.settings_changed()
     return done()
 
 

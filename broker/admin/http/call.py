@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, unquote_plus
 
@@ -19,6 +22,8 @@ if TYPE_CHECKING:
     from pulsarium.broker.broker import Broker
     from pulsarium.broker.lab import Lab
 
+DIGITS = re.compile(rb"\d+")
+
 
 @dataclass(frozen=True, slots=True)
 class Call:
@@ -32,6 +37,8 @@ class Call:
     query: Mapping[str, str]
     headers: Mapping[str, str]
     body: bytes
+    until_sent: ExitStack  # closed once the answer has gone out, or cannot
+    body_file: Path | None = None  # the body, of a route that is spooled
     principal: Principal = NOBODY  # who calls
     secure: bool = False  # over HTTPS
 
@@ -144,8 +151,12 @@ def parse_json(body: bytes) -> Any:
         what = f"Unexpected character ({found!r} (code {ord(found)}))" if found else "Unexpected end-of-input"
         wanted = WANTED.get(error.msg, error.msg)
         raise UnreadableBody(f"{what}: {wanted}{place(error.lineno, error.colno)}") from None
-    except ValueError as error:  # not UTF-8
+    except UnicodeDecodeError as error:
         raise UnreadableBody(f"Invalid UTF-8: {error}") from None
+    except ValueError:  # more digits than Python reads; Jackson stops at 1,000
+        digits = max(map(len, DIGITS.findall(body)))
+        limit = "1000, from `StreamReadConstraints.getMaxNumberLength()`"
+        raise UnreadableBody(f"Number value length ({digits}) exceeds the maximum allowed ({limit})") from None
 
 
 def wrong_type(java_type: str, value: Any) -> UnreadableBody:

@@ -6,6 +6,7 @@ that than the application does.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from email.utils import formatdate
 from http import HTTPStatus
 from typing import Any, Final
@@ -16,12 +17,15 @@ import trio
 
 from pulsarium.broker.admin.http.app import AdminApp
 from pulsarium.broker.admin.http.asgi import Message, Scope
+from pulsarium.broker.admin.http.reply import reason
 from pulsarium.broker.logs import Log
 from pulsarium.broker.slices import Slice
+from pulsarium.broker.strangers import at_http_port
 
 log = Log("admin")
 
 IDLE_SECONDS = 300.0  # a connection without requests is kept so long; admin clients pool theirs
+FIRST_SECONDS = 10.0  # from its beginning to the first request: who opens one has something to ask
 HEAD_SECONDS = 30.0  # from the first byte of a request to the last of its head: Jetty's own limit of idleness
 SEND_SECONDS = 30.0  # without a client's taking anything of its answer: the same
 LEAVE_SECONDS = 1.0  # for a client to read why it is left: closing while it sends would take that away from it
@@ -47,6 +51,8 @@ class Connection:
         self._http = self._new()
         self._scope = {"type": "http", **scope}
         self._is_head = False
+        self._answer: list[h11.Response] = []  # its head, until something of its body is there
+        self._patience = FIRST_SECONDS  # for the next request
 
     def _new(self) -> h11.Connection:
         return h11.Connection(h11.SERVER, max_incomplete_event_size=self._app.broker.config.httpMaxRequestHeaderSize)
@@ -56,15 +62,30 @@ class Connection:
         try:
             while await self._serve_request():
                 self._http.start_next_cycle()
-            await self._leave()
+                self._patience = IDLE_SECONDS
+            if self._http.their_state in (h11.SEND_BODY, h11.ERROR):
+                await self._leave()
         except (trio.BrokenResourceError, trio.ClosedResourceError):
             return  # the client is gone
+
+    async def turn_away(self, why: str) -> None:
+        """Answer 503 to whatever is asked, and leave."""
+        reply = reason(503, why)
+        length, kind = str(len(reply.body)).encode(), (reply.content_type or "").encode()
+        headers = [(b"content-length", length), (b"content-type", kind), (b"connection", b"close")]
+        with suppress(trio.BrokenResourceError, trio.ClosedResourceError):
+            await self._write(_head_of(reply.status, headers), h11.Data(data=reply.body), h11.EndOfMessage())
+            await self._leave()
 
     async def _serve_request(self) -> bool:
         """Whether another request may follow it."""
         try:
             request = await self._head()
         except h11.RemoteProtocolError as error:
+            broker = self._app.broker
+            stranger = at_http_port(self._http.trailing_data[0], broker.listener_at(broker.advertised_address))
+            if stranger is not None:
+                log.warning("closing connection", peer=self._peer, reason=stranger)
             await self._refuse(error.error_status_hint)
             return False
         if request is None:
@@ -96,7 +117,7 @@ class Connection:
 
     async def _head(self) -> h11.Request | None:
         """The next request; None when the client sends no more, or not in time."""
-        with trio.CancelScope(deadline=trio.current_time() + IDLE_SECONDS) as patience:
+        with trio.CancelScope(deadline=trio.current_time() + self._patience) as patience:
             self._mend()
             while (event := self._http.next_event()) is h11.NEED_DATA:
                 self._http.receive_data(bytes(await self._stream.receive_some(PIECE)))
@@ -139,11 +160,13 @@ class Connection:
 
     async def _send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
-            self._answer = _head_of(message["status"], message["headers"])
+            self._answer = [_head_of(message["status"], message["headers"])]
             return
-        # The application sends whole answers: head and body are one write.
+        # All answers but files are whole: head and body are one write.
+        answer, self._answer = self._answer, []
         body = [] if self._is_head else [h11.Data(data=message["body"])]
-        await self._write(self._answer, *body, h11.EndOfMessage())
+        end = [] if message.get("more_body") else [h11.EndOfMessage()]
+        await self._write(*answer, *body, *end)
 
     async def _refuse(self, status: int) -> None:
         """For what no application can answer."""
@@ -161,13 +184,12 @@ class Connection:
                 raise trio.BrokenResourceError
 
     async def _leave(self) -> None:
-        """Of a client that still sends: let it read its answer first."""
-        if self._http.their_state in (h11.SEND_BODY, h11.ERROR):
-            stream = self._stream
-            await (stream.transport_stream if isinstance(stream, trio.SSLStream) else stream).send_eof()
-            with trio.move_on_after(LEAVE_SECONDS):
-                while await self._stream.receive_some(PIECE):
-                    pass
+        """Let a client that still sends read its answer first."""
+        stream = self._stream
+        await (stream.transport_stream if isinstance(stream, trio.SSLStream) else stream).send_eof()
+        with trio.move_on_after(LEAVE_SECONDS):
+            while await self._stream.receive_some(PIECE):
+                pass
 
 
 def _head_of(status: int, headers: list[tuple[bytes, bytes]]) -> h11.Response:

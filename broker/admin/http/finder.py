@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Generic, NamedTuple, TypeVar
 
 T = TypeVar("T")
@@ -39,23 +39,26 @@ class Finder(Generic[T]):
             raise TypeError(f"two paths are like {path}")
         node._here = value, names
 
-    def find(self, path: str) -> Found[T] | None:
-        """Of two paths that fit, the one whose part is fixed where the other's is not."""
-        parts = path.split("/")
-        values: list[str] = []
-        found = self._find(parts, 0, values)
-        return None if found is None else Found(found[0], dict(zip(found[1], values, strict=True)))
+    def find(self, path: str, takes: Callable[[T], bool] = lambda value: True) -> Found[T] | None:
+        """Find what answers at a path, with or without a slash behind it.
 
-    def _find(self, parts: Sequence[str], index: int, values: list[str]) -> tuple[T, list[str]] | None:
+        Of two paths that fit, the one whose part is fixed where the other's is not comes first, unless only the other
+        one `takes` the request: so Pulsar's own server decides.
+        """
+        fitting = list(self._find(path.split("/"), 0, ()))
+        if not fitting and path.endswith("/"):
+            fitting = list(self._find(path[:-1].split("/"), 0, ()))
+        return next((found for found in fitting if takes(found.value)), fitting[0] if fitting else None)
+
+    def _find(self, parts: Sequence[str], index: int, values: tuple[str, ...]) -> Iterator[Found[T]]:
         if index == len(parts):
-            return self._here
+            if self._here is not None:
+                value, names = self._here
+                yield Found(value, dict(zip(names, values, strict=True)))
+            return
         part = parts[index]
         fixed = self._fixed.get(part)
-        found = fixed._find(parts, index + 1, values) if fixed is not None else None
-        if found is not None or self._any is None or not part:
-            return found
-        values.append(part)
-        found = self._any._find(parts, index + 1, values)
-        if found is None:
-            values.pop()
-        return found
+        if fixed is not None:
+            yield from fixed._find(parts, index + 1, values)
+        if self._any is not None and part:
+            yield from self._any._find(parts, index + 1, (*values, part))

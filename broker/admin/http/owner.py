@@ -17,13 +17,12 @@ def elsewhere(call: Call) -> Reply | None:
     """The way to the broker that serves the topic of the path; None when that is this one, or nobody has to be asked:
     any broker answers for a partitioned topic, and for one whose name or namespace is wrong."""
     broker = call.broker
-    if len(broker.cluster.brokers) == 1:
-        return None
     try:
         name = call.topic_anywhere
     except AdminError:
         return None
-    if broker.metadata.partitions_of(name):
+    broker.metadata.looked_up(str(name.namespace_name))
+    if len(broker.cluster.brokers) == 1 or broker.metadata.partitions_of(name):
         return None
     found = broker.cluster.ownership.find(broker, name, authoritative=call.flag("authoritative"))
     if found is None or found.broker is broker:

@@ -39,6 +39,7 @@ class Route:
     offered: Offered = field(default=always, compare=False)
     first: Check | None = field(default=None, compare=False)
     largest_body: int = field(default=0, compare=False)
+    spooled: bool = field(default=False, compare=False)
 
     @property
     def by_owner(self) -> bool:
@@ -54,17 +55,19 @@ def route(
     offered: Offered = always,
     first: Check | None = None,
     largest_body: int = 0,
+    spooled: bool = False,
 ) -> Callable[[H], H]:
     """Make a function the handler of `method` on each of `paths`. It may be given several routes.
 
     `needs` is what the caller's role must be allowed. A route of a topic is answered by the broker that serves
     the topic, unless it may be answered `anywhere`, because it is only about what all brokers share. Where it is not
     `offered` by the profile it does not exist. `first` is what Pulsar checks before it asks who calls, and who serves.
-    `largest_body` is in bytes, where that is more than maxMessageSize.
+    `largest_body` is in bytes, where that is more than maxMessageSize. `spooled`: the body is in a file, and never in
+    memory as a whole.
     """
 
     def mark(handler: H) -> H:
-        found = (Route(method, path, needs, anywhere, offered, first, largest_body) for path in paths)
+        found = (Route(method, path, needs, anywhere, offered, first, largest_body, spooled) for path in paths)
         declared: list[Route] = [*getattr(handler, MARK, ()), *found]
         setattr(handler, MARK, tuple(declared))
         return handler

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
+from pathlib import Path
 from typing import Any
 
 JSON = "application/json"
@@ -16,6 +17,7 @@ NAMES = {
     405: "Method Not Allowed",
     408: "Request Timeout",
     413: "Payload Too Large",
+    429: "Too Many Requests",
     431: "Request Header Fields Too Large",
     500: "Request failed.",
 }
@@ -23,7 +25,7 @@ NAMES = {
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A finished answer. Without `content_type` there is no such header.
+    """A finished answer. Without `content_type` there is no such header. A `file` goes out in place of `body`.
 
     `raw_headers` go out in upper and lower case as they are, and as often as they are there.
     """
@@ -33,6 +35,7 @@ class Reply:
     content_type: str | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
     raw_headers: Sequence[tuple[str, str]] = ()
+    file: Path | None = None
 
 
 def json_bytes(value: Any) -> bytes:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from contextlib import aclosing
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import ExitStack, aclosing
 from dataclasses import replace
+from math import inf
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import trio
 
 from pulsarium.broker.admin.http.absent import check_absent
 from pulsarium.broker.admin.http.asgi import ClientGone, Request, Send
+from pulsarium.broker.admin.http.browser import check_type
 from pulsarium.broker.admin.http.call import Call
 from pulsarium.broker.admin.http.credentials import principal_of
 from pulsarium.broker.admin.http.errors import AdminError, ContainerError, UnreadableBody, WrongMediaType, from_model
@@ -32,6 +36,8 @@ log = Log("admin")
 METHODS_IN_PULSARS_ORDER = ("HEAD", "DELETE", "POST", "GET", "OPTIONS", "PUT")
 
 
+LAB = "/lab/"
+PIECE = 1 << 20  # bytes of a file that are written or read at once
 BODY_SECONDS = 30.0  # without a byte of a body that was announced: Jetty's own limit
 
 
@@ -53,8 +59,12 @@ class Resource:
         methods = {*handlers, "OPTIONS", *(("HEAD",) if "GET" in handlers else ())}
         self._methods = [method for method in METHODS_IN_PULSARS_ORDER if method in methods]
 
-    async def answer(self, request: Request, parameters: Mapping[str, str]) -> Reply:
-        """`parameters` are the parts of the path. Raises ClientGone."""
+    def takes(self, method: str) -> bool:
+        """Return whether this resource answers requests of a method."""
+        return method in self._methods
+
+    async def answer(self, request: Request, parameters: Mapping[str, str], until_sent: ExitStack) -> Reply:
+        """`parameters` are the parts of the path; `until_sent` holds what the answer needs. Raises ClientGone."""
         accept = request.headers.get("accept", "")
         url = request.path
         handled = self._handlers.get("GET" if request.method == "HEAD" else request.method)
@@ -63,7 +73,7 @@ class Resource:
             if handled is None:
                 await self._drop_body(request)
                 return self._without_handler(request.method, url, accept)
-            return await self._handle(request, parameters, principal, *handled)
+            return await self._handle(request, parameters, principal, until_sent, *handled)
         except AdminError as error:
             refused = error.told(self._broker.profile)
             return reason(refused.status, refused.reason)
@@ -103,7 +113,13 @@ class Resource:
         await read_body(request, self._broker.config.max_frame_size, keep=False)
 
     async def _handle(
-        self, request: Request, parameters: Mapping[str, str], principal: Principal, route: Route, handler: Handler
+        self,
+        request: Request,
+        parameters: Mapping[str, str],
+        principal: Principal,
+        until_sent: ExitStack,
+        route: Route,
+        handler: Handler,
     ) -> Reply:
         limit = self._broker.config.max_frame_size
         call = Call(
@@ -115,6 +131,7 @@ class Resource:
             query=request.query,
             headers=request.headers,
             body=b"",
+            until_sent=until_sent,
             principal=principal,
             secure=request.scope.get("scheme") == "https",
         )
@@ -125,7 +142,15 @@ class Resource:
                 await self._drop_body(request)
                 raise
             limit = route.largest_body
-        call = replace(call, body=await read_body(request, limit))
+        if route.spooled:
+            path = Path(until_sent.enter_context(TemporaryDirectory(prefix="pulsarium-"))) / "body"
+            size = await spool_body(request, limit, path)
+            call = replace(call, body_file=path)
+        else:
+            call = replace(call, body=await read_body(request, limit))
+            size = len(call.body)
+        if route.path.startswith(LAB) and size:
+            check_type(request.headers)
         if route.first is not None:
             route.first(call)
         check_permission(call, route)
@@ -151,37 +176,78 @@ class Resource:
 
 
 async def send_reply(send: Send, reply: Reply) -> None:
-    """A reply as a server takes it."""
+    """A reply as a server takes it, a file piece by piece."""
     headers = [(name.lower(), value) for name, value in reply.headers.items()]
     if reply.status not in (204, 304):
-        headers.append(("content-length", str(len(reply.body))))
+        size = len(reply.body) if reply.file is None else reply.file.stat().st_size
+        headers.append(("content-length", str(size)))
     if reply.content_type is not None:
         headers.append(("content-type", reply.content_type))
     headers += reply.raw_headers
     raw = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers]
     await send({"type": "http.response.start", "status": reply.status, "headers": raw})
+    if reply.file is not None:
+        async with await trio.open_file(reply.file, "rb") as file:
+            while piece := await file.read(PIECE):
+                await send({"type": "http.response.body", "body": piece, "more_body": True})
     await send({"type": "http.response.body", "body": reply.body})
 
 
 async def read_body(request: Request, limit: int, *, keep: bool = True) -> bytes:
-    """The whole body, unless it is too large or stays away: nothing is kept, nor waited for, on a claimed length."""
+    """The whole body, unless it is too large or stays away."""
+    body = bytearray()
+
+    def take(chunk: bytes) -> None:
+        if keep:
+            body.extend(chunk)
+
+    await _each_piece(request, limit, take)
+    return bytes(body)
+
+
+async def spool_body(request: Request, limit: int, path: Path) -> int:
+    """Write the body to a file, and return its size. Raises AdminError when the disk takes no more."""
+    size, waiting = 0, bytearray()
+
+    def take(chunk: bytes) -> Awaitable[object] | None:
+        nonlocal size
+        size += len(chunk)
+        waiting.extend(chunk)
+        if len(waiting) < PIECE:
+            return None
+        piece = bytes(waiting)
+        waiting.clear()
+        return file.write(piece)
+
+    try:
+        async with await trio.open_file(path, "wb") as file:
+            await _each_piece(request, limit, take)
+            await file.write(bytes(waiting))
+    except OSError as error:
+        text = f"the body could not be written to {path.parent.parent}: {error.strerror or error}; make room there, or "
+        raise AdminError(507, f"{text}start the broker with another folder in TMPDIR") from None
+    return size
+
+
+async def _each_piece(request: Request, limit: int, take: Callable[[bytes], Awaitable[object] | None]) -> None:
+    """Hand over a body as it comes, until it is too large or stays away: nothing is kept, nor waited for, on a claimed
+    length. What `take` returns is awaited before more is read."""
     length = request.headers.get("content-length", "")
     if length.isdecimal() and int(length) > limit:
         raise BodyTooLarge
-    body = bytearray()
     size = 0
     with trio.move_on_after(BODY_SECONDS) as patience:
         async with aclosing(request.pieces()) as pieces:
             async for chunk in pieces:
-                patience.deadline = trio.current_time() + BODY_SECONDS
                 size += len(chunk)
                 if size > limit:
                     raise BodyTooLarge
-                if keep:
-                    body += chunk
+                if (taking := take(chunk)) is not None:
+                    patience.deadline = inf  # a disk may take its time
+                    await taking
+                patience.deadline = trio.current_time() + BODY_SECONDS
     if patience.cancelled_caught:
         raise BodyTooSlow
-    return bytes(body)
 
 
 async def committed(broker: Broker) -> None:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import socket
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import trio
 
@@ -16,6 +19,38 @@ from pulsarium.broker.logs import Log
 log = Log("admin")
 
 MANY = 2**31 - 1
+KEY = "maxHttpServerConnectionsPerIp"
+
+
+class Addresses:
+    """Counts the connections of each address, of which none may have more than `most`; 0 for any number."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most or MANY
+        self._counts: Counter[str] = Counter()
+        self._warned: set[str] = set()
+
+    @contextmanager
+    def one_of(self, host: str) -> Iterator[str]:
+        """Count a connection until the block is left; yield why it is one too many, "" when it is not."""
+        self._counts[host] += 1
+        try:
+            yield self._refusal(host)
+        finally:
+            self._counts[host] -= 1
+            if self._counts[host] < self._most:
+                self._warned.discard(host)
+            if not self._counts[host]:
+                del self._counts[host]
+
+    def _refusal(self, host: str) -> str:
+        if self._counts[host] <= self._most:
+            return ""
+        why = f"{host} has {self._most} HTTP connections to this port already; end some, or set {KEY}"
+        if host not in self._warned:  # once, and not for each of thousands
+            self._warned.add(host)
+            log.warning("refusing HTTP connections", reason=why)
+        return why
 
 
 async def serve_http(
@@ -30,26 +65,34 @@ async def serve_http(
     The socket stays the caller's.
     """
     room = trio.Semaphore(app.broker.config.maxHttpServerConnections or MANY)
+    addresses = Addresses(app.broker.config.maxHttpServerConnectionsPerIp)
     async with trio.open_nursery() as nursery:
         task_status.started()
         while True:
             await room.acquire()  # while there is none they wait to be accepted
             connection, host, port = await accept_one(sock, log)
-            nursery.start_soon(_alone, app, connection, (host, port), tls, room)
+            nursery.start_soon(_alone, app, connection, (host, port), tls, room, addresses)
 
 
 async def _alone(
-    app: AdminApp, sock: socket.socket, client: tuple[str, int], tls: TlsContext | None, room: trio.Semaphore
+    app: AdminApp,
+    sock: socket.socket,
+    client: tuple[str, int],
+    tls: TlsContext | None,
+    room: trio.Semaphore,
+    addresses: Addresses,
 ) -> None:
     """Serve one connection; whatever happens to it happens to no other."""
     peer = f"/{client[0]}:{client[1]}"
     raw = trio.SocketStream(trio.socket.from_stdlib_socket(sock))
     try:
-        if tls is None:
-            await Connection(app, raw, peer, client=client, scheme="http").serve()
-        elif (stream := await shake_hands(raw, tls.current(), peer)) is not None:
-            known = {"client": client, "scheme": "https", CERTIFICATE: certificate_of(stream)}
-            await Connection(app, stream, peer, **known).serve()
+        with addresses.one_of(client[0]) as refusal:
+            if tls is None:
+                connection = Connection(app, raw, peer, client=client, scheme="http")
+                await (connection.turn_away(refusal) if refusal else connection.serve())
+            elif not refusal and (stream := await shake_hands(raw, tls.current(), peer)) is not None:
+                known = {"client": client, "scheme": "https", CERTIFICATE: certificate_of(stream)}
+                await Connection(app, stream, peer, **known).serve()
     except Exception as error:
         log.error("an HTTP connection failed", exception=error, peer=peer)
     finally:

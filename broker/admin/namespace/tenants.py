@@ -43,6 +43,8 @@ def create_tenant(call: Call) -> Reply:
     _check(call, info)
     if name in call.broker.metadata.tenants:
         raise AdminError(409, "Tenant already exist")
+    if 0 < call.broker.config.maxTenants <= len(call.broker.metadata.tenants):
+        raise AdminError(412, "Exceed the maximum number of tenants")
     call.broker.metadata.put_tenant(name, info)
     return done()
 

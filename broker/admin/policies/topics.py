@@ -226,7 +226,7 @@ POLICIES: tuple[TopicPolicy, ...] = (
         INTEGER,
         at_least_0("Invalid value for subscription expiration time"),
         read=read_number("subscriptionExpirationTime"),
-        default=lambda config: 0,
+        applied=attrgetter("subscription_expiration_minutes"),
     ),
     TopicPolicy(
         "dispatcherPauseOnAckStatePersistentEnabled",

@@ -8,7 +8,9 @@ from pulsarium.broker.model.dispatch.dispatcher import Dispatcher
 from pulsarium.broker.model.dispatch.key_shared import KeySharedDispatcher
 from pulsarium.broker.model.dispatch.recently_joined import RecentlyJoinedDispatcher
 from pulsarium.broker.model.dispatch.sharing import SharingDispatcher
+from pulsarium.broker.model.subscription.base import Subscription
 from pulsarium.broker.model.subscription.consumer import Consumer
+from pulsarium.broker.model.subscription.persistent import PersistentSubscription
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
 Json = dict[str, Any]
@@ -16,14 +18,23 @@ Json = dict[str, Any]
 NO_DRAINING = {"drainingHashesCount": 0, "drainingHashesClearedTotal": 0, "drainingHashesUnackedMessages": 0}
 
 
-def waiting(dispatcher: Dispatcher | None) -> Json:
+def waiting(subscription: Subscription) -> Json:
     """What a subscription holds back."""
+    dispatcher = subscription.dispatcher
     sharing = dispatcher if isinstance(dispatcher, SharingDispatcher) else None
     return {
         "blockedSubscriptionOnUnackedMsgs": sharing is not None and sharing.blocked,
-        "msgDelayed": len(sharing.delayed) if sharing is not None else 0,
+        "msgDelayed": _delayed(subscription, sharing) if sharing is not None else 0,
         "msgInReplay": sharing.waiting_count if sharing is not None else 0,
     }
+
+
+def _delayed(subscription: Subscription, sharing: SharingDispatcher) -> int:
+    """Return the number of delayed messages; by the profile also those that were acknowledged meanwhile."""
+    as_released = subscription.topic.stores.profile.acknowledged_stay_delayed
+    if as_released or not isinstance(subscription, PersistentSubscription):
+        return len(sharing.delayed)
+    return sharing.delayed.count_unacknowledged(subscription.cursor)
 
 
 def recently_joined(dispatcher: Dispatcher | None) -> Json:

@@ -18,7 +18,7 @@ from pulsarium.broker.auth.needs import topic_operation
 from pulsarium.broker.model.compaction.raw import READ_BATCH
 from pulsarium.broker.model.ledger.interceptors import kept_index
 from pulsarium.broker.model.ledger.message_index import NoIndexError, find_index
-from pulsarium.broker.model.ledger.position import EARLIEST, Position
+from pulsarium.broker.model.ledger.position import EARLIEST, Position, signed
 from pulsarium.broker.model.ledger.search import newest_position
 from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.broker.model.upkeep.age import published_before
@@ -113,7 +113,7 @@ async def _compacted_at(topic: PersistentTopic, timestamp: int) -> Position | No
         for position, entry in entries:
             start = Position(position.ledger_id, position.entry_id + 1)
             with suppress(EntryError):
-                if parse_metadata(entry).publish_time >= timestamp:
+                if signed(parse_metadata(entry).publish_time) >= timestamp:
                     return position
         await checkpoint()
     return None

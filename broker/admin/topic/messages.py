@@ -30,7 +30,8 @@ NO_SUCH_ENTRY = "Incorrect parameter input error code: -14"  # BookKeeper's, for
 
 @route("GET", *of_topic(SUBSCRIPTION + "/position/{position}"), needs=PEEK)
 async def peek_message(call: Call) -> Reply:
-    """The nth message, from 1 on, that a subscription has before it."""
+    """The nth message, from 1 on, that a subscription has before it; it is made where there is none (clients count on
+    that)."""
     number, absent = number_of(call, "position", bits=32), AdminError(404, "Message not found")
     refuse_parent(call, "Peek messages on a partitioned topic is not allowed")
     topic = persistent(call, AdminError(405, "Peek messages on a non-persistent topic is not allowed"))
@@ -46,7 +47,7 @@ def _subscription(call: Call, topic: PersistentTopic) -> PersistentSubscription:
     if name.startswith(REPLICATOR):
         raise AdminError(404, "Replicator not found")
     if name not in topic.subscriptions:
-        if name in OWN_CURSORS or not call.broker.profile.peek_creates_subscription:
+        if name in OWN_CURSORS:
             raise no_subscription(name, str(topic.name))
         return topic.subscribe(name, earliest=True)
     return topic.subscriptions[name]

@@ -10,6 +10,7 @@ from pulsarium.broker.admin.http.errors import AdminError, unexpected_body
 from pulsarium.broker.admin.http.registry import of_domain, of_topic, route
 from pulsarium.broker.admin.http.reply import Reply, done, json_reply
 from pulsarium.broker.auth.needs import namespace_operation, topic_operation, topic_policy
+from pulsarium.broker.model.errors import NotAllowedError
 from pulsarium.proto.topic_name import TopicName
 
 TAKEN = "This topic already exists"
@@ -56,6 +57,10 @@ def create_partitioned_topic(call: Call) -> Reply:
         raise AdminError(406, "Number of partitions should be more than 0")
     if 0 < limit < partitions:
         raise AdminError(406, f"Number of partitions should be less than or equal to {limit}")
+    try:
+        broker.topics.check_room(name, partitions)
+    except NotAllowedError as error:
+        raise AdminError(412, error.text) from None
     if broker.topics.exists(name) or broker.metadata.partitions_of(name):
         raise AdminError(409, TAKEN)
     broker.topics.create_partitions(name, partitions, properties)
@@ -84,6 +89,7 @@ def add_partitions(call: Call) -> Reply:
 @route("DELETE", *of_topic("/partitions"), needs=namespace_operation("DELETE_TOPIC"))
 def delete_partitioned_topic(call: Call) -> Reply:
     """Delete a partitioned topic with its partitions."""
+    _check_name(call.topic_anywhere)
     name, broker = call.topic, call.broker
     partitions = broker.metadata.partitions_of(name)
     if not partitions:

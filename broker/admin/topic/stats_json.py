@@ -10,7 +10,7 @@ from pulsarium.broker.clock import instant_text
 from pulsarium.broker.model.compaction.compaction import LastRun
 from pulsarium.broker.model.dispatch.single_active import SingleActiveDispatcher
 from pulsarium.broker.model.errors import BrokerServiceError
-from pulsarium.broker.model.ledger.position import Position
+from pulsarium.broker.model.ledger.position import Position, signed
 from pulsarium.broker.model.subscription.base import Subscription
 from pulsarium.broker.model.subscription.consumer import Consumer
 from pulsarium.broker.model.subscription.persistent import PersistentSubscription
@@ -170,7 +170,7 @@ class StatsWriter:
         dispatcher = subscription.dispatcher
         active = dispatcher.active if isinstance(dispatcher, SingleActiveDispatcher) else None
         durable = isinstance(subscription, PersistentSubscription)
-        ranges, waiting = dispatch_json.key_ranges(dispatcher), dispatch_json.waiting(dispatcher)
+        ranges, waiting = dispatch_json.key_ranges(dispatcher), dispatch_json.waiting(subscription)
         shown = [] if self._exclude_consumers else [self.consumer(each, ranges.get(each, {})) for each in consumers]
         replicated = bool(subscription.replicated)
         return {
@@ -296,7 +296,7 @@ def publish_time(topic: PersistentTopic, position: Position) -> int:
     if not topic.ledger.is_valid(position):
         return 0
     try:
-        return parse_metadata(topic.ledger.read_now(position)).publish_time
+        return signed(parse_metadata(topic.ledger.read_now(position)).publish_time)
     except (EntryError, BrokerServiceError, StorageError):
         return 0
 

@@ -29,7 +29,7 @@ def _names(topic: Topic) -> list[str]:
 
 @route("PUT", *of_topic(SUBSCRIPTION), needs=topic_operation("SUBSCRIBE"))
 def create_subscription(call: Call) -> Reply:
-    """Make a subscription, without a consumer, at a position or at the end."""
+    """Make a subscription, without a consumer, at a position or at the end; on those partitions that lack it."""
     position, properties = read_start(call)
     if call.domain != "persistent":
         raise AdminError(400, "Create subscription on non-persistent topic can only be done through client")
@@ -41,10 +41,12 @@ def create_subscription(call: Call) -> Reply:
             if not broker.topics.may_auto_create(name):
                 raise AdminError(404, f"Topic {name} not found")
             broker.topics.check_partition(name)
+            broker.topics.check_room(name)
         topics = [broker.topics.create(name)]
-    if any(subscription in topic.subscriptions for topic in topics):
+    lacking = [topic for topic in topics if subscription not in topic.subscriptions]
+    if not lacking:
         raise AdminError(409, "Subscription already exists for topic")
-    for topic in topics:
+    for topic in lacking:
         assert isinstance(topic, PersistentTopic)
         made = topic.subscribe(
             subscription,

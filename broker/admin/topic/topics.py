@@ -62,6 +62,7 @@ def create_topic(call: Call) -> Reply:
         raise AdminError(409, "This topic already exists")
     if name.is_persistent and properties and is_shadow(properties):
         _check_source(broker, properties[SHADOW_SOURCE])
+    broker.topics.check_room(name)
     broker.topics.create(name, properties or {})
     return done()
 

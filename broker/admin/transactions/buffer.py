@@ -8,8 +8,13 @@ from pulsarium.broker.admin.http.call import Call
 from pulsarium.broker.admin.http.registry import route
 from pulsarium.broker.admin.http.reply import Reply, json_reply
 from pulsarium.broker.admin.topic.internal_stats import NOTHING_STORED
-from pulsarium.broker.admin.transactions.enabled import check_enabled, existing_topic, low_watermarks_json, txn_of
-from pulsarium.broker.auth.needs import ANYBODY
+from pulsarium.broker.admin.transactions.enabled import (
+    READING,
+    check_enabled,
+    existing_topic,
+    low_watermarks_json,
+    txn_of,
+)
 from pulsarium.broker.model.transaction.buffer import TransactionBuffer, TransactionBufferStats
 from pulsarium.proto.txn_id import TxnId
 
@@ -20,13 +25,13 @@ SNAPSHOT_TYPE = "Single"  # transactionBufferSegmentedSnapshotEnabled=false; not
 SNAPSHOT_TOPIC = "__transaction_buffer_snapshot"
 
 
-@route("GET", f"/admin/v3/transactions/transactionBufferStats{TOPIC}", needs=ANYBODY, first=check_enabled)
+@route("GET", f"/admin/v3/transactions/transactionBufferStats{TOPIC}", needs=READING, first=check_enabled)
 def get_transaction_buffer_stats(call: Call) -> Reply:
     """How far consumers may read, and how many transactions are open or were aborted."""
     return json_reply(buffer_stats(_buffer(call).stats(), low_watermarks=call.flag("lowWaterMarks")))
 
 
-@route("GET", f"/admin/v3/transactions/transactionBufferInternalStats{TOPIC}", needs=ANYBODY, first=check_enabled)
+@route("GET", f"/admin/v3/transactions/transactionBufferInternalStats{TOPIC}", needs=READING, first=check_enabled)
 def get_transaction_buffer_internal_stats(call: Call) -> Reply:
     """The ledgers of the snapshots, of which there are none: the topic's own metadata has what they would tell."""
     _buffer(call)
@@ -38,7 +43,7 @@ def get_transaction_buffer_internal_stats(call: Call) -> Reply:
 @route(
     "GET",
     f"/admin/v3/transactions/transactionInBufferStats{TOPIC}/{{mostSigBits}}/{{leastSigBits}}",
-    needs=ANYBODY,
+    needs=READING,
     first=check_enabled,
 )
 def get_transaction_in_buffer_stats(call: Call) -> Reply:

@@ -34,13 +34,15 @@ NOT_FOUND = "Transaction coordinator not found! coordinator id : {}"
 TOO_FEW = "Number of transaction coordinators should be more than the current number of transaction coordinator"
 MOST_COORDINATORS = MOST_BUNDLES
 LOG = "pulsar/system/persistent/__transaction_log_{}"
-LOOKUP = topic_operation("LOOKUP")
+LOOKUP = topic_operation("LOOKUP")  # on ASSIGN: what Pulsar asks of who reads about all coordinators at once
+READING = topic_operation("LOOKUP", unasked=True)  # the same of who reads about one
 Json = dict[str, Any]
 
 
 @route("GET", f"{ROOT}/coordinators", needs=ANYBODY, first=check_enabled)
 def list_coordinators(call: Call) -> Reply:
     """All of them, with the broker that serves each, or is to serve it."""
+    _check_reader(call)
     owners = (_owner(call.broker, number) for number in range(_all(call).count))
     return json_reply([{"id": number, "brokerServiceUrl": _url(owner)} for number, owner in enumerate(owners)])
 
@@ -102,6 +104,7 @@ def _of_one_or_all(
 ) -> Reply:
     asked = call.query.get("coordinatorId")
     if asked is not None:
+        _check_reader(call)
         number = number_in(asked, bits=32)
         return _moved(call, number) or json_reply(show(_open(call, number)))
     check_target(call, LOOKUP, of_topic(ASSIGN))
@@ -119,6 +122,7 @@ def _of_one_or_all(
 @route("GET", f"{ROOT}/coordinatorInternalStats/{{coordinatorId}}", needs=ANYBODY, first=check_enabled)
 def get_coordinator_internal_stats(call: Call) -> Reply:
     """The ledger of its log, which has none: transactions are pieces of metadata."""
+    _check_reader(call)
     number = _number(call, "coordinatorId", bits=32)
     moved = _moved(call, number)
     if moved is not None:
@@ -148,7 +152,10 @@ def get_transaction_metadata(call: Call) -> Reply:
     try:
         transaction = _all(call).served(number, call.broker).transaction(least)
     except (CoordinatorNotFoundError, TransactionNotFoundError) as error:
+        _check_reader(call)
         raise AdminError(404, error.text) from None
+    if transaction.owner is None or transaction.owner != str(call.principal):
+        _check_reader(call)
     return json_reply(metadata_of(_all(call), number, transaction))
 
 
@@ -183,6 +190,11 @@ def scale_coordinators(call: Call) -> Reply:
 
 
 # what they share
+
+
+def _check_reader(call: Call) -> None:
+    """Refuse who may not even look a coordinator up."""
+    check_target(call, READING, of_topic(ASSIGN))
 
 
 def _all(call: Call) -> Coordinators[Broker]:

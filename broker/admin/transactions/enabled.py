@@ -8,10 +8,13 @@ from typing import Any
 from pulsarium.broker.admin.http.call import Call
 from pulsarium.broker.admin.http.errors import AdminError
 from pulsarium.broker.admin.topic.backlog import number_of
+from pulsarium.broker.auth.needs import topic_operation
 from pulsarium.broker.model.errors import BrokerServiceError
 from pulsarium.broker.model.ledger.position import unsigned
 from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.proto.txn_id import TxnId
+
+READING = topic_operation("GET_STATS", unasked=True)  # what every other statistic of a topic needs
 
 
 def check_enabled(call: Call) -> None:

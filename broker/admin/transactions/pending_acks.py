@@ -11,8 +11,13 @@ from pulsarium.broker.admin.http.registry import route
 from pulsarium.broker.admin.http.reply import Reply, json_reply
 from pulsarium.broker.admin.topic.backlog import no_subscription, number_in, number_of
 from pulsarium.broker.admin.topic.internal_stats import NOTHING_STORED
-from pulsarium.broker.admin.transactions.enabled import check_enabled, existing_topic, low_watermarks_json, txn_of
-from pulsarium.broker.auth.needs import ANYBODY
+from pulsarium.broker.admin.transactions.enabled import (
+    READING,
+    check_enabled,
+    existing_topic,
+    low_watermarks_json,
+    txn_of,
+)
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.subscription.persistent import PersistentSubscription
 from pulsarium.broker.model.transaction.pending_acks import PendingAcks
@@ -28,7 +33,7 @@ OF_MAP = "java.util.Map.get(Object)"
 OF_TOPIC = f"{JAVA}.PersistentTopic.getSubscription(String)"
 
 
-@route("GET", f"{PREFIX}/pendingAckStats{SUBSCRIPTION}", needs=ANYBODY, first=check_enabled)
+@route("GET", f"{PREFIX}/pendingAckStats{SUBSCRIPTION}", needs=READING, first=check_enabled)
 def get_pending_ack_stats(call: Call) -> Reply:
     """How many transactions acknowledged entries one by one and are open."""
     pending = _pending(call, NULL.format("getTransactionPendingAckStats(boolean)", OF_MAP))
@@ -50,7 +55,7 @@ def pending_ack_stats(pending: PendingAcks, *, low_watermarks: bool) -> Json:
 @route(
     "GET",
     f"{PREFIX}/transactionInPendingAckStats{SUBSCRIPTION}/{{mostSigBits}}/{{leastSigBits}}",
-    needs=ANYBODY,
+    needs=READING,
     first=check_enabled,
 )
 def get_transaction_in_pending_ack_stats(call: Call) -> Reply:
@@ -68,7 +73,7 @@ def in_pending_ack_stats(pending: PendingAcks, txn: TxnId) -> Json:
     return {"cumulativeAckPosition": f"{acked.position}{batch}"}
 
 
-@route("GET", f"{PREFIX}/pendingAckInternalStats{SUBSCRIPTION}", needs=ANYBODY, first=check_enabled)
+@route("GET", f"{PREFIX}/pendingAckInternalStats{SUBSCRIPTION}", needs=READING, first=check_enabled)
 def get_pending_ack_internal_stats(call: Call) -> Reply:
     """The ledgers of the log, of which there are none: the topic's own metadata has what they would tell."""
     topic, name = existing_topic(call), call.encoded_parameter("subscription")
@@ -96,7 +101,7 @@ def get_pending_ack_internal_stats(call: Call) -> Reply:
 @route(
     "GET",
     f"{PREFIX}/positionStatsInPendingAck{SUBSCRIPTION}/{{ledgerId}}/{{entryId}}",
-    needs=ANYBODY,
+    needs=READING,
     first=check_enabled,
 )
 def get_position_stats_in_pending_ack(call: Call) -> Reply:

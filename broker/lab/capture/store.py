@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
 from collections import deque
 from itertools import islice
 from pathlib import Path
 from threading import Condition, Thread
 from typing import BinaryIO, Protocol
 
+from pulsarium.broker.storage.lock import lock_file
 from pulsarium.proto.capture import MAGIC
 
 MEMORY = 64 << 20
@@ -196,7 +196,7 @@ def _opened(path: Path) -> BinaryIO:
 
 def _take(file: BinaryIO, path: Path) -> None:
     try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        lock_file(file)
     except BlockingIOError:
         raise BlockingIOError(errno.EWOULDBLOCK, "a capture is being written there", str(path)) from None
     begin = file.read(len(MAGIC)) or b""

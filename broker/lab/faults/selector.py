@@ -11,6 +11,7 @@ from pulsarium.broker.lab.faults.passing import Passing
 from pulsarium.broker.logs import Log
 from pulsarium.proto.commands import COMMANDS, CommandSpec, Direction
 from pulsarium.proto.errors import InvalidTopicName
+from pulsarium.proto.near import did_you_mean
 from pulsarium.proto.topic_name import TopicName
 
 log = Log("lab")
@@ -87,7 +88,10 @@ def spec_of(command: str) -> CommandSpec | None:
     if command == ANY:
         return None
     if command not in NAMES:
-        raise FaultError(f"no command {command!r}; there are {', '.join(sorted(NAMES))}, and * for all of them")
+        meant = did_you_mean(command, NAMES)
+        raise FaultError(
+            f"no command {command!r}; {meant or 'there are ' + ', '.join(sorted(NAMES)) + ', and * for all of them'}"
+        )
     return NAMES[command]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
 from pulsarium.broker.admin.http.call import Call
@@ -12,12 +12,17 @@ from pulsarium.broker.admin.http.errors import AdminError
 from pulsarium.broker.admin.http.registry import route
 from pulsarium.broker.admin.http.reply import Reply, done, json_reply
 from pulsarium.broker.clock import instant_text
+from pulsarium.broker.lab.rest.find import numbered
 from pulsarium.proto.capture import SUFFIX, CaptureReader
 
 if TYPE_CHECKING:
     from pulsarium.broker.lab.capture import Capture
 
 ROOT = "/lab/captures"
+NO_FOLDER = (
+    "path: this broker writes no files for others; start it with pulsarium serve --lab-dir DIR, or capture in memory: "
+    "pulsarium capture start, without a file"
+)
 JSON_LINES = "application/x-ndjson"
 FIRST = "X-Pulsarium-First"
 """Of an answer with records: the number of the first."""
@@ -33,7 +38,7 @@ def get_captures(call: Call) -> Reply:
 
 @route("POST", ROOT)
 def start_capture(call: Call) -> Reply:
-    """{"path": where the broker writes it (none: in memory), "keepEntry": bytes kept of each message (none: all)}."""
+    """{"path": a file below --lab-dir (none: in memory), "keepEntry": bytes kept of each message (none: all)}."""
     asked = call.json_object("a capture") or {}
     unknown = asked.keys() - {"path", "keepEntry"}
     if unknown:
@@ -42,7 +47,7 @@ def start_capture(call: Call) -> Reply:
     if keep is not None and (isinstance(keep, bool) or not isinstance(keep, int) or keep < 0):
         raise AdminError(400, "keepEntry: the number of bytes that are kept of each message, 0 or more")
     try:
-        capture = call.lab.captures.start(_path(asked), keep_entry=keep)
+        capture = call.lab.captures.start(_path(call.lab.folder, asked), keep_entry=keep)
     except BlockingIOError as error:
         raise AdminError(409, f"path: {asked['path']}: {error.strerror}; stop it, or name another file") from None
     except OSError as error:
@@ -104,11 +109,7 @@ def get_frames(call: Call) -> Reply:
 
 
 def _capture(call: Call) -> Capture:
-    given = call.parameter("id")
-    capture = call.lab.captures.find(int(given)) if given.isdecimal() and len(given) < 10 else None
-    if capture is None:
-        raise AdminError(404, f"There is no capture {given}; GET {ROOT} lists them")
-    return capture
+    return numbered(call, "capture", call.lab.captures.find, call.lab.captures.all)
 
 
 def _after(call: Call) -> int:
@@ -125,14 +126,25 @@ def _read(capture: Capture, after: int, most: int) -> tuple[int, list[bytes]]:
         raise AdminError(410, f"{capture.path}: {error.strerror or error}") from None
 
 
-def _path(asked: Mapping[str, Any]) -> Path | None:
+def _path(folder: Path | None, asked: Mapping[str, Any]) -> Path | None:
+    """Return the file that is asked for: a capture below the folder, and nothing in place of another file."""
     given = asked.get("path")
     if given is None:
         return None
-    # Whoever may call this may have the broker write a file: a capture, and nothing in place of another file.
-    if not (isinstance(given, str) and given.startswith("/") and given.endswith(SUFFIX) and given.isprintable()):
-        raise AdminError(400, f"path: an absolute one that ends with {SUFFIX}, on the broker's machine")
-    return Path(given)
+    if folder is None:
+        raise AdminError(403, NO_FOLDER)
+    if not (isinstance(given, str) and given.endswith(SUFFIX) and given.isprintable()):
+        raise AdminError(400, f"path: a name that ends with {SUFFIX}, below the folder of --lab-dir")
+    if PurePath(given).is_absolute() or ".." in PurePath(given).parts:
+        raise AdminError(400, f"path: {given}: give it relative to the folder of --lab-dir, without ..")
+    try:
+        root = folder.resolve()
+        path = (root / given).resolve()
+    except (OSError, RuntimeError) as error:  # symbolic links in a circle
+        raise AdminError(400, f"path: {given}: {error}") from None
+    if not path.is_relative_to(root):
+        raise AdminError(400, f"path: {given}: a link leads out of the folder of --lab-dir; name another file")
+    return path
 
 
 def _shown(capture: Capture) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from pulsarium.broker.admin.http.registry import route
 from pulsarium.broker.admin.http.reply import Reply, done, json_reply
 from pulsarium.broker.lab.faults import FaultError, FaultRemoved, Rule
 from pulsarium.broker.lab.faults.text import add_from_json, rule_to_json
+from pulsarium.broker.lab.rest.find import numbered
 
 ROOT = "/lab/faults"
 PATIENCE = 30.0  # seconds of the machine's clock
@@ -75,11 +76,7 @@ async def wait_for_fault(call: Call) -> Reply:
 
 
 def _rule(call: Call) -> Rule:
-    given = call.parameter("id")
-    rule = call.lab.faults.find(int(given)) if given.isascii() and given.isdecimal() and len(given) < 10 else None
-    if rule is None:
-        raise AdminError(404, f"There is no fault {given}; GET {ROOT} lists them")
-    return rule
+    return numbered(call, "fault", call.lab.faults.find, call.lab.faults.rules)
 
 
 def _number(call: Call, name: str, default: float, most: float) -> float:

@@ -8,6 +8,7 @@ from pulsarium.broker.admin.http.registry import route
 from pulsarium.broker.admin.http.reply import Reply, done, json_reply
 from pulsarium.broker.lab.masks import MaskError, WornMask
 from pulsarium.broker.lab.masks_json import add_from_json, mask_to_json
+from pulsarium.broker.lab.rest.find import numbered
 
 ROOT = "/lab/masks"
 
@@ -49,8 +50,4 @@ def remove_mask(call: Call) -> Reply:
 
 
 def _mask(call: Call) -> WornMask:
-    given = call.parameter("id")
-    worn = call.lab.masks.find(int(given)) if given.isascii() and given.isdecimal() and len(given) < 10 else None
-    if worn is None:
-        raise AdminError(404, f"There is no mask {given}; GET {ROOT} lists them")
-    return worn
+    return numbered(call, "mask", call.lab.masks.find, call.lab.masks.worn)

@@ -3,8 +3,6 @@ path of the broker's machine is ever named."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -15,7 +13,8 @@ from pulsarium.broker.admin.http.reply import Reply, done, json_reply
 from pulsarium.broker.storage.errors import StorageError
 
 BINARY = "application/octet-stream"
-MOST = 4 << 30  # bytes of a snapshot
+MOST = 4 << 30  # bytes of a snapshot; the disk bounds it too
+MOST_OF_SEED = 64 << 20  # bytes of a text
 
 
 @route("POST", "/lab/reset")
@@ -31,28 +30,28 @@ async def reset(call: Call) -> Reply:
 @route("POST", "/lab/snapshot")
 async def snapshot(call: Call) -> Reply:
     """Answered with a snapshot of all that is kept."""
-    with _file("snapshot") as path:
-        try:
-            await call.lab.state.snapshot(path)
-            return Reply(200, path.read_bytes(), BINARY)
-        except (StorageError, OSError) as error:
-            raise AdminError(507, f"the snapshot could not be made: {error}") from None
+    try:
+        path = Path(call.until_sent.enter_context(TemporaryDirectory(prefix="pulsarium-"))) / "snapshot"
+        await call.lab.state.snapshot(path)
+    except (StorageError, OSError) as error:
+        raise AdminError(507, f"the snapshot could not be made: {error}") from None
+    return Reply(200, content_type=BINARY, file=path)
 
 
-@route("POST", "/lab/restore", largest_body=MOST)
+@route("POST", "/lab/restore", largest_body=MOST, spooled=True)
 async def restore(call: Call) -> Reply:
     """Go on with the snapshot in the body."""
-    with _file("restore") as path:
-        try:
-            path.write_bytes(call.body)
-            await call.lab.state.restore(path)
-        except (StorageError, OSError) as error:
-            text = str(error).replace(str(path), "the body")
-            raise AdminError(400, text) from None
+    path = call.body_file
+    assert path is not None
+    try:
+        await call.lab.state.restore(path)
+    except (StorageError, OSError) as error:
+        text = str(error).replace(str(path), "the body")
+        raise AdminError(400, text) from None
     return done()
 
 
-@route("POST", "/lab/seed", largest_body=MOST)
+@route("POST", "/lab/seed", largest_body=MOST_OF_SEED)
 async def seed(call: Call) -> Reply:
     """Make what the body describes, in TOML or JSON; answered with what was new."""
     from pulsarium.broker.lab.state import SeedError  # nobody who keeps nothing waits for it
@@ -65,9 +64,3 @@ async def seed(call: Call) -> Reply:
         return json_reply(await call.lab.state.seed_text(text))
     except SeedError as error:
         raise AdminError(400, str(error)) from None
-
-
-@contextmanager
-def _file(name: str) -> Iterator[Path]:
-    with TemporaryDirectory(prefix="pulsarium-") as folder:
-        yield Path(folder) / name

@@ -67,7 +67,9 @@ class State:
         """
         try:
             text = path.read_bytes().decode()  # noqa: ASYNC240
-        except (OSError, UnicodeDecodeError) as error:
+        except OSError as error:
+            raise SeedError(f"{path}: {error.strerror}") from None
+        except UnicodeDecodeError as error:
             raise SeedError(f"{path}: {error}") from None
         try:
             return await self.seed_text(text)

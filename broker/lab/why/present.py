@@ -12,6 +12,7 @@ from pulsarium.broker.model.dispatch.reason import Reason
 from pulsarium.broker.model.dispatch.selector.hashing import key_of
 from pulsarium.broker.model.dispatch.sharing import SharingDispatcher
 from pulsarium.broker.model.dispatch.single_active import SingleActiveDispatcher
+from pulsarium.broker.model.ledger.position import Position, signed
 from pulsarium.broker.model.transaction.markers import transaction_of
 from pulsarium.broker.storage.errors import StorageError
 from pulsarium.proto.entry import visible_metadata
@@ -19,7 +20,6 @@ from pulsarium.proto.entry import visible_metadata
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from pulsarium.broker.model.ledger.position import Position
     from pulsarium.broker.model.subscription.consumer import Consumer
     from pulsarium.broker.model.subscription.persistent import PersistentSubscription
     from pulsarium.proto.generated import PulsarApi_pb2 as pb
@@ -107,7 +107,7 @@ class Facts:
         if metadata is None:
             return {}
         known: dict[str, Any] = {"producerName": metadata.producer_name, "sequenceId": metadata.sequence_id}
-        known["publishTime"] = instant_text(metadata.publish_time)
+        known["publishTime"] = instant_text(signed(metadata.publish_time))
         if metadata.HasField("num_messages_in_batch"):
             known["batchSize"] = metadata.num_messages_in_batch
         if metadata.HasField("partition_key"):

@@ -11,19 +11,26 @@ from pulsarium.proto.errors import EntryError
 
 
 class NoIndexError(Exception):
-    """The first entry has no index: it was written before there were interceptors."""
+    """No entry has an index: all were written before there were interceptors."""
 
 
 def find_index(ledger: LedgerSequence, index: int, *, as_released: bool = False) -> Reading[Position | None]:
     """The entry that has this index; EARLIEST when it was deleted, None when there is none yet, or nothing left.
 
-    Of a batch the broker keeps the last index only. A marker's index is that of the next message. `as_released`: as
-    4.2.4 does, a marker answers for itself (X-31), and what the first batch has below its last index counts as deleted.
+    Of a batch the broker keeps the last index only. A marker's index is that of the next message. Entries from before
+    there were interceptors have none, and are passed over. `as_released`: as 4.2.4 does, a marker answers for itself
+    (X-31), what the first batch has below its last index counts as deleted, and nothing is found where the first entry
+    has no index.
     """
     entries = Visible(ledger.ledgers.values())
     if not entries:
         return None
+    start = 0
     first: bytes = yield entries[0]
+    if index_of(first) is None and not as_released:
+        start = 1 + (yield from newest_matching(entries, lambda entry: index_of(entry) is None))
+        if start < len(entries):
+            first = yield entries[start]
     last_of_first = index_of(first)
     if last_of_first is None:
         raise NoIndexError
@@ -31,19 +38,19 @@ def find_index(ledger: LedgerSequence, index: int, *, as_released: bool = False)
     if index <= last_of_first - messages:
         return EARLIEST
 
-    def comes_before(entry: bytes) -> bool:
+    def comes_before(entry: bytes) -> bool | None:
         found = index_of(entry)
-        return found is not None and found < index
+        if found is None:
+            return False if as_released else None
+        return found < index
 
-    number = 1 + (yield from newest_matching(entries, comes_before))
+    number = max(1 + (yield from newest_matching(entries, comes_before, start=start)), start)
     while number < len(entries):
         position = entries[number]
         if as_released:
             return position
         entry: bytes = yield position
-        if index_of(entry) is None:  # written while there were none
-            return None
-        if not is_marker(entry):
+        if index_of(entry) is not None and not is_marker(entry):
             return position
         number += 1
     return None

@@ -110,6 +110,14 @@ class PositionSet:
                 total += entries.rank(position.entry_id)
         return total
 
+    def count_without(self, others: PositionSet) -> int:
+        """Count those that are not among `others`."""
+        total = 0
+        for ledger_id, entries in self._ledgers.items():
+            gone = others.of(ledger_id)
+            total += len(entries) - (0 if gone is None else entries.intersection_cardinality(gone))
+        return total
+
     def count_ranges(self) -> int:
         """How many unbroken runs there are."""
         return sum(

@@ -32,31 +32,37 @@ class Visible:
         return Position(self._ids[ledger], number - (self._ends[ledger - 1] if ledger else 0))
 
 
-def newest_matching(entries: Visible, matches: Callable[[bytes], bool], *, skips_damaged: bool = False) -> Reading[int]:
-    """The number of the last entry that matches, where a first part of them does and the rest does not; -1: none does.
+def newest_matching(
+    entries: Visible, matches: Callable[[bytes], bool | None], *, start: int = 0, skips_damaged: bool = False
+) -> Reading[int]:
+    """Return the number of the last entry that matches, from `start` on, where a first part of them does and the rest
+    does not; -1: none does. An entry of which `matches` cannot tell (None) is passed over, as a skipped damaged one is.
 
     Looks where Pulsar looks (OpFindNewest): the answer is its own also where entries are in no such order, and where
     damaged ones are skipped (autoSkipNonRecoverableData): for the nearest one behind, at the end for one before.
     """
-    damaged = set[int]()
+    passed = set[int]()
 
     def first_of(numbers: Iterable[int]) -> Reading[tuple[int, bool]]:
         """The first of these entries that can be read, and whether it matches."""
         for number in numbers:
-            if number in damaged:
+            if number in passed:
                 continue
             try:
                 entry = yield entries[number]
             except DamagedEntriesError:
                 if not skips_damaged:
                     raise
-                damaged.add(number)
+                passed.add(number)
             else:
-                return number, matches(entry)
+                found = matches(entry)
+                if found is not None:
+                    return number, found
+                passed.add(number)
         return -1, False
 
     end = len(entries)
-    newest, fits = yield from first_of(range(end))
+    newest, fits = yield from first_of(range(start, end))
     if not fits:
         return -1  # whatever comes behind it
     low = newest

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from pulsarium.broker.model.namespace.records import Keeps, Records
+from pulsarium.broker.model.policy.without_effect import Notices
 from pulsarium.proto.topic_name import TopicName
 
 Json = dict[str, Any]
@@ -35,7 +36,8 @@ class Metadata:
         self.topic_policies: dict[str, Json] = {}  # topic name, of a partitioned topic its own -> what was set
         self.on_policies_changed: PoliciesChanged = lambda namespace, topic: None
         self.on_topic_policies_changed: TopicPoliciesChanged = lambda topic, before, after: None
-        self.records = Records(keeps)
+        self.without_effect = Notices(cluster)
+        self.records = Records(keeps, self.without_effect.recorded)
         self._keeps = keeps
 
     # start
@@ -45,17 +47,22 @@ class Metadata:
         for each in (self.clusters, self.tenants, self.namespaces, self.partitioned, self.topic_policies):
             each.clear()
         self.records.clear()
+        self.without_effect.clear()
         for path, value in kept.items():
             root, _, rest = path.lstrip("/").partition("/")
             kind, _, name = rest.partition("/") if root == "admin" else ("", "", "")
             if kind == "policies":
                 (self.namespaces if "/" in name else self.tenants)[name] = json.loads(value)
+                if "/" in name:
+                    self.without_effect.changed(name, self.namespaces[name])
             elif kind == "clusters" and "/" not in name:
                 self.clusters[name] = json.loads(value)
             elif kind == "partitioned-topics":
                 self.partitioned[_topic_at(name)] = json.loads(value)
             elif kind == "topic-policies":
-                self.topic_policies[_topic_at(name)] = json.loads(value)
+                topic, policies = _topic_at(name), json.loads(value)
+                self.topic_policies[topic] = policies
+                self.without_effect.changed(topic, {**global_of(policies), **policies})
             else:
                 self.records.recover(path, value)
         if not self.tenants:
@@ -89,6 +96,7 @@ class Metadata:
 
     def put_namespace(self, name: str, policies: Json) -> None:
         self.namespaces[name] = policies
+        self.without_effect.changed(name, policies)
         self._keep(f"{TENANTS}/{name}", policies)
         self.on_policies_changed(name, None)
 
@@ -96,10 +104,16 @@ class Metadata:
         for topic in map(TopicName.parse, list(self.topic_policies)):
             if str(topic.namespace_name) == name:  # one that is not persistent, and not there now
                 self.forget_topic_policies(topic)
+        self.without_effect.changed(name, {})
         self._delete(self.namespaces, name, f"{TENANTS}/{name}")
         self.on_policies_changed(name, None)
         self.records.forget(LOCAL_POLICIES, name)
         self.records.forget(RESOURCE_QUOTAS, name)
+
+    def looked_up(self, namespace: str) -> None:
+        """Note that somebody looked for a topic of a namespace: that has local policies from then on, as in Pulsar."""
+        if namespace in self.namespaces and self.records.get(LOCAL_POLICIES, namespace) is None:
+            self.records.put(LOCAL_POLICIES, namespace, value={})
 
     # partitioned topics
 
@@ -141,6 +155,7 @@ class Metadata:
             self.topic_policies[str(topic)] = policies
         else:
             self.topic_policies.pop(str(topic), None)
+        self.without_effect.changed(str(topic), {**global_of(policies), **policies})
         self._keep(f"{TOPIC_POLICIES}/{_path_of(topic)}", policies or None)
         self.on_policies_changed(str(topic.namespace_name), topic)
 
@@ -153,6 +168,7 @@ class Metadata:
         """The topic is deleted, or its policies are."""
         before, namespace = self.topic_policies.get(str(topic)), str(topic.namespace_name)
         if before is not None:
+            self.without_effect.changed(str(topic), {})
             path = f"{TOPIC_POLICIES}/{_path_of(topic)}"
             self._delete(self.topic_policies, str(topic), path, lambda: self.on_policies_changed(namespace, topic))
             self.on_policies_changed(namespace, topic)

@@ -119,6 +119,7 @@ class Ownership(Generic[M]):
         if bundle is None:
             return None
         namespace = str(topic.namespace_name)
+        self._metadata.looked_up(namespace)
         owner = self.owner_of(namespace, bundle)
         if owner is not None:
             if len(self.members) == 1:

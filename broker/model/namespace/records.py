@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any, Protocol
 from urllib.parse import quote, unquote
 
@@ -18,6 +19,9 @@ ROOTS = (
 )
 
 
+Changed = Callable[[str, Any], None]  # the path, and what is kept there now; None: nothing
+
+
 class Keeps(Protocol):
     """The store behind them."""
 
@@ -29,8 +33,9 @@ class Keeps(Protocol):
 class Records:
     """By path. A name is quoted in it, so that what somebody calls a thing never is a path of its own."""
 
-    def __init__(self, keeps: Keeps) -> None:
+    def __init__(self, keeps: Keeps, changed: Changed = lambda path, value: None) -> None:
         self._keeps = keeps
+        self._changed = changed
         self._values: dict[str, Any] = {}
 
     def clear(self) -> None:
@@ -41,6 +46,7 @@ class Records:
         """Take over what the store has."""
         if path.startswith(ROOTS):
             self._values[path] = json.loads(value)
+            self._changed(path, self._values[path])
 
     def get(self, folder: str, *names: str) -> Any:
         """What is kept, None for nothing."""
@@ -50,6 +56,7 @@ class Records:
         """Keep it."""
         path = _path(folder, names)
         self._values[path] = value
+        self._changed(path, value)
         self._keeps.store(path, json.dumps(value).encode())
 
     def forget(self, folder: str, *names: str) -> None:
@@ -58,6 +65,7 @@ class Records:
         gone = {kept: value for kept, value in self._values.items() if kept == path or kept.startswith(f"{path}/")}
         for kept in gone:
             del self._values[kept]
+            self._changed(kept, None)
             self._keeps.store(kept, None)
         self._keeps.after_commit(lambda error: self._values.update(gone) if error is not None else None)
 

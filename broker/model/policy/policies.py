@@ -111,11 +111,13 @@ class Policies:
     max_consumers: int = 0
     max_consumers_per_subscription: int = 0
     max_subscriptions: int = 0
+    subscription_expiration_minutes: int = 0
     compaction_threshold: int = 0  # bytes
     max_message_size: int = 0  # metadata and payload together
     encryption_required: bool = False
     auto_subscription: bool = True
     publish_rate: PublishRate = PublishRate()
+    resource_group: str = ""
     dispatch_rate: DispatchRate = DispatchRate()
     subscription_dispatch_rate: DispatchRate = DispatchRate()  # of those without one of their own
     subscription_dispatch_rates: Mapping[str, DispatchRate] = field(default_factory=lambda: MappingProxyType({}))

@@ -87,11 +87,15 @@ def resolve(config: Config, namespace: Json, topic: Json = NOTHING) -> Policies:
         max_consumers=at("max_consumers_per_topic", config.maxConsumersPerTopic),
         max_consumers_per_subscription=at("max_consumers_per_subscription", config.maxConsumersPerSubscription),
         max_subscriptions=at("max_subscriptions_per_topic", config.maxSubscriptionsPerTopic),
+        subscription_expiration_minutes=at(
+            "subscription_expiration_time_minutes", config.subscriptionExpirationTimeMinutes
+        ),
         compaction_threshold=at("compaction_threshold", config.brokerServiceCompactionThresholdInBytes),
         max_message_size=at("max_message_size", 0),
         encryption_required=bool(namespace.get("encryption_required")),
         auto_subscription=config.allowAutoSubscriptionCreation if creates is None else creates,
         publish_rate=_publish_rate(config, topic, namespace),
+        resource_group=namespace.get("resource_group_name", ""),
         dispatch_rate=_dispatch_rate(
             _set_rate(config, "topicDispatchRate", topic, namespace, older="clusterDispatchRate"),
             config.dispatchThrottlingRatePerTopicInMsg,
@@ -168,6 +172,7 @@ def of_system_topic(policies: Policies, config: Config) -> Policies:
         compaction_threshold=policies.compaction_threshold or 1,
         encryption_required=False,
         subscribe_rate=Rate(),
+        resource_group="",
         schemas=replace(policies.schemas, strategy=config.systemTopicSchemaCompatibilityStrategy, auto_update=True),
     )
 
@@ -187,6 +192,12 @@ def auto_creation(config: Config, namespace: Json) -> AutoCreation:
         return AutoCreation(config.allowAutoTopicCreation, config.defaultNumPartitions if partitioned else 0)
     partitions = override.get("defaultNumPartitions", 0) if override.get("topicType") == "partitioned" else 0
     return AutoCreation(override.get("allowAutoTopicCreation", False), partitions)
+
+
+def most_topics(config: Config, namespace: Json) -> int:
+    """Return how many persistent topics a namespace may have, partitions counted; 0: any number."""
+    own: int | None = namespace.get("max_topics_per_namespace")
+    return config.maxTopicsPerNamespace if own is None else own
 
 
 def _quotas(config: Config, namespace: Json, topic: Json) -> Mapping[str, Quota]:

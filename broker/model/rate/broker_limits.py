@@ -1,4 +1,4 @@
-"""The limits of one broker, for all its topics together."""
+"""Limits that many topics share: those of a broker, or of a resource group."""
 
 from __future__ import annotations
 
@@ -9,12 +9,16 @@ from pulsarium.broker.model.rate.dispatch import DispatchLimiter
 from pulsarium.broker.model.rate.publish import PublishLimiter
 
 
-class BrokerLimits:
-    """brokerPublisherThrottlingMaxMessageRate and -ByteRate, dispatchThrottlingRateInMsg and -InByte; at first none."""
+class Limits:
+    """Limit how fast messages come in and go out; without a rate at first."""
 
     def __init__(self, clock: Clock) -> None:
         self.publish = PublishLimiter(clock)
         self.dispatch = DispatchLimiter(clock)
+
+
+class BrokerLimits(Limits):
+    """brokerPublisherThrottlingMaxMessageRate and -ByteRate, dispatchThrottlingRateInMsg and -InByte."""
 
     def update(self, config: Config) -> None:
         """Be as the settings are."""

@@ -83,7 +83,12 @@ class Throttle:
         """The limits may be others now: itself, if there are any."""
         topic = self._subscription.topic
         self._own.update(topic.policies.dispatch_rate_of(self._subscription.name))
-        every = (("Broker", topic.broker_limits.dispatch), ("Topic", topic.dispatch_limit), ("Subscription", self._own))
+        every = (
+            ("Broker", topic.broker_limits.dispatch),
+            ("ResourceGroup", topic.group_limits.dispatch),
+            ("Topic", topic.dispatch_limit),
+            ("Subscription", self._own),
+        )
         self._limiters = [(whose, limiter) for whose, limiter in every if limiter.is_active]
         if self._timer is not None:  # what was waited for may come sooner now
             self.stop()

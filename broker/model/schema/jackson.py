@@ -11,7 +11,6 @@ AT_END = "com.fasterxml.jackson.core.io.JsonEOFException"
 VALUES = "(JSON String, Number, Array, Object or token 'null', 'true' or 'false')"
 WANTED = {
     "Expecting property name enclosed in double quotes": "was expecting double-quote to start field name",
-    "Illegal trailing comma before end of object": "was expecting double-quote to start field name",
     "Expecting ':' delimiter": "was expecting a colon to separate field name and value",
     "Expecting value": f"expected a valid value {VALUES}",
 }
@@ -37,7 +36,7 @@ def parse(text: str) -> Any:
     except RecursionError:
         raise JsonParseError(f"{EXCEPTION}: Document nesting depth exceeds the maximum allowed") from None
     except json.JSONDecodeError as error:
-        raise _refused(error) from None
+        raise _refused(_as_before_3_13(error)) from None
     if rest := text[end:].strip():
         raise ValueError(rest)
     if SURROGATE.search(text):  # halves alone are no text that could be sent; Java sends question marks
@@ -56,6 +55,16 @@ def _constant(name: str) -> Any:
     raise JsonParseError(f"{EXCEPTION}: Non-standard token '{name}': {wanted}")
 
 
+def _as_before_3_13(error: json.JSONDecodeError) -> json.JSONDecodeError:
+    """Return what older Pythons say of a trailing comma: they name what follows the comma, as Jackson does."""
+    if not error.msg.startswith("Illegal trailing comma"):
+        return error
+    rest = error.doc[error.pos + 1 :]
+    follows = len(error.doc) - len(rest.lstrip())
+    wanted = "Expecting value" if rest.lstrip()[:1] == "]" else "Expecting property name enclosed in double quotes"
+    return json.JSONDecodeError(wanted, error.doc, follows)
+
+
 def _refused(error: json.JSONDecodeError) -> JsonParseError:
     text, at = error.doc, error.pos
     word = WORD.match(text, at)
@@ -65,8 +74,6 @@ def _refused(error: json.JSONDecodeError) -> JsonParseError:
         return JsonParseError(f"{AT_END}: Unexpected end-of-input{place(error.lineno, error.colno)}")
     else:
         found = text[at]
-        if found in "},]" and error.msg.startswith("Illegal trailing"):
-            found = "}"
         wanted = WANTED.get(error.msg, error.msg)
         what, column = f"Unexpected character ('{found}' (code {ord(found)})): {wanted}", error.colno
     return JsonParseError(f"{EXCEPTION}: {what}{place(error.lineno, column)}")

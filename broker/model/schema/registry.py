@@ -58,7 +58,8 @@ class StoredSchema:
     @classmethod
     def read(cls, version: int, kept: bytes) -> StoredSchema:
         schema = SchemaData.from_proto(pb.Schema.FromString(kept))
-        timestamp, ledger, deleted = (int(schema.texts.get(key, 0)) for key in OURS)
+        timestamp, deleted = (int(schema.texts.get(key, 0)) for key in (TIMESTAMP, DELETED))
+        ledger = int(schema.texts.get(LEDGER, -1))  # older versions kept none
         theirs = replace(schema, properties=tuple(pair for pair in schema.properties if pair[0] not in OURS))
         return cls(version, theirs, timestamp, ledger, bool(deleted))
 

@@ -15,7 +15,8 @@ from pulsarium.broker.model.dispatch.recently_joined import RecentlyJoinedDispat
 from pulsarium.broker.model.dispatch.selector.choice import selector_for
 from pulsarium.broker.model.dispatch.single_active import SingleActiveDispatcher
 from pulsarium.broker.model.errors import BrokerServiceError, ServiceNotReadyError
-from pulsarium.broker.model.ledger.position import Position
+from pulsarium.broker.model.ledger.position import Position, signed
+from pulsarium.broker.model.policy import without_effect
 from pulsarium.broker.model.rate.dispatch import Throttle
 from pulsarium.broker.model.subscription.base import Subscription
 from pulsarium.broker.model.subscription.consumer import INT_MAX, Consumer, ConsumerOptions
@@ -55,6 +56,7 @@ class PersistentSubscription(Subscription):
         self.reason = Reason.NO_CONSUMER  # why nothing more was delivered, the last time it was tried
         self.resetting = False
         self.mark_delete_advanced_ms = 0
+        self.used = topic.stores.clock.monotonic()  # when it was last known to be in use; a load counts, as in Pulsar
         self.expired = Expired()
         self.unreadable = Unreadable(self)
         self.passes = Passes(cursor.mark_delete)
@@ -87,11 +89,18 @@ class PersistentSubscription(Subscription):
         return REPLICATED in self.cursor.properties
 
     def set_replicated(self, replicated: bool) -> None:
+        """Keep the wish, which has no effect here."""
+        if replicated and not self.replicated:
+            without_effect.tell(without_effect.REPLICATED, f"{self.topic.name}/{self.name}")
         others = {key: value for key, value in self.cursor.properties.items() if key != REPLICATED}
         self.cursor.properties = ({REPLICATED: 1} if replicated else {}) | others
         self.cursor.save()
 
     # consumers
+
+    def touch(self) -> None:
+        """Note that somebody uses the subscription, or did until now."""
+        self.used = self.topic.stores.clock.monotonic()
 
     def add_consumer(self, client: Client, options: ConsumerOptions) -> Consumer:
         if self.resetting:
@@ -114,6 +123,7 @@ class PersistentSubscription(Subscription):
         self.dispatch_soon()
 
     def _last_consumer_left(self) -> None:
+        self.touch()
         self.throttle.stop()
         self.unreadable.stop()
         self.cursor.save_soon()
@@ -209,7 +219,7 @@ class PersistentSubscription(Subscription):
     def redeliver(self, consumer: Consumer, positions: Sequence[Position] | None, epoch: int | None) -> None:
         """Deliver again; None: all that the consumer owes. A greater epoch is stamped from now on (C-09)."""
         assert self.dispatcher is not None
-        if epoch is not None and not self.dispatcher.shares_messages and epoch > (consumer.epoch or 0):
+        if epoch is not None and not self.dispatcher.shares_messages and signed(epoch) > signed(consumer.epoch or 0):
             consumer.epoch = epoch
         self.dispatcher.redeliver(self, consumer, positions)
         self.dispatch_soon()
@@ -323,6 +333,7 @@ class PersistentSubscription(Subscription):
         else:
             self.disconnect_consumers()
         move()
+        self.touch()
         self.passes.sought(self.cursor.mark_delete, self.topic.now_ms())
         if self.dispatcher is not None:
             self.dispatcher.reset()

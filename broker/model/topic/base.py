@@ -36,6 +36,7 @@ class Topic(ABC):
         self.stores = stores
         self.policies = policies
         self.broker_limits = stores.limits_of(name)
+        self.group_limits = stores.limits_of_group(policies.resource_group)
         self.publish_limit = PublishLimiter(stores.clock)
         self.publish_limited = 0  # how often a connection of its producers had to pause
         self.publish_limit.update(policies.publish_rate)
@@ -68,6 +69,7 @@ class Topic(ABC):
         if policies.subscribe_rate != self.policies.subscribe_rate:
             self.subscribe_rate = SubscribeRate(self.stores.clock, policies.subscribe_rate)
         self.policies = policies
+        self.group_limits = self.stores.limits_of_group(policies.resource_group)
         self.publish_limit.update(policies.publish_rate)
         self.checks = self._entry_checks()
         if policies.encryption_required:
@@ -78,7 +80,7 @@ class Topic(ABC):
             self.policies,
             self.stores.config,
             persistent=self.name.is_persistent,
-            limiters=(self.publish_limit, self.broker_limits.publish),
+            limiters=(self.publish_limit, self.broker_limits.publish, self.group_limits.publish),
         )
 
     def check_producer(self, *, encrypted: bool) -> None:

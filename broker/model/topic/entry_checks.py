@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pulsarium.broker.config.keys import Config
 from pulsarium.broker.model.client import Client
 from pulsarium.broker.model.errors import MetadataError, NotAllowedError
+from pulsarium.broker.model.ledger.position import signed
 from pulsarium.broker.model.policy.policies import Policies
 from pulsarium.broker.model.rate.publish import PublishLimiter
 from pulsarium.proto.entry import parse_metadata
@@ -38,7 +39,7 @@ class EntryChecks:
             raise NotAllowedError("Exceed maximum message size")
         if self.max_delay_ms > 0:
             metadata = parse_metadata(entry)
-            delay = metadata.deliver_at_time - metadata.publish_time
+            delay = metadata.deliver_at_time - signed(metadata.publish_time)
             if metadata.HasField("deliver_at_time") and delay > self.max_delay_ms:
                 raise NotAllowedError(f"Exceeds max allowed delivery delay of {self.max_delay_ms} milliseconds")
 

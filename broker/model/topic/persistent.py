@@ -102,8 +102,10 @@ class PersistentTopic(Topic):
             raise TopicMigratedError("Topic was already migrated")
         if self.ledger.terminated is not None:
             raise TopicTerminatedError(TERMINATED)
-        if self.stores.storage.is_full:  # else clients whose SEND is refused come back, and send it, ten times a second
-            raise PersistenceError(NO_ROOM)
+        if (
+            refusal := self.stores.storage.refusal
+        ):  # else clients whose SEND is refused send it again, ten times a second
+            raise PersistenceError(refusal)
         return super().add_producer(client, options)
 
     def publish(
@@ -118,8 +120,8 @@ class PersistentTopic(Topic):
     ) -> None:
         if txn is not None and self.transactions is None:
             raise NotAllowedError(TRANSACTIONS_OFF)
-        if self.stores.storage.is_full:
-            raise PersistenceError(NO_ROOM)
+        if refusal := self.stores.storage.refusal:
+            raise PersistenceError(refusal)
         publication: Publication = producer
         if self.deduplication is not None:
             admitted = self.deduplication.admit(producer, sequence_id, highest_sequence_id, entry, is_chunk)
@@ -333,7 +335,6 @@ class PersistentTopic(Topic):
 
 
 TERMINATED = "Topic was already terminated"
-NO_ROOM = "The disk is almost full: no message is taken until there is room"
 LEDGER_TERMINATED = (  # what a SEND is told that comes between the request and CLOSE_PRODUCER
     "org.apache.bookkeeper.mledger.ManagedLedgerException$ManagedLedgerTerminatedException: "
     "Managed ledger was already terminated"

@@ -14,6 +14,7 @@ from pulsarium.broker.model.errors import (
     ProducerFencedError,
     TopicFencedError,
 )
+from pulsarium.broker.model.ledger.position import signed
 from pulsarium.broker.model.topic.producer import Producer
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
@@ -87,7 +88,7 @@ class Producers:
             raise ProducerFencedError(
                 f"Topic epoch has already moved. Current epoch: {current}, Producer epoch: {wanted}"
             )
-        self.epoch = wanted if wanted is not None else (-1 if current is None else current) + 1
+        self.epoch = wanted if wanted is not None else signed((-1 if current is None else current) + 1)
         self._keep_epoch(self.epoch)
         self._exclusive = producer.name
         producer.topic_epoch = self.epoch

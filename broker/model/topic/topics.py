@@ -17,7 +17,7 @@ from pulsarium.broker.model.errors import (
 )
 from pulsarium.broker.model.namespace.metadata import Metadata
 from pulsarium.broker.model.policy.policies import AutoCreation, Policies
-from pulsarium.broker.model.policy.resolve import auto_creation, of_system_topic, resolve
+from pulsarium.broker.model.policy.resolve import auto_creation, most_topics, of_system_topic, resolve
 from pulsarium.broker.model.schema.registry import SchemaRegistry
 from pulsarium.broker.model.stores import Stores
 from pulsarium.broker.model.topic.base import Topic
@@ -120,10 +120,12 @@ class Topics:
             raise NotAllowedError(f"Found partitioned metadata for non-partitioned topic: {name}")
         if name.partition_index >= partitions > 0:
             raise TopicNotFoundError(absent)
-        if not self.exists(name) and not partitions:
-            if not (create and self.may_auto_create(name)):
-                raise TopicNotFoundError(absent)
-            self.check_partition(name)
+        if not self.exists(name):
+            if not partitions:
+                if not (create and self.may_auto_create(name)):
+                    raise TopicNotFoundError(absent)
+                self.check_partition(name)
+            self.check_room(name)
         return self._load(name)
 
     def may_auto_create(self, name: TopicName) -> bool:
@@ -133,7 +135,8 @@ class Topics:
     def partitions_for_client(self, name: TopicName, *, create: bool) -> int | None:
         """What PARTITIONED_METADATA answers: 0 for a topic without partitions, or one that a client may make so.
 
-        None when there is no such topic. Where topics are made partitioned, the first request makes one.
+        None when there is no such topic. Where topics are made partitioned, the first request makes one, unless the
+        namespace has no room (NotAllowedError).
         """
         partitions = self._metadata.partitions_of(name)
         if partitions or self.exists(name):
@@ -143,6 +146,7 @@ class Topics:
         partitions = self._auto_creation(name).partitions
         if name.partition_index >= 0 or not partitions:
             return 0
+        self.check_room(name, partitions)
         self._metadata.put_partitioned(name, partitions)
         return partitions
 
@@ -151,6 +155,19 @@ class Topics:
         if self._stores.config.systemTopicEnabled and is_system_topic(name):
             return AutoCreation(allowed=True, partitions=0)
         return auto_creation(self._stores.config, namespace)
+
+    def check_room(self, name: TopicName, added: int = 1) -> None:
+        """Raise when a namespace has as many topics as it may have (maxTopicsPerNamespace).
+
+        Only persistent topics count, and as in Pulsar nothing is asked when a topic gets more partitions.
+        """
+        namespace = str(name.namespace_name)
+        most = most_topics(self._stores.config, self._metadata.namespaces.get(namespace) or {})
+        if most <= 0 or is_system_topic(name):
+            return
+        there = len(self.names(namespace, system=False)) if name.is_persistent else 0
+        if there + added > most:
+            raise NotAllowedError("Exceed maximum number of topics in namespace.")
 
     def check_partition(self, name: TopicName) -> None:
         """A partition is only made of a topic that has partitions."""

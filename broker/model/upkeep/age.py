@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from pulsarium.broker.model.ledger.position import Position
+from pulsarium.broker.model.ledger.position import Position, signed
 from pulsarium.broker.model.ledger.sequence import LedgerSequence
 from pulsarium.broker.storage.errors import DamagedEntriesError
 from pulsarium.proto.entry import parse_broker_metadata, parse_metadata
@@ -21,9 +21,9 @@ def published_before(time_ms: int) -> Callable[[bytes], bool]:
     def matches(entry: bytes) -> bool:
         stamp = parse_broker_metadata(entry)
         if stamp is not None and stamp.HasField("broker_timestamp"):
-            return stamp.broker_timestamp < time_ms
+            return signed(stamp.broker_timestamp) < time_ms
         try:
-            return parse_metadata(entry).publish_time < time_ms
+            return signed(parse_metadata(entry).publish_time) < time_ms
         except EntryError:  # as in Pulsar
             return False
 

@@ -1,4 +1,4 @@
-"""Topics that nobody uses any more (B-41)."""
+"""Topics (B-41) and subscriptions that nobody uses any more."""
 
 from __future__ import annotations
 
@@ -58,3 +58,15 @@ def _is_retained(topic: Topic, idle: float) -> bool:
         return False
     minutes = topic.policies.retention.minutes
     return minutes < 0 or idle < minutes * 60
+
+
+def delete_unused_subscriptions(topic: PersistentTopic) -> None:
+    """Delete subscriptions unused for subscriptionExpirationTimeMinutes. Replicated ones stay, as in Pulsar."""
+    seconds = topic.policies.subscription_expiration_minutes * 60
+    if seconds <= 0:
+        return
+    now = topic.stores.clock.monotonic()
+    for subscription in list(topic.subscriptions.values()):
+        if not (subscription.consumers or subscription.replicated) and now - subscription.used > seconds:
+            topic.unsubscribe(subscription.name)
+            log.info("subscription deleted: nobody used it", topic=topic.name, subscription=subscription.name)

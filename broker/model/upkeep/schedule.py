@@ -13,7 +13,7 @@ from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.broker.model.topic.topics import Topics
 from pulsarium.broker.model.upkeep.backlog_quota import check_backlog
 from pulsarium.broker.model.upkeep.expiry import check_ttl
-from pulsarium.broker.model.upkeep.inactivity import delete_inactive
+from pulsarium.broker.model.upkeep.inactivity import delete_inactive, delete_unused_subscriptions
 from pulsarium.broker.slices import Rounds
 
 log = Log("upkeep")
@@ -32,6 +32,8 @@ def work(config: Config, topics: Topics) -> Iterator[tuple[float, Callable[[], I
     yield config.brokerServiceCompactionMonitorIntervalInSeconds, each(compact)
     if config.backlogQuotaCheckEnabled:
         yield config.backlogQuotaCheckIntervalInSeconds, each(check_backlog)
+    if config.subscriptionExpiryCheckIntervalInMinutes > 0:
+        yield config.subscriptionExpiryCheckIntervalInMinutes * 60, each(delete_unused_subscriptions)
     if config.brokerDeleteInactiveTopicsEnabled:
         yield config.brokerDeleteInactiveTopicsFrequencySeconds, partial(delete_inactive, topics)
     if config.clusterMigrationCheckDurationSeconds > 0:

@@ -15,17 +15,19 @@ _PIECE = 1 << 20
 _POLL_SECONDS = 0.2
 
 
-def capture_file(given: str, option: str, *, here: bool = True) -> Path:
-    """The file that `given` means: itself, or a new one in the folder that it names. Raises Refusal.
-
-    `here`: it is written on this machine, whose folders are known.
-    """
+def capture_file(given: str, option: str) -> Path:
+    """Return the file that `given` means: itself, or a new one in the folder that it names. Raises Refusal."""
     path = Path(given)
     if given.endswith(os.sep) or path.is_dir():
-        path = path / f"{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}.pulscap"
-    if here and not path.parent.is_dir():
+        path = path / new_name()
+    if not path.parent.is_dir():
         raise RequestRefused(f"{option}: {path.parent} is not a directory")
     return path.absolute()
+
+
+def new_name() -> str:
+    """Return the name of a file that nobody else writes."""
+    return f"{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}.pulscap"
 
 
 def records_of(path: Path, *, follow: bool = False) -> "Iterator[tuple[int, Record]]":

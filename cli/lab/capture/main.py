@@ -7,16 +7,17 @@ from typing import Any
 
 import click
 
+from pulsarium.cli.grouped import GroupedCommands
 from pulsarium.cli.lab.broker import LabOf, of_broker
 from pulsarium.cli.refusal import RequestRefused, RunRefused
 
 from .diff import diff
-from .file import capture_file
+from .file import new_name
 from .proxy import proxy, proxy_options, run_proxy
 from .show import export, show
 
 
-@click.group(invoke_without_command=True)
+@click.group(cls=GroupedCommands, invoke_without_command=True)
 @click.option("--proxy", "target", metavar="URL", help="The same as: pulsarium capture proxy URL.")
 @proxy_options
 @click.pass_context
@@ -27,8 +28,8 @@ def capture(context: click.Context, /, target: str | None, **options: Any) -> No
     All of a run, from the first connection on:
       pulsarium serve --capture run.pulscap
     A part of it, of a broker that runs already:
-      pulsarium capture start run.pulscap
-      pulsarium capture stop
+      pulsarium capture start
+      pulsarium capture stop --out part.pulscap
     What passes right now:
       pulsarium capture show --live
     The same of a real broker:
@@ -56,10 +57,18 @@ def capture(context: click.Context, /, target: str | None, **options: Any) -> No
 def start(lab: LabOf, file: str | None, keep_entry: int | None) -> None:
     """Capture every frame of a running broker from now on.
 
-    The broker writes FILE, which ends with .pulscap, or a new one in the folder FILE; without one it keeps the newest
-    64 MB in memory, for capture stop --out.
+    Without FILE the broker keeps the newest 64 MB in memory, for capture stop --out. FILE, which ends with .pulscap, is
+    written by the broker, below the folder that its --lab-dir names; FILE/ is a new file in that folder of it.
+
+    \b
+      pulsarium capture start
+      pulsarium capture stop --out part.pulscap
+    Of a broker that writes files: pulsarium serve --lab-dir captures
+      pulsarium capture start run.pulscap
     """
-    path = None if file is None else str(capture_file(file, "FILE", here=False))
+    path = file + new_name() if file is not None and file.endswith("/") else file
+    if path is not None and not path.endswith(".pulscap"):
+        raise RequestRefused(f"FILE {file}: the name of a capture ends with .pulscap; a folder ends with /")
     started = lab.call("POST", "captures", {"path": path, "keepEntry": keep_entry})
     click.echo(_line(started))
 

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from pulsarium.cli.grouped import GroupedCommand
+from pulsarium.cli.interrupts import closing_at_ctrl_c
 from pulsarium.cli.lab.broker import LabOf, of_broker
 from pulsarium.cli.refusal import RequestRefused, RunRefused
 
@@ -49,7 +51,7 @@ def _fits(topic: str, glob: str) -> bool:
     return fnmatchcase(topic, glob) or fnmatchcase(topic.rpartition("/")[2], glob)
 
 
-@click.command()
+@click.command(cls=GroupedCommand)
 @click.argument("file", required=False, type=FILE)
 @click.option("--live", is_flag=True, help="What passes on a running broker from now on, until Ctrl-C.")
 @click.option("--follow", "-f", is_flag=True, help="Go on with what is still to come, until Ctrl-C.")
@@ -81,7 +83,7 @@ def show(lab: LabOf, file: Path | None, live: bool, follow: bool, as_json: bool,
         from .live import records_now
 
         source = records_now(lab)
-    with closing(source), suppress(KeyboardInterrupt):  # type: ignore[type-var]
+    with closing_at_ctrl_c(), closing(source), suppress(KeyboardInterrupt):  # type: ignore[type-var]
         _print(source, Wanted(**chosen), as_json, full)
 
 
@@ -122,10 +124,8 @@ def export(file: Path, parquet: Path | None, jsonl: bool) -> None:
         return
     for _ in records_of(file):  # whether it is a capture at all
         break
-    try:
-        from pulsarium.pipeline.capture.parquet import write
-    except ImportError as error:
-        raise RunRefused(f'{error}; --parquet needs pip install "pulsarium[spark]"') from None
+    from pulsarium.pipeline.capture.parquet import write
+
     try:
         counts = write(file, parquet)
     except OSError as error:

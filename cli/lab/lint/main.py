@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from pulsarium.cli.grouped import GroupedCommand
 from pulsarium.cli.lab.broker import LabOf, of_broker
 from pulsarium.cli.refusal import RequestRefused, RunRefused
 
@@ -23,15 +24,14 @@ _BROKEN = 1  # the exit code where a rule was
 
 @contextmanager
 def _judging() -> Iterator[None]:
-    """What cannot be judged ends with 2, so that nobody takes it for a rule that was broken."""
+    """End with 2 where nothing can be judged, so that nobody takes that for a rule that was broken."""
     try:
         yield
     except click.ClickException as refusal:
-        refusal.show()
-        sys.exit(2)
+        raise RequestRefused(refusal.message) from None
 
 
-@click.command()
+@click.command(cls=GroupedCommand)
 @click.argument("captures", nargs=-1, metavar="CAPTURE...", type=click.Path(exists=True, path_type=Path))
 @click.option("--live", is_flag=True, help="Ask a running broker what it has found.")
 @click.option(

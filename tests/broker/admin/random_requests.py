@@ -172,7 +172,11 @@ PREPARED: tuple[tuple[str, str, Any], ...] = (
 """What there is before: the calls that make it, of the superuser admin."""
 
 
-NOT_ENABLED = (b"Package Management Service is not enabled", b"not configured with transactionCoordinatorEnabled=true")
+NOT_ENABLED = (
+    b"Package Management Service is not enabled",
+    b"not configured with transactionCoordinatorEnabled=true",
+    b"Pending ack have not init success!",  # Pulsar's own words of a subscription without transactions
+)
 
 
 def is_meant(request: Bad, status: int, body: bytes) -> bool:

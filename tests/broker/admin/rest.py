@@ -52,7 +52,7 @@ class Rest:
         if value is not NOTHING:
             body = json.dumps(value).encode()
         pieces: Iterator[bytes] = iter([body] if isinstance(body, bytes) else body)
-        given = {"accept": "application/json", "host": "broker.example:8080", **headers}
+        given = {"accept": "application/json", "host": "broker.internal:8080", **headers}
         if body:
             given.setdefault("content_type", "application/json")
         raw_path, _, query = url.partition("?")

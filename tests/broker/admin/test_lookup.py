@@ -17,8 +17,8 @@ T = f"{LOOKUP}/persistent/public/default/t"
     ("host", "http", "binary"),
     [
         ("127.0.0.1:8080", "http://127.0.0.1:8080", "pulsar://127.0.0.1:6650"),
-        ("mapped.example:18080", "http://mapped.example:18080", "pulsar://mapped.example:6650"),
-        ("plain.example", "http://plain.example", "pulsar://plain.example:6650"),
+        ("mapped.internal:18080", "http://mapped.internal:18080", "pulsar://mapped.internal:6650"),
+        ("plain.internal", "http://plain.internal", "pulsar://plain.internal:6650"),
         ("[::1]:8080", "http://[::1]:8080", "pulsar://[::1]:6650"),
         ("[::1]", "http://[::1]", "pulsar://[::1]:6650"),
         ("", "http://localhost:8080", "pulsar://localhost:6650"),
@@ -30,15 +30,15 @@ async def test_urls_are_those_that_the_client_came_by(rest: Rest, host: str, htt
     assert list(urls) == ["brokerUrl", "httpUrl", "nativeUrl", "brokerUrlSsl"]
 
 
-@pytest.mark.parametrize("host", ["evil/../", 'a"b', "a b", "x@y:1", "a:b:c", "a:port", "<script>"])
+@pytest.mark.parametrize("host", ["evil/", 'a"b', "a b", "x@y:1", "a:b:c", "a:port", "<script>"])
 async def test_a_host_that_is_none_is_not_repeated(rest: Rest, host: str) -> None:
     assert (await rest.get(T, host=host))["httpUrl"] == "http://localhost:8080"
 
 
 async def test_an_advertised_address_comes_first() -> None:
-    async with serving(Config(advertisedAddress="broker.example")) as bed:
-        urls = await rest_of(bed).get(T, host="other.example:1")
-        assert (urls["brokerUrl"], urls["httpUrl"]) == ("pulsar://broker.example:6650", "http://broker.example:8080")
+    async with serving(Config(advertisedAddress="broker.internal")) as bed:
+        urls = await rest_of(bed).get(T, host="other.internal:1")
+        assert (urls["brokerUrl"], urls["httpUrl"]) == ("pulsar://broker.internal:6650", "http://broker.internal:8080")
 
 
 async def test_listeners() -> None:

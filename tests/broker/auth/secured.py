@@ -73,8 +73,10 @@ class Authority:
         usage = x509.KeyUsage(True, False, False, False, False, True, True, False, False)
         made = _builder(self._name, self._name, self._key.public_key())
         made = made.add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-        certificate = made.add_extension(usage, critical=True).sign(self._key, hashes.SHA256())
-        self.path.write_bytes(certificate.public_bytes(Encoding.PEM))
+        made = made.add_extension(usage, critical=True)
+        # Python 3.13 and later want to see both keys named.
+        made = made.add_extension(x509.SubjectKeyIdentifier.from_public_key(self._key.public_key()), critical=False)
+        self.path.write_bytes(made.sign(self._key, hashes.SHA256()).public_bytes(Encoding.PEM))
         self._identifier = x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key())
 
     def sign(self, *common_names: str) -> Files:

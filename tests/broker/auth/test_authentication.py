@@ -9,6 +9,7 @@ import pytest
 
 from pulsarium.broker.auth.authentication import Authentication
 from pulsarium.broker.auth.identity import AuthenticationError, HttpCredentials
+from pulsarium.broker.config import ConfigError
 from tests.broker.auth.secured import BASIC, PASSWORDS, TLS, TOKEN, base64_of, by_token, token
 
 USERS = f"data:;base64,{base64_of(PASSWORDS.encode())}"
@@ -73,3 +74,8 @@ def test_providers_by_the_method_of_connect() -> None:
 def test_no_providers(caplog: pytest.LogCaptureFixture) -> None:
     assert role(authentication()) is None
     assert "authenticationEnabled without authenticationProviders" in str(caplog.records[0].msg)
+
+
+def test_an_unknown_provider_is_refused_with_the_known_ones() -> None:
+    with pytest.raises(ConfigError, match=r"authenticationProviders: 'false' is not among .*, \S+Token$"):
+        authentication("false")

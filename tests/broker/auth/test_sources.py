@@ -52,3 +52,20 @@ def test_what_is_none_is_refused_by_key_and_not_shown(value: str, message: str) 
     assert str(caught.value).startswith("tokenSecretKey: ")
     assert message in str(caught.value)
     assert "hush" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["secret.key", "keys/public.pem", "file:secret.key"])
+def test_a_file_that_is_not_there_is_told_with_the_folder_it_was_looked_for_in(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ConfigError) as refused:
+        read_source("tokenSecretKey", name)
+    path = name.removeprefix("file:")
+    assert str(refused.value).startswith(f"tokenSecretKey: no file {path} in {tmp_path}, where relative paths begin; ")
+
+
+def test_what_may_be_a_secret_is_not_shown() -> None:
+    with pytest.raises(ConfigError) as refused:
+        read_source("tokenSecretKey", "a.secret/of*mine")
+    assert "secret/of" not in str(refused.value)

@@ -47,8 +47,8 @@ def test_versions(files: Files) -> None:
 @pytest.mark.parametrize(
     ("keys", "message"),
     [
-        ({"tlsCertificateFilePath": None}, "tlsCertificateFilePath: is wanted by brokerServicePortTls"),
-        ({"tlsKeyFilePath": None}, "tlsKeyFilePath: is wanted by brokerServicePortTls"),
+        ({"tlsCertificateFilePath": None}, "brokerServicePortTls: needs tlsCertificateFilePath"),
+        ({"tlsKeyFilePath": None}, "brokerServicePortTls: needs tlsKeyFilePath"),
         ({"tlsCertificateFilePath": "/no/c"}, "tlsCertificateFilePath: /no/c cannot be read: No such file"),
         ({"tlsKeyFilePath": "/no/k"}, "tlsKeyFilePath: /no/k cannot be read: No such file"),
         ({"tlsTrustCertsFilePath": "/no/t"}, "tlsTrustCertsFilePath: /no/t cannot be read: No such file"),

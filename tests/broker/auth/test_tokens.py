@@ -183,5 +183,5 @@ def test_a_key_file(tmp_path: Path) -> None:
 
 def test_without_the_library_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "jwt", None)
-    with pytest.raises(ConfigError, match=r"pip install 'pulsarium\[auth\]'"):
+    with pytest.raises(ConfigError, match=r'needs jwt; install it with: pip install "pulsarium\[auth\]"'):
         TokenProvider(Config(tokenSecretKey=base64_of(SECRET)), lambda: 0)

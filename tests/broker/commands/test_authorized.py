@@ -7,12 +7,14 @@ from typing import Any
 import pytest
 
 from pulsarium.broker.commands import handlers, lookup
+from pulsarium.broker.config.profile import PULSAR_4_2
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.broker.auth.secured import by_token, token
 from tests.broker.wire import TOPIC, Bed, Exclusive, Type, Wire, frame_of, plain, serving
 
 NAMESPACE = "public/default"
 FAILED = (Type.LOOKUP_RESPONSE, Type.PARTITIONED_METADATA_RESPONSE)
+STRING = pb.Schema(name="s", schema_data=b"", type=pb.Schema.String)
 
 
 def connecting(role: str | None, **fields: Any) -> dict[str, Any]:
@@ -32,6 +34,10 @@ async def refusal(wire: Wire, type: int, **fields: Any) -> tuple[int, str]:
     if command.type in FAILED:
         failed: Any = command.lookupTopicResponse if command.type == FAILED[0] else command.partitionMetadataResponse
         return failed.error, failed.message
+    if command.type == Type.GET_SCHEMA_RESPONSE:
+        return command.getSchemaResponse.error_code, command.getSchemaResponse.error_message
+    if command.type == Type.GET_OR_CREATE_SCHEMA_RESPONSE:
+        return command.getOrCreateSchemaResponse.error_code, command.getOrCreateSchemaResponse.error_message
     assert command.type == Type.ERROR, command
     return command.error.error, command.error.message
 
@@ -55,11 +61,17 @@ REFUSED: dict[str, tuple[int, dict[str, Any], str]] = {
         {"watcher_id": 1, "namespace": NAMESPACE, "topics_pattern": ".*"},
         "Proxy Client is not authorized to watchTopicList",
     ),
+    "schema": (Type.GET_SCHEMA, {"topic": TOPIC}, "Client is not authorized to Get Schema"),
+    "new schema": (
+        Type.GET_OR_CREATE_SCHEMA,
+        {"topic": TOPIC, "schema": STRING},
+        "Client is not authorized to Get Or Create Schema",
+    ),
 }
 # what else is answered, to a role with which grant
 MAY = {
-    "produce": {"lookup", "metadata", "producer", "topics", "watch"},
-    "consume": {"lookup", "metadata", "consumer", "topics", "watch"},
+    "produce": {"lookup", "metadata", "producer", "topics", "watch", "schema", "new schema"},
+    "consume": {"lookup", "metadata", "consumer", "topics", "watch", "schema"},
 }
 
 
@@ -76,13 +88,31 @@ async def test_what_a_grant_is_good_for(action: str) -> None:
                 assert await refusal(wire, command, **fields) == (pb.AuthorizationError, text)
 
 
-async def test_superusers_may_everything_and_schemas_are_for_everybody() -> None:
+async def test_superusers_may_everything() -> None:
     async with serving(by_token()) as bed:
         admin = await bed.connect(**connecting("admin"))
         for command, fields, _ in REFUSED.values():
             await admin.ask(command, **fields)
+
+
+async def test_a_role_without_grants_leaves_no_schema_behind() -> None:
+    """With one it could lock the producers of the topic out."""
+    async with serving(by_token()) as bed:
+        admin = await bed.connect(**connecting("admin"))
+        await admin.ask(Type.PRODUCER, topic=TOPIC, producer_id=0)
         nobody = await bed.connect(**connecting("nobody"))
-        await nobody.ask(Type.GET_SCHEMA, topic=TOPIC)
+        asked = (Type.GET_OR_CREATE_SCHEMA, {"topic": TOPIC, "schema": STRING})
+        assert (await refusal(nobody, asked[0], **asked[1]))[0] == pb.AuthorizationError
+        assert (await refusal(admin, Type.GET_SCHEMA, topic=TOPIC))[0] == pb.TopicNotFound
+
+
+async def test_schemas_are_for_everybody_in_the_released_broker() -> None:
+    async with serving(by_token(), profile=PULSAR_4_2) as bed:
+        admin = await bed.connect(**connecting("admin"))
+        await admin.ask(Type.PRODUCER, topic=TOPIC, producer_id=0)
+        nobody = await bed.connect(**connecting("nobody"))
+        assert (await nobody.ask(Type.GET_OR_CREATE_SCHEMA, topic=TOPIC, schema=STRING)).schema_version
+        assert (await nobody.ask(Type.GET_SCHEMA, topic=TOPIC)).schema.type == pb.Schema.String
 
 
 async def test_a_grant_holds_at_once_and_its_end_too() -> None:

@@ -6,7 +6,10 @@ from typing import Any
 
 import pytest
 
+from pulsarium.broker.commands.connection import OUR_CLIENTS
 from pulsarium.broker.config import PULSAR_4_2, Config
+from pulsarium.broker.config.profile import profile_of
+from pulsarium.client.connection.protocol import CLIENT_VERSION
 from pulsarium.proto.commands import COMMANDS, Direction
 from pulsarium.proto.framing import frame
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
@@ -29,6 +32,34 @@ async def test_the_lower_version_is_agreed_on(bed: Bed, client: int, announced: 
     assert connected.protocol_version == announced
     (session,) = bed.broker.sessions
     assert session.capabilities.version == client  # its own number decides what it is sent
+
+
+def said_of_last_entries(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [text for text in (record.getMessage() for record in caplog.records) if "PIP-429" in text]
+
+
+async def test_the_first_client_of_version_22_that_is_not_ours_is_named(
+    bed: Bed, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    assert CLIENT_VERSION.startswith(OUR_CLIENTS)
+    await bed.connect(22, client_version=CLIENT_VERSION)
+    await bed.connect(21, client_version="Pulsar-CPP-v4")
+    assert said_of_last_entries(caplog) == []
+    await bed.connect(22, client_version="Pulsar-CPP-v5")
+    await bed.connect(23, client_version="Pulsar-Go-v9")
+    (said,) = said_of_last_entries(caplog)
+    assert 'for_all="--max-protocol-version 21"' in said
+    assert "pulsarium mask add --client-version 'Pulsar-CPP-v5' --max-protocol-version 21" in said
+
+
+async def test_no_client_is_named_where_version_22_is_not_spoken(
+    autojump_clock: object, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    async with serving(profile=profile_of("pip", 21)) as bed:
+        await bed.connect(22, client_version="Pulsar-CPP-v5")
+        assert said_of_last_entries(caplog) == []
 
 
 @pytest.mark.req("W-07")

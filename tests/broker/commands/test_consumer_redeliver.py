@@ -136,6 +136,16 @@ async def test_an_epoch_given_at_the_start(wire: Wire, sender: Wire, type: int, 
         assert not (await wire.message()).command.HasField("consumer_epoch")
 
 
+@pytest.mark.req("C-09")
+async def test_an_epoch_that_is_negative_is_not_greater(wire: Wire, sender: Wire) -> None:
+    await wire.subscribe(consumer_epoch=3)
+    await wire.flow()
+    await publish(sender, 1)
+    await wire.message()
+    await wire.redeliver(consumer_epoch=2**64 - 1)
+    assert (await wire.message()).command.consumer_epoch == 3
+
+
 @pytest.mark.req("B-03")
 async def test_a_standby_cannot_rewind(bed: Bed, wire: Wire, sender: Wire) -> None:
     other = await bed.connect()

@@ -86,6 +86,18 @@ async def test_listeners_are_named(autojump_clock: object) -> None:
         assert unknown.message == "the broker do not have nowhere listener"
 
 
+@pytest.mark.parametrize(
+    ("address", "stays"),
+    [("localhost", True), ("127.0.0.7", True), ("[::1]", True), ("broker.example", False), ("10.0.0.1", False)],
+)
+async def test_a_client_stays_on_its_url_where_the_advertised_one_is_local(
+    address: str, stays: bool, autojump_clock: object
+) -> None:
+    async with serving(Config(advertisedListeners=f"mapped:pulsar://{address}:7000")) as bed:
+        found = await look_up(await bed.connect(), TOPIC)
+        assert (found.brokerServiceUrl, found.proxy_through_service_url) == (f"pulsar://{address}:7000", stays)
+
+
 async def test_a_listener_where_there_are_none(wire: Wire) -> None:
     found = await look_up(wire, TOPIC, advertised_listener_name="x")
     assert (found.error, found.message) == (pb.ServiceNotReady, "the broker do not have x listener")

@@ -34,7 +34,6 @@ async def test_shared_keeps_exclusive_out_and_the_other_way_round(bed: Bed, wire
 
 @pytest.mark.req("P-04", "P-10")
 async def test_partial_producers_are_fenced_like_all_others(bed: Bed) -> None:
-    """What the flag changes is in stats alone: so a real 4.2.4 answers."""
     partial = [await bed.connect(flags=["supports_partial_producer"]) for _ in range(2)]
     await producer(partial[0], "first", pb.Exclusive)
     assert (await refused_producer(partial[1], 1))[0] == pb.ProducerBusy
@@ -139,6 +138,14 @@ async def test_a_stale_epoch_fences_the_owner_all_the_same(bed: Bed, wire: Wire)
     await other.write(other.sends(plain(b"x")))
     await other.closed()
     assert (await producer(wire, "c", pb.Exclusive, producer_id=2)).topic_epoch == 2
+
+
+@pytest.mark.req("P-05")
+@pytest.mark.parametrize(("epoch", "following"), [(2**64 - 1, 0), (2**63 - 1, 2**63)])
+async def test_epochs_are_counted_as_signed_ones(bed: Bed, wire: Wire, epoch: int, following: int) -> None:
+    other = await bed.connect()
+    assert (await producer(wire, "a", pb.Exclusive, topic_epoch=epoch)).topic_epoch == epoch
+    assert (await producer(other, "b", pb.ExclusiveWithFencing)).topic_epoch == following
 
 
 @pytest.mark.req("P-05", "B-50")

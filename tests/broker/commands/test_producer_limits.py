@@ -103,9 +103,10 @@ async def test_a_delay_may_be_so_long(bed: Bed, wire: Wire) -> None:
     assert await refused(wire, 0, plain(b"x", publish_time=5000, deliver_at_time=6001)) == too_long
     late = batch_of(b"x", b"y", publish_time=5000, deliver_at_time=6001)
     assert await refused(wire, 1, late, num_messages=2) == too_long
+    assert await refused(wire, 2, plain(b"x", publish_time=2**64 - 1, deliver_at_time=1000)) == too_long
     await wire.publish(plain(b"x", publish_time=5000, deliver_at_time=6000), plain(b"y"))
     topic = bed.broker.topics.find(TopicName.parse(TOPIC))
-    assert topic.messages_in == 5  # with what was refused
+    assert topic.messages_in == 6  # with what was refused
     put(bed, delayed_delivery_policies={"active": False, "tickTime": 1000, "maxDeliveryDelayInMillis": 1000})
     await wire.publish(plain(b"x", publish_time=5000, deliver_at_time=9000))
 

@@ -28,7 +28,9 @@ async def test_sequence_ids_are_the_clients_business(wire: Wire) -> None:
         assert (await wire.expect(Type.SEND_RECEIPT)).sequence_id == sequence_id
 
 
-@pytest.mark.parametrize(("highest", "answered"), [(12, 12), (10, 10), (9, NO_SEQUENCE), (None, NO_SEQUENCE)])
+@pytest.mark.parametrize(
+    ("highest", "answered"), [(12, 12), (10, 10), (9, NO_SEQUENCE), (None, NO_SEQUENCE), (2**63 + 12, NO_SEQUENCE)]
+)
 async def test_the_highest_sequence_id_comes_back(wire: Wire, highest: int | None, answered: int) -> None:
     await wire.producer()
     fields = {} if highest is None else {"highest_sequence_id": highest}

@@ -137,6 +137,18 @@ async def test_a_broker_has_rates_of_its_own(key: str) -> None:
 
 
 @pytest.mark.usefixtures("autojump_clock")
+async def test_a_broker_has_a_rate_of_bytes() -> None:
+    async with serving(Config(brokerPublisherThrottlingMaxByteRate=2 * len(plain(b"x")))) as bed:
+        wire, other = await bed.connect(), await bed.connect()
+        await wire.producer()
+        await other.producer(OTHER)
+        await wire.write(wire.sends(*[plain(b"x")] * 2))
+        await wire.receipts(2)
+        await other.write(other.sends(*[plain(b"x")] * 3))
+        assert (await times(other, 3))[2] > 0.4
+
+
+@pytest.mark.usefixtures("autojump_clock")
 async def test_brokers_of_one_cluster_have_their_own() -> None:
     async with serving(Config(brokerPublisherThrottlingMaxMessageRate=1, defaultNumberOfNamespaceBundles=1)) as bed:
         cluster = bed.broker.cluster

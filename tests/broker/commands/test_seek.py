@@ -86,11 +86,26 @@ async def test_seeking_over_ledgers(bed: Bed, wire: Wire, five: list[Position]) 
 
 
 @pytest.mark.req("B-34")
-@pytest.mark.parametrize("time", [0, 999, 1000, 1001, 3000, 4999, 5000, 5001, 10**15])
+@pytest.mark.parametrize("time", [0, 999, 1000, 1001, 3000, 4999, 5000, 5001, 2**63 - 1, -1, -60_000, -(2**63)])
 async def test_seeking_by_time(wire: Wire, five: list[Position], time: int) -> None:
+    """Before 1970 too, as `reader.seek(-60000)` of official clients sends it."""
     await wire.subscribe()
-    await seek(wire, message_publish_time=time)
+    await seek(wire, message_publish_time=time % 2**64)
     await reads(wire, [position for i, position in enumerate(five) if (i + 1) * 1000 >= time])
+
+
+@pytest.mark.req("B-34")
+@pytest.mark.parametrize(("time", "first"), [(-4, 1), (0, 2), (1000, 2), (1001, 3)])
+async def test_messages_of_a_negative_time_are_older_than_all_others(
+    bed: Bed, wire: Wire, time: int, first: int
+) -> None:
+    sender = await bed.connect()
+    await sender.producer()
+    times = (-5, -3, 1000)
+    positions = await sender.publish(*[plain(b"x", publish_time=each % 2**64) for each in times])
+    await wire.subscribe()
+    await seek(wire, message_publish_time=time % 2**64)
+    await reads(wire, positions[first:])
 
 
 @pytest.mark.req("B-34")

@@ -163,6 +163,22 @@ async def test_a_subscription_may_begin_in_the_past(bed: Bed, wire: Wire) -> Non
 
 
 @pytest.mark.req("C-08")
+@pytest.mark.parametrize("seconds", [-1, -100, -(2**63)])
+async def test_a_rollback_that_is_negative_is_none(bed: Bed, wire: Wire, seconds: int) -> None:
+    await wire.producer()
+    positions = await wire.publish(plain(b"x", publish_time=bed.broker.clock.now_ms() - 1000))
+    rollback: dict[str, Any] = {"start_message_rollback_duration_sec": seconds % 2**64}
+    starts = [(durable, start) for durable in (True, False) for start in (Earliest, Latest)]
+    for number, (durable, start) in enumerate(starts):
+        name = f"s{number}"
+        await wire.subscribe(name=name, consumer_id=number, durable=durable, initialPosition=start, **rollback)
+        await wire.flow(consumer_id=number)
+        expected = positions if start == Earliest else []
+        assert [message.position for message in await wire.messages(len(expected))] == expected
+        await wire.quiet()
+
+
+@pytest.mark.req("C-08")
 async def test_a_subscription_that_is_there_begins_again(bed: Bed, wire: Wire) -> None:
     now = bed.broker.clock.now_ms()
     await wire.producer()

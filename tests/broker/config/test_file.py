@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from pulsarium.broker.config import Config, ConfigError, LoadedConfig, load
+from pulsarium.broker.config import PIP, PROFILES, PULSAR_4_2, Config, ConfigError, LoadedConfig, Profile, load
 from pulsarium.broker.config.keys import APPEND_BROKER_TIMESTAMP, APPEND_INDEX, documented_keys
+from pulsarium.broker.config.pulsar_keys import PULSAR_KEYS
 
 # The settings that the transcripts were recorded with, as they stand in that broker's file.
 RECORDED = f"""\
@@ -39,7 +40,7 @@ nettyMaxFrameSizeBytes=5253120
 def loaded(tmp_path: Path, text: str, *overrides: str) -> LoadedConfig:
     path = tmp_path / "broker.conf"
     path.write_bytes(text.encode("latin-1"))
-    return load(path, overrides)
+    return load(path, overrides, PULSAR_4_2)
 
 
 def refused(tmp_path: Path, text: str, *overrides: str) -> str:
@@ -49,11 +50,33 @@ def refused(tmp_path: Path, text: str, *overrides: str) -> str:
 
 
 def test_nothing_asked_for_is_the_stock_broker() -> None:
-    assert load(None) == LoadedConfig(Config())
+    assert load(None, (), PULSAR_4_2) == LoadedConfig(Config())
+
+
+@pytest.mark.parametrize("text", ["", "clusterName=c\n", "transactionCoordinatorEnabled=\n"])
+def test_what_is_not_set_is_as_the_profile_has_it(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "broker.conf"
+    path.write_text(text)
+    assert load(path, (), PIP).config.transactionCoordinatorEnabled
+    assert not load(path, (), PULSAR_4_2).config.transactionCoordinatorEnabled
+
+
+def test_what_is_set_wins_over_the_profile(tmp_path: Path) -> None:
+    path = tmp_path / "broker.conf"
+    path.write_text("transactionCoordinatorEnabled=false\n")
+    assert not load(path, (), PIP).config.transactionCoordinatorEnabled
+    assert not load(None, ["transactionCoordinatorEnabled=false"], PIP).config.transactionCoordinatorEnabled
+    assert load(path, ["transactionCoordinatorEnabled=true"], PULSAR_4_2).config.transactionCoordinatorEnabled
+
+
+@pytest.mark.parametrize("profile", PROFILES.values(), ids=lambda profile: profile.name)
+def test_the_defaults_of_a_profile_are_keys_that_the_page_shows(profile: Profile) -> None:
+    assert dict(profile.defaults).keys() <= documented_keys().keys()
+    assert bool(profile.defaults) is (profile is PIP)  # a release has Pulsar's own
 
 
 def test_the_recorded_settings(tmp_path: Path) -> None:
-    config, ignored, places = loaded(tmp_path, RECORDED)
+    config, ignored, places, unknown = loaded(tmp_path, RECORDED)
     assert config == Config(
         advertisedAddress="localhost",
         brokerEntryMetadataInterceptors=(APPEND_BROKER_TIMESTAMP, APPEND_INDEX),
@@ -68,12 +91,35 @@ def test_the_recorded_settings(tmp_path: Path) -> None:
     assert config.appends_broker_timestamp
     assert {"managedLedgerDefaultEnsembleSize", "loadManagerClassName", "nettyMaxFrameSizeBytes"} <= set(ignored)
     assert not set(ignored) & set(documented_keys())
+    assert unknown == ()
     assert places["clusterName"].endswith("broker.conf:4")
 
 
 def test_every_ignored_key_is_named_once_in_the_order_of_the_file(tmp_path: Path) -> None:
-    text = "zooKeeper=1\nbookieId=\nclusterName=c\nzooKeeper=2\n"
-    assert loaded(tmp_path, text).ignored == ("zooKeeper", "bookieId")
+    text = "zookeeperServers=1\nbookieId=\nclusterName=c\nzookeeperServers=2\n"
+    found = loaded(tmp_path, text)
+    assert (found.ignored, found.unknown) == (("zookeeperServers", "bookieId"), ())
+
+
+def test_a_key_that_pulsar_does_not_have_either_is_told_with_what_was_meant(tmp_path: Path) -> None:
+    text = "brokerServicePrt=1\nmine=2\nbookkeeper_mine=3\nloadManagerClasName=4\nmine=5\n"
+    found = loaded(tmp_path, text)
+    assert found.ignored == ("bookkeeper_mine",)
+    assert [each.replace(str(tmp_path), "TMP") for each in found.unknown] == [
+        "brokerServicePrt (TMP/broker.conf:1; did you mean brokerServicePort or brokerServicePortTls?)",
+        "mine (TMP/broker.conf:2)",
+        "loadManagerClasName (TMP/broker.conf:4; did you mean loadManagerClassName?)",
+    ]
+
+
+def test_every_key_that_is_honoured_is_one_of_pulsar_but_for_our_own() -> None:
+    assert set(documented_keys()) - PULSAR_KEYS == {"httpAllowedHosts", "maxHttpServerConnectionsPerIp"}
+
+
+@pytest.mark.parametrize("text", ["\x7fELF\x02\x01\x01\x00\x00", "c\x00l\x00u\x00"])
+def test_a_binary_file_is_refused(text: str, tmp_path: Path) -> None:
+    said = refused(tmp_path, text)
+    assert said == "--config TMP/broker.conf: is a binary file; a broker.conf is text, key=value on each line"
 
 
 def test_blank_is_unset(tmp_path: Path) -> None:
@@ -164,12 +210,17 @@ def test_set_wants_key_and_value(override: str) -> None:
         load(None, [override])
 
 
+def test_set_of_a_key_that_has_no_effect_here() -> None:
+    with pytest.raises(ConfigError, match=r"^--set: zookeeperServers: this key of Pulsar has no effect here"):
+        load(None, ["zookeeperServers=x"])
+
+
 @pytest.mark.parametrize(
     ("override", "hint"),
     [
         ("brokerServicPort=1", "did you mean brokerServicePort"),
         ("CLUSTERNAME=x", "did you mean clusterName?"),
-        ("zookeeperServers=x", "among those that have an effect here"),
+        ("frobnicate=x", "Pulsar does not have it either"),
     ],
 )
 def test_set_of_an_unknown_key(override: str, hint: str) -> None:

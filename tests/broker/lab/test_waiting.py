@@ -201,6 +201,16 @@ async def test_inactive_topics() -> None:
             topic_of(bed.broker)
 
 
+async def test_unused_subscriptions() -> None:
+    async with stage(subscriptionExpirationTimeMinutes=60) as (bed, lab, wire):
+        await wire.subscribe()
+        await wire.ask(Type.CLOSE_CONSUMER, consumer_id=0)
+        await lab.clock.advance(50 * 60)
+        assert list(topic_of(bed.broker).subscriptions) == ["sub"]
+        await lab.clock.advance(20 * 60)
+        assert not topic_of(bed.broker).subscriptions
+
+
 async def test_a_check_of_many_topics(monkeypatch: pytest.MonkeyPatch) -> None:
     """Time stands still until it is over."""
     monkeypatch.setattr(slices, "SLICE", 0)

@@ -28,6 +28,7 @@ OBEYS: Mapping[str, str] = {
     "model/dispatch/single_active.py": "test_failover_delay",
     "model/ledger/interceptors.py": "test_clients_stamp_messages_by_a_clock_that_did_not_advance",
     "model/ledger/managed_ledger.py": "test_retention",
+    "model/subscription/persistent.py": "test_unused_subscriptions",
     "model/subscription/unreadable.py": "test_a_read_that_failed",
     "model/topic/base.py": "test_inactive_topics",
     "model/topic/deduplication.py": "test_producers_that_left_are_forgotten",
@@ -60,7 +61,6 @@ STAMPS = {
     "model/schema/joining.py",
     "model/subscription/base.py",
     "model/subscription/consumer.py",
-    "model/subscription/persistent.py",
     "model/topic/change_events.py",
     "model/transaction/pending_record.py",
     "model/transaction/buffer.py",
@@ -69,6 +69,7 @@ STAMPS = {
 # Timelines of their own (broker/clock.py), which obey when they are included, or never.
 APART = {
     "admin/cluster/shutdown.py": "machine: the answer is written first",
+    "admin/http/rate.py": "machine: a clock that stands still would refuse everybody",
     "auth/authentication.py": "token-expiry",
     "auth/login.py": "token-expiry",
     "auth/tokens.py": "token-expiry",
@@ -88,6 +89,8 @@ MACHINE = {
     "model/compaction/run.py": "processor time of a slice",
     "session/transport.py": "the last words to a socket",
     "slices.py": "processor time of a slice",
+    "storage/committer.py": "how often it looks whether its files are still there",
+    "storage/migration.py": "how often it says how far it is",
     "storage/worker.py": "a disk that does not answer at the end",
 }
 

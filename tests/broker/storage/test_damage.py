@@ -14,9 +14,10 @@ from typing import NamedTuple
 import pytest
 import trio
 
+from pulsarium.broker.config.version import VERSION
 from pulsarium.broker.storage.database import DATABASE_NAME, PAGE_SIZE, SCHEMA_VERSION
 from pulsarium.broker.storage.errors import StorageError
-from pulsarium.broker.storage.interface import Batch, Run
+from pulsarium.broker.storage.interface import WRITTEN_BY, Batch, Run
 from pulsarium.broker.storage.lock import LOCK_NAME
 from pulsarium.broker.storage.sqlite import SqliteStorage
 from tests.broker.storage.asking import ask, batch_of
@@ -250,10 +251,21 @@ def test_a_file_that_was_one_before_its_journal(tmp_path: Path) -> None:
     assert "cannot use" in refusal(unborn(tmp_path, 1))
 
 
-@pytest.mark.parametrize("version", [SCHEMA_VERSION - 1, SCHEMA_VERSION + 1])
-def test_another_format(kept: Kept, tmp_path: Path, version: int) -> None:
+def test_a_newer_format_is_refused_with_the_version_that_wrote_it(kept: Kept, tmp_path: Path) -> None:
+    newer = f"PRAGMA user_version={SCHEMA_VERSION + 1};"
+    unnamed = changed(kept.copy(tmp_path / "unnamed"), newer)
+    assert f"has format {SCHEMA_VERSION + 1}, written by a newer pulsarium, and this one, " in refusal(unnamed)
+    named = f"{newer} INSERT INTO metadata VALUES ('{WRITTEN_BY}', CAST('9.9.1' AS BLOB), 0)"
+    said = refusal(changed(kept.copy(tmp_path / "named"), named))
+    assert f"written by pulsarium 9.9.1, and this one, {VERSION}, reads formats up to {SCHEMA_VERSION}: start" in said
+    moved = f"{newer} DROP TABLE metadata"
+    assert "written by a newer pulsarium" in refusal(changed(kept.copy(tmp_path / "moved"), moved))
+
+
+@pytest.mark.parametrize("version", range(SCHEMA_VERSION))
+def test_tables_of_another_format_than_the_file_says_are_refused(kept: Kept, tmp_path: Path, version: int) -> None:
     directory = changed(kept.copy(tmp_path / "data"), f"PRAGMA user_version={version}")
-    assert f"has format {version}, and this pulsarium reads format {SCHEMA_VERSION}" in refusal(directory)
+    assert f"is damaged: it says that it has format {version}, and its tables do not; move it" in refusal(directory)
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 async def no_longer_full(store: SqliteStorage, era: int = 0) -> None:
     """Until a look finds room; each question makes the store look again."""
     for _ in range(1000):
-        if not store.is_full:
+        if not store.refusal:
             return
         await ask(store.commit, Batch({}, {"/tick": b""}, era=era))
     raise AssertionError("the disk stays full")
@@ -47,7 +47,7 @@ async def test_what_is_deleted_makes_room(small_disk: Path, nursery: trio.Nurser
     store = SqliteStorage(small_disk / "data")
     await nursery.start(store.run)
     entries = 0
-    while not store.is_full:
+    while not store.refusal:
         await ask(store.commit, batch_of(1, entries, bytes([entries % 256]) * MB))
         entries += 1
     assert entries > 30
@@ -98,6 +98,6 @@ async def test_the_reserve_is_kept_wherever_the_disk_is(
     await nursery.start(store.run)
     await ask(store.commit, batch_of(1, 0, b"one look comes at the start"))
     await ask(store.commit, Batch({}, {"/tick": b""}))
-    assert store.is_full
+    assert store.refusal
     monkeypatch.setattr(room, "RESERVE_BYTES", 0)
     await no_longer_full(store)

@@ -14,6 +14,7 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 import trio
 
@@ -21,6 +22,8 @@ import pulsarium.broker
 from pulsarium.broker.errors import PortInUse
 from pulsarium.broker.storage.errors import StorageError
 from pulsarium.broker.testing import ConfigError, PulsarBroker, running
+from pulsarium.client import connect
+from pulsarium.client.errors import TransactionCoordinatorNotFoundError
 from tests.broker.testing.conftest import client_of
 from tests.broker.wire import Wire
 
@@ -82,6 +85,24 @@ def test_nothing_is_left_behind() -> None:
 def test_an_error_of_the_block_comes_out_as_it_is() -> None:
     with pytest.raises(ZeroDivisionError), running():
         _ = 1 / 0
+
+
+@pytest.mark.parametrize(
+    ("options", "on"),
+    [({}, True), ({"profile": "pulsar-4.2"}, False), ({"set": {"transactionCoordinatorEnabled": False}}, False)],
+    ids=["as it is", "as the release", "as it is set"],
+)
+def test_transactions_work_unless_the_release_or_a_key_says_otherwise(options: dict[str, Any], on: bool) -> None:
+    async def begin(url: str) -> bool:
+        async with connect(url) as client:
+            try:
+                await (await client.begin_transaction()).commit()
+            except TransactionCoordinatorNotFoundError:
+                return False
+            return True
+
+    with running(**options) as broker:
+        assert anyio.run(begin, broker.service_url) is on
 
 
 def test_several_at_once() -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import socket
+import ssl
 import threading
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -164,9 +166,9 @@ def test_nobody_listens() -> None:
     url = nobody()
     with pytest.raises(Unreachable) as failed:
         call(api_of(url), "GET", "x")
-    assert failed.value.message == f"Cannot connect to {url}: connection refused"
-    assert "pulsarium serve" in failed.value.reason
-    assert "--admin-url" in failed.value.reason
+    assert failed.value.message.startswith(f"cannot connect to {url}: connection refused; ")
+    assert "pulsarium serve" in failed.value.message
+    assert "--admin-url" in failed.value.message
 
 
 def test_the_next_of_several_is_tried(server: Server) -> None:
@@ -188,22 +190,52 @@ def test_an_answer_that_does_not_come() -> None:
         url = f"http://127.0.0.1:{silent.getsockname()[1]}"
         with pytest.raises(Unreachable, match=r"did not answer within 0.01 s") as failed:
             call(Api((url,), {}, None, 0.01), "GET", "x")
-    assert "--request-timeout" in failed.value.reason
+    assert "--request-timeout" in failed.value.message
 
 
-def test_what_is_no_http(server: Server) -> None:
+@contextmanager
+def saying(answer: bytes) -> Iterator[int]:
+    """A port that answers anything so, once, and closes."""
+
     def talk(listener: socket.socket) -> None:
         connection, _ = listener.accept()
         with connection:
-            connection.recv(1000)
-            connection.sendall(b"\x00\x00\x00\x10nonsense\r\n\r\n")
+            connection.recv(65_536)
+            connection.sendall(answer)
 
     with socket.create_server(("127.0.0.1", 0)) as listener:
         thread = threading.Thread(target=talk, args=(listener,))
         thread.start()
-        with pytest.raises(Unreachable, match="Cannot talk to"):
-            call(api_of(f"http://127.0.0.1:{listener.getsockname()[1]}"), "GET", "x")
+        yield listener.getsockname()[1]
         thread.join()
+
+
+@pytest.mark.parametrize(
+    ("scheme", "answer", "message", "remedy"),
+    [
+        ("http", b"\x00\x00\x00\x10nonsense\r\n\r\n", "{} does not answer in HTTP", "that of Pulsar clients"),
+        ("http", b"", "{} does not answer in HTTP", "or one for https://"),
+        ("https", b"HTTP/1.1 400 \r\n\r\n", "{} does not speak TLS", "say http://127.0.0.1:"),
+        ("https", b"", "{} closed in the TLS handshake", "say http://127.0.0.1:"),
+    ],
+)
+def test_what_answers_in_another_protocol_is_told(scheme: str, answer: bytes, message: str, remedy: str) -> None:
+    with saying(answer) as port:
+        url = f"{scheme}://127.0.0.1:{port}"
+        with pytest.raises(Unreachable) as failed:
+            call(Api((url,), {}, ssl.create_default_context(), 10), "GET", "x")
+    assert failed.value.message.startswith(f"{message.format(url)}; ")
+    assert remedy in failed.value.message
+
+
+def test_a_host_that_there_is_not_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unknown(*_: object, **__: object) -> Any:
+        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+    monkeypatch.setattr(socket, "getaddrinfo", unknown)
+    with pytest.raises(Unreachable) as failed:
+        call(api_of("http://brokr:8080"), "GET", "x")
+    assert failed.value.message.startswith("cannot connect to http://brokr:8080: there is no such host; ")
 
 
 def test_a_call_that_was_sent_is_not_sent_again(server: Server) -> None:

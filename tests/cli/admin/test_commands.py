@@ -116,7 +116,7 @@ def test_a_run_that_failed(played: Played) -> None:
     played.answer("GET", f"{T}/compaction", {"status": "ERROR", "lastError": "boom"})
     result = played.run("topics", "compaction-status", "t")
     assert (result.exit_code, result.stdout) == (1, "Error in compaction\n")
-    assert result.stderr == "Error compacting: boom\n\nReason: Error compacting: boom\n"
+    assert result.stderr == "pulsarium: Error compacting: boom\n"
 
 
 def test_peeking_ends_with_the_backlog(played: Played) -> None:

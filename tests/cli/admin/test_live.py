@@ -15,6 +15,7 @@ from tests.broker.wire import Earliest, Shared, Wire, batch_of, plain
 from .live import Live, live
 
 TOPIC = "persistent://public/default/orders"
+PARTITIONED = "persistent://public/default/partitioned"
 COUNTING = Config(
     brokerEntryMetadataInterceptors=tuple(
         f"org.apache.pulsar.common.intercept.Append{name}MetadataInterceptor" for name in ("BrokerTimestamp", "Index")
@@ -97,10 +98,23 @@ async def test_skipped_messages_are_not_delivered() -> None:
         serialized = base64.b64encode(MessageId(positions[3].ledger_id, positions[3].entry_id).to_bytes()).decode()
         triplets = ("--messageId-triplet", text(positions[0]), "--messageId-triplet", text(positions[1]))
         skip = ("topics", "skip-messages", TOPIC, "-s", "sub")
-        assert await admin.said(*skip, *triplets, "--messageId-base64", serialized) == ""
+        done = await admin.run(*skip, *triplets, "--messageId-base64", serialized)
+        assert (done.exit_code, done.stdout) == (0, "")
+        assert done.stderr == "In the topic's ledgers: 3 of 3 message ids\n"
         await client.flow()
         assert await client.payloads(2) == [b"2", b"4"]
         await client.quiet()
+
+
+async def test_ids_of_another_topic_are_warned_about() -> None:
+    async with live() as admin:
+        (position,) = await published(admin, plain(b"a"))
+        await admin.said("topics", "create-partitioned-topic", PARTITIONED, "-p", "2")
+        await admin.said("topics", "create-subscription", PARTITIONED, "-s", "sub")
+        skip = ("topics", "skip-messages", PARTITIONED, "-s", "sub")
+        done = await admin.run(*skip, "--messageId-triplet", text(position))
+        assert (done.exit_code, done.stdout) == (0, "")
+        assert done.stderr.startswith("Warning: nothing is skipped. In the topic's ledgers: 0 of 1 message ids")
 
 
 @pytest.mark.req("S423-80")
@@ -108,7 +122,9 @@ async def test_one_message_of_a_batch_is_skipped() -> None:
     async with live() as admin:
         (position,) = await published(admin, batch_of(b"a", b"b", b"c"), num_messages=3)
         client = await consumer(admin)
-        await admin.said("topics", "skip-messages", TOPIC, "-s", "sub", "--messageId-triplet", f"{text(position)}:1")
+        skip = ("topics", "skip-messages", TOPIC, "-s", "sub")
+        done = await admin.run(*skip, "--messageId-triplet", f"{text(position)}:1")
+        assert done.stderr == "In the topic's ledgers: 1 of 1 message ids\n"
         await client.flow()
         delivered = await client.message()
         assert delivered.command.ack_set == [0b101]

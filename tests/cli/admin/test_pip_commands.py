@@ -19,7 +19,7 @@ BY_INDEX_PATH = "persistent/tenant/ns/topic/getMessageIdByIndex"
 def skipped(played: Played, *options: str) -> list[dict[str, int]]:
     """The ids of the one request that these options make."""
     assert played.said(*SKIP, "-s", "my-sub", *options) == ""
-    ((method, path, body),) = played.sent
+    (method, path, body) = played.sent[-1]
     assert (method, path, body["type"]) == ("POST", SKIP_PATH, "messageId")
     ids: list[dict[str, int]] = body["messageIds"]
     return ids
@@ -39,7 +39,7 @@ def test_skip_messages_needs_a_subscription(played: Played) -> None:
     assert "'--subscription' / '-s'" in played.refused(*SKIP, "--messageId-triplet", "1:2")
     assert played.sent == []
     played.said(*SKIP, "--subscription", "other", "--messageId-triplet", "1:2")
-    assert played.sent[0][1] == SKIP_PATH.replace("my-sub", "other")
+    assert played.sent[-1][1] == SKIP_PATH.replace("my-sub", "other")
 
 
 @pytest.mark.req("S423-77")
@@ -102,6 +102,65 @@ def test_no_id_at_all_is_not_sent(played: Played) -> None:
     assert played.sent == []
 
 
+STATS = "persistent/public/default/my-topic/internalStats"
+PARTITIONED = "persistent/public/default/my-topic/partitioned-internalStats"
+
+
+def ledgers(*entries: tuple[int, int], current: int) -> dict[str, object]:
+    """Internal stats as a broker gives them: of the last ledger, the entries stand elsewhere."""
+    listed = [{"ledgerId": ledger, "entries": count, "size": 100} for ledger, count in entries]
+    return {"currentLedgerEntries": current, "lastConfirmedEntry": "9:1", "ledgers": listed}
+
+
+def noted(played: Played, *ids: str) -> str:
+    """stderr of a run that skips these and prints nothing."""
+    result = played.run(*SKIP, "-s", "my-sub", *(word for each in ids for word in ("--messageId-triplet", each)))
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert played.sent[-1][:2] == ("POST", SKIP_PATH)
+    return result.stderr
+
+
+NONE = (
+    "Warning: nothing is skipped. In the topic's ledgers: 0 of 2 message ids; not there: 5:0, 4:1; "
+    f"see pulsarium admin topics stats-internal {TOPIC}\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("ids", "said"),
+    [
+        (["3:0", "3:9:2", "9:1"], "In the topic's ledgers: 3 of 3 message ids\n"),
+        (["3:9", "3:10", "9:2"], "In the topic's ledgers: 1 of 3 message ids; not there: 3:10, 9:2\n"),
+        (
+            ["5:0", "4:1"],
+            NONE,
+        ),
+        (["3:0", *(f"4:{n}" for n in range(9))], "In the topic's ledgers: 1 of 10 message ids; not there: "),
+    ],
+)
+def test_how_many_of_the_ids_are_in_the_topics_ledgers_is_told(played: Played, ids: list[str], said: str) -> None:
+    played.answer("GET", STATS, ledgers((3, 10), (9, 0), current=2))
+    found = noted(played, *ids)
+    assert found.startswith(said)
+    assert len(played.sent) == 2
+    if len(ids) > 5:
+        assert found.endswith(": 4:0, 4:1, 4:2, 4:3, 4:4 and 4 more\n")
+
+
+def test_ids_are_looked_for_in_all_partitions(played: Played) -> None:
+    played.refuse("GET", STATS, 404, "Topic is partitioned")
+    parts = {f"{TOPIC}-partition-{n}": ledgers((n, 0), current=4) for n in range(3)}
+    played.answer("GET", PARTITIONED, {"metadata": {"partitions": 3}, "partitions": parts})
+    said = "In the topic's ledgers: 2 of 3 message ids; not there: 2:4\n"
+    assert noted(played, "0:3", "2:0", "2:4") == said
+
+
+def test_a_broker_that_does_not_say_which_ledgers_there_are_skips_all_the_same(played: Played) -> None:
+    for path in (STATS, PARTITIONED):
+        played.refuse("GET", path, 403, "not yours")
+    assert noted(played, "3:0") == ""
+
+
 @pytest.mark.req("S415-37")
 def test_get_message_id_by_index(played: Played) -> None:
     played.answer("GET", BY_INDEX_PATH, {"ledgerId": 3, "entryId": 5, "partitionIndex": -1, "batchIndex": -1})
@@ -121,6 +180,7 @@ def test_an_index_that_is_not_counted_says_what_turns_it_on(played: Played) -> N
     reason = "GetMessageIDByIndex is not allowed when broker entry metadata is disabled"
     played.refuse("GET", BY_INDEX_PATH, 412, reason)
     said = played.refused("topics", "get-message-id-by-index", "--index", "1", "persistent://tenant/ns/topic")
-    assert said.startswith(f"{reason}\n\nReason: {reason}\n")
+    assert said.startswith(f"pulsarium: {reason} (off by default; to turn it on: ")
+    assert said.count("\n") == 1
     assert "pulsarium serve --set brokerEntryMetadataInterceptors=org.apache.pulsar.common.intercept." in said
     assert "AppendIndexMetadataInterceptor" in said

@@ -61,3 +61,5 @@ def check(row: dict[str, Any], played: Played) -> None:
     if "stdout" in row:
         assert result.stdout.rstrip("\n") == row["stdout"].rstrip("\n"), row["args"]
     assert bool(result.stderr) == bool(row["exit"]), (row["args"], result.stderr)
+    if len(row["args"]) > 1:  # a group alone shows what there is
+        assert result.stderr.count("\n") == bool(row["exit"]), (row["args"], result.stderr)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+import re
 import ssl
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from pulsarium.broker.config.version import VERSION
 from pulsarium.cli.admin.session import Session
+from pulsarium.cli.main import cli
 
 from .conftest import Played
 
@@ -52,19 +55,21 @@ def test_several_places() -> None:
 
 @pytest.mark.parametrize("url", ["localhost:8080", "ftp://x", "http://", "http://x:port", "pulsar://x:6650"])
 def test_what_is_no_url(url: str) -> None:
-    from click.testing import CliRunner
-
-    from pulsarium.cli.admin.main import admin
-
-    result = CliRunner().invoke(admin, ["--admin-url", url, "tenants", "list"])
+    result = CliRunner().invoke(cli, ["admin", "--admin-url", url, "tenants", "list"])
     assert result.exit_code == 1
-    assert "is no URL" in result.stderr
+    assert f"'{url}' is no URL; say http://HOST:PORT" in result.stderr
 
 
 def test_a_client_conf_that_is_not_there(played: Played, tmp_path: Path) -> None:
     assert "No such file" in played.refused("--config", str(tmp_path / "none"), "tenants", "list")
     (tmp_path / "bad").write_text("a=\\u12")
     assert "bad:1:" in played.refused("--config", str(tmp_path / "bad"), "tenants", "list")
+
+
+def test_a_client_conf_that_is_binary_is_refused(played: Played, tmp_path: Path) -> None:
+    (tmp_path / "client.conf").write_bytes(b"\x7fELF\x00")
+    said = played.refused("--config", str(tmp_path / "client.conf"), "tenants", "list")
+    assert "client.conf is a binary file; a client.conf is text" in said
 
 
 def test_tls(tmp_path: Path) -> None:
@@ -128,9 +133,7 @@ def test_a_change_says_nothing(played: Played) -> None:
 @pytest.mark.parametrize(
     "arguments",
     [
-        [],
         ["nosuch"],
-        ["topics"],
         ["topics", "nosuch"],
         ["topics", "create"],
         ["topics", "create", "a", "b"],
@@ -144,19 +147,40 @@ def test_a_change_says_nothing(played: Played) -> None:
     ],
 )
 def test_a_wrong_command_line_ends_with_1_and_is_not_sent(arguments: list[str], played: Played) -> None:
-    assert "Usage: pulsarium admin" in played.refused(*arguments)
+    said = played.refused(*arguments)
+    assert re.fullmatch(r"pulsarium: .+ \(see pulsarium admin.* --help\)\n", said)
     assert played.sent == []
 
 
-def test_a_refusal_is_said_as_pulsar_admin_says_it(played: Played) -> None:
+@pytest.mark.parametrize("arguments", [[], ["topics"]])
+def test_a_group_without_a_command_shows_what_there_is(arguments: list[str], played: Played) -> None:
+    assert "Usage: pulsarium admin" in played.refused(*arguments)
+
+
+def test_a_refusal_gives_its_reason_once(played: Played) -> None:
     played.refuse("GET", "tenants/nope", 404, "Tenant does not exist")
-    assert played.refused("tenants", "get", "nope") == "Tenant does not exist\n\nReason: Tenant does not exist\n"
+    assert played.refused("tenants", "get", "nope") == "pulsarium: Tenant does not exist\n"
+
+
+def test_a_caller_without_a_role_is_told_how_to_prove_one(played: Played) -> None:
+    played.refuse("GET", "tenants", 401, "Authentication required")
+    said = played.refused("tenants", "list")
+    assert said == ("pulsarium: Authentication required (say who calls: --token, or --auth-plugin and --auth-params)\n")
+
+
+@pytest.mark.parametrize("answer", ["n\n", ""])
+def test_a_backlog_that_was_not_cleared_is_said(answer: str, played: Played) -> None:
+    line = ["admin", "namespaces", "clear-backlog", "public/default"]
+    refused = CliRunner().invoke(cli, line, prog_name="pulsarium", input=answer)
+    assert refused.exit_code == 1
+    assert refused.stderr.splitlines()[-1].startswith("pulsarium: the backlog was not cleared; --force ")
+    assert played.sent == []
 
 
 def test_what_is_off_by_default_says_how_to_turn_it_on(played: Played) -> None:
     played.refuse("DELETE", "namespaces/a/b", 405, "Broker doesn't allow forced deletion of namespaces")
     said = played.refused("namespaces", "delete", "a/b", "--force")
-    assert said.endswith("To turn it on: pulsarium serve --set forceDeleteNamespaceAllowed=true\n")
+    assert said.endswith("to turn it on: pulsarium serve --set forceDeleteNamespaceAllowed=true)\n")
 
 
 def test_version_and_help(played: Played) -> None:

@@ -8,12 +8,19 @@ import subprocess
 import sys
 import uuid
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from click.testing import CliRunner, Result
 
+import pulsarium.client
+from pulsarium.broker.testing import running
+from pulsarium.cli.client.session import with_remedy
 from pulsarium.cli.main import cli
+from pulsarium.client import connect
+from pulsarium.client.errors import AuthenticationError
 from tests.foreign.broker_process import BrokerProcess
 
 LINE = re.compile(r"publishTime:\[\d+\], eventTime:\[0\], key:\[(.*?)\], properties:\[(.*?)\], content:(.*)")
@@ -24,6 +31,12 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     process = BrokerProcess(tmp_path_factory.mktemp("broker"))
     yield process.address.service_url
     assert process.stop() == 0
+
+
+@pytest.fixture(scope="module")
+def http_port() -> Iterator[int]:
+    with running() as broker:
+        yield urlsplit(broker.admin_url).port or 0
 
 
 @pytest.fixture
@@ -175,3 +188,29 @@ def test_help_imports_no_client() -> None:
     code = "import sys, pulsarium.cli.client.main, pulsarium.cli.client.consume; print(*sys.modules)"
     run = subprocess.run([sys.executable, "-P", "-c", code], check=True, capture_output=True, text=True)
     assert not set(run.stdout.split()) & {"anyio", "trio", "google.protobuf", "pulsarium.client"}
+
+
+def test_the_port_of_http_is_told_at_once(http_port: int) -> None:
+    result = run("--url", f"pulsar://127.0.0.1:{http_port}", "produce", "t", "-m", "x")
+    assert (result.exit_code, result.stdout) == (1, "")
+    (line,) = result.stderr.splitlines()
+    assert "HTTP answers there" in line
+    assert "pulsar://127.0.0.1:6650" in line
+
+
+def test_who_waits_for_a_broker_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once, before it gives up; and the remedy in both lines."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        place = f"127.0.0.1:{listener.getsockname()[1]}"
+    monkeypatch.setattr(pulsarium.client, "connect", partial(connect, operation_timeout=1.0))
+    result = run("--url", f"pulsar://{place}", "produce", "t", "-m", "x")
+    assert result.exit_code == 1
+    waiting, failed = result.stderr.splitlines()
+    remedy = f"{place}: connection refused; is a broker running? Start one with `pulsarium serve`, or name another with"
+    assert waiting == f"pulsarium: waiting for {remedy} --url"
+    assert f"{remedy} --url" in failed
+
+
+def test_the_clients_arguments_are_named_as_options() -> None:
+    error = AuthenticationError("a:6651: the certificate is not trusted: x; give it as tls_trust_certs_file_path")
+    assert with_remedy(error).endswith("give it as --tlsTrustCertsFilePath")

@@ -61,7 +61,7 @@ def test_help_teaches() -> None:
     text = run("--help").output
     for example in (
         "pulsarium serve --capture run.pulscap",
-        "pulsarium capture start run.pulscap",
+        "pulsarium capture start",
         "pulsarium capture show --live",
         "pulsarium capture proxy pulsar://localhost:6650 --out real.pulscap",
     ):
@@ -121,6 +121,7 @@ def test_json(capture: str) -> None:
 
 
 def test_parquet(capture: str, tmp_path: Path) -> None:
+    pytest.importorskip("pyspark")
     result = run("export", capture, "--parquet", str(tmp_path / "tables"))
     assert result.exit_code == 0
     tables = {path.name: pq.read_table(path).to_pylist() for path in (tmp_path / "tables").iterdir()}
@@ -247,13 +248,16 @@ def test_names_do_not_steer_the_terminal(tmp_path: Path) -> None:
 
 async def test_captures_of_a_running_broker(tmp_path: Path) -> None:
     async with live() as here:
+        lab = here.bed.broker.cluster.lab
+        assert lab is not None
+        lab.folder = tmp_path
 
         async def said(*arguments: str) -> Result:
             return await trio.to_thread.run_sync(partial(run, *arguments, "--admin-url", here.url))
 
         assert "no captures run" in (await said("stop")).stderr
         path = tmp_path / "run.pulscap"
-        assert "running          0 frames  since 20" in (await said("start", str(path))).stdout
+        assert "running          0 frames  since 20" in (await said("start", "run.pulscap")).stdout
         assert (await said("start", "--keep-entry", "20")).exit_code == 0
         wire = await here.bed.connect()
         await wire.producer()
@@ -269,9 +273,23 @@ async def test_captures_of_a_running_broker(tmp_path: Path) -> None:
         in_file, in_memory = (list(CaptureReader().feed(each.read_bytes())) for each in (path, out))
         assert len(in_file) == len(in_memory) == 7
         assert [each.cut for each in in_memory] == [False] * 5 + [True, False]
-        assert "No such file" in (await said("start", "/only/on/its/machine/run.pulscap")).stderr
+        assert "No such file" in (await said("start", "only/on/its/machine/run.pulscap")).stderr
         failed = await said("start", "run.txt")
-        assert (failed.exit_code, "ends with .pulscap" in failed.stderr) == (1, True)
+        assert (failed.exit_code, "ends with .pulscap" in failed.stderr) == (2, True)
+
+
+async def test_a_capture_is_started_in_a_folder_of_the_broker(tmp_path: Path) -> None:
+    (tmp_path / "runs").mkdir()
+    async with live() as here:
+        start = partial(run, "start", "runs/", "--admin-url", here.url)
+        refused = await trio.to_thread.run_sync(start)
+        assert (refused.exit_code, "pulsarium serve --lab-dir DIR" in refused.stderr) == (1, True)
+        lab = here.bed.broker.cluster.lab
+        assert lab is not None
+        lab.folder = tmp_path
+        assert (await trio.to_thread.run_sync(start)).exit_code == 0
+        [path] = (tmp_path / "runs").iterdir()
+        assert path.suffix == ".pulscap"
 
 
 async def test_what_passes_now(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -39,8 +39,14 @@ async def test_standing_still_and_stepping(clock: LabLine) -> None:
     assert ran == [1]
     failed = await clock.run("run-next")
     why = "nothing waits for a time: there is no timer to run"
-    assert (failed.exit_code, failed.stderr) == (1, f"{why}\n\nReason: {why}\n")
+    assert (failed.exit_code, failed.stderr) == (1, f"pulsarium: {why}\n")
     assert "frozen" not in await clock.said("resume")
+
+
+async def test_a_time_that_is_none_is_told_with_its_option(clock: LabLine) -> None:
+    failed = await clock.run("advance", "--to", "yesterday")
+    assert failed.exit_code == 1
+    assert failed.stderr.startswith("pulsarium: --to yesterday: ")
 
 
 async def test_to_a_time(clock: LabLine) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -92,6 +93,13 @@ def test_wrong_requests(options: list[str], said: str) -> None:
     assert error.startswith(f"pulsarium: {said}")
 
 
+def test_a_folder_that_cannot_be_made_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    said = f"pulsarium: --out {tmp_path / 'file'}: File exists\n"
+    assert line("--client", "python", "--out", str(tmp_path / "file")) == (1, "", said)
+
+
 def test_without_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pulsarium.cli.lab.matrix.find_spec", lambda name: None)
-    assert 'pip install "pulsarium[matrix]"' in line("--client", "python")[2]
+    monkeypatch.setitem(sys.modules, "jwt", None)
+    said = 'pulsarium: pulsarium matrix needs jwt; install it with: pip install "pulsarium[matrix]"\n'
+    assert line("--client", "python") == (1, "", said)

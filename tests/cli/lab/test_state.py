@@ -37,5 +37,5 @@ async def test_refusals(state: LabLine, tmp_path: Path) -> None:
         assert (result.exit_code, "No such file" in result.stderr) == (2, True)
     wrong = tmp_path / "wrong"
     wrong.write_text("hello")
-    assert "the body is not a snapshot" in (await state.run("restore", str(wrong))).stderr
-    assert "neither TOML nor JSON" in (await state.run("seed", str(wrong))).stderr
+    assert f"{wrong} is not a snapshot" in (await state.run("restore", str(wrong))).stderr
+    assert f"{wrong}: neither TOML nor JSON" in (await state.run("seed", str(wrong))).stderr

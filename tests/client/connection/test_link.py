@@ -14,6 +14,7 @@ from pulsarium.client.client import Client
 from pulsarium.client.connection.connection import Connection
 from pulsarium.client.connection.link import Backoff, Link
 from pulsarium.client.connection.service_url import Address, BrokerUrls
+from pulsarium.client.connection.waiting import Waiting
 from pulsarium.client.errors import (
     AlreadyClosed,
     ConnectError,
@@ -22,6 +23,7 @@ from pulsarium.client.errors import (
     PulsarError,
     ServiceUnitNotReady,
     TopicNotFound,
+    WrongProtocol,
 )
 from tests.client.both import run_on
 
@@ -42,6 +44,7 @@ class FakeClient:
     operation_timeout = 10.0
 
     def __init__(self, tasks: TaskGroup) -> None:
+        self.waiting = Waiting()
         self.task_group = tasks
         self.unreachable = 0  # how many more tries fail
         self.proxy: Address | None = None
@@ -147,6 +150,27 @@ async def test_a_refusal_is_raised_at_once() -> None:
         with pytest.raises(ProducerBusy, match="taken"):
             await link.start()
         assert times() == [0]
+
+
+@jumping
+async def test_another_protocol_is_raised_at_once() -> None:
+    async with linking(Opened(WrongProtocol("HTTP answers there"))) as (link, _, times):
+        with pytest.raises(WrongProtocol):
+            await link.start()
+        assert times() == [0]
+
+
+@jumping
+async def test_what_was_open_outlives_another_protocol() -> None:
+    """A gateway answers in HTTP while the broker behind it starts."""
+    opened = Opened()
+    async with linking(opened) as (link, _, times):
+        await link.start()
+        opened.errors += [WrongProtocol("HTTP answers there")] * 2
+        link.lost()
+        await link.connection()
+        assert times() == [0, 0.1, 0.3, 0.7]
+        assert opened.failed == []
 
 
 @jumping

@@ -198,7 +198,7 @@ async def test_nobody_there() -> None:
         await done(asks)
         (error,) = asks.failed
         assert isinstance(error, errors.ConnectError)
-        assert str(error) == "a:6650: nobody there; b:6650: nobody there"
+        assert str(error) == "a:6650: connection refused; b:6650: connection refused"
 
 
 def test_a_connection_that_does_not_come() -> None:

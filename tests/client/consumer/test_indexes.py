@@ -35,7 +35,7 @@ async def setup(**config: Any) -> AsyncIterator[tuple[InProcess, Client]]:
     """Batches of three and of two, and a message."""
     async with (
         in_process(Config(**{**STAMPING, **config})) as inside,
-        inside.client(admin_url="http://broker.example:8080") as client,
+        inside.client(admin_url="http://broker.internal:8080") as client,
     ):
         served = httpx.ASGITransport(AdminApp(inside.bed.broker))
         client.admin._transport._http = httpx.AsyncClient(transport=served)

@@ -10,11 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pulsarium.client.consumer.last_entry import DefaultPayloadToMessageIdConverter, LastEntry, LastMessageIds
+from pulsarium.client.entry.encoding import Encoder
 from pulsarium.client.errors import InvalidMessage
 from pulsarium.client.message_id import MessageId
 from pulsarium.proto import batch, compression
 from pulsarium.proto.entry import build
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
+from tests.proto.encrypted import Keys
 
 KINDS = pb.CompressionType.values()
 # the PIP's example: k0=v0, k0=v1, k1=v0, k1=null, of which compaction keeps the second
@@ -63,7 +65,9 @@ class Recorder:
         (metadata_of(1), b"whatever", -1),
         (metadata_of(4, (0, 2)), b"never looked at", 2),
         (metadata_of(4, (1,), encryption_keys=[pb.EncryptionKeys(key="k", value=b"")]), b"never looked at", 1),
-        (metadata_of(4, encryption_keys=[pb.EncryptionKeys(key="k", value=b"")]), b"never looked at", 3),
+        (metadata_of(4, encryption_keys=[pb.EncryptionKeys(key="k", value=b"")]), b"not decrypted", 3),
+        (metadata_of(4, encryption_keys=[pb.EncryptionKeys(key="k", value=b"")]), batch_payload(EXAMPLE), 1),
+        (metadata_of(1, encryption_keys=[pb.EncryptionKeys(key="k", value=b"")]), b"whatever", -1),
         (metadata_of(4), batch_payload(EXAMPLE), 1),
     ],
 )
@@ -115,10 +119,24 @@ def test_the_converter_gets_the_entry_with_a_plain_payload(kind: pb.CompressionT
 def test_an_encrypted_batch_without_a_key_counts_whole() -> None:
     key = pb.EncryptionKeys(key="k", value=b"?")
     metadata = metadata_of(4, encryption_keys=[key], compression=pb.LZ4, uncompressed_size=1000)
+    assert LastMessageIds().read(response(), build(metadata, b"secret")) == MessageId(7, 3, -1, 3)
+
+
+@pytest.mark.req("S429-17")
+@pytest.mark.parametrize("compression_type", [pb.NONE, pb.LZ4])
+def test_of_an_encrypted_batch_with_its_key_the_last_that_was_kept_counts(compression_type: pb.CompressionType) -> None:
+    metadata = metadata_of(4)
+    buffer = Encoder(compression_type, ["rsa"], Keys()).single(metadata, batch_payload(EXAMPLE))
+    assert LastMessageIds(Keys()).read(response(partition=2), buffer) == MessageId(7, 3, 2, 1)
+
+
+@pytest.mark.req("S429-22")
+def test_a_converter_judges_what_cannot_be_decrypted() -> None:
+    metadata = metadata_of(4, encryption_keys=[pb.EncryptionKeys(key="k", value=b"?")])
     recorder = Recorder()
     buffer = build(metadata, b"secret")
-    assert LastMessageIds(converter=recorder).read(response(), buffer) == MessageId(7, 3, -1, 3)
-    assert recorder.entries == []  # it was promised a plain payload
+    assert LastMessageIds(converter=recorder).read(response(partition=2), buffer) == MessageId(1, 2, 3, 4)
+    assert recorder.entries == [LastEntry(7, 3, 2, metadata.SerializeToString(), b"secret")]
 
 
 @pytest.mark.req("S429-24")

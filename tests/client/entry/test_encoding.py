@@ -8,8 +8,16 @@ from pulsarium.client.entry.encoding import Encoder
 from pulsarium.client.errors import CryptoError, InvalidConfiguration
 from pulsarium.proto import entry as entries
 from pulsarium.proto.batch import pack
+from pulsarium.proto.compaction import open_entry
 from pulsarium.proto.encryption import ROTATION
-from pulsarium.proto.generated.PulsarApi_pb2 import LZ4, NONE, ZLIB, MessageMetadata, SingleMessageMetadata
+from pulsarium.proto.generated.PulsarApi_pb2 import (
+    LZ4,
+    NONE,
+    ZLIB,
+    CompressionType,
+    MessageMetadata,
+    SingleMessageMetadata,
+)
 from tests.proto.encrypted import Keys, Recorded, recorded
 
 
@@ -46,6 +54,15 @@ def test_nothing_is_not_compressed() -> None:
     """As in Java: of the official C++ client's codecs zlib cannot make nothing of it again."""
     metadata = entries.parse_metadata(Encoder(ZLIB).single(new_metadata(), b""))
     assert not metadata.HasField("compression")
+
+
+@pytest.mark.parametrize("compression", [NONE, LZ4])
+def test_an_encrypted_message_without_a_value_takes_its_key_away(compression: CompressionType) -> None:
+    metadata = new_metadata()
+    metadata.partition_key = "k"
+    opened = open_entry(Encoder(compression, ["rsa"], Keys()).single(metadata, b""))
+    assert opened is not None
+    assert opened.messages == [(-1, b"k", False)]
 
 
 @pytest.mark.parametrize("record", [each for each in recorded() if each.client == "python"], ids=str)

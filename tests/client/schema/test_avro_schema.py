@@ -294,7 +294,7 @@ def test_without_fastavro() -> None:
     assert run.stderr == ""
     assert run.stdout.splitlines() == [
         """b'{"a":1}'""",
-        'AvroSchema needs the package fastavro: pip install "pulsarium[avro]"',
+        'AvroSchema needs fastavro; install it with: pip install "pulsarium[avro]"',
     ]
 
 

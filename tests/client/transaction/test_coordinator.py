@@ -34,7 +34,9 @@ async def test_coordinators_are_asked_in_turn_and_connected_to_once() -> None:
 @on_both
 async def test_brokers_without_transactions() -> None:
     async with coordinated(0) as (_, played, client):
-        with pytest.raises(errors.TransactionCoordinatorNotFoundError):
+        with pytest.raises(
+            errors.TransactionCoordinatorNotFoundError, match="needs transactionCoordinatorEnabled=true"
+        ):
             await client.begin_transaction()
         with pytest.raises(errors.TransactionCoordinatorNotFoundError):
             async with client.transaction():

@@ -230,7 +230,7 @@ async def test_an_upgrade_is_not_made(upgrade: bytes) -> None:
 
 async def test_a_tunnel_is_not_made() -> None:
     async with served() as http, await http.connect() as stream:
-        head, _ = await answer(stream, b"CONNECT example.org:443 HTTP/1.1\r\nHost: example.org\r\n\r\n")
+        head, _ = await answer(stream, b"CONNECT example.org:443 HTTP/1.1\r\nHost: localhost\r\n\r\n")
         assert head.split()[1][:1] == b"4"
         assert (await answer(stream))[1] == TENANTS
 
@@ -311,11 +311,19 @@ async def test_a_fault_outside_the_handlers(caplog: pytest.LogCaptureFixture) ->
     assert "an answer could not be made" in caplog.text
 
 
-async def test_nobody_stays_who_asks_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_nobody_stays_who_asks_nothing_more(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection, "IDLE_SECONDS", 0.05)
     async with served() as http:
-        assert await everything(http, b"") == b""
         assert (await everything(http, GET)).endswith(TENANTS)
+
+
+async def test_who_never_asked_anything_leaves_long_before_who_did(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Admin clients keep connections that they used, and open none before they need it."""
+    monkeypatch.setattr(connection, "FIRST_SECONDS", 0.05)
+    async with served() as http, await http.connect() as pooled:
+        await answer(pooled)
+        assert await everything(http, b"") == b""
+        assert (await answer(pooled))[1] == TENANTS
 
 
 async def test_no_more_connections_than_the_key_says() -> None:

@@ -26,15 +26,21 @@ def finder() -> Finder[str]:
         ("/a%2Fb/%", "/{one}/{two}", {"one": "a%2Fb", "two": "%"}),
         ("/metrics", "/metrics", {}),
         ("/metrics/", "/metrics/", {}),
+        ("/a/b/", "/{one}/{two}", {"one": "a", "two": "b"}),
     ],
 )
 def test_a_path_is_found(finder: Finder[str], path: str, answers: str, parameters: dict[str, str]) -> None:
     assert finder.find(path) == (answers, parameters)
 
 
-@pytest.mark.parametrize("path", ["", "x", "/nope", "//b", "/a/", "/a//c", "/a/q/d", "/a/b/c/d", "/{one}/{two}/"])
+@pytest.mark.parametrize("path", ["", "x", "/nope", "//b", "/a/", "/a//c", "/a/q/d", "/a/b/c/d", "/a/b//"])
 def test_a_path_that_nothing_answers(finder: Finder[str], path: str) -> None:
     assert finder.find(path) is None
+
+
+def test_the_most_fixed_path_that_takes_the_request(finder: Finder[str]) -> None:
+    assert finder.find("/a/b/c", lambda path: path == "/a/{x}/c") == ("/a/{x}/c", {"x": "b"})
+    assert finder.find("/a/b/c", lambda path: False) == ("/a/b/{y}", {"y": "c"})
 
 
 def test_two_paths_that_are_alike(finder: Finder[str]) -> None:

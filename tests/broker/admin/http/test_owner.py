@@ -45,18 +45,18 @@ async def test_another_broker_is_named(bed: Bed, first: Rest, second: Rest) -> N
     give(bed, 1)
     answer = await first.call("PUT", T)
     assert (answer.status, answer.body) == (307, b"")
-    assert answer.headers["location"] == f"http://broker.example:8081{T}?authoritative=true"  # the leader says so
+    assert answer.headers["location"] == f"http://broker.internal:8081{T}?authoritative=true"  # the leader says so
     await second.done("PUT", T)
     give(bed, 0)
     answer = await second.call("GET", f"{T}/stats?getPreciseBacklog=true&authoritative=true")
-    location = f"http://broker.example:8080{T}/stats?getPreciseBacklog=true&authoritative=false"
+    location = f"http://broker.internal:8080{T}/stats?getPreciseBacklog=true&authoritative=false"
     assert (answer.status, answer.headers["location"]) == (307, location)
     assert (await first.get(f"{T}/stats"))["msgInCounter"] == 0
 
 
 async def test_nobody_s_topic_is_the_leader_s_to_give(bed: Bed, second: Rest) -> None:
     answer = await second.call("PUT", T)
-    assert answer.headers["location"] == f"http://broker.example:8080{T}?authoritative=false"
+    assert answer.headers["location"] == f"http://broker.internal:8080{T}?authoritative=false"
     assert bed.broker.cluster.ownership.owner(TopicName.parse(TOPIC)) is None
     await second.done("PUT", f"{T}?authoritative=true")
     assert bed.broker.cluster.ownership.owner(TopicName.parse(TOPIC)) is bed.brokers[1]
@@ -78,11 +78,11 @@ async def test_lookup(bed: Bed, first: Rest, second: Rest) -> None:
     answer = await second.call("GET", LOOKUP)
     assert (answer.status, answer.headers["location"]) == (
         307,
-        f"http://broker.example:8080{LOOKUP}?authoritative=false",
+        f"http://broker.internal:8080{LOOKUP}?authoritative=false",
     )
     give(bed, 1)
     urls = await first.get(LOOKUP)
-    assert (urls["brokerUrl"], urls["httpUrl"]) == ("pulsar://broker.example:6651", "http://broker.example:8081")
+    assert (urls["brokerUrl"], urls["httpUrl"]) == ("pulsar://broker.internal:6651", "http://broker.internal:8081")
 
 
 async def test_an_advertised_address_is_where_others_are() -> None:
@@ -95,7 +95,7 @@ async def test_an_advertised_address_is_where_others_are() -> None:
 
 async def test_a_wrong_host_is_not_repeated(bed: Bed, first: Rest) -> None:
     give(bed, 1)
-    answer = await first.call("GET", f"{T}/stats", host="evil.example/x")
+    answer = await first.call("GET", f"{T}/stats", host="evil/x")
     assert answer.headers["location"].startswith("http://localhost:8081/")
 
 

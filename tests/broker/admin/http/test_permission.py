@@ -9,8 +9,11 @@ import pytest
 
 from pulsarium.broker.admin.routes import all_routes
 from pulsarium.broker.auth.needs import ANYBODY, SUPERUSER
+from pulsarium.broker.config.profile import PULSAR_4_2
 from tests.broker.admin.rest import ADMIN, NAMESPACES, TENANTS, Rest, rest_of
 from tests.broker.auth.secured import bearer, by_token
+from tests.broker.commands.test_authorized import connecting
+from tests.broker.commands.test_coordinators import begin, using
 from tests.broker.wire import Bed, serving
 
 TOPIC = f"{ADMIN}/persistent/ta/ns/t"
@@ -239,9 +242,7 @@ def test_every_route_says_what_it_needs() -> None:
     found = {declared.path for declared, _ in all_routes() if declared.needs == SUPERUSER}
     assert not {path for path in found if "{topic}" in path}
     opened = {declared.path for declared, _ in all_routes() if declared.needs == ANYBODY}
-    of_transactions = {path for path in opened if path.startswith("/admin/v3/transactions/")}
-    assert not {path for path in of_transactions if "abort" in path or "replicas" in path}
-    assert opened - of_transactions == {  # Pulsar lets anybody look at transactions
+    assert opened == {
         "/",
         "/status.html",
         "/metrics",
@@ -249,4 +250,72 @@ def test_every_route_says_what_it_needs() -> None:
         f"{ADMIN}/brokers/ready",
         f"{ADMIN}/brokers/version",
         f"{ADMIN}/clusters",
+        *OF_COORDINATORS,
     }
+
+
+TRANSACTIONS = "/admin/v3/transactions"
+# Whose handlers ask: only for what stands beside coordinators that anybody may use, or by whose transaction it is
+OF_COORDINATORS = (
+    f"{TRANSACTIONS}/coordinators",
+    f"{TRANSACTIONS}/coordinatorStats",
+    f"{TRANSACTIONS}/slowTransactions/{{timeout}}",
+    f"{TRANSACTIONS}/coordinatorInternalStats/{{coordinatorId}}",
+    f"{TRANSACTIONS}/transactionMetadata/{{mostSigBits}}/{{leastSigBits}}",
+)
+READ = (
+    "coordinators",
+    "coordinatorStats",
+    "coordinatorStats?coordinatorId=0",
+    "slowTransactions/0",
+    "slowTransactions/0?coordinatorId=0",
+    "coordinatorInternalStats/0",
+    "transactionMetadata/0/0",
+    "transactionBufferStats/ta/ns/t",
+    "transactionBufferInternalStats/ta/ns/t",
+    "transactionInBufferStats/ta/ns/t/0/0",
+    "pendingAckStats/ta/ns/t/s",
+    "transactionInPendingAckStats/ta/ns/t/s/0/0",
+    "pendingAckInternalStats/ta/ns/t/s",
+    "positionStatsInPendingAck/ta/ns/t/s/0/0",
+)
+ALSO_THERE = {"coordinatorStats", "slowTransactions/0"}  # refused by 4.2.4 too
+
+
+async def reading(bed: Bed, role: str) -> dict[str, int]:
+    """The status of each route about transactions."""
+    rest = rest_of(bed)
+    await prepare(rest)
+    await begin(await using(bed, **connecting("admin")))
+    return {path: (await rest.call("GET", f"{TRANSACTIONS}/{path}", **bearer(role))).status for path in READ}
+
+
+@pytest.mark.req("B-29")
+async def test_a_role_without_grants_reads_nothing_about_transactions() -> None:
+    async with serving(by_token(transactionCoordinatorEnabled=True)) as bed:
+        assert set((await reading(bed, "nobody")).values()) == {401}
+
+
+async def test_a_role_without_grants_reads_about_transactions_in_the_released_broker() -> None:
+    async with serving(by_token(transactionCoordinatorEnabled=True), profile=PULSAR_4_2) as bed:
+        found = await reading(bed, "nobody")
+        assert {path for path, status in found.items() if status == 401} == ALSO_THERE
+
+
+async def test_who_may_use_a_topic_reads_about_its_transactions() -> None:
+    async with serving(by_token(transactionCoordinatorEnabled=True)) as bed:
+        await reading(bed, "eater")
+        await grant(rest_of(bed), "eater", "consume")
+        for path in ("transactionBufferStats/ta/ns/t", "pendingAckStats/ta/ns/t/s"):
+            assert (await rest_of(bed).call("GET", f"{TRANSACTIONS}/{path}", **bearer("eater"))).status == 200, path
+
+
+async def test_a_transaction_is_shown_to_its_owner() -> None:
+    async with serving(by_token(transactionCoordinatorEnabled=True)) as bed:
+        await reading(bed, "admin")
+        wire = await bed.connect(**connecting("me"))
+        txn = await begin(wire)
+        url = f"{TRANSACTIONS}/transactionMetadata/0/{txn['txnid_least_bits']}"
+        answer = await rest_of(bed).call("GET", url, **bearer("me"))
+        assert (answer.status, answer.json.get("owner")) == (200, "me"), answer
+        assert (await rest_of(bed).call("GET", url, **bearer("other"))).status == 401

@@ -26,6 +26,7 @@ TENANT = {"adminRoles": [], "allowedClusters": ["standalone"]}
         (b"{not json", "Unexpected character ('n' (code 110)): was expecting double-quote to start field name"),
         (b"[1", "Unexpected end-of-input"),
         (b'"\xff"', "Invalid UTF-8"),
+        (b"[1, " + b"9" * 5_000 + b"]", "Number value length (5000) exceeds the maximum allowed (1000, "),
         (b"[]", "Cannot deserialize value of type `org.apache.pulsar.common.policies.data.TenantInfoImpl` from Array"),
         (b"[" * 100_000, "Document nesting depth exceeds the maximum allowed"),
     ],

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import trio
 
-from tests.broker.admin.rest import NAMESPACES, Rest, rest_of
+from tests.broker.admin.rest import ADMIN, NAMESPACES, Rest, rest_of
 from tests.broker.admin.steps import Step, Text, play
-from tests.broker.wire import serving
+from tests.broker.wire import Type, Wire, serving
 
 DEFAULT = f"{NAMESPACES}/public/default"
 MISSING = f"{NAMESPACES}/public/missing"
@@ -35,6 +35,25 @@ async def test_bookies(rest: Rest) -> None:
         Step(f"POST {MISSING}/persistence/bookieAffinity", 404, ABSENT, GROUPS),
         Step(f"DELETE {MISSING}/persistence/bookieAffinity", 404, ABSENT),
     )
+
+
+async def test_local_policies_are_there_once_a_topic_was_looked_for(rest: Rest, wire: Wire) -> None:
+    lookup = "/lookup/v2/topic/persistent/public"
+    url = "{}/public/{}/persistence/bookieAffinity".format
+    absent = {"reason": "Namespace local-policies does not exist"}
+    for name in ("by-client", "by-http", "by-topic"):
+        await play(
+            rest, Step(f"PUT {NAMESPACES}/public/{name}", 204), Step(f"GET {url(NAMESPACES, name)}", 404, absent)
+        )
+    await wire.ask(Type.LOOKUP, topic="persistent://public/by-client/t")
+    assert (await rest.call("GET", f"{lookup}/by-http/t")).status == 200
+    assert (await rest.call("GET", f"{ADMIN}/persistent/public/by-topic/t/stats")).status == 404
+    for name in ("by-client", "by-http", "by-topic"):
+        assert (await rest.call("GET", url(NAMESPACES, name))).body == b""
+        await play(rest, Step(f"GET {url(NAMESPACES, name)}", 200), Step(f"DELETE {NAMESPACES}/public/{name}", 204))
+        await play(
+            rest, Step(f"PUT {NAMESPACES}/public/{name}", 204), Step(f"GET {url(NAMESPACES, name)}", 404, absent)
+        )
 
 
 async def test_the_name_of_a_group_is_whatever_was_sent(rest: Rest) -> None:

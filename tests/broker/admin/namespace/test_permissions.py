@@ -66,9 +66,29 @@ async def test_of_subscriptions(rest: Rest) -> None:
     )
 
 
+async def test_names_that_are_words_of_other_routes(rest: Rest) -> None:
+    await play(
+        rest,
+        Step(f"DELETE {URL}/subscription/r1", 404, {"reason": "No grants of subscription subscription"}),
+        Step(f"POST {URL}/subscription/subscription", 204, value=["r1", "r2"]),
+        Step(f"DELETE {URL}/subscription/r1", 204),
+        Step(f"GET {URL}/subscription/", 200, {"subscription": ["r2"]}),
+        Step(f"POST {URL}/subscription", 204, value=["produce"]),
+        Step(f"GET {URL}/", 200, {"subscription": ["produce"]}),
+        Step(f"DELETE {URL}/subscription/", 204),
+        Step(f"GET {URL}", 200, {}),
+        Step(f"PUT {URL}/subscription", 405),
+        Step(f"DELETE {DEFAULT}/topics", 412, {"reason": "Invalid bundle range: topics"}),
+        Step(f"PUT {TOPICS}/partitioned", 204),
+        Step(f"GET {TOPICS}", 200, ["persistent://public/default/partitioned"]),
+    )
+
+
 async def test_a_subscription_without_grants_as_released() -> None:
     async with serving(profile=PULSAR_4_2) as bed:
-        assert (await rest_of(bed).refused("DELETE", f"{URL}/s1/r1"))[0] == 500
+        for name in ("s1", "subscription"):
+            status, text = await rest_of(bed).refused("DELETE", f"{URL}/{name}/r1")
+            assert (status, "couldn't find subscription" in text) == (500, True)
 
 
 @pytest.mark.parametrize("topics", [TOPICS, NON_PERSISTENT])

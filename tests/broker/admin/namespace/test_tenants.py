@@ -26,6 +26,17 @@ async def test_a_tenants_life(rest: Rest) -> None:
     assert await rest.refused("DELETE", f"{TENANTS}/t") == (404, "Tenant doesn't exist")
 
 
+async def test_a_broker_has_no_more_tenants_than_it_may_have() -> None:
+    async with serving(Config(maxTenants=3)) as bed:
+        rest = rest_of(bed)
+        await rest.done("PUT", f"{TENANTS}/t", INFO)
+        assert await rest.refused("PUT", f"{TENANTS}/u", INFO) == (412, "Exceed the maximum number of tenants")
+        assert await rest.refused("PUT", f"{TENANTS}/t", INFO) == (409, "Tenant already exist")
+        await rest.done("POST", f"{TENANTS}/t", INFO)
+        assert (await rest.call("POST", "/admin/v2/brokers/configuration/maxTenants/4")).status == 200
+        await rest.done("PUT", f"{TENANTS}/u", INFO)
+
+
 async def test_roles_that_are_not_given_are_not_shown(rest: Rest) -> None:
     await rest.done("PUT", f"{TENANTS}/t", {"allowedClusters": ["standalone"]})
     assert await rest.get(f"{TENANTS}/t") == {"allowedClusters": ["standalone"]}

@@ -230,13 +230,18 @@ async def test_entries_without_an_index(bed: Bed, profile: Profile) -> None:
 
 
 @pytest.mark.req("S415-23")
-async def test_entries_from_before_the_interceptors(bed: Bed) -> None:
+@PROFILES
+async def test_entries_from_before_the_interceptors(bed: Bed, profile: Profile) -> None:
     store = HeldStorage()
-    async with staged(storage=store, brokerEntryMetadataInterceptors=()) as stage:
+    async with staged(profile, storage=store, brokerEntryMetadataInterceptors=()) as stage:
         await stage.batches(1)
-    async with staged(storage=store) as stage:
-        await stage.batches(1)
-        assert (await stage.rest.refused("GET", f"{INDEX}?index=0"))[0] == 412
+    async with staged(profile, storage=store) as stage:
+        positions = await stage.batches(1, 2)
+        if profile is PULSAR_4_2:
+            assert (await stage.rest.refused("GET", f"{INDEX}?index=0"))[0] == 412
+        else:
+            assert await stage.ids(0, 1, 2) == [positions[0], positions[1], positions[1]]
+            await stage.absent(3)
 
 
 @pytest.mark.req("B-52")
@@ -355,7 +360,7 @@ async def test_another_broker_is_named(bed: Bed) -> None:
         (position,) = await wire.publish(plain(b"x"))
         for query in ("?index=0", "?index=0&authoritative=false"):
             answer = await second.call("GET", INDEX + query)
-            location = f"http://broker.example:8080{INDEX}?index=0&authoritative=false"
+            location = f"http://broker.internal:8080{INDEX}?index=0&authoritative=false"
             assert (answer.status, answer.headers["location"]) == (307, location)
         assert await second.refused("GET", f"{INDEX}?index=-1") == (404, "Invalid message index: -1")
         assert (await first.get(f"{INDEX}?index=0"))["ledgerId"] == position.ledger_id
@@ -434,6 +439,16 @@ async def test_of_a_compacted_topic_what_compaction_left_is_looked_at(bed: Bed) 
         found = [await stage.rest.get(f"{T}/messageid/{time}") for time in (0, 10, 20, 21, 41, 51)]
         wanted = [positions[each] for each in (1, 1, 1, 3, 4)] + [late]
         assert [Position(each["ledgerId"], each["entryId"]) for each in found] == wanted
+
+
+async def test_what_compaction_left_of_a_negative_time_is_older_than_all_others(bed: Bed) -> None:
+    async with staged(brokerEntryMetadataInterceptors=()) as stage:
+        times = (-5 % 2**64, 10)
+        positions = await stage.wire.publish(*[plain(b"x", publish_time=n, partition_key=str(n)) for n in times])
+        await stage.rest.done("PUT", f"{T}/compaction")
+        await trio.sleep(1)
+        found = [await stage.rest.get(f"{T}/messageid/{time}") for time in (-6, 0)]
+        assert [Position(each["ledgerId"], each["entryId"]) for each in found] == positions
 
 
 # the last

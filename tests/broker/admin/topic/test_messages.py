@@ -65,17 +65,13 @@ async def test_before_the_first(bed: Bed, profile: Profile) -> None:
 
 
 @PROFILES
-async def test_a_subscription_that_is_not_there(bed: Bed, profile: Profile) -> None:
+async def test_peeking_makes_a_subscription_that_is_not_there(profile: Profile) -> None:
     async with serving(profile=profile) as made:
         rest, wire = rest_of(made), await made.connect()
         await published(wire, 2)
-        if profile is PIP:
-            text = "Subscription s not found for topic persistent://public/default/t"
-            assert await rest.refused("GET", f"{PEEK}/1") == (404, text)
-            assert await rest.get(f"{T}/subscriptions") == []
-        else:
-            assert (await rest.call("GET", f"{PEEK}/1")).body == b"0"
-            assert await rest.get(f"{T}/subscriptions") == ["s"]
+        assert (await rest.call("GET", f"{PEEK}/1")).body == b"0"
+        assert await rest.refused("GET", f"{T}/subscription/other/position/3") == (404, "Message not found")
+        assert await rest.get(f"{T}/subscriptions") == ["s", "other"]
         for name in ("pulsar.repl.other", "__compaction"):
             assert (await rest.refused("GET", f"{T}/subscription/{name}/position/1"))[0] == 404
 

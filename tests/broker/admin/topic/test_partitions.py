@@ -62,6 +62,16 @@ async def test_a_partition_is_no_partitioned_topic(rest: Rest, root: str) -> Non
     assert await rest.refused("POST", f"{root}/p-partition-0/partitions", 2) == wrong
 
 
+@BOTH
+async def test_the_name_of_a_partition_is_not_deleted_as_that_of_a_partitioned_topic(rest: Rest, root: str) -> None:
+    await rest.done("PUT", f"{root}/p/partitions", 2)
+    wrong = (412, "Partitioned Topic Name should not contain '-partition-'")
+    elsewhere = root.replace("public/default", "public/missing")
+    for parent in (f"{root}/p", f"{root}/missing", f"{elsewhere}/p"):
+        assert await rest.refused("DELETE", f"{parent}-partition-0/partitions") == wrong
+    assert (await rest.get(f"{root}/p/partitions"))["partitions"] == 2
+
+
 async def test_a_count_as_text(rest: Rest) -> None:
     assert (await rest.call("PUT", f"{TOPICS}/p/partitions", body=b"4", content_type="text/plain")).status == 204
     assert (await rest.call("PUT", f"{TOPICS}/q/partitions", body=b'"2"')).status == 204

@@ -110,7 +110,7 @@ async def test_another_broker_serves_the_topic(two: Bed) -> None:
     (position,) = await wire.publish(plain(b"0"))
     body = format_1([triplet(position)])
     answer = await second.call("POST", SKIP, body)
-    location = f"http://broker.example:8080{SKIP}?authoritative=false"
+    location = f"http://broker.internal:8080{SKIP}?authoritative=false"
     assert (answer.status, answer.headers["location"]) == (307, location)
     assert subscription_of(two.broker).cursor.backlog() == 1
     await first.done("POST", f"{SKIP}?authoritative=true", body)

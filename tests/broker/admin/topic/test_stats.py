@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pulsarium.broker.config import Config
+from pulsarium.broker.config import PIP, PULSAR_4_2, Config, Profile
 from pulsarium.broker.config.keys import APPEND_BROKER_TIMESTAMP, APPEND_INDEX
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.broker.admin.rest import ADMIN, NON_PERSISTENT, TOPICS, Rest, rest_of
@@ -231,6 +231,35 @@ async def test_nothing_in_the_backlog(rest: Rest, wire: Wire) -> None:
     stats = await rest.get(f"{STATS}?getEarliestTimeInBacklog=true")
     assert stats["subscriptions"]["sub"]["earliestMsgPublishTimeInBacklog"] == -1
     assert stats["earliestMsgPublishTimeInBacklogs"] == 0
+
+
+@pytest.mark.parametrize(("profile", "left"), [(PIP, (1, 0)), (PULSAR_4_2, (5, -4))])
+async def test_delayed_messages_that_were_acknowledged_are_delayed_no_more(
+    profile: Profile, left: tuple[int, int]
+) -> None:
+    async with serving(profile=profile) as bed:
+        rest, wire = rest_of(bed), await bed.connect()
+        await wire.producer()
+        await wire.subscribe(type=Shared)
+        await wire.flow()
+        later = bed.broker.clock.now_ms() + 3_600_000
+        positions = await wire.publish(*[plain(b"x", deliver_at_time=later)] * 5)
+
+        async def delayed() -> tuple[int, int, int]:
+            stats = (await rest.get(STATS))["subscriptions"]["sub"]
+            return stats["msgBacklog"], stats["msgDelayed"], stats["msgBacklogNoDelayed"]
+
+        assert await delayed() == (5, 5, 0)
+        await wire.ack(positions[2], positions[4])
+        await rest.done("POST", f"{TOPICS}/t/subscription/sub/skip/2")
+        assert await delayed() == (1, *left)
+
+
+async def test_a_negative_publish_time_is_shown_as_such(rest: Rest, wire: Wire) -> None:
+    await wire.producer()
+    await wire.subscribe()
+    await wire.publish(plain(b"x", publish_time=2**64 - 5))
+    assert (await rest.get(STATS))["lastPublishTimeStamp"] == -5
 
 
 async def test_a_subscription_nobody_ever_used(rest: Rest) -> None:

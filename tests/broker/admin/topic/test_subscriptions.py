@@ -88,6 +88,15 @@ async def test_on_all_partitions(rest: Rest) -> None:
     assert await rest.get(f"{TOPICS}/p/subscriptions") == []
 
 
+async def test_partitions_that_lack_a_subscription_get_it(rest: Rest) -> None:
+    await rest.done("PUT", f"{TOPICS}/p/partitions", 3)
+    await rest.done("PUT", f"{TOPICS}/p-partition-1/subscription/s")
+    await rest.done("PUT", f"{TOPICS}/p/subscription/s")
+    for index in range(3):
+        assert await rest.get(f"{TOPICS}/p-partition-{index}/subscriptions") == ["s"]
+    assert await rest.refused("PUT", f"{TOPICS}/p/subscription/s") == (409, "Subscription already exists for topic")
+
+
 async def test_with_a_consumer_it_stays(rest: Rest, wire: Wire) -> None:
     await wire.subscribe(name="s", type=Shared)
     assert await rest.refused("DELETE", URL) == (412, "Subscription has active connected consumers")

@@ -184,7 +184,7 @@ async def test_another_broker_answers_for_its_own() -> None:
         for path in ("coordinatorStats?coordinatorId=0", "coordinatorInternalStats/0"):
             moved = await here.call("GET", f"{ROOT}/{path}")
             assert moved.status == 307
-            assert moved.headers["location"].startswith(f"http://broker.example:8081{ROOT}/")
+            assert moved.headers["location"].startswith(f"http://broker.internal:8081{ROOT}/")
             assert (await there.call("GET", f"{ROOT}/{path}")).status == 200
         assert (await here.call("GET", f"{ROOT}/transactionMetadata/0/0")).status == 307
         assert (await here.call("POST", f"{ROOT}/abortTransaction/0/0")).status == 307
@@ -201,6 +201,5 @@ async def test_who_may_ask() -> None:
             assert (answer.status, answer.reason) == (401, text)
         for path in ("abortTransaction/0/0", "transactionCoordinator/replicas"):
             assert (await rest.call("POST", f"{ROOT}/{path}", 5, **bearer("user"))).status == 401
-        assert (await rest.call("GET", f"{ROOT}/coordinators", **bearer("user"))).status == 200
         await rest.call("POST", f"{ROOT}/transactionCoordinator/replicas", 5, **bearer("admin"))
         assert len((await rest.call("GET", f"{ROOT}/coordinators", **bearer("admin"))).json) == 5

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from pulsarium.broker.lab.lab import Lab
 from pulsarium.broker.lab.rest.capture import FIRST
 from pulsarium.proto.capture import CaptureReader, Record
 from tests.broker.admin.rest import Rest, rest_of
@@ -17,8 +19,15 @@ ROOT = "/lab/captures"
 
 
 @pytest.fixture
-async def rest(bed: Bed) -> Rest:
+async def rest(bed: Bed, tmp_path: Path) -> Rest:
+    lab_of(bed).folder = tmp_path
     return rest_of(bed)
+
+
+def lab_of(bed: Bed) -> Lab:
+    lab = bed.broker.cluster.lab
+    assert lab is not None
+    return lab
 
 
 async def start(rest: Rest, **asked: Any) -> str:
@@ -74,7 +83,7 @@ async def test_a_capture_in_memory_is_followed(bed: Bed, rest: Rest) -> None:
 
 async def test_a_capture_in_a_file_is_downloaded(bed: Bed, rest: Rest, tmp_path: Path) -> None:
     path = tmp_path / "run.pulscap"
-    capture = await start(rest, path=str(path), keepEntry=20)
+    capture = await start(rest, path="run.pulscap", keepEntry=20)
     await bed.connect()
     first, kept = await records(rest, f"{capture}/records")
     assert (first, len(kept)) == (1, 3)
@@ -85,10 +94,11 @@ async def test_a_capture_in_a_file_is_downloaded(bed: Bed, rest: Rest, tmp_path:
 @pytest.mark.parametrize(
     ("asked", "status", "words"),
     [
-        ({"path": "run.pulscap"}, 400, "absolute"),
-        ({"path": "/etc/passwd"}, 400, "ends with .pulscap"),
-        ({"path": 7}, 400, "absolute"),
-        ({"path": "/nowhere/at/all.pulscap"}, 400, "No such file"),
+        ({"path": "passwd"}, 400, "ends with .pulscap"),
+        ({"path": 7}, 400, "ends with .pulscap"),
+        ({"path": "a\x00.pulscap"}, 400, "ends with .pulscap"),
+        ({"path": "/run.pulscap"}, 400, "relative to the folder of --lab-dir"),
+        ({"path": "nowhere/at/all.pulscap"}, 400, "No such file"),
         ({"keepEntry": -1}, 400, "keepEntry"),
         ({"keepEntry": True}, 400, "keepEntry"),
         ({"file": "x"}, 400, "path and keepEntry"),
@@ -101,11 +111,48 @@ async def test_what_cannot_be_started(rest: Rest, asked: dict[str, Any], status:
     assert await rest.get(ROOT) == []
 
 
+async def test_no_file_is_written_by_a_broker_without_a_folder_for_them(bed: Bed, tmp_path: Path) -> None:
+    for path in ("run.pulscap", str(tmp_path / "run.pulscap")):
+        status, reason = await rest_of(bed).refused("POST", ROOT, {"path": path})
+        assert status == 403
+        assert "pulsarium serve --lab-dir DIR" in reason
+        assert "pulsarium capture start, without a file" in reason
+    assert not os.listdir(tmp_path)
+
+
+async def test_nothing_leads_out_of_the_folder(bed: Bed, rest: Rest, tmp_path: Path) -> None:
+    inside, outside = tmp_path / "inside", tmp_path / "outside"
+    inside.mkdir()
+    outside.mkdir()
+    lab_of(bed).folder = inside
+    (inside / "folder").symlink_to(outside)
+    (inside / "file.pulscap").symlink_to(outside / "file.pulscap")
+    (inside / "circle.pulscap").symlink_to("circle.pulscap")
+    for path in (
+        str(outside / "run.pulscap"),
+        str(inside / "run.pulscap"),
+        "../outside/run.pulscap",
+        "folder/../../outside/run.pulscap",
+        "folder/run.pulscap",
+        "file.pulscap",
+        "circle.pulscap",
+    ):
+        assert (await rest.refused("POST", ROOT, {"path": path}))[0] == 400, path
+    assert not os.listdir(outside)
+
+
+async def test_a_link_that_stays_in_the_folder_is_followed(rest: Rest, tmp_path: Path) -> None:
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "latest").symlink_to("runs")
+    await start(rest, path="latest/run.pulscap")
+    assert (tmp_path / "runs" / "run.pulscap").exists()
+
+
 async def test_what_is_not_there(rest: Rest, tmp_path: Path) -> None:
     for path in ("7", "x", "7/frames", "9999999999999999"):
         assert (await rest.refused("GET", f"{ROOT}/{path}"))[0] == 404
-    capture = await start(rest, path=str(tmp_path / "run.pulscap"))
+    capture = await start(rest, path="run.pulscap")
     assert (await rest.refused("GET", f"{capture}/frames?after=-1"))[0] == 400
-    assert (await rest.refused("POST", ROOT, {"path": str(tmp_path / "run.pulscap")}))[0] == 409
+    assert (await rest.refused("POST", ROOT, {"path": "run.pulscap"}))[0] == 409
     (tmp_path / "run.pulscap").unlink()
     assert (await rest.refused("GET", f"{capture}/records"))[0] == 410

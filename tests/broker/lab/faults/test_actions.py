@@ -349,7 +349,7 @@ async def test_a_command_whose_connection_ended_before_its_answer_leaves_its_tur
         (Corrupt(), "ACK", {}, "ACK has no checksum"),
         (Corrupt(), "SEND", {"stage": "after"}, "SEND_RECEIPT has no checksum"),
         (WrongRequestId(), "MESSAGE", {}, "MESSAGE has no request id"),
-        (Drop(), "SENDS", {}, "no command 'SENDS'; there are ACK, ACK_RESPONSE"),
+        (Drop(), "SENDS", {}, "no command 'SENDS'; did you mean SEND"),
         (Drop(), "SEND", {"sender": "broker"}, "SEND is sent by the client"),
         (Drop(), "SEND", {"sender": "nobody"}, "it is client or broker"),
         (Drop(), "SEND", {"stage": "between"}, "it is before or after"),

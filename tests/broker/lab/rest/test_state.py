@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import tempfile
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
+import trio
 
+from pulsarium.broker.admin.http import resource
 from pulsarium.broker.config import Config
 from pulsarium.broker.lab.masks import Mask
 from pulsarium.broker.storage.errors import StorageError
@@ -35,6 +41,37 @@ async def test_there_and_back(here: Bed) -> None:
     assert topics(here) == []
     assert (await rest.call("POST", "/lab/restore", body=answer.body)).status == 204
     assert topics(here) == [TOPIC]
+
+
+async def test_snapshots_come_and_go_piece_by_piece_and_leave_no_file_behind(
+    here: Bed, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(resource, "PIECE", 1000)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    rest = rest_of(here)
+    await rest.call("PUT", "/admin/v2/persistent/public/default/t")
+    answer = await rest.call("POST", "/lab/snapshot")
+    assert answer.headers["content-length"] == str(len(answer.body))
+    pieces = [answer.body[start : start + 700] for start in range(0, len(answer.body), 700)]
+    await rest.call("POST", "/lab/reset")
+    assert (await rest.call("POST", "/lab/restore", body=pieces)).status == 204
+    assert topics(here) == [TOPIC]
+    assert (await rest.call("POST", "/lab/restore", body=pieces[:1])).status == 400
+    assert os.listdir(tmp_path) == []
+
+
+async def test_a_disk_that_takes_no_body(here: Bed, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def full(path: Path, mode: str) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(trio, "open_file", full)
+    answer = await rest_of(here).call("POST", "/lab/restore", body=b"a snapshot")
+    assert answer.status == 507
+    assert answer.reason == (
+        f"the body could not be written to {tmp_path}: No space left on device; make room there, or start the broker "
+        "with another folder in TMPDIR"
+    )
 
 
 async def test_the_lab_is_reset_unless_told_otherwise(here: Bed) -> None:

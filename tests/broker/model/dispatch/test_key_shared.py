@@ -11,7 +11,7 @@ from pulsarium.broker.config import Config
 from pulsarium.broker.model.dispatch.reason import Reason
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.broker.model.dispatch.sharing import dispatcher, got, joined, keyed, payloads, reason, why
-from tests.broker.wire import Bed, Message, Wire, serving
+from tests.broker.wire import Bed, Message, Type, Wire, frame_of, message_id, serving
 
 STICKY = pb.KeySharedMode.STICKY
 KEYS = [f"key-{number}" for number in range(10)]
@@ -164,3 +164,16 @@ async def test_what_was_nacked_comes_before_new_entries_of_its_key(bed: Bed, sen
     again = await got(wire)
     assert [message.redelivery_count for message in again] == [1, 1, 0, 0]
     assert [message.position.entry_id for message in again] == [1, 2, 4, 5]
+
+
+@pytest.mark.req("B-11", "B-18")
+async def test_no_message_overtakes_one_of_its_key_that_waits_for_permits(bed: Bed, sender: Wire) -> None:
+    wire = await joined(bed, "c0", permits=3)
+    await joined(bed, "c1")
+    positions = await sender.publish(*keyed(["key-0"] * 5))
+    await got(wire)
+    await wire.redeliver(positions[:2])  # these wait from here on, and so do the last two
+    await wire.alive()
+    last = frame_of(Type.REDELIVER_UNACKNOWLEDGED_MESSAGES, consumer_id=0, message_ids=[message_id(positions[2])])
+    await wire.write(last + frame_of(Type.FLOW, consumer_id=0, messagePermits=100))  # heeded in the same turn
+    assert [message.position for message in await got(wire)] == positions

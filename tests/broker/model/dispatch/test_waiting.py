@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -71,8 +72,16 @@ async def test_chunks_that_come_again_before_their_first_one_are_not_lost() -> N
 
 
 @pytest.mark.req("B-11")
-async def test_what_is_skipped_while_it_waits_does_not_hold_up_others() -> None:
-    stand = Stand(keySharedLookAheadMsgInReplayThresholdPerConsumer=5)
+@pytest.mark.parametrize(
+    ("key", "limit"),
+    [
+        ("keySharedLookAheadMsgInReplayThresholdPerConsumer", 5),
+        ("keySharedLookAheadMsgInReplayThresholdPerSubscription", 10),
+    ],
+)
+async def test_what_is_skipped_while_it_waits_does_not_hold_up_others(key: str, limit: int) -> None:
+    config: dict[str, Any] = {key: limit}
+    stand = Stand(**config)
     two = Two(stand, permits=(0, 100))
     waiting = stand.publish(*of(two.keys[0], 9))
     stand.publish(*of(two.keys[1], 12))

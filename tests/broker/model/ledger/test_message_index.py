@@ -80,10 +80,21 @@ async def test_indexes_that_were_deleted(as_released: bool) -> None:
 @pytest.mark.req("S415-23")
 async def test_entries_from_before_there_were_interceptors() -> None:
     topic = Indexed()
-    append(topic.ledger, topic.cluster, plain(b"old"))
-    topic.append(1)
+    append(topic.ledger, topic.cluster, *[plain(b"old")] * 50)
     with pytest.raises(NoIndexError):
         topic.find(0)
+    a, _, b, c = topic.append(1, 0, 2, 1)
+    assert [topic.find(index) for index in range(6)] == [a, b, b, b, c, None]
+    with pytest.raises(NoIndexError):
+        topic.find(0, as_released=True)
+
+
+async def test_entries_from_while_there_were_no_interceptors() -> None:
+    topic = Indexed()
+    before = topic.append(1, 1, 1)
+    append(topic.ledger, topic.cluster, *[plain(b"between")] * 20)
+    after = topic.append(2, 1)
+    assert [topic.find(index) for index in range(7)] == [*before, after[0], after[0], after[1], None]
 
 
 async def test_entries_from_after_there_were_interceptors() -> None:

@@ -70,6 +70,7 @@ def dispatches(messages: int, size: int = -1) -> dict[str, Any]:
 
 CAUGHT_UP = "delete_when_subscriptions_caught_up"
 CONFIG = Config(
+    subscriptionExpirationTimeMinutes=11,
     ttlDurationDefaultInSeconds=1,
     defaultRetentionTimeInMinutes=2,
     defaultRetentionSizeInMB=3,
@@ -198,6 +199,7 @@ SOURCES: list[tuple[str, str, Any, Any, Any, Any, Any]] = [
         ["Exclusive"],
         frozenset({"Exclusive"}),
     ),
+    ("subscription_expiration_minutes", "subscription_expiration_time_minutes", 11, 12, 12, 0, 0),
     (
         "schemas",
         "schema_compatibility_strategy",
@@ -208,7 +210,7 @@ SOURCES: list[tuple[str, str, Any, Any, Any, Any, Any]] = [
         SchemaPolicies("FULL_TRANSITIVE", auto_update=False),
     ),
 ]
-NOT_OF_ALL_THREE = {"subscription_dispatch_rates", "max_message_size", "encryption_required"}
+NOT_OF_ALL_THREE = {"subscription_dispatch_rates", "max_message_size", "encryption_required", "resource_group"}
 
 
 @pytest.mark.parametrize(
@@ -255,6 +257,17 @@ def test_quotas_are_found_kind_by_kind() -> None:
 
 
 @pytest.mark.req("B-42")
+@pytest.mark.parametrize(
+    ("config", "size"),
+    [
+        (Config(backlogQuotaDefaultLimitGB=0.5), 1 << 29),
+        (Config(backlogQuotaDefaultLimitGB=0.5, backlogQuotaDefaultLimitBytes=7), 7),
+    ],
+)
+def test_a_quota_in_gigabytes_holds_where_none_in_bytes_is_set(config: Config, size: int) -> None:
+    assert resolve(config, {}).backlog_quotas[STORAGE].limit_size == size
+
+
 def test_a_rate_that_limits_nothing_leaves_it_to_the_next_level() -> None:
     none = resolve(CONFIG, {"publishMaxMessageRate": publishes(3)}, {"publishMaxMessageRate": publishes(0)})
     assert none.publish_rate == PublishRate(3, -1)

@@ -31,6 +31,13 @@ def test_what_is_none(line: dict[str, Any]) -> None:
     assert str(refused.value) == line["error"]
 
 
+@pytest.mark.parametrize(("text", "column"), [('{"type": "int" , }', 18), ('["int", ]', 9)])
+def test_a_trailing_comma_is_refused_with_what_follows_it(text: str, column: int) -> None:
+    """Pythons differ in the place that they name."""
+    with pytest.raises(DefinitionError, match=rf"Unexpected character \('[]}}]'.*\n.* line: 1, column: {column}\]"):
+        read_definition(text.encode())
+
+
 @pytest.mark.parametrize(
     "text",
     ['"nope"', "-", '{"type":"int"', '"int', '{"type":"int","x":01}', "[1,", "[NaN]", "[" * 100_000, "\udcff"],

@@ -6,7 +6,7 @@ import pytest
 
 from pulsarium.broker.model.schema.data import SchemaData
 from pulsarium.broker.model.schema.errors import IncompatibleSchemaError, NoSchemaError
-from pulsarium.broker.model.schema.registry import SchemaRegistry
+from pulsarium.broker.model.schema.registry import TIMESTAMP, SchemaRegistry
 from pulsarium.broker.storage.interface import Done
 from pulsarium.proto.topic_name import TopicName
 
@@ -94,6 +94,14 @@ def test_all_of_it_is_kept(schemas: SchemaRegistry, kept: Kept) -> None:
     assert again.all(TOPIC) == schemas.all(TOPIC)
     first, _, last = again.all(TOPIC)
     assert (first.ledger_id, first.timestamp_ms, first.schema.texts, last.schema.type) == (7, 1, {"k": "v"}, "NONE")
+
+
+def test_a_schema_that_an_older_version_kept_names_no_ledger(kept: Kept) -> None:
+    schema = SchemaData("AVRO", INT.data, ((TIMESTAMP, "1"),)).to_proto(TOPIC.schema_name)
+    kept["/schemas/public/default/t/0"] = schema.SerializeToString()
+    registry = SchemaRegistry(kept)
+    registry.recover(kept)
+    assert [(each.ledger_id, each.timestamp_ms) for each in registry.all(TOPIC)] == [(-1, 1)]
 
 
 @pytest.mark.req("B-30")

@@ -10,7 +10,9 @@ import pytest
 
 from pulsarium.broker.model.compaction.record import LEDGER_PROPERTY
 from pulsarium.broker.model.errors import PersistenceError
+from pulsarium.broker.storage import committer
 from pulsarium.broker.storage.database import DATABASE_NAME
+from pulsarium.broker.storage.room import NO_ROOM
 from pulsarium.broker.storage.sqlite import SqliteStorage
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.topic_name import TopicName
@@ -29,7 +31,7 @@ async def test_a_full_disk_takes_no_messages_and_all_else_goes_on(
         await wire.subscribe(type=Shared)
         await wire.publish(plain(b"a"), plain(b"b"))
         with monkeypatch.context() as patched:
-            patched.setattr(SqliteStorage, "is_full", True)
+            patched.setattr(SqliteStorage, "refusal", NO_ROOM)
             await wire.write(wire.sends(plain(b"c")))
             refused = await wire.expect(pb.BaseCommand.SEND_ERROR)
             assert refused.error == pb.PersistenceError
@@ -42,6 +44,35 @@ async def test_a_full_disk_takes_no_messages_and_all_else_goes_on(
             await wire.subscribe(name="new", consumer_id=1, type=Shared)
         await wire.publish(plain(b"d"))
         assert await wire.payloads(1) == [b"d"]
+
+
+async def test_a_data_directory_that_is_moved_away_takes_no_messages_until_it_is_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(committer, "PLACE_SECONDS", 0)
+    data, away = tmp_path / "data", tmp_path / "away"
+    async with serving(data=data) as bed:
+        wire = await bed.connect()
+        await wire.producer()
+        await wire.subscribe(type=Shared)
+        await wire.publish(plain(b"a"))
+        data.rename(away)
+        await wire.write(wire.sends(plain(b"lost")))
+        refused = await wire.expect(pb.BaseCommand.SEND_ERROR)
+        assert refused.error == pb.PersistenceError
+        again = await bed.connect()
+        code, text = await again.refused(pb.BaseCommand.PRODUCER, topic=TOPIC, producer_id=1)
+        assert code == pb.PersistenceError
+        assert text.endswith(f"No message is taken: {data / DATABASE_NAME} is gone")
+        away.rename(data)
+        bed.broker.cluster.storage.settle()
+        await again.producer(producer_id=1)
+        await again.publish(plain(b"b"), producer_id=1)
+    async with serving(data=data) as bed:
+        wire = await bed.connect()
+        await wire.subscribe(type=Shared)
+        await wire.flow()
+        assert await wire.payloads(2) == [b"a", b"b"]
 
 
 @pytest.mark.parametrize("damage", ["DELETE FROM segment", "UPDATE segment SET count = count - 1"])

@@ -63,6 +63,17 @@ async def test_consumers_stay_and_owe_nothing_of_it(bed: Bed, wire: Wire, sender
 
 
 @pytest.mark.req("B-24")
+@pytest.mark.parametrize("seconds", [10, 60, 3600])
+async def test_a_message_expires_at_its_age_and_no_later(bed: Bed, wire: Wire, sender: Wire, seconds: int) -> None:
+    await wire.subscribe()
+    sent = await sender.publish(
+        fresh(bed.broker, b"old", age=seconds + 0.1), fresh(bed.broker, b"young", age=seconds - 0.1)
+    )
+    set_policies(bed.broker, message_ttl_in_seconds=seconds)
+    assert subscription_of(bed.broker).cursor.mark_delete == sent[0]
+
+
+@pytest.mark.req("B-24")
 async def test_a_ttl_that_is_set_is_heeded_at_once(bed: Bed, wire: Wire, sender: Wire) -> None:
     await wire.subscribe()
     sent = await sender.publish(fresh(bed.broker, b"old", age=100), fresh(bed.broker, b"young"))

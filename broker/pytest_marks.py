@@ -1,0 +1,84 @@
+"""Judge `@pytest.mark.pulsar(...)` when tests are collected: its options, and whether they can take effect.
+
+Every run of pytest imports this module: it imports nothing of the broker.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any, Final
+
+import pytest
+
+MARKER: Final = "pulsar"
+POLICIES: Final = "policies"
+OPTIONS: Final = (  # of `running`: see tests/broker/testing/test_marks.py
+    *("set", "profile", "max_protocol_version", "brokers", "config", "data", "durability", "port", "http_port"),
+)
+FIXTURES: Final = ("pulsar_broker", "pulsar_namespace")  # of which all others are made
+HELP: Final = (
+    f"{MARKER}({POLICIES}={{...}}, **options): what a test wants of pulsar_namespace, policies by their names over "
+    f"REST; and of pulsar_broker, options of pulsarium.broker.running ({', '.join(OPTIONS)}): those who wish the same "
+    "share one"
+)
+
+
+def marked(node: pytest.Item | pytest.Function) -> tuple[dict[str, Any], Mapping[str, object]]:
+    """Return the options of the broker, and the policies of the namespace; the nearest mark counts."""
+    options: dict[str, Any] = {}
+    for mark in reversed(list(node.iter_markers(MARKER))):
+        options |= mark.kwargs
+    return options, options.pop(POLICIES, {})
+
+
+def mistakes(items: list[pytest.Item]) -> dict[str, pytest.Item]:
+    """Return what is wrong with the marks of these tests, each fault with the first test that has it."""
+    found: dict[str, pytest.Item] = {}
+    for item in items:
+        for mark in item.iter_markers(MARKER):
+            for wrong in _wrong(mark, getattr(item, "fixturenames", ())):
+                found.setdefault(wrong, item)
+    return found
+
+
+def _wrong(mark: pytest.Mark, fixtures: Collection[str]) -> Iterator[str]:
+    """A mark of this name may be somebody else's, where a test has none of our fixtures: what is not wholly in our
+    words is left alone there."""
+    if not any(name in fixtures for name in FIXTURES):
+        if mark.kwargs and not mark.args and mark.kwargs.keys() <= {POLICIES, *OPTIONS}:
+            yield f"pytest.mark.{MARKER} has no effect on a test without the fixture {_needed(mark.kwargs)}: add it"
+        return
+    if mark.args:
+        yield f"pytest.mark.{MARKER} takes its options by name, not {mark.args!r}"
+    for name in mark.kwargs.keys() - {POLICIES, *OPTIONS}:
+        yield f"pytest.mark.{MARKER} has no option {name!r}{_instead(name, (POLICIES, *OPTIONS))}"
+    if POLICIES in mark.kwargs:
+        if "pulsar_namespace" not in fixtures:
+            yield (
+                f"{POLICIES} of pytest.mark.{MARKER} have no effect on a test without the fixture pulsar_namespace: "
+                "add it, or pulsar_topic"
+            )
+        yield from _wrong_policies(mark.kwargs[POLICIES])
+
+
+def _needed(options: Mapping[str, object]) -> str:
+    return "pulsar_namespace (or pulsar_topic)" if POLICIES in options else "pulsar_broker (or one that is made of it)"
+
+
+def _wrong_policies(policies: object) -> Iterator[str]:
+    from pulsarium.broker.model.namespace.policies import DEFAULTS, is_readable
+
+    if not isinstance(policies, Mapping):
+        yield f"{POLICIES} of pytest.mark.{MARKER} is a dict of names and values, not {policies!r}"
+        return
+    for name, value in policies.items():
+        if name not in DEFAULTS:
+            yield f"there is no policy {name!r} of a namespace{_instead(name, DEFAULTS)}"
+        elif not is_readable(name, value):
+            yield f"{value!r} is no value of the policy {name!r}"
+
+
+def _instead(name: str, known: Collection[str]) -> str:
+    near = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
+    return f"; did you mean {near[0]!r}?" if near else ""

@@ -1,0 +1,67 @@
+"""Recognize clients at the wrong port by their first bytes, answer so that they notice, and name them in the log."""
+
+from __future__ import annotations
+
+import ssl
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from pulsarium.broker.config.listeners import Listener
+
+_TLS: Final = b"\x16\x03"  # a TLS record with a handshake
+_ALERT: Final = b"\x15\x03\x01\x00\x02\x02\x46"  # protocol_version: what a TLS server says to who speaks none it knows
+_FRAME: Final = b"\x00\x00"  # of a command that is no longer than CONNECT is
+_HTTP: Final = (b"GET ", b"HEAD ", b"POST ", b"PUT ", b"DELETE ", b"OPTIONS ", b"PATCH ", b"CONNECT ")
+_DISBELIEF: Final = ("UNKNOWN_CA", "CERTIFICATE_UNKNOWN", "BAD_CERTIFICATE")  # how the alerts of clients end
+
+
+class Stranger(NamedTuple):
+    """Hold what the log says of a client at the wrong port, and the bytes to answer with."""
+
+    reason: str
+    answer: bytes
+
+
+def at_binary_port(first: bytes, urls: Listener, *, secure: bool) -> Stranger | None:
+    """Return who begins with these bytes, which are no frame; None for what is not known. `secure`: over TLS."""
+    if first.startswith(_HTTP):
+        at = (urls.https if secure else urls.http) or urls.http
+        answer = _http_refusal(f"This is the port of Pulsar clients; HTTP is answered at {at}")
+        return Stranger(f"HTTP came to the port of Pulsar clients; HTTP is answered at {at}", answer)
+    if first.startswith(_TLS):
+        remedy = f"TLS is spoken at {urls.pulsar_ssl}" if urls.pulsar_ssl else "--tls-port opens a port with TLS"
+        # Bytes that are no TLS make clients say so; after an end alone they try again.
+        return Stranger(f"TLS came to {urls.pulsar}, which is without TLS; {remedy}", b"no TLS here")
+    return None
+
+
+def at_http_port(first: bytes, urls: Listener) -> str | None:
+    """Return what the log says of who begins with these bytes, which are no HTTP; None for what is not known."""
+    if first.startswith(_TLS):
+        remedy = f"TLS is spoken at {urls.https}" if urls.https else "--https-port opens a port with TLS"
+        return f"TLS came to {urls.http}, which is without TLS; {remedy}"
+    if first.startswith(_FRAME):
+        return f"a Pulsar client came to the port of HTTP; its service URL is {urls.pulsar}"
+    return None
+
+
+def in_handshake(error: BaseException) -> Stranger:
+    """Return who fails in the handshake of a port with TLS like this; the answer may be empty."""
+    reason = error.reason or "" if isinstance(error, ssl.SSLError) else ""
+    if reason == "HTTP_REQUEST":
+        answer = _http_refusal("This port speaks TLS; the URL begins with https://")
+        return Stranger("http:// came to a port with TLS; the URL begins with https://", answer)
+    if reason in ("WRONG_VERSION_NUMBER", "PACKET_LENGTH_TOO_LONG", "RECORD_LAYER_FAILURE"):
+        said = "a client without TLS came to a port with TLS; its URL begins with pulsar+ssl:// or https://"
+        return Stranger(said, _ALERT)
+    if reason == "UNEXPECTED_EOF_WHILE_READING":
+        return Stranger("the client left in the handshake; it may not trust the certificate", b"")
+    if reason.endswith(_DISBELIEF):
+        return Stranger(f"the client does not trust the certificate ({reason})", b"")
+    return Stranger(str(error) or type(error).__name__, b"")
+
+
+def _http_refusal(text: str) -> bytes:
+    body = f"{text}\n"
+    head = f"HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nContent-Length: {len(body)}\r\n"
+    return f"{head}Connection: close\r\n\r\n{body}".encode()

@@ -1,0 +1,123 @@
+"""`bin/pulsar-daemon start|stop|restart standalone`: the broker in the background, its log and its pid in files."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from pulsarium.cli.refusal import Refusal, RequestRefused, RunRefused
+
+READY: Final = "messaging service is ready"
+START_SECONDS: Final = 30
+STOP_SECONDS: Final = 30  # unless PULSAR_STOP_TIMEOUT says another number
+PAUSE_SECONDS: Final = 0.05
+_USAGE: Final = (
+    "usage: pulsar-daemon start|stop|restart standalone [-force to stop, or options of bin/pulsar standalone]"
+)
+
+
+def main(home: Path, arguments: Sequence[str]) -> None:
+    """Do what the command line says, in the folder `home`."""
+    try:
+        _run(home, arguments)
+    except Refusal as refusal:
+        refusal.show()
+        sys.exit(refusal.exit_code)
+
+
+def _run(home: Path, arguments: Sequence[str]) -> None:
+    if len(arguments) < 2 or arguments[0] not in ("start", "stop", "restart"):
+        print(_USAGE)
+        sys.exit(1)
+    verb, service, *options = arguments
+    if service != "standalone":
+        raise RequestRefused(f"pulsar-daemon {verb} {service}: there is only standalone here")
+    folder = _folder(home)
+    pid_file = Path(os.environ.get("PULSAR_PID_DIR") or folder) / "pulsar-standalone.pid"
+    if verb in ("stop", "restart"):
+        stop(pid_file, force="-force" in options)
+    if verb in ("start", "restart"):
+        log = folder / f"pulsar-standalone-{socket.gethostname()}.log"
+        start([str(home / "bin/pulsar"), "standalone", *(each for each in options if each != "-force")], log, pid_file)
+
+
+def _folder(home: Path) -> Path:
+    """Return the folder for log and pid: PULSAR_LOG_DIR, logs, or where this user can write."""
+    folder = Path(os.environ.get("PULSAR_LOG_DIR") or home / "logs")
+    with suppress(OSError):
+        folder.mkdir(parents=True, exist_ok=True)
+    if not os.access(folder, os.W_OK):
+        folder = Path(tempfile.gettempdir()) / "pulsar-logs"
+        folder.mkdir(exist_ok=True)
+    return folder
+
+
+def start(command: Sequence[str], log: Path, pid_file: Path) -> None:
+    """Start the broker and wait until it can serve. Raises Refusal, with the last line that it logged."""
+    running = _running(pid_file)
+    if running is not None:
+        raise RunRefused(f"standalone is running as process {running}; stop it with pulsar-daemon stop standalone")
+    print(f"starting standalone, logging to {log}", flush=True)
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
+        )
+    pid_file.write_text(f"{process.pid}\n", encoding="ascii")
+    for _ in range(round(START_SECONDS / PAUSE_SECONDS)):
+        if process.poll() is not None:
+            pid_file.unlink()
+            last = log.read_text(encoding="utf-8", errors="replace").strip().rpartition("\n")[2]
+            raise RunRefused(f"standalone did not start: {last.removeprefix('pulsarium: ') or f'see {log}'}")
+        if READY in log.read_text(encoding="utf-8", errors="replace"):
+            print(f"standalone runs as process {process.pid}")
+            process.returncode = 0  # it is to outlive this program, which need not say that it does
+            return
+        time.sleep(PAUSE_SECONDS)
+    raise RunRefused(f"standalone is not ready after {START_SECONDS} s; see {log}")
+
+
+def stop(pid_file: Path, *, force: bool) -> None:
+    """Stop the broker and wait until it is gone. Raises RunRefused when it does not go."""
+    pid = _running(pid_file)
+    if pid is None:
+        print("no standalone to stop")
+        pid_file.unlink(missing_ok=True)
+        return
+    print("stopping standalone", flush=True)
+    os.kill(pid, signal.SIGTERM)
+    seconds = int(os.environ.get("PULSAR_STOP_TIMEOUT") or STOP_SECONDS)
+    for _ in range(round(seconds / PAUSE_SECONDS)):
+        if not _alive(pid):
+            break
+        time.sleep(PAUSE_SECONDS)
+    else:
+        if not force:
+            raise RunRefused(f"standalone, process {pid}, did not stop in {seconds} s; stop it with -force")
+        os.kill(pid, signal.SIGKILL)
+    pid_file.unlink(missing_ok=True)
+    print("standalone stopped")
+
+
+def _running(pid_file: Path) -> int | None:
+    """Return the process of the pid file when it runs and is a broker of ours."""
+    try:
+        pid = int(pid_file.read_text(encoding="ascii"))
+        command = Path(f"/proc/{pid}/cmdline").read_bytes()
+    except (OSError, ValueError):
+        return None
+    return pid if b"standalone" in command.split(b"\0") and _alive(pid) else None
+
+
+def _alive(pid: int) -> bool:
+    """Tell whether a process runs. One that ended and that nobody waited for does not: process 1 may be a sleep."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0] != b"Z"
+    except OSError:
+        return False

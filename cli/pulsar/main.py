@@ -1,0 +1,66 @@
+"""`bin/pulsar`: standalone, tokens, version; any other subcommand of Pulsar's is refused in one line."""
+
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Final
+
+import click
+
+from pulsarium.broker.config.version import VERSION
+from pulsarium.cli.refusal import Refusal, RequestRefused
+
+_COMMANDS: Final = {"standalone": "Run a broker.", "tokens": "Create and look at authentication tokens."}
+
+
+class _Pulsar(click.Group):
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return [*_COMMANDS, *super().list_commands(ctx)]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name in _COMMANDS:
+            command: click.Command = getattr(import_module(f"{__package__}.{cmd_name}"), cmd_name)
+            return command
+        return super().get_command(ctx, cmd_name)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if self.get_command(ctx, args[0]) is None:
+            raise RequestRefused(f"bin/pulsar {args[0]} is not there; there are {', '.join(self.list_commands(ctx))}")
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        own = [(name, command.help or "") for name, command in self.commands.items()]
+        with formatter.section("Commands"):
+            formatter.write_dl([*_COMMANDS.items(), *own])
+
+
+@click.group(cls=_Pulsar, context_settings={"help_option_names": ["-h", "--help"]})
+def pulsar() -> None:
+    """Run Pulsarium where Apache Pulsar's bin/pulsar is started."""
+
+
+@pulsar.command("version", help="Print the version.")
+def _version() -> None:
+    click.echo(f"Current version of pulsarium is: {VERSION}")
+
+
+@pulsar.command("help", help="Show this message.")
+@click.pass_context
+def _help(ctx: click.Context) -> None:
+    assert ctx.parent is not None
+    click.echo(ctx.parent.get_help())
+
+
+def main(home: Path, arguments: Sequence[str]) -> None:
+    """Run bin/pulsar of the folder `home`; a refusal is one line."""
+    try:
+        sys.exit(pulsar.main(arguments or ["help"], prog_name="pulsar", obj=home, standalone_mode=False))
+    except click.ClickException as error:
+        asked = getattr(error, "ctx", None)
+        see = f" See bin/{asked.command_path} --help." if asked else ""
+        refusal = error if isinstance(error, Refusal) else RequestRefused(f"{error.format_message()}{see}")
+        refusal.show()
+        sys.exit(refusal.exit_code)

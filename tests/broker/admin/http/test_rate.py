@@ -1,0 +1,50 @@
+"""httpRequestsMaxPerSecond: too many requests a second are refused with 429."""
+
+from __future__ import annotations
+
+import pytest
+import trio
+
+from pulsarium.broker.config import Config
+from tests.broker.admin.rest import TENANTS, Rest, rest_of
+from tests.broker.wire import serving
+
+pytestmark = pytest.mark.usefixtures("autojump_clock")
+
+
+async def statuses(rest: Rest, count: int, url: str = TENANTS) -> list[int]:
+    return [(await rest.call("GET", url)).status for _ in range(count)]
+
+
+async def test_what_was_not_asked_in_the_last_second_may_be_asked_at_once() -> None:
+    async with serving(Config(httpRequestsLimitEnabled=True, httpRequestsMaxPerSecond=4.0)) as bed:
+        rest = rest_of(bed)
+        assert await statuses(rest, 2) == [200, 429]  # nothing is saved up at first
+        await trio.sleep(0.25)
+        assert await statuses(rest, 2) == [200, 429]
+        await trio.sleep(10)
+        assert await statuses(rest, 6) == [200] * 5 + [429]
+
+
+async def test_the_refusal_is_the_servers_not_the_apis() -> None:
+    async with serving(Config(httpRequestsLimitEnabled=True, httpRequestsMaxPerSecond=1.0)) as bed:
+        rest = rest_of(bed)
+        await rest.get(TENANTS)
+        refused = await rest.call("GET", TENANTS)
+        assert refused.status == 429
+        assert refused.json["message"] == "Too Many Requests"
+        assert b"<title>Error 429 Too Many Requests</title>" in (await rest.call("GET", "/x", accept="text/html")).body
+
+
+@pytest.mark.parametrize("config", [Config(httpRequestsMaxPerSecond=1.0), Config()])
+async def test_nothing_is_refused_unless_it_is_switched_on(config: Config) -> None:
+    async with serving(config) as bed:
+        assert await statuses(rest_of(bed), 5) == [200] * 5
+
+
+async def test_the_page_and_the_lab_are_not_limited() -> None:
+    async with serving(Config(httpRequestsLimitEnabled=True, httpRequestsMaxPerSecond=1.0)) as bed:
+        rest = rest_of(bed)
+        assert await statuses(rest, 3, "/lab/clock") == [200] * 3
+        assert await statuses(rest, 3, "/pulsarium/topics") == [200] * 3
+        assert await statuses(rest, 2) == [200, 429]

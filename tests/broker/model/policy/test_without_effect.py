@@ -1,0 +1,247 @@
+"""Nothing is accepted in silence: what can be set has an effect that a test sees, or is declared to have none."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pulsarium.broker.admin.policies.namespaces import POLICIES as OF_NAMESPACES
+from pulsarium.broker.admin.policies.topics import POLICIES as OF_TOPICS
+from pulsarium.broker.config.keys import Key, documented_keys
+from pulsarium.broker.model.namespace.policies import DEFAULTS
+from pulsarium.broker.model.policy import without_effect
+from pulsarium.broker.model.policy.without_effect import FACTS, POLICIES, Notices
+from tests.broker.admin.rest import ADMIN, NAMESPACES, TENANTS, TOPICS, Rest
+from tests.broker.wire import Bed, Wire
+
+ROOT = Path(__file__).parents[4]
+TESTS = ROOT / "tests"
+RATES = "broker/commands/test_dispatch_rate.py"
+COMMANDS, UPKEEP = "broker/commands", "broker/model/upkeep"
+# Which test sees the effect of a policy, by its name as it is kept.
+EFFECTS: Mapping[str, str] = {
+    "auth_policies": "broker/commands/test_authorized.py",
+    "backlog_quota_map": f"{UPKEEP}/test_backlog_quota.py::test_producers_are_disconnected_and_refused",
+    "bundles": "broker/admin/namespace/test_bundles.py::test_unloading_one_disconnects_only_its_clients",
+    "clusterDispatchRate": f"{RATES}::test_so_many_at_once_and_so_many_each_second",
+    "topicDispatchRate": f"{RATES}::test_so_many_at_once_and_so_many_each_second",
+    "subscriptionDispatchRate": f"{RATES}::test_subscriptions_share_a_topics_rate_and_have_their_own",
+    "clusterSubscribeRate": f"{COMMANDS}/test_limits.py::test_a_namespace_says_how_often_one_may_subscribe",
+    "publishMaxMessageRate": f"{COMMANDS}/test_publish_rate.py::test_a_connection_pauses_until_there_are_tokens_again",
+    "deduplicationEnabled": f"{COMMANDS}/test_deduplication_kept.py::test_it_can_be_switched_while_the_topic_is_in_use",
+    "deduplicationSnapshotIntervalSeconds": (
+        f"{COMMANDS}/test_deduplication_kept.py::test_a_snapshot_after_so_much_time"
+    ),
+    "autoTopicCreationOverride": f"{COMMANDS}/test_limits.py::test_a_namespace_may_forbid_topics",
+    "autoSubscriptionCreationOverride": f"{COMMANDS}/test_limits.py::test_subscriptions_may_be_made_on_one_topic_only",
+    "message_ttl_in_seconds": f"{UPKEEP}/test_expiry.py::test_a_ttl_that_is_set_is_heeded_at_once",
+    "subscription_expiration_time_minutes": (
+        f"{UPKEEP}/test_unused_subscriptions.py::test_a_namespace_and_a_topic_have_their_own_times"
+    ),
+    "retention_policies": f"{UPKEEP}/test_trimming.py::test_retention_keeps_what_was_consumed",
+    "encryption_required": f"{COMMANDS}/test_producer_limits.py::test_a_namespace_may_require_encryption",
+    "delayed_delivery_policies": f"{COMMANDS}/test_producer_limits.py::test_a_delay_may_be_so_long",
+    "inactive_topic_policies": f"{UPKEEP}/test_inactivity.py::test_a_policy_may_keep_it",
+    "subscription_auth_mode": "broker/auth/test_authorization.py::test_names_of_subscriptions_that_begin_with_the_role",
+    "max_producers_per_topic": f"{COMMANDS}/test_limits.py::test_a_full_topic_takes_no_producer_of_any_kind",
+    "max_consumers_per_topic": f"{COMMANDS}/test_limits.py::test_a_full_topic_comes_before_everything_else",
+    "max_consumers_per_subscription": f"{COMMANDS}/test_limits.py::test_a_full_subscription",
+    "max_subscriptions_per_topic": f"{COMMANDS}/test_limits.py::test_so_many_subscriptions_and_no_more",
+    "max_unacked_messages_per_consumer": (
+        "broker/model/dispatch/test_unacked_limits.py::test_a_consumer_is_held_at_the_limit_and_freed_at_half"
+    ),
+    "max_unacked_messages_per_subscription": (
+        "broker/model/dispatch/test_unacked_limits.py::test_all_consumers_of_a_subscription_together"
+    ),
+    "max_topics_per_namespace": "broker/admin/namespace/test_max_topics.py::test_partitions_count_one_by_one",
+    "max_message_size": f"{COMMANDS}/test_producer_limits.py::test_a_topic_may_limit_the_size_of_messages",
+    "compaction_threshold": "broker/model/compaction/test_compaction.py",
+    "schema_auto_update_compatibility_strategy": f"{COMMANDS}/test_schema.py::test_a_producer_that_does_not_fit",
+    "schema_compatibility_strategy": f"{COMMANDS}/test_schema.py::test_a_producer_that_does_not_fit",
+    "is_allow_auto_update_schema": f"{COMMANDS}/test_schema.py::test_no_new_schemas",
+    "schema_validation_enforced": f"{COMMANDS}/test_schema.py::test_producers_must_have_one",
+    "subscription_types_enabled": f"{COMMANDS}/test_limits.py::test_types_are_the_topics_or_the_namespaces",
+    "resource_group_name": (
+        f"{COMMANDS}/test_resource_groups.py::test_topics_of_its_namespaces_share_the_publish_rate"
+    ),
+    "migrated": "broker/model/topic/test_migration.py::test_a_namespace_may_move_alone",
+    "entryFilters": "broker/admin/policies/test_entry_filters.py::test_none_can_be_set",
+    "subscriptionPolicies": f"{RATES}",
+}
+# No broker acts upon these, Pulsar's neither.
+OF_OPERATORS = {"deleted", "properties"}
+# Keys that no test names, and which test sees what they do.
+KEYS_SEEN_BY: Mapping[str, str] = {
+    "maxConsumerMetadataSize": f"{COMMANDS}/test_subscribe.py::test_metadata_may_be_so_large",
+    "systemTopicSchemaCompatibilityStrategy": f"{COMMANDS}/test_schema.py::test_the_strategy_of_system_topics",
+    "dispatcherReadFailureBackoffMaxTimeInMs": "broker/model/subscription/test_unreadable.py",
+}
+ONLY_ONE_VALUE = {"authorizationProvider"}  # every other one is refused
+
+
+@cache
+def text_of(path: str) -> str:
+    return (TESTS / path).read_text()
+
+
+def kept_names() -> set[str]:
+    """All that can be set for a namespace or a topic."""
+    return {*DEFAULTS, "subscriptionPolicies", *(policy.name for policy in (*OF_NAMESPACES, *OF_TOPICS))}
+
+
+def test_each_policy_has_an_effect_or_is_declared_to_have_none() -> None:
+    declared = {fact.name for fact in POLICIES}
+    assert not declared & EFFECTS.keys()
+    assert kept_names() == declared | EFFECTS.keys() | OF_OPERATORS
+
+
+@pytest.mark.parametrize("place", sorted({*EFFECTS.values(), *KEYS_SEEN_BY.values()}))
+def test_the_test_that_sees_an_effect_is_there(place: str) -> None:
+    path, _, name = place.partition("::")
+    defined = {
+        node.name
+        for node in ast.walk(ast.parse(text_of(path)))
+        if isinstance(node, ast.AsyncFunctionDef | ast.FunctionDef)
+    }
+    assert not name or name in defined
+
+
+@pytest.mark.parametrize("name", sorted(EFFECTS))
+def test_a_policy_with_an_effect_is_read_where_brokers_act(name: str) -> None:
+    """Outside of what keeps policies and shows them."""
+    if name == "entryFilters":
+        return  # none can be set
+    sources = {path for path in (ROOT / "broker").rglob("*.py") if path.parent.name != "policies"}
+    sources -= {ROOT / "broker/model/namespace/policies.py", ROOT / "broker/model/policy/event.py"}
+    assert any(f'"{name}"' in path.read_text() for path in sources)
+
+
+@cache
+def read_attributes() -> set[str]:
+    """Every attribute that the broker reads, but for what declares keys."""
+    config = ROOT / "broker" / "config"
+    declaring = {config / "pulsar_keys.py", config / "dynamic.py"}
+    sources = (path.read_text() for path in (ROOT / "broker").rglob("*.py") if path not in declaring)
+    return {name for text in sources for name in re.findall(r"\.(\w+)", text)}
+
+
+@cache
+def words_of_tests() -> set[str]:
+    texts = (path.read_text() for path in TESTS.rglob("*.py") if path != Path(__file__))
+    return {word for text in texts for word in re.findall(r"\w+", text)}
+
+
+@pytest.mark.parametrize("key", documented_keys().values(), ids=lambda key: key.name)
+def test_each_key_is_read_and_seen_by_a_test_or_is_declared_to_have_no_effect(key: Key) -> None:
+    is_read = key.name in read_attributes()
+    assert is_read != bool(key.meaning.without_effect or key.name in ONLY_ONE_VALUE)
+    if is_read:
+        assert key.name in KEYS_SEEN_BY or key.name in words_of_tests()
+
+
+def test_the_page_of_differences_has_the_same_words() -> None:
+    page = (ROOT / "docs" / "differences.md").read_text()
+    rows = [f"| {fact.name} | {fact.pulsar} | {fact.why} |" for fact in FACTS]
+    rows += [
+        f"| {key.name} | lets in client certificates that nobody signed | {key.meaning.without_effect} |"
+        for key in documented_keys().values()
+        if key.meaning.without_effect
+    ]
+    section = page.partition("## Kept and shown, without an effect\n")[2].partition("\n## ")[0]
+    assert [row for row in rows if row not in section.splitlines()] == []
+
+
+# what is told
+
+
+@pytest.fixture
+async def rest(bed: Bed) -> Rest:
+    return Rest(bed.broker)
+
+
+async def told(rest: Rest) -> list[tuple[str, str]]:
+    """Return what the page at / lists: places and settings."""
+    return [(each["where"], each["what"]) for each in (await rest.get("/pulsarium/topics"))["withoutEffect"]]
+
+
+def logged(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [record.getMessage() for record in caplog.records if "no effect here" in record.getMessage()]
+
+
+async def test_a_policy_without_effect_is_logged_once_and_shown_until_it_goes(
+    rest: Rest, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert await told(rest) == []
+    url = f"{NAMESPACES}/public/default/persistence"
+    sent = {"bookkeeperEnsemble": 3, "bookkeeperWriteQuorum": 2, "bookkeeperAckQuorum": 2}
+    await rest.done("POST", url, sent)
+    await rest.done("POST", url, {**sent, "bookkeeperAckQuorum": 1})
+    assert len(logged(caplog)) == 1
+    assert "what=persistence where=public/default" in logged(caplog)[0]
+    assert (await rest.get(url))["bookkeeperAckQuorum"] == 1
+    assert await told(rest) == [("public/default", "persistence")]
+    await rest.done("DELETE", url)
+    assert await told(rest) == []
+
+
+async def test_a_topics_policy_is_named_by_its_topic(rest: Rest, caplog: pytest.LogCaptureFixture) -> None:
+    await rest.done("PUT", f"{TOPICS}/t")
+    await rest.done("POST", f"{TOPICS}/t/dispatcherPauseOnAckStatePersistent")
+    assert await told(rest) == [("persistent://public/default/t", "dispatcherPauseOnAckStatePersistentEnabled")]
+    assert len(logged(caplog)) == 1
+    await rest.done("DELETE", f"{TOPICS}/t?force=true")
+    assert await told(rest) == []
+
+
+async def test_a_policy_with_an_effect_is_not_named(rest: Rest, caplog: pytest.LogCaptureFixture) -> None:
+    await rest.done("POST", f"{NAMESPACES}/public/default/messageTTL", 10)
+    assert await told(rest) == []
+    assert logged(caplog) == []
+
+
+@pytest.mark.parametrize(
+    ("method", "url", "value", "what"),
+    [
+        ("POST", "namespaces/public/default/antiAffinity", "group", "bookieAffinity, antiAffinity"),
+        ("POST", "brokers/configuration/loadBalancerSheddingEnabled/false", None, "brokers/configuration"),
+        ("POST", "clusters/standalone/failureDomains/d", {"brokers": ["localhost:8080"]}, "failureDomains"),
+    ],
+)
+async def test_what_is_said_of_other_things_is_named(
+    rest: Rest, caplog: pytest.LogCaptureFixture, method: str, url: str, value: Any, what: str
+) -> None:
+    answer = await rest.call(method, f"{ADMIN}/{url}", *([] if value is None else [value]))
+    assert answer.status in (200, 204)
+    assert [each for _, each in await told(rest)] == [what]
+    assert len(logged(caplog)) == 1
+
+
+async def test_a_replicated_subscription_is_named(rest: Rest, wire: Wire, caplog: pytest.LogCaptureFixture) -> None:
+    await wire.subscribe(replicate_subscription_state=True)
+    assert await told(rest) == [("persistent://public/default/t/sub", "replicatedSubscriptionStatus")]
+    await rest.done("POST", f"{TOPICS}/t/subscription/sub/replicatedSubscriptionStatus", True)
+    assert len(logged(caplog)) == 1
+
+
+async def test_other_clusters_are_named_and_the_brokers_own_is_not(bed: Bed, rest: Rest) -> None:
+    await rest.done("PUT", f"{TENANTS}/x", {"allowedClusters": ["standalone"]})
+    await rest.done("PUT", f"{NAMESPACES}/x/y", {"replication_clusters": ["standalone"]})
+    assert await told(rest) == []
+    metadata = bed.broker.metadata
+    metadata.put_namespace("x/y", {**metadata.namespaces["x/y"], "replication_clusters": ["standalone", "other"]})
+    assert await told(rest) == [("x/y", "replication_clusters")]
+
+
+def test_what_is_remembered_of_the_log_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(without_effect, "MOST_LOGGED", 2)
+    notices = Notices("c")
+    for number in range(5):
+        notices.changed(f"n/{number}", {"offload_threshold": 1})
+    assert len(list(notices)) == 5
+    assert len(notices._logged) == 2

@@ -1,0 +1,196 @@
+"""`bin/pulsar standalone`: what its options, files and variables mean for the broker."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from pulsarium.broker.config import PIP, PULSAR_4_2, LoadedConfig, ServeOptions
+from pulsarium.broker.storage.lock import DirectoryLock
+from pulsarium.cli import logs, run
+from pulsarium.cli.pulsar.apply_config import main as apply_config
+from pulsarium.cli.pulsar.conf import main as write_conf
+from pulsarium.cli.pulsar.main import main
+from pulsarium.cli.pulsar.standalone import lines_when_ready
+
+
+class Bench:
+    """A folder as /pulsar is one, and what would have been run there."""
+
+    def __init__(self, home: Path, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture) -> None:
+        self.home = home
+        self.runs: list[ServeOptions] = []
+        self._capfd = capfd
+        self._caplog = caplog
+
+    def take(self, options: ServeOptions, loaded: LoadedConfig, announce: Callable[[str], None]) -> None:
+        self.runs.append(options)
+        announce("pulsarium ready pulsar://0.0.0.0:6650 http://0.0.0.0:8080")
+
+    def options(self, *arguments: str) -> ServeOptions:
+        with pytest.raises(SystemExit) as ended:
+            main(self.home, ["standalone", *arguments])
+        assert (ended.value.code or 0, self._capfd.readouterr().err) == (0, "")
+        return self.runs[-1]
+
+    def refusal(self, *arguments: str) -> str:
+        with pytest.raises(SystemExit) as ended:
+            main(self.home, ["standalone", *arguments])
+        out, err = self._capfd.readouterr()
+        assert (ended.value.code, out, self.runs) == (2, "", [])
+        return err
+
+    @property
+    def log(self) -> list[str]:
+        """Return what was logged before the broker could serve."""
+        messages = [record.getMessage() for record in self._caplog.records]
+        return messages[: messages.index("HTTP Service started at http://0.0.0.0:8080")]
+
+
+@pytest.fixture
+def bench(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    caplog: pytest.LogCaptureFixture,
+) -> Bench:
+    caplog.set_level(logging.INFO, "pulsarium")
+    bench = Bench(tmp_path, capfd, caplog)
+    write_conf(str(tmp_path / "conf"))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(run, "run", bench.take)
+    monkeypatch.setattr(logs, "configure", lambda level, style, stream: None)
+    for name in list(os.environ):
+        if name.startswith("PULSAR"):
+            monkeypatch.delenv(name)
+    return bench
+
+
+def test_it_binds_pulsar_s_ports_on_all_addresses_and_keeps_data(bench: Bench) -> None:
+    options = bench.options("-nfw", "-nss")
+    assert (options.host, options.port, options.http_port) == ("0.0.0.0", 6650, 8080)
+    assert (options.config.clusterName, options.data, options.profile) == ("standalone", Path("data/standalone"), PIP)
+    assert bench.log == []
+
+
+def test_a_configuration_without_an_address_binds_all_of_them(bench: Bench) -> None:
+    (bench.home / "my.conf").write_text("clusterName=mine\n")
+    options = bench.options("--no-functions-worker", "--no-stream-storage", "--config", "my.conf")
+    assert (options.host, options.config.clusterName) == ("0.0.0.0", "mine")
+
+
+def test_an_address_of_the_configuration_is_kept(bench: Bench) -> None:
+    (bench.home / "my.conf").write_text("bindAddress=127.0.0.2\n")
+    assert bench.options("-c", "my.conf").host == "127.0.0.2"
+
+
+def test_a_variable_names_the_configuration(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    (bench.home / "my.conf").write_text("clusterName=mine\n")
+    monkeypatch.setenv("PULSAR_STANDALONE_CONF", "my.conf")
+    assert bench.options().config.clusterName == "mine"
+
+
+def test_the_option_of_the_advertised_address_wins(bench: Bench) -> None:
+    (bench.home / "my.conf").write_text("advertisedAddress=a.example\n")
+    assert bench.options("-c", "my.conf", "-a", "b.example").config.advertisedAddress == "b.example"
+
+
+def test_without_a_functions_worker_it_says_so(bench: Bench) -> None:
+    bench.options("-nss")
+    assert bench.log == ["there is no functions worker here: functions, sources and sinks cannot be run"]
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (["--num-bookies", "3"], "--num-bookies has no effect here: there are no bookies"),
+        (["--only-broker"], "--only-broker has no effect here: there is nothing but a broker"),
+        (["--zookeeper-port", "2181"], "--zookeeper-port has no effect here: there is no ZooKeeper"),
+        (["-fwc", "worker.yml"], "--functions-worker-conf has no effect here: there is no functions worker"),
+    ],
+)
+def test_an_option_without_effect_is_taken_with_a_line(bench: Bench, given: list[str], said: str) -> None:
+    bench.options("-nfw", *given)
+    assert bench.log == [said]
+
+
+@pytest.mark.parametrize("name", ["PULSAR_MEM", "PULSAR_GC", "PULSAR_EXTRA_OPTS"])
+def test_a_variable_for_the_jvm_is_taken_with_a_line(bench: Bench, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(name, "-Xmx1g")
+    bench.options("-nfw")
+    assert bench.log == [f"{name} has no effect here: there is no JVM"]
+
+
+@pytest.mark.parametrize("applied", [True, False])
+def test_a_variable_that_was_not_applied_is_named(bench: Bench, applied: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PULSAR_PREFIX_clusterName", " mine ")
+    if applied:
+        apply_config([str(bench.home / "conf/standalone.conf")])
+    options = bench.options("-nfw")
+    line = "PULSAR_PREFIX_clusterName has no effect yet: run bin/apply-config-from-env.py conf/standalone.conf before"
+    assert (options.config.clusterName, bench.log) == (("mine", []) if applied else ("standalone", [line]))
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (["--no-broker"], "pulsarium: --no-broker: there is nothing but a broker here\n"),
+        (["-w"], "pulsarium: No such option '-w'. See bin/pulsar standalone --help.\n"),
+        (["-c", "no.conf"], "pulsarium: --config no.conf: cannot be read: No such file or directory\n"),
+    ],
+)
+def test_what_cannot_be_is_refused_in_one_line(bench: Bench, given: list[str], said: str) -> None:
+    assert bench.refusal(*given) == said
+
+
+@pytest.mark.parametrize("by_variable", [True, False])
+def test_a_profile_can_be_named(bench: Bench, by_variable: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if by_variable:
+        monkeypatch.setenv("PULSARIUM_PROFILE", "pulsar-4.2")
+    given = [] if by_variable else ["--profile", "pulsar-4.2"]
+    assert bench.options(*given).profile is PULSAR_4_2
+
+
+def test_a_folder_that_cannot_be_written_leaves_it_in_memory(bench: Bench) -> None:
+    (bench.home / "data").write_text("no folder")
+    assert bench.options("-nfw").data is None
+    assert bench.log == [
+        f"data is kept in memory only: mount a volume at {bench.home}/data/standalone that this user can write"
+    ]
+
+
+def test_a_folder_that_was_asked_for_is_taken_as_it_is(bench: Bench) -> None:
+    assert bench.options("--data", "elsewhere").data == Path("elsewhere")
+
+
+def test_wipe_data_deletes_the_store_and_nothing_else(bench: Bench) -> None:
+    data = bench.home / "data/standalone"
+    data.mkdir(parents=True)
+    for name in ("pulsarium.db", "pulsarium.db-wal", "notes.txt"):
+        (data / name).touch()
+    bench.options("--wipe-data")
+    assert sorted(each.name for each in data.iterdir()) == ["notes.txt", "pulsarium.lock"]
+
+
+def test_data_in_use_is_not_wiped(bench: Bench) -> None:
+    data = bench.home / "data/standalone"
+    lock = DirectoryLock(data)
+    try:
+        said = bench.refusal("--wipe-data", "-nfw")
+    finally:
+        lock.release()
+    assert said == f"pulsarium: --wipe-data: data/standalone is in use by another pulsarium (pid {os.getpid()})\n"
+
+
+def test_it_says_what_launchers_of_containers_wait_for(bench: Bench) -> None:
+    ready = "pulsarium ready pulsar://0.0.0.0:6650 http://0.0.0.0:8080 pulsar+ssl://0.0.0.0:6651 https://0.0.0.0:8443"
+    assert list(lines_when_ready(ready)) == [
+        "HTTP Service started at http://0.0.0.0:8080",
+        "messaging service is ready",
+        "Created namespace public/default",
+        "Successfully updated the policies on namespace public/default",
+    ]

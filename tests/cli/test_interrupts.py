@@ -1,0 +1,123 @@
+"""Ctrl-C, from the first moment of the process on."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from click.testing import CliRunner
+
+from pulsarium.cli.interrupts import closing_at_ctrl_c
+from pulsarium.cli.main import cli
+from tests.foreign.broker_process import Address, BrokerProcess
+from tests.foreign.deadline import eventually
+
+# In a shell that put it into the background a program has SIGINT ignored: here it is not.
+HEEDED = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+
+
+@pytest.fixture
+def address(tmp_path: Path) -> Iterator[Address]:
+    process = BrokerProcess(tmp_path)
+    yield process.address
+    assert process.stop() == 0
+
+
+@pytest.mark.parametrize("command", ["serve", "exec", "admin", "client", "why", "capture", "matrix", "analyze"])
+def test_ctrl_c_while_a_command_is_imported_leaves_no_traceback(command: str) -> None:
+    """The signal comes as the first module that the command line needs is imported."""
+    code = HEEDED + (
+        "import os, sys\n"
+        "class Hook:\n"
+        "    def find_spec(self, name, *_):\n"
+        "        if name == 'pulsarium.cli.main': os.kill(os.getpid(), signal.SIGINT)\n"
+        "sys.meta_path.insert(0, Hook())\n"
+        "from pulsarium.__main__ import main; main()"
+    )
+    run = subprocess.run([sys.executable, "-P", "-c", code, command], check=False, capture_output=True, timeout=30)
+    assert (run.returncode, run.stdout, run.stderr) == (-signal.SIGINT, b"", b"")
+
+
+def test_both_ways_in_begin_where_ctrl_c_is_seen_to() -> None:
+    from importlib.metadata import entry_points
+
+    (command,) = entry_points(group="console_scripts", name="pulsarium")
+    assert command.value == "pulsarium.__main__:main"
+
+
+def test_a_block_that_has_something_to_close_is_interrupted() -> None:
+    before = signal.getsignal(signal.SIGINT)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    try:
+        with pytest.raises(KeyboardInterrupt), closing_at_ctrl_c():
+            signal.raise_signal(signal.SIGINT)
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_DFL
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_a_shell_that_ignores_ctrl_c_is_obeyed() -> None:
+    before = signal.getsignal(signal.SIGINT)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with closing_at_ctrl_c():
+            assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+class Consuming(NamedTuple):
+    """`pulsarium client consume` that has its subscription, and a command line for its broker."""
+
+    process: subprocess.Popen[bytes]
+    address: Address
+
+    def said(self, *arguments: str) -> str:
+        environment = {"PULSARIUM_ADMIN_URL": self.address.admin_url}
+        result = CliRunner().invoke(cli, arguments, prog_name="pulsarium", env=environment)
+        assert (result.exit_code, result.stderr) == (0, "")
+        return result.stdout
+
+    def interrupt(self) -> tuple[int, bytes]:
+        """Its exit code, and all that it says."""
+        self.process.send_signal(signal.SIGINT)
+        out, err = self.process.communicate(timeout=20)
+        return self.process.returncode, out + err
+
+
+@pytest.fixture
+def consuming(address: Address) -> Iterator[Consuming]:
+    topic = f"persistent://public/default/{uuid.uuid4()}"
+    start = HEEDED + "from pulsarium.__main__ import main; main()"
+    line = [sys.executable, "-P", "-c", start, "client", "--url", address.service_url, "consume", topic, "-s", "sub"]
+    with subprocess.Popen([*line, "-n", "0"], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        consuming = Consuming(process, address)
+        try:
+            listing = ("admin", "topics", "list", "public/default")
+            eventually(lambda: topic in consuming.said(*listing), what="a topic")
+            eventually(
+                lambda: "sub" in consuming.said("admin", "topics", "subscriptions", topic), what="a subscription"
+            )
+            yield consuming
+        finally:
+            process.kill()
+
+
+def test_ctrl_c_closes_the_consumer_and_ends_with_130(consuming: Consuming) -> None:
+    consuming.said("fault", "observe", "CLOSE_CONSUMER")
+    assert consuming.interrupt() == (130, b"")
+    (closed,) = json.loads(consuming.said("fault", "list", "--json"))
+    assert closed["hits"] == 1
+
+
+def test_ctrl_c_does_not_wait_for_a_broker_that_does_not_answer(consuming: Consuming) -> None:
+    """The client itself would wait for half a minute."""
+    consuming.said("fault", "add", "CLOSE_CONSUMER", "stall", "--forever")
+    assert consuming.interrupt() == (130, b"")

@@ -1,0 +1,147 @@
+"""Every command that talks to a broker, against the secured one of examples/secure."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+import pytest
+from click.testing import CliRunner, Result
+
+from pulsarium.cli.main import cli
+from pulsarium.proto.capture import CaptureReader
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "secure"
+FREE = ("--port", "0", "--http-port", "0", "--tls-port", "0", "--https-port", "0", "--ready-file", "ready.json")
+
+
+class Secured(NamedTuple):
+    folder: Path
+    service_url: str
+    admin_url: str
+
+    def run(self, *line: str) -> Result:
+        """The command in the folder of the keys. Nothing of the environment proves a role."""
+        nobody = {"PULSARIUM_TOKEN": None, "PULSAR_CLIENT_CONF": None}
+        return CliRunner().invoke(cli, line, prog_name="pulsarium", env=nobody, catch_exceptions=False)
+
+    def said(self, *line: str) -> str:
+        result = self.run(*line)
+        assert (result.exit_code, result.stderr) == (0, ""), line
+        return result.stdout
+
+    @property
+    def proof(self) -> tuple[str, ...]:
+        """Return the options that say who calls, and whom to trust."""
+        token, trusted = self.folder / "admin.token", self.folder / "server.pem"
+        return (
+            "--token",
+            f"file://{token}",
+            "--tls-trust-cert-path",
+            str(trusted),
+            "--tls-enable-hostname-verification",
+        )
+
+
+@pytest.fixture(scope="module")
+def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
+    folder = shutil.copytree(EXAMPLE, tmp_path_factory.mktemp("example") / "secure")
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    subprocess.run(["bash", "keys.sh"], cwd=folder, check=True, capture_output=True, env={**os.environ, "PATH": path})
+    command = [sys.executable, "-P", "-m", "pulsarium", "serve", "--config", "secure.conf", *FREE]
+    with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline().startswith("pulsarium ready")
+        ready = json.loads((folder / "ready.json").read_text())
+        urls = [ready[name].replace("127.0.0.1", "localhost") for name in ("service_url_tls", "admin_url_tls")]
+        yield Secured(folder, *urls)
+        process.terminate()
+        assert process.wait(10) == 0
+
+
+def lines(folder: Path) -> dict[str, tuple[tuple[str, ...], ...]]:
+    """Command lines of each command that needs a broker."""
+    return {
+        "why": (("why", "orders", "billing"),),
+        "fault": (("fault", "add", "FLOW", "observe"), ("fault", "list"), ("fault", "remove", "--all")),
+        "capture": (
+            ("capture", "start"),
+            ("capture", "list"),
+            ("capture", "stop", "--out", str(folder / "run.pulscap")),
+        ),
+        "clock": (("clock", "show"), ("clock", "freeze"), ("clock", "reset")),
+        "mask": (("mask", "add", "--max-protocol-version", "17"), ("mask", "list"), ("mask", "remove", "--all")),
+        "lint": (("lint", "--live", "--start"), ("lint", "--live"), ("lint", "--live", "--stop")),
+        "state": (
+            ("state", "snapshot", str(folder / "all.snapshot")),
+            ("state", "restore", str(folder / "all.snapshot")),
+        ),
+    }
+
+
+COMMANDS = tuple(lines(Path()))
+
+
+@pytest.fixture
+def topic(secured: Secured) -> None:
+    whole = "persistent://public/default/orders"
+    admin = ("admin", "--admin-url", secured.admin_url, *secured.proof, "topics")
+    if whole not in secured.said(*admin, "list", "public/default"):
+        secured.said(*admin, "create", whole)
+        secured.said(*admin, "create-subscription", whole, "-s", "billing")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_options_prove_a_role_and_trust_the_certificate(command: str, secured: Secured, topic: None) -> None:
+    for line in lines(secured.folder)[command]:
+        assert secured.run(*line, "--admin-url", secured.admin_url, *secured.proof).exit_code == 0, line
+    if command == "capture":
+        assert list(CaptureReader().feed((secured.folder / "run.pulscap").read_bytes())) == []
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_client_conf_says_the_same(command: str, secured: Secured, topic: None) -> None:
+    conf = secured.folder / "client.conf"
+    conf.write_text(
+        f"webServiceUrl={secured.admin_url}\nbrokerServiceUrl={secured.service_url}\nauthPlugin=token\n"
+        f"authParams=file://{secured.folder}/admin.token\ntlsTrustCertsFilePath={secured.folder}/server.pem\n"
+        "tlsEnableHostnameVerification=true\n"
+    )
+    for line in lines(secured.folder)[command]:
+        assert secured.run(*line, "--config", str(conf)).exit_code == 0, line
+    assert "public/default" in secured.said("admin", "--config", str(conf), "namespaces", "list", "public")
+    assert secured.run("client", "--config", str(conf), "produce", "orders", "-m", "a").exit_code == 0
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ((), "is not trusted: self-signed certificate; trust its authority with --tls-trust-cert-path, or say"),
+        (("--tls-allow-insecure",), "(say who calls: --token, or --auth-plugin and --auth-params)"),
+    ],
+)
+def test_a_caller_who_lacks_something_is_told_the_option(
+    command: str, options: tuple[str, ...], said: str, secured: Secured
+) -> None:
+    refused = secured.run(*lines(secured.folder)[command][0], "--admin-url", secured.admin_url, *options)
+    assert refused.exit_code != 0
+    assert refused.stderr.startswith("pulsarium: ")
+    assert said in refused.stderr
+    assert refused.stderr.count("\n") == 1
+
+
+def test_a_port_without_tls_is_told_from_one_with(secured: Secured) -> None:
+    ready = json.loads((secured.folder / "ready.json").read_text())
+    plain = urlsplit(ready["admin_url"])
+    refused = secured.run("why", "a", "b", "--admin-url", f"https://{plain.netloc}", "--tls-allow-insecure")
+    assert "does not speak TLS; say http://" in refused.stderr
+    refused = secured.run("why", "a", "b", "--admin-url", secured.admin_url.replace("https", "http"))
+    assert "This port speaks TLS; the URL begins with https://" in refused.stderr
