@@ -33,14 +33,12 @@ def keep_no_acknowledgements() -> None:
 
 
 def keep_one_less() -> None:
-    """Of each tenth run of several entries the last one is empty."""
-    insert, count = segments.rows_of, 0
+    """Store the first entry of each run of several in the place of its last one."""
+    insert = segments.rows_of
 
     def rows_of(ledger_id: int, runs: list[Run]) -> object:
-        nonlocal count
         for run in runs:
-            count += 1
-            if count % 10 == 0 and len(run.entries) > 1:
+            if len(run.entries) > 1:
                 run.entries[-1] = run.entries[0]
         return insert(ledger_id, runs)
 
