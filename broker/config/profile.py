@@ -52,6 +52,14 @@ class Profile:
     resource_groups_limit_dispatch: the dispatch rates of a resource group hold, which 4.2.4 keeps and does not enforce.
     acknowledged_stay_delayed: a delayed message that was acknowledged or skipped counts as delayed until its time, so
         that msgBacklogNoDelayed may be negative.
+    chunks_stall: on Shared a chunk that cannot go to the consumer of its first one stops what comes behind the entries
+        it was read with, and a consumer that left keeps the chunks of the messages it has the first chunk of.
+    unload_forgets: acknowledgements that 4.2.4 does not read back when it loads a topic are forgotten: those of parts
+        of batches, unless the cursor has too many ranges for the metadata store, and ranges past the number kept.
+    chunks_are_duplicates: when a topic is loaded, a chunk counts as its whole message for deduplication.
+    abandoned_consumers_refuse: SUBSCRIBE for the id of a consumer that was closed before it was there is refused.
+    refused_producers_stay_exclusive: a producer that claimed exclusive access stays its owner where the topic refuses
+        it then (it is terminated, or being unloaded), and those that wait behind that one hear nothing.
     own_faults_are_shown: 500, where 4.2.4 runs into an exception of its own for a call (a peek at position 0, an entry
         beyond the last, a body that is missing), where otherwise a 4xx says what was wrong.
     forbids_as_pips_say: who may not gets 403 of skipByMessageIds and getMessageIdByIndex (S423-23, S415-15), where
@@ -80,6 +88,11 @@ class Profile:
     acknowledged_stay_delayed: bool
     own_faults_are_shown: bool
     resource_groups_limit_dispatch: bool
+    chunks_stall: bool
+    unload_forgets: bool
+    chunks_are_duplicates: bool
+    abandoned_consumers_refuse: bool
+    refused_producers_stay_exclusive: bool
 
     def tells_end_of_topic(self, client_version: str) -> bool:
         """Whether a client that calls itself so (CONNECT.client_version) is sent REACHED_END_OF_TOPIC."""
@@ -106,6 +119,11 @@ PIP: Final = Profile(
     acknowledged_stay_delayed=False,
     own_faults_are_shown=False,
     resource_groups_limit_dispatch=True,
+    chunks_stall=False,
+    unload_forgets=False,
+    chunks_are_duplicates=False,
+    abandoned_consumers_refuse=False,
+    refused_producers_stay_exclusive=False,
 )
 
 PULSAR_4_2: Final = Profile(
@@ -127,6 +145,11 @@ PULSAR_4_2: Final = Profile(
     acknowledged_stay_delayed=True,
     own_faults_are_shown=True,
     resource_groups_limit_dispatch=False,
+    chunks_stall=True,
+    unload_forgets=True,
+    chunks_are_duplicates=True,
+    abandoned_consumers_refuse=True,
+    refused_producers_stay_exclusive=True,
 )
 
 

@@ -101,7 +101,7 @@ class PersistentTopic(Topic):
         if MIGRATED_PROPERTY in self.ledger.properties:
             raise TopicMigratedError("Topic was already migrated")
         if self.ledger.terminated is not None:
-            raise TopicTerminatedError(TERMINATED)
+            return self.producers.wait_for_nothing(Producer(client, self, options, self.now_ms())), False
         if (
             refusal := self.stores.storage.refusal
         ):  # else clients whose SEND is refused send it again, ten times a second
@@ -312,8 +312,7 @@ class PersistentTopic(Topic):
 
     def _terminated(self, error: Exception | None) -> None:
         if error is None:
-            self.producers.refuse_waiting(TopicTerminatedError(TERMINATED))
-            self.producers.disconnect(self.moved_to)
+            self.producers.disconnect(self.moved_to, terminated=True)
             for subscription in list(self._subscriptions.values()):  # a reader's goes with its connection
                 subscription.check_end_of_topic(again=True)
 
@@ -334,7 +333,6 @@ class PersistentTopic(Topic):
             self.log.transactions.trimmed(last)
 
 
-TERMINATED = "Topic was already terminated"
 LEDGER_TERMINATED = (  # what a SEND is told that comes between the request and CLOSE_PRODUCER
     "org.apache.bookkeeper.mledger.ManagedLedgerException$ManagedLedgerTerminatedException: "
     "Managed ledger was already terminated"
