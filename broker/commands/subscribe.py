@@ -52,8 +52,8 @@ def subscribe(session: Session, cmd: pb.CommandSubscribe, trailing: bytes) -> No
 class PendingConsumer:
     """A SUBSCRIBE that is not answered yet: its subscription is being kept, or the owner was asked for a sign of life.
 
-    CLOSE_CONSUMER and the end of the connection cancel it, and then it is not answered at all (transcript 137). One that
-    CLOSE_CONSUMER abandoned keeps its id until its answer would be due, where `abandoned_consumers_refuse`.
+    CLOSE_CONSUMER and the end of the connection cancel it, and then it is not answered at all (transcript 137). Where
+    `abandoned_consumers_refuse`, one that CLOSE_CONSUMER cancelled keeps its id until its answer would be due.
     """
 
     def __init__(self, session: Session, cmd: pb.CommandSubscribe) -> None:

@@ -142,9 +142,7 @@ async def test_in_pulsar_4_2_an_orphan_chunk_goes_out_once_its_first_one_is_read
 
 
 @pytest.mark.req("B-28")
-async def test_in_pulsar_4_2_all_wait_for_the_permits_of_who_has_the_first_chunk(
-    released: Bed, releaser: Wire
-) -> None:
+async def test_in_pulsar_4_2_all_wait_for_the_permits_of_who_has_the_first_chunk(released: Bed, releaser: Wire) -> None:
     first = await joined(released, "a", type=Shared, permits=1)
     await releaser.publish(chunk("x", 0))
     assert await payloads(first) == [b"x0"]
