@@ -124,7 +124,7 @@ def consumer_stats(session: Session, cmd: pb.CommandConsumerStats, trailing: byt
     reply = pb.CommandConsumerStatsResponse(request_id=cmd.request_id)
     consumer = session.consumers.get(cmd.consumer_id)
     if consumer is None:
-        if session.profile.consumer_stats_of_unknown_closes:
+        if session.profile.own_faults_close:
             raise CloseConnection("CONSUMER_STATS for an unknown consumer")
         reply.error_code = pb.ConsumerNotFound
         reply.error_message = f"Consumer {cmd.consumer_id} not found"
