@@ -50,8 +50,10 @@ class Profile:
     transaction_by_send: an entry is of the transaction that its SEND names, also where its metadata does not say so, as
         that of the Go client; a released broker shows such an entry after an abort too.
     resource_groups_limit_dispatch: the dispatch rates of a resource group hold, which 4.2.4 keeps and does not enforce.
-    acknowledged_stay_delayed: a delayed message that was acknowledged or skipped counts as delayed until its time, so
-        that msgBacklogNoDelayed may be negative.
+    acknowledged_stay_delayed: a delayed message that was acknowledged or skipped counts as delayed until its time, and
+        one whose consumers left until the next one joins, so that msgBacklogNoDelayed may be negative.
+    delay_alarms_may_be_early: where a policy's tick of delayed delivery is shorter than that of broker.conf, an alarm
+        may meet nothing that is due; its message waits until something else lets the subscription dispatch.
     own_faults_are_shown: 500, where 4.2.4 runs into an exception of its own for a call (a peek at position 0, an entry
         beyond the last, a body that is missing), where otherwise a 4xx says what was wrong.
     forbids_as_pips_say: who may not gets 403 of skipByMessageIds and getMessageIdByIndex (S423-23, S415-15), where
@@ -78,6 +80,7 @@ class Profile:
     index_per_transactional_entry: bool
     transaction_by_send: bool
     acknowledged_stay_delayed: bool
+    delay_alarms_may_be_early: bool
     own_faults_are_shown: bool
     resource_groups_limit_dispatch: bool
 
@@ -104,6 +107,7 @@ PIP: Final = Profile(
     index_per_transactional_entry=False,
     transaction_by_send=True,
     acknowledged_stay_delayed=False,
+    delay_alarms_may_be_early=False,
     own_faults_are_shown=False,
     resource_groups_limit_dispatch=True,
 )
@@ -125,6 +129,7 @@ PULSAR_4_2: Final = Profile(
     index_per_transactional_entry=True,
     transaction_by_send=False,
     acknowledged_stay_delayed=True,
+    delay_alarms_may_be_early=True,
     own_faults_are_shown=True,
     resource_groups_limit_dispatch=False,
 )
