@@ -75,7 +75,7 @@ def found(outcome: Outcome) -> list[str]:
 
 
 def compare_delays(ours: Address, real: Address, messages: int, seed: int) -> int:
-    found = [trio.run(measure, each, messages, seed) for each in (ours, real)]
+    found = trio.run(measure, (ours, real), messages, seed)
     differing = apart(*found)
     print("\n".join([*table(*found), *(f"DIFFERENCE, {each}" for each in differing)]))
     return 1 if differing else 0
