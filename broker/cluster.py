@@ -14,6 +14,7 @@ from pulsarium.broker.config.dynamic import DynamicSettings
 from pulsarium.broker.config.keys import Config
 from pulsarium.broker.config.profile import Profile
 from pulsarium.broker.config.version import VERSION
+from pulsarium.broker.model.dispatch.delay_ticks import DelayTicks
 from pulsarium.broker.model.ledger.cache import EntryCache
 from pulsarium.broker.model.namespace.metadata import Metadata
 from pulsarium.broker.model.namespace.ownership import Ownership
@@ -48,6 +49,7 @@ class Cluster:
         self.profile = profile
         self.storage = storage
         self.clock = Clock()
+        self.delay_ticks = DelayTicks(config.delayedDeliveryTickTimeMillis)
         self.turn = Turn(storage)
         self.cache = EntryCache(storage, config.managedLedgerCacheSizeMB << 20)
         self.compactor: Compactor | None = None

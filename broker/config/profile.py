@@ -50,8 +50,10 @@ class Profile:
     transaction_by_send: an entry is of the transaction that its SEND names, also where its metadata does not say so, as
         that of the Go client; a released broker shows such an entry after an abort too.
     resource_groups_limit_dispatch: the dispatch rates of a resource group hold, which 4.2.4 keeps and does not enforce.
-    acknowledged_stay_delayed: a delayed message that was acknowledged or skipped counts as delayed until its time, so
-        that msgBacklogNoDelayed may be negative.
+    acknowledged_stay_delayed: a delayed message that was acknowledged or skipped counts as delayed until its time, and
+        one whose consumers left until the next one joins, so that msgBacklogNoDelayed may be negative.
+    delay_alarms_may_be_early: where a policy's tick of delayed delivery is shorter than that of broker.conf, an alarm
+        may meet nothing that is due; its message waits until something else lets the subscription dispatch.
     chunks_stall: on Shared a chunk that cannot go to the consumer of its first one stops what comes behind the entries
         it was read with, and a consumer that left keeps the chunks of the messages it has the first chunk of.
     unload_forgets: acknowledgements that 4.2.4 does not read back when it loads a topic are forgotten: those of parts
@@ -87,6 +89,7 @@ class Profile:
     index_per_transactional_entry: bool
     transaction_by_send: bool
     acknowledged_stay_delayed: bool
+    delay_alarms_may_be_early: bool
     own_faults_are_shown: bool
     resource_groups_limit_dispatch: bool
     chunks_stall: bool
@@ -118,6 +121,7 @@ PIP: Final = Profile(
     index_per_transactional_entry=False,
     transaction_by_send=True,
     acknowledged_stay_delayed=False,
+    delay_alarms_may_be_early=False,
     own_faults_are_shown=False,
     resource_groups_limit_dispatch=True,
     chunks_stall=False,
@@ -144,6 +148,7 @@ PULSAR_4_2: Final = Profile(
     index_per_transactional_entry=True,
     transaction_by_send=False,
     acknowledged_stay_delayed=True,
+    delay_alarms_may_be_early=True,
     own_faults_are_shown=True,
     resource_groups_limit_dispatch=False,
     chunks_stall=True,
