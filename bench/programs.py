@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from .program import GROWTH, TINY, Better, Part, Program, official, raw
 from .scale.programs import SCALE
+from .tailing import RATE
 
 SIZES = (1, 10, 100, 1000)
 THIRD_OF_CPU = 3
@@ -38,6 +39,17 @@ def _raw_consume(kind: str) -> Program:
         prepare=raw("consume", kind=kind),
         target=10 if kind == "Shared" else None,
         better=RECEIVED,
+    )
+
+
+def _tail(kind: str) -> Program:
+    return Program(
+        name=f"raw-tail-{kind.lower()}-unbatched",
+        title=f"raw publish, consume + ack at {RATE:,}/s, {kind}",
+        count=25_000,
+        quick=500,
+        prepare=raw("tail", "tailing", kind=kind),
+        latencies=True,
     )
 
 
@@ -198,6 +210,8 @@ PROGRAMS = (
     ),
     _raw_consume("Shared"),
     _raw_consume("Exclusive"),
+    _tail("Shared"),
+    _tail("Exclusive"),
     Program(
         "raw-last-message-id",
         "raw get_last_message_id",
