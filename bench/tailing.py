@@ -5,8 +5,6 @@ from __future__ import annotations
 import selectors
 import time
 
-from pulsarium.proto.generated.PulsarApi_pb2 import BaseCommand
-
 from .many_consumers import Group
 from .raw_driver import Connection, open_producer, send_segments
 from .work import Done, Timed, Work
