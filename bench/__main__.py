@@ -154,7 +154,7 @@ def measure_all(options: argparse.Namespace, startable: Mapping[str, Sequence[st
     names = ["given" if options.on else "pulsarium", *(["pulsar"] if options.against else [])]
     results = report.Results(names, warm_ups=options.warm_ups, repetitions=options.repetitions)
     if options.against:
-        results.settings = settings.SETTINGS
+        results.settings, results.configured = settings.SETTINGS, [*startable]
     if results.machine["load"] > BUSY_LOAD:
         say(f"the machine is busy (load {results.machine['load']:.1f}): expect worse figures than it can give")
     if not options.programs:

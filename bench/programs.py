@@ -95,6 +95,13 @@ def _topics(connections: int) -> Program:
     )
 
 
+WAITED_FOR = Program(
+    "raw-consume-waited-for",
+    "raw consume + ack, Shared, published while it waits for permits",
+    50_000,
+    1000,
+    raw("consume", "many_consumers", kind="Shared", consumers=1),
+)
 HOLES = Program(
     "holes",
     "raw ack, every second message",
@@ -210,6 +217,7 @@ PROGRAMS = (
     ),
     _raw_consume("Shared"),
     _raw_consume("Exclusive"),
+    WAITED_FOR,
     _tail("Shared"),
     _tail("Exclusive"),
     Program(

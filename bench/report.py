@@ -36,7 +36,7 @@ def machine() -> dict[str, Any]:
 class Results:
     """Everything measured. The first broker is the one the targets are for; `loaded` is after all programs.
 
-    `settings` are those of both brokers, where there are two.
+    `settings` are those of the brokers that are `configured`, where there are two.
     """
 
     brokers: list[str]
@@ -47,6 +47,7 @@ class Results:
     warm_ups: int = 0
     repetitions: int = 1
     settings: Mapping[str, str] = field(default_factory=dict)
+    configured: Sequence[str] = ()
 
     def figures(self) -> list[Figure]:
         programs = [program for program in PROGRAMS if program.name in self.programs]

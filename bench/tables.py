@@ -23,7 +23,7 @@ def how(results: Results) -> str:
     """Return how the figures were taken: runs, and what both brokers were told."""
     warmed = f" after {results.warm_ups} to warm up" if results.warm_ups else ""
     runs = f"Medians of {results.repetitions} run{'s' * (results.repetitions > 1)}{warmed}."
-    return f"{runs} Both brokers: {told(results.settings)}." if results.settings else runs
+    return f"{runs} {' and '.join(results.configured)}: {told(results.settings)}." if results.configured else runs
 
 
 def table(results: Results) -> str:
@@ -36,13 +36,15 @@ def table(results: Results) -> str:
 
 
 def markdown(results: Results) -> str:
-    """What is held to a target, then the rest."""
+    """Return what is held to a target, then the rest, but for the cores in use."""
     figures = sorted(results.figures(), key=lambda figure: GROUPS.index(figure.group))
     on = results.machine
     where = f"{on['cores']} cores ({on['machine']}, {on['system']}), Python {on['python']}"
-    held, free = [f for f in figures if f.targets], [f for f in figures if not f.targets]
-    lines = [_markdown_lines(each, results.brokers) for each in (held, free) if each]
-    return "\n\n".join([f"{how(results)} On {where}.", *("\n".join(each) for each in lines)])
+    held, free = [f for f in figures if f.targets], [f for f in figures if not f.targets and f.group != BUSY]
+    blocks = ["\n".join(_markdown_lines(each, results.brokers)) for each in (held, free) if each]
+    if held and free:
+        blocks.insert(1, "What has no target, of the same run:")
+    return "\n\n".join([f"{how(results)} On {where}.", *blocks])
 
 
 def _markdown_lines(figures: Iterable[Figure], brokers: Sequence[str]) -> list[str]:
