@@ -24,7 +24,9 @@ def tail(work: Work, *, kind: str) -> Timed:
     segments = list(send_segments(work.count, work.size, together=TOGETHER))
 
     def timed() -> Done:
-        due, sent, latencies = time.perf_counter(), [], []
+        due = time.perf_counter()
+        sent: list[float] = []
+        latencies: list[float] = []
         left = iter(segments)
         with selectors.DefaultSelector() as selector:
             selector.register(group.connection.socket, selectors.EVENT_READ)

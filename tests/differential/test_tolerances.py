@@ -130,7 +130,7 @@ def test_what_each_is_for(name: str, ours: list[str], real: list[str]) -> None:
         pytest.param(["status 404", "/reason "], ["status 404", "/reason b"], id="an error without words"),
         pytest.param(["/cursors/s/state Open"], ["/cursors/s/state NoLedger"], id="a ledger that was not needed"),
         pytest.param(["/cursors/s/state Closed"], ["/cursors/s/state Open"], id="another state"),
-        pytest.param(["/cursors/s/cursorLedgerLastEntry 4"], ["/cursors/s/cursorLedgerLastEntry 1"], id="last entry"),
+        pytest.param(["/cursors/s/cursorLedgerLastEntry 4"], ["/cursors/s/cursorLedgerLastEntry -1"], id="last entry"),
         pytest.param(["/cursors/s/active True"], ["/cursors/s/active False"], id="an active cursor"),
         pytest.param(["/properties/index 4"], ["/properties/index 0"], id="a wrong count"),
         pytest.param(

@@ -157,7 +157,7 @@ TOLERANCES = (
         "`NoLedger` until something is acknowledged",
         each_of(
             either(r"(/cursors/[^/]+/cursorLedger) -1", r"(/cursors/[^/]+/cursorLedger) a ledger"),
-            either(r"(/cursors/[^/]+/cursorLedgerLastEntry) -1", r"(/cursors/[^/]+/cursorLedgerLastEntry) \d+"),
+            either(r"(/cursors/[^/]+/cursorLedgerLastEntry) (?:-1|\d+)", r"(/cursors/[^/]+/cursorLedgerLastEntry) \d+"),
             either(r"(/cursors/[^/]+/state) NoLedger", r"(/cursors/[^/]+/state) Open"),
         ),
     ),
