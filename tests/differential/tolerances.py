@@ -130,6 +130,8 @@ def each_of(*pardons: Pardon) -> Pardon:
     return pardon
 
 
+_KEPT = rf"/cursors/(?!{READER}/)[^/]+"  # readers keep nothing
+
 TOLERANCES = (
     Tolerance(
         "active consumer that left",
@@ -156,9 +158,9 @@ TOLERANCES = (
         "cursor ledgers",
         "`NoLedger` until something is acknowledged",
         each_of(
-            either(r"(/cursors/[^/]+/cursorLedger) -1", r"(/cursors/[^/]+/cursorLedger) a ledger"),
-            either(r"(/cursors/[^/]+/cursorLedgerLastEntry) (?:-1|\d+)", r"(/cursors/[^/]+/cursorLedgerLastEntry) \d+"),
-            either(r"(/cursors/[^/]+/state) NoLedger", r"(/cursors/[^/]+/state) Open"),
+            either(rf"({_KEPT}/cursorLedger) -1", rf"({_KEPT}/cursorLedger) a ledger"),
+            either(rf"({_KEPT}/cursorLedgerLastEntry) (?:-1|\d+)", rf"({_KEPT}/cursorLedgerLastEntry) \d+"),
+            either(rf"({_KEPT}/state) NoLedger", rf"({_KEPT}/state) Open"),
         ),
     ),
     Tolerance(
