@@ -39,7 +39,7 @@ class Subscription:
         self.dispatcher: Dispatcher | None = None  # none until the first consumer gave the type
         self.bytes_out = 0  # of consumers that are gone
         self.messages_out = 0
-        self.flow_ms = self.consumed_ms = self.acked_ms = 0  # the last time, of consumers that are gone
+        self.flow_ms = self.consumed_ms = self.acked_ms = 0  # the last time, but for consumers there
 
     @property
     def consumers(self) -> Sequence[Consumer]:

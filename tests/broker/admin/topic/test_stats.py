@@ -221,6 +221,15 @@ async def test_a_consumer_that_left_still_counts(rest: Rest, wire: Wire) -> None
     assert after["publishers"] == []
 
 
+async def test_redelivery_of_all_counts_as_a_flow_on_the_subscription(rest: Rest, wire: Wire) -> None:
+    await wire.subscribe()
+    await wire.redeliver()
+    await wire.alive()
+    stats = (await rest.get(STATS))["subscriptions"]["sub"]
+    assert stats["lastConsumedFlowTimestamp"] > 0
+    assert stats["consumers"][0]["lastConsumedFlowTimestamp"] == 0
+
+
 async def test_what_can_be_left_out(rest: Rest, wire: Wire) -> None:
     await wire.producer()
     await wire.subscribe()
