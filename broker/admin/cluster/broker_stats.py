@@ -9,7 +9,7 @@ from pulsarium.broker.admin.cluster.topic_figures import topic_figures
 from pulsarium.broker.admin.http.call import Call
 from pulsarium.broker.admin.http.errors import AdminError
 from pulsarium.broker.admin.http.registry import route
-from pulsarium.broker.admin.http.reply import JSON, Reply, done, json_bytes, json_reply
+from pulsarium.broker.admin.http.reply import JSON, Reply, done, json_bytes, json_pieces, json_reply
 from pulsarium.broker.admin.namespace.owned import boundaries_of
 from pulsarium.broker.admin.topic.stats_json import StatsWriter
 from pulsarium.broker.auth.needs import SUPERUSER
@@ -104,9 +104,9 @@ async def get_topics(call: Call) -> Reply:
         namespace = str(topic.name.namespace_name)
         bundle = bundle_of(boundaries_of(broker, namespace), topic.name)
         kinds = found.setdefault(namespace, {}).setdefault(bundle, {})
-        kinds.setdefault(topic.name.domain, []).append(_member(topic, topic_figures(writer, topic)))
+        kinds.setdefault(topic.name.domain, []).append(await _member(topic, await topic_figures(writer, topic), slice_))
         await slice_.pause()
-    return Reply(200, b"".join(_object(found)), JSON)
+    return Reply(200, content_type=JSON, pieces=_object(found))
 
 
 @route("GET", f"{ROOT}/bookieops", needs=SUPERUSER)
@@ -117,14 +117,18 @@ async def get_pending_operations(call: Call) -> Reply:
     for topic in call.broker.loaded_topics():
         if isinstance(topic, PersistentTopic):
             of_namespace = found.setdefault(str(topic.name.namespace_name), [])
-            of_namespace.append(_member(topic, dict.fromkeys(PENDING, 0)))
+            of_namespace.append(await _member(topic, dict.fromkeys(PENDING, 0), slice_))
         await slice_.pause()
-    return Reply(200, b"".join(_object(found)), JSON)
+    return Reply(200, content_type=JSON, pieces=_object(found))
 
 
-def _member(topic: Topic, value: Any) -> bytes:
-    """What an object has of a topic."""
-    return json_bytes({str(topic.name): value})[1:-1]
+async def _member(topic: Topic, value: Any, slice_: Slice) -> bytes:
+    """Return what an object has of a topic."""
+    written = bytearray()
+    for piece in json_pieces({str(topic.name): value}):
+        written += piece
+        await slice_.pause()
+    return bytes(written[1:-1])
 
 
 def _object(members: Mapping[str, Any] | list[bytes]) -> Iterator[bytes]:

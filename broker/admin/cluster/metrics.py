@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from io import BytesIO
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from pulsarium.broker.admin.http.call import Call
@@ -63,7 +62,7 @@ OF_SUBSCRIPTION = {
 }
 
 
-Samples = Iterator[tuple[str, str, float]]  # the metric, its labels as they are written, a value
+Sample = tuple[str, str, float]  # the metric, its labels as they are written, a value
 
 
 @route("GET", "/metrics", needs=ANYBODY)
@@ -84,10 +83,11 @@ async def get_metrics(call: Call) -> Reply:
     text.add("pulsar_active_connections", written(connections), len(broker.sessions))
     writer = StatsWriter(call.rates, broker.web_address, exclude_publishers=True)
     for topic in broker.loaded_topics():
-        text.add_all(_of_topic(cluster, topic, writer.topic(topic), totals))
-        await slice_.pause()
+        for samples in _of_topic(cluster, topic, await writer.topic(topic), totals):
+            text.add_all(samples)
+            await slice_.pause()
     text.add_all(_of_broker(cluster, totals))
-    return Reply(200, await text.body(slice_), TEXT_FORMAT)
+    return Reply(200, content_type=TEXT_FORMAT, pieces=text.pieces())
 
 
 class Totals:
@@ -99,7 +99,8 @@ class Totals:
         self.backlog = self.size = 0
 
 
-def _of_topic(cluster: dict[str, str], topic: Topic, stats: dict[str, Any], totals: Totals) -> Samples:
+def _of_topic(cluster: dict[str, str], topic: Topic, stats: dict[str, Any], totals: Totals) -> Iterator[list[Sample]]:
+    """Yield the samples of a topic, and those of each of its subscriptions."""
     namespace, subscriptions = str(topic.name.namespace_name), stats["subscriptions"]
     backlog = sum(each["msgBacklog"] for each in subscriptions.values())
     counts = {
@@ -113,20 +114,21 @@ def _of_topic(cluster: dict[str, str], topic: Topic, stats: dict[str, Any], tota
     totals.size += stats["storageSize"]
     totals.backlog += backlog
     labels = written({**cluster, "namespace": namespace, "topic": str(topic.name)})
-    for metric, field in OF_TOPIC.items():
-        yield metric, labels, stats[field]
-    for what in ("producers", "subscriptions", "consumers"):
-        yield f"pulsar_{what}_count", labels, counts[what]
+    yield [
+        *((metric, labels, stats[field]) for metric, field in OF_TOPIC.items()),
+        *((f"pulsar_{what}_count", labels, counts[what]) for what in ("producers", "subscriptions", "consumers")),
+    ]
     for name, subscription in subscriptions.items():
         whose = f"{labels},{written({'subscription': name})}"
-        for metric, field in OF_SUBSCRIPTION.items():
-            yield metric, whose, subscription[field]
-        yield "pulsar_subscription_consumers_count", whose, len(subscription["consumers"])
-        yield "pulsar_subscription_msg_drop_rate", whose, subscription.get("msgDropRate", 0.0)
-    yield "pulsar_msg_backlog", labels, backlog
+        yield [
+            *((metric, whose, subscription[field]) for metric, field in OF_SUBSCRIPTION.items()),
+            ("pulsar_subscription_consumers_count", whose, len(subscription["consumers"])),
+            ("pulsar_subscription_msg_drop_rate", whose, subscription.get("msgDropRate", 0.0)),
+        ]
+    yield [("pulsar_msg_backlog", labels, backlog)]
 
 
-def _of_broker(cluster: dict[str, str], totals: Totals) -> Samples:
+def _of_broker(cluster: dict[str, str], totals: Totals) -> Iterator[Sample]:
     labels = written(cluster)
     for namespace, count in totals.topics_of.items():
         yield "pulsar_topics_count", written({**cluster, "namespace": namespace}), count
@@ -149,17 +151,14 @@ class TextFormat:
             lines = self._of[metric] = bytearray(f"# TYPE {metric} gauge\n".encode())
         lines += f"{metric}{{{labels}}} {float(value):.15g}\n".encode()
 
-    def add_all(self, samples: Samples) -> None:
+    def add_all(self, samples: Iterable[Sample]) -> None:
         for sample in samples:
             self.add(*sample)
 
-    async def body(self, slice_: Slice) -> bytes:
-        """All of them, which are let go of."""
-        whole = BytesIO()  # grows without copying what it has
+    def pieces(self) -> Iterator[bytearray]:
+        """Yield the samples of each metric, and let go of them."""
         while self._of:
-            whole.write(self._of.pop(next(iter(self._of))))
-            await slice_.pause()
-        return whole.getvalue()
+            yield self._of.pop(next(iter(self._of)))
 
 
 def written(labels: dict[str, str]) -> str:

@@ -9,6 +9,7 @@ from pulsarium.broker.admin.topic.stats_json import StatsWriter
 from pulsarium.broker.model.subscription.base import Subscription
 from pulsarium.broker.model.subscription.persistent import PersistentSubscription
 from pulsarium.broker.model.topic.base import Topic
+from pulsarium.broker.slices import Slice
 
 CLIENT = ("address", "connectedSince", "clientVersion", "metadata")
 PUBLISHER = (*CLIENT, "msgRateIn", "msgThroughputIn", "averageMsgSize", "producerId", "producerName")
@@ -53,16 +54,19 @@ RENAMED = {
 }
 
 
-def topic_figures(writer: StatsWriter, topic: Topic) -> dict[str, Any]:
-    """One topic."""
-    stats = writer.topic(topic)
+async def topic_figures(writer: StatsWriter, topic: Topic) -> dict[str, Any]:
+    """Return the figures of one topic."""
+    stats = await writer.topic(topic)
     figures = _some(stats, TOPIC) | {name: stats[kept] for name, kept in RENAMED.items()}
+    subscriptions: dict[str, Any] = {}
+    slice_ = Slice()
+    for name, each in stats["subscriptions"].items():
+        subscriptions[name] = _subscription(each, topic.subscriptions.get(name))
+        await slice_.pause()
     return figures | {
         "publishers": [_some(each, PUBLISHER) for each in stats["publishers"]],
         "replication": {},
-        "subscriptions": {
-            name: _subscription(each, topic.subscriptions.get(name)) for name, each in stats["subscriptions"].items()
-        },
+        "subscriptions": subscriptions,
         "producerCount": len(stats["publishers"]),
         "pendingAddEntriesCount": 0,
         "filteredEntriesCount": 0,

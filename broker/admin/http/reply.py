@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
 from typing import Any
 
 JSON = "application/json"
+AT_ONCE = 1000  # values of JSON that are written in one go: about half a millisecond
 SERVLET = "org.glassfish.jersey.servlet.ServletContainer"
 NAMES = {
     400: "Bad Request",
@@ -27,6 +28,7 @@ NAMES = {
 class Reply:
     """A finished answer. Without `content_type` there is no such header. A `file` goes out in place of `body`.
 
+    A long body is in `pieces`: they are made and sent one after the other, and others have their turn between two.
     `raw_headers` go out in upper and lower case as they are, and as often as they are there.
     """
 
@@ -36,6 +38,7 @@ class Reply:
     headers: Mapping[str, str] = field(default_factory=dict)
     raw_headers: Sequence[tuple[str, str]] = ()
     file: Path | None = None
+    pieces: Iterable[bytes | bytearray] = ()
 
 
 def json_bytes(value: Any) -> bytes:
@@ -44,7 +47,60 @@ def json_bytes(value: Any) -> bytes:
 
 
 def json_reply(value: Any, status: int = 200) -> Reply:
-    return Reply(status, json_bytes(value), JSON)
+    """JSON, in pieces where there is much of it."""
+    if _count(value) <= AT_ONCE:
+        return Reply(status, json_bytes(value), JSON)
+    return Reply(status, content_type=JSON, pieces=json_pieces(value))
+
+
+def json_pieces(value: Any) -> Iterator[bytes]:
+    """Yield the JSON of a value, of about AT_ONCE values each. Lists and objects may change between two pieces."""
+    if _count(value) <= AT_ONCE:
+        yield json_bytes(value)
+        return
+    is_object = isinstance(value, dict)
+    before, end = (b"{", b"}") if is_object else (b"[", b"]")
+    for group in _groups(list(value.items() if is_object else value)):
+        yield before
+        before = b","
+        if len(group) > 1:
+            yield json_bytes(dict(group) if is_object else group)[1:-1]
+        elif is_object:
+            yield json_bytes({group[0][0]: 0})[1:-2]
+            yield from json_pieces(group[0][1])
+        else:
+            yield from json_pieces(group[0])
+    yield end
+
+
+def _groups(members: list[Any]) -> Iterator[list[Any]]:
+    """Yield members that hold at most AT_ONCE values together; one that holds more comes alone."""
+    group: list[Any] = []
+    count = 0
+    for member in members:
+        counted = _count(member)
+        if group and count + counted > AT_ONCE:
+            yield group
+            group, count = [], 0
+        group.append(member)
+        count += counted
+    yield group
+
+
+def _count(value: Any, most: int = AT_ONCE) -> int:
+    """Count the values in a value, no further than a little over `most`."""
+    if isinstance(value, dict):
+        value = value.values()
+    elif not isinstance(value, (list, tuple)):
+        return 1
+    count = 1 + len(value)
+    if count <= most:
+        for each in value:
+            if isinstance(each, (dict, list, tuple)):
+                count += _count(each, most - count)
+                if count > most:
+                    break
+    return count
 
 
 def text_reply(text: str, status: int = 200, content_type: str = JSON) -> Reply:
