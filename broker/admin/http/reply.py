@@ -11,6 +11,7 @@ from typing import Any
 
 JSON = "application/json"
 AT_ONCE = 1000  # values of JSON that are written in one go: about half a millisecond
+CONTAINERS = frozenset((dict, list, tuple))
 SERVLET = "org.glassfish.jersey.servlet.ServletContainer"
 NAMES = {
     400: "Bad Request",
@@ -89,14 +90,14 @@ def _groups(members: list[Any]) -> Iterator[list[Any]]:
 
 def _count(value: Any, most: int = AT_ONCE) -> int:
     """Count the values in a value, no further than a little over `most`."""
-    if isinstance(value, dict):
-        value = value.values()
-    elif not isinstance(value, (list, tuple)):
+    kind = type(value)
+    if kind not in CONTAINERS:
         return 1
-    count = 1 + len(value)
+    inner = value.values() if kind is dict else value
+    count = 1 + len(inner)
     if count <= most:
-        for each in value:
-            if isinstance(each, (dict, list, tuple)):
+        for each in inner:
+            if type(each) in CONTAINERS and each:
                 count += _count(each, most - count)
                 if count > most:
                     break
