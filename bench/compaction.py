@@ -30,7 +30,7 @@ def compact(work: Work) -> Timed:
         metadata.partition_key = f"key-{number % keys}"
 
     send_all(producer, send_segments(work.count, work.size, set_key))
-    pulse = Pulse(work.service_url)
+    pulse = Pulse(work.service_url, work.pid)
 
     def timed() -> Done:
         meter = Meter(work.pid)

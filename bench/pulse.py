@@ -10,6 +10,7 @@ from types import TracebackType
 from pulsarium.proto.framing import frame
 from pulsarium.proto.generated.PulsarApi_pb2 import BaseCommand
 
+from .accounting import cpu_seconds
 from .raw_driver import PING, Connection
 
 PING_SECONDS = 0.001  # between a PONG and the next PING
@@ -19,13 +20,14 @@ FORK = multiprocessing.get_context("fork")
 class Pulse:
     """Pings a broker while its block runs, from a process of its own, which this one's work does not slow down.
 
-    `gap` is the longest time in seconds from one PONG to the next.
+    `gap` is the longest time in seconds from one PONG to the next, `cpu` the most CPU time that all threads of the broker
+    took from one to the next: what of the gap is not another process's.
     """
 
-    def __init__(self, service_url: str) -> None:
-        self.gap = 0.0
+    def __init__(self, service_url: str, pid: int) -> None:
+        self.gap = self.cpu = 0.0
         self._told, theirs = FORK.Pipe()
-        self._process = FORK.Process(target=_ping, args=(service_url, theirs), daemon=True)
+        self._process = FORK.Process(target=_ping, args=(service_url, pid, theirs), daemon=True)
 
     def __enter__(self) -> Pulse:
         self._process.start()
@@ -36,22 +38,23 @@ class Pulse:
         try:
             if error is None:
                 self._told.send(None)
-                self.gap = self._told.recv()
+                self.gap, self.cpu = self._told.recv()
         finally:
             self._process.kill()
             self._process.join()
 
 
-def _ping(service_url: str, told: Pipe[object, object]) -> None:
+def _ping(service_url: str, pid: int, told: Pipe[object, object]) -> None:
     connection, ping = Connection(service_url), frame(PING)
-    gap, last = 0.0, 0.0
+    gap = most = last = spent = 0.0
     while not told.poll():
         connection.socket.sendall(ping)
         connection.expect(BaseCommand.PONG)
         before, last = last, time.perf_counter()
+        spent_before, spent = spent, cpu_seconds(pid)
         if before:
-            gap = max(gap, last - before)
+            gap, most = max(gap, last - before), max(most, spent - spent_before)
         else:
             told.send(None)  # the first PONG came: the block may begin
         time.sleep(PING_SECONDS)
-    told.send(gap)
+    told.send((gap, most))

@@ -54,6 +54,18 @@ def stats(broker: Broker, connection: Connection, count: int) -> None:
     ask(broker, f"/admin/v2/persistent/{TOPIC}/stats")
 
 
+def internal(broker: Broker, connection: Connection, count: int) -> None:
+    ask(broker, f"/admin/v2/persistent/{TOPIC}/internalStats")
+
+
+def page(broker: Broker, connection: Connection, count: int) -> None:
+    ask(broker, "/pulsarium/topics")
+
+
+def clear_backlog(broker: Broker, connection: Connection, count: int) -> None:
+    ask(broker, f"/admin/v2/namespaces/{NAMESPACE}/clearBacklog", "POST")
+
+
 def ask(broker: Broker, path: str, method: str = "GET") -> None:
     """Makes a request and reads all of its answer."""
     request = urllib.request.Request(broker.admin_url + path, method=method)

@@ -37,9 +37,11 @@ class Piece:
 
 @dataclass(frozen=True)
 class Held:
-    """What one round of a piece of work showed: milliseconds between PONGs, seconds, megabytes."""
+    """What one round of a piece of work showed: milliseconds between PONGs, the broker's own CPU milliseconds between two,
+    milliseconds between PONGs without the work; seconds, CPU seconds, megabytes."""
 
     longest: float
+    own: float
     calm: float
     seconds: float
     cpu: float
@@ -73,28 +75,29 @@ def broker_or(on: Broker | None) -> Iterator[Broker]:
 
 
 def once(broker: Broker, piece: Piece, connection: Connection, count: int) -> Held:
-    with Pulse(broker.service_url) as calm:
+    with Pulse(broker.service_url, broker.pid) as calm:
         time.sleep(CALM_SECONDS)
     anonymous = memory(broker.pid).anonymous / (1 << 20)
-    with Pulse(broker.service_url) as busy, Peak(broker.pid) as peak:
+    with Pulse(broker.service_url, broker.pid) as busy, Peak(broker.pid) as peak:
         begin, cpu = time.perf_counter(), cpu_seconds(broker.pid)
         piece.work(broker, connection, count)
         seconds, cpu = time.perf_counter() - begin, cpu_seconds(broker.pid) - cpu
         time.sleep(SETTLE_SECONDS)
-    return Held(busy.gap * 1000, calm.gap * 1000, seconds, cpu, peak.megabytes - anonymous)
+    return Held(busy.gap * 1000, busy.cpu * 1000, calm.gap * 1000, seconds, cpu, peak.megabytes - anonymous)
 
 
 def table(found: dict[Piece, list[Held]]) -> str:
     lines = [
-        "| work | longest ms between PONGs, each round | target | without the work | seconds | CPU s | MB more |",
-        "|---" * 7 + "|",
+        "| work | longest ms between PONGs, each round | the broker's own CPU ms | target | without the work | seconds | CPU s | MB more |",
+        "|---" * 8 + "|",
     ]
     for piece, rounds in found.items():
         longest = ", ".join(f"{each.longest:.0f}" for each in rounds)
+        own = ", ".join(f"{each.own:.0f}" for each in rounds)
         calm = max(each.calm for each in rounds)
         seconds, cpu = median(each.seconds for each in rounds), median(each.cpu for each in rounds)
         more = max(each.megabytes for each in rounds)
         lines.append(
-            f"| {piece.title} | {longest} | {TARGET_MS} | {calm:.0f} | {seconds:.2f} | {cpu:.2f} | {more:.0f} |"
+            f"| {piece.title} | {longest} | {own} | {TARGET_MS} | {calm:.0f} | {seconds:.2f} | {cpu:.2f} | {more:.0f} |"
         )
     return "\n".join(lines)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import threading
 
@@ -42,7 +43,7 @@ def test_a_pulse_tells_the_longest_time_between_two_answers() -> None:
 
     with socket.create_server(("127.0.0.1", 0)) as listener:
         threading.Thread(target=broker, args=(listener,), daemon=True).start()
-        with Pulse(f"pulsar://127.0.0.1:{listener.getsockname()[1]}") as pulse:
+        with Pulse(f"pulsar://127.0.0.1:{listener.getsockname()[1]}", os.getpid()) as pulse:
             assert stopped.wait(60)
             threading.Event().wait(0.05)  # the pause that is to be seen
             went_on.set()

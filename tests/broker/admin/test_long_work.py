@@ -25,7 +25,11 @@ LONG = [
     f"GET {TOPICS}/p/partitioned-internalStats",
     "GET /metrics/",
     f"GET {ADMIN}/broker-stats/topics",
+    "GET /pulsarium/topics",
     f"PUT {NAMESPACES}/public/default/unload",
+    f"POST {NAMESPACES}/public/default/clearBacklog",
+    f"POST {NAMESPACES}/public/default/clearBacklog/s0",
+    f"POST {NAMESPACES}/public/default/unsubscribe/s0",
 ]
 
 Meanwhile = Callable[[Callable[[], Awaitable[None]]], None]
@@ -66,9 +70,11 @@ def subscribe_often(bed: Bed, name: str) -> None:
 def make_ready(bed: Bed, call: str) -> None:
     """Make what a call is about, and nothing else."""
     topics = bed.broker.topics
-    if call.endswith("unload"):
+    if "/public/default/" in call and NAMESPACES in call:
         for number in range(MANY):
-            topics.create(TopicName.parse(str(number)))
+            topic = topics.create(TopicName.parse(str(number)))
+            assert isinstance(topic, PersistentTopic)
+            topic.subscribe("s0", earliest=True)
     elif "/p/" in call:
         topics.create_partitions(TopicName.parse("p"), 1)
         subscribe_often(bed, "p-partition-0")
@@ -200,3 +206,18 @@ async def test_what_becomes_of_topics_during_an_unload_is_not_undone(
     meanwhile(change)
     await rest.done("PUT", f"{NAMESPACES}/public/default/unload")
     assert list(topics.loaded) == [f"{TOPIC}4"]
+
+
+@pytest.mark.parametrize("what", ["clearBacklog", "clearBacklog/s", "unsubscribe/s"])
+async def test_topics_that_go_meanwhile_are_passed_over(rest: Rest, bed: Bed, meanwhile: Meanwhile, what: str) -> None:
+    for number in range(5):
+        await rest.done("PUT", f"{TOPICS}/t{number}/subscription/s")
+    topics = bed.broker.topics
+
+    async def change() -> None:
+        for number in (0, 3):
+            topics.delete(TopicName.parse(f"t{number}"), force=True)
+        topics.unload(TopicName.parse("t1"))
+
+    meanwhile(change)
+    await rest.done("POST", f"{NAMESPACES}/public/default/{what}")
