@@ -20,8 +20,8 @@ FORK = multiprocessing.get_context("fork")
 class Pulse:
     """Pings a broker while its block runs, from a process of its own, which this one's work does not slow down.
 
-    `gap` is the longest time in seconds from one PONG to the next, `cpu` the most CPU time that all threads of the broker
-    took from one to the next: what of the gap is not another process's.
+    `gap` is the longest time in seconds from one PONG to the next, `cpu` the most CPU time of the broker's threads from
+    one to the next: a gap that is longer is another process's doing.
     """
 
     def __init__(self, service_url: str, pid: int) -> None:

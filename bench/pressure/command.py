@@ -23,8 +23,8 @@ Scenes take turns in one run; figures are medians over the rounds. The p99 of "s
 "quiet". The most of RssAnon that was seen is of the broker.
 
 Then what one large piece of work costs them: the longest time between two PONGs of a bystander while the work runs,
-and while nothing runs; how much of it was CPU time of the broker; the seconds and the broker's CPU seconds that the work takes, and how many MB of RssAnon it
-adds at most. Each round has a broker of its own.
+and while nothing runs; the broker's CPU time between two PONGs, which other processes do not lengthen; the seconds and
+the CPU seconds that the work takes, and how many MB of RssAnon it adds at most. Each round has a broker of its own.
 
   scripts/bench pressure
   scripts/bench pressure PIECE...                                    only these pieces of work

@@ -37,7 +37,7 @@ class Piece:
 
 @dataclass(frozen=True)
 class Held:
-    """What one round of a piece of work showed: milliseconds between PONGs, the broker's own CPU milliseconds between two,
+    """What one round of a piece of work showed: milliseconds between PONGs, CPU milliseconds between PONGs,
     milliseconds between PONGs without the work; seconds, CPU seconds, megabytes."""
 
     longest: float
@@ -88,7 +88,7 @@ def once(broker: Broker, piece: Piece, connection: Connection, count: int) -> He
 
 def table(found: dict[Piece, list[Held]]) -> str:
     lines = [
-        "| work | longest ms between PONGs, each round | the broker's own CPU ms | target | without the work | seconds | CPU s | MB more |",
+        "| work | longest ms between PONGs | CPU ms of it | target | without the work | seconds | CPU s | MB more |",
         "|---" * 8 + "|",
     ]
     for piece, rounds in found.items():
