@@ -43,8 +43,8 @@ Python client. "busy" says how many cores broker and client used: whoever is nea
                                                     quarter of an hour, 13 GB of disk
   scripts/bench echo                                what a round trip costs a server that does nothing, in Python
   scripts/bench breakdown                           where a message's microseconds go: a command of its own (--help)
-  scripts/bench pressure                            a consumer that stops reading, a publisher that floods, and what
-                                                    others notice: a command of its own (--help)
+  scripts/bench pressure                            a consumer that stops reading, a publisher that floods, one large
+                                                    piece of work, and what others notice: a command of its own (--help)
   scripts/bench --clients                           our async client under trio and asyncio beside the official one and
                                                     its asyncio module, on one broker; five minutes
   scripts/bench fixtures                            tests on the fixtures of the pytest plugin: a command of its own
@@ -72,7 +72,7 @@ COMMANDS = {
     "echo": "bench.echo",
     "fixtures": "bench.fixtures",
     "pipeline": "bench.pipeline.command",
-    "pressure": "bench.pressure",
+    "pressure": "bench.pressure.command",
     "transactions": "bench.transactions",
 }
 
