@@ -5,8 +5,17 @@ from __future__ import annotations
 from pulsarium.proto.generated.PulsarApi_pb2 import BaseCommand, MessageIdData
 
 from ..brokers import Broker
-from ..raw_driver import CONSUMER_ID, PING, Connection, empty_ack, flow, publish_unbatched, subscribe
-from ..work import Work
+from ..raw_driver import (
+    CONSUMER_ID,
+    PING,
+    Connection,
+    empty_ack,
+    flow,
+    open_producer,
+    send_all,
+    send_segments,
+    subscribe,
+)
 
 TOPIC = "persistent://public/default/many-ids"
 SIZE = 8
@@ -15,10 +24,15 @@ LIMIT_SECONDS = 120
 
 def owed(broker: Broker, count: int) -> Connection:
     """Messages on a topic. A Shared consumer has as many of them as maxUnackedMessagesPerConsumer allows."""
+    subscribe(connection := Connection(broker.service_url), TOPIC)
+    connection.socket.close()  # it would not answer PINGs meanwhile
+    producer = Connection(broker.service_url)
+    with producer.socket:
+        open_producer(producer, TOPIC)
+        send_all(producer, send_segments(count, SIZE))
     connection = Connection(broker.service_url)
     connection.socket.settimeout(LIMIT_SECONDS)
     subscribe(connection, TOPIC)
-    publish_unbatched(Work(broker.service_url, TOPIC, count, SIZE, broker.pid, broker.admin_url))()
     connection.send(flow(CONSUMER_ID, count))
     return connection
 
