@@ -25,6 +25,12 @@ class Slice:
             self._until = perf_counter() + SLICE
 
 
+def work_for_a_slice(steps: Iterator[None]) -> bool:
+    """Go through steps until a slice's time is used up; return whether steps may be left."""
+    until = perf_counter() + SLICE
+    return any(perf_counter() >= until for _ in steps)
+
+
 class Rounds:
     """What `Clock.every` calls: each time it goes through `steps`. A round that takes longer than until the next one
     takes its place."""
@@ -42,9 +48,6 @@ class Rounds:
     def _go_on(self) -> None:
         left, self._left = self._left, None  # a step that fails ends the round
         assert left is not None
-        until = perf_counter() + SLICE
-        for _ in left:
-            if perf_counter() >= until:
-                self._left = left
-                self._clock.call_later(0, self._go_on)  # of the clock that began it: who steers it waits for all
-                return
+        if work_for_a_slice(left):
+            self._left = left
+            self._clock.call_later(0, self._go_on)  # of the clock that began it: who steers it waits for all

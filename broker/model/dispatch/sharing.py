@@ -75,8 +75,7 @@ class SharingDispatcher(Dispatcher):
 
     def _again(self, positions: Iterable[Position]) -> None:
         """Deliver these once more, to whom they go now."""
-        for position in positions:
-            self.replay.add(position)
+        self.replay.update(positions)
 
     # what is owed
 
