@@ -24,6 +24,7 @@ from pulsarium.broker.model.schema.registry import SchemaRegistry
 from pulsarium.broker.model.topic.topics import Topics
 from pulsarium.broker.model.transaction.coordinators import Coordinators
 from pulsarium.broker.model.upkeep.schedule import start_upkeep
+from pulsarium.broker.slices import Door
 from pulsarium.broker.storage.interface import WRITTEN_BY, Entries, Storage
 from pulsarium.broker.turn import Turn
 from pulsarium.proto.system_topics import is_system_topic
@@ -48,6 +49,7 @@ class Cluster:
         self.profile = profile
         self.storage = storage
         self.clock = Clock()
+        self.door = Door()  # for connections that open, and requests of HTTP
         self.turn = Turn(storage)
         self.cache = EntryCache(storage, config.managedLedgerCacheSizeMB << 20)
         self.compactor: Compactor | None = None

@@ -90,6 +90,7 @@ class Connection:
             return False
         if request is None:
             return False
+        await self._app.broker.cluster.door.enter()
         if {b"content-length", b"transfer-encoding"} <= {name for name, _ in request.headers}:
             await self._refuse(400)  # where it ends is anybody's guess (RFC 9112, 6.1)
             return False
