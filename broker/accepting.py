@@ -41,13 +41,13 @@ async def accept_one(listener: socket.socket, log: Log) -> tuple[socket.socket, 
         return sock, host, port
 
 
-class Hallway(trio.abc.Stream):
+class Hallway(trio.abc.HalfCloseableStream):
     """A stream that waits at a door with each piece that comes until its connection is `open`.
 
     A handshake is dear, and thousands may be ready for the next step of theirs at the same time.
     """
 
-    def __init__(self, raw: trio.abc.Stream, door: Door) -> None:
+    def __init__(self, raw: trio.abc.HalfCloseableStream, door: Door) -> None:
         self.open = False
         self._raw = raw
         self._door = door
@@ -63,6 +63,9 @@ class Hallway(trio.abc.Stream):
 
     async def wait_send_all_might_not_block(self) -> None:
         await self._raw.wait_send_all_might_not_block()
+
+    async def send_eof(self) -> None:
+        await self._raw.send_eof()
 
     async def aclose(self) -> None:
         await self._raw.aclose()

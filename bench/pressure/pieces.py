@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from . import admin
+from . import admin, crowd
 from .loop import Piece
 
 TOPICS = 20_000
 SUBSCRIPTIONS = 30_000
-PARTITIONS = 10
+CONNECTIONS = 2_000
+REQUESTS = 1_000
+SEEDED = 125_000  # messages of 134 bytes
 
 PIECES = [
     Piece("unload", "a namespace of 20,000 topics is unloaded", TOPICS, admin.many_topics, admin.unload),
     Piece("metrics", "/metrics, 30,000 subscriptions", SUBSCRIPTIONS, admin.many_subscriptions, admin.metrics),
     Piece("stats", "stats of a topic, 30,000 subscriptions", SUBSCRIPTIONS, admin.many_subscriptions, admin.stats),
+    Piece("connects", "2,000 connections open at once", CONNECTIONS, crowd.nothing, crowd.connects),
+    Piece("requests", "1,000 HTTP requests at once, a connection each", REQUESTS, crowd.nothing, crowd.requests),
+    Piece("seed", "a seed of 16 MB in JSON", SEEDED, crowd.nothing, crowd.seed),
 ]

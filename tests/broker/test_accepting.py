@@ -98,10 +98,11 @@ async def test_others_have_their_turn_between_two_steps_of_handshakes() -> None:
         assert await stream.receive_some() == b"hello"
         seen.append(passes.number)
 
+    for near, _ in pairs:
+        await near.send_all(b"hello")
     with passes_of_the_loop() as passes:
         async with trio.open_nursery() as nursery:
-            for near, far in pairs:
-                await near.send_all(b"hello")
+            for _, far in pairs:
                 nursery.start_soon(step, Hallway(far, door))
     assert len(set(seen)) == MANY
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from pulsarium.broker.admin.http.reply import Written
 from pulsarium.broker.admin.topic.internal_stats import entries_to_read_position
 from pulsarium.broker.admin.topic.stats_json import StatsWriter
 from pulsarium.broker.model.subscription.base import Subscription
 from pulsarium.broker.model.subscription.persistent import PersistentSubscription
 from pulsarium.broker.model.topic.base import Topic
-from pulsarium.broker.slices import Slice
 
 CLIENT = ("address", "connectedSince", "clientVersion", "metadata")
 PUBLISHER = (*CLIENT, "msgRateIn", "msgThroughputIn", "averageMsgSize", "producerId", "producerName")
@@ -56,21 +56,28 @@ RENAMED = {
 
 async def topic_figures(writer: StatsWriter, topic: Topic) -> dict[str, Any]:
     """Return the figures of one topic."""
-    stats = await writer.topic(topic)
+    subscriptions = Subscriptions(topic)
+    stats = await writer.topic(topic, subscriptions)
     figures = _some(stats, TOPIC) | {name: stats[kept] for name, kept in RENAMED.items()}
-    subscriptions: dict[str, Any] = {}
-    slice_ = Slice()
-    for name, each in stats["subscriptions"].items():
-        subscriptions[name] = _subscription(each, topic.subscriptions.get(name))
-        await slice_.pause()
     return figures | {
         "publishers": [_some(each, PUBLISHER) for each in stats["publishers"]],
         "replication": {},
-        "subscriptions": subscriptions,
+        "subscriptions": subscriptions.written,
         "producerCount": len(stats["publishers"]),
         "pendingAddEntriesCount": 0,
         "filteredEntriesCount": 0,
     }
+
+
+class Subscriptions:
+    """Writes the figures of a topic's subscriptions, from their stats."""
+
+    def __init__(self, topic: Topic) -> None:
+        self.written = Written()
+        self._topic = topic
+
+    def __setitem__(self, name: str, stats: dict[str, Any]) -> None:
+        self.written[name] = _subscription(stats, self._topic.subscriptions.get(name))
 
 
 def _subscription(stats: dict[str, Any], subscription: Subscription | None) -> dict[str, Any]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 JSON = "application/json"
 AT_ONCE = 1000  # values of JSON that are written in one go: about half a millisecond
@@ -41,9 +42,12 @@ class Reply:
     pieces: Iterable[bytes | bytearray] = ()
 
 
+ENCODER: Final = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False)
+
+
 def json_bytes(value: Any) -> bytes:
     """JSON as Jackson writes it: without spaces, not escaped beyond need."""
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode(errors="replace")
+    return ENCODER.encode(value).encode(errors="replace")
 
 
 def json_reply(value: Any, status: int = 200) -> Reply:
@@ -53,8 +57,35 @@ def json_reply(value: Any, status: int = 200) -> Reply:
     return Reply(status, content_type=JSON, pieces=json_pieces(value))
 
 
+class Written:
+    """A JSON object whose small members are written as they are set: then they are small, and no work for the garbage
+    collector. Each name is set once."""
+
+    def __init__(self) -> None:
+        self._members: deque[tuple[bytes, Iterable[bytes]]] = deque()  # how each begins, and its other pieces
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        if _count(value) <= AT_ONCE:
+            self._members.append((json_bytes({name: value})[1:-1], ()))
+        else:
+            self._members.append((json_bytes({name: 0})[1:-2], json_pieces(value)))
+
+    def pieces(self) -> Iterator[bytes]:
+        """Yield the object, and let go of the members."""
+        before = b"{"
+        while self._members:
+            begin, rest = self._members.popleft()
+            yield before + begin
+            yield from rest
+            before = b","
+        yield b"}" if before == b"," else b"{}"
+
+
 def json_pieces(value: Any) -> Iterator[bytes]:
     """Yield the JSON of a value, of about AT_ONCE values each. Lists and objects may change between two pieces."""
+    if isinstance(value, Written):
+        yield from value.pieces()
+        return
     if _count(value) <= AT_ONCE:
         yield json_bytes(value)
         return
@@ -87,16 +118,21 @@ def _groups(members: list[Any]) -> Iterator[list[Any]]:
     yield group
 
 
+CONTAINERS: Final = frozenset((dict, list, tuple, Written))
+
+
 def _count(value: Any, most: int = AT_ONCE) -> int:
-    """Count the values in a value, no further than a little over `most`."""
-    if isinstance(value, dict):
-        value = value.values()
-    elif not isinstance(value, (list, tuple)):
+    """Count the values in a value, no further than a little over `most`; an object that is written has more."""
+    kind = type(value)
+    if kind is Written:
+        return most + 1
+    if kind not in CONTAINERS:
         return 1
-    count = 1 + len(value)
+    inner = value.values() if kind is dict else value
+    count = 1 + len(inner)
     if count <= most:
-        for each in value:
-            if isinstance(each, (dict, list, tuple)):
+        for each in inner:
+            if type(each) in CONTAINERS:
                 count += _count(each, most - count)
                 if count > most:
                     break

@@ -8,7 +8,7 @@ from typing import Any
 from pulsarium.broker.admin.http.call import Call
 from pulsarium.broker.admin.http.errors import AdminError
 from pulsarium.broker.admin.http.registry import of_topic, route
-from pulsarium.broker.admin.http.reply import Reply, json_reply
+from pulsarium.broker.admin.http.reply import Reply, Written, json_reply
 from pulsarium.broker.admin.topic.partitions import shown
 from pulsarium.broker.admin.topic.properties import ledger_properties
 from pulsarium.broker.admin.topic.stats_json import time_text
@@ -86,11 +86,11 @@ async def internal_stats(topic: Topic, *, metadata: bool = False) -> Json:
             **NOTHING_STORED,
             "cursors": {name: dict(NO_CURSOR) for name in topic.subscriptions},
         }
-    cursors: dict[str, Json] = {}
-    slice_ = Slice()
+    cursors, waiting, slice_ = Written(), 0, Slice()
     for name, each in list(topic.subscriptions.items()):
         if topic.subscriptions.get(name) is each:
-            cursors[name] = subscription_stats(each)
+            cursors[name] = stats = subscription_stats(each)
+            waiting += stats["waitingReadOp"]
         await slice_.pause()
     if topic.deduplication is not None:
         cursors[topic.deduplication.cursor.name] = cursor_stats(topic.deduplication.cursor)
@@ -105,7 +105,7 @@ async def internal_stats(topic: Topic, *, metadata: bool = False) -> Json:
         "currentLedgerEntries": current.confirmed,
         "currentLedgerSize": current.size,
         "lastLedgerCreatedTimestamp": time_text(current.created_ms),
-        "waitingCursorsCount": sum(each["waitingReadOp"] for each in cursors.values()),
+        "waitingCursorsCount": waiting,
         "pendingAddEntriesCount": current.count - current.confirmed,
         "lastConfirmedEntry": str(ledger.last_confirmed),
         "state": "Fenced" if ledger.fenced else "LedgerOpened" if ledger.terminated is None else "Terminated",

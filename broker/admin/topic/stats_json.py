@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 
 from pulsarium.broker.admin.topic import backlog_json, dispatch_json
 from pulsarium.broker.admin.topic.rates import Rates
@@ -63,6 +63,12 @@ def compaction_figures(topic: Topic) -> Json:
     }
 
 
+class Into(Protocol):
+    """What takes the stats of subscriptions: a dict, or what needs less of them."""
+
+    def __setitem__(self, name: str, stats: Json, /) -> None: ...
+
+
 class StatsWriter:
     """Writes one topic's stats. The options are the query of GET .../stats."""
 
@@ -84,11 +90,14 @@ class StatsWriter:
         self._backlog_size = backlog_size
         self._slice = Slice()
 
-    async def topic(self, topic: Topic) -> Json:
-        """Return all of a topic's stats. Others have their turn between two of its clients or subscriptions."""
+    async def topic(self, topic: Topic, subscriptions: Into) -> Json:
+        """Return all of a topic's stats; `subscriptions` is given those of its subscriptions, one after the other.
+
+        Others have their turn between two. A subscription that goes before its own is left out.
+        """
         persistent = isinstance(topic, PersistentTopic)
         sums = Sums(topic)
-        subscriptions = await self._subscriptions(topic, sums)
+        await self._put_subscriptions(topic, subscriptions, sums)
         publishers = []
         for producer in () if self._exclude_publishers else list(topic.producers.by_name.values()):
             publishers.append(self.publisher(producer))
@@ -121,21 +130,18 @@ class StatsWriter:
         deduplication = {"deduplicationStatus": "Enabled" if topic.deduplication is not None else "Disabled"}
         return stats | deduplication | {field: sums.of[field] for field in NO_HOLES} | compaction
 
-    async def _subscriptions(self, topic: Topic, sums: Sums) -> dict[str, Json]:
-        """Return the stats of subscriptions by name, without those that went while others had their turn."""
-        found: dict[str, Json] = {}
+    async def _put_subscriptions(self, topic: Topic, into: Into, sums: Sums) -> None:
         for name, each in list(topic.subscriptions.items()):
             if topic.subscriptions.get(name) is each:
-                found[name] = self.subscription(each)
-                sums.add(found[name])
+                into[name] = stats = await self.subscription(each)
+                sums.add(stats)
             else:
                 sums.add_gone(each)
             await self._slice.pause()
         if isinstance(topic, PersistentTopic) and topic.log.compaction.cursor is not None:
             shown = PersistentSubscription(topic, topic.log.compaction.cursor)  # in Pulsar it is one
-            found[shown.name] = self.subscription(shown) | {"type": "Exclusive"}
-            sums.add(found[shown.name])
-        return found
+            into[shown.name] = stats = {**await self.subscription(shown), "type": "Exclusive"}
+            sums.add(stats)
 
     def _numbers(self, topic: Topic, sums: Sums) -> Json:
         rate_in = self._rates.total(topic.producers.by_name.values())
@@ -182,15 +188,18 @@ class StatsWriter:
             stats["msgDropRate"] = self._rates.drops(producer)
         return stats
 
-    def subscription(self, subscription: Subscription) -> Json:
-        """One subscription with its consumers."""
+    async def subscription(self, subscription: Subscription) -> Json:
+        """Return the stats of one subscription with its consumers."""
         consumers = list(subscription.consumers)
         rate = self._rates.total(consumers)
         dispatcher = subscription.dispatcher
         active = dispatcher.active if isinstance(dispatcher, SingleActiveDispatcher) else None
         durable = isinstance(subscription, PersistentSubscription)
         ranges, waiting = dispatch_json.key_ranges(dispatcher), dispatch_json.waiting(subscription)
-        shown = [] if self._exclude_consumers else [self.consumer(each, ranges.get(each, {})) for each in consumers]
+        shown = []
+        for each in () if self._exclude_consumers else consumers:
+            shown.append(self.consumer(each, ranges.get(each, {})))
+            await self._slice.pause()
         replicated = bool(subscription.replicated)
         return {
             "msgRateOut": rate.messages,
