@@ -6,14 +6,14 @@ import json
 import urllib.request
 from collections.abc import Sequence
 from contextlib import ExitStack
-from socket import socket
+from socket import create_connection, socket
 from urllib.parse import urlparse
 
 from ..brokers import CONNECT, Broker
 from ..raw_driver import READ, Connection
 from .admin import LIMIT_SECONDS
 
-REQUEST = b"GET /admin/v2/brokers/health HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+REQUEST = b"GET /admin/v2/clusters HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
 MESSAGE = {"text": "x" * 100, "key": "k"}
 
 
@@ -22,23 +22,19 @@ def nothing(broker: Broker, count: int) -> Connection:
 
 
 def connects(broker: Broker, connection: Connection, count: int) -> None:
-    """Connections that open at once, and all say CONNECT."""
+    """Connections that are open, and all say CONNECT at once."""
     _all_at_once(broker.service_url, CONNECT, count)
 
 
 def requests(broker: Broker, connection: Connection, count: int) -> None:
-    """HTTP connections that open at once, with a request each."""
+    """HTTP connections that are open, with a request each at once."""
     _all_at_once(broker.admin_url, REQUEST, count)
 
 
 def _all_at_once(url: str, first: bytes, count: int) -> None:
     where = urlparse(url)
     with ExitStack() as stack:
-        opened = [stack.enter_context(socket()) for _ in range(count)]
-        for each in opened:
-            each.setblocking(False)
-            each.connect_ex((where.hostname, where.port))
-        _for_each(opened, first)
+        _for_each([stack.enter_context(create_connection((where.hostname, where.port))) for _ in range(count)], first)
 
 
 def _for_each(opened: Sequence[socket], first: bytes) -> None:

@@ -15,7 +15,7 @@ PIECES = [
     Piece("unload", "a namespace of 20,000 topics is unloaded", TOPICS, admin.many_topics, admin.unload),
     Piece("metrics", "/metrics, 30,000 subscriptions", SUBSCRIPTIONS, admin.many_subscriptions, admin.metrics),
     Piece("stats", "stats of a topic, 30,000 subscriptions", SUBSCRIPTIONS, admin.many_subscriptions, admin.stats),
-    Piece("connects", "2,000 connections open at once", CONNECTIONS, crowd.nothing, crowd.connects),
+    Piece("connects", "2,000 connections say CONNECT at once", CONNECTIONS, crowd.nothing, crowd.connects),
     Piece("requests", "1,000 HTTP requests at once, a connection each", REQUESTS, crowd.nothing, crowd.requests),
     Piece("seed", "a seed of 16 MB in JSON", SEEDED, crowd.nothing, crowd.seed),
 ]
