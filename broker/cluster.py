@@ -25,7 +25,7 @@ from pulsarium.broker.model.schema.registry import SchemaRegistry
 from pulsarium.broker.model.topic.topics import Topics
 from pulsarium.broker.model.transaction.coordinators import Coordinators
 from pulsarium.broker.model.upkeep.schedule import start_upkeep
-from pulsarium.broker.slices import Slice
+from pulsarium.broker.slices import Door, Slice
 from pulsarium.broker.storage.interface import WRITTEN_BY, Entries, Storage
 from pulsarium.broker.turn import Turn
 from pulsarium.proto.system_topics import is_system_topic
@@ -51,6 +51,7 @@ class Cluster:
         self.storage = storage
         self.clock = Clock()
         self.delay_ticks = DelayTicks(config.delayedDeliveryTickTimeMillis)
+        self.door = Door()  # for connections that open, and requests of HTTP
         self.turn = Turn(storage)
         self.cache = EntryCache(storage, config.managedLedgerCacheSizeMB << 20)
         self.compactor: Compactor | None = None
