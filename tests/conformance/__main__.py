@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from . import report
-from .brokers import CONFIGS, BrokerError, as_is, foreign, pulsarium
+from .brokers import CONFIGS, DEFAULT, PULSAR, BrokerError, as_is, foreign, pulsarium
 from .catalogue import DIFFERENCES, Catalogue, CatalogueError, Scenario, load, undocumented
 from .replay import PROTO, NewBroker, Replay, Verdict
 from .rest.command import main as rest
@@ -18,15 +18,16 @@ from .rest.command import main as rest
 ABOUT = """\
 Replays the scenarios that were recorded on a real broker (tests/transcripts) against fresh `pulsarium serve`
 processes that have the recorded broker's settings, and compares what was said, frame by frame. Times, ledger ids,
-ports, generated names and the wording of errors are masked. What differs is played once again, alone, and its line says
-so: a busy machine may not grant a broker the time that a scenario gives it, and where two connections write in the same
-instant either may be served first.
+ports, generated names and the wording of errors are masked. Connections are served in the order in which they send.
+What differs is played once again, alone, and the last line names such scenarios: a busy machine may not grant a broker
+the time that a scenario gives it.
 
   scripts/conformance                   the scenarios that must be equal now (tests/transcripts/scenarios.toml)
   scripts/conformance 37 057-059 seek   by number, range or a part of the name; -v shows the differences
   scripts/conformance --all             every scenario of the profile; only the required ones decide the exit code
   scripts/conformance --against pulsar://HOST:PORT,http://HOST:PORT 17    a broker that runs already
   scripts/conformance --profile stock   the scenarios recorded with a broker's stock switches and 3 s of keep-alive
+  scripts/conformance --default         the default profile (pip) in the place of pulsar-4.2, with its own list
   scripts/conformance rest              the recorded calls of the admin API; see rest --help
 
 Exit code 0: every scenario that was named or is required is equal, or differs in the answers that scenarios.toml lists,
@@ -41,6 +42,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--issue", type=int, metavar="N", help="the scenarios required from issue N on")
     parser.add_argument("--all", action="store_true", help="every scenario of the profile")
     parser.add_argument("--profile", choices=CONFIGS, default="lab", help="which recorded broker (default: lab)")
+    parser.add_argument("--default", action="store_true", help="play with the default profile, not as pulsar-4.2")
     parser.add_argument("--against", metavar="PULSAR_URL,HTTP_URL", help="a broker that runs already")
     parser.add_argument("-j", "--jobs", type=int, metavar="N", help="brokers at a time (default: 4, with --against 1)")
     parser.add_argument("-v", "--verbose", action="store_true", help="show each difference")
@@ -75,26 +77,28 @@ def play(catalogue: Catalogue, options: argparse.Namespace, out: Path) -> int:
         for scenario in scenarios:
             print(f"{scenario.name:40} {scenario.seconds:5.1f} s  {scenario.purpose}")
         return 0
+    behaviour = DEFAULT if options.default else PULSAR
+    known = catalogue.known(behaviour)
     new_broker: NewBroker
     if options.against:
         running = foreign(options.against)
         new_broker, jobs = (lambda _: as_is(running)), options.jobs or 1
     else:
-        new_broker, jobs = partial(pulsarium, options.profile, out), options.jobs or 4
+        new_broker, jobs = partial(pulsarium, options.profile, out, behaviour=behaviour), options.jobs or 4
 
     def tell(verdict: Verdict) -> None:
-        print(report.line(verdict, catalogue.known), flush=True)
+        print(report.line(verdict, known), flush=True)
         # A recorder or a broker in trouble explains itself unasked; differences are long.
         if said := report.details(verdict) if options.verbose else verdict.trouble:
             print("    " + said.replace("\n", "\n    "), flush=True)
 
     def good(verdict: Verdict) -> bool:
         # One that decides nothing is not worth a second play.
-        return verdict.scenario.number not in counting or report.good(verdict, catalogue.known)
+        return verdict.scenario.number not in counting or report.good(verdict, known)
 
     begin = time.monotonic()
     verdicts = Replay(out, options.proto, options.texts).run(scenarios, new_broker, jobs, tell, good)
-    failed = report.failures(verdicts, catalogue.known, counting)
+    failed = report.failures(verdicts, known, counting)
     print(report.summary(verdicts, failed, time.monotonic() - begin))
     return 1 if failed else 0
 
@@ -105,7 +109,7 @@ def main() -> int:
     options = arguments()
     try:
         catalogue = load()
-        if silent := undocumented(catalogue.known, DIFFERENCES.read_text() if DIFFERENCES.exists() else ""):
+        if silent := undocumented(catalogue.differs, DIFFERENCES.read_text() if DIFFERENCES.exists() else ""):
             raise CatalogueError(f"docs/differences.md does not give scenarios.toml's reason for: {', '.join(silent)}")
         if options.out:
             options.out.mkdir(parents=True, exist_ok=True)

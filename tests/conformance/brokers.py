@@ -11,6 +11,9 @@ from tests.foreign.broker_process import Address, BrokerProcess
 
 from .catalogue import TRANSCRIPTS
 
+PULSAR, DEFAULT = "pulsar-4.2", "pip"
+"""The profiles that are replayed: the one that answers as Pulsar, and the one that `serve` has by default."""
+
 CONFIGS = {"lab": "standalone.conf", "stock": "stock.conf", "auth": "auth.conf"}
 
 
@@ -46,9 +49,9 @@ def foreign(urls: str) -> Broker:
 
 
 @contextmanager
-def pulsarium(profile: str, folder: Path, name: str) -> Iterator[Broker]:
-    """A fresh broker with the settings of the recorded one; its log and ready file go to `folder`/`name`."""
-    options = ["--profile", "pulsar-4.2", "--config", str(TRANSCRIPTS / CONFIGS[profile])]
+def pulsarium(profile: str, folder: Path, name: str, behaviour: str = PULSAR) -> Iterator[Broker]:
+    """Start a fresh broker with the settings of the recorded one; its log and ready file go to `folder`/`name`."""
+    options = ["--profile", behaviour, "--config", str(TRANSCRIPTS / CONFIGS[profile])]
     try:
         process = BrokerProcess(folder / name, options)
     except AssertionError as error:

@@ -7,7 +7,7 @@ import re
 import tomllib
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 TRANSCRIPTS = Path(__file__).resolve().parent.parent / "transcripts"
@@ -34,12 +34,17 @@ class Known:
     """A scenario that is known to differ, for `reason`, in these `answers` and no others.
 
     Each one is as compare.py names it: `- [stream] answer` for one of Pulsar's that may be lacking, `+ [stream] answer`
-    for one that may be given beside Pulsar's, with all of its fields.
+    for one that may be given beside Pulsar's, with all of its fields. With a `behaviour`, only that profile gives them.
     """
 
     name: str
     answers: tuple[str, ...]
     reason: str
+    behaviour: str | None = None
+
+    def and_also(self, other: Known) -> Known:
+        """Return what both list, of one scenario."""
+        return replace(self, answers=self.answers + other.answers, reason=f"{self.reason}; {other.reason}")
 
     def unlisted(self, differences: Iterable[str]) -> list[str]:
         """Return what differs and is not listed, or differs more often than it is listed."""
@@ -48,12 +53,20 @@ class Known:
 
 @dataclass(frozen=True)
 class Catalogue:
-    """`required` maps an issue to its scenario numbers; `known` is by scenario name."""
+    """`required` maps an issue to its scenario numbers."""
 
     scenarios: tuple[Scenario, ...]
     required: Mapping[int, frozenset[int]]
     quick: frozenset[int]
-    known: Mapping[str, Known]
+    differs: tuple[Known, ...]
+
+    def known(self, behaviour: str) -> Mapping[str, Known]:
+        """Return how each scenario may differ when a broker of that profile plays it, by its name."""
+        found: dict[str, Known] = {}
+        for each in self.differs:
+            if each.behaviour in (None, behaviour):
+                found[each.name] = found[each.name].and_also(each) if each.name in found else each
+        return found
 
     def all_required(self) -> frozenset[int]:
         return frozenset().union(*self.required.values())
@@ -97,12 +110,14 @@ def load(folder: Path = TRANSCRIPTS) -> Catalogue:
     scenarios = tuple(_recording(path) for path in sorted(folder.glob("[0-9]*.jsonl")))
     table = tomllib.loads((folder / "scenarios.toml").read_text())
     required = {int(issue): numbers(ranges) for issue, ranges in table["required"].items()}
-    known = {d["scenario"]: Known(d["scenario"], tuple(d["answers"]), d["reason"]) for d in table.get("differs", ())}
-    catalogue = Catalogue(scenarios, required, numbers(table["quick"]["scenarios"]), known)
+    differs = tuple(
+        Known(d["scenario"], tuple(d["answers"]), d["reason"], d.get("profile")) for d in table.get("differs", ())
+    )
+    catalogue = Catalogue(scenarios, required, numbers(table["quick"]["scenarios"]), differs)
     recorded = {s.number for s in scenarios}
     if strangers := (catalogue.all_required() | catalogue.quick) - recorded:
         raise CatalogueError(f"scenarios.toml asks for what was never recorded: {sorted(strangers)}")
-    if unknown := set(known) - {s.name for s in scenarios}:
+    if unknown := {each.name for each in differs} - {s.name for s in scenarios}:
         raise CatalogueError(f"scenarios.toml excuses what was never recorded: {sorted(unknown)}")
     return catalogue
 
@@ -119,7 +134,7 @@ def _recording(path: Path) -> Scenario:
     )
 
 
-def undocumented(known: Mapping[str, Known], page: str) -> list[str]:
-    """The excused scenarios that `page` (docs/differences.md) does not name, or not with the words of their reason."""
+def undocumented(differs: Iterable[Known], page: str) -> list[str]:
+    """Return the excused scenarios that `page` (docs/differences.md) lacks, or that it gives another reason for."""
     text = " ".join(page.split())
-    return [k.name for k in known.values() if k.name not in text or " ".join(k.reason.split()) not in text]
+    return [k.name for k in differs if k.name not in text or " ".join(k.reason.split()) not in text]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import queue
 import re
+import runpy
 import subprocess
 import sys
 import threading
@@ -12,12 +13,14 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 from .brokers import CONFIGS, Broker, BrokerError
 from .catalogue import TRANSCRIPTS, Scenario
 
 PROTO = TRANSCRIPTS.parent.parent / "proto" / "generated"
-MOST_PLAYS = 8
+COMPARE: Any = SimpleNamespace(**runpy.run_path(str(TRANSCRIPTS / "compare.py")))
 NewBroker = Callable[[str], AbstractContextManager[Broker]]
 
 
@@ -57,16 +60,13 @@ class Replay:
     ) -> list[Verdict]:
         """Plays all of them on `jobs` brokers; `tell` hears of each as it is done. The result is in order of number.
 
-        The recorder gives a broker some hundred milliseconds here and there, which a busy machine may not grant, and
-        where two connections write in the same instant chance decides who is served first: what is not `good` is
-        played again, alone, MOST_PLAYS times in all. Raises BrokerError when no broker starts.
+        The recorder gives a broker some hundred milliseconds here and there, which a busy machine may not grant: what
+        is not `good` is played once again, alone. Raises BrokerError when no broker starts.
         """
         verdicts = self._play_all(scenarios, new_broker, jobs, tell)
-        for plays in range(2, MOST_PLAYS + 1):
-            failed = [v.scenario for v in verdicts if not good(v)]
-            if not failed:
-                break
-            again = [replace(v, plays=plays) for v in self._play_all(failed, new_broker, 1, lambda verdict: None)]
+        failed = [v.scenario for v in verdicts if not good(v)]
+        if failed:
+            again = [replace(v, plays=2) for v in self._play_all(failed, new_broker, 1, lambda verdict: None)]
             for verdict in again:
                 tell(verdict)
             verdicts = [v for v in verdicts if v.scenario not in failed] + again
@@ -128,6 +128,8 @@ class Replay:
         """Records one scenario and compares it."""
         command = [sys.executable, str(TRANSCRIPTS / "record.py"), "--proto", str(self.proto), "--out", str(self.out)]
         command += ["--broker", broker.binary, "--admin", broker.address.admin_url, "--profile", scenario.profile]
+        if broker.process is not None:
+            command.append("--in-order")
         if scenario.profile == "auth":
             command += ["--secret", _token_secret()]
         limit = 60 + 4 * scenario.seconds
@@ -146,23 +148,13 @@ class Replay:
         return verdict
 
     def compare(self, scenario: Scenario) -> Verdict:
-        """Sets what was recorded in `out` against the golden recordings."""
-        command = [
-            sys.executable,
-            str(TRANSCRIPTS / "compare.py"),
-            "-v",
-            "--answers",
-            *(["--texts"] if self.texts else []),
-        ]
-        command += [str(TRANSCRIPTS), str(self.out), scenario.name]
-        said = subprocess.run(command, check=False, capture_output=True, text=True)
-        found = re.search(rf"^(equal|DIFFER) +(\d+) of +(\d+)  {re.escape(scenario.name)}", said.stdout, re.MULTILINE)
-        if found is None:
-            return Verdict(scenario, 0, 0, trouble=f"compare.py failed:\n{said.stdout}{said.stderr}")
-        lines = said.stdout[: found.start()].splitlines()
-        answers = tuple(line for line in lines if line.startswith(("- [", "+ [")))
-        shown = "\n".join(line for line in lines if line not in answers)
-        return Verdict(scenario, int(found[2]), int(found[3]), shown, answers=answers)
+        """Set what was recorded in `out` against the golden recordings."""
+        try:
+            found = COMPARE.scenario(str(TRANSCRIPTS), str(self.out), scenario.name, self.texts, verbose=True)
+        except ValueError as error:
+            return Verdict(scenario, 0, 0, trouble=f"the recording cannot be read: {error!r}")
+        same, total, answers, words = found
+        return Verdict(scenario, same, total, "\n".join(words), answers=tuple(answers))
 
 
 def _drain(waiting: queue.SimpleQueue[Scenario]) -> Iterator[Scenario]:

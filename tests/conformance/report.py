@@ -40,4 +40,12 @@ def summary(verdicts: Sequence[Verdict], failed: Sequence[Verdict], seconds: flo
     same, total = sum(v.same for v in verdicts), sum(v.total for v in verdicts)
     share = 100 * same / total if total else 0.0
     text = f"{equal} of {len(verdicts)} scenarios equal, {same} of {total} answers ({share:.1f}%), {seconds:.0f} s"
+    if again := second_plays(verdicts):
+        text += f"; {again}"
     return text + (f"; NOT AS REQUIRED: {', '.join(v.scenario.name for v in failed)}" if failed else "")
+
+
+def second_plays(verdicts: Sequence[Verdict]) -> str:
+    """Return which scenarios had to be played again, in words, or an empty string."""
+    names = [verdict.scenario.name for verdict in verdicts if verdict.plays > 1]
+    return f"played twice: {', '.join(names)}" if names else ""

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from .catalogue import DIFFERENCES, CatalogueError, Known, load, numbers, undocumented
@@ -45,14 +47,23 @@ def test_quick_scenarios_are_required_ones() -> None:
 
 def test_every_known_difference_is_explained_in_the_docs() -> None:
     page = DIFFERENCES.read_text() if DIFFERENCES.exists() else ""
-    assert undocumented(load().known, page) == []
+    assert undocumented(load().differs, page) == []
 
 
 def test_a_reason_may_be_wrapped_but_not_reworded() -> None:
-    known = {"001-connect-versions": Known("001-connect-versions", ("+ [A] x",), "we answer v22")}
+    known = [Known("001-connect-versions", ("+ [A] x",), "we answer v22")]
     assert undocumented(known, "| 001-connect-versions | we\nanswer v22 |") == []
     assert undocumented(known, "| 001-connect-versions | v22 is the answer |") == ["001-connect-versions"]
     assert undocumented(known, "we answer v22") == ["001-connect-versions"]
+
+
+def test_a_profile_may_differ_in_more_answers() -> None:
+    every = Known("001-connect-versions", ("+ [A] x",), "we answer x")
+    default = Known("001-connect-versions", ("+ [A] y",), "we answer y", "pip")
+    catalogue = replace(load(), differs=(every, default))
+    assert catalogue.known("pulsar-4.2") == {every.name: every}
+    both = catalogue.known("pip")[every.name]
+    assert (both.answers, both.reason) == (("+ [A] x", "+ [A] y"), "we answer x; we answer y")
 
 
 def test_naming_scenarios() -> None:

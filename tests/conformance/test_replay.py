@@ -44,6 +44,12 @@ def test_a_recording_equals_itself_and_differs_without_the_brokers_words(tmp_pat
     assert "CONNECTED" in first.differences
 
 
+def test_nothing_is_played_more_than_twice(tmp_path: Path) -> None:
+    told: list[Verdict] = []
+    Copying(tmp_path).run(load().named(["001"], "lab"), nowhere, 1, told.append, good=lambda verdict: False)
+    assert [verdict.plays for verdict in told] == [1, 2]
+
+
 def test_a_broker_that_does_not_start_ends_the_run(tmp_path: Path) -> None:
     def broken(name: str) -> AbstractContextManager[Broker]:
         raise BrokerError("port in use")

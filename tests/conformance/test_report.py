@@ -52,3 +52,8 @@ def test_summary() -> None:
     verdicts = [Verdict(ONE, 4, 5)]
     text = report.summary(verdicts, verdicts, 12.3)
     assert text == "0 of 1 scenarios equal, 4 of 5 answers (80.0%), 12 s; NOT AS REQUIRED: 001-connect-versions"
+
+
+def test_the_last_line_names_what_was_played_twice() -> None:
+    text = report.summary([Verdict(ONE, 5, 5, plays=2)], [], 12.3)
+    assert text == "1 of 1 scenarios equal, 5 of 5 answers (100.0%), 12 s; played twice: 001-connect-versions"

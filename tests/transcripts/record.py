@@ -31,7 +31,7 @@ def now_ms(): return int(time.time() * 1000)
 def show(b):
     """bytes -> short JSON value"""
     b = bytes(b)
-    if all(32 <= c < 127 for c in b): return b.decode() if len(b) <= 200 else b[:40].decode() + f"...({len(b)} bytes)"
+    if b.isascii() and b.decode().isprintable(): return b.decode() if len(b) <= 200 else b[:40].decode() + f"...({len(b)} bytes)"
     if len(b) > 200: return {"hex": b[:40].hex(), "bytes": len(b)}
     return {"hex": b.hex()}
 
@@ -104,17 +104,39 @@ class Frame:
     def id(self, **kw):
         m = self.cmd.message_id; return {"ledgerId": m.ledgerId, "entryId": m.entryId, **kw}
 
+def unread(client, broker):
+    """(state of the broker's socket, bytes that the broker has not read) of a connection between (host, port)s of this machine"""
+    def end(address): return socket.inet_aton(address[0]) + bytes(12)
+    ids = struct.pack(">HH", broker[1], client[1]) + end(broker) + end(client) + struct.pack("=III", 0, 0xFFFFFFFF, 0xFFFFFFFF)
+    ask = struct.pack("=BBBBI", socket.AF_INET, socket.IPPROTO_TCP, 0, 0, 0xFFFFFFFF) + ids
+    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 4) as kernel:  # NETLINK_SOCK_DIAG
+        kernel.send(struct.pack("=IHHII", 16 + len(ask), 20, 1, 1, 0) + ask); answer = kernel.recv(4096)
+    if struct.unpack_from("=H", answer, 4)[0] != 20: return CLOSED, 0  # SOCK_DIAG_BY_FAMILY; an error says that there is none
+    return answer[17], struct.unpack_from("=I", answer, 72)[0]
+
+ESTABLISHED, CLOSED, CLOSE_WAIT = 1, 7, 8
+
 class Conn:
     def __init__(self, s, name, auto_pong=True):
         self.s, self.name, self.auto_pong = s, name, auto_pong
         self.sock = socket.create_connection(s.addr, 5); self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self.buf = b""; self.inbox = []; self.open = True; self.rid = 0
+        self.buf = b""; self.inbox = []; self.open = True; self.rid = 0; self.name_of_socket = self.sock.getsockname(); self.pending = False; self.out = b""
         s.conns.append(self); s.note(conn=name, event="tcp_open")
     # -- out
     def raw(self, data, **note):
+        self.s.hand_over(self)
         self.s.note(conn=self.name, dir="c2b", **note, **({"raw": data.hex()} if len(data) < 200 else {"raw_bytes": len(data)}))
-        try: self.sock.sendall(data)
+        self.out += data; self.pending = True
+        if not self.s.a.in_order: self.flush()
+    def flush(self):
+        data, self.out = self.out, b""
+        try:
+            if data: self.sock.sendall(data)
         except OSError as e: self.s.note(conn=self.name, event="send_failed", error=str(e))
+    def heard(self):
+        """whether the broker has read all from this connection; if that is closed, whether it has closed its end"""
+        state, count = unread(self.name_of_socket, self.s.addr)
+        return state not in (ESTABLISHED, CLOSE_WAIT) or count == 0 and self.open
     def send(self, type_, **fields):
         m = base(type_, **fields)
         self.raw(simple(m.SerializePartialToString()), type=type_, cmd=to_json(getattr(m, field_of(type_))))
@@ -174,8 +196,9 @@ class Conn:
         if self.open: self.s.note(conn=self.name, wait=f"still open after {int(t * 1000)} ms")
         return not self.open
     def close(self):
+        self.s.hand_over(self); self.flush()
         if self.open: self.s.note(conn=self.name, event="closed_by_client")
-        self.open = False; self.sock.close()
+        self.pending = True; self.open = False; self.sock.close()
     def take(self):
         x, self.inbox = self.inbox, []; return x
     # -- short forms
@@ -213,8 +236,25 @@ class Scenario:
     def say(self, text): self.note(step=text)
     def conn(self, name, version=21, flags=None, auto_pong=True, **kw): return Conn(self, name, auto_pong).connect(version, flags, **kw)
     def tcp(self, name, **kw): return Conn(self, name, **kw)
+    def hand_over(self, to=None):
+        """with --in-order, send what the other connections hold back, and wait until the broker has read it
+
+        A broker with one loop finds all that two connections sent while it was busy, and serves either first; what one
+        connection sends in a row is one read for it, or several. Here the first to send is served first, and a row is one
+        read, however busy the machine. A broker that does not read is waited for 250 ms.
+        """
+        if not self.a.in_order: return
+        before = [c for c in self.conns if c is not to and c.pending]; end = time.monotonic() + 0.25
+        for c in before: c.flush(); c.pending = False
+        while not all(c.heard() for c in before) and time.monotonic() < end: time.sleep(0.001)
+    def sleep(self, t):
+        """let t seconds pass; with --in-order PINGs are answered meanwhile, for on a busy machine it may be long"""
+        if not self.a.in_order: time.sleep(t); return
+        self.hand_over(); end = time.monotonic() + t
+        while (left := end - time.monotonic()) > 0: self.pump(left)
     def pump(self, t):
         """read what is there; returns the number of frames"""
+        for c in self.conns: c.flush()
         socks = {c.sock: c for c in self.conns if c.open}
         if not socks: time.sleep(min(t, 0.05)); return 0
         r, _, _ = select.select(list(socks), [], [], max(0, min(t, 0.25)))
@@ -250,12 +290,14 @@ class Scenario:
         c.inbox.append(f)
     def quiet(self, ms):
         """listen for ms whatever comes"""
+        self.hand_over()
         end = time.monotonic() + ms / 1000; n = 0
         while (left := end - time.monotonic()) > 0: n += self.pump(left)
         self.note(wait=f"nothing for {ms} ms" if n == 0 else f"{n} frames in {ms} ms")
         return n
     def settle(self, ms=300, limit=6):
         """listen until ms pass without a frame"""
+        self.hand_over()
         stop = time.monotonic() + limit; last = time.monotonic(); n = 0
         while time.monotonic() < stop and time.monotonic() - last < ms / 1000:
             k = self.pump(ms / 1000 - (time.monotonic() - last))
@@ -273,6 +315,7 @@ class Scenario:
         except Exception as e: return -1, repr(e)
     def rest(self, method, path, body=None, pick=None, retry=None, **kw):
         """an admin call; frames that arrive meanwhile are recorded at their time"""
+        self.hand_over()
         box = []
         th = threading.Thread(target=lambda: box.append(self.http(method, path, body, **kw)), daemon=True)
         t1 = int((time.monotonic() - self.t0) * 1000); th.start()
@@ -328,6 +371,7 @@ def main():
     p.add_argument("--broker", default="127.0.0.1:6650"); p.add_argument("--admin", default="http://127.0.0.1:8080")
     p.add_argument("--profile", default="lab"); p.add_argument("--config", default="{}", help="JSON put into the first line")
     p.add_argument("--secret", help="HS256 key of the token authentication of this broker"); p.add_argument("--list", action="store_true"); p.add_argument("only", nargs="*")
+    p.add_argument("--in-order", action="store_true", help="let a broker on this machine read all from one connection before another sends")
     a = p.parse_args()
     sys.path.insert(0, a.proto); sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
     sys.modules["record"] = sys.modules[__name__]

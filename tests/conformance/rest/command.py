@@ -13,20 +13,19 @@ from ..brokers import Broker, BrokerError, foreign, pulsarium
 from ..catalogue import DIFFERENCES
 from . import excuses, report
 from .player import Played, play
-from .recording import Call, Level, load
+from .recording import Call, load
 
 ABOUT = """\
 Makes the calls of the admin API that were recorded on a real broker (tests/conformance/rest/recorded) of a fresh
-`pulsarium serve --profile pulsar-4.2` with that broker's settings, and compares status, JSON keys and types. A second
-broker with tokens and authorization answers the calls of `auth`. All are made, for they build on each other; name
-resources to see those only.
+`pulsarium serve --profile pulsar-4.2` with that broker's settings, and compares status, headers and each value of the
+answer, the texts of errors included. Masked: times, ports, ledger ids (by first appearance) and generated names. A
+second broker with tokens and authorization answers the calls of `auth`. All are made, for they build on each other;
+name resources to see those only.
 
   scripts/conformance rest                        how many are equal, and what differs beyond differs.toml
-  scripts/conformance rest -v persistent lookup   of these resources; -v shows each call that differs
-  scripts/conformance rest --values               compares values too, but times, ids, rates, sizes and addresses
-  scripts/conformance rest --texts                and the reasons of errors
+  scripts/conformance rest -v persistent lookup   of these resources; -v shows each value that differs
 
-Exit code 0: what differs is listed in differs.toml (with --values or --texts: nothing differs). 1: it is not.
+Exit code 0: what differs is listed in differs.toml, with its values. 1: it is not.
 """
 
 
@@ -34,8 +33,6 @@ def arguments(words: Sequence[str]) -> argparse.Namespace:
     layout = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser("conformance rest", description=ABOUT, formatter_class=layout)
     parser.add_argument("resources", nargs="*", metavar="RESOURCE", help="persistent, namespaces, auth, ...")
-    parser.add_argument("--values", action="store_true", help="compare values too")
-    parser.add_argument("--texts", action="store_true", help="compare values and the wording of errors too")
     parser.add_argument("--against", metavar="PULSAR_URL,HTTP_URL", help="a fresh broker that runs already; no auth")
     parser.add_argument("-v", "--verbose", action="store_true", help="show each difference")
     return parser.parse_args(words)
@@ -52,8 +49,8 @@ def played_on(broker: Broker, *, auth: bool) -> tuple[list[Played], list[Call]]:
     return played, absent
 
 
-def everything(folder: Path, level: Level) -> report.Findings:
-    """Both recordings, on two fresh brokers of our own."""
+def everything(folder: Path) -> report.Findings:
+    """Play both recordings, on two fresh brokers of our own."""
     played: list[Played] = []
     absent: list[Call] = []
     for profile in ("lab", "auth"):
@@ -61,25 +58,24 @@ def everything(folder: Path, level: Level) -> report.Findings:
             answers, left_out = played_on(broker, auth=profile == "auth")
             played += answers
             absent += left_out
-    return report.judge(played, absent, level)
+    return report.judge(played, absent)
 
 
 def run(options: argparse.Namespace, folder: Path) -> int:
-    level: Level = "texts" if options.texts else "values" if options.values else "shape"
     known = excuses.load()
     begin = time.monotonic()
-    if options.against:
-        findings = report.judge(*played_on(foreign(options.against), auth=False), level)
-    else:
-        findings = everything(folder, level)
+    against = options.against
+    findings = report.judge(*played_on(foreign(against), auth=False)) if against else everything(folder)
+    wrong = report.unexcused(findings, known)
     for verdict in findings.unequal:
-        excuse = known.of(verdict.call) if level == "shape" else None
-        wanted = not options.resources or verdict.call.resource in options.resources
-        if wanted and (options.verbose or excuse is None):
-            print(report.line(verdict, excuse))
-    wrong = report.unexcused(findings, known) if level == "shape" else [v.why for v in findings.unequal]
-    for said in report.idle(findings, known) if level == "shape" else ():
-        print(said)
+        if options.resources and verdict.call.resource not in options.resources:
+            continue
+        for said in report.lines(verdict):
+            reason = known.reason_of(said)
+            if options.verbose or said in wrong:
+                print(said + (f"  (known: {reason})" if reason else ""))
+    for said in known.idle(findings.differences):
+        print(f"differs.toml lists what is equal now: {said}")
     print(report.table(findings, options.resources))
     print(report.absences(findings, known))
     print(report.summary(findings, wrong, time.monotonic() - begin))

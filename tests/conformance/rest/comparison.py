@@ -1,117 +1,114 @@
-"""How far an answer is from the recorded one."""
+"""Compares an answer with the recorded one, field by field."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
-from .recording import Answer, Call, Level
+from .recording import Answer, Call
 
-VOLATILE = re.compile(
-    r"(time|timestamp|date|rate|throughput|size|bytes|address|version|since|age|ledger|id$|counter|cpu|memory|usage|port|url)",
-    re.IGNORECASE,
-)
-"""Keys whose values belong to one run: times, ids, rates, sizes, addresses."""
+TIMES = range(1_600_000_000_000, 16_000_000_000_000)
+"""Milliseconds since 1970 that belong to one run. 0, which is no time, is compared."""
 
-NAME = re.compile(r"[:/\d]")
-"""A key with one of these is a name that somebody gave, such as a topic's; so it is in a map."""
+INSTANT = re.compile(r"(?!1970)\d{4}-\d\d-\d\dT[\d:.]+(Z|[+-]\d\d:?\d\d)?")
+ADDRESS = re.compile(r"(127\.0\.0\.1|localhost):\d+")
+GENERATED = re.compile(r"standalone-\d+-\d+")
+CONSUMER = re.compile(r"[0-9a-f]{10}")
+"""The name that a consumer without one has from its client."""
 
-PLACE = re.compile(r"-?\d+:-?\d+|standalone-\d+-\d+|.*(localhost|127\.0\.0\.1):\d+.*", re.DOTALL)
-"""A position, a generated name or an address, which belong to one run whatever their key."""
+PLACE = re.compile(r"\b(\d+):(-?\d+)\b")
+COLUMN = re.compile(r"column: \d+")
+"""Where in a body its parser stopped."""
 
-TEXT_OF_ERROR = "reason"
+LEDGERS = frozenset({"ledgerId", "lastOffloadLedgerId", "CompactedTopicLedger"})
+CURSOR_LEDGERS = frozenset({"cursorLedger", "cursorsLedgerId", "cursorLedgerId"})
+REASON = "reason"
 
 
-def difference(call: Call, answer: Answer, level: Level = "shape") -> str:
-    """Why `answer` is not the recorded one, or an empty string.
-
-    At level `shape` the status and the structure count: empty, text, or JSON with the same keys and types all the way
-    down. `values` compares what does not belong to one run, `texts` the reasons of errors too.
-    """
+def differences(call: Call, answer: Answer) -> list[str]:
+    """Name each field of `answer` that is not as recorded, with both values: `subscriptions.s.n: 1, Pulsar 2`."""
     golden = call.golden
     if answer.status == 0:
-        return str(answer.body)
+        return [str(answer.body)]
     if answer.status != golden.status:
-        return f"status {answer.status}, Pulsar {golden.status}{_because(golden, answer)}"
-    if level == "status" or not call.compared or call.method == "HEAD":
-        return ""
-    values = level != "shape"
-    if kinds := _kinds(golden, answer):
-        return kinds
-    if headers := _unlike(shape(dict(golden.kept), values), shape(dict(answer.kept), values), "header "):
-        return headers
-    if found := _unlike(shape(golden.body, values), shape(answer.body, values), ""):
-        return found
-    if values and golden.content_type != answer.content_type:
-        return f"Content-Type {answer.content_type!r}, Pulsar {golden.content_type!r}"
-    if level == "texts" and (said := _reason(golden)) != _reason(answer):
-        return f"reason {_reason(answer)!r}, Pulsar {said!r}"
-    return ""
+        return [f"status {answer.status}{_shown(answer)}, Pulsar {golden.status}"]
+    if not call.body_counts:
+        return []
+    if (said := _kind(answer)) != (wanted := _kind(golden)):
+        return [f"{said}{_shown(answer)}, Pulsar {wanted}"]
+    headers = _apart(_Masked()(dict(golden.kept)), _Masked()(dict(answer.kept)), "header")
+    types = _apart(golden.content_type, answer.content_type, "Content-Type")
+    return [*headers, *types, *_apart(_said(call, golden), _said(call, answer), "")]
 
 
-def _because(golden: Answer, answer: Answer) -> str:
-    """The reasons that come with two statuses."""
-    reasons = [str(_reason(each) or "-")[:200] for each in (answer, golden)]
-    return "" if reasons == ["-", "-"] else f" ({reasons[0]}; Pulsar: {reasons[1]})"
+def _kind(answer: Answer) -> str:
+    return "text" if answer.plain else "nothing" if answer.body == "" else "JSON"
 
 
-def _reason(answer: Answer) -> object:
-    """The text of an error, without the port of the broker that tells it."""
-    text = answer.body.get(TEXT_OF_ERROR) if isinstance(answer.body, dict) else None
-    return re.sub(r"localhost:\d+", "localhost", text) if isinstance(text, str) else text
+def _shown(answer: Answer) -> str:
+    """Return a JSON body in words, after a blank; the pages of a container are not shown."""
+    return f" {_Masked()(answer.body)!r}" if _kind(answer) == "JSON" else ""
 
 
-def _kinds(golden: Answer, answer: Answer) -> str:
-    said, wanted = (
-        "nothing" if each.body == "" and not each.plain else "text" if each.plain else "JSON"
-        for each in (answer, golden)
-    )
-    return "" if said == wanted else f"{said}, Pulsar {wanted}"
+def _said(call: Call, answer: Answer) -> Any:
+    """Return the body without what belongs to one run."""
+    body = answer.body
+    if isinstance(body, dict) and REASON in body and not call.text_counts:
+        body = {**body, REASON: ""}
+    return _Masked()(body)
 
 
-def shape(value: Any, values: bool, key: str = "") -> Any:
-    """What of an answer counts: keys and types, with `values` also what is no time, id, rate, size or address.
+class _Masked:
+    """Puts TIME, ADDR, GEN and L0, L1, ... in the place of values that belong to one run.
 
-    A map from names is the value of its first name under "*", a list is its first element; texts in one have no order.
+    Ledgers are numbered by their first appearance in the answer, those of cursors apart from those of topics.
     """
-    if isinstance(value, dict):
-        if set(value) == {TEXT_OF_ERROR}:
-            return {TEXT_OF_ERROR: "str"}
-        if value and all(NAME.search(name) for name in value):
-            return {"*": shape(value[min(value)], values)}
-        return {name: shape(part, values, name) for name, part in value.items()}
-    if isinstance(value, list):
-        if values and not VOLATILE.search(key) and all(isinstance(part, str) for part in value):
-            return sorted(value)
-        return [shape(value[0], values, key)] if value else []
-    if values and not VOLATILE.search(key) and isinstance(value, str | int | bool):
-        return _text(value) if isinstance(value, str) else value
-    return "number" if isinstance(value, int | float) and not isinstance(value, bool) else type(value).__name__
+
+    def __init__(self) -> None:
+        self._ledgers: dict[int, str] = {}
+        self._cursor_ledgers: dict[int, str] = {}
+
+    def __call__(self, value: Any, key: str = "") -> Any:
+        if isinstance(value, dict):
+            return {self._text(name): self(value[name], name) for name in sorted(value)}
+        if isinstance(value, list):
+            parts = [self(part, key) for part in value]
+            return sorted(parts) if all(isinstance(part, str) for part in parts) else parts
+        if isinstance(value, str):
+            return "GEN" if key == "consumerName" and CONSUMER.fullmatch(value) else self._text(value)
+        if isinstance(value, int) and not isinstance(value, bool):
+            return self._number(value, key)
+        return value
+
+    def _number(self, value: int, key: str) -> int | str:
+        if value in TIMES:
+            return "TIME"
+        if value >= 0 and key in LEDGERS:
+            return self._ledger(value)
+        if value >= 0 and key in CURSOR_LEDGERS:
+            return self._cursor_ledgers.setdefault(value, f"C{len(self._cursor_ledgers)}")
+        return value
+
+    def _text(self, text: str) -> str:
+        text = GENERATED.sub("GEN", ADDRESS.sub("ADDR", INSTANT.sub("TIME", text)))
+        return COLUMN.sub("column: ...", PLACE.sub(lambda found: f"{self._ledger(int(found[1]))}:{found[2]}", text))
+
+    def _ledger(self, number: int) -> str:
+        return self._ledgers.setdefault(number, f"L{len(self._ledgers)}")
 
 
-def _text(value: str) -> str:
-    """A text that is compared; where in a body its parser stopped is not."""
-    return "place" if PLACE.fullmatch(value) else re.sub(r"column: \d+", "column: ...", value)
-
-
-def _unlike(golden: Any, other: Any, where: str) -> str:
-    """The first place where two shapes differ, in words."""
+def _apart(golden: Any, other: Any, where: str) -> Iterator[str]:
+    """Each place where two values differ, in words."""
     if isinstance(golden, dict) and isinstance(other, dict):
         if lacking := sorted(golden.keys() - other.keys()):
-            return f"{where}lacks {', '.join(lacking)}"
+            yield f"{where}: lacks {', '.join(lacking)}"
         if extra := sorted(other.keys() - golden.keys()):
-            return f"{where}has {', '.join(extra)}, which Pulsar's has not"
-        parts = (_unlike(golden[name], other[name], f"{where}{name}: ") for name in golden)
-        return next(filter(None, parts), "")
-    if isinstance(golden, list) and isinstance(other, list) and golden and other:
-        parts = (_unlike(golden[i], other[i], f"{where}[{i}]: ") for i in range(min(len(golden), len(other))))
-        if found := next(filter(None, parts), ""):
-            return found
-    if golden == other and type(golden) is type(other):
-        return ""
-    return f"{where}{_short(other)}, Pulsar {_short(golden)}"
-
-
-def _short(value: object) -> str:
-    text = "an object" if isinstance(value, dict) else repr(value)
-    return text if len(text) <= 100 else f"{text[:100]}..."
+            yield f"{where}: has {', '.join(extra)}, which Pulsar's has not"
+        for name in golden.keys() & other.keys():
+            yield from _apart(golden[name], other[name], f"{where}.{name}" if where else name)
+    elif isinstance(golden, list) and isinstance(other, list) and len(golden) == len(other):
+        for index, (one, another) in enumerate(zip(golden, other, strict=True)):
+            yield from _apart(one, another, f"{where}[{index}]")
+    elif golden != other or isinstance(golden, bool) is not isinstance(other, bool):
+        yield f"{where}: {other!r}, Pulsar {golden!r}"

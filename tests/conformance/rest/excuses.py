@@ -1,12 +1,14 @@
-"""What is known to differ (differs.toml): by route, how many calls, and why."""
+"""What is known to differ (differs.toml): each answer, with its fields and values, and why."""
 
 from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from pulsarium.broker.admin.http.absent import absent_routes, anonymous
 from pulsarium.broker.admin.routes import all_routes
@@ -18,14 +20,16 @@ FILE = Path(__file__).with_name("differs.toml")
 
 @dataclass(frozen=True)
 class Excuse:
-    """At most `calls` of those whose `METHOD url [note]` holds the pattern are unequal, for `reason`."""
+    """These `answers` differ, for `reason`, with exactly these values; values `like` these patterns are of chance.
 
-    pattern: str
-    calls: int
+    An answer is named as the report names it: `GET /path [note]: field: ours, Pulsar theirs`. With `ours` the reason is
+    a difference of this broker, and docs/differences.md holds it; else the replay is to blame, as with another client.
+    """
+
     reason: str
-
-    def fits(self, call: Call) -> bool:
-        return re.search(self.pattern, str(call)) is not None
+    answers: tuple[str, ...] = ()
+    like: tuple[str, ...] = ()
+    ours: bool = True
 
 
 @dataclass(frozen=True)
@@ -41,8 +45,25 @@ class Excuses:
     differs: Sequence[Excuse]
     absent: Sequence[Absence]
 
-    def of(self, call: Call) -> Excuse | None:
-        return next((each for each in self.differs if each.fits(call)), None)
+    def unlisted(self, differences: Iterable[str]) -> list[str]:
+        """Return what differs and is not listed, or differs more often than it is listed."""
+        by_chance = [re.compile(pattern) for each in self.differs for pattern in each.like]
+        certain = [said for said in differences if not any(pattern.fullmatch(said) for pattern in by_chance)]
+        return list((Counter(certain) - self._listed()).elements())
+
+    def idle(self, differences: Iterable[str]) -> list[str]:
+        """Return what is listed and does not differ."""
+        return list((self._listed() - Counter(differences)).elements())
+
+    def reason_of(self, difference: str) -> str | None:
+        """Return why an answer may differ like this."""
+        for each in self.differs:
+            if difference in each.answers or any(re.fullmatch(pattern, difference) for pattern in each.like):
+                return each.reason
+        return None
+
+    def _listed(self) -> Counter[str]:
+        return Counter(answer for each in self.differs for answer in each.answers)
 
     def why_absent(self, call: Call) -> str | None:
         route = f"{call.method} {call.route}"
@@ -52,9 +73,14 @@ class Excuses:
 def load(path: Path = FILE) -> Excuses:
     table = tomllib.loads(path.read_text())
     return Excuses(
-        [Excuse(each["calls_like"], each["unequal"], each["reason"]) for each in table.get("differs", ())],
+        [*_excuses(table, "differs", ours=True), *_excuses(table, "replayed", ours=False)],
         [Absence(each["routes_like"], each["reason"]) for each in table.get("absent", ())],
     )
+
+
+def _excuses(table: Mapping[str, Any], kind: str, *, ours: bool) -> Iterator[Excuse]:
+    for each in table.get(kind, ()):
+        yield Excuse(each["reason"], tuple(each.get("answers", ())), tuple(each.get("like", ())), ours)
 
 
 def absent_calls(calls: Sequence[Call]) -> list[Call]:
@@ -64,7 +90,7 @@ def absent_calls(calls: Sequence[Call]) -> list[Call]:
 
 
 def undocumented(excuses: Excuses, page: str) -> list[str]:
-    """The reasons whose words do not stand in `page` (docs/differences.md)."""
+    """Return the reasons of this broker whose words do not stand in `page` (docs/differences.md)."""
     text = " ".join(page.split())
-    reasons = {each.reason for each in excuses.differs} | {each.reason for each in excuses.absent}
+    reasons = {each.reason for each in excuses.differs if each.ours} | {each.reason for each in excuses.absent}
     return sorted(reason for reason in reasons if " ".join(reason.split()) not in text)

@@ -11,7 +11,7 @@ A line of recorded/*.jsonl is a step of the recorder's own clients (`{"step": ..
 | plain | the answer was text and not JSON |
 | page, cut | it was the container's own page, or too long to be kept; it is left out |
 | type, kept | the Content-Type, and the headers Allow, Location and X-Pulsar-*, where there were any |
-| varies | another recording of Pulsar agrees no further than up to here: no `status`, `shape`, `values` or `texts` |
+| varies | what another recording of Pulsar has otherwise: its `status`, its `answer`, or the `texts` of its error |
 | unrecorded | a preparation whose answer nobody kept |
 """
 
@@ -28,7 +28,7 @@ FOLDER = Path(__file__).with_name("recorded")
 AUTH = "auth"
 """The recording of a second broker, with tokens and authorization."""
 
-Level = Literal["status", "shape", "values", "texts"]
+Varying = Literal["status", "answer", "texts"]
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Call:
     note: str
     golden: Answer
     compared: bool
-    varies: Level | None
+    varies: Varying | None
     recorded: bool
 
     @property
@@ -74,15 +74,23 @@ class Call:
             return found[1]
         return {"lookup": "lookup", "topics": "rest-producer"}.get(self.route.split("/")[1], "other")
 
-    def agreed(self, level: Level) -> bool:
-        """Whether all recordings of Pulsar answer alike as far as `level` looks."""
-        return self.varies is None or LEVELS.index(level) < LEVELS.index(self.varies)
+    @property
+    def counts(self) -> bool:
+        """Return whether all recordings of Pulsar have this status."""
+        return self.varies != "status"
+
+    @property
+    def body_counts(self) -> bool:
+        """Return whether more than the status is known, and is the same in all recordings of Pulsar."""
+        return self.compared and self.method != "HEAD" and self.varies not in ("status", "answer")
+
+    @property
+    def text_counts(self) -> bool:
+        """Return whether all recordings of Pulsar give an error in these words."""
+        return self.varies is None
 
     def __str__(self) -> str:
         return f"{self.method} {self.url}" + (f" [{self.note}]" if self.note else "")
-
-
-LEVELS: tuple[Level, ...] = ("status", "shape", "values", "texts")
 
 
 def load(*, auth: bool, folder: Path = FOLDER) -> list[Call | Step]:

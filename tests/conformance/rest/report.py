@@ -7,18 +7,18 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from .comparison import difference
-from .excuses import Excuse, Excuses
+from .comparison import differences
+from .excuses import Excuses
 from .player import Played
-from .recording import Call, Level
+from .recording import Call
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """A call and why its answer is not the recorded one; `why` is empty when it is."""
+    """A call, and what of its answer is not as recorded."""
 
     played: Played
-    why: str
+    differences: Sequence[str]
 
     @property
     def call(self) -> Call:
@@ -27,7 +27,7 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Findings:
-    """`verdicts` of the calls that count: those that all recordings of Pulsar answer alike."""
+    """`verdicts` of the calls that count: those whose status all recordings of Pulsar share."""
 
     verdicts: Sequence[Verdict]
     absent: Sequence[Call]
@@ -35,7 +35,12 @@ class Findings:
 
     @property
     def unequal(self) -> list[Verdict]:
-        return [each for each in self.verdicts if each.why]
+        return [each for each in self.verdicts if each.differences]
+
+    @property
+    def differences(self) -> list[str]:
+        """Name each field that differs: `GET /path [note]: field: ours, Pulsar theirs`."""
+        return [line for verdict in self.verdicts for line in lines(verdict)]
 
     @property
     def share(self) -> float:
@@ -43,47 +48,21 @@ class Findings:
         return 100 * (1 - len(self.unequal) / max(1, len(self.verdicts)))
 
 
-def judge(played: Sequence[Played], absent: Sequence[Call], level: Level) -> Findings:
-    """Compare what was played. A call whose recordings agree in its shape only counts with its shape."""
-    verdicts = []
-    for each in played:
-        agreed: Level | None = "status" if each.call.agreed("status") else None
-        for step in ("shape", "values", "texts"):
-            if agreed and each.call.agreed(step):
-                agreed = step
-            if step == level:
-                break
-        if agreed and (agreed != "status" or each.call.varies == "shape"):
-            verdicts.append(Verdict(each, difference(each.call, each.answer, agreed)))
+def judge(played: Sequence[Played], absent: Sequence[Call]) -> Findings:
+    """Compare what was played."""
+    verdicts = [Verdict(each, differences(each.call, each.answer)) for each in played if each.call.counts]
     return Findings(verdicts, absent, median(each.seconds for each in played) if played else 0.0)
 
 
+def lines(verdict: Verdict) -> list[str]:
+    return [f"{verdict.call}: {difference}" for difference in verdict.differences]
+
+
 def unexcused(findings: Findings, excuses: Excuses) -> list[str]:
-    """What differs and is not listed, or more often than listed, and absent routes that no reason is given for."""
-    seen = _by_excuse(findings, excuses)
-    said = [line(verdict, None) for verdict in findings.unequal if excuses.of(verdict.call) is None]
-    said += [
-        f"differs.toml: {seen[each]} calls like {each.pattern} are unequal, more than {each.calls}"
-        for each in excuses.differs
-        if seen[each] > each.calls
-    ]
-    return said + [
+    """Return what differs and is not listed, and absent routes that no reason is given for."""
+    return excuses.unlisted(findings.differences) + [
         f"no reason is given for the absent {call}" for call in findings.absent if not excuses.why_absent(call)
     ]
-
-
-def idle(findings: Findings, excuses: Excuses) -> list[str]:
-    """What is listed more often than it differs."""
-    seen = _by_excuse(findings, excuses)
-    return [
-        f"differs.toml: only {seen[each]} calls like {each.pattern} are unequal now, not {each.calls}"
-        for each in excuses.differs
-        if seen[each] < each.calls
-    ]
-
-
-def _by_excuse(findings: Findings, excuses: Excuses) -> Counter[Excuse]:
-    return Counter(excuse for verdict in findings.unequal if (excuse := excuses.of(verdict.call)))
 
 
 def table(findings: Findings, resources: Collection[str]) -> str:
@@ -97,10 +76,6 @@ def table(findings: Findings, resources: Collection[str]) -> str:
             text = f"{total[name] - unequal[name]:5} of {total[name]:5}  {name}"
             lines.append(text + (f"  ({absent[name]} calls of absent routes)" if absent[name] else ""))
     return "\n".join(lines)
-
-
-def line(verdict: Verdict, excuse: Excuse | None) -> str:
-    return f"{verdict.call}: {verdict.why}" + (f"  (known: {excuse.reason})" if excuse else "")
 
 
 def absences(findings: Findings, excuses: Excuses) -> str:

@@ -33,7 +33,7 @@ def test_a_line_says_what_was_sent_and_answered(tmp_path: Path) -> None:
         '{"step":"five messages"}\n'
         '{"method":"PUT","route":"/admin/v2/tenants/{tenant}","url":"/admin/v2/tenants/t","json":{"a":1},"status":204}\n'
         '{"method":"GET","route":"/lookup/v2/x","url":"/lookup/v2/x","status":200,"answer":"ok","plain":true,'
-        '"headers":{"Accept":"*/*"},"varies":"values"}\n'
+        '"headers":{"Accept":"*/*"},"varies":"texts"}\n'
     )
     (tmp_path / "auth.jsonl").write_text(
         '{"method":"GET","route":"/metrics","url":"/metrics","status":404,"page":true}\n'
@@ -46,8 +46,7 @@ def test_a_line_says_what_was_sent_and_answered(tmp_path: Path) -> None:
     assert (put.golden.status, put.golden.body) == (204, "")
     assert (get.resource, get.body, get.headers) == ("lookup", None, {"Accept": "*/*"})
     assert get.golden.plain
-    assert get.agreed("shape")
-    assert not get.agreed("values")
+    assert (get.counts, get.body_counts, get.text_counts) == (True, True, False)
     (page,) = load(auth=True, folder=tmp_path)
     assert isinstance(page, Call)
     assert (page.resource, page.compared) == (AUTH, False)

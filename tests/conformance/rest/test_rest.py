@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from ..catalogue import DIFFERENCES
 from . import excuses, report
 from .command import everything
+from .mutants import unnoticed
 
-ENOUGH = 95.0
-"""Percent of the calls on handled routes."""
+
+@pytest.fixture(scope="module")
+def findings(tmp_path_factory: pytest.TempPathFactory) -> report.Findings:
+    return everything(tmp_path_factory.mktemp("rest"))
 
 
 @pytest.mark.heavy
 @pytest.mark.req("B-48")
 @pytest.mark.timeout(180)
-def test_the_recorded_calls(tmp_path: Path) -> None:
-    findings = everything(tmp_path, "shape")
-    assert findings.share >= ENOUGH, report.table(findings, [])
+def test_the_recorded_calls(findings: report.Findings) -> None:
     wrong = report.unexcused(findings, excuses.load())
     assert not wrong, "\n".join(["", *wrong, "scripts/conformance rest -v shows what differs"])
+
+
+@pytest.mark.heavy
+@pytest.mark.timeout(180)
+def test_forty_wrong_values_are_all_noticed(findings: report.Findings) -> None:
+    assert unnoticed([verdict.played for verdict in findings.verdicts], excuses.load(), 40) == []
 
 
 def test_what_differs_is_explained() -> None:

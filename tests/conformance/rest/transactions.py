@@ -44,6 +44,7 @@ class Transactions:
             subscription=subscription,
             subType=pb.CommandSubscribe.Shared,
             consumer_id=0,
+            consumer_name="CVplH",  # which the recorder's client made up
             initialPosition=pb.CommandSubscribe.Earliest,
         )
         self._send(Type.FLOW, consumer_id=0, messagePermits=1000)
