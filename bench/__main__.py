@@ -7,11 +7,12 @@ import importlib
 import json
 import os
 import sys
-from collections.abc import Callable, Sequence
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-from . import report, tables
+from . import report, settings, tables
 from .accounting import ProcessGoneError, memory
 from .brokers import ROOT, Broker, BrokerError, Launch, pulsarium_command, running
 from .clients import table as clients
@@ -40,9 +41,10 @@ Python client. "busy" says how many cores broker and client used: whoever is nea
   scripts/bench scale                               how cost grows with topics, connections, consumers and backlog;
                                                     memory with a backlog of 10 GB, PING during a cold read; a
                                                     quarter of an hour, 13 GB of disk
+  scripts/bench echo                                what a round trip costs a server that does nothing, in Python
   scripts/bench breakdown                           where a message's microseconds go: a command of its own (--help)
-  scripts/bench pressure                            a consumer that stops reading, a publisher that floods, and what
-                                                    others notice: a command of its own (--help)
+  scripts/bench pressure                            a consumer that stops reading, a publisher that floods, one large
+                                                    piece of work, and what others notice: a command of its own (--help)
   scripts/bench --clients                           our async client under trio and asyncio beside the official one and
                                                     its asyncio module, on one broker; five minutes
   scripts/bench fixtures                            tests on the fixtures of the pytest plugin: a command of its own
@@ -50,7 +52,8 @@ Python client. "busy" says how many cores broker and client used: whoever is nea
   scripts/bench pipeline --help                     the data source on Spark, and compaction by it: a command of its own
   scripts/bench --json FILE                         the figures of every run too, "-" for standard output
   scripts/bench --against pulsar                    the same on a real broker, in turn, both keeping what they are sent,
-                                                    and pulsar-perf on both; twenty-five minutes
+                                                    and pulsar-perf on both, with the same settings
+                                                    (bench/settings.py); twenty-five minutes
                                                     (scripts/reference-pulsar: JDK and mvn needed)
   scripts/bench --against pulsar --markdown         what has a target, then the rest, as Markdown tables
   scripts/bench --against pulsar://HOST:PORT,http://HOST:PORT,PID    the same on one that runs already
@@ -66,9 +69,10 @@ BUSY_LOAD = 0.7
 # Imported where they are asked for: one of them brings Spark along.
 COMMANDS = {
     "breakdown": "bench.breakdown",
+    "echo": "bench.echo",
     "fixtures": "bench.fixtures",
     "pipeline": "bench.pipeline.command",
-    "pressure": "bench.pressure",
+    "pressure": "bench.pressure.command",
     "transactions": "bench.transactions",
 }
 
@@ -87,7 +91,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--on", metavar="BROKER", help="URL,URL,PID of one that runs, in the place of a new one")
     parser.add_argument("--clients", action="store_true", help="measure clients, not brokers")
     parser.add_argument("--repetitions", type=int, metavar="N", help="runs that count (default: 3)")
-    parser.add_argument("--warm-ups", type=int, metavar="N", help="runs before them (default: 1; 2 with --against)")
+    parser.add_argument("--warm-ups", type=int, metavar="N", help="runs before them (default: 1)")
     parser.add_argument("--check", action="store_true", help="exit 1 when a target is missed")
     parser.add_argument("--list", action="store_true", help="name the programs and measure nothing")
     options = parser.parse_args()
@@ -100,8 +104,7 @@ def arguments() -> argparse.Namespace:
     if options.repetitions is None:
         options.repetitions = 1 if options.quick else 3
     if options.warm_ups is None:
-        # A JVM is compiled while it runs: its first runs say little.
-        options.warm_ups = 0 if options.quick else 2 if options.against else 1
+        options.warm_ups = 0 if options.quick else 1
     if options.repetitions < 1 or options.warm_ups < 0 or options.scale <= 0:
         parser.error("at least one run must count, and one message")
     return options
@@ -124,10 +127,11 @@ def say(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
-def commands(options: argparse.Namespace) -> dict[str, list[str]]:
-    """How to start each broker that does not run already."""
-    own = {} if options.on else {"pulsarium": pulsarium_command()}
-    reference = {"pulsar": [str(ROOT / "scripts" / "reference-pulsar")]} if options.against == "pulsar" else {}
+def commands(options: argparse.Namespace, folder: Path) -> dict[str, list[str]]:
+    """Return how to start each broker that does not run already; `folder` gets the configuration of two."""
+    same = ["--config", str(settings.write(folder))] if options.against else []
+    own = {} if options.on else {"pulsarium": [*pulsarium_command(), *same, *(settings.OWN_OPTIONS if same else ())]}
+    reference = {"pulsar": [str(ROOT / "scripts" / "reference-pulsar"), *same]} if options.against == "pulsar" else {}
     return own | reference
 
 
@@ -139,11 +143,18 @@ def given(options: argparse.Namespace) -> dict[str, Broker]:
 
 
 def measure(options: argparse.Namespace) -> report.Results:
-    startable, brokers = commands(options), given(options)
+    with tempfile.TemporaryDirectory(prefix="pulsarium-bench-") as folder:
+        return measure_all(options, commands(options, Path(folder)))
+
+
+def measure_all(options: argparse.Namespace, startable: Mapping[str, Sequence[str]]) -> report.Results:
+    brokers = given(options)
     # A real broker keeps what it is sent (journalSyncData=false, which is durability os), so ours has to.
     kept = options.against is not None
     names = ["given" if options.on else "pulsarium", *(["pulsar"] if options.against else [])]
-    results = report.Results(names)
+    results = report.Results(names, warm_ups=options.warm_ups, repetitions=options.repetitions)
+    if options.against:
+        results.settings, results.configured = settings.SETTINGS, [*startable]
     if results.machine["load"] > BUSY_LOAD:
         say(f"the machine is busy (load {results.machine['load']:.1f}): expect worse figures than it can give")
     if not options.programs:

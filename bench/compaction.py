@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import json
-import threading
 import time
 import urllib.request
 
-from pulsarium.proto.framing import frame
-from pulsarium.proto.generated.PulsarApi_pb2 import BaseCommand, MessageMetadata
+from pulsarium.proto.generated.PulsarApi_pb2 import MessageMetadata
 
 from .brokers import Broker
 from .large import Meter
-from .raw_driver import PING, Connection, RawDriverError, open_producer, send_all, send_segments
+from .pulse import Pulse
+from .raw_driver import Connection, RawDriverError, open_producer, send_all, send_segments
 from .work import Done, Timed, Work
 
 KEPT_SHARE = 10  # one in so many messages is the last of its key
 POLL_SECONDS = 0.02
-PING_SECONDS = 0.001
 LIMIT_SECONDS = 200
 
 
@@ -32,7 +30,7 @@ def compact(work: Work) -> Timed:
         metadata.partition_key = f"key-{number % keys}"
 
     send_all(producer, send_segments(work.count, work.size, set_key))
-    pulse = Pulse(Connection(work.service_url))
+    pulse = Pulse(work.service_url, work.pid)
 
     def timed() -> Done:
         meter = Meter(work.pid)
@@ -41,31 +39,6 @@ def compact(work: Work) -> Timed:
         return Done(work.count, parts={"memory": meter.gained(), "gap": pulse.gap * 1000})
 
     return timed
-
-
-class Pulse:
-    """Pings a broker while its block runs; `gap` is the longest time in seconds from one PONG to the next."""
-
-    def __init__(self, connection: Connection) -> None:
-        self.gap = 0.0
-        self._connection = connection
-        self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._ping, daemon=True)
-
-    def __enter__(self) -> None:
-        self._thread.start()
-
-    def __exit__(self, *_: object) -> None:
-        self._ended.set()
-        self._thread.join()
-
-    def _ping(self) -> None:
-        last = time.perf_counter()
-        while not self._ended.wait(PING_SECONDS):
-            self._connection.socket.sendall(frame(PING))
-            self._connection.expect(BaseCommand.PONG)
-            before, last = last, time.perf_counter()
-            self.gap = max(self.gap, last - before)
 
 
 def compacted(broker: Broker, topic: str, limit_seconds: float = LIMIT_SECONDS) -> None:

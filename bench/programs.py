@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from .program import GROWTH, TINY, Better, Part, Program, official, raw
 from .scale.programs import SCALE
+from .tailing import RATE
 
 SIZES = (1, 10, 100, 1000)
 THIRD_OF_CPU = 3
@@ -38,6 +39,17 @@ def _raw_consume(kind: str) -> Program:
         prepare=raw("consume", kind=kind),
         target=10 if kind == "Shared" else None,
         better=RECEIVED,
+    )
+
+
+def _tail(kind: str) -> Program:
+    return Program(
+        name=f"raw-tail-{kind.lower()}-unbatched",
+        title=f"raw publish, consume + ack at {RATE:,}/s, {kind}",
+        count=25_000,
+        quick=500,
+        prepare=raw("tail", "tailing", kind=kind),
+        latencies=True,
     )
 
 
@@ -83,6 +95,13 @@ def _topics(connections: int) -> Program:
     )
 
 
+WAITED_FOR = Program(
+    "raw-consume-waited-for",
+    "raw consume + ack, Shared, published while it waits for permits",
+    50_000,
+    1000,
+    raw("consume", "many_consumers", kind="Shared", consumers=1),
+)
 HOLES = Program(
     "holes",
     "raw ack, every second message",
@@ -198,6 +217,9 @@ PROGRAMS = (
     ),
     _raw_consume("Shared"),
     _raw_consume("Exclusive"),
+    WAITED_FOR,
+    _tail("Shared"),
+    _tail("Exclusive"),
     Program(
         "raw-last-message-id",
         "raw get_last_message_id",

@@ -34,13 +34,20 @@ def machine() -> dict[str, Any]:
 
 @dataclass
 class Results:
-    """Everything measured. The first broker is the one the targets are for; `loaded` is after all programs."""
+    """Everything measured. The first broker is the one the targets are for; `loaded` is after all programs.
+
+    `settings` are those of the brokers that are `configured`, where there are two.
+    """
 
     brokers: list[str]
     starts: dict[str, list[Start]] = field(default_factory=dict)
     programs: dict[str, dict[str, list[Run]]] = field(default_factory=dict)
     machine: dict[str, Any] = field(default_factory=machine)
     loaded: dict[str, Memory] = field(default_factory=dict)
+    warm_ups: int = 0
+    repetitions: int = 1
+    settings: Mapping[str, str] = field(default_factory=dict)
+    configured: Sequence[str] = ()
 
     def figures(self) -> list[Figure]:
         programs = [program for program in PROGRAMS if program.name in self.programs]

@@ -7,13 +7,23 @@ from typing import Any
 
 from .figure import BUSY, CPU, GROUPS, GROWN, RATE, Figure
 from .report import Results
+from .settings import told
 
 LONG = {CPU: "broker CPU", RATE: "rate", BUSY: "cores in use", GROWN: "cost over that of the smallest"}
 """What a title leaves out where figures of several groups stand in one table."""
 
 
 def as_json(results: Results) -> dict[str, Any]:
-    return {"machine": results.machine, "brokers": results.brokers, "figures": [f.as_json() for f in results.figures()]}
+    figures = [figure.as_json() for figure in results.figures()]
+    runs = {"warm_ups": results.warm_ups, "repetitions": results.repetitions, "settings": dict(results.settings)}
+    return {"machine": results.machine, "brokers": results.brokers, **runs, "figures": figures}
+
+
+def how(results: Results) -> str:
+    """Return how the figures were taken: runs, and what both brokers were told."""
+    warmed = f" after {results.warm_ups} to warm up" if results.warm_ups else ""
+    runs = f"Medians of {results.repetitions} run{'s' * (results.repetitions > 1)}{warmed}."
+    return f"{runs} {' and '.join(results.configured)}: {told(results.settings)}." if results.configured else runs
 
 
 def table(results: Results) -> str:
@@ -22,17 +32,19 @@ def table(results: Results) -> str:
     better = "better" if len(results.brokers) > 1 else ""
     blocks = [[[group, *results.brokers, better, "target"], *rows] for group, rows in groups.items() if rows]
     columns = [max(len(cells[n]) for block in blocks for cells in block) for n in range(len(results.brokers) + 2)]
-    return "\n\n".join("\n".join(_line(cells, columns) for cells in block) for block in blocks)
+    return "\n\n".join([how(results), *("\n".join(_line(cells, columns) for cells in block) for block in blocks)])
 
 
 def markdown(results: Results) -> str:
-    """What is held to a target, then the rest."""
+    """Return what is held to a target, then the rest, but for the cores in use."""
     figures = sorted(results.figures(), key=lambda figure: GROUPS.index(figure.group))
-    told = results.machine
-    where = f"{told['cores']} cores ({told['machine']}, {told['system']}), Python {told['python']}"
-    held, free = [f for f in figures if f.targets], [f for f in figures if not f.targets]
-    lines = [_markdown_lines(each, results.brokers) for each in (held, free) if each]
-    return "\n\n".join([f"Medians on {where}.", *("\n".join(each) for each in lines)])
+    on = results.machine
+    where = f"{on['cores']} cores ({on['machine']}, {on['system']}), Python {on['python']}"
+    held, free = [f for f in figures if f.targets], [f for f in figures if not f.targets and f.group != BUSY]
+    blocks = ["\n".join(_markdown_lines(each, results.brokers)) for each in (held, free) if each]
+    if held and free:
+        blocks.insert(1, "What has no target, of the same run:")
+    return "\n\n".join([f"{how(results)} On {where}.", *blocks])
 
 
 def _markdown_lines(figures: Iterable[Figure], brokers: Sequence[str]) -> list[str]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import trio
 
 from pulsarium.broker.logs import Log
+from pulsarium.broker.slices import Door
 from pulsarium.broker.strangers import in_handshake
 
 if TYPE_CHECKING:
@@ -40,11 +41,42 @@ async def accept_one(listener: socket.socket, log: Log) -> tuple[socket.socket, 
         return sock, host, port
 
 
+class Hallway(trio.abc.HalfCloseableStream):
+    """A stream that waits at a door with each piece that comes until its connection is `open`.
+
+    A handshake is dear, and thousands may be ready for the next step of theirs at the same time.
+    """
+
+    def __init__(self, raw: trio.abc.HalfCloseableStream, door: Door) -> None:
+        self.open = False
+        self._raw = raw
+        self._door = door
+
+    async def receive_some(self, max_bytes: int | None = None) -> bytes | bytearray:
+        data = await self._raw.receive_some(max_bytes)
+        if not self.open:
+            await self._door.enter()
+        return data
+
+    async def send_all(self, data: bytes | bytearray | memoryview) -> None:
+        await self._raw.send_all(data)
+
+    async def wait_send_all_might_not_block(self) -> None:
+        await self._raw.wait_send_all_might_not_block()
+
+    async def send_eof(self) -> None:
+        await self._raw.send_eof()
+
+    async def aclose(self) -> None:
+        await self._raw.aclose()
+
+
 async def shake_hands(
-    raw: trio.SocketStream, context: ssl.SSLContext, peer: str
-) -> trio.SSLStream[trio.SocketStream] | None:
+    raw: trio.SocketStream, context: ssl.SSLContext, peer: str, door: Door
+) -> trio.SSLStream[Hallway] | None:
     """The stream over TLS, if the handshake succeeds in time; what is wrong with it concerns this connection alone."""
-    stream = trio.SSLStream(raw, context, server_side=True, https_compatible=True)
+    hallway = Hallway(raw, door)
+    stream = trio.SSLStream(hallway, context, server_side=True, https_compatible=True)
     reason: object = f"no handshake within {HANDSHAKE_SECONDS:g} seconds"
     with trio.move_on_after(HANDSHAKE_SECONDS):
         try:
@@ -55,6 +87,7 @@ async def shake_hands(
             with suppress(trio.BrokenResourceError, trio.ClosedResourceError):
                 await raw.send_all(stranger.answer)
         else:
+            hallway.open = True
             return stream
     tls_log.warning("a TLS handshake failed", peer=peer, reason=reason)
     return None

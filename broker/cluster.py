@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 from pulsarium.broker.auth.authentication import Authentication
@@ -14,6 +14,7 @@ from pulsarium.broker.config.dynamic import DynamicSettings
 from pulsarium.broker.config.keys import Config
 from pulsarium.broker.config.profile import Profile
 from pulsarium.broker.config.version import VERSION
+from pulsarium.broker.model.dispatch.delay_ticks import DelayTicks
 from pulsarium.broker.model.ledger.cache import EntryCache
 from pulsarium.broker.model.namespace.metadata import Metadata
 from pulsarium.broker.model.namespace.ownership import Ownership
@@ -24,6 +25,7 @@ from pulsarium.broker.model.schema.registry import SchemaRegistry
 from pulsarium.broker.model.topic.topics import Topics
 from pulsarium.broker.model.transaction.coordinators import Coordinators
 from pulsarium.broker.model.upkeep.schedule import start_upkeep
+from pulsarium.broker.slices import Door, Slice
 from pulsarium.broker.storage.interface import WRITTEN_BY, Entries, Storage
 from pulsarium.broker.turn import Turn
 from pulsarium.proto.system_topics import is_system_topic
@@ -48,6 +50,8 @@ class Cluster:
         self.profile = profile
         self.storage = storage
         self.clock = Clock()
+        self.delay_ticks = DelayTicks(config.delayedDeliveryTickTimeMillis)
+        self.door = Door()  # for connections that open, and requests of HTTP
         self.turn = Turn(storage)
         self.cache = EntryCache(storage, config.managedLedgerCacheSizeMB << 20)
         self.compactor: Compactor | None = None
@@ -97,18 +101,27 @@ class Cluster:
         address = url.rpartition("//")[2].rstrip("/")
         return next((broker for broker in self.brokers if address in broker.addresses), None)
 
-    def unload_bundle(self, namespace: str, bundle: str, destination: Broker | None = None) -> None:
-        """Disconnect the clients of a bundle's topics. `destination` serves it from now on, and clients are told so;
-        without one the next lookup decides."""
-        ownership = self.ownership
-        if destination is None:
-            ownership.release(namespace, bundle)
-        else:
-            ownership.assign(namespace, bundle, destination)
+    async def unload(self, bundles: Collection[tuple[str, str]], destination: Broker | None = None) -> None:
+        """Disconnect the clients of the topics in bundles, each (namespace, range). Others have their turn meanwhile.
+
+        `destination` serves the bundles from then on, and clients are told so; without one the next lookup decides.
+        """
+        ownership, slice_ = self.ownership, Slice()
+        namespaces = {namespace for namespace, _ in bundles}
         assigned = None if destination is None else destination.assigned
-        for topic in list(self.topics.loaded.values()):
-            if str(topic.name.namespace_name) == namespace and ownership.bundle_of(topic.name) == bundle:
-                self.topics.unload(topic.name, assigned)
+        with ownership.unloading(bundles):
+            for topic in list(self.topics.loaded.values()):
+                namespace = str(topic.name.namespace_name)
+                if topic.closed or namespace not in namespaces:
+                    continue
+                if (namespace, ownership.bundle_of(topic.name)) in bundles:
+                    self.topics.unload(topic.name, assigned)
+                await slice_.pause()
+            for namespace, bundle in bundles:
+                if destination is None:
+                    ownership.release(namespace, bundle)
+                else:
+                    ownership.assign(namespace, bundle, destination)
 
     def limits_of(self, topic: TopicName) -> BrokerLimits:
         """The limits of the broker that serves a topic; what nobody serves has some of its own, system topics none."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from time import perf_counter
 
+import trio
 from trio.lowlevel import checkpoint
 
 from pulsarium.broker.clock import Clock
@@ -18,11 +19,38 @@ class Slice:
     def __init__(self) -> None:
         self._until = perf_counter() + SLICE
 
+    @property
+    def is_over(self) -> bool:
+        """Whether it is time for others."""
+        return perf_counter() >= self._until
+
     async def pause(self) -> None:
         """Let the rest of the broker have its turn, if it is time. What was there may be gone afterwards."""
-        if perf_counter() >= self._until:
+        if self.is_over:
             await checkpoint()
             self._until = perf_counter() + SLICE
+
+
+def work_for_a_slice(steps: Iterator[None]) -> bool:
+    """Go through steps until a slice's time is used up; return whether steps may be left."""
+    until = perf_counter() + SLICE
+    return any(perf_counter() >= until for _ in steps)
+
+
+class Door:
+    """For what comes in masses, such as new connections: one after the other goes through, and the rest of the broker
+    has its turn between two of them. Who comes alone does not wait.
+    """
+
+    def __init__(self) -> None:
+        self._queue = trio.Lock()
+        self._slice = Slice()
+
+    async def enter(self) -> None:
+        """Wait until it is the caller's turn."""
+        if self._queue.locked() or self._slice.is_over:
+            async with self._queue:
+                await self._slice.pause()
 
 
 class Rounds:
@@ -42,9 +70,6 @@ class Rounds:
     def _go_on(self) -> None:
         left, self._left = self._left, None  # a step that fails ends the round
         assert left is not None
-        until = perf_counter() + SLICE
-        for _ in left:
-            if perf_counter() >= until:
-                self._left = left
-                self._clock.call_later(0, self._go_on)  # of the clock that began it: who steers it waits for all
-                return
+        if work_for_a_slice(left):
+            self._left = left
+            self._clock.call_later(0, self._go_on)  # of the clock that began it: who steers it waits for all

@@ -49,6 +49,7 @@ class Turn:
         self._housekeeping: list[Callable[[], None]] = []
         self._scheduled = False  # somebody will call `finish`: who began the turn, or the event loop
         self._finishing = False
+        self._later = 0  # pieces of work that wait for a turn of their own
         self._token = trio.lowlevel.current_trio_token()
 
     def begin(self) -> None:
@@ -91,6 +92,11 @@ class Turn:
         self._flush[session] = None
         self._due()
 
+    def later(self, work: Callable[[], None]) -> None:
+        """Run something in a turn of its own, once everybody else had one."""
+        self._later += 1
+        self._token.run_sync_soon(self._run_later, work)
+
     def every_turn(self, housekeeping: Callable[[], None]) -> None:
         """Run something cheap at the end of each turn."""
         self._housekeeping.append(housekeeping)
@@ -109,8 +115,18 @@ class Turn:
     @property
     def is_settled(self) -> bool:
         """Whether nothing is due and no commit is on its way."""
-        noted = self._after_commit or self._dispatch or self._flush or not self._batch.is_empty()
+        noted = self._after_commit or self._dispatch or self._flush or self._later or not self._batch.is_empty()
         return not (noted or self._in_flight)
+
+    def _run_later(self, work: Callable[[], None]) -> None:
+        self._later -= 1
+        self.begin()
+        try:
+            work()
+        except Exception as error:  # one piece of work's fault must not stop the broker
+            log.error("work in a turn of its own failed", exception=error)
+        finally:
+            self.finish()
 
     def _finish_scheduled(self) -> None:
         if self._scheduled:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from types import TracebackType
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import anyio
 import anyio.lowlevel
@@ -13,11 +13,9 @@ import anyio.lowlevel
 from pulsarium.client.consumer.options import TableViewOptions
 from pulsarium.client.consumer.place import Place
 from pulsarium.client.consumer.reader import Reader
+from pulsarium.client.core import Core
 from pulsarium.client.message import Message
 from pulsarium.client.schema.schema import T
-
-if TYPE_CHECKING:
-    from pulsarium.client.client import Client
 
 Listener: TypeAlias = Callable[[str, T | None], object]
 
@@ -34,10 +32,10 @@ class TableView(Mapping[str, T]):
     InvalidMessage.
     """
 
-    def __init__(self, client: Client, options: TableViewOptions[T]) -> None:
+    def __init__(self, core: Core, options: TableViewOptions[T]) -> None:
         """Nothing is sent yet. InvalidTopicName if `topic` is no name."""
-        self._client = client
-        self._reader = Reader(client, options)
+        self._tasks = core.brokers.task_group
+        self._reader = Reader(core, options)
         self._messages: dict[str, Message[T]] = {}
         self._listeners: list[Listener[T]] = []
         self._error: Exception | None = None
@@ -113,7 +111,7 @@ class TableView(Mapping[str, T]):
         async with self._reader:
             reading = anyio.CancelScope()
             with anyio.CancelScope() as block:
-                self._client.task_group.start_soon(self._follow, reading, block)
+                self._tasks.start_soon(self._follow, reading, block)
                 try:
                     await self.refresh()
                     yield

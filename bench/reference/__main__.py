@@ -16,11 +16,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.brokers import free_port
+from bench.reference.conf import CONFIG, changed
 from bench.reference.jars import CACHE, JAVA_OPTIONS, fetch
 from pulsarium.cli.ready import ready_content, write_ready_file
 
-HERE = Path(__file__).resolve().parent
-CONFIG = HERE.parent.parent / "tests" / "transcripts" / "standalone.conf"
 READY_SECONDS = 90
 STOP_SECONDS = 25
 
@@ -46,13 +45,6 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--cache", type=Path, default=CACHE, metavar="DIR", help=f"for the jars (default: {CACHE})")
     parser.add_argument("--log-level", default="warn", help="of its log, on standard error (default: warn)")
     return parser.parse_args()
-
-
-def rendered(config: Path, port: int, http_port: int) -> str:
-    """The configuration with these ports."""
-    keys = ("brokerServicePort=", "webServicePort=")
-    kept = [line for line in config.read_text().splitlines() if not line.startswith(keys)]
-    return "\n".join([*kept, f"{keys[0]}{port}", f"{keys[1]}{http_port}", ""])
 
 
 def java(options: argparse.Namespace, jars: Path, data: Path, conf: Path) -> list[str]:
@@ -113,7 +105,8 @@ def serve(options: argparse.Namespace, data: Path) -> int:
     service_url, admin_url = f"pulsar://127.0.0.1:{port}", f"http://127.0.0.1:{http_port}"
     data.mkdir(parents=True, exist_ok=True)
     conf = data / "standalone.conf"
-    conf.write_text(rendered(options.config, port, http_port))
+    ports = {"brokerServicePort": port, "webServicePort": http_port}
+    conf.write_text(changed(options.config.read_text(), ports))
     process = subprocess.Popen(java(options, fetch(options.cache), data, conf), cwd=data, stdout=sys.stderr)
     try:
         await_ready(process, admin_url, credentials(conf))

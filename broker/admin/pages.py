@@ -18,6 +18,7 @@ from pulsarium.broker.model.subscription.base import Subscription
 from pulsarium.broker.model.subscription.persistent import PersistentSubscription
 from pulsarium.broker.model.topic.base import Topic
 from pulsarium.broker.model.topic.persistent import PersistentTopic
+from pulsarium.broker.slices import Slice
 
 if TYPE_CHECKING:
     from pulsarium.broker.broker import Broker
@@ -43,7 +44,7 @@ def page(call: Call) -> Reply:
 
 
 @route("GET", "/pulsarium/topics")
-def overview(call: Call) -> Reply:
+async def overview(call: Call) -> Reply:
     """Topics and subscriptions in short, as the page at / shows them; ?filter= is a part of their names."""
     broker = call.broker
     wanted = call.query.get("filter", "")
@@ -53,7 +54,8 @@ def overview(call: Call) -> Reply:
         for name in broker.topics.names(namespace, non_persistent=True)
         if wanted in name
     }
-    loaded = broker.topics.loaded
+    loaded, slice_ = broker.topics.loaded, Slice()
+    topics = [await _topic(name, loaded.get(name), slice_) for name in list(names)[:SHOWN]]
     value = {
         "version": VERSION,
         "profile": broker.profile.name,
@@ -66,7 +68,7 @@ def overview(call: Call) -> Reply:
             for where, fact in islice(_without_effect(broker), SHOWN_FACTS)
         ],
         "topicCount": len(names),
-        "topics": [_topic(name, loaded.get(name)) for name in list(names)[:SHOWN]],
+        "topics": topics,
     }
     return json_reply(value)
 
@@ -81,10 +83,17 @@ def _without_effect(broker: Broker) -> Iterator[tuple[str, WithoutEffect]]:
         yield from ((f"{topic.name}/{name}", REPLICATED) for name in replicated)
 
 
-def _topic(name: str, topic: Topic | None) -> dict[str, Any]:
-    """One topic. One that is not loaded has nobody connected, and is not loaded for this."""
+async def _topic(name: str, topic: Topic | None, slice_: Slice) -> dict[str, Any]:
+    """Return one topic; others have their turn between two of its subscriptions.
+
+    A topic that is not loaded has nobody connected, and is not loaded for this.
+    """
     if topic is None:
         return {"name": name, "loaded": False, "producers": [], "subscriptions": []}
+    subscriptions = []
+    for each in list(topic.subscriptions.values()):
+        subscriptions.append(_subscription(each))
+        await slice_.pause()
     return {
         "name": name,
         "loaded": True,
@@ -95,7 +104,7 @@ def _topic(name: str, topic: Topic | None) -> dict[str, Any]:
             {"name": each.name, "address": each.client.address, "client": each.client.client_version}
             for each in topic.producers.by_name.values()
         ],
-        "subscriptions": [_subscription(each) for each in topic.subscriptions.values()],
+        "subscriptions": subscriptions,
     }
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 from pulsarium.broker.clock import instant_text
@@ -9,6 +11,7 @@ from pulsarium.broker.commands.errors import CloseConnection
 from pulsarium.broker.commands.registry import handles
 from pulsarium.broker.model.errors import BrokerServiceError, NotAllowedError, TransactionConflictError
 from pulsarium.broker.model.ledger.position import Position, signed
+from pulsarium.broker.model.ledger.position_set import LAST_ID, PositionSet
 from pulsarium.broker.model.subscription.persistent import PersistentSubscription
 from pulsarium.broker.model.transaction.acked import Acked
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
@@ -20,6 +23,7 @@ if TYPE_CHECKING:
     from pulsarium.broker.session.session import Session
 
 Individual = pb.CommandAck.Individual
+IDS_A_STEP = 1000  # of a command with many message ids; official clients put no more into one
 SHARED_TYPES = (pb.CommandSubscribe.Shared, pb.CommandSubscribe.Key_Shared)
 
 
@@ -56,15 +60,10 @@ def ack(session: Session, cmd: pb.CommandAck, trailing: bytes) -> None:
         batch_acks = session.broker.config.acknowledgmentAtBatchIndexLevelEnabled
         properties = {text_of(pair.key): signed(pair.value) for pair in cmd.properties}
         if cmd.ack_type == Individual:
-            whole: list[Position] = []
-            for message_id in cmd.message_id:
-                position = Position(message_id.ledgerId, message_id.entryId)
-                ack_set = message_id.ack_set
-                if not ack_set:
-                    whole.append(position)
-                elif batch_acks:  # acknowledgmentAtBatchIndexLevelEnabled=false: a partial ack acknowledges nothing
-                    subscription.acknowledge_partly(consumer, position, ack_set)
-            subscription.acknowledge(consumer, whole)
+            if len(cmd.message_id) > IDS_A_STEP:
+                session.handle_in_slices(_acknowledge_many(session, consumer, subscription, cmd, reply))
+                return
+            _acknowledge(consumer, subscription, cmd.message_id, in_parts=batch_acks)
             properties = {}
         elif len(cmd.message_id) == 1 and not subscription.shares_messages:
             message_id = cmd.message_id[0]
@@ -74,6 +73,47 @@ def ack(session: Session, cmd: pb.CommandAck, trailing: bytes) -> None:
         consumer.acked_ms = session.broker.clock.now_ms()
         subscription.acknowledged(properties, save_now=reply is not None)
     if reply is not None:
+        session.broker.turn.after_commit(lambda error: _answer(session, reply, error))
+
+
+def _acknowledge(
+    consumer: Consumer,
+    subscription: PersistentSubscription,
+    message_ids: Iterable[pb.MessageIdData],
+    *,
+    in_parts: bool,
+) -> None:
+    """Acknowledge entries one by one; without `in_parts` an ack set acknowledges nothing."""
+    whole: list[Position] = []
+    for message_id in message_ids:
+        position = Position(message_id.ledgerId, message_id.entryId)
+        ack_set = message_id.ack_set
+        if not ack_set:
+            whole.append(position)
+        elif in_parts:
+            subscription.acknowledge_partly(consumer, position, ack_set)
+    subscription.acknowledge(consumer, whole)
+
+
+def _acknowledge_many(
+    session: Session,
+    consumer: Consumer,
+    subscription: PersistentSubscription,
+    cmd: pb.CommandAck,
+    reply: pb.CommandAckResponse | None,
+) -> Iterator[None]:
+    """Acknowledge as if the ids had come in several ACKs, of which the last one asks for the reply."""
+    in_parts = session.broker.config.acknowledgmentAtBatchIndexLevelEnabled
+    message_ids = iter(cmd.message_id)
+    while some := list(islice(message_ids, IDS_A_STEP)):
+        if session.consumers.get(cmd.consumer_id) is not consumer:
+            return  # closed meanwhile
+        _acknowledge(consumer, subscription, some, in_parts=in_parts)
+        subscription.acknowledged({}, save_now=False)
+        yield
+    consumer.acked_ms = session.broker.clock.now_ms()
+    if reply is not None:
+        subscription.acknowledged({}, save_now=True)
         session.broker.turn.after_commit(lambda error: _answer(session, reply, error))
 
 
@@ -113,9 +153,38 @@ def redeliver(session: Session, cmd: pb.CommandRedeliverUnacknowledgedMessages, 
     consumer = session.consumers.get(cmd.consumer_id)
     if consumer is None or not isinstance(consumer.subscription, PersistentSubscription):
         return
+    subscription, epoch = consumer.subscription, cmd.consumer_epoch if cmd.HasField("consumer_epoch") else None
+    if not subscription.shares_messages:  # ids are ignored: the order must hold
+        subscription.redeliver(consumer, None, epoch)
+        return
+    named = cmd.message_ids
+    owed: Sequence[Position] = () if named else tuple(consumer.pending)
+    if max(len(named), len(owed)) > IDS_A_STEP:
+        session.handle_in_slices(_redeliver_many(session, consumer, subscription, named, owed))
+        return
     positions = [Position(signed(i.ledgerId), signed(i.entryId)) for i in cmd.message_ids] or None
-    epoch = cmd.consumer_epoch if cmd.HasField("consumer_epoch") else None
-    consumer.subscription.redeliver(consumer, positions, epoch)
+    subscription.redeliver(consumer, positions, epoch)
+
+
+def _redeliver_many(
+    session: Session,
+    consumer: Consumer,
+    subscription: PersistentSubscription,
+    named: Iterable[pb.MessageIdData],
+    owed: Iterable[Position],
+) -> Iterator[None]:
+    """Deliver again as if the entries had come in several requests, as official clients cut theirs; in order."""
+    left = PositionSet()
+    coming = chain((Position(each.ledgerId, each.entryId) for each in named), owed)
+    while some := list(islice(coming, IDS_A_STEP)):
+        left.update(position for position in some if position.entry_id <= LAST_ID)  # no entry is beyond
+        yield
+    positions = iter(left)
+    while some := list(islice(positions, IDS_A_STEP)):
+        if session.consumers.get(consumer.consumer_id) is not consumer:
+            return  # closed meanwhile, and with it all that it owed goes to others
+        subscription.redeliver(consumer, some, None)
+        yield
 
 
 @handles(pb.BaseCommand.CONSUMER_STATS)
@@ -124,7 +193,7 @@ def consumer_stats(session: Session, cmd: pb.CommandConsumerStats, trailing: byt
     reply = pb.CommandConsumerStatsResponse(request_id=cmd.request_id)
     consumer = session.consumers.get(cmd.consumer_id)
     if consumer is None:
-        if session.profile.consumer_stats_of_unknown_closes:
+        if session.profile.own_faults_close:
             raise CloseConnection("CONSUMER_STATS for an unknown consumer")
         reply.error_code = pb.ConsumerNotFound
         reply.error_message = f"Consumer {cmd.consumer_id} not found"

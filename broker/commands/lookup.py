@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from pulsarium.broker.auth.needs import namespace_operation, topic_operation
 from pulsarium.broker.commands.errors import CloseConnection
 from pulsarium.broker.commands.registry import handles
-from pulsarium.broker.model.errors import NotAllowedError
+from pulsarium.broker.model.errors import MetadataError, NotAllowedError
 from pulsarium.broker.model.topic.pattern import PatternError, TopicPattern
 from pulsarium.broker.model.topic.watchers import hash_of_names
 from pulsarium.proto.errors import InvalidTopicName
@@ -50,6 +50,8 @@ def lookup(session: Session, cmd: pb.CommandLookupTopic, trailing: bytes) -> Non
             reply.proxy_through_service_url = session.through_proxy or (alone and urls.is_local)
     except InvalidTopicName as error:
         lookup_failed(reply, pb.InvalidTopicName, f"Invalid topic name: {error}")
+    except MetadataError as error:
+        lookup_failed(reply, error.code, error.text)
     session.reply_later(pb.BaseCommand(type=pb.BaseCommand.LOOKUP_RESPONSE, lookupTopicResponse=reply))
 
 

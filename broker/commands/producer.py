@@ -148,6 +148,8 @@ def send(session: Session, cmd: pb.CommandSend, entry: bytes) -> None:
         highest = NO_SEQUENCE
     session.publish_started()
     if cmd.HasField("txnid_most_bits") and cmd.HasField("txnid_least_bits"):
+        if session.profile.own_faults_close and not publisher.topic.name.is_persistent:
+            raise CloseConnection("SEND in a transaction to a non-persistent topic")
         txn = TxnId(cmd.txnid_most_bits, cmd.txnid_least_bits)
         highest = cmd.highest_sequence_id  # as it comes: so Pulsar answers
         publisher.publish(sequence_id, highest, cmd.num_messages, entry, cmd.is_chunk, txn)

@@ -37,18 +37,23 @@ STRICT_NAME = re.compile(r"[\w\-=:.]+", re.ASCII)
 @handles(pb.BaseCommand.SUBSCRIBE, needs=topic_operation("CONSUME"))
 def subscribe(session: Session, cmd: pb.CommandSubscribe, trailing: bytes) -> None:
     """Attach a consumer to a subscription, which is made when there is none (C-01 to C-13)."""
+    pending = session.pending_consumers.get(cmd.consumer_id)
     if cmd.consumer_id in session.consumers:
         session.success(cmd.request_id)
-    elif cmd.consumer_id in session.pending_consumers:
-        session.error(cmd.request_id, pb.ServiceNotReady, "Consumer is already present on the connection")
-    else:
+    elif pending is None:
         PendingConsumer(session, cmd).start(cmd)
+    elif pending.abandoned:
+        pending.cancel()
+        session.error(cmd.request_id, pb.UnknownError, "Consumer that failed is already present on the connection")
+    else:
+        session.error(cmd.request_id, pb.ServiceNotReady, "Consumer is already present on the connection")
 
 
 class PendingConsumer:
     """A SUBSCRIBE that is not answered yet: its subscription is being kept, or the owner was asked for a sign of life.
 
-    CLOSE_CONSUMER and the end of the connection cancel it, and then it is not answered at all (transcript 137).
+    CLOSE_CONSUMER and the end of the connection cancel it, and then it is not answered at all (transcript 137). Where
+    `abandoned_consumers_refuse`, one that CLOSE_CONSUMER cancelled keeps its id until its answer would be due.
     """
 
     def __init__(self, session: Session, cmd: pb.CommandSubscribe) -> None:
@@ -56,6 +61,7 @@ class PendingConsumer:
         self._request_id = cmd.request_id
         self._consumer_id = cmd.consumer_id
         self._consumer: Consumer | None = None
+        self.abandoned = False
         session.pending_consumers[cmd.consumer_id] = self
 
     def start(self, cmd: pb.CommandSubscribe) -> None:
@@ -81,7 +87,7 @@ class PendingConsumer:
         request.CopyFrom(cmd)  # the next command is parsed into the same message
 
         def answered(alive: bool) -> None:
-            if self._cancelled:
+            if self._is_over():
                 return
             if alive:
                 self._refuse(refusal)
@@ -95,7 +101,7 @@ class PendingConsumer:
         self._session.error(self._request_id, error.code, error.text)
 
     def _kept(self, error: Exception | None) -> None:
-        if self._cancelled:
+        if self._is_over():
             return
         session, consumer = self._session, self._consumer
         assert consumer is not None
@@ -124,12 +130,22 @@ class PendingConsumer:
         )
         session.success(self._request_id)
 
-    @property
-    def _cancelled(self) -> bool:
-        return self._session.pending_consumers.get(self._consumer_id) is not self
+    def _is_over(self) -> bool:
+        """Return whether nobody waits for the answer that is due now."""
+        cancelled = self._session.pending_consumers.get(self._consumer_id) is not self
+        if self.abandoned and not cancelled:
+            self._end()
+        return cancelled or self.abandoned
 
     def _end(self) -> None:
         del self._session.pending_consumers[self._consumer_id]
+
+    def abandon(self) -> None:
+        """Leave the subscription: CLOSE_CONSUMER came first."""
+        self.cancel()
+        if self._session.profile.abandoned_consumers_refuse:
+            self._session.pending_consumers[self._consumer_id] = self
+            self.abandoned = True
 
     def cancel(self) -> None:
         """Nobody waits for it any more: leave the subscription."""
@@ -233,7 +249,7 @@ def close_consumer(session: Session, cmd: pb.CommandCloseConsumer, trailing: byt
     pending = session.pending_consumers.get(cmd.consumer_id)
     consumer = session.consumers.pop(cmd.consumer_id, None)
     if pending is not None:
-        pending.cancel()
+        pending.abandon()
     if consumer is None:
         session.success(request_id)
         return

@@ -287,9 +287,11 @@ class Config:
     )
     keySharedLookAheadMsgInReplayThresholdPerSubscription: int = key(20_000, "The same for all consumers together")
     delayedDeliveryEnabled: bool = key(True, "Heed deliver_at_time on Shared and Key_Shared")
-    delayedDeliveryTickTimeMillis: int = key(1_000, "How exactly", "milliseconds", low=1)
+    delayedDeliveryTickTimeMillis: int = key(
+        1_000, "Time between two looks for delayed messages that are due", "milliseconds", low=1
+    )
     isDelayedDeliveryDeliverAtTimeStrict: bool = key(
-        False, "Never deliver before that time; false: up to one tick before"
+        False, "Never deliver before deliver_at_time; false: up to one tick before"
     )
     delayedDeliveryMaxDelayInMillis: int = key(
         0, "Longest delay that a producer may ask for; 0 for any", "milliseconds", high=JAVA_LONG[1]

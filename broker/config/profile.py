@@ -39,8 +39,8 @@ class Profile:
         unknown_error, a ServerError's name, which answers them.
     server_version: CONNECTED.server_version. Clients refuse a broker without one; none of the official ones reads it.
     end_of_topic_to_all_clients: send REACHED_END_OF_TOPIC also to clients that close their connection on it.
-    consumer_stats_of_unknown_closes: CONSUMER_STATS for an unknown consumer closes the connection, as a
-        NullPointerException of 4.2.4 does, where otherwise ConsumerNotFound is answered.
+    own_faults_close: a command on which 4.2.4 runs into an exception of its own closes the connection, where otherwise
+        an error is answered: CONSUMER_STATS for an unknown consumer, SEND in a transaction to a non-persistent topic.
     skip_by_message_ids: PIP-423's skipByMessageIds is there; no released broker has it (S423-72).
     missing_index_is_zero: getMessageIdByIndex without an index means index 0, not 404 (X-15).
     index_on_non_persistent: the status of getMessageIdByIndex on a non-persistent topic (X-12).
@@ -50,10 +50,21 @@ class Profile:
     transaction_by_send: an entry is of the transaction that its SEND names, also where its metadata does not say so, as
         that of the Go client; a released broker shows such an entry after an abort too.
     resource_groups_limit_dispatch: the dispatch rates of a resource group hold, which 4.2.4 keeps and does not enforce.
-    acknowledged_stay_delayed: a delayed message that was acknowledged or skipped counts as delayed until its time, so
-        that msgBacklogNoDelayed may be negative.
+    acknowledged_stay_delayed: a delayed message that was acknowledged or skipped counts as delayed until its time, and
+        one whose consumers left until the next one joins, so that msgBacklogNoDelayed may be negative.
+    delay_alarms_may_be_early: where a policy's tick of delayed delivery is shorter than that of broker.conf, an alarm
+        may meet nothing that is due; its message waits until something else lets the subscription dispatch.
+    chunks_stall: on Shared a chunk that cannot go to the consumer of its first one stops what comes behind the entries
+        it was read with, and a consumer that left keeps the chunks of the messages it has the first chunk of.
+    unload_forgets: acknowledgements that 4.2.4 does not read back when it loads a topic are forgotten: those of parts
+        of batches, unless the cursor has too many ranges for the metadata store, and ranges past the number kept.
+    chunks_are_duplicates: when a topic is loaded, a chunk counts as its whole message for deduplication.
+    abandoned_consumers_refuse: SUBSCRIBE for the id of a consumer that was closed before it was there is refused.
+    refused_producers_stay_exclusive: a producer that claimed exclusive access stays its owner where the topic refuses
+        it then (it is terminated, or being unloaded), and those that wait behind that one hear nothing.
     own_faults_are_shown: 500, where 4.2.4 runs into an exception of its own for a call (a peek at position 0, an entry
-        beyond the last, a body that is missing), where otherwise a 4xx says what was wrong.
+        beyond the last, a body that is missing), where otherwise a 4xx says what was wrong; UnknownError for a new
+        subscription at the earliest entry of a topic that was terminated without any, and is loaded again.
     forbids_as_pips_say: who may not gets 403 of skipByMessageIds and getMessageIdByIndex (S423-23, S415-15), where
         4.2.4 answers 401 as of everything about topics.
     leaves_schemas_open: every role may read and add schemas of every topic by binary commands, and read about
@@ -68,7 +79,7 @@ class Profile:
     unknown_error: str | None = None
     server_version: str
     end_of_topic_to_all_clients: bool
-    consumer_stats_of_unknown_closes: bool
+    own_faults_close: bool
     forbids_as_pips_say: bool
     leaves_schemas_open: bool
     skip_by_message_ids: bool
@@ -78,8 +89,14 @@ class Profile:
     index_per_transactional_entry: bool
     transaction_by_send: bool
     acknowledged_stay_delayed: bool
+    delay_alarms_may_be_early: bool
     own_faults_are_shown: bool
     resource_groups_limit_dispatch: bool
+    chunks_stall: bool
+    unload_forgets: bool
+    chunks_are_duplicates: bool
+    abandoned_consumers_refuse: bool
+    refused_producers_stay_exclusive: bool
 
     def tells_end_of_topic(self, client_version: str) -> bool:
         """Whether a client that calls itself so (CONNECT.client_version) is sent REACHED_END_OF_TOPIC."""
@@ -94,7 +111,7 @@ PIP: Final = Profile(
     flags=frozenset({TOPIC_WATCHERS, PARTITIONS_UNMADE, REPLICATION_ONCE, WATCHERS_RECONCILE}),
     server_version=f"Pulsarium {VERSION}",
     end_of_topic_to_all_clients=False,
-    consumer_stats_of_unknown_closes=False,
+    own_faults_close=False,
     forbids_as_pips_say=True,
     leaves_schemas_open=False,
     skip_by_message_ids=True,
@@ -104,8 +121,14 @@ PIP: Final = Profile(
     index_per_transactional_entry=False,
     transaction_by_send=True,
     acknowledged_stay_delayed=False,
+    delay_alarms_may_be_early=False,
     own_faults_are_shown=False,
     resource_groups_limit_dispatch=True,
+    chunks_stall=False,
+    unload_forgets=False,
+    chunks_are_duplicates=False,
+    abandoned_consumers_refuse=False,
+    refused_producers_stay_exclusive=False,
 )
 
 PULSAR_4_2: Final = Profile(
@@ -115,7 +138,7 @@ PULSAR_4_2: Final = Profile(
     unknown=BROUGHT_BY_5_0,
     server_version="Pulsar Server4.2.4",
     end_of_topic_to_all_clients=True,
-    consumer_stats_of_unknown_closes=True,
+    own_faults_close=True,
     forbids_as_pips_say=False,
     leaves_schemas_open=True,
     skip_by_message_ids=False,
@@ -125,8 +148,14 @@ PULSAR_4_2: Final = Profile(
     index_per_transactional_entry=True,
     transaction_by_send=False,
     acknowledged_stay_delayed=True,
+    delay_alarms_may_be_early=True,
     own_faults_are_shown=True,
     resource_groups_limit_dispatch=False,
+    chunks_stall=True,
+    unload_forgets=True,
+    chunks_are_duplicates=True,
+    abandoned_consumers_refuse=True,
+    refused_producers_stay_exclusive=True,
 )
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 from pulsarium.broker.clock import Clock
 from pulsarium.broker.config.keys import Config
 from pulsarium.broker.config.profile import Profile
+from pulsarium.broker.model.dispatch.delay_ticks import DelayTicks
 from pulsarium.broker.model.ledger.cache import EntryCache
 from pulsarium.broker.storage.interface import Storage
 from pulsarium.broker.turn import Turn
@@ -33,11 +34,12 @@ class Stat:
 
 
 class Stores(Protocol):
-    """Configuration, profile, clock, turn, storage, cache, and what was stored before the broker started."""
+    """Configuration, profile, clock, ticks, turn, storage, cache, and what was stored before the broker started."""
 
     config: Config
     profile: Profile
     clock: Clock
+    delay_ticks: DelayTicks
     turn: Turn
     storage: Storage
     cache: EntryCache

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from pulsarium.broker.session.hooks import Frame
+from pulsarium.broker.slices import work_for_a_slice
 
 if TYPE_CHECKING:
     from pulsarium.broker.broker import Broker
@@ -27,16 +28,43 @@ class Gate(ABC):
         self._most_unanswered = most_unanswered
         self._limits = 0  # that it waits for
         self._unread = False  # it waits for its client to read what it asked for
+        self._steps: Iterator[None] | None = None  # of a command that is under way
         self._waiting: deque[Iterator[Frame]] = deque()
 
     @abstractmethod
     def handle(self, frames: Iterable[Frame]) -> None:
         """Handle commands."""
 
+    @abstractmethod
+    def failed(self, error: Exception) -> None:
+        """Close for a command that could not be handled."""
+
     @property
     def paused(self) -> bool:
-        """Whether it published too fast, or too many of its SENDs wait for their commit."""
-        return self._limits > 0 or self.closed or self.unanswered >= self._most_unanswered
+        """Whether it published too fast, too many of its SENDs wait for their commit, or a command is under way."""
+        busy = self._limits > 0 or self._steps is not None
+        return busy or self.closed or self.unanswered >= self._most_unanswered
+
+    def handle_in_slices(self, steps: Iterator[None]) -> None:
+        """Handle one command in several turns, step by step, so that other connections are served meanwhile.
+
+        The connection waits: the frames behind the command are handled when its last step is done. The steps end with
+        the connection.
+        """
+        if work_for_a_slice(steps):
+            self._steps = steps
+            self.halted = True
+            self.broker.turn.later(self._next_slice)
+
+    def _next_slice(self) -> None:
+        steps, self._steps = self._steps, None
+        if self.closed or steps is None:
+            return
+        try:
+            self.handle_in_slices(steps)
+        except Exception as error:
+            self.failed(error)
+        self._go_on()
 
     def publish_started(self) -> None:
         self.unanswered += 1
@@ -46,6 +74,11 @@ class Gate(ABC):
         self.unanswered -= count
         if was_full:
             self.broker.turn.flush(self)
+
+    @property
+    def waits(self) -> bool:
+        """Whether frames that come are kept for later."""
+        return self._limits > 0 or self._unread or self._steps is not None
 
     def pause_reading(self) -> None:
         """One more limit has it wait."""
@@ -71,7 +104,7 @@ class Gate(ABC):
             self._go_on()
 
     def _go_on(self) -> None:
-        if self._limits or self._unread or self.closed:
+        if self.waits or self.closed:
             return
         self.halted = False
         while self._waiting and not self.halted:

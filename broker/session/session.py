@@ -118,7 +118,7 @@ class Session(Gate, Client):
     def handle(self, frames: Iterable[Frame]) -> None:
         """Handle commands, in order. Where one has the connection pause, those behind it wait until it goes on."""
         coming = iter(frames)
-        if self._limits or self._unread:
+        if self.waits:
             self._waiting.append(coming)
             return
         command = pb.BaseCommand()
@@ -132,9 +132,13 @@ class Session(Gate, Client):
                 if self.halted:
                     self._waiting.appendleft(coming)
                     return
-        except (CloseConnection, CommandError, EntryError) as error:
-            self.close(str(error))
         except Exception as error:
+            self.failed(error)
+
+    def failed(self, error: Exception) -> None:
+        if isinstance(error, (CloseConnection, CommandError, EntryError)):
+            self.close(str(error))
+        else:
             log.error("a command failed", exception=error, peer=self.address)
             self.close("a command failed in the broker")
 
@@ -382,6 +386,7 @@ class Session(Gate, Client):
             return
         self.closed = self.halted = True
         self._waiting.clear()
+        self._steps = None
         if self.outgoing.tap is not None:
             self.outgoing.tap.closed(Direction.CLIENT if self.left else Direction.BROKER, reason)
         if reason:

@@ -26,7 +26,7 @@ def over_tls(context: Callable[[], ssl.SSLContext]) -> Serve:
     async def serve(broker: Broker, sock: socket.socket, address: str) -> None:
         raw = trio.SocketStream(trio.socket.from_stdlib_socket(sock))
         try:
-            stream = await shake_hands(raw, context(), address)
+            stream = await shake_hands(raw, context(), address, broker.cluster.door)
             if stream is not None:
                 await StreamTransport(broker, stream, address, certificate_of(stream), RECORD).serve()
         finally:

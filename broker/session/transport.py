@@ -90,10 +90,12 @@ class SocketTransport:
             self._session.broker.close_session(self._session)
 
     async def _read_all(self) -> None:
-        session, sock, turn = self._session, self._sock, self._broker.turn
+        session, sock, turn, door = self._session, self._sock, self._broker.turn, self._broker.cluster.door
         size = SMALLEST_READ
         while not session.closed:
             await trio.lowlevel.wait_readable(sock)
+            if not session.connected:
+                await door.enter()
             try:
                 data = sock.recv(size)
             except (BlockingIOError, InterruptedError):
@@ -139,6 +141,7 @@ class StreamTransport:
         read_size: int = LARGEST_READ,
     ) -> None:
         self._turn = broker.turn
+        self._door = broker.cluster.door
         self._stream = stream
         self._read_size = read_size
         self._writer_wakes = trio.Event()
@@ -171,6 +174,8 @@ class StreamTransport:
         try:
             while not session.closed:
                 data = await self._stream.receive_some(self._read_size)
+                if not session.connected:
+                    await self._door.enter()
                 if not data:
                     session.ended()
                     break

@@ -1,17 +1,14 @@
-"""The commit thread: the only one that writes, checkpoints and deletes.
+"""The commit thread: the only one that writes and deletes.
 
 One after the other, for as long as there is something to do:
 
 1. take every batch that waits (up to GROUP_BYTES) and write all of them in one transaction;
 2. hand all their `done` calls to the event loop with one wake-up;
 3. delete a slice of a deleted ledger;
-4. checkpoint, if the log has become long: nobody who waits for a commit of this round waits for that.
+4. see to the log, which another thread copies into the database file: `checkpoints.py`.
 
 `persist.py` names the points between. A transaction that fails takes the later batches of its era with it: see
 `Storage.commit`.
-
-That no second connection ever writes or checkpoints also keeps clear of SQLite's WAL-reset bug (before 3.51.3), where
-two that do so at the same moment can damage the file.
 """
 
 from __future__ import annotations
@@ -26,10 +23,11 @@ from typing import NamedTuple
 
 from pulsarium.broker.logs import Log
 from pulsarium.broker.storage import segments
-from pulsarium.broker.storage.database import BUSY_MS, PAGE_SIZE, put_metadata, transaction
+from pulsarium.broker.storage.checkpoints import Checkpoints
+from pulsarium.broker.storage.database import PAGE_SIZE, put_metadata, transaction
 from pulsarium.broker.storage.deletions import Deletions
 from pulsarium.broker.storage.errors import StorageError, code_of
-from pulsarium.broker.storage.interface import Batch, Done, Entries, Run
+from pulsarium.broker.storage.interface import Batch, Done, Durability, Entries, Run
 from pulsarium.broker.storage.persist import Hook, PersistPoint
 from pulsarium.broker.storage.place import Place
 from pulsarium.broker.storage.room import NO_ROOM, Room
@@ -38,12 +36,9 @@ from pulsarium.broker.storage.worker import Worker
 log = Log("storage")
 
 GROUP_BYTES = 8 << 20  # of entries in one transaction
-CHECKPOINT_BYTES = 8 << 20  # of log. Longer: longer stalls, and a longer log to recover; shorter: more of them.
-LONG_LOG_BYTES = 32 << 20  # readers have kept the log from being started afresh: wait for a moment without one
 LOOK_BYTES = 1 << 20  # of log, between two looks at how much room the disk has
 PLACE_SECONDS = 1.0  # between two looks whether the files are still there, as long as they are
 THREAD_ALIVE_SECONDS = 0.5  # between two looks at a thread that somebody waits for
-RESTART_WAIT_MS = 50  # but not for somebody who keeps a transaction open from outside
 
 
 class Commit(NamedTuple):
@@ -133,7 +128,7 @@ class Replacement(Barrier):
 class Committer(Worker[Commit | Barrier]):
     """Owns `connection`, closes it in the end."""
 
-    def __init__(self, connection: sqlite3.Connection, at: Hook, path: Path) -> None:
+    def __init__(self, connection: sqlite3.Connection, at: Hook, path: Path, durability: Durability) -> None:
         super().__init__("storage commit")
         self.refusal = ""  # read by the event loop: why no message is taken
         self._room = Room(connection, path, PAGE_SIZE)
@@ -142,11 +137,10 @@ class Committer(Worker[Commit | Barrier]):
         self._connection = connection
         self._at = at
         self._deletions = Deletions(connection, at)  # reads, so that there is a log from here on
+        self._checkpoints = Checkpoints(connection, path, durability, at)
         self._place = Place((path, path.with_name(f"{path.name}-wal")))
         self._gone = ""  # what became of the files
         self._place_seen = time.monotonic()
-        self._log_bytes = 0  # since the last checkpoint
-        self._log_is_long = False
         self._barrier: Barrier | None = None  # what came behind a group
         self._failed_era = -1
         self._failure = ""  # what happened in it; a text, since an exception would keep the group in memory
@@ -208,11 +202,12 @@ class Committer(Worker[Commit | Barrier]):
             self._is_gone(look=True)
             if code_of(error) == sqlite3.SQLITE_FULL:
                 # What is in the log already may fit into the database, and then the log's room is free.
-                self._log_bytes, self._unseen_bytes = CHECKPOINT_BYTES, LOOK_BYTES
+                self._checkpoints.all_at_once()
+                self._unseen_bytes = LOOK_BYTES
             return failure
         self._at(PersistPoint.COMMITTED)
         self.report(None)
-        self._log_bytes += log_bytes
+        self._checkpoints.grew(log_bytes)
         self._unseen_bytes += log_bytes
         self._deletions.add(group.deleted_ledgers)
         self._deletions.resume()
@@ -230,32 +225,18 @@ class Committer(Worker[Commit | Barrier]):
         except Exception as error:
             return error if isinstance(error, StorageError) else StorageError(f"replacing failed: {error}")
         self._at(PersistPoint.COMMITTED)
-        self._log_bytes = CHECKPOINT_BYTES
+        self._checkpoints.all_at_once()
         self._deletions = Deletions(self._connection, self._at)
         return None
-
-    def _checkpoint(self) -> None:
-        if self._log_bytes < CHECKPOINT_BYTES:
-            return
-        self._at(PersistPoint.CHECKPOINT)
-        execute = self._connection.execute
-        mode, wait = ("RESTART", RESTART_WAIT_MS) if self._log_is_long else ("PASSIVE", BUSY_MS)
-        try:
-            execute(f"PRAGMA busy_timeout={wait}")
-            _, pages, copied = execute(f"PRAGMA wal_checkpoint({mode})").fetchone()
-            execute(f"PRAGMA busy_timeout={BUSY_MS}")
-        except sqlite3.Error as error:  # everything committed stays in the log
-            self.report(StorageError(f"checkpoint failed: {error}"))
-            pages = copied = 0
-        # What a reader still looks at is not copied: try again before long.
-        self._log_bytes = 0 if pages == copied else CHECKPOINT_BYTES // 2
-        self._log_is_long = pages * PAGE_SIZE >= LONG_LOG_BYTES
 
     def background(self) -> bool:
         deleted = self._deletions.step()
         if deleted:
-            self._log_bytes += 64 * PAGE_SIZE
-        self._checkpoint()
+            self._checkpoints.grew(64 * PAGE_SIZE)
+        try:
+            self._checkpoints.step()
+        except StorageError as error:
+            self.report(error)
         self._look_for_room()
         if self._gone:
             self._is_gone(look=True)
@@ -264,8 +245,11 @@ class Committer(Worker[Commit | Barrier]):
     def _look_for_room(self) -> None:
         if self._unseen_bytes < LOOK_BYTES and not self._is_full:
             return
-        self._unseen_bytes = 0
         was_full, self._is_full = self._is_full, self._room.is_short()
+        if self._unseen_bytes >= LOOK_BYTES:
+            self._unseen_bytes = 0
+            if self._is_full:  # as short a log as can be
+                self._checkpoints.all_at_once()
         if self._is_full and not was_full:
             log.error("the disk is almost full: no message is taken until there is room")
         elif was_full and not self._is_full:
@@ -289,4 +273,4 @@ class Committer(Worker[Commit | Barrier]):
         self.refusal = f"No message is taken: {self._gone}" if self._gone else NO_ROOM if self._is_full else ""
 
     def close(self) -> None:
-        self._connection.close()
+        self._checkpoints.close()

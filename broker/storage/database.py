@@ -82,6 +82,19 @@ def open_reader(path: Path) -> sqlite3.Connection:
     return connection
 
 
+def open_copier(path: Path, durability: Durability) -> sqlite3.Connection:
+    """Open one more connection to an open database, which writes nothing of its own, but checkpoints."""
+    try:
+        connection = _connect(path)
+        _sync(connection, durability)
+        connection.execute(
+            "SELECT count(*) FROM deleted_ledger"
+        ).fetchone()  # it knows that there is a log from here on
+    except sqlite3.Error as error:
+        raise StorageError(f"cannot use {path}: {error}") from error
+    return connection
+
+
 def open_to_look(path: Path) -> sqlite3.Connection:
     """A connection to a database that nobody uses, which writes nothing, not even what the log holds."""
     uri = f"{path.absolute().as_uri()}?mode=ro"
@@ -166,11 +179,15 @@ def _connect(path: Path) -> sqlite3.Connection:
     return connection
 
 
-def _prepare(connection: sqlite3.Connection, path: Path, durability: Durability) -> None:
+def _sync(connection: sqlite3.Connection, durability: Durability) -> None:
     connection.execute(f"PRAGMA synchronous={_SYNCHRONOUS[durability]}")
     if durability == "fsync":  # macOS syncs to the drive's own cache only, unless asked
         connection.execute("PRAGMA fullfsync=ON")
         connection.execute("PRAGMA checkpoint_fullfsync=ON")
+
+
+def _prepare(connection: sqlite3.Connection, path: Path, durability: Durability) -> None:
+    _sync(connection, durability)
     connection.execute(f"PRAGMA page_size={PAGE_SIZE}")  # has a say in a new file only
     is_new = not connection.execute("PRAGMA application_id").fetchone()[0]
     mode = connection.execute("PRAGMA journal_mode=WAL").fetchone()[0]

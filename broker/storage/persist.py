@@ -1,7 +1,7 @@
 """The persist points: the moments between which a crash makes a difference.
 
-A store calls its hook at each of them, on the thread that writes. Crash tests kill the process there, fault tests
-raise `sqlite3.Error` there.
+A store calls its hook at each of them, on the thread that writes, or that copies the log. Crash tests kill the process
+there, fault tests raise `sqlite3.Error` there.
 """
 
 from __future__ import annotations

@@ -65,7 +65,7 @@ class SqliteStorage:
                 migration.migrate(path, found.version, migrating or migration.pass_by)
                 found = probe(path)
             self._kept = None if found is None else found.metadata
-            self._committer = Committer(open_database(path, durability), at, path)
+            self._committer = Committer(open_database(path, durability), at, path, durability)
             stack.callback(self._committer.abandon)
             self._connection = open_reader(path)
             stack.callback(self._connection.close)

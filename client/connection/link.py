@@ -2,88 +2,26 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import anyio
 
+from pulsarium.client.connection.brokers import Brokers
 from pulsarium.client.connection.connection import Connection
 from pulsarium.client.connection.service_url import Address, BrokerUrls
 from pulsarium.client.errors import (
     FATAL,
-    TRANSIENT,
     AlreadyClosed,
     ConnectError,
     InvalidUrl,
     OperationNotSupported,
     PulsarError,
-    WrongProtocol,
     copy_of,
 )
 
-if TYPE_CHECKING:
-    from pulsarium.client.client import Client
-
 T = TypeVar("T")
-
-
-class Backoff:
-    """How long to wait before the next try: doubling, and a little less by chance, so that not all come at once."""
-
-    def __init__(
-        self, initial: float = 0.1, maximum: float = 60.0, jitter: Callable[[], float] = random.random
-    ) -> None:
-        """Times in seconds; `jitter` gives numbers from 0 to 1, for up to a tenth less."""
-        self._initial = initial
-        self._maximum = maximum
-        self._jitter = jitter
-        self._next = initial
-
-    def next(self) -> float:
-        """Seconds to wait now."""
-        delay = self._next
-        self._next = min(self._next * 2, self._maximum)
-        return delay * (1 - self._jitter() / 10)
-
-    def reset(self) -> None:
-        """It worked: begin anew."""
-        self._next = self._initial
-
-    def worked(self, seconds: float) -> None:
-        """It worked for so long: begin anew. Less than the first wait is no success, but somebody
-        answers: the next wait is of sixteen such at most."""
-        if seconds > self._initial:
-            self.reset()
-        self._next = min(self._next, 16 * self._initial)
-
-    @property
-    def is_first(self) -> bool:
-        """Whether the next wait is the shortest."""
-        return self._next == self._initial
-
-
-async def patiently(
-    client: Client,
-    attempt: Callable[[], Awaitable[T]],
-    backoff: Backoff | None = None,
-    *,
-    passing: tuple[type[PulsarError], ...] = TRANSIENT,
-) -> T:
-    """Make a first attempt at something; what may pass is tried again for `operation_timeout` seconds. Then, and at
-    once after any other failure, the error is raised."""
-    backoff = backoff or client.new_backoff()
-    deadline = anyio.current_time() + client.operation_timeout
-    while True:
-        try:
-            return await attempt()
-        except passing as error:
-            delay = backoff.next()
-            if isinstance(error, WrongProtocol) or anyio.current_time() + delay >= deadline:
-                raise
-            client.waiting.tell(error)
-            await anyio.sleep(delay)
 
 
 class Link:
@@ -91,7 +29,7 @@ class Link:
 
     def __init__(
         self,
-        client: Client,
+        brokers: Brokers,
         topic: str,
         open: Callable[[Connection], Awaitable[None]],
         *,
@@ -103,10 +41,10 @@ class Link:
         client was closed.
         """
         self.topic = topic
-        self._client = client
+        self._brokers = brokers
         self._open = open
         self._on_failed = on_failed
-        self._backoff = client.new_backoff()
+        self._backoff = brokers.new_backoff()
         self._connection: Connection | None = None
         self._owner: BrokerUrls | None = None
         self._cluster: BrokerUrls | None = None  # where the topic migrated to (PIP-188)
@@ -126,9 +64,9 @@ class Link:
 
     async def start(self) -> None:
         """Open for the first time, `patiently`."""
-        await patiently(self._client, self._try, self._backoff)
+        await self._brokers.patiently(self._try, self._backoff)
         self._running = anyio.Event()
-        self._client.task_group.start_soon(self._keep_open)
+        self._brokers.task_group.start_soon(self._keep_open)
 
     def lost(self, owner: BrokerUrls | None = None) -> None:
         """What was open is not any more: open it again, at once where `owner` has the topic, and without a lookup.
@@ -184,14 +122,14 @@ class Link:
         owner, self._owner = self._owner, None
         if owner is not None and not owner.migrated:
             with suppress(PulsarError):
-                return await self._client.connect_to_broker(owner, self._proxy)
+                return await self._brokers.connect_to_broker(owner, self._proxy)
         try:
-            return await self._client.connect_to(self.topic, self._cluster)
+            return await self._brokers.connect_to(self.topic, self._cluster)
         except (InvalidUrl, OperationNotSupported):
             if self._cluster is None:
                 raise
             self._cluster = None  # nowhere to go: the one it comes from may say better
-            return await self._client.connect_to(self.topic)
+            return await self._brokers.connect_to(self.topic)
 
     async def _keep_open(self) -> None:
         assert self._running is not None
@@ -214,7 +152,7 @@ class Link:
         except FATAL as error:
             self._give_up(error)
         except PulsarError as error:
-            self._client.waiting.tell(error)
+            self._brokers.waiting.tell(error)
             self._lost.set()
 
     def _give_up(self, error: PulsarError) -> None:

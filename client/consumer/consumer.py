@@ -8,7 +8,7 @@ from datetime import datetime
 from functools import partial
 from itertools import chain
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Generic, TypeAlias
+from typing import Any, Generic, TypeAlias
 
 from pulsarium.client.consumer.batch_receive import batch_receive
 from pulsarium.client.consumer.inbox import Inbox
@@ -20,15 +20,13 @@ from pulsarium.client.consumer.parts import ENDS, Parts
 from pulsarium.client.consumer.retry import of_topic, send_back, with_topics
 from pulsarium.client.consumer.start import Start
 from pulsarium.client.consumer.topic_consumer import TopicConsumer
+from pulsarium.client.core import Core
 from pulsarium.client.errors import InvalidConfiguration, PulsarError
 from pulsarium.client.message import Message
 from pulsarium.client.message_id import MessageId
 from pulsarium.client.schema.schema import T
 from pulsarium.client.together import together
-
-if TYPE_CHECKING:
-    from pulsarium.client.client import Client
-    from pulsarium.client.transaction.transaction import Transaction
+from pulsarium.client.transaction.transaction import Transaction
 
 Target: TypeAlias = MessageId | datetime | int
 """Of a seek."""
@@ -44,13 +42,13 @@ class Consumer(Generic[T]):
     consumer, it subscribes again by itself; what was not acknowledged then comes again. AlreadyClosed after the block.
     """
 
-    def __init__(self, client: Client, options: ConsumerOptions[T], reading_from: Start | None = None) -> None:
+    def __init__(self, core: Core, options: ConsumerOptions[T], reading_from: Start | None = None) -> None:
         """Nothing is sent yet. InvalidTopicName if `topic` is no name. `reading_from`: of a reader."""
-        self._client = client
+        self._core = core
         self._options = options = with_topics(options)
         self._interceptors = Interceptors(self, options.interceptors)
-        self._letters = Letters(client, options.subscription_name, options.schema)
-        self._parts = Parts(client, options, self._letters, self._interceptors, reading_from)
+        self._letters = Letters(core, options.subscription_name, options.schema)
+        self._parts = Parts(core, options, self._letters, self._interceptors, reading_from)
         self.inbox: Inbox = self._parts.inbox
         """What waits here."""
         self._is_intercepted = bool(options.interceptors)
@@ -275,7 +273,7 @@ class Consumer(Generic[T]):
         other refusals.
         """
         part = self._parts.only("an index")
-        await part.seek(await message_at(self._client, part.topic, index), inclusive=True)
+        await part.seek(await message_at(self._core.admin.topics, part.topic, index), inclusive=True)
 
     async def acknowledge_index(self, index: int) -> None:
         """Never deliver the message of this index (`Message.index`), received or not (PIP-415).
@@ -284,7 +282,7 @@ class Consumer(Generic[T]):
         `seek_to_index`.
         """
         part = self._parts.only("an index")
-        message_id = await message_at(self._client, part.topic, index)
+        message_id = await message_at(self._core.admin.topics, part.topic, index)
         if message_id != MessageId.earliest:
             await part.acknowledge_alone(message_id)
 

@@ -10,7 +10,7 @@ from typing import Any
 import anyio
 from anyio.abc import TaskGroup
 
-from pulsarium.client.connection.link import Backoff
+from pulsarium.client.connection.backoff import Backoff
 from pulsarium.client.consumer.delayed import Entry
 from pulsarium.client.consumer.letters import Letters
 from pulsarium.client.consumer.policies import ConsumerDeadLetterPolicy

@@ -6,18 +6,15 @@ import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import anyio
 
+from pulsarium.client.connection.brokers import Brokers
 from pulsarium.client.consumer.options import ConsumerOptions, RegexSubscriptionMode
 from pulsarium.client.consumer.topic_watch import TopicWatch
 from pulsarium.client.errors import InvalidConfiguration, InvalidTopicName
 from pulsarium.client.topics import MOST_TOPICS, bounded, full_name, parse, partitions_of
-
-if TYPE_CHECKING:
-    from pulsarium.client.client import Client
-
 
 Changed: TypeAlias = Callable[[], Awaitable[None]]
 
@@ -35,14 +32,14 @@ class Discovery(Protocol):
         """Seconds until there may be others; None: never."""
         ...
 
-    async def find(self, client: Client, *, first: bool) -> list[str]:
+    async def find(self, brokers: Brokers, *, first: bool) -> list[str]:
         """Full names of topics without partitions, and of partitions; `first`: topics may be created by it.
 
         OperationNotSupported if there are more than can be open.
         """
         ...
 
-    def watching(self, client: Client) -> AbstractAsyncContextManager[Changed]:
+    def watching(self, brokers: Brokers) -> AbstractAsyncContextManager[Changed]:
         """Gives what returns when there may be others, which is every `interval` seconds or sooner."""
         ...
 
@@ -69,10 +66,10 @@ class Named:
         self._plain: set[str] = set()  # that have no partitions, and get none
         self.text: str = ", ".join(self._topics)
 
-    async def find(self, client: Client, *, first: bool) -> list[str]:
+    async def find(self, brokers: Brokers, *, first: bool) -> list[str]:
         found: list[str] = []
         for topic in self._topics:
-            count = 0 if topic in self._plain else await client.partitions(topic, create=first)
+            count = 0 if topic in self._plain else await brokers.partitions(topic, create=first)
             if count == 0:
                 self._plain.add(topic)
             bounded(len(found) + count, self.text)
@@ -80,7 +77,7 @@ class Named:
         return found
 
     @asynccontextmanager
-    async def watching(self, client: Client) -> AsyncIterator[Changed]:
+    async def watching(self, brokers: Brokers) -> AsyncIterator[Changed]:
         yield partial(anyio.sleep, self._interval)
 
     @property
@@ -109,21 +106,21 @@ class Matching:
         self._known: set[str] = set()
         self._told = anyio.Event()  # a broker said what is known now
 
-    async def find(self, client: Client, *, first: bool) -> list[str]:
+    async def find(self, brokers: Brokers, *, first: bool) -> list[str]:
         if self._told.is_set():
             self._told = anyio.Event()
         else:
-            topics = await client.topics(self._namespace, self._mode.value)
+            topics = await brokers.topics(self._namespace, self._mode.value)
             if not self._told.is_set():  # or else that is newer
                 self._known = set(self._matching(topics))
         bounded(len(self._known), self.text)
         return sorted(self._known)
 
     @asynccontextmanager
-    async def watching(self, client: Client) -> AsyncIterator[Changed]:
+    async def watching(self, brokers: Brokers) -> AsyncIterator[Changed]:
         async with anyio.create_task_group() as tasks:
             if self._mode is not RegexSubscriptionMode.NonPersistentOnly:  # of which brokers do not tell
-                watch = TopicWatch(client, self._namespace, self._pattern.pattern, self._flags, self)
+                watch = TopicWatch(brokers, self._namespace, self._pattern.pattern, self._flags, self)
                 tasks.start_soon(watch.run)
             yield self._changed
             tasks.cancel_scope.cancel()

@@ -7,17 +7,16 @@ from typing import TYPE_CHECKING
 from pulsarium.client.message_id import MessageId
 
 if TYPE_CHECKING:
-    from pulsarium.client.client import Client
+    from pulsarium.client.admin.admin import Topics
 
 
-async def message_at(client: Client, topic: str, index: int) -> MessageId:
+async def message_at(topics: Topics, topic: str, index: int) -> MessageId:
     """The id of the message with this index in a topic without partitions, or in one partition.
 
-    MessageId.earliest if it is deleted already. InvalidConfiguration if `connect` was given no admin_url. Raises what
+    MessageId.earliest if it is deleted already. Raises what
     the broker refuses it with: admin.errors.NotFound where there is no such index, PreconditionFailed where the broker
     does not count messages (brokerEntryMetadataInterceptors).
     """
-    topics = client.admin.topics
     found = await topics.get_message_id_by_index(topic, index)
     # -1:-1 is what a broker says of a message that is deleted; 4.2.4 also of one inside the first entry
     told = found.entry_id >= 0

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import anyio
 
+from pulsarium.client.core import Core
 from pulsarium.client.errors import AlreadyClosed
 from pulsarium.client.message import Message
 from pulsarium.client.message_id import MessageId
@@ -14,9 +15,6 @@ from pulsarium.client.producer.options import ProducerOptions
 from pulsarium.client.producer.producer import Producer
 from pulsarium.client.schema.schema import Schema, SchemaInfo
 from pulsarium.client.together import together
-
-if TYPE_CHECKING:
-    from pulsarium.client.client import Client
 
 
 class Encoded(Schema[bytes]):
@@ -35,9 +33,9 @@ class Encoded(Schema[bytes]):
 class Letters:
     """Sends messages on; a producer is made for the first one to each topic, and closed with the consumer."""
 
-    def __init__(self, client: Client, subscription: str, schema: Schema[Any]) -> None:
+    def __init__(self, core: Core, subscription: str, schema: Schema[Any]) -> None:
         """`schema`: that of the messages, which their new topics get as well."""
-        self._client = client
+        self._core = core
         self._subscription = subscription
         self._schema = Encoded(schema.info)
         self._producers: dict[str, Producer[bytes]] = {}
@@ -95,7 +93,7 @@ class Letters:
                     chunking_enabled=True,
                     initial_subscription_name=initial_subscription_name,
                 )
-                producer = await Producer(self._client, options).__aenter__()
+                producer = await Producer(self._core, options).__aenter__()
                 try:
                     self._check(topic)
                 except AlreadyClosed:  # meanwhile

@@ -6,11 +6,10 @@ from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import anyio
 
-from pulsarium.client.connection.link import patiently
 from pulsarium.client.consumer.discovery import discovery
 from pulsarium.client.consumer.inbox import Inbox
 from pulsarium.client.consumer.interceptors import Interceptors
@@ -18,13 +17,11 @@ from pulsarium.client.consumer.letters import Letters
 from pulsarium.client.consumer.options import ConsumerOptions
 from pulsarium.client.consumer.start import Start
 from pulsarium.client.consumer.topic_consumer import TopicConsumer
+from pulsarium.client.core import Core
 from pulsarium.client.errors import AlreadyClosed, InvalidConfiguration, PulsarError
 from pulsarium.client.message import Message
 from pulsarium.client.message_id import MessageId
 from pulsarium.client.together import together
-
-if TYPE_CHECKING:
-    from pulsarium.client.client import Client
 
 ENDS = (MessageId.earliest, MessageId.latest)
 
@@ -34,14 +31,14 @@ class Parts:
 
     def __init__(
         self,
-        client: Client,
+        core: Core,
         options: ConsumerOptions[Any],
         letters: Letters,
         interceptors: Interceptors,
         reading_from: Start | None,
     ) -> None:
         """Nothing is sent yet. InvalidTopicName if there are names that are none. `reading_from`: of a reader."""
-        self._client = client
+        self._brokers = core.brokers
         self._options = options
         self._letters = letters
         self._interceptors = interceptors
@@ -49,7 +46,7 @@ class Parts:
         self._discovery = discovery(options)
         self.text: str = self._discovery.text
         """The topics in full, or the pattern."""
-        versions = client.schemas if options.schema.reads_by_writer else None
+        versions = core.schemas if options.schema.reads_by_writer else None
         self.inbox: Inbox = Inbox(forgiving=self._discovery.forgets, versions=versions)
         """What waits in them."""
         self._parts: dict[str, TopicConsumer] = {}
@@ -60,14 +57,14 @@ class Parts:
     async def open(self) -> None:
         """Subscribe to what is there now; raises what the brokers refuse it with, InvalidConfiguration for several
         topics where the options are for one."""
-        topics = await patiently(self._client, lambda: self._discovery.find(self._client, first=True))
+        topics = await self._brokers.patiently(lambda: self._discovery.find(self._brokers, first=True))
         if self._reading_from is not None and len(topics) > 1 and self._reading_from.message_id not in ENDS:
             raise InvalidConfiguration(f"{self.text}: partitions are read from the earliest or the latest message")
         if self._options.receiver_queue_size == 0 and topics != [self.text]:
             raise InvalidConfiguration(f"{self.text}: receiver_queue_size must be positive with partitions")
         await self._open(topics, self._reading_from, len(topics))
         if self._discovery.interval is not None:
-            self._client.task_group.start_soon(self._watch_topics)
+            self._brokers.task_group.start_soon(self._watch_topics)
 
     async def aclose(self) -> None:
         """Leave the subscription."""
@@ -129,7 +126,7 @@ class Parts:
         room = self._options.max_total_receiver_queue_size_across_partitions // max(1, count)
         size = max(self._options.receiver_queue_size, self._options.batch_receive_policy.max_num_message)
         options = replace(self._options, receiver_queue_size=min(size, max(1, room)), start_paused=self._is_paused)
-        make = partial(TopicConsumer, self._client, letters=self._letters, interceptors=self._interceptors)
+        make = partial(TopicConsumer, self._brokers, letters=self._letters, interceptors=self._interceptors)
         new = [make(topic, options, self.inbox, reading_from) for topic in topics]
         self._opening.update(new)
         try:
@@ -145,7 +142,7 @@ class Parts:
 
     async def _watch_topics(self) -> None:
         with self._scope:
-            async with self._discovery.watching(self._client) as changed:
+            async with self._discovery.watching(self._brokers) as changed:
                 while True:
                     await changed()
                     with suppress(PulsarError):  # the next time
@@ -153,7 +150,7 @@ class Parts:
 
     async def _update(self) -> None:
         """Subscribe to what is new, each for itself; leave what is gone. Raises the first failure."""
-        topics = await self._discovery.find(self._client, first=False)
+        topics = await self._discovery.find(self._brokers, first=False)
         if self._discovery.forgets:
             for part in self.all:
                 if part.topic not in topics or part.receiver.error is not None:

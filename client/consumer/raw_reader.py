@@ -5,19 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from pulsarium.client.consumer.options import ConsumerOptions, ReaderOptions, common_to
 from pulsarium.client.consumer.reader import Reader
 from pulsarium.client.consumer.start import Start
+from pulsarium.client.core import Core
 from pulsarium.client.entry.decoding import RawDecoder
 from pulsarium.client.message import Message
 from pulsarium.client.message_id import MessageId
 from pulsarium.proto.entry import strip_broker_metadata
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
-
-if TYPE_CHECKING:
-    from pulsarium.client.client import Client
 
 
 class RawMessage(NamedTuple):
@@ -63,10 +61,10 @@ class RawReader:
     A message of a batch stands for its entry, where reading begins; of a chunked message each chunk is an entry.
     """
 
-    def __init__(self, client: Client, options: RawReaderOptions) -> None:
+    def __init__(self, core: Core, options: RawReaderOptions) -> None:
         """Nothing is sent yet. InvalidTopicName if `topic` is no name."""
         self._options = options
-        self._reader = Reader(client, options)
+        self._reader = Reader(core, options)
 
     async def __aenter__(self) -> RawReader:
         await self._reader.__aenter__()

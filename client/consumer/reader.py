@@ -6,18 +6,16 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from types import TracebackType
-from typing import TYPE_CHECKING, Generic
+from typing import Generic
 
 from pulsarium.client.consumer.consumer import Consumer
 from pulsarium.client.consumer.options import ReaderOptions, TableViewOptions
 from pulsarium.client.consumer.place import Place
 from pulsarium.client.consumer.topic_consumer import TopicConsumer
+from pulsarium.client.core import Core
 from pulsarium.client.message import Message
 from pulsarium.client.message_id import MessageId
 from pulsarium.client.schema.schema import T
-
-if TYPE_CHECKING:
-    from pulsarium.client.client import Client
 
 
 class Reader(Generic[T]):
@@ -26,10 +24,10 @@ class Reader(Generic[T]):
     It is open inside its `async with`. When its connection is lost it goes on where it was.
     """
 
-    def __init__(self, client: Client, options: ReaderOptions[T] | TableViewOptions[T]) -> None:
+    def __init__(self, core: Core, options: ReaderOptions[T] | TableViewOptions[T]) -> None:
         """Nothing is sent yet. InvalidTopicName if `topic` is no name."""
         self._options = options
-        self._consumer = Consumer(client, options.consumer_options(), options.start())
+        self._consumer = Consumer(core, options.consumer_options(), options.start())
         self._places: dict[str, Place] = {}
 
     async def __aenter__(self) -> Reader[T]:

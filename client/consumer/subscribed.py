@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import anyio
 
+from pulsarium.client.connection.brokers import Brokers
 from pulsarium.client.connection.connection import Connection
 from pulsarium.client.connection.link import Link
 from pulsarium.client.connection.service_url import BrokerUrls
@@ -28,9 +29,6 @@ from pulsarium.client.message_id import MessageId
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.topic_name import TopicName
 
-if TYPE_CHECKING:
-    from pulsarium.client.client import Client
-
 IN_ORDER = frozenset({ConsumerType.Exclusive, ConsumerType.Failover})
 
 
@@ -39,7 +37,7 @@ class Subscribed(ABC):
 
     def __init__(
         self,
-        client: Client,
+        brokers: Brokers,
         topic: str,
         options: ConsumerOptions[Any],
         inbox: Inbox,
@@ -50,21 +48,21 @@ class Subscribed(ABC):
     ) -> None:
         """Nothing is sent yet. `topic` is a full name; `reading_from`: of a reader, whose subscription is not kept."""
         self.topic = topic
-        self._client = client
+        self._brokers = brokers
         self._options = options
         self.partition: int = TopicName.parse(topic).partition_index
         self._durable = reading_from is None
         self._inbox = inbox
-        self._id = client.next_consumer_id()
-        self._link = Link(client, topic, self._open, on_failed=self._failed)
+        self._id = brokers.next_consumer_id()
+        self._link = Link(brokers, topic, self._open, on_failed=self._failed)
         self._acknowledgements = Acknowledgements(batch_index_ack_enabled=options.batch_index_ack_enabled)
         self.receiver: Receiver = Receiver(
-            topic, self._id, options, self._acknowledgements, self._lost, inbox, client.task_group, reading_from
+            topic, self._id, options, self._acknowledgements, self._lost, inbox, brokers.task_group, reading_from
         )
         """What waits here."""
         self._last_ids = LastMessageIds(options.crypto_key_reader, options.payload_to_message_id_converter)
         self._interceptors = interceptors
-        tasks = client.task_group
+        tasks = brokers.task_group
         self._nacks = Delayed(tasks, self._redeliver_refused)
         is_limited = options.unacked_messages_timeout is not None or options.ack_timeout_redelivery_backoff is not None
         self._unacknowledged = Delayed(tasks, self._redeliver_late) if is_limited else None

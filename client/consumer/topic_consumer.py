@@ -200,7 +200,7 @@ class TopicConsumer(Subscribed):
 
     async def last_message(self) -> tuple[MessageId, MessageId | None]:
         """The last message's id, and the entry up to which the subscription is done, where the broker says that."""
-        deadline = anyio.current_time() + self._client.operation_timeout
+        deadline = anyio.current_time() + self._brokers.operation_timeout
         while True:
             connection = await self._link.connection()
             command = commands.get_last_message_id(self._id)

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import anyio
 
+from pulsarium.client.connection.brokers import Brokers
 from pulsarium.client.connection.connection import Connection
 from pulsarium.client.errors import TRANSIENT, PulsarError
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.text import text_of
-
-if TYPE_CHECKING:
-    from pulsarium.client.client import Client
 
 _SUPPORTED = "supports_topic_watchers"
 _LONGEST = 50  # subscriptionPatternMaxLength, unless a broker is told another
@@ -36,22 +34,22 @@ class Listener(Protocol):
 class TopicWatch:
     """One watcher, at whatever broker there is."""
 
-    def __init__(self, client: Client, namespace: str, pattern: str, flags: int, listener: Listener) -> None:
+    def __init__(self, brokers: Brokers, namespace: str, pattern: str, flags: int, listener: Listener) -> None:
         """`pattern` is one of Python's, for local names, and `flags` what it was compiled with."""
-        self._client = client
+        self._brokers = brokers
         self._namespace = namespace
         self._pattern = broker_pattern(namespace, pattern, flags)
         self._listener = listener
-        self._id = client.next_watcher_id()
+        self._id = brokers.next_watcher_id()
         self._hash: str | None = None  # of what the listener knows
         self._lost = anyio.Event()
 
     async def run(self) -> None:
         """Watch until it is cancelled; return if brokers do not offer that."""
-        backoff = self._client.new_backoff()
+        backoff = self._brokers.new_backoff()
         while True:
             try:
-                connection = await self._client.connect_to_any()
+                connection = await self._brokers.connect_to_any()
                 if _SUPPORTED not in connection.feature_flags:
                     return
                 await self._watch(connection)

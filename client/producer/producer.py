@@ -5,13 +5,13 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import replace
 from types import TracebackType
-from typing import TYPE_CHECKING, Generic
+from typing import Generic
 
 import anyio
 import anyio.lowlevel
 from typing_extensions import Unpack
 
-from pulsarium.client.connection.link import patiently
+from pulsarium.client.core import Core
 from pulsarium.client.entry.encoding import Encoder
 from pulsarium.client.errors import AlreadyClosed, MemoryBufferIsFull, ProducerQueueIsFull, PulsarError
 from pulsarium.client.message_id import MessageId
@@ -26,10 +26,7 @@ from pulsarium.client.schema.auto_produce import AutoProduceBytesSchema
 from pulsarium.client.schema.schema import T
 from pulsarium.client.together import together
 from pulsarium.client.topics import full_name, partitions_of
-
-if TYPE_CHECKING:
-    from pulsarium.client.client import Client
-    from pulsarium.client.transaction.transaction import Transaction
+from pulsarium.client.transaction.transaction import Transaction
 
 _FULL = (MemoryBufferIsFull, ProducerQueueIsFull)
 
@@ -48,10 +45,10 @@ class Producer(Generic[T]):
     `last_sequence_id` says was published.
     """
 
-    def __init__(self, client: Client, options: ProducerOptions[T]) -> None:
+    def __init__(self, core: Core, options: ProducerOptions[T]) -> None:
         """Nothing is sent yet. InvalidTopicName or CryptoError for options that make no sense."""
         self.topic: str = full_name(options.topic)
-        self._client = client
+        self._core = core
         self._options = options
         self._encoder = Encoder(options.compression_type.value, options.encryption_keys, options.crypto_key_reader)
         self._router = Router(self.topic, options)
@@ -61,10 +58,11 @@ class Producer(Generic[T]):
         self._scope = anyio.CancelScope()
 
     async def __aenter__(self) -> Producer[T]:
+        brokers = self._core.brokers
         try:
-            count = await patiently(self._client, lambda: self._client.partitions(self.topic))
+            count = await brokers.patiently(lambda: brokers.partitions(self.topic))
             if isinstance(self._options.schema, AutoProduceBytesSchema):
-                self._options = replace(self._options, schema=await self._options.schema.on(self._client, self.topic))
+                self._options = replace(self._options, schema=await self._options.schema.on(brokers, self.topic))
             topics = partitions_of(self.topic, count)
             self._is_partitioned = count > 0
             await self._open(topics[:1], count)  # who has the name for all of them, and the topic for itself
@@ -73,7 +71,7 @@ class Producer(Generic[T]):
             self.abandon()
             raise
         if count:
-            self._client.task_group.start_soon(self._watch_partitions)
+            brokers.task_group.start_soon(self._watch_partitions)
         return self
 
     async def __aexit__(
@@ -234,12 +232,12 @@ class Producer(Generic[T]):
 
     async def _open(self, topics: list[str], count: int) -> None:
         """All or none of these, of so many partitions."""
-        client, options, name = self._client, self._options, self.producer_name
+        core, options, name = self._core, self._options, self.producer_name
         places = options.max_pending_messages
         if count:
             places = min(places, max(1, options.max_pending_messages_across_partitions // count))
-        rooms = [Room(topic, places, client.memory) for topic in topics]
-        new = [TopicProducer(client, room.topic, options, self._encoder, room, name) for room in rooms]
+        rooms = [Room(topic, places, core.memory) for topic in topics]
+        new = [TopicProducer(core.brokers, room.topic, options, self._encoder, room, name) for room in rooms]
         try:
             await together([partition.open for partition in new], all_or_none=True)
             if self._scope.cancel_called:
@@ -256,5 +254,5 @@ class Producer(Generic[T]):
             while True:
                 await anyio.sleep(self._options.auto_update_partitions_interval)
                 with suppress(PulsarError):  # the next time
-                    count = await self._client.partitions(self.topic, create=False)
+                    count = await self._core.brokers.partitions(self.topic, create=False)
                     await self._open(partitions_of(self.topic, count)[len(self._partitions) :], count)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import anyio
 
+from pulsarium.client.connection.brokers import Brokers
 from pulsarium.client.connection.connection import Connection
 from pulsarium.client.connection.link import Link
 from pulsarium.client.connection.service_url import BrokerUrls
@@ -33,10 +34,6 @@ from pulsarium.client.producer.room import Room
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.topic_name import TopicName
 
-if TYPE_CHECKING:
-    from pulsarium.client.client import Client
-
-
 QUEUE_AGAIN = 1.0  # seconds until a producer whose turn did not come, because the broker went, asks again
 
 
@@ -47,7 +44,7 @@ class TopicProducer:
 
     def __init__(
         self,
-        client: Client,
+        brokers: Brokers,
         topic: str,
         options: ProducerOptions[Any],
         encoder: Encoder,
@@ -57,11 +54,11 @@ class TopicProducer:
         """`topic` is a full name; `name` is "" for any."""
         self.topic = topic
         self._options = options
-        self._client = client
-        self._id = client.next_producer_id()
+        self._brokers = brokers
+        self._id = brokers.next_producer_id()
         self._encoder = encoder
         self._name = name
-        self._link = Link(client, topic, self._open, on_failed=self._end)
+        self._link = Link(brokers, topic, self._open, on_failed=self._end)
         self.room: Room = room
         """Each message has its part of it until it is published."""
         self.topic_epoch: int | None = None
@@ -88,7 +85,7 @@ class TopicProducer:
         """Open it for the first time; raises what the broker refuses it with."""
         await self._start()
         if self._options.batching_enabled:
-            self._client.task_group.start_soon(self._watch_batches)
+            self._brokers.task_group.start_soon(self._watch_batches)
 
     # ---- for the producer
 
@@ -160,7 +157,7 @@ class TopicProducer:
     async def aclose(self) -> None:
         """Flush, for `operation_timeout` at most, and close it on the broker."""
         if self._error is None:
-            with anyio.move_on_after(self._client.operation_timeout):
+            with anyio.move_on_after(self._brokers.operation_timeout):
                 await self.flush()
             connection = self._outbox.connection
             self._end(self._closed())
@@ -208,7 +205,7 @@ class TopicProducer:
 
     async def _open(self, connection: Connection) -> None:
         if self._epoch and self._splitter is not None:  # chunks share a number: a late receipt is known by the old id
-            self._id = self._client.next_producer_id()
+            self._id = self._brokers.next_producer_id()
         command = open_producer(self.topic, self._id, self._name, self._options)
         command.request_id = connection.next_request_id()
         command.epoch = self._epoch

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from pulsarium.client.connection.link import patiently
+from pulsarium.client.connection.brokers import Brokers
 from pulsarium.client.errors import TopicNotFound
 from pulsarium.client.schema.of_info import schema_of
 from pulsarium.client.schema.schema import BytesSchema, Schema, SchemaInfo
 from pulsarium.client.schema.versions import fetch
-
-if TYPE_CHECKING:
-    from pulsarium.client.client import Client
 
 
 class AutoProduceBytesSchema(BytesSchema):
@@ -21,10 +18,10 @@ class AutoProduceBytesSchema(BytesSchema):
     Opening raises InvalidMessage for a schema that is none of ours.
     """
 
-    async def on(self, client: Client, topic: str) -> Schema[Any]:
+    async def on(self, brokers: Brokers, topic: str) -> Schema[Any]:
         """What a producer on this topic (a full name) encodes with."""
         try:
-            info = await patiently(client, lambda: fetch(client, topic))
+            info = await brokers.patiently(lambda: fetch(brokers, topic))
         except TopicNotFound:
             return BytesSchema()
         return _Checked(info)

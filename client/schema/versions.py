@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import anyio
 
-from pulsarium.client.connection.link import patiently
+from pulsarium.client.connection.brokers import Brokers
 from pulsarium.client.errors import InvalidMessage, PulsarError, error_of
 from pulsarium.client.message import Message
 from pulsarium.client.schema.schema import SchemaInfo
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.text import text_of
-
-if TYPE_CHECKING:
-    from pulsarium.client.client import Client
 
 VERSION_BYTES = 8  # of a version, big-endian
 MOST_SCHEMAS = 1000  # that are kept
@@ -22,10 +19,10 @@ MOST_BYTES = 16 * 1024 * 1024  # of their definitions
 ASK_AGAIN = 30.0  # seconds after which a schema that could not be had is asked for once more
 
 
-async def fetch(client: Client, topic: str, version: bytes | None = None) -> SchemaInfo:
+async def fetch(brokers: Brokers, topic: str, version: bytes | None = None) -> SchemaInfo:
     """GET_SCHEMA of a topic (a full name), without a version of its latest. Raises the broker's refusal, which is
     TopicNotFound where there is none, and ConnectError."""
-    connection = await client.connect_to(topic)
+    connection = await brokers.connect_to(topic)
     command = pb.CommandGetSchema(request_id=connection.next_request_id(), topic=topic)
     if version is not None:
         command.schema_version = version
@@ -48,8 +45,8 @@ class _Kept(NamedTuple):
 class Versions:
     """What each message was written with, for schemas that read by that; shared by all of a client."""
 
-    def __init__(self, client: Client) -> None:
-        self._client = client
+    def __init__(self, brokers: Brokers) -> None:
+        self._brokers = brokers
         self._kept: dict[tuple[str, bytes], _Kept] = {}
         self._bytes = 0
 
@@ -67,7 +64,7 @@ class Versions:
         schema: SchemaInfo | PulsarError
         until = float("inf")
         try:
-            schema = await patiently(self._client, lambda: fetch(self._client, topic, version))
+            schema = await self._brokers.patiently(lambda: fetch(self._brokers, topic, version))
         except PulsarError as error:
             schema, until = error, anyio.current_time() + ASK_AGAIN
         self._forget((topic, version))

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING
 
 import anyio
 
+from pulsarium.client.connection.brokers import Brokers
 from pulsarium.client.connection.connection import Connection
-from pulsarium.client.connection.link import patiently
 from pulsarium.client.errors import (
     TRANSIENT,
     ConnectError,
@@ -23,9 +22,6 @@ from pulsarium.proto.commands import COMMANDS
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.txn_id import TxnId
 
-if TYPE_CHECKING:
-    from pulsarium.client.client import Client
-
 ASSIGN = "persistent://pulsar/system/transaction_coordinator_assign"
 """Whose broker serves its partition N is coordinator N."""
 CONNECTS_SINCE = 19  # version of the protocol
@@ -36,10 +32,10 @@ MOVING = (*TRANSIENT, TransactionCoordinatorNotFoundError)
 class Coordinator:
     """One of them. Each request is made again, at its broker of the moment, for `operation_timeout` seconds."""
 
-    def __init__(self, client: Client, number: int, topic: str) -> None:
+    def __init__(self, brokers: Brokers, number: int, topic: str) -> None:
         """`topic` is the partition that stands for it."""
         self.number = number
-        self._client = client
+        self._brokers = brokers
         self._topic = topic
         self._connection: Connection | None = None
         self._connecting = anyio.Lock()
@@ -75,10 +71,10 @@ class Coordinator:
                     reason = f"{error}: the answer to its first commit was lost; it is committed, unless it timed out"
                     raise TransactionNotFound(reason) from None
 
-        await patiently(self._client, attempt, passing=MOVING)
+        await self._brokers.patiently(attempt, passing=MOVING)
 
     async def _ask(self, command: pb.BaseCommand) -> pb.BaseCommand:
-        return await patiently(self._client, lambda: self._attempt(command), passing=MOVING)
+        return await self._brokers.patiently(lambda: self._attempt(command), passing=MOVING)
 
     async def _attempt(self, command: pb.BaseCommand) -> pb.BaseCommand:
         connection = await self._connected()
@@ -94,7 +90,7 @@ class Coordinator:
         async with self._connecting:
             connection = self._connection
             if connection is None or connection.is_lost:
-                connection = await self._client.connect_to(self._topic)
+                connection = await self._brokers.connect_to(self._topic)
                 if connection.protocol_version >= CONNECTS_SINCE:
                     await _request(connection, commands.connect(self.number))
                 self._connection = connection
@@ -105,8 +101,8 @@ class Coordinator:
 class Coordinators:
     """All of them, asked in turn."""
 
-    def __init__(self, client: Client) -> None:
-        self._client = client
+    def __init__(self, brokers: Brokers) -> None:
+        self._brokers = brokers
         self._all: list[Coordinator] = []
         self._finding = anyio.Lock()
         self._turns = itertools.count()
@@ -119,15 +115,15 @@ class Coordinators:
         return self._all[next(self._turns) % len(self._all)]
 
     async def _find(self) -> list[Coordinator]:
-        client = self._client
+        brokers = self._brokers
         try:
-            count = await patiently(client, lambda: client.partitions(ASSIGN, create=False))
+            count = await brokers.patiently(lambda: brokers.partitions(ASSIGN, create=False))
         except TopicNotFound:
             count = 0
         if not count:
             reason = "transactions are off: the broker needs transactionCoordinatorEnabled=true"
             raise TransactionCoordinatorNotFoundError(reason)
-        return [Coordinator(client, number, topic) for number, topic in enumerate(partitions_of(ASSIGN, count))]
+        return [Coordinator(brokers, number, topic) for number, topic in enumerate(partitions_of(ASSIGN, count))]
 
 
 async def _request(connection: Connection, command: pb.BaseCommand) -> pb.BaseCommand:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
-from typing import TYPE_CHECKING
 
 import anyio
 
@@ -16,13 +15,10 @@ from pulsarium.client.errors import (
 )
 from pulsarium.client.message_id import MessageId
 from pulsarium.client.producer.receipt import Receipt
-from pulsarium.client.transaction.coordinator import Coordinator
+from pulsarium.client.transaction.coordinator import Coordinator, Coordinators
 from pulsarium.client.transaction.options import TransactionOptions, TransactionState
 from pulsarium.client.transaction.registrations import Registrations
 from pulsarium.proto.txn_id import TxnId
-
-if TYPE_CHECKING:
-    from pulsarium.client.client import Client
 
 LAST_WORDS = 1.0  # seconds that the abort of a cancelled block may take; after that it is left to the timeout
 
@@ -165,16 +161,16 @@ class Transaction:
             self._settled.set()
 
 
-async def begin(client: Client, options: TransactionOptions) -> Transaction:
+async def begin(coordinators: Coordinators, options: TransactionOptions) -> Transaction:
     """A new one, at the coordinator whose turn it is."""
-    coordinator = await client.coordinators.next()
+    coordinator = await coordinators.next()
     return Transaction(coordinator, await coordinator.new_transaction(options.milliseconds), options.timeout)
 
 
 @asynccontextmanager
-async def transaction(client: Client, options: TransactionOptions) -> AsyncIterator[Transaction]:
+async def transaction(coordinators: Coordinators, options: TransactionOptions) -> AsyncIterator[Transaction]:
     """A new one that is committed at the end of the block, unless it has ended there, and aborted by an exception."""
-    txn = await begin(client, options)
+    txn = await begin(coordinators, options)
     try:
         yield txn
     except Exception:

@@ -172,7 +172,7 @@ class SplitReader:
     async def _open(self, needed_from: MessageId | None = None) -> Consumer[Any]:
         start = MessageId.earliest if self.at == FIRST else self.at.message_id()
         options = reading_options(self._split.topic, self._schema, self._reading.receiver_queue_size)
-        consumer: Consumer[Any] = Consumer(self._client, options, Start(start, True, needed_from))
+        consumer: Consumer[Any] = Consumer(self._client._core, options, Start(start, True, needed_from))
         self._consumer = await self._stack.enter_async_context(consumer)
         consumer.parts[0].receiver.on_unreadable = self._unreadable
         self._look_back.watch(consumer.parts[0].receiver, options.chunks)

@@ -55,7 +55,7 @@ async def _at_time(client: Client, topic: str, milliseconds: int) -> Position:
 
 async def _at_index(client: Client, topic: str, index: int) -> Position:
     try:
-        found = await message_at(client, topic, index)
+        found = await message_at(client.admin.topics, topic, index)
     except InvalidConfiguration:
         raise BadOption(f'index:{index} needs .option("{ADMIN_URL}", ...)') from None
     except PreconditionFailed as error:

@@ -11,7 +11,6 @@ from pulsarium.client.consumer.discovery import Matching
 from pulsarium.client.errors import TopicNotFound
 from pulsarium.client.topics import full_name, parse
 from pulsarium.pipeline.options import BadOption, Options
-from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
 _KINDS = ("topic", "topics", "topicsPattern")
 
@@ -56,7 +55,7 @@ class Topics:
         """Full names, in order: of partitioned topics the partitions. NoSuchTopic for a name that is none."""
         if self.pattern is not None:
             matching = Matching(re.compile(self.pattern), RegexSubscriptionMode.PersistentOnly, 60)
-            return sorted(await matching.find(client, first=False))
+            return sorted(await matching.find(client._core.brokers, first=False))
         found: set[str] = set()
         for name in self.names:
             found.update(await _partitions(client, name))
@@ -71,7 +70,7 @@ async def _partitions(client: Client, name: str) -> Sequence[str]:
         found = []
     if found == [name]:  # older brokers say so of topics that are not there, too
         topic = parse(name)
-        there = await client.topics(str(topic.namespace_name), pb.CommandGetTopicsOfNamespace.PERSISTENT)
+        there = await client.get_topics(str(topic.namespace_name))
         if name not in there:
             found = []
     if not found:

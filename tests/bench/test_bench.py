@@ -11,6 +11,7 @@ import pytest
 
 from bench.brokers import ROOT
 from bench.programs import DELAYED, HOLES, PROGRAMS, SIZES, chosen
+from bench.tailing import RATE
 from tests.foreign.toolchains import PERF, REFERENCE, require
 
 
@@ -69,6 +70,14 @@ def test_topics_and_what_is_asked_one_at_a_time() -> None:
         "a topic created over REST, 1 connection: p99",
         "a topic created over REST, 8 connections: p99",
     }
+
+
+def test_a_consumer_that_keeps_up_at_a_tiny_size() -> None:
+    run = bench("raw-tail-shared-unbatched", "--quick", "--json", "-")
+    assert run.returncode == 0, run.stderr
+    medians = {f["figure"]: f["brokers"]["pulsarium"]["median"] for f in json.loads(run.stdout)["figures"]}
+    assert 0 < medians["raw-tail-shared-unbatched.rate"] < 1.2 * RATE
+    assert 0 < medians["raw-tail-shared-unbatched.p50"] <= medians["raw-tail-shared-unbatched.p99"]
 
 
 @pytest.mark.heavy

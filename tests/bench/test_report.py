@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from bench.accounting import Memory
@@ -80,8 +82,9 @@ def test_memory_after_all_programs(results: Results) -> None:
 
 
 def test_markdown_has_what_is_held_to_a_target_first(results: Results) -> None:
-    head, held, free = markdown(results).split("\n\n")
-    assert head.startswith("Medians on ")
+    head, held, between, free = markdown(results).split("\n\n")
+    assert between == "What has no target, of the same run:"
+    assert head.startswith("Medians of 1 run. On ")
     assert held.splitlines()[:2] == [
         "|  | pulsarium | pulsar | better | target |",
         "| --- | ---: | ---: | ---: | --- |",
@@ -89,17 +92,28 @@ def test_markdown_has_what_is_held_to_a_target_first(results: Results) -> None:
     assert "| publish, unbatched: broker CPU | 12.0 us | 48.0 us | 4.00x | 3x |" in held.splitlines()
     assert "| publish, unbatched: rate | 10,000 /s | 10,000 /s | 1.00x | 2x  MISSED |" in held.splitlines()
     assert free.splitlines()[0] == "|  | pulsarium | pulsar | better |"
-    assert "| publish, unbatched: broker: cores in use | 0.12 | 0.48 |  |" in free.splitlines()
+    assert any(line.startswith("| send and wait for the receipt: p50 | 2,000 us |") for line in free.splitlines())
+    assert "cores in use" not in free
     alone = Results(["pulsarium"], results.starts)
     assert "| launch to CONNECTED | 0.30 s | <= 0.5 |" in markdown(alone).splitlines()
 
 
 def test_the_table_has_a_block_for_each_quantity(results: Results) -> None:
-    lines = table(results).splitlines()
+    lines = table(results).splitlines()[2:]
     assert lines[0].split() == ["start", "and", "memory", "pulsarium", "pulsar", "better", "target"]
     assert lines[1].split() == ["launch", "to", "CONNECTED", "0.30", "s", "-", "<=", "0.5"]
     cpu = next(line for line in lines[6:] if line.startswith("publish, unbatched"))
     assert cpu.split()[2:] == ["12.0", "us", "48.0", "us", "4.00x", "3x"]
+
+
+@pytest.mark.parametrize("shown", [table, markdown])
+def test_runs_and_the_settings_of_both_brokers_come_first(results: Results, shown: Callable[[Results], str]) -> None:
+    results.warm_ups, results.repetitions, results.settings = 1, 3, {"journalSyncData": "false"}
+    results.configured = ["pulsarium", "pulsar"]
+    head = "Medians of 3 runs after 1 to warm up. pulsarium and pulsar: journalSyncData=false."
+    assert shown(results).startswith(head)
+    told = as_json(results)
+    assert (told["warm_ups"], told["repetitions"], told["settings"]) == (1, 3, {"journalSyncData": "false"})
 
 
 def test_json_holds_every_run(results: Results) -> None:

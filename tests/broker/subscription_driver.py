@@ -10,7 +10,7 @@ import trio
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.topic_name import TopicName
-from tests.broker.subscription_model import TICK, Account, Entry, Member
+from tests.broker.subscription_model import LATEST, TICK, Account, Entry, Member
 from tests.broker.subscription_talk import MOMENT, Talk
 from tests.broker.wire import (
     TOPIC,
@@ -222,7 +222,7 @@ class Driver(Talk):
         for member in self.members:
             await self.flow(member, 10_000)
         await self.settle()
-        await trio.sleep(max([0.0, *(entry.due - self._now() for entry in self.account.owed())]) + 2 * TICK)
+        await trio.sleep(max([0.0, *(entry.due - self._now() for entry in self.account.owed())]) + LATEST + TICK)
         for _ in range(ROUNDS):
             await self.pass_time(1)
             for member in self.members:

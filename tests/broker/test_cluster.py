@@ -70,7 +70,7 @@ async def test_clients_are_told_where_their_topic_went(three: Bed) -> None:
     await wire.producer()
     await wire.subscribe()
     namespace, bundle = three.broker.cluster.ownership.bundles_of(three.brokers[1])[0]
-    three.broker.cluster.unload_bundle(namespace, bundle, three.brokers[2])
+    await three.broker.cluster.unload([(namespace, bundle)], three.brokers[2])
     closings = [(await wire.next())[0] for _ in range(2)]
     assert [closing.type for closing in closings] == [Type.CLOSE_PRODUCER, Type.CLOSE_CONSUMER]
     assert closings[0].close_producer.assignedBrokerServiceUrl == "pulsar://localhost:6652"
@@ -83,7 +83,7 @@ async def test_without_a_destination_clients_look_it_up_again(three: Bed) -> Non
     wire = await serve_by(three, 1)
     await wire.producer()
     ownership = three.broker.cluster.ownership
-    three.broker.cluster.unload_bundle(*ownership.bundles_of(three.brokers[1])[0])
+    await three.broker.cluster.unload(ownership.bundles_of(three.brokers[1])[:1])
     closing = (await wire.next())[0]
     assert closing.type == Type.CLOSE_PRODUCER
     assert not closing.close_producer.HasField("assignedBrokerServiceUrl")
@@ -99,7 +99,7 @@ async def test_what_was_published_and_acknowledged_moves_along(three: Bed) -> No
     await wire.messages(5)
     await wire.ack(positions[0], positions[2])
     namespace, bundle = three.broker.cluster.ownership.bundles_of(three.brokers[1])[0]
-    three.broker.cluster.unload_bundle(namespace, bundle, three.brokers[0])
+    await three.broker.cluster.unload([(namespace, bundle)], three.brokers[0])
     moved = await three.connect()
     await moved.subscribe()
     await moved.flow()

@@ -14,6 +14,7 @@ import trio
 from pulsarium.broker.accepting import shake_hands
 from pulsarium.broker.auth.tls import context_of
 from pulsarium.broker.config import Config
+from pulsarium.broker.slices import Door
 from tests.broker.admin.http.test_connection import everything
 from tests.broker.admin.http.test_server import served
 from tests.broker.auth.secured import Authority
@@ -93,7 +94,7 @@ async def port_with_tls(folder: Path) -> AsyncIterator[trio.SocketStream]:
 
     async def serve() -> None:
         raw = await listener.accept()
-        assert await shake_hands(raw, context, "/peer") is None
+        assert await shake_hands(raw, context, "/peer", Door()) is None
         await raw.aclose()
 
     async with listener, trio.open_nursery() as nursery:

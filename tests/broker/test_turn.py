@@ -270,3 +270,25 @@ async def test_one_run_of_entries_a_ledger(turn: Turn, store: HeldStorage) -> No
     turn.finish()
     (batch,) = batches
     assert batch.entries == {1: [(7, [b"7", b"8", b"9"])], 2: [(0, [b"0", b"1"])]}
+
+
+async def test_work_for_a_turn_of_its_own_is_done_after_this_one(turn: Turn, log: Log) -> None:
+    turn.later(lambda: log.note("later"))
+    turn.finish()
+    assert (log.events, turn.is_settled) == ([], False)
+    await wait_all_tasks_blocked()
+    assert (log.events, turn.is_settled) == (["later"], True)
+
+
+async def test_work_that_fails_in_a_turn_of_its_own_stops_nothing_else(
+    turn: Turn, log: Log, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail() -> None:
+        log.note("before the fault")
+        raise ValueError("a fault")
+
+    turn.later(fail)
+    turn.later(lambda: log.note("later"))
+    await wait_all_tasks_blocked()
+    assert log.events == ["before the fault", "later"]
+    assert "work in a turn of its own failed" in caplog.text

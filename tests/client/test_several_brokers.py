@@ -15,12 +15,12 @@ TOPIC = "persistent://public/default/t"
 NAME = TopicName.parse(TOPIC)
 
 
-def give(inside: InProcess, topic: str, broker: int | None) -> None:
+async def give(inside: InProcess, topic: str, broker: int | None) -> None:
     """Unload the topic's bundle; with `broker` its clients are told who has it now (PIP-307)."""
     cluster = inside.bed.broker.cluster
     bundle = cluster.ownership.bundle_of(TopicName.parse(topic))
     assert bundle is not None
-    cluster.unload_bundle("public/default", bundle, None if broker is None else inside.bed.brokers[broker])
+    await cluster.unload([("public/default", bundle)], None if broker is None else inside.bed.brokers[broker])
     inside.bed.broker.turn.finish()
 
 
@@ -33,7 +33,7 @@ def owner(inside: InProcess, topic: str = TOPIC) -> int:
 @pytest.mark.parametrize("broker", range(3))
 async def test_redirects_lead_to_the_owner(autojump_clock: MockClock, broker: int) -> None:
     async with in_process(brokers=3) as inside, inside.client() as client:
-        give(inside, TOPIC, broker)
+        await give(inside, TOPIC, broker)
         async with (
             client.subscribe("t", "s") as consumer,
             client.create_producer("t") as producer,
@@ -50,7 +50,7 @@ async def test_partitions_on_many_brokers(autojump_clock: MockClock) -> None:
     async with in_process(brokers=3) as inside, inside.client() as client:
         inside.partitioned("persistent://public/default/parts", 6)
         for n in range(6):
-            give(inside, f"persistent://public/default/parts-partition-{n}", n % 3)
+            await give(inside, f"persistent://public/default/parts-partition-{n}", n % 3)
         async with client.subscribe("parts", "s") as consumer, client.create_producer("parts") as producer:
             sent = [b"%d" % n for n in range(24)]
             for content in sent:
@@ -61,12 +61,12 @@ async def test_partitions_on_many_brokers(autojump_clock: MockClock) -> None:
 
 async def test_the_next_owner_is_known_without_a_lookup(autojump_clock: MockClock) -> None:
     async with in_process(brokers=3) as inside, inside.client() as client:
-        give(inside, TOPIC, 1)
+        await give(inside, TOPIC, 1)
         async with client.subscribe("t", "s") as consumer, client.create_producer("t") as producer:
             await producer.send(b"before")
             assert inside.dialled == [0, 1]
             start = anyio.current_time()
-            give(inside, TOPIC, 2)
+            await give(inside, TOPIC, 2)
             await producer.send(b"after")
             assert [(await consumer.receive()).data() for _ in range(2)][-1] == b"after"
             assert anyio.current_time() - start < 0.09  # no backoff
@@ -96,9 +96,9 @@ async def test_nothing_is_lost_or_doubled_through_moves(autojump_clock: MockCloc
                 for n in range(count):
                     producer.send_nowait(b"%d" % n)
                     if n % 40 == 10:
-                        give(inside, TOPIC, n // 40 % 3)
+                        await give(inside, TOPIC, n // 40 % 3)
                     if n % 40 == 20:
-                        give(inside, TOPIC, None)
+                        await give(inside, TOPIC, None)
                     if n % 120 == 30:
                         await inside.cut()
                     if n % 5 == 0:
@@ -116,7 +116,7 @@ async def test_a_broker_that_ends(autojump_clock: MockClock) -> None:
     """Its topics go to another, and with several addresses so do the questions."""
     async with in_process(brokers=3) as inside:
         async with inside.client("pulsar://here:6651,here:6650") as client, client.create_producer("t") as producer:
-            give(inside, TOPIC, 1)
+            await give(inside, TOPIC, 1)
             await producer.send(b"before")
             inside.bed.brokers[1].stop()
             inside.bed.broker.turn.finish()

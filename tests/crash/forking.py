@@ -21,7 +21,7 @@ from functools import partial
 from typing import Any
 
 from pulsarium.broker import server
-from pulsarium.broker.storage import committer, segments, sqlite
+from pulsarium.broker.storage import checkpoints, segments, sqlite
 from pulsarium.broker.storage.persist import PersistPoint
 from pulsarium.cli.main import cli
 from tests.crash.lies import LIES
@@ -52,7 +52,7 @@ def serve(order: dict[str, Any]) -> None:
     """Become the broker."""
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(os.open(order["log"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644), 2)
-    committer.CHECKPOINT_BYTES = order["checkpoint_bytes"]
+    checkpoints.COPY_BYTES = order["checkpoint_bytes"]
     segments.SLICE_ROWS = order["slice_rows"]
     if order["lie"] is not None:
         LIES[order["lie"]]()

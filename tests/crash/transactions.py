@@ -93,7 +93,7 @@ class Transactions:
 
     async def _end(self, client: Client, left: Open) -> None:
         """End what a crash has left open, as it was to end; what nobody had told to end is aborted."""
-        while (coordinator := await client.coordinators.next()).number != left.id.most:
+        while (coordinator := await client._core.coordinators.next()).number != left.id.most:
             pass
         never_told, left.commit = left.commit is None, left.commit is True  # told now: the answer may not come
         try:

@@ -9,8 +9,12 @@ import tempfile
 import time
 from pathlib import Path
 
-from tests.conformance.brokers import BrokerError, foreign
+import trio
 
+from tests.conformance.brokers import BrokerError, foreign
+from tests.foreign.broker_process import Address
+
+from .delays import apart, measure, table
 from .run import Outcome, brokers, run
 
 ABOUT = """\
@@ -20,6 +24,7 @@ tests/differential/tolerances.py and docs/differences.md.
 
   scripts/differential                                        1,000 operations, a seed at random
   scripts/differential --operations 200000 --seed 1           the long form: about half an hour
+  scripts/differential --delays 1000                          instead: when delayed messages come, from both
   scripts/differential --against pulsar://HOST:PORT,http://HOST:PORT     a real broker that runs already
 
 Without --against a real broker is started; it needs java, and the jars that scripts/setup --foreign fetches.
@@ -36,6 +41,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, metavar="N", help="runs the same programs again")
     parser.add_argument("-j", "--jobs", type=int, default=3, metavar="N", help="workers at a time (default: 3)")
     parser.add_argument("--shrink", action="store_true", help="make a program that differs short: minutes for each")
+    parser.add_argument("--delays", type=int, metavar="N", help="compare when N delayed messages of each kind come")
     parser.add_argument("--against", metavar="PULSAR_URL,HTTP_URL", help="a real broker with this suite's settings")
     return parser.parse_args()
 
@@ -68,6 +74,13 @@ def found(outcome: Outcome) -> list[str]:
     ]
 
 
+def compare_delays(ours: Address, real: Address, messages: int, seed: int) -> int:
+    found = trio.run(measure, (ours, real), messages, seed)
+    differing = apart(*found)
+    print("\n".join([*table(*found), *(f"DIFFERENCE, {each}" for each in differing)]))
+    return 1 if differing else 0
+
+
 def main() -> int:
     options = arguments()
     seed = secrets.randbelow(1_000_000) if options.seed is None else options.seed
@@ -96,6 +109,8 @@ def main() -> int:
             tempfile.TemporaryDirectory(prefix="pulsarium-differential-") as folder,
             brokers(Path(folder), real) as pair,
         ):
+            if options.delays is not None:
+                return compare_delays(*pair, options.delays, seed)
             outcome = run(*pair, seed, options.operations, options.jobs, shrink=options.shrink, tell=tell)
     except (BrokerError, AssertionError) as error:
         print(f"differential: {error}", file=sys.stderr)

@@ -24,7 +24,14 @@ GENERATED = re.compile(r"\bstandalone-\d+-\d+\b")
 WHERE = re.compile(r"\b(\d+):(-?\d+)\b")
 
 WHOLE_POSITION = re.compile(r"(-?\d+):(-?\d+)")
-OF_THE_MOMENT = re.compile(r"Rate|Throughput|Time|Since|address|Size$|Duration|Age|oldestBacklogMessage")
+RATE = re.compile(r".*Rate(In|Out|Expired|Redeliver)?|msgThroughput(In|Out)|averageMsgSize|.*AgeSeconds")
+"""Keys of what is different a moment later."""
+
+TIME = re.compile(r".*(Time|Time[Ss]tamp|Since|PublishTimeInBacklogs?)")
+"""Keys of times, of which is compared whether there is one."""
+
+NEVER = (0, -1, "1970-01-01T00:00:00Z")
+"""Times that were never."""
 
 _PRODUCER = frozenset({pb.BaseCommand.SEND_RECEIPT, pb.BaseCommand.SEND_ERROR})
 _CONSUMER = frozenset(
@@ -132,8 +139,13 @@ def rest_facts(status: int, body: Any, names: Names) -> list[str]:
 def _leaves(path: str, value: Any, names: Names) -> Iterator[str]:
     if isinstance(value, dict):
         for key in sorted(value):
-            if not OF_THE_MOMENT.search(key):
-                yield from _leaves(f"{path}/{names.text(key)}", value[key], names)
+            there = f"{path}/{names.text(key)}"
+            if RATE.fullmatch(key):
+                yield f"{there} ..."
+            elif TIME.fullmatch(key):
+                yield f"{there} {'never' if value[key] in NEVER else '...'}"
+            else:
+                yield from _leaves(there, value[key], names)
     elif isinstance(value, list):
         yield f"{path} {len(value)} of them"
         for number, each in enumerate(value):
@@ -141,7 +153,7 @@ def _leaves(path: str, value: Any, names: Names) -> Iterator[str]:
     elif isinstance(value, str):
         found = WHOLE_POSITION.fullmatch(value)
         yield f"{path} {names.ledger(int(found[1]))}:{found[2]}" if found else f"{path} {names.text(value)}"
-    elif path.lower().endswith("ledgerid") and isinstance(value, int):
+    elif path.lower().endswith(("ledgerid", "cursorledger")) and isinstance(value, int):
         yield f"{path} {names.ledger(value)}"
     else:
         yield f"{path} {value}"

@@ -179,6 +179,7 @@ class Program(RuleBasedStateMachine):
                         then(command)
         for link in heard.ended:
             self._gone(link)
+        self.pair.keep(self.consumers)
 
     def _gone(self, link: int) -> None:
         self.links.discard(link)

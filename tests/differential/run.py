@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.client.scenarios.conftest import CONFIG, PULSAR
+from bench.reference.conf import CONFIG, changed
+from tests.client.scenarios.conftest import PULSAR
 from tests.foreign.broker_process import PULSARIUM, Address, BrokerProcess
 from tests.workers import workers
 
@@ -25,6 +26,9 @@ SETTINGS = {
 """What differs from the recorded broker's settings: nothing is to happen later, or in topics of the broker's own."""
 
 
+LIKE_PULSAR = ("--profile", "pulsar-4.2")
+
+
 @dataclass
 class Outcome:
     """`divergences` end with the program; `chance` are those that did not come again when they were replayed."""
@@ -36,20 +40,26 @@ class Outcome:
 
 def configuration() -> str:
     """A broker.conf for both."""
-    kept = [line for line in CONFIG.read_text().splitlines() if line.partition("=")[0] not in SETTINGS]
-    return "\n".join([*kept, *(f"{key}={value}" for key, value in SETTINGS.items()), ""])
+    return changed(CONFIG.read_text(), SETTINGS)
 
 
 @contextmanager
-def brokers(folder: Path, real: Address | None = None) -> Iterator[tuple[Address, Address]]:
-    """Ours and a real one, both new unless a real one runs already (which needs `configuration`)."""
+def brokers(
+    folder: Path, real: Address | None = None, ours: Sequence[str] = PULSARIUM, other: Sequence[str] = PULSAR
+) -> Iterator[tuple[Address, Address]]:
+    """Start ours and the other, both new unless a `real` one runs already (which needs `configuration`).
+
+    `other` takes the options of `pulsarium serve`, as does `ours`.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     config = folder / "broker.conf"
     config.write_text(configuration())
-    started = [BrokerProcess(folder / "ours", ["--profile", "pulsar-4.2", "--config", str(config)], command=PULSARIUM)]
+    given = ["--config", str(config)]
+    started = [BrokerProcess(folder / "ours", [*LIKE_PULSAR, *given], command=ours)]
     try:
         if real is None:
-            started.append(BrokerProcess(folder / "real", ["--config", str(config)], command=PULSAR))
+            options = given if other == PULSAR else [*LIKE_PULSAR, *given]
+            started.append(BrokerProcess(folder / "other", options, command=other))
             real = started[1].address
         yield started[0].address, real
     finally:

@@ -9,15 +9,16 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import trio
 
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
-from tests.broker.wire import Received, Type, Wire, frame_of
+from tests.broker.wire import Type, Wire, frame_of
 from tests.foreign.broker_process import Address
 
 from .normal import Names, frame_facts
+from .tolerances import AGAIN
 
 REST_SECONDS = 15.0
 NO_LEDGER = 2**63 - 1
@@ -34,6 +35,14 @@ class Place:
     extra: tuple[tuple[str, Any], ...] = ()
 
 
+class Unread(NamedTuple):
+    """A frame that has come; `again` says that its consumer was told the end of its topic before."""
+
+    command: pb.BaseCommand
+    trailing: bytes
+    again: bool
+
+
 class Link:
     """One connection to one broker. `unread` is what has come, PINGs and PONGs apart."""
 
@@ -43,7 +52,8 @@ class Link:
         self._writing = trio.Lock()
         self._waiting = trio.lowlevel.ParkingLot()
         self.pongs = 0  # those that are still to come
-        self.unread: list[Received] = []
+        self.unread: list[Unread] = []
+        self.told_end: set[int] = set()  # consumers that were told the end of their topic
         self.ended = False
 
     async def write(self, data: bytes) -> None:
@@ -65,9 +75,17 @@ class Link:
             elif received.command.type == Type.PONG:
                 self.pongs -= 1
             else:
-                self.unread.append(received)
+                self.unread.append(Unread(*received, again=self._told_before(received.command)))
             self._waiting.unpark_all()
         self._end()
+
+    def _told_before(self, command: pb.BaseCommand) -> bool:
+        if command.type != Type.REACHED_END_OF_TOPIC:
+            return False
+        consumer = command.reachedEndOfTopic.consumer_id
+        again = consumer in self.told_end
+        self.told_end.add(consumer)
+        return again
 
     def _end(self) -> None:
         self.ended = True
@@ -89,8 +107,8 @@ class Link:
         await self._until(lambda: self._awaited() >= other._awaited() and not other.ended, seconds)
 
     def _awaited(self) -> int:
-        """Frames, but those that only one broker may have sent (see tolerances.py)."""
-        return sum(each.command.type != Type.REACHED_END_OF_TOPIC for each in self.unread)
+        """Count frames, but those that only one broker may have sent (see tolerances.py)."""
+        return sum(not each.again for each in self.unread)
 
     async def close(self, seconds: float) -> None:
         """Until the broker has noticed, which it shows by closing its end too."""
@@ -158,13 +176,13 @@ class Side:
         """What has come since the last call."""
         heard = Heard()
         for number, link in sorted(self.links.items()):
-            for command, trailing in link.unread:
+            for command, trailing, again in link.unread:
                 heard.commands.append((number, command))
                 if command.type == Type.SEND_RECEIPT and command.send_receipt.message_id.ledgerId < NO_LEDGER:
                     where = command.send_receipt.message_id
                     self.places.append((where.ledgerId, where.entryId))
                 stream, fact = frame_facts(command, trailing, self.names)
-                heard.said.setdefault(f"{number} {stream}".strip(), []).append(fact)
+                heard.said.setdefault(f"{number} {stream}".strip(), []).append(fact + AGAIN * again)
             link.unread.clear()
             if link.ended:
                 heard.ended.append(number)
@@ -182,6 +200,10 @@ class Side:
             return status, json.loads(text) if text else None
         except ValueError:
             return status, text
+
+    def close(self) -> None:
+        """Give up the connection of the REST calls."""
+        self._http.close()
 
     @cached_property
     def _http(self) -> http.client.HTTPConnection:

@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
+from anyio.from_thread import start_blocking_portal
 
+from tests.broker.wire import Exclusive, Shared
+from tests.foreign.broker_process import PULSARIUM
 from tests.foreign.toolchains import REFERENCE, require
 
 from .__main__ import found, summary
-from .run import brokers, run
+from .mutants import MUTANTS, command
+from .pair import Divergence, Pair
+from .rules import Everything
+from .run import Outcome, brokers, run
+from .sides import Side
+from .tolerances import READER
 
 SEED = 424
 OPERATIONS = 10_000
@@ -29,3 +41,92 @@ def test_random_programs_are_answered_as_by_a_real_broker(tmp_path: Path) -> Non
     assert tally.operations >= OPERATIONS
     assert len(outcome.chance) <= MOST_BY_CHANCE * tally.programs, "\n".join(found(outcome))
     assert tally.least() >= OFTEN_ENOUGH, summary(outcome)
+
+
+class Mutant(NamedTuple):
+    """One of `mutants.MUTANTS`: a program that shows it, what differs in any that does, and there."""
+
+    name: str
+    program: Callable[[Everything], None]
+    differs: str
+    there: str
+
+
+def end(program: Everything) -> None:
+    program.subscribe(0, 0, 0, "s", Shared, True, 0, True)
+    program.manage(0, "terminate")
+
+
+def permits(program: Everything) -> None:
+    for link, granted in ((0, 3), (1, 100)):
+        program.subscribe(link, 0, 0, "s", Shared, True, 0, True)
+        program.flow_to(link, 0, granted)
+    program.look_over_rest(0, "/stats")
+
+
+def reader(program: Everything) -> None:
+    program.read(0, 0, 0, READER, Exclusive, -2, -1)
+    program.look_over_rest(0, "/internalStats")
+
+
+def behind(program: Everything) -> None:
+    program.subscribe(0, 0, 0, "s", Shared, True, 0, True)
+    program.look_over_rest(0, "/internalStats")
+
+
+WRONG = (
+    Mutant("never_says_the_end", end, "real REACHED_END_OF_TOPIC", ' {"consumer_id": 0}'),
+    Mutant("swaps_permits", permits, "/availablePermits", " 100"),
+    Mutant("misplaces_readers", reader, f"ours /cursors/{READER}/readPosition", " a ledger:1"),
+    Mutant("miscounts_what_is_behind", behind, "/numberOfEntriesSinceFirstNotAckedMessage", " 1"),
+)
+
+
+@contextmanager
+def ours_twice(folder: Path, ours: Sequence[str] = PULSARIUM) -> Iterator[Pair]:
+    """Start two brokers of ours, the first by another command."""
+    with brokers(folder, ours=ours, other=PULSARIUM) as (first, second), start_blocking_portal("trio") as portal:
+        pair = Pair(portal, Side("ours", first), Side("real", second), "both", patience=0.5)
+        with closing(pair):
+            pair.prepare()
+            yield pair
+
+
+@pytest.mark.parametrize("mutant", WRONG, ids=lambda mutant: mutant.name)
+def test_a_broker_that_is_wrong_is_noticed(tmp_path: Path, mutant: Mutant) -> None:
+    with ours_twice(tmp_path, command(mutant.name)) as pair:
+        program = Everything(pair)
+        with pytest.raises(Divergence, match=re.escape(mutant.differs + mutant.there)):
+            mutant.program(program)
+        program.teardown()
+
+
+def test_a_broker_is_answered_as_by_itself(tmp_path: Path) -> None:
+    with ours_twice(tmp_path) as pair:
+        for mutant in WRONG:
+            program = Everything(pair)
+            mutant.program(program)
+            program.teardown()
+        assert not pair.tally.tolerated
+
+
+def test_every_mutant_is_shown_by_a_program() -> None:
+    assert {mutant.name for mutant in WRONG} == MUTANTS.keys()
+
+
+class NoticedError(Exception):
+    """A run found a difference; its text is the line after "ours" or "real" of what differed."""
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("mutant", WRONG, ids=lambda mutant: mutant.name)
+def test_random_programs_notice_a_broker_that_is_wrong(tmp_path: Path, mutant: Mutant) -> None:
+    def tell(outcome: Outcome) -> None:
+        if outcome.divergences:
+            raise NoticedError(outcome.divergences[0])
+
+    with (
+        brokers(tmp_path, ours=command(mutant.name), other=PULSARIUM) as pair,
+        pytest.raises(NoticedError, match=mutant.differs),
+    ):
+        run(*pair, SEED, OPERATIONS, jobs=1, tell=tell)

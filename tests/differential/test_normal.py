@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from collections import Counter
 
+import pytest
+
 from pulsarium.proto import entry
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.broker.wire import Type, command, plain
@@ -60,16 +62,29 @@ def test_an_entry_is_compared_byte_by_byte_but_for_the_time_a_broker_gave_it() -
 
 
 def test_rest_answers_line_by_line() -> None:
-    body = {"b": [1, {"ledgerId": 4}], "a": "127.0.0.1:1234", "msgRateIn": 1.5, "position": "4:-1"}
+    body = {"b": [1, {"ledgerId": 4}], "a": "127.0.0.1:1234", "msgRateIn": 1.5, "lastAckedTime": 5, "position": "4:-1"}
     assert rest_facts(200, body, Names()) == [
         "status 200",
         "/a ADDRESS",
         "/b 2 of them",
         "/b/0 1",
         "/b/1/ledgerId a ledger",
+        "/lastAckedTime ...",
+        "/msgRateIn ...",
         "/position a ledger:-1",
     ]
     assert rest_facts(204, None, Names()) == ["status 204", " None"]
+
+
+@pytest.mark.parametrize("key", ["numberOfEntriesSinceFirstNotAckedMessage", "totalSize", "publishRateLimitedTimes"])
+def test_counts_and_sizes_are_compared(key: str) -> None:
+    assert rest_facts(200, {key: 1}, Names()) != rest_facts(200, {key: 2}, Names())
+
+
+def test_times_are_compared_with_never() -> None:
+    key = "lastAckedTimestamp"
+    assert rest_facts(200, {key: 1}, Names()) == rest_facts(200, {key: 2}, Names())
+    assert rest_facts(200, {key: 1}, Names()) != rest_facts(200, {key: 0}, Names())
 
 
 def test_a_tally_survives_the_way_between_processes() -> None:

@@ -126,7 +126,7 @@ async def test_several_connections(broker: Address, topic: str) -> None:
         async with anyio.create_task_group() as tasks:
             for number in range(6):
                 tasks.start_soon(there_and_back, client, f"{topic}-{number}")
-        assert {way.number for way in client._pool._connections} == {0, 1, 2}
+        assert {way.number for way in client._core.brokers._pool._connections} == {0, 1, 2}
 
 
 @OURS
@@ -152,7 +152,7 @@ async def test_http_leads_from_broker_to_broker(launch: Launch) -> None:
         async with connect(broker.admin_url) as client:
             for name in names:
                 await there_and_back(client, name)
-            led = {way.address.port for way in client._pool._connections}
+            led = {way.address.port for way in client._core.brokers._pool._connections}
             assert led == {address.port for address in process.addresses}
 
 
@@ -172,7 +172,7 @@ async def test_over_https(secured: Secured, way: str) -> None:
     trust = str(secured.authority.path)
     async with connect(secured.admin_url, authentication=ways(secured)[way], tls_trust_certs_file_path=trust) as client:
         await there_and_back(client, f"t-{uuid.uuid4().hex[:8]}")
-        assert {way.address.tls for way in client._pool._connections} == {True}
+        assert {way.address.tls for way in client._core.brokers._pool._connections} == {True}
 
 
 @OURS

@@ -96,7 +96,7 @@ async def test_topics_by_pattern(broker: Address, admin: Admin, own_namespace: s
                 if name != names[2]:
                     with anyio.fail_after(10):
                         while not any(part.topic.startswith(name) for part in consumer.parts):
-                            await client.partitions(name)
+                            await client._core.brokers.partitions(name)
                 await producer.send(name.encode())
         found = sorted([(await consumer.receive()).data().decode() for _ in range(3)])
     assert found == sorted([names[0], names[1], names[3]])

@@ -120,7 +120,7 @@ async def test_a_broker_that_is_not_trusted(secured: Secured, tmp_path: Path) ->
     for options in ({}, {"tls_trust_certs_file_path": str(other.path)}):
         with anyio.fail_after(10), pytest.raises(errors.AuthenticationError, match="the certificate is not trusted"):
             async with connect(secured.service_url, authentication=by_token("maker"), **options) as client:  # type: ignore[arg-type]
-                await client.partitions(topic())
+                await client._core.brokers.partitions(topic())
 
 
 @on_both

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
-
 from pulsarium.broker.admin.cluster.topic_figures import topic_figures
 from pulsarium.broker.admin.http.call import Call
 from pulsarium.broker.admin.http.errors import AdminError
 from pulsarium.broker.admin.http.registry import route
-from pulsarium.broker.admin.http.reply import JSON, Reply, done, json_bytes, json_reply
+from pulsarium.broker.admin.http.reply import Reply, Written, done, json_reply
 from pulsarium.broker.admin.namespace.owned import boundaries_of
 from pulsarium.broker.admin.topic.stats_json import StatsWriter
 from pulsarium.broker.auth.needs import SUPERUSER
 from pulsarium.broker.model.namespace.bundles import bundle_of
-from pulsarium.broker.model.topic.base import Topic
 from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.broker.slices import Slice
-
-Written = dict[str, list[bytes]]  # members of objects, by what these are called
 
 ROOT = "/admin/v2/broker-stats"
 FIRST_STATS_MS = 60_000  # statsUpdateFrequencyInSecs: when the first stats of topics are gathered
@@ -98,47 +92,28 @@ async def get_topics(call: Call) -> Reply:
     broker, slice_ = call.broker, Slice()
     if broker.clock.now_ms() - broker.started_ms < FIRST_STATS_MS:
         return json_reply({})
-    found: dict[str, dict[str, Written]] = {}
+    found: dict[str, dict[str, dict[str, Written]]] = {}
     writer = StatsWriter(call.rates, broker.web_address)
     for topic in broker.loaded_topics():
         namespace = str(topic.name.namespace_name)
         bundle = bundle_of(boundaries_of(broker, namespace), topic.name)
         kinds = found.setdefault(namespace, {}).setdefault(bundle, {})
-        kinds.setdefault(topic.name.domain, []).append(_member(topic, topic_figures(writer, topic)))
+        kinds.setdefault(topic.name.domain, Written())[str(topic.name)] = await topic_figures(writer, topic)
         await slice_.pause()
-    return Reply(200, b"".join(_object(found)), JSON)
+    return json_reply(found)
 
 
 @route("GET", f"{ROOT}/bookieops", needs=SUPERUSER)
 async def get_pending_operations(call: Call) -> Reply:
     """What bookies are asked for, by namespace and topic: never anything."""
-    found: Written = {}
+    found: dict[str, Written] = {}
     slice_ = Slice()
     for topic in call.broker.loaded_topics():
         if isinstance(topic, PersistentTopic):
-            of_namespace = found.setdefault(str(topic.name.namespace_name), [])
-            of_namespace.append(_member(topic, dict.fromkeys(PENDING, 0)))
+            of_namespace = found.setdefault(str(topic.name.namespace_name), Written())
+            of_namespace[str(topic.name)] = dict.fromkeys(PENDING, 0)
         await slice_.pause()
-    return Reply(200, b"".join(_object(found)), JSON)
-
-
-def _member(topic: Topic, value: Any) -> bytes:
-    """What an object has of a topic."""
-    return json_bytes({str(topic.name): value})[1:-1]
-
-
-def _object(members: Mapping[str, Any] | list[bytes]) -> Iterator[bytes]:
-    """The pieces of an object of others, of which the innermost are lists of members that are written already."""
-    before = b"{"
-    for member in members:
-        yield before
-        before = b","
-        if isinstance(member, bytes):
-            yield member
-        elif isinstance(members, Mapping):
-            yield json_bytes(member) + b":"
-            yield from _object(members[member])
-    yield b"}" if members else b"{}"
+    return json_reply(found)
 
 
 @route("GET", f"{ROOT}/allocator-stats/{{allocator}}", needs=SUPERUSER)

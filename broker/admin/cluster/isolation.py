@@ -71,7 +71,7 @@ def get_broker(call: Call) -> Reply:
 
 
 @route("POST", ONE, needs=WRITE)
-def set_policy(call: Call) -> Reply:
+async def set_policy(call: Call) -> Reply:
     """Set one. Namespaces that it matches are unloaded, so that they may go to brokers that are theirs."""
     policy = ISOLATION.read(call)
     cluster, name = existing_cluster(call), call.parameter("policyName")
@@ -83,7 +83,7 @@ def set_policy(call: Call) -> Reply:
     records = call.broker.metadata.records
     policies = records.get(FOLDER, cluster, POLICIES) or {}
     records.put(FOLDER, cluster, POLICIES, value={**policies, name: policy})
-    _unload(call, policy, policies.get(name, {}))
+    await _unload(call, policy, policies.get(name, {}))
     return done()
 
 
@@ -146,7 +146,7 @@ def _as_jackson(value: Any, indent: str = "") -> str:
     return "\n".join(["{", ",\n".join(lines), f"{indent}}}"]) if lines else "{ }"
 
 
-def _unload(call: Call, policy: Json, before: Json) -> None:
+async def _unload(call: Call, policy: Json, before: Json) -> None:
     """Unload the namespaces that a policy is about: all of them, or those of patterns that changed."""
     scope = policy.get("unload_scope")
     if scope == "none":
@@ -154,6 +154,6 @@ def _unload(call: Call, policy: Json, before: Json) -> None:
     patterns = {*policy["namespaces"], *before.get("namespaces", ())}
     if scope != "all_matching" and sorted(before.get("primary", policy["primary"])) == sorted(policy["primary"]):
         patterns -= set(policy["namespaces"]) & set(before.get("namespaces", ()))
-    for namespace in call.broker.metadata.namespaces:
+    for namespace in list(call.broker.metadata.namespaces):
         if _matches(namespace, patterns):
-            unload_namespace(call.broker, namespace)
+            await unload_namespace(call.broker, namespace)

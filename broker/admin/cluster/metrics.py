@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from io import BytesIO
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from pulsarium.broker.admin.http.call import Call
@@ -14,6 +13,7 @@ from pulsarium.broker.auth.needs import ANYBODY
 from pulsarium.broker.model.topic.base import Topic
 from pulsarium.broker.slices import Slice
 
+PIECE = 64 << 10  # bytes
 TEXT_FORMAT = "text/plain; version=0.0.4; charset=utf-8"
 
 # metric -> field of the topic's stats
@@ -63,7 +63,7 @@ OF_SUBSCRIPTION = {
 }
 
 
-Samples = Iterator[tuple[str, str, float]]  # the metric, its labels as they are written, a value
+Sample = tuple[str, str, float]  # the metric, its labels as they are written, a value
 
 
 @route("GET", "/metrics", needs=ANYBODY)
@@ -84,10 +84,13 @@ async def get_metrics(call: Call) -> Reply:
     text.add("pulsar_active_connections", written(connections), len(broker.sessions))
     writer = StatsWriter(call.rates, broker.web_address, exclude_publishers=True)
     for topic in broker.loaded_topics():
-        text.add_all(_of_topic(cluster, topic, writer.topic(topic), totals))
+        labels = written({**cluster, "namespace": str(topic.name.namespace_name), "topic": str(topic.name)})
+        subscriptions = Subscriptions(text, labels)
+        stats = await writer.topic(topic, subscriptions)
+        text.add_all(_of_topic(labels, topic, stats, subscriptions, totals))
         await slice_.pause()
     text.add_all(_of_broker(cluster, totals))
-    return Reply(200, await text.body(slice_), TEXT_FORMAT)
+    return Reply(200, content_type=TEXT_FORMAT, pieces=text.pieces())
 
 
 class Totals:
@@ -99,34 +102,48 @@ class Totals:
         self.backlog = self.size = 0
 
 
-def _of_topic(cluster: dict[str, str], topic: Topic, stats: dict[str, Any], totals: Totals) -> Samples:
-    namespace, subscriptions = str(topic.name.namespace_name), stats["subscriptions"]
-    backlog = sum(each["msgBacklog"] for each in subscriptions.values())
+class Subscriptions:
+    """Writes the samples of a topic's subscriptions, from their stats, and adds them up."""
+
+    def __init__(self, text: TextFormat, labels: str) -> None:
+        self.count = self.consumers = self.backlog = 0
+        self._text = text
+        self._labels = labels
+
+    def __setitem__(self, name: str, stats: dict[str, Any]) -> None:
+        labels = f"{self._labels},{written({'subscription': name})}"
+        consumers = len(stats["consumers"])
+        for metric, field in OF_SUBSCRIPTION.items():
+            self._text.add(metric, labels, stats[field])
+        self._text.add("pulsar_subscription_consumers_count", labels, consumers)
+        self._text.add("pulsar_subscription_msg_drop_rate", labels, stats.get("msgDropRate", 0.0))
+        self.count += 1
+        self.consumers += consumers
+        self.backlog += stats["msgBacklog"]
+
+
+def _of_topic(
+    labels: str, topic: Topic, stats: dict[str, Any], subscriptions: Subscriptions, totals: Totals
+) -> Iterator[Sample]:
+    namespace = str(topic.name.namespace_name)
     counts = {
         "topics": 1,
         "producers": len(topic.producers),
-        "subscriptions": len(subscriptions),
-        "consumers": sum(len(each["consumers"]) for each in subscriptions.values()),
+        "subscriptions": subscriptions.count,
+        "consumers": subscriptions.consumers,
     }
     totals.topics_of[namespace] = totals.topics_of.get(namespace, 0) + 1
     totals.counts = {what: totals.counts[what] + count for what, count in counts.items()}
     totals.size += stats["storageSize"]
-    totals.backlog += backlog
-    labels = written({**cluster, "namespace": namespace, "topic": str(topic.name)})
+    totals.backlog += subscriptions.backlog
     for metric, field in OF_TOPIC.items():
         yield metric, labels, stats[field]
     for what in ("producers", "subscriptions", "consumers"):
         yield f"pulsar_{what}_count", labels, counts[what]
-    for name, subscription in subscriptions.items():
-        whose = f"{labels},{written({'subscription': name})}"
-        for metric, field in OF_SUBSCRIPTION.items():
-            yield metric, whose, subscription[field]
-        yield "pulsar_subscription_consumers_count", whose, len(subscription["consumers"])
-        yield "pulsar_subscription_msg_drop_rate", whose, subscription.get("msgDropRate", 0.0)
-    yield "pulsar_msg_backlog", labels, backlog
+    yield "pulsar_msg_backlog", labels, subscriptions.backlog
 
 
-def _of_broker(cluster: dict[str, str], totals: Totals) -> Samples:
+def _of_broker(cluster: dict[str, str], totals: Totals) -> Iterator[Sample]:
     labels = written(cluster)
     for namespace, count in totals.topics_of.items():
         yield "pulsar_topics_count", written({**cluster, "namespace": namespace}), count
@@ -140,26 +157,26 @@ class TextFormat:
     """The samples of each metric together, under its type."""
 
     def __init__(self) -> None:
-        self._of: dict[str, bytearray] = {}
+        self._of: dict[str, list[bytearray]] = {}  # the lines of each, in pieces
 
     def add(self, metric: str, labels: str, value: float) -> None:
         """One value."""
-        lines = self._of.get(metric)
-        if lines is None:
-            lines = self._of[metric] = bytearray(f"# TYPE {metric} gauge\n".encode())
+        pieces = self._of.get(metric)
+        if pieces is None:
+            pieces = self._of[metric] = [bytearray(f"# TYPE {metric} gauge\n".encode())]
+        elif len(pieces[-1]) > PIECE:  # a large one takes long to grow
+            pieces.append(bytearray())
+        lines = pieces[-1]
         lines += f"{metric}{{{labels}}} {float(value):.15g}\n".encode()
 
-    def add_all(self, samples: Samples) -> None:
+    def add_all(self, samples: Iterable[Sample]) -> None:
         for sample in samples:
             self.add(*sample)
 
-    async def body(self, slice_: Slice) -> bytes:
-        """All of them, which are let go of."""
-        whole = BytesIO()  # grows without copying what it has
+    def pieces(self) -> Iterator[bytearray]:
+        """Yield the samples of each metric, and let go of them."""
         while self._of:
-            whole.write(self._of.pop(next(iter(self._of))))
-            await slice_.pause()
-        return whole.getvalue()
+            yield from self._of.pop(next(iter(self._of)))
 
 
 def written(labels: dict[str, str]) -> str:

@@ -27,10 +27,9 @@ def get_owned_namespaces(call: Call) -> Reply:
 
 
 @route("POST", f"{ROOT}/shutdown", needs=broker_operation("SHUTDOWN"))
-def shutdown(call: Call) -> Reply:
+async def shutdown(call: Call) -> Reply:
     """Unload what the broker serves, and end it once this is answered."""
     broker = call.broker
-    for namespace, bundle in list(owned_bundles(broker)):
-        broker.cluster.unload_bundle(namespace, bundle)
+    await broker.cluster.unload({*owned_bundles(broker)})
     broker.clock.machine.call_later(ANSWER_FIRST, broker.on_shutdown)
     return done()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from pulsarium.broker.admin.http.reply import Written
 from pulsarium.broker.admin.topic.internal_stats import entries_to_read_position
 from pulsarium.broker.admin.topic.stats_json import StatsWriter
 from pulsarium.broker.model.subscription.base import Subscription
@@ -53,20 +54,30 @@ RENAMED = {
 }
 
 
-def topic_figures(writer: StatsWriter, topic: Topic) -> dict[str, Any]:
-    """One topic."""
-    stats = writer.topic(topic)
+async def topic_figures(writer: StatsWriter, topic: Topic) -> dict[str, Any]:
+    """Return the figures of one topic."""
+    subscriptions = Subscriptions(topic)
+    stats = await writer.topic(topic, subscriptions)
     figures = _some(stats, TOPIC) | {name: stats[kept] for name, kept in RENAMED.items()}
     return figures | {
         "publishers": [_some(each, PUBLISHER) for each in stats["publishers"]],
         "replication": {},
-        "subscriptions": {
-            name: _subscription(each, topic.subscriptions.get(name)) for name, each in stats["subscriptions"].items()
-        },
+        "subscriptions": subscriptions.written,
         "producerCount": len(stats["publishers"]),
         "pendingAddEntriesCount": 0,
         "filteredEntriesCount": 0,
     }
+
+
+class Subscriptions:
+    """Writes the figures of a topic's subscriptions, from their stats."""
+
+    def __init__(self, topic: Topic) -> None:
+        self.written = Written()
+        self._topic = topic
+
+    def __setitem__(self, name: str, stats: dict[str, Any]) -> None:
+        self.written[name] = _subscription(stats, self._topic.subscriptions.get(name))
 
 
 def _subscription(stats: dict[str, Any], subscription: Subscription | None) -> dict[str, Any]:

@@ -22,6 +22,12 @@ ANY: Final = "*"
 # What a page may send anywhere without asking first ("" is no Content-Type at all), by the Fetch standard
 UNASKED_TYPES: Final = ("", "text/plain", "application/x-www-form-urlencoded", "multipart/form-data")
 REMEDY: Final = "if that is you, name it: pulsarium serve --set httpAllowedHosts="
+NO_SITE: Final = ("", "null")  # Origin of a page that is embedded, sandboxed or a file
+NAMELESS: Final = (
+    "a page of another site may not call this broker, and the request has no Origin that names the site; open the "
+    "address in the browser itself, call with fetch() from a page that httpAllowedHosts names, or let all pages call: "
+    "pulsarium serve --set httpAllowedHosts=*"
+)
 
 
 class BrowserGuard:
@@ -49,9 +55,10 @@ class BrowserGuard:
             foreign = site not in OWN_SITE and not followed
         else:
             foreign = method not in HARMLESS and "origin" in headers and not _same(headers["origin"], host or "")
-        if foreign and not self._may_call(headers.get("origin", "")):
-            source = headers.get("origin", "another site")
-            raise AdminError(403, f"a page of {source} may not call this broker; {REMEDY}{_authority(source)}")
+        origin = headers.get("origin", "")
+        if foreign and not self._may_call(origin):
+            named = f"a page of {origin} may not call this broker; {REMEDY}{_authority(origin)}"
+            raise AdminError(403, NAMELESS if origin in NO_SITE else named)
 
     def _is_ours(self, host: str) -> bool:
         name = _name_of(host)

@@ -15,6 +15,7 @@ from urllib.parse import quote_from_bytes
 import h11
 import trio
 
+from pulsarium.broker.accepting import Hallway
 from pulsarium.broker.admin.http.app import AdminApp
 from pulsarium.broker.admin.http.asgi import Message, Scope
 from pulsarium.broker.admin.http.reply import reason
@@ -43,7 +44,7 @@ class Connection:
     """Serves one client on `stream`. `scope` is what all its requests have in common."""
 
     def __init__(
-        self, app: AdminApp, stream: trio.SocketStream | trio.SSLStream[trio.SocketStream], peer: str, **scope: Any
+        self, app: AdminApp, stream: trio.SocketStream | trio.SSLStream[Hallway], peer: str, **scope: Any
     ) -> None:
         self._app = app
         self._stream = stream
@@ -90,6 +91,7 @@ class Connection:
             return False
         if request is None:
             return False
+        await self._app.broker.cluster.door.enter()
         if {b"content-length", b"transfer-encoding"} <= {name for name, _ in request.headers}:
             await self._refuse(400)  # where it ends is anybody's guess (RFC 9112, 6.1)
             return False

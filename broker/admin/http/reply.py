@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 JSON = "application/json"
+AT_ONCE = 1000  # values of JSON that are written in one go: about half a millisecond
 SERVLET = "org.glassfish.jersey.servlet.ServletContainer"
 NAMES = {
     400: "Bad Request",
@@ -27,6 +29,7 @@ NAMES = {
 class Reply:
     """A finished answer. Without `content_type` there is no such header. A `file` goes out in place of `body`.
 
+    A long body is in `pieces`: they are made and sent one after the other, and others have their turn between two.
     `raw_headers` go out in upper and lower case as they are, and as often as they are there.
     """
 
@@ -36,15 +39,104 @@ class Reply:
     headers: Mapping[str, str] = field(default_factory=dict)
     raw_headers: Sequence[tuple[str, str]] = ()
     file: Path | None = None
+    pieces: Iterable[bytes | bytearray] = ()
+
+
+ENCODER: Final = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False)
 
 
 def json_bytes(value: Any) -> bytes:
     """JSON as Jackson writes it: without spaces, not escaped beyond need."""
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode(errors="replace")
+    return ENCODER.encode(value).encode(errors="replace")
 
 
 def json_reply(value: Any, status: int = 200) -> Reply:
-    return Reply(status, json_bytes(value), JSON)
+    """JSON, in pieces where there is much of it."""
+    if _count(value) <= AT_ONCE:
+        return Reply(status, json_bytes(value), JSON)
+    return Reply(status, content_type=JSON, pieces=json_pieces(value))
+
+
+class Written:
+    """A JSON object whose small members are written as they are set: then they are small, and no work for the garbage
+    collector. Each name is set once."""
+
+    def __init__(self) -> None:
+        self._members: deque[tuple[bytes, Iterable[bytes]]] = deque()  # how each begins, and its other pieces
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        if _count(value) <= AT_ONCE:
+            self._members.append((json_bytes({name: value})[1:-1], ()))
+        else:
+            self._members.append((json_bytes({name: 0})[1:-2], json_pieces(value)))
+
+    def pieces(self) -> Iterator[bytes]:
+        """Yield the object, and let go of the members."""
+        before = b"{"
+        while self._members:
+            begin, rest = self._members.popleft()
+            yield before + begin
+            yield from rest
+            before = b","
+        yield b"}" if before == b"," else b"{}"
+
+
+def json_pieces(value: Any) -> Iterator[bytes]:
+    """Yield the JSON of a value, of about AT_ONCE values each. Lists and objects may change between two pieces."""
+    if isinstance(value, Written):
+        yield from value.pieces()
+        return
+    if _count(value) <= AT_ONCE:
+        yield json_bytes(value)
+        return
+    is_object = isinstance(value, dict)
+    before, end = (b"{", b"}") if is_object else (b"[", b"]")
+    for group in _groups(list(value.items() if is_object else value)):
+        yield before
+        before = b","
+        if len(group) > 1:
+            yield json_bytes(dict(group) if is_object else group)[1:-1]
+        elif is_object:
+            yield json_bytes({group[0][0]: 0})[1:-2]
+            yield from json_pieces(group[0][1])
+        else:
+            yield from json_pieces(group[0])
+    yield end
+
+
+def _groups(members: list[Any]) -> Iterator[list[Any]]:
+    """Yield members that hold at most AT_ONCE values together; one that holds more comes alone."""
+    group: list[Any] = []
+    count = 0
+    for member in members:
+        counted = _count(member)
+        if group and count + counted > AT_ONCE:
+            yield group
+            group, count = [], 0
+        group.append(member)
+        count += counted
+    yield group
+
+
+CONTAINERS: Final = frozenset((dict, list, tuple, Written))
+
+
+def _count(value: Any, most: int = AT_ONCE) -> int:
+    """Count the values in a value, no further than a little over `most`; an object that is written has more."""
+    kind = type(value)
+    if kind is Written:
+        return most + 1
+    if kind not in CONTAINERS:
+        return 1
+    inner = value.values() if kind is dict else value
+    count = 1 + len(inner)
+    if count <= most:
+        for each in inner:
+            if type(each) in CONTAINERS:
+                count += _count(each, most - count)
+                if count > most:
+                    break
+    return count
 
 
 def text_reply(text: str, status: int = 200, content_type: str = JSON) -> Reply:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import ExitStack, aclosing
 from dataclasses import replace
 from math import inf
@@ -26,6 +27,7 @@ from pulsarium.broker.admin.topic.rates import Rates
 from pulsarium.broker.auth.identity import Principal
 from pulsarium.broker.logs import Log
 from pulsarium.broker.model.errors import BrokerServiceError
+from pulsarium.broker.slices import Slice
 from pulsarium.broker.storage.errors import StorageError
 
 if TYPE_CHECKING:
@@ -38,6 +40,7 @@ METHODS_IN_PULSARS_ORDER = ("HEAD", "DELETE", "POST", "GET", "OPTIONS", "PUT")
 
 LAB = "/lab/"
 PIECE = 1 << 20  # bytes of a file that are written or read at once
+WRITTEN = 64 << 10  # bytes of a body that are gathered for one write
 BODY_SECONDS = 30.0  # without a byte of a body that was announced: Jetty's own limit
 
 
@@ -175,11 +178,27 @@ class Resource:
         return Reply(405, headers=allow)
 
 
+async def _made(pieces: Iterable[bytes | bytearray]) -> deque[bytearray]:
+    """Make all pieces of a body, each large enough to be worth a write, while others have their turn."""
+    made: deque[bytearray] = deque()
+    slice_ = Slice()
+    for piece in pieces:
+        if made and len(made[-1]) + len(piece) <= WRITTEN:
+            made[-1] += piece
+        else:
+            made.append(bytearray(piece))
+        await slice_.pause()
+    return made
+
+
 async def send_reply(send: Send, reply: Reply) -> None:
-    """A reply as a server takes it, a file piece by piece."""
+    """Send a reply as a server takes it: a file piece by piece, and so a body in pieces, which are let go of."""
+    pieces = await _made(reply.pieces)
     headers = [(name.lower(), value) for name, value in reply.headers.items()]
     if reply.status not in (204, 304):
-        size = len(reply.body) if reply.file is None else reply.file.stat().st_size
+        size = len(reply.body) + sum(map(len, pieces))
+        if reply.file is not None:
+            size = reply.file.stat().st_size
         headers.append(("content-length", str(size)))
     if reply.content_type is not None:
         headers.append(("content-type", reply.content_type))
@@ -190,6 +209,8 @@ async def send_reply(send: Send, reply: Reply) -> None:
         async with await trio.open_file(reply.file, "rb") as file:
             while piece := await file.read(PIECE):
                 await send({"type": "http.response.body", "body": piece, "more_body": True})
+    while pieces:
+        await send({"type": "http.response.body", "body": pieces.popleft(), "more_body": True})
     await send({"type": "http.response.body", "body": reply.body})
 
 

@@ -83,14 +83,14 @@ async def _alone(
     addresses: Addresses,
 ) -> None:
     """Serve one connection; whatever happens to it happens to no other."""
-    peer = f"/{client[0]}:{client[1]}"
+    peer, door = f"/{client[0]}:{client[1]}", app.broker.cluster.door
     raw = trio.SocketStream(trio.socket.from_stdlib_socket(sock))
     try:
         with addresses.one_of(client[0]) as refusal:
             if tls is None:
                 connection = Connection(app, raw, peer, client=client, scheme="http")
                 await (connection.turn_away(refusal) if refusal else connection.serve())
-            elif not refusal and (stream := await shake_hands(raw, tls.current(), peer)) is not None:
+            elif not refusal and (stream := await shake_hands(raw, tls.current(), peer, door)) is not None:
                 known = {"client": client, "scheme": "https", CERTIFICATE: certificate_of(stream)}
                 await Connection(app, stream, peer, **known).serve()
     except Exception as error:

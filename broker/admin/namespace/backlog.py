@@ -14,6 +14,7 @@ from pulsarium.broker.auth.needs import namespace_operation
 from pulsarium.broker.model.subscription.skipping import skip_all
 from pulsarium.broker.model.topic.base import Topic
 from pulsarium.broker.model.topic.persistent import PersistentTopic
+from pulsarium.broker.slices import Slice
 from pulsarium.proto.system_topics import is_system_topic
 from pulsarium.proto.topic_name import TopicName
 
@@ -24,44 +25,60 @@ REPLICATOR_PREFIX = "pulsar.repl"
 
 
 @route("POST", f"{NAMESPACE}/clearBacklog", f"{BUNDLE}/clearBacklog", needs=CLEAR)
-def clear_backlog(call: Call) -> Reply:
+async def clear_backlog(call: Call) -> Reply:
     """Acknowledge everything that there is, for everybody."""
+    slice_ = Slice()
     for topic in _topics(call):
-        for subscription in topic.subscriptions.values() if isinstance(topic, PersistentTopic) else ():
-            skip_all(subscription)
+        for name in list(topic.subscriptions) if isinstance(topic, PersistentTopic) else ():
+            _clear(topic, name)
+            await slice_.pause()
     return done()
 
 
 @route("POST", f"{NAMESPACE}/clearBacklog/{{subscription}}", f"{BUNDLE}/clearBacklog/{{subscription}}", needs=CLEAR)
-def clear_backlog_of_subscription(call: Call) -> Reply:
+async def clear_backlog_of_subscription(call: Call) -> Reply:
     """The same for one subscription, which each topic must have; a system topic only in Pulsar."""
     name, strict = call.parameter("subscription"), call.broker.profile.own_faults_are_shown
-    topics = [topic for topic in _topics(call) if strict or not is_system_topic(topic.name)]
-    found = [topic.subscriptions.get(name) for topic in topics if isinstance(topic, PersistentTopic)]
-    for subscription in found:
-        if subscription is not None:
-            skip_all(subscription)
-    if None in found:
+    slice_, lacking = Slice(), False
+    for topic in _topics(call):
+        if isinstance(topic, PersistentTopic) and (strict or not is_system_topic(topic.name)):
+            lacking |= not _clear(topic, name)
+            await slice_.pause()
+    if lacking:
         raise unexpected_body("Cursor not found", AdminError(404, f"Subscription {name} not found"))
     return done()
 
 
 @route("POST", f"{NAMESPACE}/unsubscribe/{{subscription}}", f"{BUNDLE}/unsubscribe/{{subscription}}", needs=UNSUBSCRIBE)
-def unsubscribe(call: Call) -> Reply:
+async def unsubscribe(call: Call) -> Reply:
     """Delete a subscription wherever it is; nowhere if somebody uses it."""
     name = call.parameter("subscription")
     if name.startswith(REPLICATOR_PREFIX):
         raise AdminError(412, "Cannot unsubscribe a replication cursor")
-    found = [topic for topic in _topics(call) if name in topic.subscriptions]
-    if any(topic.subscriptions[name].consumers for topic in found):
+    slice_, found = Slice(), []
+    for topic in _topics(call):
+        if name in topic.subscriptions:
+            found.append(topic)
+        await slice_.pause()
+    if any(topic.subscriptions[name].consumers for topic in found if name in topic.subscriptions):
         raise AdminError(412, "Subscription has active connected consumers")
     for topic in found:
-        topic.unsubscribe(name)
+        if not topic.closed and name in topic.subscriptions:
+            topic.unsubscribe(name)
+        await slice_.pause()
     return done()
 
 
+def _clear(topic: PersistentTopic, name: str) -> bool:
+    """Acknowledge everything for a subscription; return whether the topic has one of that name."""
+    subscription = topic.subscriptions.get(name)
+    if subscription is not None and not topic.closed:
+        skip_all(subscription)
+    return subscription is not None
+
+
 def _topics(call: Call) -> Iterator[Topic]:
-    """The topics of the namespace, or bundle, of the path."""
+    """Yield the topics of the namespace, or bundle, of the path; those that go before their turn are left out."""
     broker, namespace = call.broker, call.namespace
     if "bundle" in call.parameters:
         names = names_in(broker, namespace, named_bundle(call))
@@ -69,4 +86,5 @@ def _topics(call: Call) -> Iterator[Topic]:
         names = broker.topics.names(namespace, non_persistent=True)
     else:
         raise AdminError(404, "Namespace not found")
-    return (broker.topics.find(TopicName.parse(name)) for name in names)
+    parsed = map(TopicName.parse, names)
+    return (broker.topics.find(name) for name in parsed if broker.topics.exists(name))

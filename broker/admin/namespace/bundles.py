@@ -70,13 +70,13 @@ def _asked(call: Call) -> list[TopicName]:
 
 
 @route("PUT", f"{BUNDLE}/unload", needs=SUPERUSER)
-def unload_bundle(call: Call) -> Reply:
+async def unload_bundle(call: Call) -> Reply:
     """Disconnect the clients of a bundle's topics; ?destinationBroker= names the broker that is to serve it next."""
     destination = _destination(call)
     if "_" not in call.parameter("bundle"):
         raise unexpected_body("Invalid bundle range", AdminError(412, "Invalid bundle range"))
     bundle = named_bundle(call)
-    call.broker.cluster.unload_bundle(call.namespace, bundle, destination)
+    await call.broker.cluster.unload({(call.namespace, bundle)}, destination)
     return done()
 
 
@@ -92,7 +92,7 @@ def _destination(call: Call) -> Broker | None:
 
 
 @route("PUT", f"{BUNDLE}/split", needs=SUPERUSER)
-def split_bundle(call: Call) -> Reply:
+async def split_bundle(call: Call) -> Reply:
     """Split a bundle in two, or at the positions of the body; LARGEST, or HOT, is the one with most topics."""
     positions = SPLIT_POSITIONS.read(call) or []
     algorithm = call.query.get("splitAlgorithmName", "").strip() or EQUAL
@@ -115,7 +115,7 @@ def split_bundle(call: Call) -> Reply:
     changed = split_at(boundaries, bundle, positions)
     if len(changed) > MOST_BUNDLES:
         raise AdminError(412, f"A namespace has at most {MOST_BUNDLES} bundles on this broker")
-    _split(broker, namespace, bundle, changed, unload=call.flag("unload"))
+    await _split(broker, namespace, bundle, changed, unload=call.flag("unload"))
     return done()
 
 
@@ -130,7 +130,7 @@ def _largest(call: Call) -> str:
     return max(sorted(counts), key=counts.__getitem__)
 
 
-def _split(broker: Broker, namespace: str, bundle: str, boundaries: list[str], *, unload: bool) -> None:
+async def _split(broker: Broker, namespace: str, bundle: str, boundaries: list[str], *, unload: bool) -> None:
     """What was served as one bundle is served by the same broker as several, unless they are unloaded."""
     metadata, cluster = broker.metadata, broker.cluster
     owner = cluster.ownership.owner_of(namespace, bundle)
@@ -142,12 +142,12 @@ def _split(broker: Broker, namespace: str, bundle: str, boundaries: list[str], *
     for name in made:
         if owner is not None:
             cluster.ownership.assign(namespace, name, owner)
-        if unload:
-            cluster.unload_bundle(namespace, name)
+    if unload:
+        await cluster.unload({(namespace, name) for name in made})
 
 
 @route("DELETE", BUNDLE, needs=namespace_operation("DELETE_BUNDLE"))
-def delete_bundle(call: Call) -> Reply:
+async def delete_bundle(call: Call) -> Reply:
     """Give up an empty bundle, or with force=true any; topics stay, and its next use brings it back."""
     namespace = call.existing_namespace
     bundle = named_bundle(call)
@@ -155,5 +155,5 @@ def delete_bundle(call: Call) -> Reply:
     persistent = [name for name in names_in(call.broker, namespace, bundle) if name.startswith("persistent:")]
     if persistent and not call.flag("force"):
         raise AdminError(409, "Cannot delete non empty bundle")
-    call.broker.cluster.unload_bundle(namespace, bundle)
+    await call.broker.cluster.unload({(namespace, bundle)})
     return done()

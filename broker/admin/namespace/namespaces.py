@@ -97,11 +97,11 @@ def remove_namespace(broker: Broker, namespace: str, *, force: bool) -> None:
 
 
 @route("PUT", f"{NAMESPACE}/unload")
-def unload_namespace(call: Call) -> Reply:
+async def unload_namespace(call: Call) -> Reply:
     """Disconnect the clients of all topics; they come back by looking them up."""
     if call.namespace not in call.broker.metadata.namespaces:
         raise AdminError(404, "Namespace not found")
-    owned.unload_namespace(call.broker, call.namespace)
+    await owned.unload_namespace(call.broker, call.namespace)
     return done()
 
 

@@ -8,7 +8,7 @@ from pulsarium.broker.admin.http.call import Call
 from pulsarium.broker.admin.http.errors import AdminError
 from pulsarium.broker.broker import Broker
 from pulsarium.broker.model.namespace import policies
-from pulsarium.broker.model.namespace.bundles import bundle_named, bundle_of, even_boundaries
+from pulsarium.broker.model.namespace.bundles import bundle_named, bundle_of, even_boundaries, ranges
 from pulsarium.proto.topic_name import TopicName
 
 
@@ -53,9 +53,6 @@ def check_owned(call: Call, bundle: str) -> None:
         raise AdminError(412, f"Failed to find ownership for ServiceUnit:{namespace}/{bundle}")
 
 
-def unload_namespace(broker: Broker, namespace: str) -> None:
-    """Disconnect the clients of all its topics; they come back by looking them up."""
-    served = [bundle for member in broker.cluster.ownership.alive for bundle in owned_bundles(member)]
-    for owner, bundle in served:
-        if owner == namespace:
-            broker.cluster.unload_bundle(namespace, bundle)
+async def unload_namespace(broker: Broker, namespace: str) -> None:
+    """Disconnect the clients of all topics of a namespace; they come back by looking them up."""
+    await broker.cluster.unload({(namespace, bundle) for bundle in ranges(boundaries_of(broker, namespace))})

@@ -8,7 +8,7 @@ from typing import Any
 from pulsarium.broker.admin.http.call import Call
 from pulsarium.broker.admin.http.errors import AdminError
 from pulsarium.broker.admin.http.registry import of_topic, route
-from pulsarium.broker.admin.http.reply import Reply, json_reply
+from pulsarium.broker.admin.http.reply import Reply, Written, json_reply
 from pulsarium.broker.admin.topic.partitions import shown
 from pulsarium.broker.admin.topic.properties import ledger_properties
 from pulsarium.broker.admin.topic.stats_json import time_text
@@ -24,6 +24,7 @@ from pulsarium.broker.model.ledger.position_set import PositionSet
 from pulsarium.broker.model.subscription.persistent import PersistentSubscription
 from pulsarium.broker.model.topic.base import Topic
 from pulsarium.broker.model.topic.persistent import PersistentTopic
+from pulsarium.broker.slices import Slice
 
 Json = dict[str, Any]
 
@@ -52,39 +53,51 @@ NO_CURSOR = {
 
 
 @route("GET", *of_topic("/internalStats"), needs=topic_operation("GET_STATS"))
-def get_internal_stats(call: Call) -> Reply:
+async def get_internal_stats(call: Call) -> Reply:
     """The ledgers of a topic, and where its cursors stand."""
     if call.domain != "persistent" and not call.broker.topics.exists(call.topic):
         raise AdminError(404, "Topic not found")
-    return json_reply(internal_stats(find(call), metadata=call.flag("metadata")))
+    return json_reply(await internal_stats(find(call), metadata=call.flag("metadata")))
 
 
 @route("GET", *of_topic("/partitioned-internalStats"), needs=topic_operation("GET_STATS"), anywhere=True)
-def get_partitioned_internal_stats(call: Call) -> Reply:
+async def get_partitioned_internal_stats(call: Call) -> Reply:
     """The same of each partition."""
     name, broker = call.topic, call.broker
     info = broker.metadata.partitioned.get(str(name))
     if info is None:
         raise AdminError(404, f"Partitioned Topic {name} not found")
-    each = {str(part): internal_stats(broker.topics.find(part)) for part in parts(broker, name)}
+    each = {
+        str(part): await internal_stats(broker.topics.find(part))
+        for part in parts(broker, name)
+        if broker.topics.exists(part)  # still, for it is asked when the partition's turn comes
+    }
     return json_reply({"metadata": shown(info), "partitions": each})
 
 
-def internal_stats(topic: Topic, *, metadata: bool = False) -> Json:
-    """A topic's internalStats, with what BookKeeper would know of its ledgers as `metadata`."""
+async def internal_stats(topic: Topic, *, metadata: bool = False) -> Json:
+    """Return a topic's internalStats, with what BookKeeper would know of its ledgers as `metadata`.
+
+    Others have their turn between two cursors; those that go meanwhile are not told of.
+    """
     if not isinstance(topic, PersistentTopic):
         return {
             "entriesAddedCounter": topic.messages_in,
             **NOTHING_STORED,
             "cursors": {name: dict(NO_CURSOR) for name in topic.subscriptions},
         }
-    ledger = topic.ledger
-    current = list(ledger.ledgers.values())[-1]
-    cursors = {name: subscription_stats(each) for name, each in topic.subscriptions.items()}
+    cursors, waiting, slice_ = Written(), 0, Slice()
+    for name, each in list(topic.subscriptions.items()):
+        if topic.subscriptions.get(name) is each:
+            cursors[name] = stats = subscription_stats(each)
+            waiting += stats["waitingReadOp"]
+        await slice_.pause()
     if topic.deduplication is not None:
         cursors[topic.deduplication.cursor.name] = cursor_stats(topic.deduplication.cursor)
     if topic.log.compaction.cursor is not None:
         cursors[COMPACTION_CURSOR] = cursor_stats(topic.log.compaction.cursor)
+    ledger = topic.ledger
+    current = list(ledger.ledgers.values())[-1]
     return {
         "entriesAddedCounter": ledger.entries_added,
         "numberOfEntries": ledger.count,
@@ -92,7 +105,7 @@ def internal_stats(topic: Topic, *, metadata: bool = False) -> Json:
         "currentLedgerEntries": current.confirmed,
         "currentLedgerSize": current.size,
         "lastLedgerCreatedTimestamp": time_text(current.created_ms),
-        "waitingCursorsCount": sum(each["waitingReadOp"] for each in cursors.values()),
+        "waitingCursorsCount": waiting,
         "pendingAddEntriesCount": current.count - current.confirmed,
         "lastConfirmedEntry": str(ledger.last_confirmed),
         "state": "Fenced" if ledger.fenced else "LedgerOpened" if ledger.terminated is None else "Terminated",

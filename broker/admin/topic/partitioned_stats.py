@@ -7,6 +7,7 @@ from itertools import zip_longest
 from typing import Any
 
 from pulsarium.broker.admin.topic.stats_json import SUBSCRIPTION_TIMES
+from pulsarium.broker.slices import Slice
 
 Json = dict[str, Any]
 
@@ -21,10 +22,10 @@ CONSUMER_OWN = ("address", "connectedSince", "clientVersion", "metadata")
 EPOCH = "1970-01-01T00:00:00Z"
 
 
-def together(partitions: list[Json], metadata: Json, each: Mapping[str, Json], *, persistent: bool) -> Json:
+async def together(partitions: list[Json], metadata: Json, each: Mapping[str, Json], *, persistent: bool) -> Json:
     """Stats added up. `each` is shown under "partitions"."""
     publishers = _publishers([stats["publishers"] for stats in partitions], persistent=persistent)
-    subscriptions = _subscriptions([stats["subscriptions"] for stats in partitions])
+    subscriptions = await _subscriptions([stats["subscriptions"] for stats in partitions])
     total: Json = {}
     for field, first in (partitions[0] if partitions else {}).items():
         if field == "publishers":
@@ -76,9 +77,13 @@ def _publisher(group: list[Json], *, persistent: bool) -> Json:
     return rates | {"producerId": 0, "supportsPartialProducer": False} | drop
 
 
-def _subscriptions(maps: list[dict[str, Json]]) -> dict[str, Json]:
-    names = dict.fromkeys(name for subscriptions in maps for name in subscriptions)
-    return {name: _subscription([each[name] for each in maps if name in each]) for name in names}
+async def _subscriptions(maps: list[dict[str, Json]]) -> dict[str, Json]:
+    total: dict[str, Json] = {}
+    slice_ = Slice()
+    for name in dict.fromkeys(name for subscriptions in maps for name in subscriptions):
+        total[name] = _subscription([each[name] for each in maps if name in each])
+        await slice_.pause()
+    return total
 
 
 def _subscription(group: list[Json]) -> Json:

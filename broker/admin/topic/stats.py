@@ -5,7 +5,7 @@ from __future__ import annotations
 from pulsarium.broker.admin.http.call import Call
 from pulsarium.broker.admin.http.errors import AdminError
 from pulsarium.broker.admin.http.registry import of_topic, route
-from pulsarium.broker.admin.http.reply import Reply, json_reply
+from pulsarium.broker.admin.http.reply import Reply, Written, json_reply
 from pulsarium.broker.admin.topic.partitioned_stats import together
 from pulsarium.broker.admin.topic.partitions import shown
 from pulsarium.broker.admin.topic.stats_json import StatsWriter
@@ -14,13 +14,13 @@ from pulsarium.broker.auth.needs import topic_operation
 
 
 @route("GET", *of_topic("/stats"), needs=topic_operation("GET_STATS"))
-def get_stats(call: Call) -> Reply:
+async def get_stats(call: Call) -> Reply:
     """Who publishes to a topic, who consumes it, and how far they are."""
-    return json_reply(_writer(call).topic(find(call)))
+    return json_reply(await _writer(call).topic(find(call), Written()))
 
 
 @route("GET", *of_topic("/partitioned-stats"), needs=topic_operation("GET_STATS"), anywhere=True)
-def get_partitioned_stats(call: Call) -> Reply:
+async def get_partitioned_stats(call: Call) -> Reply:
     """The stats of all partitions added up, and unless perPartition=false of each."""
     name, broker = call.topic, call.broker
     info = broker.metadata.partitioned.get(str(name))
@@ -28,9 +28,13 @@ def get_partitioned_stats(call: Call) -> Reply:
         text = f"Partitioned Topic {name} not found" if name.is_persistent else f"Partitioned topic not found {name}"
         raise AdminError(404, text)
     writer = _writer(call)
-    stats = {str(part): writer.topic(broker.topics.find(part)) for part in parts(broker, name)}
+    stats = {
+        str(part): await writer.topic(broker.topics.find(part), {})
+        for part in parts(broker, name)
+        if broker.topics.exists(part)  # still, for it is asked when the partition's turn comes
+    }
     each = stats if call.flag("perPartition", default=True) else {}
-    return json_reply(together(list(stats.values()), shown(info), each, persistent=name.is_persistent))
+    return json_reply(await together(list(stats.values()), shown(info), each, persistent=name.is_persistent))
 
 
 def _writer(call: Call) -> StatsWriter:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 
 from pulsarium.broker.admin.topic import backlog_json, dispatch_json
 from pulsarium.broker.admin.topic.rates import Rates
@@ -18,6 +18,7 @@ from pulsarium.broker.model.topic.base import Topic
 from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.broker.model.topic.producer import Producer
 from pulsarium.broker.model.upkeep.backlog_quota import backlog_size, size_after
+from pulsarium.broker.slices import Slice
 from pulsarium.broker.storage.errors import StorageError
 from pulsarium.proto.entry import parse_metadata
 from pulsarium.proto.errors import EntryError
@@ -62,6 +63,12 @@ def compaction_figures(topic: Topic) -> Json:
     }
 
 
+class Into(Protocol):
+    """What takes the stats of subscriptions: a dict, or what needs less of them."""
+
+    def __setitem__(self, name: str, stats: Json, /) -> None: ...
+
+
 class StatsWriter:
     """Writes one topic's stats. The options are the query of GET .../stats."""
 
@@ -81,20 +88,25 @@ class StatsWriter:
         self._exclude_consumers = exclude_consumers
         self._earliest_time = earliest_time
         self._backlog_size = backlog_size
+        self._slice = Slice()
 
-    def topic(self, topic: Topic) -> Json:
-        """All of a topic's stats."""
+    async def topic(self, topic: Topic, subscriptions: Into) -> Json:
+        """Return all of a topic's stats; `subscriptions` is given those of its subscriptions, one after the other.
+
+        Others have their turn between two. A subscription that goes before its own is left out.
+        """
         persistent = isinstance(topic, PersistentTopic)
-        subscriptions = {name: self.subscription(each) for name, each in topic.subscriptions.items()}
-        if isinstance(topic, PersistentTopic) and topic.log.compaction.cursor is not None:
-            shown = PersistentSubscription(topic, topic.log.compaction.cursor)  # in Pulsar it is one
-            subscriptions[shown.name] = self.subscription(shown) | {"type": "Exclusive"}
-        publishers = [] if self._exclude_publishers else [self.publisher(p) for p in topic.producers.by_name.values()]
-        stats = self._numbers(topic, subscriptions)
+        sums = Sums(topic)
+        await self._put_subscriptions(topic, subscriptions, sums)
+        publishers = []
+        for producer in () if self._exclude_publishers else list(topic.producers.by_name.values()):
+            publishers.append(self.publisher(producer))
+            await self._slice.pause()
+        stats = self._numbers(topic, sums)
         stats |= {
             **backlog_json.quotas(topic),
             "publishRateLimitedTimes": self._rates.limited(topic),
-            "earliestMsgPublishTimeInBacklogs": earliest(subscriptions),
+            "earliestMsgPublishTimeInBacklogs": sums.earliest,
             "offloadedStorageSize": 0,
             "lastOffloadLedgerId": 0,
             "lastOffloadSuccessTimeStamp": 0,
@@ -116,9 +128,22 @@ class StatsWriter:
         if topic.producers.epoch is not None:
             stats["topicEpoch"] = topic.producers.epoch
         deduplication = {"deduplicationStatus": "Enabled" if topic.deduplication is not None else "Disabled"}
-        return stats | deduplication | NO_HOLES | holes(subscriptions) | compaction
+        return stats | deduplication | {field: sums.of[field] for field in NO_HOLES} | compaction
 
-    def _numbers(self, topic: Topic, subscriptions: dict[str, Json]) -> Json:
+    async def _put_subscriptions(self, topic: Topic, into: Into, sums: Sums) -> None:
+        for name, each in list(topic.subscriptions.items()):
+            if topic.subscriptions.get(name) is each:
+                into[name] = stats = await self.subscription(each)
+                sums.add(stats)
+            else:
+                sums.add_gone(each)
+            await self._slice.pause()
+        if isinstance(topic, PersistentTopic) and topic.log.compaction.cursor is not None:
+            shown = PersistentSubscription(topic, topic.log.compaction.cursor)  # in Pulsar it is one
+            into[shown.name] = stats = {**await self.subscription(shown), "type": "Exclusive"}
+            sums.add(stats)
+
+    def _numbers(self, topic: Topic, sums: Sums) -> Json:
         rate_in = self._rates.total(topic.producers.by_name.values())
         size = backlog = 0
         if isinstance(topic, PersistentTopic):
@@ -127,13 +152,13 @@ class StatsWriter:
         return {
             "msgRateIn": rate_in.messages,
             "msgThroughputIn": rate_in.bytes,
-            "msgRateOut": sum(each["msgRateOut"] for each in subscriptions.values()) or 0.0,
-            "msgThroughputOut": sum(each["msgThroughputOut"] for each in subscriptions.values()) or 0.0,
+            "msgRateOut": sums.of["msgRateOut"],
+            "msgThroughputOut": sums.of["msgThroughputOut"],
             "bytesInCounter": topic.bytes_in,
             "msgInCounter": topic.messages_in,
             "systemTopicBytesInCounter": 0,
-            "bytesOutCounter": topic.bytes_out_before + sum(each["bytesOutCounter"] for each in subscriptions.values()),
-            "msgOutCounter": topic.messages_out_before + sum(each["msgOutCounter"] for each in subscriptions.values()),
+            "bytesOutCounter": sums.of["bytesOutCounter"],
+            "msgOutCounter": sums.of["msgOutCounter"],
             "bytesOutInternalCounter": 0,
             "averageMsgSize": rate_in.average_size,
             "msgChunkPublished": False,
@@ -163,15 +188,18 @@ class StatsWriter:
             stats["msgDropRate"] = self._rates.drops(producer)
         return stats
 
-    def subscription(self, subscription: Subscription) -> Json:
-        """One subscription with its consumers."""
+    async def subscription(self, subscription: Subscription) -> Json:
+        """Return the stats of one subscription with its consumers."""
         consumers = list(subscription.consumers)
         rate = self._rates.total(consumers)
         dispatcher = subscription.dispatcher
         active = dispatcher.active if isinstance(dispatcher, SingleActiveDispatcher) else None
         durable = isinstance(subscription, PersistentSubscription)
         ranges, waiting = dispatch_json.key_ranges(dispatcher), dispatch_json.waiting(subscription)
-        shown = [] if self._exclude_consumers else [self.consumer(each, ranges.get(each, {})) for each in consumers]
+        shown = []
+        for each in () if self._exclude_consumers else consumers:
+            shown.append(self.consumer(each, ranges.get(each, {})))
+            await self._slice.pause()
         replicated = bool(subscription.replicated)
         return {
             "msgRateOut": rate.messages,
@@ -273,10 +301,32 @@ class StatsWriter:
         }
 
 
-def earliest(subscriptions: dict[str, Json]) -> int:
-    """The oldest of what the subscriptions still have to deliver; 0 when it was not asked for."""
-    times = [each["earliestMsgPublishTimeInBacklog"] for each in subscriptions.values()]
-    return min((time for time in times if time > 0), default=0)
+class Sums:
+    """What a topic's stats add up of its subscriptions. `earliest` is the oldest of what they still have to deliver; 0
+    when it was not asked for."""
+
+    def __init__(self, topic: Topic) -> None:
+        self.of: dict[str, float] = {
+            "msgRateOut": 0.0,
+            "msgThroughputOut": 0.0,
+            "bytesOutCounter": topic.bytes_out_before,
+            "msgOutCounter": topic.messages_out_before,
+            **NO_HOLES,
+        }
+        self.earliest = 0
+
+    def add(self, stats: Json) -> None:
+        """Add a subscription by its stats."""
+        for field in self.of:
+            self.of[field] += stats[field]
+        time = stats["earliestMsgPublishTimeInBacklog"]
+        if time > 0:
+            self.earliest = min(self.earliest or time, time)
+
+    def add_gone(self, subscription: Subscription) -> None:
+        """Add what a subscription had been sent that was removed before its turn came."""
+        self.of["bytesOutCounter"] += subscription.bytes_out
+        self.of["msgOutCounter"] += subscription.messages_out
 
 
 def transaction_counts(topic: Topic) -> Json:
@@ -284,11 +334,6 @@ def transaction_counts(topic: Topic) -> Json:
     buffer = topic.transactions if isinstance(topic, PersistentTopic) else None
     counts = (0, 0, 0) if buffer is None else (buffer.ongoing, buffer.aborted, buffer.committed)
     return dict(zip(("ongoingTxnCount", "abortedTxnCount", "committedTxnCount"), counts, strict=True))
-
-
-def holes(subscriptions: dict[str, Json]) -> Json:
-    """The ranges that were acknowledged out of order, of all subscriptions."""
-    return {field: sum(each[field] for each in subscriptions.values()) for field in NO_HOLES}
 
 
 def publish_time(topic: PersistentTopic, position: Position) -> int:

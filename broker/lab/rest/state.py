@@ -14,7 +14,7 @@ from pulsarium.broker.storage.errors import StorageError
 
 BINARY = "application/octet-stream"
 MOST = 4 << 30  # bytes of a snapshot; the disk bounds it too
-MOST_OF_SEED = 64 << 20  # bytes of a text
+MOST_OF_SEED = 16 << 20  # bytes of a text, which takes many times that in memory
 
 
 @route("POST", "/lab/reset")

@@ -10,6 +10,7 @@ from pulsarium.broker.lab.state.description import Description, Message, SeedErr
 from pulsarium.broker.model.errors import BrokerServiceError
 from pulsarium.broker.model.ledger.publication import Unwatched
 from pulsarium.broker.model.topic.persistent import PersistentTopic
+from pulsarium.broker.slices import Slice
 from pulsarium.proto.entry import build
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
@@ -33,6 +34,7 @@ class Seeding:
         self._cluster = cluster
         self._metadata = cluster.metadata
         self._topics = cluster.topics
+        self._slice = Slice()
 
     def check(self, description: Description) -> None:
         """Raise SeedError for what the file leaves out and nobody has."""
@@ -49,8 +51,8 @@ class Seeding:
             if exists and there != topic.partitions:
                 raise SeedError(f"topic {topic.name}: it is there with {there} partitions, not {topic.partitions}")
 
-    def make(self, description: Description) -> None:
-        """All of it, in one turn."""
+    async def make(self, description: Description) -> None:
+        """Make all of it; others have their turn between two topics or messages."""
         for tenant, info in description.tenants.items():
             if tenant not in self._metadata.tenants:
                 self._metadata.put_tenant(tenant, {"allowedClusters": [self._metadata.cluster], **info})
@@ -63,9 +65,10 @@ class Seeding:
             self._metadata.put_namespace(name, {**before, **policies})
         for topic in description.topics:
             with _named(topic):
-                self._topic(topic)
+                await self._topic(topic)
+            await self._slice.pause()
 
-    def _topic(self, topic: Topic) -> None:
+    async def _topic(self, topic: Topic) -> None:
         name, count = topic.name, topic.partitions
         is_new = not (self._topics.exists(name) or self._metadata.partitions_of(name))
         if is_new:
@@ -78,10 +81,12 @@ class Seeding:
         version = b""
         if topic.schema is not None:
             version = self._cluster.schemas.get_or_create(name, topic.schema, self._cluster.clock.now_ms())
+        self._subscribe(topic, earliest=True)  # before messages, which nobody would keep without
         if is_new:
             for number, message in enumerate(topic.messages):
-                self._publish(loaded[message.partition], number, message, version)
-        self._subscribe(topic, earliest=True)
+                part = name.partition(message.partition) if count else name
+                self._publish(self._loaded(part), number, message, version)
+                await self._slice.pause()
 
     def subscribe_at_the_end(self, description: Description) -> None:
         """The subscriptions that begin with the next message: once what was made is committed."""

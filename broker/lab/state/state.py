@@ -78,11 +78,11 @@ class State:
 
     async def seed_text(self, text: str) -> dict[str, int]:
         """The same of a file's text."""
-        description = read(text)
         async with self._one:
+            description = await trio.to_thread.run_sync(read, text)
             seeding = Seeding(self._cluster)
             seeding.check(description)
-            seeding.make(description)
+            await seeding.make(description)
             await self._committed()
             seeding.subscribe_at_the_end(description)
             await self._committed()

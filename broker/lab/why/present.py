@@ -228,6 +228,8 @@ def _delayed(facts: Facts, details: dict[str, Any], reason: Reason) -> str:
     due = facts.metadata.deliver_at_time
     left = (due - facts.subscription.topic.now_ms()) / 1000
     details["deliverAt"], details["secondsLeft"] = instant_text(due), round(left, 3)
+    if left <= 0:
+        return f"it was delayed until {details['deliverAt']}; the next tick (delayedDeliveryTickTimeMillis) delivers it"
     return f"it is delayed until {details['deliverAt']}, which is in {_spoken(left)}"
 
 

@@ -57,7 +57,7 @@ class KeptCursor:
         self._kept_ledger_id = NO_LEDGER  # the one that the last commit named
         self.last_switch_ms = stores.clock.now_ms()
         self._stores = stores
-        self._format = CursorFormat(stores.config)
+        self._format = CursorFormat(stores.config, forgets_parts=stores.profile.unload_forgets)
         self._keeps = durable and stores.storage.keeps_entries
         self._stored_mark = start
         self._stored_properties: dict[str, str] | None = None  # those of its info there; None: it must be written
@@ -119,6 +119,20 @@ class KeptCursor:
             self._forget_ledger()
             self._store_info()
         self.ledger_open = False
+
+    def forget_what_is_not_kept(self) -> None:
+        """Hold only what a closed cursor reads back, as after a restart (managedLedgerMaxUnackedRangesToPersist)."""
+        if not (self.holes or self.batch_acks):
+            return
+        kept: ml.ManagedCursorInfo | ml.PositionInfo
+        if self.ledger_id == NO_LEDGER:
+            kept = read_cursor_info(self._format.cursor_info(self, NO_LEDGER, {}, 0))
+        else:
+            kept = ml.PositionInfo.FromString(self._format.position_info(self, self._encoded_holes()))
+        self.holes.clear()
+        self.batch_acks.clear()
+        self._holes_record = None
+        self._format.restore(self, kept)
 
     def delete(self) -> None:
         """The subscription goes. Nothing changes here: where that is not kept, it stays."""

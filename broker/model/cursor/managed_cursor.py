@@ -35,6 +35,8 @@ class ManagedCursor(KeptCursor):
     def reopen(self) -> None:
         """The topic was unloaded and is loaded again."""
         self.close()
+        if self._stores.profile.unload_forgets:
+            self.forget_what_is_not_kept()
         self.consumed = self._consumed_before()
         self.rewind()
 

@@ -45,13 +45,17 @@ class HolesRecord(NamedTuple):
 
 
 class CursorFormat:
-    """How broker.conf wants cursors to be kept."""
+    """How broker.conf wants cursors to be kept.
 
-    def __init__(self, config: Config) -> None:
+    forgets_parts: what the metadata store has of partly acknowledged batches is not read back.
+    """
+
+    def __init__(self, config: Config, *, forgets_parts: bool = False) -> None:
         self.max_ranges_in_metadata = config.managedLedgerMaxUnackedRangesToPersistInMetadataStore
         self._max_ranges = max(config.managedLedgerMaxUnackedRangesToPersist, 0)
         self._max_batches = max(config.managedLedgerMaxBatchDeletedIndexToPersist, 0)
         self._batch_acks = config.acknowledgmentAtBatchIndexLevelEnabled
+        self._batch_acks_of_info = self._batch_acks and not forgets_parts
         self._long_arrays = (
             config.managedLedgerPersistIndividualAckAsLongArray and config.managedLedgerUnackedRangesOpenCacheSetEnabled
         )
@@ -138,7 +142,7 @@ class CursorFormat:
         for kept in info.individualDeletedMessages:
             lower, upper = kept.lowerEndpoint, kept.upperEndpoint
             state.holes.add_range(upper.ledgerId, lower.entryId + 1, upper.entryId + 1)
-        if self._batch_acks:
+        if self._batch_acks if isinstance(info, ml.PositionInfo) else self._batch_acks_of_info:
             for batch in info.batchedEntryDeletionIndexInfo:
                 state.batch_acks.merge(Position(batch.position.ledgerId, batch.position.entryId), batch.deleteSet)
         state.properties = {number.name: number.value for number in info.properties}

@@ -17,14 +17,18 @@ FEW = 64 * POSITION.size  # bytes of packed positions; a bitmap is smaller for m
 class DelayedMessages:
     """The positions of one subscription that must wait, in buckets of time. All times are milliseconds.
 
-    A bucket is as wide as the highest power of two within a tick (delayedDeliveryTickTimeMillis). Unless `strict`
-    (isDelayedDeliveryDeliverAtTimeStrict), a message may go up to a tick early: its bucket is named by its first
-    millisecond, and is due when all in it may go. When strict none goes early: the bucket is named by its end.
+    A bucket is as wide as the highest power of two within the tick of broker.conf (delayedDeliveryTickTimeMillis).
+    Unless `strict` (isDelayedDeliveryDeliverAtTimeStrict), a message may go up to a tick early: its bucket is named by
+    its first millisecond, and is due when all in it may go. When strict none goes early: the end names the bucket.
+
+    `alarms_may_be_early`: an alarm is for the name of a bucket, also where a shorter `tick_ms` makes the bucket due
+    later; there is no second alarm.
     """
 
-    def __init__(self, tick_ms: int, strict: bool) -> None:
-        self.tick_ms = tick_ms  # a later change leaves the buckets as wide as they are, as in Pulsar
+    def __init__(self, tick_ms: int, strict: bool, alarms_may_be_early: bool = False) -> None:
+        self.tick_ms = tick_ms  # a policy's tick leaves the buckets as wide as they are, as in Pulsar
         self._strict = strict
+        self._alarms_may_be_early = alarms_may_be_early
         self._width = 1 << max(tick_ms.bit_length() - 1, 0)
         self._buckets: dict[int, bytes | PositionSet] = {}  # a few positions are packed
         self._times: list[int] = []  # of the buckets, a heap
@@ -93,6 +97,11 @@ class DelayedMessages:
         """How long before the time in its name a bucket is due."""
         return 0 if self._strict else self.tick_ms - self._width + 1
 
+    @property
+    def first_ms(self) -> int | None:
+        """The name of the earliest bucket."""
+        return self._times[0] if self._times else None
+
     def next_due_ms(self, now_ms: int) -> int | None:
         """When to wake up and `take_due`: not before a tick has passed since `woke`, to get more at once.
 
@@ -101,7 +110,8 @@ class DelayedMessages:
         """
         if not self._times:
             return None
-        time = max(self._times[0], self._times[0] - self._early)
+        later = 0 if self._alarms_may_be_early else max(0, -self._early)
+        time = self._times[0] + later
         woke = min(self._woke_ms, now_ms)  # the clock may have been set back
         return max(time, woke + self.tick_ms) if time > now_ms else None
 

@@ -18,6 +18,9 @@ class Reason(Enum):
     RATE_LIMITED = "rate limited until the tokens of a dispatch rate come back"
     LOADING = "the entries are being read back from disk"
     UNREADABLE = "the disk cannot read what comes next; it is tried again (dispatcherReadFailureBackoff...)"
+    BEHIND_CHUNK = (
+        "a chunk comes first that the consumer of its message's first chunk cannot be given, as in Pulsar 4.2"
+    )
     CAUGHT_UP = "everything was delivered"
     OPEN_TRANSACTION = "what comes next is in an open transaction, or behind one"
     FENCED = "the subscription is being reset"

@@ -16,6 +16,11 @@ if TYPE_CHECKING:
     from pulsarium.broker.model.subscription.persistent import PersistentSubscription
 
 
+def is_last_chunk(metadata: pb.MessageMetadata) -> bool:
+    """Return whether a chunk is the last one of its message."""
+    return metadata.chunk_id == metadata.num_chunks_from_msg - 1
+
+
 class SharedDispatcher(SharingDispatcher):
     """Gives up to dispatcherMaxRoundRobinBatchSize entries to one consumer, then goes on to the next.
 
@@ -59,32 +64,47 @@ class SharedDispatcher(SharingDispatcher):
             consumer = self._rotation.next()
             if consumer is None:
                 return self.blocked_reason()
-            permits = self._capacity(consumer)
-            limit = min(permits, limit)
             if replays:
-                entries = self._stored(subscription, self.replay, limit)
+                stopped = self._replay_to(consumer, subscription, limit)
             else:
-                entries = cursor.read(limit, subscription.dispatch_soon)
-            if entries is None:
-                return Reason.LOADING
-            if replays:
-                self._hand_over(cursor, consumer, entries, permits, self.replay)
-            else:
-                taken = self._hand_over(cursor, consumer, entries, permits)
-                if taken < len(entries):
-                    cursor.read_position = entries[taken][0]
+                stopped = self._read_for(consumer, subscription, limit)
+            if stopped is not None:
+                return stopped
             if self._to_serve and (stopped := self._serve_waiting(subscription)) is not None:
                 return stopped
+
+    def _replay_to(self, consumer: Consumer, subscription: PersistentSubscription, limit: int) -> Reason | None:
+        """Give a consumer of what comes again; return what stops all delivery."""
+        permits = self._capacity(consumer)
+        entries = self._stored(subscription, self.replay, min(permits, limit))
+        if entries is None:
+            return Reason.LOADING
+        self._hand_over(subscription.cursor, consumer, entries, permits, self.replay)
+        return None
+
+    def _read_for(self, consumer: Consumer, subscription: PersistentSubscription, limit: int) -> Reason | None:
+        """Give a consumer of what was not read yet; return what stops all delivery."""
+        cursor, permits = subscription.cursor, self._capacity(consumer)
+        entries = cursor.read(min(permits, limit), subscription.dispatch_soon)
+        if entries is None:
+            return Reason.LOADING
+        taken = self._hand_over(cursor, consumer, entries, permits)
+        if taken < len(entries):
+            cursor.read_position = entries[taken][0]
+        return None
 
     def _holds_back(self, consumer: Consumer, position: Position, metadata: pb.MessageMetadata) -> bool:
         if super()._holds_back(consumer, position, metadata):
             return True
         if not (metadata.uuid and metadata.HasField("chunk_id") and metadata.HasField("num_chunks_from_msg")):
             return False
-        uuid, chunk = metadata.uuid, metadata.chunk_id
+        return self._holds_back_chunk(consumer, position, metadata)
+
+    def _holds_back_chunk(self, consumer: Consumer, position: Position, metadata: pb.MessageMetadata) -> bool:
+        uuid = metadata.uuid
         owner = self._chunked.get(uuid)
         if owner is None:
-            if chunk != 0:
+            if metadata.chunk_id != 0:
                 self._orphans.setdefault(uuid, []).append(position)
                 return True
             owner = self._chunked[uuid] = consumer
@@ -92,7 +112,7 @@ class SharedDispatcher(SharingDispatcher):
         if owner is not consumer:
             self._wait_for(owner, position)
             return True
-        if chunk == metadata.num_chunks_from_msg - 1:
+        if is_last_chunk(metadata):
             del self._chunked[uuid]
         return False
 

@@ -46,6 +46,8 @@ class SharingDispatcher(Dispatcher):
     # consumers
 
     def add_consumer(self, consumer: Consumer) -> None:
+        if not self.consumers:
+            self.delayed.clear()
         self.consumers.append(consumer)
         self.consumers.sort(key=lambda each: each.priority_level)
         self._rotation.add(consumer)
@@ -73,8 +75,7 @@ class SharingDispatcher(Dispatcher):
 
     def _again(self, positions: Iterable[Position]) -> None:
         """Deliver these once more, to whom they go now."""
-        for position in positions:
-            self.replay.add(position)
+        self.replay.update(positions)
 
     # what is owed
 
@@ -268,13 +269,13 @@ class SharingDispatcher(Dispatcher):
         self.redeliveries.clear()
         self._waiting.clear()
         self._to_serve.clear()
-        self.delayed.clear()
+        self.delayed.leave()
 
     def why(self, position: Position, metadata: pb.MessageMetadata) -> Reason:
         if self._owner(position) is not None:
             return Reason.DELIVERED
         if any(position in positions for positions in self._waiting.values()):
             return Reason.WAITING
-        if self.delayed.waits(metadata):
+        if self.delayed.waits(position):
             return Reason.DELAYED
         return super().why(position, metadata)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+from operator import itemgetter
 
 from pyroaring import BitMap
 
@@ -41,6 +43,11 @@ class PositionSet:
         if entries is None:
             entries = self._ledgers[position.ledger_id] = BitMap()
         entries.add(position.entry_id)
+
+    def update(self, positions: Iterable[Position]) -> None:
+        """Add many: neighbours of one ledger cost little more than one."""
+        for ledger_id, run in groupby(positions, key=itemgetter(0)):
+            self._ledgers.setdefault(ledger_id, BitMap()).update(map(itemgetter(1), run))
 
     def add_range(self, ledger_id: int, first: int, stop: int) -> None:
         """Add entries first..stop-1 of a ledger."""

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
 from pulsarium.broker.config.keys import Config
+from pulsarium.broker.model.errors import MetadataError
 from pulsarium.broker.model.namespace.bundles import bundle_of
 from pulsarium.broker.model.namespace.metadata import Metadata
 from pulsarium.broker.model.namespace.policies import boundaries_of
@@ -39,6 +42,7 @@ class Ownership(Generic[M]):
         self.members: list[M] = []
         self._leader: M | None = None
         self._owners: dict[tuple[str, str], M] = {}
+        self._unloading: set[tuple[str, str]] = set()
         self._config = config
         self._metadata = metadata
 
@@ -72,10 +76,13 @@ class Ownership(Generic[M]):
 
     def owner(self, topic: TopicName) -> M | None:
         """Who serves a topic; None when its bundle is unowned, or its namespace not there."""
-        if len(self.members) == 1 and str(topic.namespace_name) in self._metadata.namespaces:
+        alone = len(self.members) == 1
+        if alone and not self._unloading and str(topic.namespace_name) in self._metadata.namespaces:
             return self.owner_of("", "")  # whichever bundle it is
-        bundle = self.bundle_of(topic)
-        return None if bundle is None else self.owner_of(str(topic.namespace_name), bundle)
+        bundle, namespace = self.bundle_of(topic), str(topic.namespace_name)
+        if bundle is None or (namespace, bundle) in self._unloading:
+            return None
+        return self.owner_of(namespace, bundle)
 
     def taker(self, topic: TopicName) -> M | None:
         """Who was given a topic's bundle, by a lookup or otherwise; a cluster of one asks no more of most topics."""
@@ -99,6 +106,16 @@ class Ownership(Generic[M]):
     def release(self, namespace: str, bundle: str) -> None:
         self._owners.pop((namespace, bundle), None)
 
+    @contextmanager
+    def unloading(self, bundles: Iterable[tuple[str, str]]) -> Iterator[None]:
+        """Bundles are unloaded while the block runs: nobody serves them, and a lookup is told to come back."""
+        begun = {*bundles} - self._unloading
+        self._unloading |= begun
+        try:
+            yield
+        finally:
+            self._unloading -= begun
+
     def forget_all(self) -> None:
         """Nobody owns anything."""
         self._owners.clear()
@@ -113,13 +130,15 @@ class Ownership(Generic[M]):
         """What `asked` answers to a lookup; None when the namespace is not there.
 
         An unowned bundle goes to the least loaded broker, which only the leader decides; `authoritative` means that it
-        did: the one asked is to serve.
+        did: the one asked is to serve. Raises MetadataError while the bundle is being unloaded.
         """
         bundle = self.bundle_of(topic)
         if bundle is None:
             return None
         namespace = str(topic.namespace_name)
         self._metadata.looked_up(namespace)
+        if (namespace, bundle) in self._unloading:
+            raise MetadataError(f"Namespace bundle {namespace}/{bundle} is being unloaded")
         owner = self.owner_of(namespace, bundle)
         if owner is not None:
             if len(self.members) == 1:

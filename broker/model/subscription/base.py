@@ -12,6 +12,7 @@ from pulsarium.broker.model.dispatch.key_shared import KeySharedDispatcher
 from pulsarium.broker.model.dispatch.selector.choice import selector_for
 from pulsarium.broker.model.dispatch.shared import SharedDispatcher
 from pulsarium.broker.model.dispatch.single_active import SingleActiveDispatcher
+from pulsarium.broker.model.dispatch.stalling import StallingSharedDispatcher
 from pulsarium.broker.model.errors import (
     ConsumerBusyError,
     ServiceNotReadyError,
@@ -38,7 +39,7 @@ class Subscription:
         self.dispatcher: Dispatcher | None = None  # none until the first consumer gave the type
         self.bytes_out = 0  # of consumers that are gone
         self.messages_out = 0
-        self.flow_ms = self.consumed_ms = self.acked_ms = 0  # the last time, of consumers that are gone
+        self.flow_ms = self.consumed_ms = self.acked_ms = 0  # the last time, but for consumers there
 
     @property
     def consumers(self) -> Sequence[Consumer]:
@@ -74,7 +75,7 @@ class Subscription:
 
     def _dispatcher_for(self, options: ConsumerOptions) -> Dispatcher:
         if options.type == SubType.Shared:
-            return SharedDispatcher(self)
+            return StallingSharedDispatcher(self) if self.topic.stores.profile.chunks_stall else SharedDispatcher(self)
         if options.type == SubType.Key_Shared:
             selector = selector_for(options.key_shared, self.topic.stores.config)
             return KeySharedDispatcher(self, selector, options.key_shared)

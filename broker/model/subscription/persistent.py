@@ -221,6 +221,8 @@ class PersistentSubscription(Subscription):
         assert self.dispatcher is not None
         if epoch is not None and not self.dispatcher.shares_messages and signed(epoch) > signed(consumer.epoch or 0):
             consumer.epoch = epoch
+        if positions is None:
+            self.flow_ms = self.topic.now_ms()  # in Pulsar the permits that were held back flow then, were it none
         self.dispatcher.redeliver(self, consumer, positions)
         self.dispatch_soon()
 

@@ -42,7 +42,8 @@ class Topic(ABC):
         self.publish_limit.update(policies.publish_rate)
         self.checks = self._entry_checks()
         self.deduplication: Deduplication | None = None
-        self.producers = Producers(str(name), epoch, self._keep_epoch, self._producer_removed)
+        claims_stay = stores.profile.refused_producers_stay_exclusive
+        self.producers = Producers(str(name), epoch, self._keep_epoch, self._producer_removed, claims_stay=claims_stay)
         self.subscribe_rate = SubscribeRate(stores.clock, policies.subscribe_rate)
         self.moved_to: Assigned | None = None  # another cluster, for everybody who has read what is here
         self.closed = False  # unloaded or deleted; whoever still holds it must look the topic up again

@@ -47,6 +47,7 @@ class Deduplication:
         now = stores.clock.now_ms()
         self._inactive = dict.fromkeys(self._persisted, now)  # producers that left, and when; ms
         self._watched: dict[str, _Watched] = {}
+        self._unfinished: dict[str, int] = {}  # sequence ids of chunked messages, until a last chunk or a snapshot
         self._snapshot_ms = 0
         self.snapshot_when_full()
 
@@ -57,9 +58,16 @@ class Deduplication:
                 metadata = parse_metadata(entry)
             except EntryError:  # nobody looks at metadata when it comes
                 continue
-            if _completes(metadata):
+            if _completes(metadata) or self._stores.profile.chunks_are_duplicates:
                 highest = max(signed(metadata.sequence_id), signed(metadata.highest_sequence_id))
                 self._persisted[text_of(metadata.producer_name)] = highest
+
+    def reopen(self) -> None:
+        """The topic was unloaded and is loaded again: learn what a replay of its entries would teach."""
+        if self._stores.profile.chunks_are_duplicates:
+            self._persisted |= self._unfinished
+            self._pushed |= self._unfinished
+            self._unfinished.clear()
 
     def _cannot_learn(self, error: DamagedEntriesError) -> None:
         """As in Pulsar the topic is not loaded, unless autoSkipNonRecoverableData says that it may forget."""
@@ -79,9 +87,11 @@ class Deduplication:
 
         All chunks of a message have its sequence id: only the last one counts (B-28).
         """
-        if is_chunk and not _completes(parse_metadata(entry)):
-            return producer
         name, lowest = producer.name, signed(sequence_id)
+        if is_chunk and not _completes(parse_metadata(entry)):
+            self._unfinished[name] = lowest
+            return producer
+        self._unfinished.pop(name, None)
         if lowest <= self._pushed.get(name, lowest - 1):
             if lowest <= self._persisted.get(name, lowest - 1):
                 producer.persisted([Pending(producer, STORED_BEFORE, sequence_id, highest_sequence_id)])
@@ -105,6 +115,7 @@ class Deduplication:
     def take_back(self) -> None:
         """A commit failed: what was pushed and not persisted will be sent again."""
         self._pushed = dict(self._persisted)
+        self._unfinished.clear()
 
     # keeping
 
@@ -126,6 +137,7 @@ class Deduplication:
 
     def _store(self) -> None:
         self._snapshot_ms = self._stores.clock.now_ms()
+        self._unfinished.clear()  # a replay begins behind them
         most = self._stores.config.brokerDeduplicationMaxNumberOfProducers
         self.cursor.properties = dict(islice(self._persisted.items(), most))
         self.cursor.save()

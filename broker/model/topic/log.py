@@ -38,6 +38,8 @@ class TopicLog:
         self.ledger.reopen()
         for cursor in self.cursors.values():
             cursor.reopen()
+        if self.deduplication is not None:
+            self.deduplication.reopen()
 
     def open_cursor(self, name: str, start: Position) -> ManagedCursor:
         """A new durable cursor."""

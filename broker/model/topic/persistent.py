@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from pulsarium.broker.model.compaction.compaction import Compaction
 from pulsarium.broker.model.errors import (
+    BrokerServiceError,
     HasShadowsError,
     NotAllowedError,
     PersistenceError,
@@ -60,6 +61,7 @@ class PersistentTopic(Topic):
         self.last_dispatchable = (EARLIEST, EARLIEST)  # the newest entry that was looked at for it, and which it is
         self._parked: dict[str, Position] = {}  # where SEEK left readers that have not come back yet
         self.offload_failed = False  # whether it was asked for: there is nowhere to offload to
+        self._ended_empty = self.ledger.terminated is not None and not self.ledger.count
         self.trimmer = Trimmer(self)
         self.ledger.on_rolled = self._rolled
         self._stamps = EntryStamps(stores.config, stores.clock)
@@ -102,7 +104,7 @@ class PersistentTopic(Topic):
         if MIGRATED_PROPERTY in self.ledger.properties:
             raise TopicMigratedError("Topic was already migrated")
         if self.ledger.terminated is not None:
-            raise TopicTerminatedError(TERMINATED)
+            return self.producers.wait_for_nothing(Producer(client, self, options, self.now_ms())), False
         if (
             refusal := self.stores.storage.refusal
         ):  # else clients whose SEND is refused send it again, ten times a second
@@ -184,6 +186,8 @@ class PersistentTopic(Topic):
                 found.move(self._at_age(rollback_seconds))
             return found
         self._check_new(name)
+        if earliest and self._ended_empty and self.stores.profile.own_faults_are_shown:
+            raise BrokerServiceError("")
         start = self.ledger.first_position() if earliest else self.ledger.last_confirmed
         if rollback_seconds:
             start = self._before_age(rollback_seconds)
@@ -321,8 +325,7 @@ class PersistentTopic(Topic):
 
     def _terminated(self, error: Exception | None) -> None:
         if error is None:
-            self.producers.refuse_waiting(TopicTerminatedError(TERMINATED))
-            self.producers.disconnect(self.moved_to)
+            self.producers.disconnect(self.moved_to, terminated=True)
             for subscription in list(self._subscriptions.values()):  # a reader's goes with its connection
                 subscription.check_end_of_topic(again=True)
 
@@ -345,7 +348,6 @@ class PersistentTopic(Topic):
             shadow.let_go(last)
 
 
-TERMINATED = "Topic was already terminated"
 LEDGER_TERMINATED = (  # what a SEND is told that comes between the request and CLOSE_PRODUCER
     "org.apache.bookkeeper.mledger.ManagedLedgerException$ManagedLedgerTerminatedException: "
     "Managed ledger was already terminated"

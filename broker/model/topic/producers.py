@@ -13,17 +13,22 @@ from pulsarium.broker.model.errors import (
     ProducerBusyError,
     ProducerFencedError,
     TopicFencedError,
+    TopicTerminatedError,
 )
 from pulsarium.broker.model.ledger.position import signed
 from pulsarium.broker.model.topic.producer import Producer
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
+
+TERMINATED = "Topic was already terminated"
+UNAVAILABLE = "Topic is temporarily unavailable"
 
 
 class Producers:
     """Lets producers in one by one, all together, or makes them wait.
 
     `keep_epoch` stores the topic epoch, which counts the exclusive owners that there were; `removed` hears of each
-    producer that was in and is no more.
+    producer that was in and is no more. With `claims_stay` a producer that the topic refuses after it claimed exclusive
+    access stays the owner, as in Pulsar 4.2.
     """
 
     def __init__(
@@ -32,6 +37,8 @@ class Producers:
         epoch: int | None,
         keep_epoch: Callable[[int], None],
         removed: Callable[[Producer], None] = lambda producer: None,
+        *,
+        claims_stay: bool = False,
     ) -> None:
         self.by_name: dict[str, Producer] = {}
         self.waiting: deque[Producer] = deque()
@@ -40,19 +47,32 @@ class Producers:
         self._topic = topic
         self._keep_epoch = keep_epoch
         self._removed = removed
+        self._claims_stay = claims_stay
+        self._refusal: BrokerServiceError | None = None  # of those that wait, while everybody is disconnected
 
     def add(self, producer: Producer) -> bool:
         """Let a producer in; False when it has to wait for its turn. Raises what it is told when it may not come in."""
+        if not self._claim(producer):
+            return False
+        self._take_name(producer)
+        return True
+
+    def wait_for_nothing(self, producer: Producer) -> Producer:
+        """Let a producer of a terminated topic wait, where claims stay and there is one; else raise what it is told."""
+        if self._claims_stay and not self._claim(producer):
+            return producer
+        raise TopicTerminatedError(TERMINATED)
+
+    def _claim(self, producer: Producer) -> bool:
         if producer.access_mode == pb.Shared:
             if self._exclusive is not None or self.waiting:
                 raise ProducerBusyError(f"Topic has an existing exclusive producer: {self._exclusive or 'null'}")
             producer.topic_epoch = self.epoch
-        elif producer.access_mode == pb.WaitForExclusive and self.by_name:
+        elif producer.access_mode == pb.WaitForExclusive and (self.by_name or self._exclusive is not None):
             self.waiting.append(producer)
             return False
         else:
             self._make_exclusive(producer)
-        self._take_name(producer)
         return True
 
     def _make_exclusive(self, producer: Producer) -> None:
@@ -66,7 +86,7 @@ class Producers:
 
     def _throw_out(self) -> None:
         """Fence everybody: waiters are told, producers are not (their next SEND closes their connection)."""
-        self.refuse_waiting(ProducerFencedError("Fenced out"))
+        self._refuse_waiting(ProducerFencedError("Fenced out"))
         for producer in self.by_name.values():
             producer.closed = True
             producer.client.forget_producer(producer.producer_id)
@@ -74,13 +94,16 @@ class Producers:
         self.by_name.clear()
         self._exclusive = None
 
-    def refuse_waiting(self, error: BrokerServiceError) -> None:
-        """Those that wait for their turn will never have it."""
-        waiting, self.waiting = self.waiting, deque()
-        for waiter in waiting:
-            waiter.client.error(waiter.request_id, error.code, error.java_text)
-            waiter.closed = True
-            waiter.client.forget_producer(waiter.producer_id)
+    def _refuse_waiting(self, error: BrokerServiceError) -> None:
+        """Tell those that wait for their turn that they will never have it."""
+        while self.waiting:
+            self._refuse(self.waiting.popleft(), error)
+
+    @staticmethod
+    def _refuse(waiter: Producer, error: BrokerServiceError) -> None:
+        waiter.client.error(waiter.request_id, error.code, error.java_text)
+        waiter.closed = True
+        waiter.client.forget_producer(waiter.producer_id)
 
     def _own(self, producer: Producer) -> None:
         wanted, current = producer.topic_epoch, self.epoch
@@ -109,15 +132,23 @@ class Producers:
             return  # a waiter keeps its place in the queue until it would be its turn, as in Pulsar
         del self.by_name[producer.name]
         self._removed(producer)
-        if self.by_name:
-            return
-        self._exclusive = None
+        if not self.by_name:
+            self._exclusive = None
+            self._give_turn()
+
+    def _give_turn(self) -> None:
+        """Let the next one in that waits, or refuse it while everybody is disconnected."""
         while self.waiting:
             following = self.waiting.popleft()
             try:
-                self._own(following)
+                if self._refusal is None or self._claims_stay:
+                    self._own(following)
+                if self._refusal is not None:
+                    raise self._refusal
             except BrokerServiceError as error:
-                following.client.error(following.request_id, error.code, error.java_text)
+                self._refuse(following, error)
+                if self._exclusive is not None:  # its claim stays: those behind it hear nothing
+                    return
                 continue
             if following.closed:
                 self._exclusive = None
@@ -126,15 +157,14 @@ class Producers:
             following.client.producer_ready(following)
             return
 
-    def disconnect(self, assigned: Assigned | None = None) -> None:
+    def disconnect(self, assigned: Assigned | None = None, *, terminated: bool = False) -> None:
         """Tell everybody that the broker closed them (CLOSE_PRODUCER), and who serves them now.
 
         Those that wait for their turn are refused: they have no producer yet.
         """
-        waiting, self.waiting = self.waiting, deque()
+        self._refusal = TopicTerminatedError(TERMINATED) if terminated else TopicFencedError(UNAVAILABLE)
         self.disconnect_those(lambda producer: True, assigned)
-        self.waiting = waiting
-        self.refuse_waiting(TopicFencedError("Topic is temporarily unavailable"))
+        self._refusal = None
 
     def disconnect_those(self, unwanted: Callable[[Producer], bool], assigned: Assigned | None = None) -> None:
         """The same for some of those that are in."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pulsarium.broker.config import PROFILES, Config, Profile
+from pulsarium.broker.config import PIP, PROFILES, PULSAR_4_2, Config, Profile
 from pulsarium.broker.model.cursor.managed_cursor import ManagedCursor
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.subscription.consumer import Consumer
@@ -247,6 +247,72 @@ async def test_what_was_answered_outlives_the_broker(autojump_clock: object, typ
         await wire.subscribe(type=type)
         await wire.flow()
         assert [remaining(message) for message in await wire.messages(2)] == [[28], []]
+
+
+@pytest.mark.req("S54-19")
+@TYPES
+@pytest.mark.parametrize("how", ["unload", "restart"])
+@pytest.mark.parametrize(("profile", "sets"), [(PIP, [[28], []]), (PULSAR_4_2, [[], []])])
+async def test_a_topic_that_is_loaded_again_knows_parts_of_batches_but_in_pulsar_4_2(
+    autojump_clock: object, type: int, how: str, profile: Profile, sets: list[list[int]]
+) -> None:
+    store = HeldStorage()
+    async with serving(profile=profile, storage=store) as bed:
+        wire = await bed.connect()
+        await wire.producer()
+        await wire.subscribe(type=type)
+        (whole, part, *_) = await wire.publish(*[batch(5) for _ in range(3)])
+        await wire.ack(whole)
+        await ack_set(wire, part, [28])
+        if how == "unload":
+            bed.broker.topics.unload(TopicName.parse(TOPIC))
+            other = await bed.connect()
+            await other.subscribe(type=type)
+            await other.flow()
+            assert [remaining(message) for message in await other.messages(2)] == sets
+    if how == "restart":
+        async with serving(profile=profile, storage=store) as bed:
+            wire = await bed.connect()
+            await wire.subscribe(type=type)
+            await wire.flow()
+            assert [remaining(message) for message in await wire.messages(2)] == sets
+
+
+@pytest.mark.req("S423-63")
+@pytest.mark.parametrize(("profile", "again"), [(PIP, [1, 3, 5]), (PULSAR_4_2, [1, 3, 4, 5])])
+async def test_an_unload_keeps_ranges_past_the_cap_but_in_pulsar_4_2(
+    autojump_clock: object, profile: Profile, again: list[int]
+) -> None:
+    config = Config(managedLedgerMaxUnackedRangesToPersist=1)
+    async with serving(config, profile=profile) as bed:
+        wire = await bed.connect()
+        await wire.producer()
+        await wire.subscribe(type=Shared)
+        positions = await wire.publish(*[plain(b"%d" % number) for number in range(6)])
+        await wire.ack(positions[0], positions[2], positions[4])
+        bed.broker.topics.unload(TopicName.parse(TOPIC))
+        other = await bed.connect()
+        await other.subscribe(type=Shared)
+        await other.flow()
+        assert [int(payload) for payload in await other.payloads(len(again))] == again
+
+
+@pytest.mark.req("S54-19")
+async def test_in_pulsar_4_2_parts_of_batches_outlive_an_unload_beside_too_many_ranges(autojump_clock: object) -> None:
+    """Such a cursor keeps its ledger, which has them."""
+    config = Config(managedLedgerMaxUnackedRangesToPersistInMetadataStore=1)
+    async with serving(config, profile=PULSAR_4_2) as bed:
+        wire = await bed.connect()
+        await wire.producer()
+        await wire.subscribe(type=Shared)
+        positions = await wire.publish(*[batch(5) for _ in range(6)])
+        await wire.ack(positions[1], positions[3])
+        await ack_set(wire, positions[0], [28])
+        bed.broker.topics.unload(TopicName.parse(TOPIC))
+        other = await bed.connect()
+        await other.subscribe(type=Shared)
+        await other.flow()
+        assert [remaining(message) for message in await other.messages(4)] == [[28], [], [], []]
 
 
 @pytest.mark.req("S54-06", "S54-20")

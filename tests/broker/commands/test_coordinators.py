@@ -130,7 +130,7 @@ async def test_a_coordinator_moves_with_its_bundle() -> None:
 async def test_a_coordinator_is_unloaded(bed: Bed) -> None:
     wire = await using(bed)
     txn = await begin(wire)
-    bed.broker.cluster.unload_bundle("pulsar/system", "0xc0000000_0xffffffff")
+    await bed.broker.cluster.unload([("pulsar/system", "0xc0000000_0xffffffff")])
     assert (await error_of(wire, Type.END_TXN, **txn))[0] == pb.TransactionCoordinatorNotFound
     await look_up(wire)
     await open_coordinator(wire)

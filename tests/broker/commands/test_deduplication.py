@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from pulsarium.broker.config import PIP, PULSAR_4_2, Profile
+from pulsarium.broker.model.ledger.position import Position
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.broker.commands.deduplicated import DUPLICATE, NAME, ON, ask, send, topic_of
 from tests.broker.held import HeldStorage
@@ -112,6 +114,34 @@ async def test_a_producer_that_comes_back_hears_how_far_it_was(bed: Bed, p: Wire
     assert (await p.producer(producer_name="p")).last_sequence_id == 21
     assert await ask(p, 21) == DUPLICATE
     assert (await ask(p, 22)).entry_id == 0
+
+
+@pytest.mark.req("B-28")
+@pytest.mark.parametrize("how", ["unload", "restart"])
+@pytest.mark.parametrize(("profile", "stored"), [(PIP, True), (PULSAR_4_2, False)])
+async def test_a_chunked_message_goes_on_in_a_topic_that_is_loaded_again_but_in_pulsar_4_2(
+    autojump_clock: object, how: str, profile: Profile, stored: bool
+) -> None:
+    def chunk(number: int) -> dict[str, Any]:
+        entry = plain(b"x", sequence_id=3, uuid="u", chunk_id=number, num_chunks_from_msg=2)
+        return {"entry": entry, "is_chunk": True}
+
+    async def last(bed: Bed) -> Position:
+        wire = await bed.connect()
+        await wire.producer(producer_name="p")
+        return await ask(wire, 3, **chunk(1))
+
+    store = HeldStorage()
+    async with serving(ON, profile=profile, storage=store) as bed:
+        wire = await bed.connect()
+        await wire.producer(producer_name="p")
+        await ask(wire, 3, **chunk(0))
+        if how == "unload":
+            bed.broker.topics.unload(NAME)
+            assert (await last(bed) != DUPLICATE) is stored
+    if how == "restart":
+        async with serving(ON, profile=profile, storage=store) as bed:
+            assert (await last(bed) != DUPLICATE) is stored
 
 
 async def test_so_does_one_that_waited_for_its_turn(bed: Bed, p: Wire) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from pulsarium.broker.config import PULSAR_4_2
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.topic_name import TopicName
 from tests.broker.held import HeldStorage
@@ -63,6 +64,45 @@ async def test_the_next_subscribe_is_another(bed: Bed, wire: Wire) -> None:
     assert (await wire.expect(Type.SUCCESS)).request_id == 1
     assert (await wire.expect(Type.SUCCESS)).request_id == 3
     assert consumers(bed) == 1
+
+
+@pytest.mark.req("C-04")
+async def test_in_pulsar_4_2_the_next_subscribe_is_refused_and_the_one_after_it_let_in(autojump_clock: object) -> None:
+    async with serving(profile=PULSAR_4_2) as bed:
+        wire = await bed.connect()
+        closing = wire.numbered(Type.CLOSE_CONSUMER, consumer_id=0)
+        await wire.write(subscribing(wire) + closing + subscribing(wire))
+        assert (await wire.expect(Type.SUCCESS)).request_id == 1
+        refused = await wire.expect(Type.ERROR)
+        assert (refused.request_id, refused.error) == (3, pb.UnknownError)
+        assert refused.message == "Consumer that failed is already present on the connection"
+        await wire.subscribe()
+        assert consumers(bed) == 1
+
+
+@pytest.mark.req("C-04")
+async def test_in_pulsar_4_2_an_id_is_free_once_the_answer_was_due(autojump_clock: object) -> None:
+    async with serving(profile=PULSAR_4_2) as bed:
+        wire = await bed.connect()
+        await wire.write(subscribing(wire) + wire.numbered(Type.CLOSE_CONSUMER, consumer_id=0))
+        await wire.expect(Type.SUCCESS)
+        await wire.subscribe()
+        assert consumers(bed) == 1
+
+
+@pytest.mark.req("C-04")
+async def test_in_pulsar_4_2_the_end_of_a_connection_lets_go_of_an_abandoned_subscribe(autojump_clock: object) -> None:
+    store = HeldStorage()
+    async with serving(profile=PULSAR_4_2, storage=store) as bed:
+        wire = await bed.connect()
+        store.holding = True
+        await wire.write(subscribing(wire) + wire.numbered(Type.CLOSE_CONSUMER, consumer_id=0))
+        await wire.expect(Type.SUCCESS)
+        await wire.aclose()
+        store.release()
+        other = await bed.connect()
+        await other.subscribe()
+        assert consumers(bed) == 1
 
 
 @pytest.mark.req("C-04")

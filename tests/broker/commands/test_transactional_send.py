@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pulsarium.broker.config import Config
+from pulsarium.broker.config import PULSAR_4_2, Config
 from pulsarium.broker.lab.why.answer import Why
 from pulsarium.broker.lab.why.explain import explain
 from pulsarium.broker.model.ledger.position import Position
@@ -191,6 +191,14 @@ async def test_a_non_persistent_topic_takes_none(bed: Broker) -> None:
     await wire.producer("non-persistent://public/default/t")
     await wire.send(Type.SEND, message(b"x"), producer_id=0, sequence_id=0, **in_txn(txn(1)))
     assert (await wire.expect(Type.SEND_ERROR)).message == "Transaction buffer disable!"
+
+
+async def test_in_pulsar_4_2_one_for_a_non_persistent_topic_closes_the_connection(autojump_clock: object) -> None:
+    async with serving(Config(transactionCoordinatorEnabled=True), profile=PULSAR_4_2) as bed:
+        wire = await bed.connect()
+        await wire.producer("non-persistent://public/default/t")
+        await wire.send(Type.SEND, message(b"x"), producer_id=0, sequence_id=0, **in_txn(txn(1)))
+        assert await wire.closed() == []
 
 
 async def test_reading_stops_at_the_open_one_after_a_trim(bed: Broker) -> None:

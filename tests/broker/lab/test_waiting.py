@@ -67,6 +67,18 @@ async def test_delayed_delivery(tmp_path: Path, stored: bool) -> None:
         assert await wire.payloads(1) == [b"week"]
 
 
+async def test_a_delayed_message_waits_for_no_tick_while_the_lab_moves_the_clock() -> None:
+    async with stage() as (_, lab, wire):
+        await wire.subscribe(type=Shared)
+        await wire.flow()
+        lab.clock.freeze()
+        await wire.publish(plain(b"x", deliver_at_time=lab.clock.now_ms() + 2 * HOUR * 1000 + 600))
+        await lab.clock.advance(2 * HOUR)
+        await nothing(wire)
+        await lab.clock.advance(0.6)
+        assert await wire.payloads(1) == [b"x"]
+
+
 async def test_it_takes_milliseconds() -> None:
     async with stage() as (_, lab, wire):
         await wire.subscribe(type=Shared)

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import trio
 
-from pulsarium.broker.storage import committer, segments
+from pulsarium.broker.storage import checkpoints, segments
 from pulsarium.broker.storage.interface import Batch, Run
 from pulsarium.broker.storage.persist import PersistPoint, pass_by
 from pulsarium.broker.storage.sqlite import SqliteStorage
@@ -65,7 +65,7 @@ class KillAt:
 
 
 async def main(directory: str, durability: str, window: str, *kill_at: str) -> None:
-    committer.CHECKPOINT_BYTES = 1 << 20
+    checkpoints.COPY_BYTES = 1 << 20
     segments.SLICE_ROWS = 3
     kill = KillAt(PersistPoint[kill_at[0]], int(kill_at[1])) if kill_at else pass_by
     assert durability in ("none", "os", "fsync")

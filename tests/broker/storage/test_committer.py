@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import trio
 
-from pulsarium.broker.storage import committer
+from pulsarium.broker.storage import checkpoints, committer
 from pulsarium.broker.storage.database import DATABASE_NAME
 from pulsarium.broker.storage.errors import StorageError
 from pulsarium.broker.storage.interface import Batch, Durability
@@ -234,7 +234,7 @@ async def test_a_disk_without_room(tmp_path: Path, nursery: trio.Nursery, durabi
 async def test_a_checkpoint_that_fails_loses_nothing(
     store: SqliteStorage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(committer, "CHECKPOINT_BYTES", 200_000)
+    monkeypatch.setattr(checkpoints, "COPY_BYTES", 200_000)
     await ask(store.commit, batch_of(1, 0, bytes(600_000)))
     with no_file_grows_beyond(2 << 20):  # the log starts afresh each time; the database cannot hold all of it
         for number in range(1, 6):
@@ -248,11 +248,23 @@ async def test_a_checkpoint_that_fails_loses_nothing(
     await ask(store.commit, batch_of(1, len(stored), b"goes on", era=1))
 
 
+async def test_commits_go_on_while_the_log_is_copied(
+    store: SqliteStorage, hook: Hook, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checkpoints, "COPY_BYTES", 200_000)
+    hook.hold_at = PersistPoint.CHECKPOINT
+    with trio.fail_after(20):
+        for number in range(8):
+            await ask(store.commit, batch_of(1, number, bytes(60_000)))
+    assert hook.seen.count(PersistPoint.CHECKPOINT) == 1
+    assert not hook.released.is_set()
+    hook.released.set()
+
+
 async def test_the_log_does_not_grow_under_steady_writing_and_reading(
     store: SqliteStorage, hook: Hook, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(committer, "CHECKPOINT_BYTES", 300_000)
-    monkeypatch.setattr(committer, "LONG_LOG_BYTES", 900_000)
+    monkeypatch.setattr(checkpoints, "COPY_BYTES", 100_000)
     await ask(store.commit, batch_of(1, 0, bytes(50_000)))
     written = 1
     all_written = trio.Event()
@@ -295,9 +307,8 @@ def look(reader: sqlite3.Connection) -> None:
 async def test_somebody_who_keeps_looking_at_the_file_holds_up_nothing(
     store: SqliteStorage, hook: Hook, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(committer, "CHECKPOINT_BYTES", 100_000)
-    monkeypatch.setattr(committer, "LONG_LOG_BYTES", 200_000)
-    monkeypatch.setattr(committer, "RESTART_WAIT_MS", 1)
+    monkeypatch.setattr(checkpoints, "COPY_BYTES", 100_000)
+    monkeypatch.setattr(checkpoints, "RESTART_WAIT_MS", 1)
     await ask(store.commit, batch_of(1, 0, b"a"))
     with closing(outside_reader(tmp_path)) as outsider:
         look(outsider)

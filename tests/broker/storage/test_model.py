@@ -12,7 +12,7 @@ import trio
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pulsarium.broker.storage import committer, segments
+from pulsarium.broker.storage import checkpoints, committer, segments
 from pulsarium.broker.storage.errors import StorageError
 from pulsarium.broker.storage.interface import Batch, Run, Storage
 from pulsarium.broker.storage.memory import MemoryStorage
@@ -155,6 +155,6 @@ def test_a_store_is_a_dict(kind: str, program: list[Step]) -> None:
         patch.setattr(segments, "ROW_BYTES", 50)
         patch.setattr(segments, "SLICE_ROWS", 2)
         patch.setattr(committer, "GROUP_BYTES", 100)
-        patch.setattr(committer, "CHECKPOINT_BYTES", 100_000)
+        patch.setattr(checkpoints, "COPY_BYTES", 100_000)
         path = Path(directory)
         trio.run(play, program, lambda: SqliteStorage(path, "none") if kind == "sqlite" else MemoryStorage())

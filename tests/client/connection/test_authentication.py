@@ -79,7 +79,7 @@ async def asking(authentication: Authentication | None) -> AsyncIterator[tuple[P
 
         async def ask() -> None:
             try:
-                outcome.append(await client.partitions("t"))
+                outcome.append(await client._core.brokers.partitions("t"))
             except errors.PulsarError as error:
                 outcome.append(error)
 

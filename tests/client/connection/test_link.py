@@ -10,9 +10,10 @@ import anyio
 import pytest
 from anyio.abc import TaskGroup
 
-from pulsarium.client.client import Client
+from pulsarium.client.connection.backoff import Backoff
+from pulsarium.client.connection.brokers import Brokers
 from pulsarium.client.connection.connection import Connection
-from pulsarium.client.connection.link import Backoff, Link
+from pulsarium.client.connection.link import Link
 from pulsarium.client.connection.service_url import Address, BrokerUrls
 from pulsarium.client.connection.waiting import Waiting
 from pulsarium.client.errors import (
@@ -38,10 +39,11 @@ class FakeConnection:
         self.proxy = proxy
 
 
-class FakeClient:
-    """What a link needs of a client; its backoff has no jitter."""
+class FakeBrokers:
+    """Cannot be reached as often as a test says; its backoff has no jitter."""
 
     operation_timeout = 10.0
+    patiently = Brokers.patiently
 
     def __init__(self, tasks: TaskGroup) -> None:
         self.waiting = Waiting()
@@ -86,13 +88,13 @@ class Opened:
 
 
 @asynccontextmanager
-async def linking(opened: Opened) -> AsyncIterator[tuple[Link, FakeClient, Callable[[], list[float]]]]:
-    """The link, its client, and how long after the start it was opened each time."""
+async def linking(opened: Opened) -> AsyncIterator[tuple[Link, FakeBrokers, Callable[[], list[float]]]]:
+    """The link, its brokers, and how long after the start it was opened each time."""
     async with anyio.create_task_group() as tasks:
-        client = FakeClient(tasks)
-        link = Link(cast(Client, client), "t", opened.open, on_failed=opened.failed.append)
+        brokers = FakeBrokers(tasks)
+        link = Link(cast(Brokers, brokers), "t", opened.open, on_failed=opened.failed.append)
         start = anyio.current_time()
-        yield link, client, lambda: [round(at - start, 2) for at in opened.at]
+        yield link, brokers, lambda: [round(at - start, 2) for at in opened.at]
         await link.aclose()
 
 
@@ -128,16 +130,16 @@ async def test_it_opens_at_once() -> None:
 @jumping
 async def test_what_may_pass_is_tried_again() -> None:
     opened = Opened(ConnectError("lost"), ConnectError("lost"))
-    async with linking(opened) as (link, client, times):
-        client.unreachable = 1
+    async with linking(opened) as (link, brokers, times):
+        brokers.unreachable = 1
         await link.start()
         assert times() == [0.1, 0.3, 0.7]
 
 
 @jumping
 async def test_the_first_opening_has_a_time_limit() -> None:
-    async with linking(Opened()) as (link, client, _):
-        client.unreachable = 1000
+    async with linking(Opened()) as (link, brokers, _):
+        brokers.unreachable = 1000
         start = anyio.current_time()
         with pytest.raises(ConnectError, match="nobody there"):
             await link.start()
@@ -176,7 +178,7 @@ async def test_what_was_open_outlives_another_protocol() -> None:
 @jumping
 async def test_it_opens_again_after_each_loss() -> None:
     opened = Opened()
-    async with linking(opened) as (link, client, times):
+    async with linking(opened) as (link, brokers, times):
         await link.start()
         first = link.current
         link.lost()
@@ -184,7 +186,7 @@ async def test_it_opens_again_after_each_loss() -> None:
         assert await link.connection() is not first
         assert times() == [0, 0.1]
         await anyio.sleep(0.9)
-        client.unreachable = 2
+        brokers.unreachable = 2
         link.lost()
         await link.connection()
         assert times() == [0, 0.1, 1.7]  # 0.1 + 0.2 + 0.4 later
@@ -209,19 +211,19 @@ def test_where_the_broker_names_the_next_owner(proxy: Address | None) -> None:
 
     async def test() -> None:
         opened = Opened()
-        async with linking(opened) as (link, client, times):
-            client.proxy = proxy
+        async with linking(opened) as (link, brokers, times):
+            brokers.proxy = proxy
             await link.start()
             for _ in range(2):
                 await anyio.sleep(1)
                 link.lost(OWNER)
                 await link.connection()
             assert times() == [0, 1, 2]
-            assert client.named == [(OWNER, proxy)] * 2
-            assert client.lookups == 1
+            assert brokers.named == [(OWNER, proxy)] * 2
+            assert brokers.lookups == 1
             link.lost()
             await link.connection()
-            assert client.lookups == 2
+            assert brokers.lookups == 2
 
     run_on("trio", test, jump=True)
 
@@ -229,25 +231,25 @@ def test_where_the_broker_names_the_next_owner(proxy: Address | None) -> None:
 @jumping
 async def test_an_owner_that_cannot_be_reached_is_looked_up() -> None:
     opened = Opened()
-    async with linking(opened) as (link, client, times):
+    async with linking(opened) as (link, brokers, times):
         await link.start()
         link.lost(BrokerUrls("", "pulsar+ssl://b"))
         await link.connection()
         assert times() == [0, 0]
-        assert client.lookups == 2
+        assert brokers.lookups == 2
 
 
 @jumping
 async def test_an_owner_that_refuses_is_asked_once() -> None:
     opened = Opened()
-    async with linking(opened) as (link, client, times):
+    async with linking(opened) as (link, brokers, times):
         await link.start()
         opened.errors.append(ServiceUnitNotReady("not mine"))
         link.lost(OWNER)
         await link.connection()
         assert times() == [0, 0, 0.2]
-        assert len(client.named) == 1
-        assert client.lookups == 2
+        assert len(brokers.named) == 1
+        assert brokers.lookups == 2
 
 
 @jumping
@@ -296,9 +298,9 @@ async def test_lost_while_it_opens() -> None:
 
 @jumping
 async def test_closed_while_it_waits() -> None:
-    async with linking(Opened()) as (link, client, _):
+    async with linking(Opened()) as (link, brokers, _):
         await link.start()
-        client.unreachable = 1000
+        brokers.unreachable = 1000
         link.lost()
         async with anyio.create_task_group() as tasks:
 
@@ -309,6 +311,6 @@ async def test_closed_while_it_waits() -> None:
             tasks.start_soon(wait)
             await anyio.sleep(5)
             await link.aclose()
-        tries = client.unreachable
+        tries = brokers.unreachable
         await anyio.sleep(500)
-        assert client.unreachable == tries
+        assert brokers.unreachable == tries

@@ -39,8 +39,8 @@ class Asking:
     async def ask(self) -> None:
         try:
             if not self.counted:
-                self.counted.append(await self.client.partitions(TOPIC))
-            self.found.append(await self.client.connect_to(TOPIC))
+                self.counted.append(await self.client._core.brokers.partitions(TOPIC))
+            self.found.append(await self.client._core.brokers.connect_to(TOPIC))
         except errors.PulsarError as error:
             self.failed.append(error)
 
@@ -212,12 +212,12 @@ def test_a_connection_that_does_not_come() -> None:
         async with open_client("pulsar://a", Settings(dial=hang, connection_timeout=3)) as client:
             start = anyio.current_time()
             with pytest.raises(errors.ConnectError, match="within 3 s"):
-                await client.connect_to(TOPIC)
+                await client._core.brokers.connect_to(TOPIC)
             assert anyio.current_time() - start == pytest.approx(3)
         peers = Peers(connection_timeout=3)
         async with open_client("pulsar://a", peers.settings) as client:
             with pytest.raises(errors.ConnectError, match="within 3 s"):
-                await client.connect_to(TOPIC)
+                await client._core.brokers.connect_to(TOPIC)
         silent = await peers.next()
         await silent.expect(Type.CONNECT)
         with pytest.raises(anyio.EndOfStream):
@@ -242,7 +242,7 @@ async def test_several_connections_to_a_broker() -> None:
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(accept)
         async with open_client("pulsar://a", peers.settings) as client:
-            found = [await client.connect_to_any() for _ in range(4)]
+            found = [await client._core.brokers.connect_to_any() for _ in range(4)]
             assert found[0] is found[2]
             assert found[1] is found[3]
             assert found[0] is not found[1]
@@ -266,7 +266,7 @@ def test_connections_that_nobody_uses_are_closed() -> None:
                 await peer.say(Type.PONG)
             await ended(peer)
             assert 60 <= anyio.current_time() - start <= 90
-            assert asks.client._pool._connections == {}
+            assert asks.client._core.brokers._pool._connections == {}
 
     run_on("trio", test, jump=True)
 
@@ -307,8 +307,8 @@ async def test_brokers_that_name_others_leave_nothing_behind() -> None:
                 await asks.answer(peer, Response.Connect, brokerServiceUrl=f"pulsar://h{number}")
         assert {type(error) for error in asks.failed} == {errors.ConnectError}
         assert len(asks.failed) == 50
-        assert asks.client._pool._opening == {}
-        assert len(asks.client._pool._connections) == 1
+        assert asks.client._core.brokers._pool._opening == {}
+        assert len(asks.client._core.brokers._pool._connections) == 1
 
 
 @pytest.mark.parametrize("host", ["x" * 64 + ".y", "a..b", "a\0b"], ids=["long", "empty", "null"])
@@ -318,7 +318,7 @@ async def test_hosts_that_are_none(host: str) -> None:
     async with open_client("pulsar://a", Settings()) as client:
         for tls in (False, True):
             with anyio.fail_after(10), pytest.raises(errors.PulsarError):
-                await client._pool.get(Address(host, 1, tls))
+                await client._core.brokers._pool.get(Address(host, 1, tls))
 
 
 @on_both
@@ -383,6 +383,6 @@ async def test_after_the_end_nothing_opens() -> None:
     async with open_client("pulsar://a", peers.settings) as client:
         pass
     with pytest.raises(errors.AlreadyClosed):
-        await client.connect_to(TOPIC)
+        await client._core.brokers.connect_to(TOPIC)
     assert peers.dialled == []
     peers.close()

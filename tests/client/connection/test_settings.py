@@ -62,9 +62,9 @@ def test_secrets_are_not_shown() -> None:
 async def test_what_the_client_makes_of_them() -> None:
     peers = Peers(memory_limit=7, starting_backoff_interval=2, max_backoff_interval=3, admin_url="http://a:8080")
     async with open_client("pulsar://a", peers.settings) as client:
-        assert client.memory.limit == 7
-        assert client.settings.admin_url == "http://a:8080"
-        backoff = client.new_backoff()
+        assert client._core.memory.limit == 7
+        assert client._core.brokers.settings.admin_url == "http://a:8080"
+        backoff = client._core.brokers.new_backoff()
         first, second = backoff.next(), backoff.next()
         assert 1.8 <= first <= 2
         assert 2.7 <= second <= 3
@@ -76,7 +76,7 @@ async def test_what_the_client_makes_of_them() -> None:
 async def test_a_description_is_shown(description: str, version: str) -> None:
     peers = Peers(description=description)
     async with anyio.create_task_group() as tasks, open_client("pulsar://a", peers.settings) as client:
-        tasks.start_soon(client.connect_to_any)
+        tasks.start_soon(client._core.brokers.connect_to_any)
         peer = await peers.next()
         assert (await peer.take_in()).client_version == version
         await peer.say(Type.PING)

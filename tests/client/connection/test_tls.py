@@ -69,7 +69,7 @@ async def served(
         tasks.start_soon(serve)
         async with open_client(f"pulsar+ssl://{host}", peers.settings) as client:
             try:
-                outcome["partitions"] = await client.partitions("t")
+                outcome["partitions"] = await client._core.brokers.partitions("t")
             except errors.PulsarError as error:
                 outcome["error"] = error
             yield outcome
@@ -147,7 +147,7 @@ async def test_a_port_without_tls() -> None:
         with pytest.raises(
             errors.WrongProtocol, match=r"^a:6651: that port does not speak TLS; connect to pulsar://a:6651"
         ):
-            await client.partitions("t")
+            await client._core.brokers.partitions("t")
     peers.close()
 
 
@@ -161,7 +161,7 @@ async def test_a_peer_that_closes_in_the_handshake() -> None:
 
         tasks.start_soon(serve)
         with pytest.raises(errors.ConnectError, match="closed during the TLS handshake"):
-            await client.partitions("t")
+            await client._core.brokers.partitions("t")
     peers.close()
 
 

@@ -77,7 +77,7 @@ async def test_an_answer_in_pieces_is_recognized() -> None:
 
         tasks.start_soon(serve)
         with pytest.raises(errors.WrongProtocol, match="HTTP answers there"):
-            await client.partitions("t")
+            await client._core.brokers.partitions("t")
     peers.close()
 
 
@@ -134,7 +134,7 @@ def test_a_broker_that_says_nothing_is_told_within_a_second(caplog: pytest.LogCa
 
         async with open_client("pulsar://a", Settings(dial=hang)) as client:
             with anyio.move_on_after(1):
-                await client.partitions("t")
+                await client._core.brokers.partitions("t")
             assert caplog.messages == ["waiting for a:6650: no answer yet"]
 
     run_on("trio", test, jump=True)
@@ -156,8 +156,8 @@ def test_who_connects_at_once_says_nothing(caplog: pytest.LogCaptureFixture) -> 
                         await peer.close()
 
             tasks.start_soon(serve)
-            assert await client.partitions("persistent://public/default/t") == 0
-            await client.connect_to("persistent://public/default/t")
+            assert await client._core.brokers.partitions("persistent://public/default/t") == 0
+            await client._core.brokers.connect_to("persistent://public/default/t")
             await anyio.sleep(5)
             tasks.cancel_scope.cancel()
         peers.close()

@@ -326,13 +326,13 @@ async def test_paused_while_a_partition_is_opened(autojump_clock: MockClock, mon
         inside.partitioned(TOPIC, 1)
         async with client.subscribe("parts", "s", auto_update_partitions_interval=10, **EARLIEST) as consumer:
             inside.partitioned(TOPIC, 2)
-            opening = client.connect_to
+            opening = client._core.brokers.connect_to
 
             async def connect_to(*arguments: Any) -> Any:
                 consumer.pause()
                 return await opening(*arguments)
 
-            monkeypatch.setattr(client, "connect_to", connect_to)
+            monkeypatch.setattr(client._core.brokers, "connect_to", connect_to)
             await anyio.sleep(20)
             assert len(consumer.parts) == 2
             await publish(client, "parts-partition-1", b"1")

@@ -15,12 +15,12 @@ from pulsarium.client.connection.connection import Connection
 
 
 def connections_of(client: Client) -> list[Connection]:
-    return list(client._pool._connections.values())
+    return list(client._core.brokers._pool._connections.values())
 
 
 def tasks_of(client: Client) -> int:
     """How many tasks run for the client."""
-    group: Any = client.task_group
+    group: Any = client._core.brokers.task_group
     nursery = getattr(group, "_nursery", None)
     return len(group._tasks) if nursery is None else len(nursery.child_tasks)
 
@@ -35,7 +35,7 @@ async def nothing_left(client: Client) -> None:
 
 
 def _left(client: Client) -> str:
-    pool = client._pool
+    pool = client._core.brokers._pool
     alive = [connection for connection in connections_of(client) if not connection.is_lost]
     if len(alive) < len(connections_of(client)):
         return "lost connections are kept"

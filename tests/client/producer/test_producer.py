@@ -318,12 +318,12 @@ async def test_an_option_that_no_message_has() -> None:
 @on_both
 async def test_memory_is_shared_by_all_producers() -> None:
     async with producing(batching_enabled=False, max_pending_messages=3) as stage:
-        stage.client.memory.limit = 10
+        stage.client._core.memory.limit = 10
         producer = stage.producer
         receipts = [producer.send_nowait(b"0123456789")]
         with pytest.raises(errors.MemoryBufferIsFull):
             producer.send_nowait(b"x")
-        assert stage.client.memory.used == 10
+        assert stage.client._core.memory.used == 10
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(producer.send, b"waits")
             await stage.payloads(1)
@@ -332,14 +332,14 @@ async def test_memory_is_shared_by_all_producers() -> None:
             await stage.receipt(0)
             assert await stage.payloads(1) == [b"waits"]
             await stage.receipt(1)
-        assert stage.client.memory.used == 0
+        assert stage.client._core.memory.used == 0
         receipts.append(producer.send_nowait(b"refused"))
         await stage.refuse(2, pb.NotAllowedError)
         with pytest.raises(errors.NotAllowedError):
             await receipts[1].wait()
         for _ in range(3):  # who was cancelled left its place
             producer.send_nowait(b"pend")
-    assert stage.client.memory.used == 0
+    assert stage.client._core.memory.used == 0
 
 
 @on_both

@@ -55,7 +55,7 @@ def content(number: int) -> bytes:
 async def history(actions: list[int | str], kind: str) -> None:
     async with in_process(Config(brokerDeduplicationEnabled=True)) as inside, inside.client() as client:
         receipts: list[Receipt] = []
-        client.memory.limit = 30
+        client._core.memory.limit = 30
 
         async def send(producer: Producer, **options: Any) -> None:
             number = len(receipts)
@@ -78,7 +78,7 @@ async def history(actions: list[int | str], kind: str) -> None:
             where = await receipt.wait()
             assert where.ledger_id < 0 or (where.first_chunk is not None) == (chunks > 1)
         assert producer.last_sequence_id == len(receipts) - 1
-        assert client.memory.used == 0
+        assert client._core.memory.used == 0
         found = await everything(inside)
         sent = [content(n) for n in range(len(receipts))]
         if kind == "by key":

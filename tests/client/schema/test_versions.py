@@ -13,6 +13,7 @@ import trio
 from trio.testing import MockClock
 
 from pulsarium.client.client import Client, open_client
+from pulsarium.client.connection.brokers import Brokers
 from pulsarium.client.consumer.options import InitialPosition
 from pulsarium.client.consumer.policies import ConsumerBatchReceivePolicy
 from pulsarium.client.errors import IncompatibleSchema, InvalidMessage, InvalidTopicName, Timeout, TopicNotFound
@@ -56,11 +57,11 @@ class Asked:
         self.first: Callable[[], Any] | None = None
         self._fetch = versions.fetch
 
-    async def fetch(self, client: Client, topic: str, version: bytes | None = None) -> SchemaInfo:
+    async def fetch(self, brokers: Brokers, topic: str, version: bytes | None = None) -> SchemaInfo:
         self.versions.append(version)
         if self.first is not None:
             await self.first()
-        return await self._fetch(client, topic, version)
+        return await self._fetch(brokers, topic, version)
 
 
 @pytest.fixture
@@ -212,14 +213,14 @@ async def test_what_is_no_version_is_not_asked_for(autojump_clock: MockClock, as
 
 
 async def test_what_is_kept_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def fetch(client: Client, topic: str, version: bytes | None = None) -> SchemaInfo:
+    async def fetch(brokers: Brokers, topic: str, version: bytes | None = None) -> SchemaInfo:
         return SchemaInfo(pb.Schema.Avro, bytes(400))
 
     monkeypatch.setattr(versions, "fetch", fetch)
     monkeypatch.setattr(versions, "MOST_SCHEMAS", 4)
     monkeypatch.setattr(versions, "MOST_BYTES", 1000)
     async with started() as (_, client):
-        known = Versions(client)
+        known = Versions(client._core.brokers)
         for number in range(12):
             if number == 10:
                 assert len(known._kept) == 2

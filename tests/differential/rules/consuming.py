@@ -12,6 +12,7 @@ from tests.broker.wire import Type
 from ..pair import Said
 from ..program import Program, pick
 from ..sides import Place
+from ..tolerances import READER
 from .values import ANY, OFTEN
 
 SOME = st.lists(ANY, min_size=1, max_size=3)
@@ -70,7 +71,7 @@ class Consuming(Program):
     @rule(which=ANY, number=ANY, end=st.sampled_from([None, None, "earliest", "latest"]))
     def seek(self, which: int, number: int, end: str | None) -> None:
         (link, ident), consumer = pick(self.consumers, which)
-        if not self.may_move(consumer.topic, consumer.subscription):
+        if consumer.subscription == READER or not self.may_move(consumer.topic, consumer.subscription):
             return
         where: Any = Place(number % len(self.pair.ours.places))
         if end is not None:
@@ -82,7 +83,7 @@ class Consuming(Program):
     @rule(which=ANY, time=st.sampled_from([1, 4_102_444_800_000, None]))
     def seek_time(self, which: int, time: int | None) -> None:
         (link, ident), consumer = pick(self.consumers, which)
-        if not self.may_move(consumer.topic, consumer.subscription):
+        if consumer.subscription == READER or not self.may_move(consumer.topic, consumer.subscription):
             return
         fields: dict[str, Any] = {} if time is None else {"message_publish_time": time}
         self.ask(link, Type.SEEK, consumer_id=ident, **fields)

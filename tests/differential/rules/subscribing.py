@@ -12,7 +12,7 @@ from tests.broker.wire import Exclusive, Failover, KeyShared, Shared, Type
 
 from ..program import Consumer, Program, pick
 from ..sides import Place
-from ..tolerances import READER
+from ..tolerances import READER, SEEKER
 from .values import ANY, EARLIEST, IDS, LATEST, LINKS, OFTEN, SELDOM, SUBSCRIPTIONS, TOPIC
 
 TYPES = st.sampled_from([Exclusive, Shared, Shared, Failover, KeyShared, KeyShared])
@@ -58,12 +58,18 @@ class Subscribing(Program):
         self._subscribe(link, ident, topic, subscription, type, True, fields)
 
     @rule(
-        link=LINKS, ident=IDS, topic=TOPIC, type=TYPES, start=st.integers(-2, 15), batch_index=st.sampled_from([-1, 1])
+        link=LINKS,
+        ident=IDS,
+        topic=TOPIC,
+        name=st.sampled_from([READER, READER, SEEKER]),
+        type=TYPES,
+        start=st.integers(-2, 15),
+        batch_index=st.sampled_from([-1, 1]),
     )
-    def read(self, link: int, ident: int, topic: int, type: int, start: int, batch_index: int) -> None:
-        """A reader: a cursor that dies with its consumers."""
+    def read(self, link: int, ident: int, topic: int, name: str, type: int, start: int, batch_index: int) -> None:
+        """Open a reader: a cursor that dies with its consumers."""
         fields: dict[str, Any] = {"start_message_id": self.start(start, batch_index), "consumer_name": "reader"}
-        self._subscribe(link, ident, topic, READER, type, False, fields)
+        self._subscribe(link, ident, topic, name, type, False, fields)
 
     @rule(link=LINKS, ident=IDS, topic=TOPIC, ranges=st.sampled_from(STICKY_RANGES))
     def subscribe_sticky(self, link: int, ident: int, topic: int, ranges: list[tuple[int, int]]) -> None:

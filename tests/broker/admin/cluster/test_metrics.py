@@ -8,7 +8,6 @@ import pytest
 
 from pulsarium.broker import slices
 from pulsarium.broker.admin.cluster.metrics import TextFormat, written
-from pulsarium.broker.slices import Slice
 from pulsarium.proto.topic_name import TopicName
 from tests.broker.admin.rest import TOPICS, Rest
 from tests.broker.wire import TOPIC, Bed, Earliest, Shared, Wire, plain
@@ -88,11 +87,11 @@ async def test_names_cannot_break_the_format(rest: Rest) -> None:
     assert any(name.endswith('subscription="a\\"b\\\\c\\nd"}') for name in await read(rest))
 
 
-async def test_samples_of_a_metric_stand_together() -> None:
+def test_samples_of_a_metric_stand_together() -> None:
     text = TextFormat()
     text.add_all(iter([("a", written({"x": "1"}), 1), ("b", written({"x": "1", "y": ""}), 2.5), ("a", "", 2**40)]))
     expected = '# TYPE a gauge\na{x="1"} 1\na{} 1099511627776\n# TYPE b gauge\nb{x="1",y=""} 2.5\n'
-    assert await text.body(Slice()) == expected.encode()
+    assert b"".join(text.pieces()) == expected.encode()
 
 
 @pytest.mark.parametrize("url", ["/metrics/", *(f"/admin/v2/broker-stats/{what}" for what in ("topics", "bookieops"))])

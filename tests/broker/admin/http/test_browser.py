@@ -43,6 +43,21 @@ async def test_the_refusal_names_the_page_and_the_key(rest: Rest) -> None:
 
 
 @pytest.mark.parametrize(
+    ("method", "headers"), [("GET", {"sec_fetch_mode": "no-cors"}), ("POST", {}), ("POST", {"origin": "null"})]
+)
+async def test_the_refusal_of_a_page_without_a_name_asks_to_allow_no_host(
+    rest: Rest, method: str, headers: dict[str, str]
+) -> None:
+    answer = await rest.call(method, "/lab/faults", host="localhost:8080", sec_fetch_site="cross-site", **headers)
+    assert answer.status == 403
+    assert answer.reason == (
+        "a page of another site may not call this broker, and the request has no Origin that names the site; open the "
+        "address in the browser itself, call with fetch() from a page that httpAllowedHosts names, or let all pages "
+        "call: pulsarium serve --set httpAllowedHosts=*"
+    )
+
+
+@pytest.mark.parametrize(
     "headers",
     [
         {},

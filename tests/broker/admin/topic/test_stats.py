@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,7 @@ import pytest
 
 from pulsarium.broker.config import PIP, PULSAR_4_2, Config, Profile
 from pulsarium.broker.config.keys import APPEND_BROKER_TIMESTAMP, APPEND_INDEX
+from pulsarium.broker.model.ledger.position import Position
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.broker.admin.rest import ADMIN, NON_PERSISTENT, TOPICS, Rest, rest_of
 from tests.broker.wire import TOPIC, Cumulative, Earliest, Failover, Shared, Type, Wire, batch_of, plain, serving
@@ -218,6 +221,15 @@ async def test_a_consumer_that_left_still_counts(rest: Rest, wire: Wire) -> None
     assert after["publishers"] == []
 
 
+async def test_redelivery_of_all_counts_as_a_flow_on_the_subscription(rest: Rest, wire: Wire) -> None:
+    await wire.subscribe()
+    await wire.redeliver()
+    await wire.alive()
+    stats = (await rest.get(STATS))["subscriptions"]["sub"]
+    assert stats["lastConsumedFlowTimestamp"] > 0
+    assert stats["consumers"][0]["lastConsumedFlowTimestamp"] == 0
+
+
 async def test_what_can_be_left_out(rest: Rest, wire: Wire) -> None:
     await wire.producer()
     await wire.subscribe()
@@ -233,26 +245,68 @@ async def test_nothing_in_the_backlog(rest: Rest, wire: Wire) -> None:
     assert stats["earliestMsgPublishTimeInBacklogs"] == 0
 
 
-@pytest.mark.parametrize(("profile", "left"), [(PIP, (1, 0)), (PULSAR_4_2, (5, -4))])
-async def test_delayed_messages_that_were_acknowledged_are_delayed_no_more(
-    profile: Profile, left: tuple[int, int]
-) -> None:
+@asynccontextmanager
+async def with_delayed(profile: Profile, count: int) -> AsyncIterator[tuple[Rest, Wire, list[Position]]]:
+    """A broker, a connection with a producer and a Shared consumer, and the positions of messages that wait an hour."""
     async with serving(profile=profile) as bed:
         rest, wire = rest_of(bed), await bed.connect()
         await wire.producer()
         await wire.subscribe(type=Shared)
         await wire.flow()
         later = bed.broker.clock.now_ms() + 3_600_000
-        positions = await wire.publish(*[plain(b"x", deliver_at_time=later)] * 5)
+        yield rest, wire, await wire.publish(*[plain(b"x", deliver_at_time=later)] * count)
 
-        async def delayed() -> tuple[int, int, int]:
-            stats = (await rest.get(STATS))["subscriptions"]["sub"]
-            return stats["msgBacklog"], stats["msgDelayed"], stats["msgBacklogNoDelayed"]
 
-        assert await delayed() == (5, 5, 0)
+async def delayed(rest: Rest) -> tuple[int, int, int]:
+    stats = (await rest.get(STATS))["subscriptions"]["sub"]
+    return stats["msgBacklog"], stats["msgDelayed"], stats["msgBacklogNoDelayed"]
+
+
+@pytest.mark.parametrize(("profile", "left"), [(PIP, (1, 0)), (PULSAR_4_2, (5, -4))])
+async def test_delayed_messages_that_were_acknowledged_are_delayed_no_more(
+    profile: Profile, left: tuple[int, int]
+) -> None:
+    async with with_delayed(profile, 5) as (rest, wire, positions):
+        assert await delayed(rest) == (5, 5, 0)
         await wire.ack(positions[2], positions[4])
         await rest.done("POST", f"{TOPICS}/t/subscription/sub/skip/2")
-        assert await delayed() == (1, *left)
+        assert await delayed(rest) == (1, *left)
+
+
+@pytest.mark.parametrize(("profile", "left"), [(PIP, (0, 0)), (PULSAR_4_2, (3, -3))])
+async def test_delayed_messages_before_a_cursor_that_was_reset_are_delayed_no_more(
+    profile: Profile, left: tuple[int, int]
+) -> None:
+    async with with_delayed(profile, 3) as (rest, wire, _):
+        await rest.done("POST", f"{TOPICS}/t/subscription/sub/resetcursor/{2**62}")
+        assert await delayed(rest) == (0, *left)
+        assert (await wire.next())[0].type == Type.CLOSE_CONSUMER
+        await wire.subscribe(consumer_id=2, type=Shared)
+        await wire.flow(consumer_id=2)
+        await wire.alive()
+        assert await delayed(rest) == (0, 0, 0)
+
+
+@pytest.mark.parametrize(("profile", "left"), [(PIP, (0, 3)), (PULSAR_4_2, (3, 0))])
+async def test_delayed_messages_wait_for_a_consumer_once_nobody_is_there(
+    profile: Profile, left: tuple[int, int]
+) -> None:
+    async with with_delayed(profile, 3) as (rest, wire, _):
+        await wire.ask(Type.CLOSE_CONSUMER, consumer_id=0)
+        assert await delayed(rest) == (3, *left)
+        await wire.subscribe(consumer_id=2, type=Shared)
+        assert await delayed(rest) == (3, 0, 3)
+        await wire.flow(consumer_id=2)
+        await wire.alive()
+        assert await delayed(rest) == (3, 3, 0)
+
+
+@pytest.mark.parametrize("profile", [PIP, PULSAR_4_2])
+async def test_nothing_is_delayed_once_everything_was_skipped(profile: Profile) -> None:
+    async with with_delayed(profile, 3) as (rest, wire, _):
+        await wire.ask(Type.CLOSE_CONSUMER, consumer_id=0)
+        await rest.done("POST", f"{TOPICS}/t/subscription/sub/skip_all")
+        assert await delayed(rest) == (0, 0, 0)
 
 
 async def test_a_negative_publish_time_is_shown_as_such(rest: Rest, wire: Wire) -> None:

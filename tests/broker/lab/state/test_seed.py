@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import json
+import sys
+import threading
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+import trio
 
-from pulsarium.broker.lab.state import SeedError, State
+from pulsarium.broker import slices
+from pulsarium.broker.lab.state import SeedError, State, description, state
+from pulsarium.broker.lab.state.description import Message
+from pulsarium.broker.lab.state.seed import Seeding
+from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.proto.entry import parse_metadata
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.topic_name import TopicName
@@ -157,6 +164,58 @@ async def test_what_is_wrong_is_named_and_nothing_is_made(either: Bed, seed: Any
         await state_of(either).seed_text(given)
     assert either.broker.topics.names("public/default") == []
     assert sorted(either.broker.metadata.namespaces) == ["public/default", "pulsar/system"]
+
+
+def test_json_is_read_in_steps_of_python_between_which_other_threads_run() -> None:
+    steps = 0
+
+    def count(*event: object) -> None:
+        nonlocal steps
+        steps += 1
+
+    sys.setprofile(count)
+    try:
+        description.PatientDecoder().decode(json.dumps({"topics": ["a"] * 500 + [[[]]] * 500}))
+    finally:
+        sys.setprofile(None)
+    assert steps > 1000
+
+
+async def test_the_broker_serves_others_while_a_seed_is_read(either: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
+    others_were_served = threading.Event()
+
+    def read_until_then(text: str) -> description.Description:
+        assert others_were_served.wait(30)
+        return description.read(text)
+
+    monkeypatch.setattr(state, "read", read_until_then)
+    wire = await either.connect()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(state_of(either).seed_text, '{"topics": [{"name": "t"}]}')
+        await trio.lowlevel.checkpoint()
+        await wire.alive()
+        others_were_served.set()
+    assert either.broker.topics.names("public/default") == ["persistent://public/default/t"]
+
+
+async def test_others_have_their_turn_between_two_messages_of_a_seed(
+    either: Bed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(slices, "SLICE", 0)
+    publish, turns = Seeding._publish, 0
+    seen: list[int] = []
+
+    def noting(seeding: Seeding, topic: PersistentTopic, number: int, message: Message, version: bytes) -> None:
+        seen.append(turns)
+        publish(seeding, topic, number, message, version)
+
+    monkeypatch.setattr(Seeding, "_publish", noting)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(state_of(either).seed_text, json.dumps({"topics": [{"name": "t", "messages": ["a"] * 10}]}))
+        while either.broker.topics.names("public/default") == [] or len(seen) < 10:
+            await trio.lowlevel.checkpoint()
+            turns += 1
+    assert len(set(seen)) >= 5  # of two tasks either may be first, so that one may run twice before the other
 
 
 async def test_other_partitions_than_there_are(either: Bed) -> None:

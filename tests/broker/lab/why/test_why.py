@@ -220,6 +220,19 @@ async def test_a_delay(bed: Bed, sender: Wire) -> None:
     assert found.details["secondsLeft"] == pytest.approx(3600, abs=5)
 
 
+async def test_a_delay_that_is_over_before_the_tick(bed: Bed, sender: Wire) -> None:
+    """The bucket begins after the first tick, up to 512 ms before the time; the second tick is 400 ms after that."""
+    wire = await joined(bed, "c", type=Shared)
+    (position,) = await sender.publish(plain(b"0", deliver_at_time=bed.broker.clock.now_ms() + 1600))
+    await trio.sleep(1.8)
+    found = why(bed, position)
+    assert (found.reason, found.details["secondsLeft"]) == ("delayed", pytest.approx(-0.2, abs=0.01))
+    assert found.text == (
+        f"it was delayed until {found.details['deliverAt']}; the next tick (delayedDeliveryTickTimeMillis) delivers it"
+    )
+    assert (await wire.message()).position == position
+
+
 @pytest.mark.parametrize("due", [253_402_300_800_000, 2**63 - 1])
 async def test_a_delay_beyond_the_calendar(bed: Bed, sender: Wire, due: int) -> None:
     await joined(bed, "c", type=Shared)

@@ -1,15 +1,14 @@
-"""deliver_at_time on Shared and Key_Shared (B-21): not before its time, but up to a tick early unless strict."""
+"""deliver_at_time on Shared and Key_Shared (B-21); `test_delayed_times.py` says when exactly."""
 
 from __future__ import annotations
 
 import pytest
 import trio
 
-from pulsarium.broker.config import Config
 from pulsarium.broker.model.dispatch.reason import Reason
 from pulsarium.broker.model.ledger.position import Position
 from tests.broker.model.dispatch.sharing import got, joined, payloads, subscription, why
-from tests.broker.wire import Bed, Exclusive, Failover, KeyShared, Shared, Wire, batch_of, plain, serving
+from tests.broker.wire import Bed, Exclusive, Failover, KeyShared, Shared, Wire, batch_of, plain
 
 SHARING = pytest.mark.parametrize("type", [Shared, KeyShared])
 
@@ -28,7 +27,7 @@ async def test_a_message_comes_when_its_time_does(bed: Bed, sender: Wire, type: 
     assert why(bed, position) is Reason.DELAYED
     await trio.sleep(18)
     assert await got(wire) == []
-    await trio.sleep(2)
+    await trio.sleep(3.5)
     assert await payloads(wire) == [b"later"]
 
 
@@ -37,18 +36,6 @@ async def test_less_than_a_tick_is_no_delay(bed: Bed, sender: Wire) -> None:
     wire = await joined(bed, "c", type=Shared)
     await sender.publish(in_ms(bed, 900))
     assert await payloads(wire) == [b"later"]
-
-
-@pytest.mark.req("B-21")
-async def test_strictly_nothing_is_early(autojump_clock: trio.testing.MockClock) -> None:
-    async with serving(Config(isDelayedDeliveryDeliverAtTimeStrict=True)) as bed:
-        sender = await bed.connect()
-        await sender.producer()
-        wire = await joined(bed, "c", type=Shared)
-        start = trio.current_time()
-        await sender.publish(in_ms(bed, 900))
-        await wire.message()
-        assert 0.9 <= trio.current_time() - start < 2
 
 
 @pytest.mark.req("B-21")
@@ -65,8 +52,8 @@ async def test_where_order_holds_there_is_no_delay(bed: Bed, sender: Wire, type:
 @SHARING
 async def test_the_earliest_comes_first(bed: Bed, sender: Wire, type: int) -> None:
     wire = await joined(bed, "c", type=type)
-    await sender.publish(*[in_ms(bed, seconds * 1000, b"%d" % seconds) for seconds in (30, 10, 20)])
-    assert [(await wire.message(60)).payload for _ in range(3)] == [b"10", b"20", b"30"]
+    await sender.publish(*[in_ms(bed, seconds * 1000, b"%d" % seconds) for seconds in (15, 5, 10)])
+    assert [(await wire.message(60)).payload for _ in range(3)] == [b"5", b"10", b"15"]
 
 
 @pytest.mark.req("B-21")

@@ -263,8 +263,7 @@ class Life:
             return
         assert not dispatcher.replay
         assert not dispatcher.delayed or dispatcher.delayed._alarm is not None
-        due = dispatcher.delayed._messages.next_due_ms(self.stand.topic.now_ms())
-        assert due is None or dispatcher.delayed._alarm_ms <= due
+        assert dispatcher.delayed._alarm_for == dispatcher.delayed._messages.first_ms
         if cursor.has_more() and not dispatcher.blocked:
             assert isinstance(dispatcher, KeySharedDispatcher)
             assert 0 < dispatcher._look_ahead() <= dispatcher.waiting_count

@@ -16,6 +16,7 @@ anywhere = st.one_of(
 )
 changes = st.one_of(
     st.tuples(st.just("add"), positions),
+    st.tuples(st.just("update"), st.lists(positions, max_size=8)),
     st.tuples(st.just("discard"), anywhere),
     st.tuples(st.just("remove_through"), positions),
     st.tuples(st.just("add_range"), st.tuples(st.integers(0, 4), st.integers(0, 12), st.integers(0, 14))),
@@ -29,6 +30,11 @@ def made_by(program: list[tuple[str, object]]) -> tuple[PositionSet, set[Positio
             ledger_id, first, stop = argument  # type: ignore[misc]
             made.add_range(ledger_id, first, stop)  # type: ignore[has-type]
             model |= {Position(ledger_id, entry_id) for entry_id in range(first, stop)}  # type: ignore[has-type]
+            continue
+        if verb == "update":
+            assert isinstance(argument, list)
+            made.update(argument)
+            model.update(argument)
             continue
         assert isinstance(argument, Position)
         getattr(made, verb)(argument)

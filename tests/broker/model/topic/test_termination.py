@@ -295,3 +295,25 @@ async def test_the_last_ledger_stays_when_all_is_consumed(tmp_path: Path) -> Non
         await wire.subscribe(name="again", initialPosition=Earliest, consumer_id=1)
         await wire.flow(consumer_id=1)
         assert (await wire.message()).position == last
+
+
+@pytest.mark.req("B-33")
+@pytest.mark.parametrize("profile", [PIP, PULSAR_4_2])
+async def test_an_empty_topic_that_ended_takes_new_subscriptions_but_at_the_earliest_in_pulsar_4_2(
+    autojump_clock: object, profile: Profile
+) -> None:
+    async with serving(profile=profile) as bed:
+        wire = await bed.connect()
+        await wire.subscribe()
+        terminate(bed)
+        await wire.subscribe(name="before", consumer_id=1, initialPosition=Earliest)
+        bed.broker.topics.unload(TopicName.parse(TOPIC))
+        other = await bed.connect()
+        await other.subscribe()
+        await other.subscribe(name="latest", consumer_id=1)
+        if profile is PIP:
+            await other.subscribe(name="earliest", consumer_id=2, initialPosition=Earliest)
+        else:
+            fields = {"subscription": "earliest", "subType": Exclusive, "initialPosition": Earliest}
+            refused = await other.refused(Type.SUBSCRIBE, topic=TOPIC, consumer_id=2, **fields)
+            assert refused == (pb.UnknownError, "")

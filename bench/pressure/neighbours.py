@@ -1,47 +1,28 @@
-"""scripts/bench pressure: what a consumer that stops reading, or a publisher that never stops, costs everybody else."""
+"""What a consumer that stops reading, or a publisher that never stops, costs everybody else."""
 
 from __future__ import annotations
 
-import argparse
-import multiprocessing
 import os
 import socket
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from statistics import median, quantiles
 from typing import NamedTuple
 
 from pulsarium.proto.generated.PulsarApi_pb2 import BaseCommand
 
-from .accounting import memory
-from .brokers import Broker, Launch, pulsarium_command, running
-from .raw_driver import PING, Connection, flow, open_producer, send_segments, subscribe
-
-ABOUT = """\
-Measures what one client that behaves badly costs the others, with bare sockets in place of clients. The time of a
-synchronous send of 1 KB, to the topic concerned and to another one, and of a PING, each on connections of their own:
-
-  quiet      beside a publisher of 2,000 messages a second of 4 KB, and a consumer that takes them
-  sluggard   the same, where that consumer has all permits and never reads
-  flood      beside a publisher of 64 KB as fast as it can, which is faster than the disk (a data directory); a
-             twentieth of the sends, each of which waits behind maxMessagePublishBufferSizeInMB at most
-
-Scenes take turns in one run; figures are medians over the rounds. The p99 of "sluggard" is to be within twice that of
-"quiet". The most of RssAnon that was seen is of the broker.
-
-  scripts/bench pressure
-  scripts/bench pressure --rounds 1 --count 500                a look
-  scripts/bench pressure --on pulsar://HOST:PORT,http://HOST:PORT,PID       a broker that runs already
-"""
+from ..accounting import memory
+from ..brokers import Broker
+from ..pulse import FORK
+from ..raw_driver import PING, Connection, flow, open_producer, send_segments, subscribe
 
 SIZE = 1024
 LOAD_SIZE, LOAD_RATE, LOAD_TOGETHER = 4096, 2000, 20
 FLOOD_SIZE, FLOOD_TOGETHER, FLOOD_WINDOW = 64 << 10, 4, 900
 PERMITS = 1_000_000
 SMALL_WINDOW = 4096
-FORK = multiprocessing.get_context("fork")
 SETTLE_SECONDS = 1.0
 
 
@@ -185,14 +166,14 @@ def once(broker: Broker, scene: str, topic: str, count: int) -> Round:
     return Round(same, other, ping, max(used) / (1 << 20))
 
 
-def measure(broker: Broker, options: argparse.Namespace) -> dict[str, list[Round]]:
+def measure(broker: Broker, count: int, rounds: int) -> dict[str, list[Round]]:
     found: dict[str, list[Round]] = {scene: [] for scene in SCENES}
-    for number in range(-1, options.rounds):  # the first one warms up
-        for scene, rounds in found.items():
+    for number in range(-1, rounds):  # the first one warms up
+        for scene, made in found.items():
             topic = f"persistent://public/default/pressure-{os.getpid()}-{scene}-{number + 1}"
-            made = once(broker, scene, topic, options.count if number >= 0 else options.count // 4 + 2)
+            one = once(broker, scene, topic, count if number >= 0 else count // 4 + 2)
             if number >= 0:
-                rounds.append(made)
+                made.append(one)
     return found
 
 
@@ -212,23 +193,3 @@ def table(found: dict[str, list[Round]]) -> str:
         most = max(each.megabytes for each in rounds)
         lines.append(f"| {scene} | {shown} | {over[0]:.2f}, {over[1]:.2f} | {most:.0f} |")
     return "\n".join(lines)
-
-
-def main(given: Sequence[str]) -> int:
-    layout = argparse.RawDescriptionHelpFormatter
-    parser = argparse.ArgumentParser("bench pressure", description=ABOUT, formatter_class=layout)
-    parser.add_argument("--rounds", type=int, default=3, metavar="N", help="of all scenes (default: 3)")
-    parser.add_argument("--count", type=int, default=3000, metavar="N", help="of each operation (default: 3000)")
-    parser.add_argument("--on", metavar="BROKER", help="URL,URL,PID of one that runs, in the place of a new one")
-    options = parser.parse_args(given)
-    print(f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores\n")
-    if options.on:
-        print(table(measure(running(options.on), options)))
-        return 0
-    launch = Launch(pulsarium_command(), kept=True)
-    try:
-        print(table(measure(launch.broker, options)))
-    finally:
-        with suppress(OSError):
-            launch.stop()
-    return 0

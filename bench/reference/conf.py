@@ -1,0 +1,15 @@
+"""The broker.conf of a real Pulsar here, and copies of it with other values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+CONFIG = Path(__file__).resolve().parents[2] / "tests" / "transcripts" / "standalone.conf"
+"""What the transcripts were recorded with."""
+
+
+def changed(text: str, settings: Mapping[str, object]) -> str:
+    """Return a broker.conf with these values in the place of its own."""
+    kept = [line for line in text.splitlines() if line.partition("=")[0] not in settings]
+    return "\n".join([*kept, *(f"{key}={value}" for key, value in settings.items()), ""])

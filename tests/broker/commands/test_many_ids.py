@@ -1,0 +1,125 @@
+"""ACK and REDELIVER_UNACKNOWLEDGED_MESSAGES with very many message ids: other connections are served meanwhile."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pulsarium.broker import slices
+from pulsarium.broker.commands import consumer as consumer_commands
+from pulsarium.broker.model.ledger.position import Position
+from pulsarium.broker.model.subscription.persistent import PersistentSubscription
+from pulsarium.broker.model.topic.persistent import PersistentTopic
+from pulsarium.proto.generated import PulsarApi_pb2 as pb
+from pulsarium.proto.topic_name import TopicName
+from tests.broker.wire import TOPIC, Bed, Individual, Shared, Type, Wire, frame_of, message_id, plain
+
+COUNT = 300  # ids of one command, each of which takes a slice
+
+
+@pytest.fixture(autouse=True)
+def one_id_a_slice(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(slices, "SLICE", 0)
+    monkeypatch.setattr(consumer_commands, "IDS_A_STEP", 1, raising=False)
+
+
+@pytest.fixture
+async def owed(wire: Wire, sender: Wire) -> list[Position]:
+    """The messages that a Shared consumer has and did not acknowledge."""
+    await wire.subscribe(type=Shared)
+    await wire.flow()
+    positions = await sender.publish(*[plain(b"x")] * COUNT)
+    await wire.messages(COUNT)
+    return positions
+
+
+def subscription_of(bed: Bed) -> PersistentSubscription:
+    topic = bed.broker.topics.find(TopicName.parse(TOPIC))
+    assert isinstance(topic, PersistentTopic)
+    return topic.subscriptions["sub"]
+
+
+def redelivered(bed: Bed) -> int:
+    dispatcher = subscription_of(bed).dispatcher
+    assert dispatcher is not None
+    return len(dispatcher.redeliveries)
+
+
+def ack_of(positions: list[Position], **fields: Any) -> bytes:
+    ids = [message_id(position) for position in positions]
+    return frame_of(Type.ACK, consumer_id=0, ack_type=Individual, message_id=ids, **fields)
+
+
+async def test_a_bystander_is_answered_before_the_last_id_of_an_ack(bed: Bed, wire: Wire, owed: list[Position]) -> None:
+    bystander = await bed.connect()
+    await wire.write(ack_of(owed, request_id=77))
+    await bystander.alive()
+    assert subscription_of(bed).cursor.backlog() > 0
+    await wire.reply(77)
+    assert subscription_of(bed).cursor.backlog() == 0
+
+
+async def test_a_bystander_is_answered_before_the_last_id_of_a_redelivery(
+    bed: Bed, wire: Wire, owed: list[Position]
+) -> None:
+    bystander = await bed.connect()
+    await wire.redeliver(owed)
+    await bystander.alive()
+    assert redelivered(bed) < COUNT
+    again = await wire.messages(COUNT)
+    assert [message.position for message in again] == owed
+
+
+async def test_a_bystander_is_answered_before_all_that_a_consumer_owes_comes_again(
+    bed: Bed, wire: Wire, owed: list[Position]
+) -> None:
+    bystander = await bed.connect()
+    await wire.redeliver()
+    await bystander.alive()
+    assert redelivered(bed) < COUNT
+    again = await wire.messages(COUNT)
+    assert [message.position for message in again] == owed
+
+
+async def test_what_a_client_sends_behind_an_ack_waits_for_its_last_id(wire: Wire, owed: list[Position]) -> None:
+    stats = frame_of(Type.CONSUMER_STATS, request_id=78, consumer_id=0)
+    await wire.write(ack_of(owed, request_id=77) + stats)
+    assert (await wire.expect(Type.CONSUMER_STATS_RESPONSE)).unackedMessages == 0
+
+
+async def test_an_ack_with_many_ids_is_answered_once(wire: Wire, owed: list[Position]) -> None:
+    await wire.write(ack_of(owed, request_id=77))
+    assert [each.command.type for each in await wire.rest()] == [pb.BaseCommand.ACK_RESPONSE]
+
+
+async def test_an_ack_is_handled_to_its_end_when_its_client_leaves(
+    bed: Bed, wire: Wire, sender: Wire, owed: list[Position]
+) -> None:
+    await wire.write(ack_of(owed))
+    await wire.aclose()
+    await sender.quiet()
+    assert subscription_of(bed).cursor.backlog() == 0
+
+
+async def test_an_ack_ends_with_its_consumer(bed: Bed, wire: Wire, owed: list[Position]) -> None:
+    bystander = await bed.connect()
+    await wire.write(ack_of(owed, request_id=77))
+    await bystander.alive()
+    subscription_of(bed).disconnect_consumers()
+    left = subscription_of(bed).cursor.backlog()
+    assert [each.command.type for each in await wire.rest()] == [pb.BaseCommand.CLOSE_CONSUMER]
+    assert subscription_of(bed).cursor.backlog() == left > 0
+
+
+async def test_an_id_that_is_named_twice_is_delivered_again_once(wire: Wire, owed: list[Position]) -> None:
+    await wire.redeliver([*reversed(owed), *owed])
+    again = await wire.messages(COUNT)
+    await wire.quiet()
+    assert [(message.position, message.redelivery_count) for message in again] == [(each, 1) for each in owed]
+
+
+async def test_ids_that_no_entry_can_have_are_passed_over(wire: Wire, owed: list[Position]) -> None:
+    await wire.redeliver([Position(owed[0].ledger_id, 2**64 - 1), Position(2**64 - 1, 0), owed[5]])
+    assert [message.position for message in await wire.messages(1)] == [owed[5]]
+    await wire.quiet()

@@ -1,0 +1,121 @@
+"""Thousands of clients that come at the same time: whoever is there already has a turn between two of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import trio
+import trio.testing
+
+from pulsarium.broker import slices
+from pulsarium.broker.accepting import Hallway
+from pulsarium.broker.admin.http.app import AdminApp
+from pulsarium.broker.session.session import Session
+from pulsarium.broker.slices import Door
+from pulsarium.proto.generated import PulsarApi_pb2 as pb
+from tests.broker.admin.http.test_server import GET, answer, served
+from tests.broker.passes import passes_of_the_loop
+from tests.broker.wire import Type, frame_of, serving
+
+MANY = 20
+
+
+@pytest.fixture(autouse=True)
+def short(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each step takes a slice."""
+    monkeypatch.setattr(slices, "SLICE", 0)
+
+
+async def test_they_go_through_a_door_one_after_the_other() -> None:
+    door, seen = Door(), list[int]()
+
+    async def enter() -> None:
+        await door.enter()
+        seen.append(passes.number)
+
+    with passes_of_the_loop() as passes:
+        async with trio.open_nursery() as nursery:
+            for _ in range(MANY):
+                nursery.start_soon(enter)
+    assert len(set(seen)) == MANY
+
+
+async def test_who_comes_alone_finds_the_door_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(slices, "SLICE", 60)
+    door = Door()
+    with passes_of_the_loop() as passes:
+        for _ in range(MANY):
+            await door.enter()
+    assert passes.number == 0
+
+
+async def test_others_have_their_turn_between_two_connects(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen, connect = list[int](), Session.connect
+
+    def noting(session: Session, command: pb.CommandConnect) -> None:
+        seen.append(passes.number)
+        connect(session, command)
+
+    monkeypatch.setattr(Session, "connect", noting)
+    async with serving() as bed:
+        wires = [bed.dial() for _ in range(MANY)]
+        await trio.testing.wait_all_tasks_blocked()
+        with passes_of_the_loop() as passes:
+            async with trio.open_nursery() as nursery:
+                for wire in wires:
+                    nursery.start_soon(wire.write, frame_of(Type.CONNECT, client_version="wire", protocol_version=21))
+            for wire in wires:
+                await wire.expect(Type.CONNECTED)
+    assert len(set(seen)) == MANY
+
+
+async def test_others_have_their_turn_between_two_requests(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen, call = list[int](), AdminApp.__call__
+
+    async def noting(app: AdminApp, *given: Any) -> None:
+        seen.append(passes.number)
+        await call(app, *given)
+
+    monkeypatch.setattr(AdminApp, "__call__", noting)
+    async with served() as http:
+        streams = [await http.connect() for _ in range(MANY)]
+        await trio.testing.wait_all_tasks_blocked()
+        with passes_of_the_loop() as passes:
+            async with trio.open_nursery() as nursery:
+                for stream in streams:
+                    nursery.start_soon(answer, stream, GET)
+        for stream in streams:
+            await stream.aclose()
+    assert len(set(seen)) == MANY
+
+
+async def test_others_have_their_turn_between_two_steps_of_handshakes() -> None:
+    door, seen = Door(), list[int]()
+    pairs = [trio.testing.memory_stream_pair() for _ in range(MANY)]
+
+    async def step(stream: trio.abc.Stream) -> None:
+        assert await stream.receive_some() == b"hello"
+        seen.append(passes.number)
+
+    for near, _ in pairs:
+        await near.send_all(b"hello")
+    with passes_of_the_loop() as passes:
+        async with trio.open_nursery() as nursery:
+            for _, far in pairs:
+                nursery.start_soon(step, Hallway(far, door))
+    assert len(set(seen)) == MANY
+
+
+async def test_a_connection_that_is_open_waits_at_no_door() -> None:
+    near, far = trio.testing.memory_stream_pair()
+    hallway = Hallway(far, Door())
+    hallway.open = True
+    await near.send_all(b"hello")
+    with passes_of_the_loop() as passes:
+        await hallway.receive_some()
+        direct = passes.number
+        await near.send_all(b"hello")
+        before = passes.number
+        await far.receive_some()
+    assert direct == passes.number - before
