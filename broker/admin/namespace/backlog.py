@@ -29,9 +29,10 @@ async def clear_backlog(call: Call) -> Reply:
     """Acknowledge everything that there is, for everybody."""
     slice_ = Slice()
     for topic in _topics(call):
-        for name in list(topic.subscriptions) if isinstance(topic, PersistentTopic) else ():
-            _clear(topic, name)
-            await slice_.pause()
+        if isinstance(topic, PersistentTopic):
+            for name in list(topic.subscriptions):
+                _clear(topic, name)
+                await slice_.pause()
     return done()
 
 
