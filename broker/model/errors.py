@@ -111,11 +111,25 @@ class PersistenceError(BrokerServiceError):
     java_name = "PersistenceException"
 
 
+class SourceNotFoundError(PersistenceError):
+    """A shadow topic cannot be loaded: its source is not there."""
+
+    def __init__(self) -> None:
+        package = "org.apache.bookkeeper.mledger.ManagedLedgerException$"
+        super().__init__(
+            f"{package}ManagedLedgerNotFoundException: {package}MetadataNotFoundException: Managed ledger not found"
+        )
+
+
 class TopicHasClientsError(BrokerServiceError):
     """A topic, subscription or namespace that is in use and was not forced."""
 
     code = pb.NotAllowedError
     java_name = "TopicBusyException"
+
+
+class HasShadowsError(TopicHasClientsError):
+    """A topic whose messages go to shadow topics, and was not forced."""
 
 
 class BacklogQuotaExceededError(BrokerServiceError):

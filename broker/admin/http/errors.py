@@ -6,8 +6,10 @@ from pulsarium.broker.admin.http.reply import NAMES
 from pulsarium.broker.config.profile import Profile
 from pulsarium.broker.model.errors import (
     BrokerServiceError,
+    HasShadowsError,
     NoSuchMessageError,
     NotAllowedError,
+    SourceNotFoundError,
     SubscriptionNotFoundError,
     TopicHasClientsError,
     TopicNotFoundError,
@@ -17,6 +19,8 @@ from pulsarium.broker.model.errors import (
 STATUS_OF: tuple[tuple[type[BrokerServiceError], int], ...] = (
     (TopicNotFoundError, 404),
     (SubscriptionNotFoundError, 404),
+    (SourceNotFoundError, 404),
+    (HasShadowsError, 422),
     (TopicHasClientsError, 412),
     (UnsupportedSubscriptionTypeError, 405),
     (NotAllowedError, 409),

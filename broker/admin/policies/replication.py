@@ -1,4 +1,4 @@
-"""/admin/v2: which clusters have copies, of namespaces and of topics; shadow topics. Kept and shown; none is made."""
+"""/admin/v2: which clusters have copies, of namespaces and of topics (kept and shown; none is made); shadow topics."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ TOPIC_REPLICATION = (
         "shadowTopics",
         "shadowTopics",
         "SHADOW_TOPIC",
-        "Topics that would show the same messages",
+        "The topics that show the same messages",
         TEXT_LIST,
         check_shadow_topics,
         methods=("GET", "PUT", "DELETE"),

@@ -100,7 +100,7 @@ def delete_partitioned_topic(call: Call) -> Reply:
     present = [name.partition(index) for index in range(partitions) if broker.topics.exists(name.partition(index))]
     if not call.flag("force"):
         for partition in present:
-            broker.topics.find(partition).check_unused()
+            broker.topics.check_unused(partition)
     for partition in present:
         broker.topics.delete(partition, force=True)
     broker.metadata.delete_partitioned(name)

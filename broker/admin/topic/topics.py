@@ -11,12 +11,11 @@ from pulsarium.broker.admin.http.reply import Reply, done, json_reply
 from pulsarium.broker.admin.namespace.owned import named_bundle, names_in
 from pulsarium.broker.auth.needs import namespace_operation, topic_operation
 from pulsarium.broker.broker import Broker
+from pulsarium.broker.model.errors import SourceNotFoundError
 from pulsarium.broker.model.topic.base import Topic
 from pulsarium.broker.model.topic.shadow import SHADOW_SOURCE, is_shadow
 from pulsarium.proto.errors import InvalidTopicName
 from pulsarium.proto.topic_name import TopicName
-
-LEDGER_NOT_FOUND = "org.apache.bookkeeper.mledger.ManagedLedgerException$ManagedLedgerNotFoundException"
 
 
 @route("GET", *of_domain(), needs=namespace_operation("GET_TOPICS"))
@@ -74,9 +73,7 @@ def _check_source(broker: Broker, source: str) -> None:
     except InvalidTopicName as error:
         raise unexpected_body(str(error), AdminError(412, f"Invalid shadow source: {source}")) from None
     if not (name.is_persistent and broker.topics.exists(name)):
-        missing = "org.apache.bookkeeper.mledger.ManagedLedgerException$MetadataNotFoundException"
-        text = f"{LEDGER_NOT_FOUND}: {missing}: Managed ledger not found"
-        raise unexpected_body(text, AdminError(412, f"Shadow source {source} does not exist"))
+        raise unexpected_body(SourceNotFoundError().text, AdminError(412, f"Shadow source {source} does not exist"))
 
 
 @route("DELETE", *of_topic(), needs=namespace_operation("DELETE_TOPIC"))

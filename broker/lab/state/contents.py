@@ -53,7 +53,7 @@ class Contents:
                     yield ledger.id, run
 
     def _ledgers(self, log: TopicLog) -> Iterator[Ledger]:
-        yield from log.ledger.ledgers.values()
+        yield from log.ledger.owned
         cursor, compacted = log.compaction.cursor, log.compaction.compacted
         named = None if cursor is None else cursor.properties.get(LEDGER_PROPERTY)
         if cursor is None or named is None:

@@ -72,6 +72,14 @@ class Ledger:
             self.size += size
         self.confirmed = self.count
 
+    def view(self) -> Ledger:
+        """Return a ledger of the same blocks, with the entries that are confirmed now."""
+        view = Ledger(self.id, self._cache, self.created_ms)
+        view.blocks, view._firsts = self.blocks, self._firsts
+        view.count = view.confirmed = self.confirmed
+        view.size, view.closed, view.rolled_ms = self.size, self.closed, self.rolled_ms
+        return view
+
     def drop_unconfirmed(self) -> None:
         """The commit of the last entries failed: they never were."""
         while self.count > self.confirmed:

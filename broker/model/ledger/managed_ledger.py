@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, groupby
 from operator import itemgetter
+from typing import TYPE_CHECKING
 
 from pulsarium.broker.model.ledger.info_compression import InfoCompression, unpack
 from pulsarium.broker.model.ledger.ledger import Ledger
@@ -18,13 +19,28 @@ from pulsarium.broker.model.stores import Stat, Stores
 from pulsarium.broker.storage.errors import StorageError
 from pulsarium.proto.generated import MLDataFormats_pb2 as ml
 
+if TYPE_CHECKING:
+    from pulsarium.broker.model.ledger.shadow_ledger import ShadowLedger
+
 NO_RETENTION = Retention()
+
+
+def path_of(name: str) -> str:
+    """Return where a managed ledger of this name is kept."""
+    return f"/managed-ledgers/{name}"
+
+
+def kept_info(name: str, stores: Stores) -> ml.ManagedLedgerInfo | None:
+    """Return what the store held of a managed ledger when the broker started; handed out once."""
+    value = stores.recovered(path_of(name))
+    return None if value is None else ml.ManagedLedgerInfo.FromString(unpack(value))
 
 
 class ManagedLedger(LedgerSequence):
     """Append-only entries at positions. Entries become visible when their commit comes back, in order."""
 
-    def __init__(self, name: str, stores: Stores) -> None:
+    def __init__(self, name: str, stores: Stores, kept: ml.ManagedLedgerInfo | None = None) -> None:
+        """Go on from `kept`, where somebody has looked at it already."""
         super().__init__(stores.cache, stores.storage)
         self.name = name
         self.created_ms = stores.clock.now_ms()
@@ -38,6 +54,7 @@ class ManagedLedger(LedgerSequence):
         self.on_confirmed: Callable[[], None] = lambda: None  # the topic, once it is loaded
         self.on_fenced: Callable[[], None] = lambda: None
         self.on_rolled: Callable[[], None] = lambda: None  # a ledger was closed, and the next one begun
+        self.shadows: list[ShadowLedger] = []  # those that show its entries
         self._pending: list[Pending] = []  # the entries of this turn
         self._pending_turn = -1
         self._unanswered: deque[list[Pending]] = deque()  # of this turn and of those before, in order
@@ -50,20 +67,24 @@ class ManagedLedger(LedgerSequence):
         self._compression = InfoCompression(
             config.managedLedgerInfoCompressionType, config.managedLedgerInfoCompressionThresholdInBytes
         )
-        if not self._recover():
+        kept = kept or kept_info(name, stores)
+        if kept is None:
             self._open_ledger()
+        else:
+            self._recover(kept)
 
     # life
 
     @property
     def path(self) -> str:
-        return f"/managed-ledgers/{self.name}"
+        return path_of(self.name)
 
-    def _recover(self) -> bool:
-        value = self._stores.recovered(self.path)
-        if value is None:
-            return False
-        info = ml.ManagedLedgerInfo.FromString(unpack(value))
+    @property
+    def owned(self) -> Iterable[Ledger]:
+        """Return the ledgers that are kept with this managed ledger, and go with it."""
+        return self.ledgers.values()
+
+    def _recover(self, info: ml.ManagedLedgerInfo) -> None:
         if info.HasField("terminatedPosition"):
             self.terminated = Position(info.terminatedPosition.ledgerId, info.terminatedPosition.entryId)
         for kept in info.ledgerInfo:
@@ -81,7 +102,6 @@ class ManagedLedger(LedgerSequence):
             self._current.closed = False  # the last stays, so that its position means something
         else:
             self._open_ledger()
-        return True
 
     def reopen(self) -> None:
         """The topic was unloaded and is loaded again: new entries go to a new ledger, as after a change of owner."""
@@ -108,7 +128,7 @@ class ManagedLedger(LedgerSequence):
     def _store_info(self) -> None:
         """Persist point: which ledgers there are. Entries of one that is not named are lost: no more without it."""
         info = ml.ManagedLedgerInfo()
-        for ledger in self.ledgers.values():
+        for ledger in self.owned:
             kept = info.ledgerInfo.add(ledgerId=ledger.id)
             if ledger.closed:
                 kept.entries, kept.size, kept.timestamp = ledger.count, ledger.size, ledger.rolled_ms
@@ -146,7 +166,7 @@ class ManagedLedger(LedgerSequence):
 
     def delete(self) -> None:
         """Let the store forget every entry, and take no more: `forget` once that is kept, else `reopen`."""
-        for ledger_id in (*self.ledgers, *self._undeleted):
+        for ledger_id in (*(ledger.id for ledger in self.owned), *self._undeleted):
             self._turn.delete_ledger(ledger_id)
         self._turn.store(self.path, None)
         self.fenced = True
@@ -154,7 +174,9 @@ class ManagedLedger(LedgerSequence):
 
     def forget(self) -> None:
         """It is deleted."""
-        for ledger in self.ledgers.values():
+        for shadow in list(self.shadows):
+            shadow.leave()
+        for ledger in self.owned:
             ledger.drop()
 
     # appending

@@ -51,7 +51,7 @@ class LedgerSequence:
         EARLIEST where there is none before that.
         """
         held = self.transactions.held_at
-        if held is None:
+        if held is None or held > self.last_confirmed:
             return self.last_confirmed
         before = self.previous(held)
         return before if self.is_valid(before) else EARLIEST  # that one may be trimmed

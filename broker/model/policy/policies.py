@@ -124,6 +124,7 @@ class Policies:
     subscribe_rate: Rate = Rate()
     subscription_types: frozenset[str] = frozenset()  # that consumers may ask for
     schemas: SchemaPolicies = SchemaPolicies()
+    shadows: frozenset[str] = frozenset()  # the shadow topics that get new messages
 
     def dispatch_rate_of(self, subscription: str) -> DispatchRate:
         """How fast messages may go out to one subscription."""

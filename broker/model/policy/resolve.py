@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
@@ -22,6 +23,8 @@ from pulsarium.broker.model.policy.policies import (
     Retention,
     SchemaPolicies,
 )
+from pulsarium.proto.errors import InvalidTopicName
+from pulsarium.proto.topic_name import TopicName
 
 Json = Mapping[str, Any]
 
@@ -119,7 +122,14 @@ def resolve(config: Config, namespace: Json, topic: Json = NOTHING) -> Policies:
             auto_update=namespace.get("is_allow_auto_update_schema", config.isAllowAutoUpdateSchemaEnabled),
             validation_enforced=config.isSchemaValidationEnforced or at("schema_validation_enforced", False),
         ),
+        shadows=frozenset(_full_names(topic.get("shadowTopics") or ())),
     )
+
+
+def _full_names(texts: Iterable[str]) -> Iterator[str]:
+    for text in texts:
+        with suppress(InvalidTopicName):  # whoever writes to the topic of change events may say anything
+            yield str(TopicName.parse(text))
 
 
 def _limits(rate: Json) -> bool:

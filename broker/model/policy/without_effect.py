@@ -67,7 +67,6 @@ POLICIES = (
     WithoutEffect(
         "allowed_topic_property_keys_for_metrics", "makes labels of topic properties", "metrics have no such labels"
     ),
-    WithoutEffect("shadowTopics", "shows the messages of a topic in these topics too", "shadow topics stay empty"),
     WithoutEffect("latency_stats_sample_rate", "measures latencies", "latencies are not measured"),
 )
 # by their folder, or what is between slashes in their path

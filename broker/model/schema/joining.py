@@ -21,13 +21,13 @@ def of_producer(schemas: SchemaRegistry, topic: Topic, sent: pb.Schema | None) -
     """The version of a producer's schema, made where that is allowed; empty without one. Raises SchemaError."""
     policy = topic.policies.schemas
     if sent is None:
-        if policy.validation_enforced and schemas.latest(topic.name) is not None:
+        if policy.validation_enforced and schemas.latest(topic.schema_name) is not None:
             raise IncompatibleSchemaError(
                 "Producers cannot connect or send message without a schema to topics with a schema"
                 "when SchemaValidationEnforced is enabled"
             )
         return NO_VERSION
-    return register(schemas, topic.name, policy, SchemaData.from_proto(sent), topic.now_ms()).version_bytes
+    return register(schemas, topic.schema_name, policy, SchemaData.from_proto(sent), topic.now_ms()).version_bytes
 
 
 def register(
@@ -46,13 +46,13 @@ def check_schema(schemas: SchemaRegistry, topic: Topic, sent: pb.Schema) -> None
     """Raise SchemaError unless a consumer's schema can read the topic's; a topic not in use takes it as its own."""
     if sent.type == AUTO_CONSUME:
         return
-    if schemas.latest(topic.name) is None and not _in_use(topic):
+    if schemas.latest(topic.schema_name) is None and not _in_use(topic):
         with suppress(InvalidSchemaDataError):  # Pulsar goes on without it
             of_producer(schemas, topic, sent)
         return
     schema = SchemaData.from_proto(sent)
     try:
-        schemas.check_consumer(topic.name, schema, topic.policies.schemas.strategy)
+        schemas.check_consumer(topic.schema_name, schema, topic.policies.schemas.strategy)
     except NoSchemaError:
         text = f"Failed to add schema to an active topic with empty(BYTES) schema: new schema type {schema.type}"
         raise IncompatibleSchemaError(text) from None

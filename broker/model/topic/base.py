@@ -55,6 +55,11 @@ class Topic(ABC):
         self.used = stores.clock.monotonic()  # when it was last known to be in use
 
     @property
+    def schema_name(self) -> TopicName:
+        """Return the topic whose schemas are those of this one."""
+        return self.name
+
+    @property
     @abstractmethod
     def subscriptions(self) -> Mapping[str, Subscription]: ...
 
@@ -145,9 +150,9 @@ class Topic(ABC):
         self.messages_out_before += subscription.messages_out
         self.bytes_out_before += subscription.bytes_out
 
-    def check_unused(self) -> None:
-        """Raise when anybody is connected, in the words that REST shows."""
-        producers = len(self.producers)
+    def check_unused(self, brokers: int = 0) -> None:
+        """Raise when anybody is connected, in the words that REST shows; `brokers` are producers, too."""
+        producers = len(self.producers) + brokers
         consumers = sum(len(subscription.consumers) for subscription in self.subscriptions.values())
         if producers or consumers:
             raise TopicHasClientsError(self._in_use(producers, consumers))

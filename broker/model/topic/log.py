@@ -8,6 +8,7 @@ from pulsarium.broker.model.compaction.record import CompactionRecord
 from pulsarium.broker.model.cursor.managed_cursor import ManagedCursor
 from pulsarium.broker.model.ledger.managed_ledger import ManagedLedger
 from pulsarium.broker.model.ledger.position import Position
+from pulsarium.broker.model.ledger.shadow_ledger import ShadowLedger
 from pulsarium.broker.model.stores import Stores
 from pulsarium.broker.model.topic.deduplication import Deduplication
 from pulsarium.broker.model.transaction.pending_acks import PendingAcks
@@ -17,8 +18,8 @@ from pulsarium.broker.model.transaction.record import BufferRecord
 class TopicLog:
     """A managed ledger with its durable cursors, recovered from the store or new."""
 
-    def __init__(self, name: str, stores: Stores) -> None:
-        self.ledger = ManagedLedger(name, stores)
+    def __init__(self, ledger: ManagedLedger, stores: Stores) -> None:
+        self.ledger = ledger
         self.cursors: dict[str, ManagedCursor] = {}
         self.leaving: dict[str, ManagedCursor] = {}  # those whose deletion is on its way: it may fail
         self.deduplication: Deduplication | None = None
@@ -29,7 +30,7 @@ class TopicLog:
             if cursor.pending_acks is not None:
                 cursor.pending_acks.recover()
         self.compaction = CompactionRecord(self, stores)
-        enabled = stores.config.transactionCoordinatorEnabled
+        enabled = stores.config.transactionCoordinatorEnabled and not isinstance(ledger, ShadowLedger)
         self.transactions = BufferRecord(self.ledger, stores) if enabled else None
 
     def reopen(self) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from pulsarium.broker.model.compaction.compaction import Compaction
 from pulsarium.broker.model.errors import (
     BrokerServiceError,
+    HasShadowsError,
     NotAllowedError,
     PersistenceError,
     ServiceNotReadyError,
@@ -156,6 +157,9 @@ class PersistentTopic(Topic):
         for subscription in self._subscriptions.values():
             if subscription.dispatcher is not None:
                 turn.dispatch(subscription)
+        for shadow in self.ledger.shadows:
+            if shadow.listed_as in self.policies.shadows:
+                shadow.follow()
 
     # subscriptions
 
@@ -303,6 +307,11 @@ class PersistentTopic(Topic):
 
     # life
 
+    def check_unused(self, brokers: int = 0) -> None:
+        if self.policies.shadows:
+            raise HasShadowsError(f"Delete forbidden. Topic {self.name} is replicated to shadow topics.")
+        super().check_unused(brokers)
+
     def close(self, assigned: Assigned | None = None) -> None:
         super().close(assigned)
         self.compaction.close()
@@ -335,6 +344,8 @@ class PersistentTopic(Topic):
             self.ledger.properties[INDEX_PROPERTY] = str(self._stamps.index)
         if self.log.transactions is not None:
             self.log.transactions.trimmed(last)
+        for shadow in self.ledger.shadows:
+            shadow.let_go(last)
 
 
 LEDGER_TERMINATED = (  # what a SEND is told that comes between the request and CLOSE_PRODUCER

@@ -1,23 +1,49 @@
-"""Shadow topics (PIP-180): what a source topic has, to be read elsewhere. Nothing is copied here: they stay empty."""
+"""Shadow topics (PIP-180): the messages of a source topic, to be read elsewhere too."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from pulsarium.broker.model.errors import NotAllowedError
+from pulsarium.broker.model.ledger.shadow_ledger import ShadowLedger
 from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.broker.model.topic.producer import Producer
+from pulsarium.proto.topic_name import TopicName
+
+if TYPE_CHECKING:
+    from pulsarium.broker.model.ledger.position import Position
+    from pulsarium.broker.model.policy.policies import Policies
+    from pulsarium.broker.model.stores import Stores
+    from pulsarium.broker.model.topic.log import TopicLog
 
 SHADOW_SOURCE: Final = "PULSAR.SHADOW_SOURCE"  # the property of a topic that names its source
 NOT_A_SHADOW: Final = "Only shadow topic supports sending messages with messageId"
 
 
 class ShadowTopic(PersistentTopic):
-    """Only its source's broker would write here: everybody else may open producers, and is refused each message."""
+    """Shows its source's messages, with their ids; subscriptions are its own.
+
+    Only its source's broker would write here: everybody else may open producers, and is refused each message.
+    """
+
+    def __init__(self, name: TopicName, stores: Stores, policies: Policies, log: TopicLog) -> None:
+        super().__init__(name, stores, policies, log)
+        assert isinstance(log.ledger, ShadowLedger)
+        assert log.ledger.source is not None
+        self.source = TopicName.from_managed_ledger(log.ledger.source.name)
+        self.listed_as = log.ledger.listed_as
+        log.ledger.on_going = self.trimmer.going
+
+    @property
+    def schema_name(self) -> TopicName:
+        return self.source
 
     def publish(self, producer: Producer, *more: Any, **options: Any) -> None:
         raise NotAllowedError("Cannot send messages to a shadow topic")
+
+    def terminate(self) -> Position:
+        raise NotAllowedError("Terminate is not allowed on shadow topic.")
 
 
 def is_shadow(properties: Mapping[str, str]) -> bool:

@@ -13,8 +13,11 @@ from pulsarium.broker.model.errors import (
     NotAllowedError,
     PersistenceError,
     ServiceNotReadyError,
+    SourceNotFoundError,
     TopicNotFoundError,
 )
+from pulsarium.broker.model.ledger.managed_ledger import ManagedLedger, kept_info
+from pulsarium.broker.model.ledger.shadow_ledger import ShadowLedger
 from pulsarium.broker.model.namespace.metadata import Metadata
 from pulsarium.broker.model.policy.policies import AutoCreation, Policies
 from pulsarium.broker.model.policy.resolve import auto_creation, most_topics, of_system_topic, resolve
@@ -27,9 +30,10 @@ from pulsarium.broker.model.topic.log import TopicLog
 from pulsarium.broker.model.topic.migration import Migration
 from pulsarium.broker.model.topic.non_persistent import NonPersistentTopic
 from pulsarium.broker.model.topic.persistent import PersistentTopic
-from pulsarium.broker.model.topic.shadow import ShadowTopic, is_shadow
+from pulsarium.broker.model.topic.shadow import SHADOW_SOURCE, ShadowTopic
 from pulsarium.broker.model.topic.watchers import Watchers
 from pulsarium.broker.storage.errors import StorageError
+from pulsarium.proto.errors import InvalidTopicName
 from pulsarium.proto.system_topics import is_change_events, is_system_topic
 from pulsarium.proto.topic_name import TopicName
 
@@ -58,6 +62,7 @@ class Topics:
             self._metadata.on_topic_policies_changed = self._change_events.changed
         self._logs: dict[str, TopicLog | None] = {}  # persistent topics; None: not opened since the start
         self._damaged: dict[str, StorageError] = {}  # those that cannot be opened, and why
+        self._showing: set[str] = set()  # shadow topics that wait for their source to be loaded
         self._leaving: set[str] = set()  # those whose deletion is on its way: it may fail
         self._policies: dict[str, Policies] = {}  # by namespace, of its topics without any of their own
 
@@ -221,18 +226,21 @@ class Topics:
             if str(name) in self._leaving:
                 raise ServiceNotReadyError("Topic is temporarily unavailable")
             if log is not None:
-                log.reopen()
+                if not isinstance(log.ledger, ShadowLedger):
+                    log.reopen()
             elif str(name) in self._logs:
                 try:
                     log = self._opened(name)
                 except StorageError as error:
                     raise PersistenceError(str(error)) from error
             else:
-                log = self._logs[str(name)] = TopicLog(name.managed_ledger_path, self._stores)
+                log = self._logs[str(name)] = self._log(name, properties)
                 self.watchers.created(str(name))
             log.ledger.on_fenced = lambda: self.unload(name)  # clients come back to a topic that is loaded anew
             if properties:
                 log.ledger.set_properties(properties)
+            if isinstance(log.ledger, ShadowLedger):
+                self._show_source(name, log, log.ledger)
             try:
                 topic = self._kind(name, log)(name, self._stores, self.policies_of(name), log)
             except StorageError as error:
@@ -249,7 +257,52 @@ class Topics:
     def _kind(name: TopicName, log: TopicLog) -> type[PersistentTopic]:
         if is_change_events(name):
             return ChangeEventsTopic
-        return ShadowTopic if is_shadow(log.ledger.properties) else PersistentTopic
+        return ShadowTopic if isinstance(log.ledger, ShadowLedger) else PersistentTopic
+
+    def _log(self, name: TopicName, properties: Mapping[str, str] = NO_PROPERTIES) -> TopicLog:
+        """Return the log of a topic: the one that is kept, or a new one.
+
+        A topic that has entries of its own stays what it is, whatever somebody makes its properties say.
+        """
+        path = name.managed_ledger_path
+        kept, kind = kept_info(path, self._stores), ManagedLedger
+        known = {each.key: each.value for each in kept.properties} if kept is not None else properties
+        has_entries = kept is not None and any(
+            self._stores.storage.stored_runs(each.ledgerId) for each in kept.ledgerInfo
+        )
+        if SHADOW_SOURCE in self._shadow_properties(name, known) and not has_entries:
+            kind = ShadowLedger
+        return TopicLog(kind(path, self._stores, kept), self._stores)
+
+    def _shadow_properties(self, name: TopicName, properties: Mapping[str, str]) -> Mapping[str, str]:
+        """Return the properties that may name a source: a topic's own, or those of all its partitions."""
+        if SHADOW_SOURCE in properties or not name.is_partition:
+            return properties
+        partitioned = self._metadata.partitioned.get(str(name.partitioned_name)) or {}
+        return partitioned.get("properties") or NO_PROPERTIES
+
+    def _show_source(self, name: TopicName, log: TopicLog, ledger: ShadowLedger) -> None:
+        """Let a shadow topic have what its source has. Raises SourceNotFoundError."""
+        source = self._source_of(name, ledger.properties)
+        if source is None or str(name) in self._showing:
+            raise SourceNotFoundError
+        self._showing.add(str(name))  # a topic that comes to be its own source has none
+        try:
+            topic = self.find(source)
+        finally:
+            self._showing.discard(str(name))
+        assert isinstance(topic, PersistentTopic)
+        ledger.show(topic.ledger)
+        log.reopen()
+
+    def _source_of(self, name: TopicName, properties: Mapping[str, str]) -> TopicName | None:
+        try:
+            source = TopicName.parse(self._shadow_properties(name, properties)[SHADOW_SOURCE])
+        except (KeyError, InvalidTopicName):
+            return None
+        if name.is_partition and not source.is_partition:
+            source = source.partition(name.partition_index)
+        return source if source.is_persistent and self.exists(source) else None
 
     def unload(self, name: TopicName, assigned: Assigned | None = None) -> None:
         """Disconnect a topic's clients, who may be told where it is now; it is loaded again when one comes back."""
@@ -267,9 +320,14 @@ class Topics:
         topic = self._openable(name)
         if topic is not None:
             if not force:
-                topic.check_unused()
+                self._check_unused(topic)
             topic.close()
             del self.loaded[str(name)]
+            if isinstance(topic, PersistentTopic):
+                for shadow in topic.ledger.shadows:
+                    shown_in = TopicName.from_managed_ledger(shadow.name)
+                    if self.exists(shown_in):  # it may be on its way out, too
+                        self.unload(shown_in)
         if name.is_persistent:
             log = self._logs.pop(str(name))
             if log is not None:
@@ -282,6 +340,16 @@ class Topics:
         if name.partition_index < 0:
             self._schemas.delete(name)
             self._metadata.forget_topic_policies(name)
+
+    def check_unused(self, name: TopicName) -> None:
+        """Raise when a topic is in use."""
+        topic = self._openable(name)
+        if topic is not None:
+            self._check_unused(topic)
+
+    def _check_unused(self, topic: Topic) -> None:
+        is_fed = isinstance(topic, ShadowTopic) and topic.listed_as in self.policies_of(topic.source).shadows
+        topic.check_unused(int(is_fed))
 
     def _deleted(self, name: str, log: TopicLog | None, error: Exception | None) -> None:
         self._leaving.discard(name)
@@ -309,7 +377,10 @@ class Topics:
         if name.is_persistent:
             subscriptions = self._durable_names(name.partition(0)) if before else []
             for index in range(before, partitions):
-                added = self.create(name.partition(index))
+                try:
+                    added = self.create(name.partition(index))
+                except SourceNotFoundError:  # it is there, and cannot be loaded until its source is
+                    continue
                 assert isinstance(added, PersistentTopic)
                 for subscription in subscriptions:
                     added.subscribe(subscription, earliest=True)
@@ -326,7 +397,7 @@ class Topics:
         """What is kept of a topic. Raises StorageError when it is damaged: it stays as it is, and nobody has it."""
         if str(name) not in self._damaged:
             try:
-                opened = self._logs[str(name)] = TopicLog(name.managed_ledger_path, self._stores)
+                opened = self._logs[str(name)] = self._log(name)
                 return opened
             except Exception as error:  # what was read of it is not read again before the next start
                 log.error("a topic is damaged", topic=name, reason=error)

@@ -49,16 +49,17 @@ class Trimmer:
 
     def trim(self) -> None:
         """Trim now; time may have passed since the last time."""
-        self._topic.ledger.trim(self._slowest(), self._topic.policies.retention, self._going)
+        self._topic.ledger.trim(self._slowest(), self._topic.policies.retention, self.going)
 
     def truncate(self) -> None:
         """Skip everything for everybody and delete every ledger but those that are written to, retained or not."""
         for subscription in list(self._topic.subscriptions.values()):
             skip_all(subscription)
         ledger = self._topic.ledger
-        ledger.truncate(list(consumed(ledger.ledgers, None)), self._going)
+        ledger.truncate(list(consumed(ledger.ledgers, None)), self.going)
 
-    def _going(self, last: Position) -> None:
+    def going(self, last: Position) -> None:
+        """Skip entries up to `last` for every subscription that has not consumed them: they are deleted."""
         self._topic.ledgers_going(last)
         for subscription in list(self._topic.subscriptions.values()):
             if subscription.cursor.mark_delete < last and not self._reads_on(subscription, last):

@@ -144,3 +144,24 @@ async def test_equal_after_a_reset_and_a_restart(tmp_path: Path, seed: int, stor
         assert lab is not None
         await lab.state.restore(file)
         assert kept(other) == before
+
+
+async def test_a_snapshot_has_a_shadow_topic_with_what_it_has_acknowledged(tmp_path: Path) -> None:
+    shadow = "persistent://public/default/shadow"
+    async with serving() as bed:
+        rest, wire = rest_of(bed), await bed.connect()
+        await wire.producer(TOPICS[0])
+        (first, second) = await wire.publish(plain(b"a"), plain(b"b"))
+        await rest.done("PUT", "/admin/v2/persistent/public/default/shadow", {"PULSAR.SHADOW_SOURCE": TOPICS[0]})
+        await wire.subscribe(shadow, initialPosition=Earliest)
+        await wire.flow()
+        await wire.messages(2)
+        await wire.ack(first)
+        lab = bed.broker.cluster.lab
+        assert lab is not None
+        await lab.state.snapshot(tmp_path / "s")
+        await lab.state.restore(tmp_path / "s")
+        wire = await bed.connect()
+        await wire.subscribe(shadow)
+        await wire.flow()
+        assert [each.position for each in await wire.messages(1)] == [second]

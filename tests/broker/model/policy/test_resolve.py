@@ -210,7 +210,13 @@ SOURCES: list[tuple[str, str, Any, Any, Any, Any, Any]] = [
         SchemaPolicies("FULL_TRANSITIVE", auto_update=False),
     ),
 ]
-NOT_OF_ALL_THREE = {"subscription_dispatch_rates", "max_message_size", "encryption_required", "resource_group"}
+NOT_OF_ALL_THREE = {
+    "subscription_dispatch_rates",
+    "max_message_size",
+    "encryption_required",
+    "resource_group",
+    "shadows",
+}
 
 
 @pytest.mark.parametrize(
@@ -237,6 +243,13 @@ def test_each_field_of_policies_is_in_the_table() -> None:
 def test_a_message_size_is_a_topics_alone() -> None:
     assert resolve(CONFIG, {}).max_message_size == 0
     assert resolve(CONFIG, {}, {"max_message_size": 5}).max_message_size == 5
+
+
+def test_shadow_topics_are_a_topics_alone_and_have_full_names() -> None:
+    listed = ["persistent://a/b/c", "short", "not a topic:/"]
+    assert resolve(CONFIG, {"shadowTopics": listed}).shadows == frozenset()
+    found = resolve(CONFIG, {}, {"shadowTopics": listed}).shadows
+    assert found == {"persistent://a/b/c", "persistent://public/default/short"}
 
 
 def test_encryption_is_a_namespaces_alone() -> None:

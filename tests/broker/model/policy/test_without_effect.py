@@ -71,6 +71,7 @@ EFFECTS: Mapping[str, str] = {
         f"{COMMANDS}/test_resource_groups.py::test_topics_of_its_namespaces_share_the_publish_rate"
     ),
     "migrated": "broker/model/topic/test_migration.py::test_a_namespace_may_move_alone",
+    "shadowTopics": f"{COMMANDS}/test_shadow_topics.py::test_a_listed_shadow_gets_each_message",
     "entryFilters": "broker/admin/policies/test_entry_filters.py::test_none_can_be_set",
     "subscriptionPolicies": f"{RATES}",
 }
