@@ -200,6 +200,12 @@ SCENARIOS: Final[Sequence[Scenario]] = (
         feature="PIP-14",
     ),
     Scenario(
+        name="compaction-batch",
+        contract="of a batch of 2 messages for each of 5 keys the newer ones, after compaction, and no empty ones",
+        feature="PIP-14",
+        not_in=dict.fromkeys(("python", "go", "rust"), "shows what compaction took out of a batch as empty messages"),
+    ),
+    Scenario(
         name="table-view",
         contract="the newest value of each key, and what comes later",
         feature="PIP-104",

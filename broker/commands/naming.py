@@ -36,5 +36,8 @@ def texts_of(pairs: Iterable[pb.KeyValue]) -> dict[str, str]:
 
 def check_metadata(pairs: Iterable[pb.KeyValue], limit: int) -> None:
     """Refuse more metadata than a producer or consumer may bring (maxConsumerMetadataSize)."""
-    if sum(len(pair.key) + len(pair.value) for pair in pairs) > limit:
-        raise MetadataTooLargeError(f"metadata has a max size of {limit // 1024} Kb")
+    left = limit
+    for pair in pairs:
+        left -= len(pair.key) + len(pair.value)
+        if left < 0:  # however many more there are
+            raise MetadataTooLargeError(f"metadata has a max size of {limit // 1024} Kb")

@@ -137,6 +137,7 @@ var scenarios = map[string]func(*cell){
 	"has-message-available": hasMessageAvailable,
 	"last-message-id":       lastMessageID,
 	"compaction":            compaction,
+	"compaction-batch":      compactionBatch,
 	"table-view":            tableView,
 	"deduplication":         deduplication,
 	"transactions":          transactions,

@@ -94,6 +94,22 @@ func compaction(c *cell) {
 	nothingMore(consumer)
 }
 
+func compactionBatch(c *cell) {
+	c.consumer(pulsar.ConsumerOptions{ReadCompacted: true}).Close()
+	producer := c.batches()
+	for number, text := range texts(0, 10) {
+		message := &pulsar.ProducerMessage{Payload: []byte(text), Key: "key " + strconv.Itoa(number%5)}
+		producer.SendAsync(context.Background(), message, func(_ pulsar.MessageID, _ *pulsar.ProducerMessage, err error) {
+			must(err)
+		})
+	}
+	must(producer.FlushWithCtx(context.Background()))
+	c.administrate("compact")
+	consumer := c.consumer(pulsar.ConsumerOptions{ReadCompacted: true})
+	equal(consume(consumer, 5), texts(5, 10))
+	nothingMore(consumer)
+}
+
 func tableView(c *cell) {
 	schema := pulsar.NewStringSchema(nil)
 	producer := c.producer(pulsar.ProducerOptions{Schema: schema, BatchingMaxMessages: 10})

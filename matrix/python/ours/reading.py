@@ -11,6 +11,7 @@ from pulsarium.client import AvroInt, AvroSchema, JsonSchema, MessageId, StringS
 from pulsarium.client.errors import IncompatibleSchema
 
 from ..lines import MOMENT, Lines, equal, texts, that
+from .messages import BATCHED
 from .support import Ours, Scenario, Shared, consume, nothing_more, receive, refused, send, text
 
 
@@ -83,6 +84,21 @@ async def compaction(cell: Lines, ours: Ours) -> None:
     await nothing_more(consumer)
 
 
+async def compaction_batch(cell: Lines, ours: Ours) -> None:
+    await (await ours.subscribe(cell.topic, read_compacted=True)).aclose()
+    producer = await ours.producer(cell.topic, **BATCHED)
+    receipts = [
+        await producer.submit(each.encode(), partition_key=f"key {number % 5}")
+        for number, each in enumerate(texts(0, 10))
+    ]
+    for receipt in receipts:
+        await receipt.wait()
+    await anyio.to_thread.run_sync(cell.do, "compact")
+    consumer = await ours.subscribe(cell.topic, read_compacted=True)
+    equal(await consume(consumer, 5), texts(5, 10))
+    await nothing_more(consumer)
+
+
 async def table_view(cell: Lines, ours: Ours) -> None:
     producer = await ours.single(cell.topic)
     for key, value in (("a", b"1"), ("b", b"2"), ("a", b"3")):
@@ -146,6 +162,7 @@ READING: dict[str, Scenario] = {
     "has-message-available": has_message_available,
     "last-message-id": last_message_id,
     "compaction": compaction,
+    "compaction-batch": compaction_batch,
     "table-view": table_view,
     "deduplication": deduplication,
     "transactions": transactions,

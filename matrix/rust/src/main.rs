@@ -68,6 +68,7 @@ async fn run(request: Value) -> Done {
         "reader" => reading::reader(c).await,
         "last-message-id" => reading::last_message_id(c).await,
         "compaction" => reading::compaction(c).await,
+        "compaction-batch" => reading::compaction_batch(c).await,
         "schema-string" => reading::schema_string(c).await,
         "schema-json" => reading::schema_json(c).await,
         "schema-incompatible" => reading::schema_incompatible(c).await,

@@ -96,6 +96,24 @@ pub async fn compaction(c: Cell) -> Done {
     nothing_more(&mut consumer).await
 }
 
+pub async fn compaction_batch(c: Cell) -> Done {
+    let options = ConsumerOptions::default().with_initial_position(InitialPosition::Earliest).read_compacted(true);
+    let compacted = || c.consuming(SubType::Exclusive).with_topic(c.topic()).with_options(options.clone());
+    compacted().build::<Vec<u8>>().await?.close().await?;
+    let mut producer = c.producer(batches()).await?;
+    let mut receipts = Vec::new();
+    for (number, text) in texts(0, 10).iter().enumerate() {
+        receipts.push(producer.send_non_blocking(message(text, &format!("key {}", number % 5))).await?);
+    }
+    for receipt in receipts {
+        receipt.await?;
+    }
+    c.administrate("compact")?;
+    let mut consumer: Consuming = compacted().build().await?;
+    equal(consume(&mut consumer, 5).await?, texts(5, 10))?;
+    nothing_more(&mut consumer).await
+}
+
 fn of_type(kind: schema::Type, definition: &str) -> Schema {
     Schema {
         name: "schema".into(),

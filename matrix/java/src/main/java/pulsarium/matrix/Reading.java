@@ -51,6 +51,7 @@ final class Reading {
         all.put("has-message-available", Reading::hasMessageAvailable);
         all.put("last-message-id", Reading::lastMessageId);
         all.put("compaction", Reading::compaction);
+        all.put("compaction-batch", Reading::compactionBatch);
         all.put("table-view", Reading::tableView);
         all.put("deduplication", Reading::deduplication);
         all.put("schema-string", cell -> schema(cell, Schema.STRING, "grüße"));
@@ -133,6 +134,20 @@ final class Reading {
         cell.administrate("compact");
         var consumer = cell.consuming(SubscriptionType.Exclusive).readCompacted(true).subscribe();
         equal(consume(consumer, 3), List.of("a2", "b2", "c2"));
+        nothingMore(consumer);
+    }
+
+    private static void compactionBatch(Cell cell) throws Exception {
+        cell.consuming(SubscriptionType.Exclusive).readCompacted(true).subscribe().close();
+        var producer = cell.batches();
+        int number = 0;
+        for (var text : texts(0, 10)) {
+            producer.newMessage().key("key " + number++ % 5).value(Check.bytes(text)).sendAsync();
+        }
+        producer.flush();
+        cell.administrate("compact");
+        var consumer = cell.consuming(SubscriptionType.Exclusive).readCompacted(true).subscribe();
+        equal(consume(consumer, 5), texts(5, 10));
         nothingMore(consumer);
     }
 
