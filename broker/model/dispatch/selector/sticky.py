@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections.abc import Iterable
 from itertools import zip_longest
 from typing import TYPE_CHECKING
@@ -30,11 +30,7 @@ class StickyRanges(Selector):
         if other is not None:
             refusal = ConsumerAssignError(f"Range conflict with consumer {_described(other)}")
             raise OwnerMustAnswerError(other.client, refusal)
-        for start, end in ranges:
-            index = bisect_left(self._starts, start)
-            self._starts.insert(index, start)
-            self._ends.insert(index, end)
-            self._owners.insert(index, consumer)
+        self._set([*self._stretches(), *((start, end, consumer) for start, end in ranges)])
 
     def _first_conflict(self, ranges: Iterable[Range]) -> Consumer | None:
         for start, end in ranges:
@@ -45,10 +41,13 @@ class StickyRanges(Selector):
         return None
 
     def remove(self, consumer: Consumer) -> None:
-        kept = [stretch for stretch in self._stretches() if stretch[2] is not consumer]
-        self._starts = [start for start, _, _ in kept]
-        self._ends = [end for _, end, _ in kept]
-        self._owners = [owner for _, _, owner in kept]
+        self._set([stretch for stretch in self._stretches() if stretch[2] is not consumer])
+
+    def _set(self, stretches: list[tuple[int, int, Consumer]]) -> None:
+        stretches.sort(key=lambda stretch: stretch[0])
+        self._starts = [start for start, _, _ in stretches]
+        self._ends = [end for _, end, _ in stretches]
+        self._owners = [owner for _, _, owner in stretches]
 
     def select(self, hash: int) -> Consumer | None:
         index = bisect_right(self._starts, hash) - 1
