@@ -58,6 +58,7 @@ STAMPS = {
     "model/compaction/compacted_ledger.py",
     "model/compaction/compaction.py",
     "model/compaction/record.py",
+    "model/ledger/shadow_ledger.py",
     "model/schema/joining.py",
     "model/subscription/base.py",
     "model/subscription/consumer.py",
