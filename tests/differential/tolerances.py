@@ -164,6 +164,19 @@ TOLERANCES = (
         ),
     ),
     Tolerance(
+        "state of a reader's cursor",
+        "the state of a reader's cursor",
+        either(rf"(/cursors/{READER}/state) NoLedger", rf"(/cursors/{READER}/state) Open"),
+    ),
+    Tolerance(
+        "last consumption after a reset",
+        "lastConsumedTimestamp of a subscription whose consumers have left",
+        either(
+            r"(/subscriptions/[^/]+/lastConsumedTimestamp) \.\.\.",
+            r"(/subscriptions/[^/]+/lastConsumedTimestamp) never",
+        ),
+    ),
+    Tolerance(
         "address in a conflict of ranges",
         "the text ends in the connection as Netty shows it",
         either(r'(ERROR .*Range conflict .*), address=ADDRESS}"}', r'(ERROR .*Range conflict .*), address=\[id: .*}"}'),

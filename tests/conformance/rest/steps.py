@@ -53,7 +53,7 @@ class Clients:
         self._get = get
         self._sent = 0.0
         self._consumers: list[Any] = []
-        self._producers: list[Any] = []  # that stay: an official client closes one that nobody holds, at some time
+        self._held: list[Any] = []  # an official client closes what nobody holds, at some time
         self._service_url = service_url
         self._transactions: Transactions | None = None
         self.names: dict[str, str] = {}  # what the broker gave names to, by what recordings call it
@@ -141,18 +141,18 @@ class Clients:
         producer = self._client.create_producer(PERSISTENT + "part", producer_name="prod-part")
         for i in range(12):
             producer.send(b"p%d" % i, partition_key=f"k{i}")
-        self._client.subscribe(NON_PERSISTENT + "np", "sub-np", consumer_type=shared)
+        consumer = self._client.subscribe(NON_PERSISTENT + "np", "sub-np", consumer_type=shared)
         producer = self._client.create_producer(NON_PERSISTENT + "np", producer_name="prod-np")
         for i in range(5):
             producer.send(b"np%d" % i)
-        self._producers.append(producer)
+        self._held += [consumer, producer]
 
     def others(self) -> None:
         topic = NON_PERSISTENT + "np-part"
-        self._client.subscribe(topic, "sub-np-part", consumer_type=pulsar.ConsumerType.Shared)
+        consumer = self._client.subscribe(topic, "sub-np-part", consumer_type=pulsar.ConsumerType.Shared)
         producer = self._client.create_producer(topic)
         producer.send(b"x", partition_key=OF_PARTITION_0)
-        self._producers.append(producer)
+        self._held += [consumer, producer]
         self._with_schema("s-json", pulsar.schema.JsonSchema(Example), Example(a="x", b=1))
         self._with_schema("s-avro", Avro(), b"\x02\x02x\x02\x02")  # Example(a="x", b=1)
         self._with_schema("s-string", pulsar.schema.StringSchema(), "x")
@@ -169,6 +169,17 @@ class Clients:
     def compaction(self) -> None:
         path = "/admin/v2/persistent/t1/data/compacted/compaction"
         eventually(lambda: self._get(path)["status"] != "RUNNING", what="compaction")
+
+    def back(self) -> None:
+        """Wait until the clients of non-persistent topics have opened again what was unloaded."""
+        for topic in ("np", "np-part-partition-0"):
+            path = f"/admin/v2/non-persistent/t1/data/{topic}/stats"
+            eventually(lambda path=path: self._are_there(self._get(path)), what=f"clients of {topic}")
+
+    @staticmethod
+    def _are_there(stats: Any) -> bool:
+        """Tell whether a topic has a producer and a consumer."""
+        return bool(stats["publishers"]) and any(each["consumers"] for each in stats["subscriptions"].values())
 
     def second(self) -> None:
         """Until all messages are older than a second."""
@@ -210,6 +221,7 @@ STEPS: Mapping[str, Callable[[Clients], None]] = {
     "partitioned topic, non-persistent topic": Clients.partitioned,
     "partitioned non-persistent topic, schemas, keys": Clients.others,
     "compaction": Clients.compaction,
+    "non-persistent clients are back": Clients.back,
     "messages of one second ago": Clients.second,
     "five messages": lambda clients: clients.few("persistent://t1/tops/trunc", 5),
     "three messages": lambda clients: clients.few("persistent://t1/tops/term", 3),
