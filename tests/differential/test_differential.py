@@ -77,7 +77,7 @@ def behind(program: Everything) -> None:
 WRONG = (
     Mutant("never_says_the_end", end, "real REACHED_END_OF_TOPIC", ' {"consumer_id": 0}'),
     Mutant("swaps_permits", permits, "/availablePermits", " 100"),
-    Mutant("misplaces_readers", reader, f"ours /cursors/{READER}/readPosition", " a ledger:1"),
+    Mutant("misplaces_readers", reader, "/readPosition", " a ledger:1"),
     Mutant("miscounts_what_is_behind", behind, "/numberOfEntriesSinceFirstNotAckedMessage", " 1"),
 )
 
