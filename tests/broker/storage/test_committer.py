@@ -15,6 +15,7 @@ from pulsarium.broker.storage.errors import StorageError
 from pulsarium.broker.storage.interface import Batch, Durability
 from pulsarium.broker.storage.persist import PersistPoint
 from pulsarium.broker.storage.sqlite import SqliteStorage
+from tests.broker.damaged import until
 from tests.broker.storage.asking import ask, batch_of, no_file_grows_beyond
 
 
@@ -242,9 +243,7 @@ async def test_a_checkpoint_that_fails_loses_nothing(
                 await ask(store.commit, batch_of(1, number, bytes(600_000)))
             except StorageError:
                 break
-    with trio.fail_after(20):
-        while "storage fails" not in caplog.text:  # the commit thread says so after it has handed the commit back
-            await trio.sleep(0.001)
+    await until(lambda: "storage fails" in caplog.text)  # said after the commit was handed back
     stored = [first for first, _, _ in store.stored_runs(1)]
     assert len(await ask(store.read, 1, 0, stored[-1])) == len(stored) >= 3
     await ask(store.commit, batch_of(1, len(stored), b"goes on", era=1))

@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Callable, Mapping
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import pulsar
@@ -173,12 +174,11 @@ class Clients:
     def back(self) -> None:
         """Wait until the clients of non-persistent topics have opened again what was unloaded."""
         for topic in ("np", "np-part-partition-0"):
-            path = f"/admin/v2/non-persistent/t1/data/{topic}/stats"
-            eventually(lambda path=path: self._are_there(self._get(path)), what=f"clients of {topic}")
+            eventually(partial(self._are_there, topic), what=f"clients of {topic}")
 
-    @staticmethod
-    def _are_there(stats: Any) -> bool:
-        """Tell whether a topic has a producer and a consumer."""
+    def _are_there(self, topic: str) -> bool:
+        """Tell whether a non-persistent topic has a producer and a consumer."""
+        stats = self._get(f"/admin/v2/non-persistent/t1/data/{topic}/stats")
         return bool(stats["publishers"]) and any(each["consumers"] for each in stats["subscriptions"].values())
 
     def second(self) -> None:
