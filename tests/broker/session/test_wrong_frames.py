@@ -14,12 +14,13 @@ import trio
 
 from pulsarium.proto.framing import frame
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
-from tests.broker.loopback import listening
+from tests.broker.loopback import Loopback, listening
 from tests.broker.wire import Type, Wire, frame_of, plain
 
 WARM_UP = 100
 FRAMES = 1000
-MOST_GROWTH = 2 << 20  # bytes
+MOST_GROWTH = 2 << 20  # bytes, while so many frames are sent
+ROUNDS = 3  # a leak grows in each of them, an allocator only now and then
 STATUS = Path("/proc/self/status")
 
 pytestmark = pytest.mark.skipif(not STATUS.exists(), reason="RssAnon is Linux's")
@@ -83,43 +84,48 @@ async def answered_over_http(wire: Wire) -> None:
     wire.ended = True
 
 
-async def provoke(kinds: list[str], reasons: Reasons) -> int:
-    """Send wrong frames of these kinds in turn, each on a connection of its own; bytes of growth, without the first."""
+async def provoke(kinds: list[str], reasons: Reasons) -> None:
+    """Send wrong frames of these kinds in turn, each on a connection of its own. Fail if memory grows each time."""
     async with listening() as loopback:
         other = await loopback.connect()
         await other.producer()
-        before = 0
-        for number in range(WARM_UP + FRAMES):
-            if number == WARM_UP:
-                before = rss_anon()
-            data, reasons.wanted = KINDS[kinds[number % len(kinds)]]
-            wire = await loopback.dial()
-            await wire.write(data)
-            if data is TRUNCATED:
-                await wire.expect(Type.CONNECTED)
-                await wire.stream.send_eof()  # type: ignore[attr-defined]
-            if data.startswith(b"GET "):
-                await answered_over_http(wire)
-            answers = [received.command.type for received in await wire.closed()]
-            assert answers in ([], [Type.CONNECTED])  # the reset that follows may overtake it
-            await loopback.hang_up(wire)
-        growth = rss_anon() - before
+        await send_wrong(loopback, kinds, reasons, WARM_UP)
+        growth = []
+        while not growth or (growth[-1] >= MOST_GROWTH and len(growth) < ROUNDS):
+            before = rss_anon()
+            await send_wrong(loopback, kinds, reasons, FRAMES)
+            growth.append(rss_anon() - before)
         await other.publish(plain(b"still here"))
-    return growth
+    assert growth[-1] < MOST_GROWTH, growth
+    assert reasons.counts == {True: WARM_UP + FRAMES * len(growth)}
+
+
+async def send_wrong(loopback: Loopback, kinds: list[str], reasons: Reasons, count: int) -> None:
+    """Send so many wrong frames, and expect the broker to close each connection."""
+    for number in range(count):
+        data, reasons.wanted = KINDS[kinds[number % len(kinds)]]
+        wire = await loopback.dial()
+        await wire.write(data)
+        if data is TRUNCATED:
+            await wire.expect(Type.CONNECTED)
+            await wire.stream.send_eof()  # type: ignore[attr-defined]
+        if data.startswith(b"GET "):
+            await answered_over_http(wire)
+        answers = [received.command.type for received in await wire.closed()]
+        assert answers in ([], [Type.CONNECTED])  # the reset that follows may overtake it
+        await loopback.hang_up(wire)
 
 
 @pytest.mark.req("W-01", "W-05", "W-06", "W-10")
 async def test_wrong_frames_close_only_their_own_connection(reasons: Reasons) -> None:
-    assert await provoke(list(KINDS), reasons) < MOST_GROWTH
-    assert reasons.counts == {True: WARM_UP + FRAMES}
+    await provoke(list(KINDS), reasons)
 
 
 @pytest.mark.heavy
 @pytest.mark.req("W-01", "W-05", "W-06", "W-10")
 @pytest.mark.parametrize("kind", KINDS)
 async def test_no_kind_of_wrong_frame_costs_memory(kind: str, reasons: Reasons) -> None:
-    assert await provoke([kind], reasons) < MOST_GROWTH
-    assert reasons.counts == {True: WARM_UP + FRAMES}
+    await provoke([kind], reasons)
 
 
 @pytest.mark.req("W-02")
