@@ -24,7 +24,7 @@ from pulsarium.broker.session.transport import accept
 from pulsarium.broker.storage.errors import StorageError
 from pulsarium.broker.storage.interface import Storage
 
-ADMIN = "pulsarium.broker.admin.http.server"
+ADMIN = "pulsarium.broker.http.server"
 STORAGE_GRACE = 0.5  # seconds to write what was handed over; SIGTERM is to end a broker within one
 
 

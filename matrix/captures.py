@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from pulsarium.proto.capture import CaptureError, CaptureReader, Kind
+from pulsarium.capture.file import CaptureError, CaptureReader, Kind
+from pulsarium.capture.lint.frames import Conversation
 from pulsarium.proto.entry import visible_metadata
 from pulsarium.proto.generated.PulsarApi_pb2 import CompressionType
-from pulsarium.proto.lint.frames import Conversation
 
 from .rest import call
 

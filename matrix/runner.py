@@ -11,7 +11,7 @@ from threading import Event
 from typing import Any, Final
 from urllib.parse import quote
 
-from pulsarium.proto.capture import SUFFIX
+from pulsarium.capture.file import SUFFIX
 
 from .brokers import Address, Broker, Given, Mask, Served
 from .build import build

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from pulsarium.broker.admin.http.call import Call
-from pulsarium.broker.admin.http.errors import AdminError, ContainerError
-from pulsarium.broker.admin.http.owner import reached_by, redirect, web_url
-from pulsarium.broker.admin.http.registry import route
-from pulsarium.broker.admin.http.reply import Reply, json_reply, text_reply
 from pulsarium.broker.admin.namespace.owned import boundaries_of
 from pulsarium.broker.auth.needs import namespace_operation, topic_operation
+from pulsarium.broker.http.call import Call
+from pulsarium.broker.http.errors import AdminError, ContainerError
+from pulsarium.broker.http.owner import reached_by, redirect, web_url
+from pulsarium.broker.http.registry import route
+from pulsarium.broker.http.reply import Reply, json_reply, text_reply
 from pulsarium.broker.model.namespace.bundles import bundle_of
 from pulsarium.proto.errors import InvalidTopicName
 from pulsarium.proto.topic_name import TopicName

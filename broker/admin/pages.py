@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from pulsarium.broker.admin.http.call import Call
-from pulsarium.broker.admin.http.registry import route
-from pulsarium.broker.admin.http.reply import Reply, json_reply, text_reply
 from pulsarium.broker.admin.page import PAGE
 from pulsarium.broker.auth.needs import ANYBODY
 from pulsarium.broker.config.keys import documented_keys
 from pulsarium.broker.config.version import VERSION
+from pulsarium.broker.http.call import Call
+from pulsarium.broker.http.registry import route
+from pulsarium.broker.http.reply import Reply, json_reply, text_reply
 from pulsarium.broker.model.policy.without_effect import REPLICATED, SETTING, WithoutEffect
 from pulsarium.broker.model.subscription.base import Subscription
 from pulsarium.broker.model.subscription.persistent import PersistentSubscription

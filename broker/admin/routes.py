@@ -22,7 +22,6 @@ from pulsarium.broker.admin.cluster import (
     resource_quotas,
     shutdown,
 )
-from pulsarium.broker.admin.http.registry import Handler, Route, declared
 from pulsarium.broker.admin.namespace import (
     affinity,
     bundles,
@@ -58,6 +57,7 @@ from pulsarium.broker.admin.topic import (
 from pulsarium.broker.admin.transactions import buffer as transaction_buffers
 from pulsarium.broker.admin.transactions import coordinators, pending_acks
 from pulsarium.broker.config.profile import PIP, Profile
+from pulsarium.broker.http.registry import Handler, Route, declared
 from pulsarium.broker.lab.rest import MODULES as LAB_MODULES
 
 MODULES = (

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from pulsarium.broker.logs import Log
-from pulsarium.proto.capture import Kind, Record
+from pulsarium.capture.file import Kind, Record
+from pulsarium.capture.lint.checker import Checker
+from pulsarium.capture.lint.finding import Finding, finding_of
+from pulsarium.capture.lint.shared import Shared
 from pulsarium.proto.commands import Direction
-from pulsarium.proto.lint.checker import Checker
-from pulsarium.proto.lint.finding import Finding, finding_of
-from pulsarium.proto.lint.shared import Shared
 
 if TYPE_CHECKING:
     from pulsarium.broker.lab.lab import Lab

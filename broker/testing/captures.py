@@ -8,7 +8,7 @@ from pathlib import Path
 from pulsarium.broker.lab.capture import Capture, Captures
 from pulsarium.broker.server import RunningCluster
 from pulsarium.broker.testing.thread import LoopThread
-from pulsarium.proto.capture import Record
+from pulsarium.capture.file import Record
 
 Thread = LoopThread[RunningCluster]
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pulsarium.broker.lab.linter import Linter
 from pulsarium.broker.server import RunningCluster
 from pulsarium.broker.testing.thread import LoopThread
-from pulsarium.proto.lint.finding import Finding
+from pulsarium.capture.lint.finding import Finding
 
 
 class BrokerLinter:

@@ -13,13 +13,13 @@ from urllib.parse import urlsplit
 
 import click
 
-from pulsarium.proto.rest.exchange import Exchange, Reply, origin
-from pulsarium.proto.rest.groups import Groups
+from pulsarium.rest.exchange import Exchange, Reply, origin
+from pulsarium.rest.groups import Groups
 
 from .errors import AdminError, NotConnected, ServerError, Unreachable
 
 if TYPE_CHECKING:
-    from pulsarium.proto.rest.topics import Topics
+    from pulsarium.rest.topics import Topics
 
 T = TypeVar("T")
 
@@ -46,7 +46,7 @@ class Api(Exchange, Groups):
     @cached_property
     def topics(self) -> "Topics":
         """Topics, with messages as the broker gives them."""
-        from pulsarium.proto.rest.topics import Topics
+        from pulsarium.rest.topics import Topics
 
         return Topics(self)
 

@@ -1,6 +1,6 @@
 """`pulsarium admin bookies`."""
 
-from pulsarium.proto.rest.data import BookieInfo
+from pulsarium.rest.data import BookieInfo
 
 from .command import Group, Values, does, option, shows
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from pulsarium.proto.rest.data import FailureDomain
+from pulsarium.rest.data import FailureDomain
 
 from .api import Api
 from .command import Command, Group, Values, argument, does, option, shows

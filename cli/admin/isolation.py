@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from pulsarium.proto.rest.data import NamespaceIsolation
+from pulsarium.rest.data import NamespaceIsolation
 
 from .command import Group, Values, argument, does, option, shows
 from .output import java, lines

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from pulsarium.proto.rest.exchange import Reply
+from pulsarium.rest.exchange import Reply
 
 from .output import pairs
 

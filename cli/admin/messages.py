@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from pulsarium.proto.rest.message_ids import Place
+from pulsarium.rest.message_ids import Place
 
 from .api import Api
 from .command import Command, Values, argument, does, option, shows

@@ -5,7 +5,7 @@ from typing import Any
 import click
 
 from pulsarium.broker.config.keys import SCHEMA_STRATEGIES
-from pulsarium.proto.rest.policies import BookieAffinity
+from pulsarium.rest.policies import BookieAffinity
 
 from . import offload
 from .api import Api

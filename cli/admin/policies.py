@@ -14,8 +14,8 @@ from .command import Body, Command, Show, Values, argument, does, either, option
 from .values import BYTES, INT, INT_SECONDS, LONG, MILLISECONDS, NAMESPACE, SECONDS, TOPIC, split
 
 if TYPE_CHECKING:
-    from pulsarium.proto.rest.namespaces import Namespaces
-    from pulsarium.proto.rest.topic_policies import TopicPolicies
+    from pulsarium.rest.namespaces import Namespaces
+    from pulsarium.rest.topic_policies import TopicPolicies
 
 QUOTA_TYPES = ("destination_storage", "message_age")
 

@@ -2,7 +2,7 @@
 
 import click
 
-from pulsarium.proto.rest.data import ResourceQuota
+from pulsarium.rest.data import ResourceQuota
 
 from .api import Api
 from .command import Command, Group, Values, does, option

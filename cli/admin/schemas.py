@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
-from pulsarium.proto.rest.data import SchemaInfo
 from pulsarium.proto.topic_name import TopicName
+from pulsarium.rest.data import SchemaInfo
 
 from .api import Api
 from .command import Command, Group, Values, argument, does, option, shows

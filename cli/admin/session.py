@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from functools import cached_property
 
-from pulsarium.proto.rest.exchange import places
+from pulsarium.rest.exchange import places
 
 from .api import Api, check_url
 from .caller import Caller

@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from pulsarium.proto.rest.message_ids import Place
+from pulsarium.rest.message_ids import Place
 
 from .api import Api
 from .errors import ServerError
 
 if TYPE_CHECKING:
-    from pulsarium.proto.rest.stats import TopicInternalStats
+    from pulsarium.rest.stats import TopicInternalStats
 
 NAMED = 5  # of the ids that are not there
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import click
 
-from pulsarium.proto.rest.message_ids import Place
-from pulsarium.proto.rest.stats import LedgerInfo, LongRunningStatus
+from pulsarium.rest.message_ids import Place
+from pulsarium.rest.stats import LedgerInfo, LongRunningStatus
 
 from .api import Api
 from .command import Command, Values, does, option, shows

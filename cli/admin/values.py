@@ -8,8 +8,8 @@ from typing import Any, Final
 import click
 
 from pulsarium.proto.errors import InvalidTopicName
-from pulsarium.proto.rest.message_ids import EARLIEST, LATEST, Place
 from pulsarium.proto.topic_name import NamespaceName, TopicName
+from pulsarium.rest.message_ids import EARLIEST, LATEST, Place
 
 LONG_MAX: Final = 2**63 - 1
 

@@ -12,7 +12,7 @@ from .show import shown
 
 if TYPE_CHECKING:
     from pulsarium.client import Client, Message, MessageId
-    from pulsarium.proto.rest.message_ids import Place
+    from pulsarium.rest.message_ids import Place
 
 _FOREVER = 2**63 - 1
 

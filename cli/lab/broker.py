@@ -7,7 +7,7 @@ from typing import Any
 from pulsarium.cli.admin.api import done
 from pulsarium.cli.admin.asked import asks_which_broker
 from pulsarium.cli.admin.session import Session
-from pulsarium.proto.rest.exchange import NO_BODY, Reply, Request
+from pulsarium.rest.exchange import NO_BODY, Reply, Request
 
 
 class LabOf:

@@ -18,8 +18,8 @@ from pulsarium.client.admin.messages import Messages
 from pulsarium.client.admin.transport import Transport
 from pulsarium.client.connection.authentication import Authentication
 from pulsarium.client.connection.settings import Settings
-from pulsarium.proto.rest.groups import Groups
-from pulsarium.proto.rest.topics import TopicsWithoutMessages
+from pulsarium.rest.groups import Groups
+from pulsarium.rest.topics import TopicsWithoutMessages
 
 
 class Topics(TopicsWithoutMessages, Messages):

@@ -12,7 +12,7 @@ from pulsarium.client.entry.decoding import Decoded, Unreadable, messages
 from pulsarium.client.message import Message
 from pulsarium.client.message_id import MessageId
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
-from pulsarium.proto.rest.exchange import Reply
+from pulsarium.rest.exchange import Reply
 
 # Fields of the metadata that have a header of their name.
 _TEXTS = ("producer_name", "replicated_from", "partition_key", "uuid")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pulsarium.client.admin.entries import messages_of
 from pulsarium.client.message import Message
 from pulsarium.client.message_id import MessageId
-from pulsarium.proto.rest import messages as rest
-from pulsarium.proto.rest.group import Group, Topic
-from pulsarium.proto.rest.message_ids import MessageIdData
+from pulsarium.rest import messages as rest
+from pulsarium.rest.group import Group, Topic
+from pulsarium.rest.message_ids import MessageIdData
 
 
 class Messages(Group):

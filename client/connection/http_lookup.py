@@ -33,7 +33,7 @@ from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
 if TYPE_CHECKING:
     from pulsarium.client.admin.transport import Transport
-    from pulsarium.proto.rest.exchange import Reply
+    from pulsarium.rest.exchange import Reply
 
 _BY_STATUS: Mapping[int, type[PulsarError]] = MappingProxyType(
     {
@@ -89,7 +89,7 @@ class HttpLookup:
     async def _get(self, path: str, query: Mapping[str, object], kind: type) -> Any:
         """The answer as JSON of this kind. Raises what a refusal stands for, ConnectError, Timeout."""
         from pulsarium.client.admin.errors import AdminError
-        from pulsarium.proto.rest.exchange import Request
+        from pulsarium.rest.exchange import Request
 
         reply: Reply | None = None
         try:

@@ -9,13 +9,13 @@ from collections.abc import Sequence
 from typing import NamedTuple, TypeAlias
 
 from pulsarium.client.entry.crypto import ConsumerCryptoFailureAction, KeyReader
+from pulsarium.client.entry.encryption import MessageDecryptor
 from pulsarium.client.entry.payload_processor import MessagePayloadProcessor
 from pulsarium.client.errors import CryptoError, PulsarError
 from pulsarium.client.message_id import MOST_IN_BATCH
 from pulsarium.proto import batch
 from pulsarium.proto import entry as entries
 from pulsarium.proto.compression import DEFAULT_LIMIT, decompress
-from pulsarium.proto.encryption import MessageDecryptor
 from pulsarium.proto.errors import BatchError, CompressionError, EncryptionError, EntryError
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.text import text_of

@@ -6,11 +6,11 @@ import time
 from collections.abc import Callable, Collection, Sequence
 
 from pulsarium.client.entry.crypto import KeyReader
+from pulsarium.client.entry.encryption import MessageEncryptor
 from pulsarium.client.errors import CryptoError, InvalidConfiguration
 from pulsarium.proto import batch
 from pulsarium.proto import entry as entries
 from pulsarium.proto.compression import compress
-from pulsarium.proto.encryption import MessageEncryptor
 from pulsarium.proto.errors import EncryptionError
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 

@@ -13,9 +13,9 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
+from pulsarium.capture.file import MAGIC, SUFFIX
 from pulsarium.pipeline.capture import rows
 from pulsarium.pipeline.capture.schemas import EXCHANGES, FRAMES, VIOLATIONS, batches
-from pulsarium.proto.capture import MAGIC, SUFFIX
 from pulsarium.proto.commands import COMMANDS, Direction
 
 WHO = ("client", "client_version", "protocol_version")
@@ -68,7 +68,7 @@ class Captures:
 
     @cached_property
     def violations(self) -> DataFrame:
-        """One row per broken rule of `pulsarium.proto.lint`."""
+        """One row per broken rule of `pulsarium.capture.lint`."""
         return self._table(rows.violations, VIOLATIONS)
 
     @cached_property

@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterator
 from pathlib import PurePath
 from typing import Any
 
-from pulsarium.proto.capture import CaptureError, CaptureReader, Record
+from pulsarium.capture.file import CaptureError, CaptureReader, Record
+from pulsarium.capture.lint.checker import Checker, Seen
+from pulsarium.capture.lint.exchanges import Exchange
+from pulsarium.capture.lint.frames import Conversation, Frame
+from pulsarium.capture.lint.rule import Violation
+from pulsarium.capture.lint.walk import Walk, all_opened
 from pulsarium.proto.commands import Direction
-from pulsarium.proto.lint.checker import Checker, Seen
-from pulsarium.proto.lint.exchanges import Exchange
-from pulsarium.proto.lint.frames import Conversation, Frame
-from pulsarium.proto.lint.rule import Violation
-from pulsarium.proto.lint.walk import Walk, all_opened
 
 Row = tuple[Any, ...]
 _PIECE = 1 << 20

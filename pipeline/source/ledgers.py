@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from pulsarium.client import Client
 from pulsarium.pipeline.source.position import Position
-from pulsarium.proto.rest.stats import TopicInternalStats
+from pulsarium.rest.stats import TopicInternalStats
 
 
 class Ledger(NamedTuple):

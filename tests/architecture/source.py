@@ -9,8 +9,9 @@ from functools import cached_property
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
+ROOMS = ("proto", "capture", "rest", "broker", "client", "pipeline", "matrix", "cli")
 # Top-level folder -> import name; those that come with later issues are left out until they exist.
-FOLDERS = {name: f"pulsarium.{name}" for name in ("proto", "broker", "client", "pipeline", "matrix", "cli")}
+FOLDERS = {name: f"pulsarium.{name}" for name in ROOMS}
 GENERATED = ROOT / "proto" / "generated"
 
 

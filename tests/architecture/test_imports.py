@@ -9,12 +9,14 @@ import pytest
 
 from tests.architecture.source import FOLDERS, Module, modules, production, within
 
-# broker -> proto <- client <- pipeline -> proto; matrix may import all of these, cli all.
+# broker -> capture -> proto <- rest <- client <- pipeline -> capture; matrix may import all of these, cli all.
 MAY_IMPORT = {
     "proto": {"proto"},
-    "broker": {"broker", "proto"},
-    "client": {"client", "proto"},
-    "pipeline": {"pipeline", "client", "proto"},
+    "capture": {"capture", "proto"},
+    "rest": {"rest", "proto"},
+    "broker": {"broker", "capture", "proto"},
+    "client": {"client", "rest", "proto"},
+    "pipeline": {"pipeline", "client", "rest", "capture", "proto"},
     "matrix": set(FOLDERS) - {"cli"},
     "cli": set(FOLDERS),
 }
@@ -36,7 +38,7 @@ MUST_NOT_IMPORT = {
 MAY_NAME_TYPES = {"session", "commands", "cluster", "admin"}
 STORAGE_MAY_IMPORT = {"storage", "config", "clock", "logs"}
 
-# proto is sans-IO: bytes in, bytes out.
+# Bytes in, bytes out.
 NO_IO = {"trio", "anyio", "asyncio", "socket", "select", "selectors", "ssl", "time", "threading", "subprocess"}
 
 WALL_CLOCK = {("time", "time"), ("time", "time_ns"), ("datetime", "now"), ("datetime", "utcnow"), ("date", "today")}
@@ -86,9 +88,10 @@ def test_storage_knows_nothing_of_the_broker() -> None:
     )
 
 
-def test_proto_does_no_io() -> None:
+@pytest.mark.parametrize("folder", ["proto", "capture", "rest"])
+def test_what_is_sans_io_does_no_io(folder: str) -> None:
     assert not wrong(
-        (module, name) for module in modules("proto") for name in module.imports if name.partition(".")[0] in NO_IO
+        (module, name) for module in modules(folder) for name in module.imports if name.partition(".")[0] in NO_IO
     )
 
 

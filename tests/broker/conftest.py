@@ -9,6 +9,7 @@ import pytest
 import trio
 from trio.testing import MockClock
 
+from tests.broker.admin.rest import Rest, rest_of
 from tests.broker.wire import Bed, Wire, serving
 
 
@@ -42,3 +43,9 @@ async def sender(bed: Bed) -> Wire:
     wire = await bed.connect()
     await wire.producer()
     return wire
+
+
+@pytest.fixture
+async def rest(bed: Bed) -> Rest:
+    """Return the admin API of this broker, without ports."""
+    return rest_of(bed)

@@ -10,11 +10,11 @@ import trio.testing
 
 from pulsarium.broker import slices
 from pulsarium.broker.accepting import Hallway
-from pulsarium.broker.admin.http.app import AdminApp
+from pulsarium.broker.http.app import AdminApp
 from pulsarium.broker.session.session import Session
 from pulsarium.broker.slices import Door
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
-from tests.broker.admin.http.test_server import GET, answer, served
+from tests.broker.http.test_server import GET, answer, served
 from tests.broker.passes import passes_of_the_loop
 from tests.broker.wire import Type, frame_of, serving
 

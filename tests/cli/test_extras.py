@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pulsarium.proto.capture import CaptureWriter, Header
+from pulsarium.capture.file import CaptureWriter, Header
 
 TOKENS = (
     "--set authenticationEnabled=true --set tokenSecretKey=x --set "

@@ -15,8 +15,8 @@ from urllib.parse import urlsplit
 import pytest
 from click.testing import CliRunner, Result
 
+from pulsarium.capture.file import CaptureReader
 from pulsarium.cli.main import cli
-from pulsarium.proto.capture import CaptureReader
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "secure"
 FREE = ("--port", "0", "--http-port", "0", "--tls-port", "0", "--https-port", "0", "--ready-file", "ready.json")

@@ -18,7 +18,7 @@ from .broker_process import Address, BrokerProcess
 from .raw import RawConsumer
 from .test_java import java_program
 
-VECTORS = Path(__file__).parents[1] / "proto" / "vectors"
+VECTORS = Path(__file__).parents[1] / "client" / "entry" / "vectors"
 MESSAGES = 2
 HEAD = f"""\
 # Entries of {MESSAGES} messages that the official clients of Python 3.13.0 and Java 4.2.4 compressed and encrypted.

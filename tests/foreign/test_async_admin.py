@@ -13,7 +13,7 @@ import pytest
 
 from pulsarium.client import Admin, AdminError, MessageId, connect, connect_admin
 from pulsarium.client.admin import errors
-from pulsarium.proto.rest.data import ClusterUrl
+from pulsarium.rest.data import ClusterUrl
 from tests.client.both import on_both
 
 from .broker_process import Address, BrokerProcess, is_pulsarium

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pulsar
 
-from pulsarium.proto.capture import CaptureReader, Record
-from pulsarium.proto.lint.walk import Walk
+from pulsarium.capture.file import CaptureReader, Record
+from pulsarium.capture.lint.walk import Walk
 
 from .conftest import Launch
 

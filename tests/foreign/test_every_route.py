@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from pulsarium.broker.admin.http.absent import anonymous
-from pulsarium.broker.admin.http.registry import Route
+from pulsarium.broker.http.absent import anonymous
+from pulsarium.broker.http.registry import Route
 
 from .broker_process import COMMAND, BrokerProcess, given_address, is_pulsarium
 from .every_route import NO_ANSWER, STATUSES, call_all, routes

@@ -15,13 +15,13 @@ from pulsarium.proto.compacted_values import to_batch, to_values
 from pulsarium.proto.compaction import open_entry
 from pulsarium.proto.errors import BatchError, CompressionError, EntryError
 from pulsarium.proto.last_entry import last_batch_index, take_apart
+from tests.client.entry.encrypted import recorded
 from tests.fuzz import mutations
 from tests.fuzz.entries import entry_like, odd_entries
 from tests.fuzz.frames import cut
 from tests.fuzz.oracle import Finding, watched
 from tests.fuzz.recorded import conversations
 from tests.fuzz.target import Target
-from tests.proto.encrypted import recorded
 from tests.proto.golden import VECTORS, golden_entries
 
 

@@ -1,7 +1,7 @@
 """What claims to be large, deep or many: refused or done in a moment, and never believed.
 
 Frames that are too large or broken: tests/broker/session/test_wrong_frames.py; bodies of HTTP that are:
-tests/broker/admin/http/test_resource.py; what brokers claim to our client: tests/client/hostile/test_claims.py.
+tests/broker/http/test_resource.py; what brokers claim to our client: tests/client/hostile/test_claims.py.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A fault of the broker in one place: its own connection ends, or its request fails, and the server goes on.
 
 Faults of timers, of housekeeping, of dispatch and of a commit's callbacks: tests/broker/test_clock.py, test_turn.py;
-of a REST handler: tests/broker/admin/http/. Here is what stands between them and other people's connections.
+of a REST handler: tests/broker/http/. Here is what stands between them and other people's connections.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import pytest
 import trio
 import trio.testing
 
-from pulsarium.broker.admin.http import app
+from pulsarium.broker.http import app
 from pulsarium.broker.lab.lab import Lab
 from pulsarium.broker.model.ledger.managed_ledger import ManagedLedger
 from pulsarium.broker.model.subscription.base import Subscription
@@ -25,8 +25,8 @@ from pulsarium.broker.session.outgoing import Outgoing
 from pulsarium.broker.session.session import Session
 from pulsarium.broker.session.transport import SocketTransport
 from pulsarium.proto.commands import Direction
-from tests.broker.admin.http.test_server import TENANTS, answer, served
 from tests.broker.held import HeldStorage
+from tests.broker.http.test_server import TENANTS, answer, served
 from tests.broker.loopback import Loopback, listening
 from tests.broker.wire import Bed, Earliest, Shared, Type, Wire, plain, serving
 

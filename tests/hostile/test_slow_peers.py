@@ -7,8 +7,8 @@ from contextlib import suppress
 import pytest
 import trio
 
-from pulsarium.broker.admin.http import connection
-from tests.broker.admin.http.test_server import GET, TENANTS, answer, served
+from pulsarium.broker.http import connection
+from tests.broker.http.test_server import GET, TENANTS, answer, served
 from tests.broker.wire import Bed, Type, Wire, frame_of, plain
 
 MB = 1 << 20

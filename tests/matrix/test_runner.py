@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
+from pulsarium.capture.file import CaptureWriter, Header
 from pulsarium.matrix import runner
 from pulsarium.matrix.brokers import Address, Mask
 from pulsarium.matrix.cell import Outcome, Result
 from pulsarium.matrix.clients import CLIENTS, Client
 from pulsarium.matrix.runner import Run, run
 from pulsarium.matrix.scenarios import Scenario
-from pulsarium.proto.capture import CaptureWriter, Header
-from tests.proto.lint.talk import Talk
+from tests.capture.lint.talk import Talk
 
 ADDRESS = Address(["pulsar://broker:6650"], ["http://broker:8080"])
 SOURCE = """

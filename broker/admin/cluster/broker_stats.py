@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from pulsarium.broker.admin.cluster.topic_figures import topic_figures
-from pulsarium.broker.admin.http.call import Call
-from pulsarium.broker.admin.http.errors import AdminError
-from pulsarium.broker.admin.http.registry import route
-from pulsarium.broker.admin.http.reply import Reply, Written, done, json_reply
 from pulsarium.broker.admin.namespace.owned import boundaries_of
 from pulsarium.broker.admin.topic.stats_json import StatsWriter
 from pulsarium.broker.auth.needs import SUPERUSER
+from pulsarium.broker.http.call import Call
+from pulsarium.broker.http.errors import AdminError
+from pulsarium.broker.http.registry import route
+from pulsarium.broker.http.reply import Reply, Written, done, json_reply
 from pulsarium.broker.model.namespace.bundles import bundle_of
 from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.broker.slices import Slice

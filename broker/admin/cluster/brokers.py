@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from pulsarium.broker.admin.http.call import Call
-from pulsarium.broker.admin.http.errors import AdminError
-from pulsarium.broker.admin.http.registry import route
-from pulsarium.broker.admin.http.reply import Reply, done, json_reply, text_reply
 from pulsarium.broker.auth.needs import ANYBODY, broker_operation
 from pulsarium.broker.config.keys import documented_keys
+from pulsarium.broker.http.call import Call
+from pulsarium.broker.http.errors import AdminError
+from pulsarium.broker.http.registry import route
+from pulsarium.broker.http.reply import Reply, done, json_reply, text_reply
 
 ROOT = "/admin/v2/brokers"
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from pulsarium.broker.admin.http.call import Call, wrong_type
-from pulsarium.broker.admin.http.errors import AdminError, unexpected_body
-from pulsarium.broker.admin.http.registry import route
-from pulsarium.broker.admin.http.reply import Reply, done, json_reply, nothing
 from pulsarium.broker.auth.needs import ANYBODY, cluster_operation
 from pulsarium.broker.broker import Broker
+from pulsarium.broker.http.call import Call, wrong_type
+from pulsarium.broker.http.errors import AdminError, unexpected_body
+from pulsarium.broker.http.registry import route
+from pulsarium.broker.http.reply import Reply, done, json_reply, nothing
 
 NAME = re.compile(r"[-=:.\w]+", re.ASCII)
 DATA_TYPE = "org.apache.pulsar.common.policies.data.ClusterDataImpl"

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from pulsarium.broker.admin.http.call import Call
-from pulsarium.broker.admin.http.errors import AdminError
-from pulsarium.broker.admin.http.registry import route
-from pulsarium.broker.admin.http.reply import Reply, json_reply, nothing
 from pulsarium.broker.auth.needs import broker_operation
 from pulsarium.broker.config.dynamic import NAMES
+from pulsarium.broker.http.call import Call
+from pulsarium.broker.http.errors import AdminError
+from pulsarium.broker.http.registry import route
+from pulsarium.broker.http.reply import Reply, json_reply, nothing
 
 ROOT = "/admin/v2/brokers"
 CONFIGURATION = f"{ROOT}/configuration"

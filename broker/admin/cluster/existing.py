@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from pulsarium.broker.admin.cluster import clusters
-from pulsarium.broker.admin.http.call import Call
-from pulsarium.broker.admin.http.errors import AdminError
+from pulsarium.broker.http.call import Call
+from pulsarium.broker.http.errors import AdminError
 
 CLUSTER = "/admin/v2/clusters/{cluster}"
 FOLDER = "/admin/clusters"

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from pulsarium.broker.admin.cluster.existing import CLUSTER, FOLDER, existing_cluster
-from pulsarium.broker.admin.http.call import Call
-from pulsarium.broker.admin.http.errors import AdminError
-from pulsarium.broker.admin.http.registry import route
-from pulsarium.broker.admin.http.reply import Reply, done, json_reply, nothing
 from pulsarium.broker.admin.policies.values import DATA, TEXTS, record
 from pulsarium.broker.auth.needs import cluster_operation
+from pulsarium.broker.http.call import Call
+from pulsarium.broker.http.errors import AdminError
+from pulsarium.broker.http.registry import route
+from pulsarium.broker.http.reply import Reply, done, json_reply, nothing
 
 DOMAINS = "failureDomain"
 ONE = f"{CLUSTER}/failureDomains/{{domainName}}"

@@ -8,13 +8,13 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from pulsarium.broker.admin.cluster.existing import CLUSTER, FOLDER, existing_cluster
-from pulsarium.broker.admin.http.call import Call
-from pulsarium.broker.admin.http.errors import AdminError, unexpected_body
-from pulsarium.broker.admin.http.registry import route
-from pulsarium.broker.admin.http.reply import Reply, done, json_reply
 from pulsarium.broker.admin.namespace.owned import unload_namespace
 from pulsarium.broker.admin.policies.values import DATA, TEXT, TEXT_LIST, choice, mapping, record
 from pulsarium.broker.auth.needs import cluster_policy
+from pulsarium.broker.http.call import Call
+from pulsarium.broker.http.errors import AdminError, unexpected_body
+from pulsarium.broker.http.registry import route
+from pulsarium.broker.http.reply import Reply, done, json_reply
 
 POLICIES = "namespaceIsolationPolicies"
 ALL = f"{CLUSTER}/{POLICIES}"

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from pulsarium.broker.admin.http.call import Call
-from pulsarium.broker.admin.http.registry import route
-from pulsarium.broker.admin.http.reply import Reply
 from pulsarium.broker.admin.topic.stats_json import StatsWriter
 from pulsarium.broker.auth.needs import ANYBODY
+from pulsarium.broker.http.call import Call
+from pulsarium.broker.http.registry import route
+from pulsarium.broker.http.reply import Reply
 from pulsarium.broker.model.topic.base import Topic
 from pulsarium.broker.slices import Slice
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from pulsarium.broker.admin.cluster.existing import CLUSTER, FOLDER
-from pulsarium.broker.admin.http.call import Call
-from pulsarium.broker.admin.http.errors import AdminError
-from pulsarium.broker.admin.http.registry import route
-from pulsarium.broker.admin.http.reply import Reply, done, json_reply, nothing
 from pulsarium.broker.admin.policies.policy import with_value
 from pulsarium.broker.admin.policies.values import BOOL, TEXT, record, request_failed
 from pulsarium.broker.auth.needs import SUPERUSER, cluster_policy
+from pulsarium.broker.http.call import Call
+from pulsarium.broker.http.errors import AdminError
+from pulsarium.broker.http.registry import route
+from pulsarium.broker.http.reply import Reply, done, json_reply, nothing
 from pulsarium.broker.model.topic.migration import MIGRATION
 
 CLUSTER_URL = record(

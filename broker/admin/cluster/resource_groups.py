@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from pulsarium.broker.admin.http.call import Call
-from pulsarium.broker.admin.http.errors import AdminError, unexpected_body
-from pulsarium.broker.admin.http.registry import route
-from pulsarium.broker.admin.http.reply import Reply, done, json_reply, nothing, text_reply
 from pulsarium.broker.admin.policies.namespaces import NAMESPACE
 from pulsarium.broker.admin.policies.policy import POLICIES_MISSING, with_value
 from pulsarium.broker.admin.policies.values import DATA, integer, record
 from pulsarium.broker.auth.needs import SUPERUSER, namespace_policy
+from pulsarium.broker.http.call import Call
+from pulsarium.broker.http.errors import AdminError, unexpected_body
+from pulsarium.broker.http.registry import route
+from pulsarium.broker.http.reply import Reply, done, json_reply, nothing, text_reply
 from pulsarium.broker.model.rate.resource_groups import FOLDER
 
 GROUPS = "/admin/v2/resourcegroups"

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from pulsarium.broker.admin.http.call import Call
-from pulsarium.broker.admin.http.registry import route
-from pulsarium.broker.admin.http.reply import Reply, done, json_reply
 from pulsarium.broker.admin.namespace.owned import named_bundle
 from pulsarium.broker.admin.policies.values import BOOL, DATA, DOUBLE, record
 from pulsarium.broker.auth.needs import SUPERUSER
+from pulsarium.broker.http.call import Call
+from pulsarium.broker.http.registry import route
+from pulsarium.broker.http.reply import Reply, done, json_reply
 from pulsarium.broker.model.namespace.metadata import RESOURCE_QUOTAS
 
 QUOTAS = "/admin/v2/resource-quotas"

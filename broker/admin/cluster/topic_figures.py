@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from pulsarium.broker.admin.http.reply import Written
 from pulsarium.broker.admin.topic.internal_stats import entries_to_read_position
 from pulsarium.broker.admin.topic.stats_json import StatsWriter
+from pulsarium.broker.http.reply import Written
 from pulsarium.broker.model.subscription.base import Subscription
 from pulsarium.broker.model.subscription.persistent import PersistentSubscription
 from pulsarium.broker.model.topic.base import Topic

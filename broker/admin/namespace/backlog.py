@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pulsarium.broker.admin.http.call import Call
-from pulsarium.broker.admin.http.errors import AdminError, unexpected_body
-from pulsarium.broker.admin.http.registry import route
-from pulsarium.broker.admin.http.reply import Reply, done
 from pulsarium.broker.admin.namespace.owned import named_bundle, names_in
 from pulsarium.broker.admin.policies.namespaces import NAMESPACE
 from pulsarium.broker.auth.needs import namespace_operation
+from pulsarium.broker.http.call import Call
+from pulsarium.broker.http.errors import AdminError, unexpected_body
+from pulsarium.broker.http.registry import route
+from pulsarium.broker.http.reply import Reply, done
 from pulsarium.broker.model.subscription.skipping import skip_all
 from pulsarium.broker.model.topic.base import Topic
 from pulsarium.broker.model.topic.persistent import PersistentTopic

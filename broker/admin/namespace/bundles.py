@@ -5,16 +5,16 @@ from __future__ import annotations
 import re
 from collections import Counter
 
-from pulsarium.broker.admin.http.call import Call
-from pulsarium.broker.admin.http.errors import AdminError, unexpected_body
-from pulsarium.broker.admin.http.registry import route
-from pulsarium.broker.admin.http.reply import Reply, done, json_reply
 from pulsarium.broker.admin.namespace.owned import boundaries_of, check_owned, named_bundle, names_in
 from pulsarium.broker.admin.policies.namespaces import NAMESPACE
 from pulsarium.broker.admin.policies.values import Kind, integer, listed
 from pulsarium.broker.auth.needs import SUPERUSER, namespace_operation, namespace_policy
 from pulsarium.broker.broker import Broker
 from pulsarium.broker.config.keys import MOST_BUNDLES
+from pulsarium.broker.http.call import Call
+from pulsarium.broker.http.errors import AdminError, unexpected_body
+from pulsarium.broker.http.registry import route
+from pulsarium.broker.http.reply import Reply, done, json_reply
 from pulsarium.broker.model.namespace.bundles import (
     bundle_of,
     hash_position,

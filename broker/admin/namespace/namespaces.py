@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from pulsarium.broker.admin.http.call import Call, wrong_type
-from pulsarium.broker.admin.http.errors import AdminError, ContainerError
-from pulsarium.broker.admin.http.registry import route
-from pulsarium.broker.admin.http.reply import Reply, done, json_reply
 from pulsarium.broker.admin.namespace import owned
 from pulsarium.broker.admin.policies.namespaces import KINDS, NAMESPACE
 from pulsarium.broker.admin.policies.retention import validate_retention
 from pulsarium.broker.auth.needs import namespace_operation, namespace_policy, tenant_operation
 from pulsarium.broker.broker import Broker
+from pulsarium.broker.http.call import Call, wrong_type
+from pulsarium.broker.http.errors import AdminError, ContainerError
+from pulsarium.broker.http.registry import route
+from pulsarium.broker.http.reply import Reply, done, json_reply
 from pulsarium.broker.model.namespace.policies import is_readable, read_bundles, read_policies, whole_policies
 from pulsarium.proto.topic_name import NON_PERSISTENT, PERSISTENT
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pulsarium.broker.admin.http.call import Call
-from pulsarium.broker.admin.http.errors import AdminError
 from pulsarium.broker.broker import Broker
+from pulsarium.broker.http.call import Call
+from pulsarium.broker.http.errors import AdminError
 from pulsarium.broker.model.namespace import policies
 from pulsarium.broker.model.namespace.bundles import bundle_named, bundle_of, even_boundaries, ranges
 from pulsarium.proto.topic_name import TopicName

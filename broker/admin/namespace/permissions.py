@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pulsarium.broker.admin.http.call import Call, text_of, wrong_type
-from pulsarium.broker.admin.http.errors import AdminError, unexpected_body
-from pulsarium.broker.admin.http.registry import of_topic, route
-from pulsarium.broker.admin.http.reply import Reply, done, json_reply
 from pulsarium.broker.admin.policies.namespaces import NAMESPACE
 from pulsarium.broker.admin.policies.policy import MISSING
 from pulsarium.broker.admin.policies.values import DATA, TEXTS, Kind, choice, listed, request_failed
 from pulsarium.broker.auth.needs import TENANT_ADMIN, namespace_operation
+from pulsarium.broker.http.call import Call, text_of, wrong_type
+from pulsarium.broker.http.errors import AdminError, unexpected_body
+from pulsarium.broker.http.registry import of_topic, route
+from pulsarium.broker.http.reply import Reply, done, json_reply
 from pulsarium.broker.model.namespace.policies import DEFAULTS
 from pulsarium.proto.errors import InvalidTopicName
 from pulsarium.proto.topic_name import TopicName

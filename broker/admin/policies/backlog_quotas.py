@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from pulsarium.broker.admin.http.call import Call
-from pulsarium.broker.admin.http.errors import AdminError
-from pulsarium.broker.admin.http.registry import of_topic, route
-from pulsarium.broker.admin.http.reply import Reply, done, json_reply
 from pulsarium.broker.admin.policies.kept import applied_to, keep, kept_of, topic_of
 from pulsarium.broker.admin.policies.namespaces import NAMESPACE
 from pulsarium.broker.admin.policies.policy import Json
@@ -20,6 +16,10 @@ from pulsarium.broker.admin.policies.retention import (
     with_quota,
 )
 from pulsarium.broker.auth.needs import namespace_policy, topic_policy
+from pulsarium.broker.http.call import Call
+from pulsarium.broker.http.errors import AdminError
+from pulsarium.broker.http.registry import of_topic, route
+from pulsarium.broker.http.reply import Reply, done, json_reply
 
 
 @route("GET", f"{NAMESPACE}/backlogQuotaMap", needs=namespace_policy("BACKLOG", write=False))

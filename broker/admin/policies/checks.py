@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from pulsarium.broker.admin.http.call import Call
-from pulsarium.broker.admin.http.errors import AdminError, unexpected_body
 from pulsarium.broker.admin.policies.policy import Check, Json
 from pulsarium.broker.admin.policies.values import request_failed
+from pulsarium.broker.http.call import Call
+from pulsarium.broker.http.errors import AdminError, unexpected_body
 
 INVALID = "Invalid configuration for autoTopicCreationOverride. the detail is "
 

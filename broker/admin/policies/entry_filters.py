@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from pulsarium.broker.admin.http.call import Call
-from pulsarium.broker.admin.http.errors import AdminError
 from pulsarium.broker.admin.policies.policy import Json, NamespacePolicy, TopicPolicy
 from pulsarium.broker.admin.policies.values import DATA, TEXT, Kind, record
+from pulsarium.broker.http.call import Call
+from pulsarium.broker.http.errors import AdminError
 
 NAME = "entryFilterNames"
 RIGHT = "ENTRY_FILTERS"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from pulsarium.broker.admin.http.call import Call
-from pulsarium.broker.admin.http.errors import AdminError
-from pulsarium.broker.admin.http.reply import Reply, done
 from pulsarium.broker.admin.policies.policy import Json, with_value
 from pulsarium.broker.admin.policies.retention import policies_of_namespace
+from pulsarium.broker.http.call import Call
+from pulsarium.broker.http.errors import AdminError
+from pulsarium.broker.http.reply import Reply, done
 from pulsarium.broker.model.namespace.metadata import GLOBAL
 from pulsarium.broker.model.policy.policies import Policies
 from pulsarium.broker.model.policy.resolve import resolve

@@ -5,10 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from pulsarium.broker.admin.http.call import Call
-from pulsarium.broker.admin.http.errors import AdminError
-from pulsarium.broker.admin.http.registry import Handler, Route
-from pulsarium.broker.admin.http.reply import Reply, json_reply
 from pulsarium.broker.admin.policies.checks import at_least_0, check_auto_creation, check_types_of_namespace
 from pulsarium.broker.admin.policies.entry_filters import NAMESPACE_FILTERS
 from pulsarium.broker.admin.policies.offload import NAMESPACE_OFFLOAD
@@ -37,6 +33,10 @@ from pulsarium.broker.admin.policies.values import (
     mapping,
 )
 from pulsarium.broker.auth.needs import SUPERUSER
+from pulsarium.broker.http.call import Call
+from pulsarium.broker.http.errors import AdminError
+from pulsarium.broker.http.registry import Handler, Route
+from pulsarium.broker.http.reply import Reply, json_reply
 
 NAMESPACE = "/admin/v2/namespaces/{tenant}/{namespace}"
 NO_POLICIES = (404, POLICIES_MISSING)

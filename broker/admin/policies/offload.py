@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pulsarium.broker.admin.http.call import Call
-from pulsarium.broker.admin.http.errors import AdminError, unexpected_body
-from pulsarium.broker.admin.http.reply import json_reply, nothing
 from pulsarium.broker.admin.policies.policy import Json, NamespacePolicy, TopicPolicy, with_value
 from pulsarium.broker.admin.policies.values import DATA, LONG, TEXT, Kind, choice, integer, mapping, record
+from pulsarium.broker.http.call import Call
+from pulsarium.broker.http.errors import AdminError, unexpected_body
+from pulsarium.broker.http.reply import json_reply, nothing
 
 OFFLOAD = "OFFLOAD"
 POLICIES = "offload_policies"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from pulsarium.broker.admin.http.call import Call
-from pulsarium.broker.admin.http.errors import AdminError
 from pulsarium.broker.admin.policies.policy import Json, NamespacePolicy, TopicPolicy
 from pulsarium.broker.admin.policies.values import DATA, DOUBLE, INT, TEXT, record
 from pulsarium.broker.config.keys import Config
+from pulsarium.broker.http.call import Call
+from pulsarium.broker.http.errors import AdminError
 
 NAME = "PERSISTENCE"
 WHAT = "How many bookies keep a message, and how often acknowledgements are kept"

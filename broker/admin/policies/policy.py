@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from pulsarium.broker.admin.http.call import Call
-from pulsarium.broker.admin.http.reply import Reply, done, json_reply, nothing
 from pulsarium.broker.admin.policies.values import Kind
 from pulsarium.broker.auth.needs import Needs, namespace_policy, topic_policy
 from pulsarium.broker.config.keys import Config
+from pulsarium.broker.http.call import Call
+from pulsarium.broker.http.reply import Reply, done, json_reply, nothing
 from pulsarium.broker.model.policy.policies import Policies
 
 Json = Mapping[str, Any]

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from pulsarium.broker.admin.http.call import Call
-from pulsarium.broker.admin.http.reply import done
 from pulsarium.broker.admin.policies.policy import POLICIES_MISSING, Json, NamespacePolicy, TopicPolicy, with_value
 from pulsarium.broker.admin.policies.values import BOOL, DATA, INT, LONG, record
 from pulsarium.broker.config.keys import Config
+from pulsarium.broker.http.call import Call
+from pulsarium.broker.http.reply import done
 
 RATE = "RATE"
 DISPATCH_RATE = record(

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from pulsarium.broker.admin.cluster import clusters
-from pulsarium.broker.admin.http.call import Call
-from pulsarium.broker.admin.http.errors import AdminError, unexpected_body
-from pulsarium.broker.admin.http.reply import json_reply, nothing
 from pulsarium.broker.admin.policies.policy import Json, NamespacePolicy, TopicPolicy
 from pulsarium.broker.admin.policies.values import TEXT_LIST, Kind
+from pulsarium.broker.http.call import Call
+from pulsarium.broker.http.errors import AdminError, unexpected_body
+from pulsarium.broker.http.reply import json_reply, nothing
 from pulsarium.proto.errors import InvalidTopicName
 from pulsarium.proto.topic_name import TopicName
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from pulsarium.broker.admin.http.call import Call
-from pulsarium.broker.admin.http.errors import AdminError, ContainerError, unexpected_body
-from pulsarium.broker.admin.http.reply import NAMES
 from pulsarium.broker.admin.policies.policy import Json, with_value
 from pulsarium.broker.admin.policies.values import QUOTA, Kind, record
+from pulsarium.broker.http.call import Call
+from pulsarium.broker.http.errors import AdminError, ContainerError, unexpected_body
+from pulsarium.broker.http.reply import NAMES
 from pulsarium.broker.model.policy.policies import AGE, STORAGE, Quota
 
 QUOTAS = "backlog_quota_map"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from pulsarium.broker.admin.http.call import Call
-from pulsarium.broker.admin.http.reply import done, json_reply
 from pulsarium.broker.admin.policies.policy import Json, NamespacePolicy, TopicPolicy
 from pulsarium.broker.admin.policies.values import BOOL, COMPATIBILITY, DATA, choice
 from pulsarium.broker.config.keys import SCHEMA_STRATEGIES
+from pulsarium.broker.http.call import Call
+from pulsarium.broker.http.reply import done, json_reply
 
 RIGHT = "SCHEMA_COMPATIBILITY_STRATEGY"
 STRATEGY = "schema_compatibility_strategy"

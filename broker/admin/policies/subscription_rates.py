@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from pulsarium.broker.admin.http.call import Call
-from pulsarium.broker.admin.http.registry import of_topic, route
-from pulsarium.broker.admin.http.reply import Reply, done, json_reply, nothing
 from pulsarium.broker.admin.policies.kept import keep, kept_of, topic_of
 from pulsarium.broker.admin.policies.policy import Json, with_value
 from pulsarium.broker.admin.policies.rates import DISPATCH_RATE, RATE, rate_of_subscriptions
 from pulsarium.broker.admin.policies.retention import policies_of_namespace
 from pulsarium.broker.auth.needs import topic_policy
+from pulsarium.broker.http.call import Call
+from pulsarium.broker.http.registry import of_topic, route
+from pulsarium.broker.http.reply import Reply, done, json_reply, nothing
 
 FIELD = "subscriptionPolicies"  # by subscription
 DISPATCH = "dispatchRate"

@@ -10,10 +10,6 @@ from collections.abc import Callable, Iterator
 from operator import attrgetter
 from typing import Any
 
-from pulsarium.broker.admin.http.call import Call
-from pulsarium.broker.admin.http.errors import ContainerError
-from pulsarium.broker.admin.http.registry import Handler, Route, of_topic, route
-from pulsarium.broker.admin.http.reply import NAMES, Reply, done, json_reply, nothing
 from pulsarium.broker.admin.policies.applied import delays_of, inactivity_of, retention_of, subscribe_rate_of
 from pulsarium.broker.admin.policies.checks import at_least_0, check_message_size, check_types_of_topic
 from pulsarium.broker.admin.policies.entry_filters import TOPIC_FILTERS
@@ -40,6 +36,10 @@ from pulsarium.broker.admin.policies.values import (
 )
 from pulsarium.broker.admin.topic.partitions import JAVA_INT, NUMBER
 from pulsarium.broker.auth.needs import TENANT_ADMIN, topic_policy
+from pulsarium.broker.http.call import Call
+from pulsarium.broker.http.errors import ContainerError
+from pulsarium.broker.http.registry import Handler, Route, of_topic, route
+from pulsarium.broker.http.reply import NAMES, Reply, done, json_reply, nothing
 from pulsarium.broker.model.policy.policies import Policies
 
 UNSET_204 = done()

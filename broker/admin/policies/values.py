@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pulsarium.broker.admin.http.call import Call, text_of, wrong_type
-from pulsarium.broker.admin.http.errors import ContainerError, UnreadableBody
-from pulsarium.broker.admin.http.reply import JSON, NAMES
 from pulsarium.broker.config.keys import INACTIVE_TOPIC_MODES, QUOTA_POLICIES, SCHEMA_STRATEGIES, SUBSCRIPTION_TYPES
+from pulsarium.broker.http.call import Call, text_of, wrong_type
+from pulsarium.broker.http.errors import ContainerError, UnreadableBody
+from pulsarium.broker.http.reply import JSON, NAMES
 from pulsarium.broker.model.schema.jackson import place
 
 NUMBER = re.compile(r"-?[0-9]{1,20}")

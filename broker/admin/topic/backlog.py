@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pulsarium.broker.admin.http.call import Call
-from pulsarium.broker.admin.http.errors import AdminError, ContainerError, unexpected_body
-from pulsarium.broker.admin.http.registry import SUBSCRIPTION, of_topic, route
-from pulsarium.broker.admin.http.reply import NAMES, Reply, done, nothing
 from pulsarium.broker.admin.topic.positions import NUMBER, read_place
 from pulsarium.broker.admin.topic.topics import each, find
 from pulsarium.broker.auth.needs import TENANT_ADMIN, topic_operation
+from pulsarium.broker.http.call import Call
+from pulsarium.broker.http.errors import AdminError, ContainerError, unexpected_body
+from pulsarium.broker.http.registry import SUBSCRIPTION, of_topic, route
+from pulsarium.broker.http.reply import NAMES, Reply, done, nothing
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.subscription.persistent import PersistentSubscription
 from pulsarium.broker.model.subscription.skipping import skip, skip_all

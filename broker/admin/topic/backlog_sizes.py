@@ -7,16 +7,16 @@ from typing import Any
 
 import trio
 
-from pulsarium.broker.admin.http.call import Call
-from pulsarium.broker.admin.http.errors import AdminError, unexpected_body
-from pulsarium.broker.admin.http.registry import SUBSCRIPTION, of_topic, route
-from pulsarium.broker.admin.http.reply import Reply, json_reply
 from pulsarium.broker.admin.topic.backlog import no_subscription, persistent_only, refuse_parent
 from pulsarium.broker.admin.topic.message_ids import ON_PARTITION
 from pulsarium.broker.admin.topic.positions import read_message_id, read_place
 from pulsarium.broker.admin.topic.reading import loaded
 from pulsarium.broker.admin.topic.topics import find
 from pulsarium.broker.auth.needs import topic_operation
+from pulsarium.broker.http.call import Call
+from pulsarium.broker.http.errors import AdminError, unexpected_body
+from pulsarium.broker.http.registry import SUBSCRIPTION, of_topic, route
+from pulsarium.broker.http.reply import Reply, json_reply
 from pulsarium.broker.model.compaction.raw import READ_BATCH
 from pulsarium.broker.model.cursor.managed_cursor import ManagedCursor
 from pulsarium.broker.model.ledger.position import Position

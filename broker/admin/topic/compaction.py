@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from pulsarium.broker.admin.http.call import Call
-from pulsarium.broker.admin.http.registry import of_topic, route
-from pulsarium.broker.admin.http.reply import Reply, done, json_reply
 from pulsarium.broker.admin.topic.backlog import persistent_only
 from pulsarium.broker.admin.topic.topics import each, find
 from pulsarium.broker.auth.needs import topic_operation
+from pulsarium.broker.http.call import Call
+from pulsarium.broker.http.registry import of_topic, route
+from pulsarium.broker.http.reply import Reply, done, json_reply
 from pulsarium.broker.model.errors import NotAllowedError
 
 

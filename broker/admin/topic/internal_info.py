@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from pulsarium.broker.admin.http.call import Call
-from pulsarium.broker.admin.http.errors import AdminError, ContainerError, unexpected_body
-from pulsarium.broker.admin.http.registry import of_topic, route
-from pulsarium.broker.admin.http.reply import NAMES, Reply, json_reply
 from pulsarium.broker.admin.topic.properties import ledger_properties
 from pulsarium.broker.admin.topic.stats_json import time_text
 from pulsarium.broker.admin.topic.topics import parts
 from pulsarium.broker.auth.needs import topic_operation
+from pulsarium.broker.http.call import Call
+from pulsarium.broker.http.errors import AdminError, ContainerError, unexpected_body
+from pulsarium.broker.http.registry import of_topic, route
+from pulsarium.broker.http.reply import NAMES, Reply, json_reply
 from pulsarium.broker.model.cursor.kept_cursor import KeptCursor
 from pulsarium.broker.model.cursor.records import read_cursor_info
 from pulsarium.broker.model.stores import Stat

@@ -5,15 +5,15 @@ from __future__ import annotations
 from base64 import b64encode
 from typing import Any
 
-from pulsarium.broker.admin.http.call import Call
-from pulsarium.broker.admin.http.errors import AdminError
-from pulsarium.broker.admin.http.registry import of_topic, route
-from pulsarium.broker.admin.http.reply import Reply, Written, json_reply
 from pulsarium.broker.admin.topic.partitions import shown
 from pulsarium.broker.admin.topic.properties import ledger_properties
 from pulsarium.broker.admin.topic.stats_json import time_text
 from pulsarium.broker.admin.topic.topics import find, parts
 from pulsarium.broker.auth.needs import topic_operation
+from pulsarium.broker.http.call import Call
+from pulsarium.broker.http.errors import AdminError
+from pulsarium.broker.http.registry import of_topic, route
+from pulsarium.broker.http.reply import Reply, Written, json_reply
 from pulsarium.broker.model.compaction.compacted_ledger import CompactedLedger
 from pulsarium.broker.model.compaction.record import COMPACTION_CURSOR
 from pulsarium.broker.model.cursor.managed_cursor import ManagedCursor

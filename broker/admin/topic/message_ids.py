@@ -6,15 +6,15 @@ from contextlib import suppress
 
 from trio.lowlevel import checkpoint
 
-from pulsarium.broker.admin.http.call import Call
-from pulsarium.broker.admin.http.errors import AdminError, unexpected_body
-from pulsarium.broker.admin.http.registry import of_topic, route
-from pulsarium.broker.admin.http.reply import Reply, json_reply
 from pulsarium.broker.admin.topic.backlog import number_in, number_of, refuse_parent
 from pulsarium.broker.admin.topic.positions import message_id_json
 from pulsarium.broker.admin.topic.reading import entry_at, follow, loaded
 from pulsarium.broker.admin.topic.topics import find
 from pulsarium.broker.auth.needs import topic_operation
+from pulsarium.broker.http.call import Call
+from pulsarium.broker.http.errors import AdminError, unexpected_body
+from pulsarium.broker.http.registry import of_topic, route
+from pulsarium.broker.http.reply import Reply, json_reply
 from pulsarium.broker.model.compaction.raw import READ_BATCH
 from pulsarium.broker.model.ledger.interceptors import kept_index
 from pulsarium.broker.model.ledger.message_index import NoIndexError, find_index

@@ -8,9 +8,9 @@ from base64 import b64encode
 from collections.abc import Iterator
 from typing import Any
 
-from pulsarium.broker.admin.http.errors import unexpected_body
-from pulsarium.broker.admin.http.reply import JSON, Reply
 from pulsarium.broker.admin.topic.stats_json import time_text
+from pulsarium.broker.http.errors import unexpected_body
+from pulsarium.broker.http.reply import JSON, Reply
 from pulsarium.broker.model.ledger.position import Position, signed
 from pulsarium.proto.compression import decompress
 from pulsarium.proto.entry import parse_broker_metadata, parse_metadata, payload_of

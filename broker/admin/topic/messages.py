@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from pulsarium.broker.admin.http.call import Call
-from pulsarium.broker.admin.http.errors import AdminError, unexpected_body
-from pulsarium.broker.admin.http.registry import SUBSCRIPTION, of_topic, route
-from pulsarium.broker.admin.http.reply import Reply
 from pulsarium.broker.admin.topic.backlog import (
     no_subscription,
     number_in,
@@ -17,6 +13,10 @@ from pulsarium.broker.admin.topic.message_ids import PEEK, persistent
 from pulsarium.broker.admin.topic.message_reply import message_reply
 from pulsarium.broker.admin.topic.reading import entry_at
 from pulsarium.broker.admin.topic.topics import find
+from pulsarium.broker.http.call import Call
+from pulsarium.broker.http.errors import AdminError, unexpected_body
+from pulsarium.broker.http.registry import SUBSCRIPTION, of_topic, route
+from pulsarium.broker.http.reply import Reply
 from pulsarium.broker.model.cursor.skip import nth_position
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.ledger.search import Visible

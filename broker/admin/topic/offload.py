@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from pulsarium.broker.admin.http.call import Call
-from pulsarium.broker.admin.http.errors import AdminError
-from pulsarium.broker.admin.http.registry import of_topic, route
-from pulsarium.broker.admin.http.reply import Reply, done, json_reply
 from pulsarium.broker.admin.policies.namespaces import NAMESPACE
 from pulsarium.broker.admin.policies.values import request_failed
 from pulsarium.broker.admin.topic.backlog import persistent_only
 from pulsarium.broker.admin.topic.positions import read_message_id
 from pulsarium.broker.admin.topic.topics import find
 from pulsarium.broker.auth.needs import namespace_policy, topic_operation
+from pulsarium.broker.http.call import Call
+from pulsarium.broker.http.errors import AdminError
+from pulsarium.broker.http.registry import of_topic, route
+from pulsarium.broker.http.reply import Reply, done, json_reply
 
 NEEDS = topic_operation("OFFLOAD")
 NOT_RUN = {

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from pulsarium.broker.admin.http.call import Call, parse_json, texts_of, wrong_type
-from pulsarium.broker.admin.http.errors import AdminError, unexpected_body
-from pulsarium.broker.admin.http.registry import of_domain, of_topic, route
-from pulsarium.broker.admin.http.reply import Reply, done, json_reply
 from pulsarium.broker.auth.needs import namespace_operation, topic_operation, topic_policy
+from pulsarium.broker.http.call import Call, parse_json, texts_of, wrong_type
+from pulsarium.broker.http.errors import AdminError, unexpected_body
+from pulsarium.broker.http.registry import of_domain, of_topic, route
+from pulsarium.broker.http.reply import Reply, done, json_reply
 from pulsarium.broker.model.errors import NotAllowedError
 from pulsarium.proto.topic_name import TopicName
 

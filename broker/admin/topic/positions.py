@@ -7,8 +7,8 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from pulsarium.broker.admin.http.call import Call, texts_of, wrong_type
-from pulsarium.broker.admin.http.errors import UnreadableBody, unexpected_body
+from pulsarium.broker.http.call import Call, texts_of, wrong_type
+from pulsarium.broker.http.errors import UnreadableBody, unexpected_body
 from pulsarium.broker.model.ledger.managed_ledger import ManagedLedger
 from pulsarium.broker.model.ledger.position import EARLIEST, LATEST, Position
 from pulsarium.broker.model.schema.jackson import place

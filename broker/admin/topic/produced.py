@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pulsarium.broker.admin.http.call import text_of, texts_of
-from pulsarium.broker.admin.http.errors import AdminError, UnreadableBody
 from pulsarium.broker.admin.policies.values import LONG, TEXT_LIST
+from pulsarium.broker.http.call import text_of, texts_of
+from pulsarium.broker.http.errors import AdminError, UnreadableBody
 from pulsarium.broker.model.schema.data import SchemaData
 from pulsarium.broker.model.schema.key_value import split
 from pulsarium.broker.model.schema.registry import StoredSchema

@@ -5,15 +5,15 @@ from __future__ import annotations
 from itertools import cycle
 from typing import Any
 
-from pulsarium.broker.admin.http.call import Call, text_of, wrong_type
-from pulsarium.broker.admin.http.errors import AdminError
-from pulsarium.broker.admin.http.registry import DOMAINS, route
-from pulsarium.broker.admin.http.reply import Reply, json_reply
 from pulsarium.broker.admin.policies.values import LONG
 from pulsarium.broker.admin.topic.backlog import number_of
 from pulsarium.broker.admin.topic.produced import STRING, Schema, entry_of, read_info, stored_schema
 from pulsarium.broker.admin.topic.reading import pause_after
 from pulsarium.broker.auth.needs import topic_operation
+from pulsarium.broker.http.call import Call, text_of, wrong_type
+from pulsarium.broker.http.errors import AdminError
+from pulsarium.broker.http.registry import DOMAINS, route
+from pulsarium.broker.http.reply import Reply, json_reply
 from pulsarium.broker.model.errors import BrokerServiceError, PersistenceError
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.ledger.publication import Unwatched

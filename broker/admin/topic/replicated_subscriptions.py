@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pulsarium.broker.admin.http.call import Call
-from pulsarium.broker.admin.http.errors import AdminError
-from pulsarium.broker.admin.http.registry import of_topic, route
-from pulsarium.broker.admin.http.reply import Reply, done, json_reply
 from pulsarium.broker.admin.policies.values import BOOL
 from pulsarium.broker.admin.topic.topics import each
 from pulsarium.broker.auth.needs import topic_operation
+from pulsarium.broker.http.call import Call
+from pulsarium.broker.http.errors import AdminError
+from pulsarium.broker.http.registry import of_topic, route
+from pulsarium.broker.http.reply import Reply, done, json_reply
 from pulsarium.broker.model.subscription.persistent import PersistentSubscription
 
 STATUS = "/subscription/{subscription}/replicatedSubscriptionStatus"

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from pulsarium.broker.admin.http.call import Call, text_of, texts_of
-from pulsarium.broker.admin.http.errors import AdminError, ContainerError, unexpected_body
-from pulsarium.broker.admin.http.registry import route
-from pulsarium.broker.admin.http.reply import Reply, json_reply, nothing
 from pulsarium.broker.auth.needs import TENANT_ADMIN, topic_operation
+from pulsarium.broker.http.call import Call, text_of, texts_of
+from pulsarium.broker.http.errors import AdminError, ContainerError, unexpected_body
+from pulsarium.broker.http.registry import route
+from pulsarium.broker.http.reply import Reply, json_reply, nothing
 from pulsarium.broker.model.schema.data import SCHEMA_TYPES, SchemaData
 from pulsarium.broker.model.schema.errors import (
     IncompatibleSchemaError,

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
-from pulsarium.broker.admin.http.call import Call
-from pulsarium.broker.admin.http.errors import AdminError
-from pulsarium.broker.admin.http.registry import SUBSCRIPTION, route
-from pulsarium.broker.admin.http.reply import Reply, done
 from pulsarium.broker.admin.topic.backlog import subscription_of
 from pulsarium.broker.admin.topic.messages import REPLICATOR
 from pulsarium.broker.admin.topic.reading import entry_at, pause_after
 from pulsarium.broker.admin.topic.skip_request import read_message_ids, skip_entries
 from pulsarium.broker.admin.topic.topics import each
 from pulsarium.broker.auth.needs import topic_operation
+from pulsarium.broker.http.call import Call
+from pulsarium.broker.http.errors import AdminError
+from pulsarium.broker.http.registry import SUBSCRIPTION, route
+from pulsarium.broker.http.reply import Reply, done
 from pulsarium.broker.model.compaction.record import COMPACTION_CURSOR
 from pulsarium.broker.model.errors import UnsupportedSubscriptionTypeError
 from pulsarium.broker.model.ledger.managed_ledger import ManagedLedger

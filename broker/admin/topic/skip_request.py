@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from pulsarium.broker.admin.http.errors import AdminError
+from pulsarium.broker.http.errors import AdminError
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.subscription.skip_entries import SkipEntry
 from pulsarium.proto.errors import InvalidMessageId

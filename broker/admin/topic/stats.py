@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from pulsarium.broker.admin.http.call import Call
-from pulsarium.broker.admin.http.errors import AdminError
-from pulsarium.broker.admin.http.registry import of_topic, route
-from pulsarium.broker.admin.http.reply import Reply, Written, json_reply
 from pulsarium.broker.admin.topic.partitioned_stats import together
 from pulsarium.broker.admin.topic.partitions import shown
 from pulsarium.broker.admin.topic.stats_json import StatsWriter
 from pulsarium.broker.admin.topic.topics import find, parts
 from pulsarium.broker.auth.needs import topic_operation
+from pulsarium.broker.http.call import Call
+from pulsarium.broker.http.errors import AdminError
+from pulsarium.broker.http.registry import of_topic, route
+from pulsarium.broker.http.reply import Reply, Written, json_reply
 
 
 @route("GET", *of_topic("/stats"), needs=topic_operation("GET_STATS"))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from pulsarium.broker.admin.http.call import Call
-from pulsarium.broker.admin.http.errors import AdminError
-from pulsarium.broker.admin.http.registry import SUBSCRIPTION, of_topic, route
-from pulsarium.broker.admin.http.reply import Reply, done, json_reply
 from pulsarium.broker.admin.topic.positions import read_start
 from pulsarium.broker.admin.topic.topics import each, parts
 from pulsarium.broker.auth.needs import topic_operation
+from pulsarium.broker.http.call import Call
+from pulsarium.broker.http.errors import AdminError
+from pulsarium.broker.http.registry import SUBSCRIPTION, of_topic, route
+from pulsarium.broker.http.reply import Reply, done, json_reply
 from pulsarium.broker.model.compaction.record import COMPACTION_CURSOR
 from pulsarium.broker.model.ledger.position import EARLIEST, LATEST
 from pulsarium.broker.model.topic.base import Topic

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pulsarium.broker.admin.http.call import Call
-from pulsarium.broker.admin.http.errors import AdminError, unexpected_body
-from pulsarium.broker.admin.http.registry import of_domain, of_topic, route
-from pulsarium.broker.admin.http.reply import Reply, done, json_reply
 from pulsarium.broker.admin.namespace.owned import named_bundle, names_in
 from pulsarium.broker.auth.needs import namespace_operation, topic_operation
 from pulsarium.broker.broker import Broker
+from pulsarium.broker.http.call import Call
+from pulsarium.broker.http.errors import AdminError, unexpected_body
+from pulsarium.broker.http.registry import of_domain, of_topic, route
+from pulsarium.broker.http.reply import Reply, done, json_reply
 from pulsarium.broker.model.errors import SourceNotFoundError
 from pulsarium.broker.model.topic.base import Topic
 from pulsarium.broker.model.topic.shadow import SHADOW_SOURCE, is_shadow

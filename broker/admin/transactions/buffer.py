@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from pulsarium.broker.admin.http.call import Call
-from pulsarium.broker.admin.http.registry import route
-from pulsarium.broker.admin.http.reply import Reply, json_reply
 from pulsarium.broker.admin.topic.internal_stats import NOTHING_STORED
 from pulsarium.broker.admin.transactions.enabled import (
     READING,
@@ -15,6 +12,9 @@ from pulsarium.broker.admin.transactions.enabled import (
     low_watermarks_json,
     txn_of,
 )
+from pulsarium.broker.http.call import Call
+from pulsarium.broker.http.registry import route
+from pulsarium.broker.http.reply import Reply, json_reply
 from pulsarium.broker.model.transaction.buffer import TransactionBuffer, TransactionBufferStats
 from pulsarium.proto.txn_id import TxnId
 

@@ -5,12 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from pulsarium.broker.admin.http.call import Call
-from pulsarium.broker.admin.http.errors import AdminError, unexpected_body
-from pulsarium.broker.admin.http.owner import redirect
-from pulsarium.broker.admin.http.permission import check_target
-from pulsarium.broker.admin.http.registry import route
-from pulsarium.broker.admin.http.reply import Reply, done, json_reply
 from pulsarium.broker.admin.policies.values import INT, NUMBER, request_failed
 from pulsarium.broker.admin.topic.backlog import number_in
 from pulsarium.broker.admin.topic.internal_stats import NOTHING_STORED
@@ -20,6 +14,12 @@ from pulsarium.broker.auth.authorization import of_topic
 from pulsarium.broker.auth.needs import ANYBODY, topic_operation
 from pulsarium.broker.broker import Broker
 from pulsarium.broker.config.keys import MOST_BUNDLES
+from pulsarium.broker.http.call import Call
+from pulsarium.broker.http.errors import AdminError, unexpected_body
+from pulsarium.broker.http.owner import redirect
+from pulsarium.broker.http.permission import check_target
+from pulsarium.broker.http.registry import route
+from pulsarium.broker.http.reply import Reply, done, json_reply
 from pulsarium.broker.model.errors import (
     BrokerServiceError,
     CoordinatorNotFoundError,

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pulsarium.broker.admin.http.call import Call
-from pulsarium.broker.admin.http.errors import AdminError
 from pulsarium.broker.admin.topic.backlog import number_of
 from pulsarium.broker.auth.needs import topic_operation
+from pulsarium.broker.http.call import Call
+from pulsarium.broker.http.errors import AdminError
 from pulsarium.broker.model.errors import BrokerServiceError
 from pulsarium.broker.model.ledger.position import unsigned
 from pulsarium.broker.model.topic.persistent import PersistentTopic

@@ -5,10 +5,6 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import quote_plus
 
-from pulsarium.broker.admin.http.call import Call
-from pulsarium.broker.admin.http.errors import AdminError, unexpected_body
-from pulsarium.broker.admin.http.registry import route
-from pulsarium.broker.admin.http.reply import Reply, json_reply
 from pulsarium.broker.admin.topic.backlog import no_subscription, number_in, number_of
 from pulsarium.broker.admin.topic.internal_stats import NOTHING_STORED
 from pulsarium.broker.admin.transactions.enabled import (
@@ -18,6 +14,10 @@ from pulsarium.broker.admin.transactions.enabled import (
     low_watermarks_json,
     txn_of,
 )
+from pulsarium.broker.http.call import Call
+from pulsarium.broker.http.errors import AdminError, unexpected_body
+from pulsarium.broker.http.registry import route
+from pulsarium.broker.http.reply import Reply, json_reply
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.subscription.persistent import PersistentSubscription
 from pulsarium.broker.model.transaction.pending_acks import PendingAcks

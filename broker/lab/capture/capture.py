@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pulsarium.broker.lab.capture.store import File, Memory, Store
 from pulsarium.broker.logs import Log
-from pulsarium.proto.capture import CaptureReader, CaptureWriter, Header, Record
+from pulsarium.capture.file import CaptureReader, CaptureWriter, Header, Record
 from pulsarium.proto.commands import Direction
 
 if TYPE_CHECKING:

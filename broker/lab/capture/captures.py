@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from pulsarium.broker.config.version import VERSION
 from pulsarium.broker.lab.capture.capture import Capture
-from pulsarium.proto.capture import Header
+from pulsarium.capture.file import Header
 
 if TYPE_CHECKING:
     from pulsarium.broker.lab.lab import Lab

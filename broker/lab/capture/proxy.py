@@ -22,7 +22,7 @@ from pulsarium.broker.clock import Clock
 from pulsarium.broker.lab.capture.rewriting import Passing
 from pulsarium.broker.lab.capture.store import File
 from pulsarium.broker.logs import Log
-from pulsarium.proto.capture import CaptureWriter, Header
+from pulsarium.capture.file import CaptureWriter, Header
 from pulsarium.proto.commands import Direction
 
 log = Log("capture")

@@ -11,7 +11,7 @@ from threading import Condition, Thread
 from typing import BinaryIO, Protocol
 
 from pulsarium.broker.storage.lock import lock_file
-from pulsarium.proto.capture import MAGIC
+from pulsarium.capture.file import MAGIC
 
 MEMORY = 64 << 20
 """Bytes that a capture in memory holds."""

@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
-from pulsarium.broker.admin.http.call import Call
-from pulsarium.broker.admin.http.errors import AdminError
-from pulsarium.broker.admin.http.registry import route
-from pulsarium.broker.admin.http.reply import Reply, done, json_reply
 from pulsarium.broker.clock import instant_text
+from pulsarium.broker.http.call import Call
+from pulsarium.broker.http.errors import AdminError
+from pulsarium.broker.http.registry import route
+from pulsarium.broker.http.reply import Reply, done, json_reply
 from pulsarium.broker.lab.rest.find import numbered
-from pulsarium.proto.capture import SUFFIX, CaptureReader
+from pulsarium.capture.file import SUFFIX, CaptureReader
 
 if TYPE_CHECKING:
     from pulsarium.broker.lab.capture import Capture
@@ -97,8 +97,8 @@ def get_records(call: Call) -> Reply:
 def get_frames(call: Call) -> Reply:
     """Some records behind the one that `after` numbers, as JSON lines; nothing while there are none. `full=true`: long
     fields whole, and payloads. A frame's topic is known from the command that names it on, if that is asked for too."""
-    from pulsarium.proto.capture_json import described  # nobody who captures nothing waits for it
-    from pulsarium.proto.lint.walk import Walk
+    from pulsarium.capture.as_json import described  # nobody who captures nothing waits for it
+    from pulsarium.capture.lint.walk import Walk
 
     capture, full = _capture(call), call.flag("full")
     first, records = _read(capture, _after(call), _LINES_AT_ONCE)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from pulsarium.broker.admin.http.call import Call
-from pulsarium.broker.admin.http.errors import AdminError
-from pulsarium.broker.admin.http.registry import route
-from pulsarium.broker.admin.http.reply import Reply, json_reply
 from pulsarium.broker.clock import instant_text
+from pulsarium.broker.http.call import Call
+from pulsarium.broker.http.errors import AdminError
+from pulsarium.broker.http.registry import route
+from pulsarium.broker.http.reply import Reply, json_reply
 from pulsarium.broker.lab.clock import ClockError
 
 if TYPE_CHECKING:

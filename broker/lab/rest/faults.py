@@ -6,10 +6,10 @@ import math
 
 import trio
 
-from pulsarium.broker.admin.http.call import Call
-from pulsarium.broker.admin.http.errors import AdminError
-from pulsarium.broker.admin.http.registry import route
-from pulsarium.broker.admin.http.reply import Reply, done, json_reply
+from pulsarium.broker.http.call import Call
+from pulsarium.broker.http.errors import AdminError
+from pulsarium.broker.http.registry import route
+from pulsarium.broker.http.reply import Reply, done, json_reply
 from pulsarium.broker.lab.faults import FaultError, FaultRemoved, Rule
 from pulsarium.broker.lab.faults.text import add_from_json, rule_to_json
 from pulsarium.broker.lab.rest.find import numbered

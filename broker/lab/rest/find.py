@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Final, Protocol, TypeVar
 
-from pulsarium.broker.admin.http.call import Call
-from pulsarium.broker.admin.http.errors import AdminError
+from pulsarium.broker.http.call import Call
+from pulsarium.broker.http.errors import AdminError
 
 _MOST: Final = 20  # numbers that a refusal names
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from pulsarium.broker.admin.http.call import Call
-from pulsarium.broker.admin.http.registry import route
-from pulsarium.broker.admin.http.reply import Reply, done, json_reply
+from pulsarium.broker.http.call import Call
+from pulsarium.broker.http.registry import route
+from pulsarium.broker.http.reply import Reply, done, json_reply
 
 ROOT = "/lab/violations"
 

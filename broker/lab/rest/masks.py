@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from pulsarium.broker.admin.http.call import Call
-from pulsarium.broker.admin.http.errors import AdminError
-from pulsarium.broker.admin.http.registry import route
-from pulsarium.broker.admin.http.reply import Reply, done, json_reply
+from pulsarium.broker.http.call import Call
+from pulsarium.broker.http.errors import AdminError
+from pulsarium.broker.http.registry import route
+from pulsarium.broker.http.reply import Reply, done, json_reply
 from pulsarium.broker.lab.masks import MaskError, WornMask
 from pulsarium.broker.lab.masks_json import add_from_json, mask_to_json
 from pulsarium.broker.lab.rest.find import numbered

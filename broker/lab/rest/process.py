@@ -8,9 +8,9 @@ from collections import Counter
 
 import trio
 
-from pulsarium.broker.admin.http.call import Call
-from pulsarium.broker.admin.http.registry import route
-from pulsarium.broker.admin.http.reply import Reply, json_reply
+from pulsarium.broker.http.call import Call
+from pulsarium.broker.http.registry import route
+from pulsarium.broker.http.reply import Reply, json_reply
 
 
 @route("GET", "/lab/process")

@@ -13,8 +13,8 @@ from pulsarium.proto.text import printable
 from .file import records_of
 
 if TYPE_CHECKING:
-    from pulsarium.proto.capture import Record
-    from pulsarium.proto.capture_diff import Change, Difference, Step, Talk
+    from pulsarium.capture.diff import Change, Difference, Step, Talk
+    from pulsarium.capture.file import Record
 
 FILE = click.Path(dir_okay=False, path_type=Path)
 _MOST_STEPS = 20  # of one change
@@ -39,7 +39,7 @@ def diff(old: Path, new: Path, ignore: Sequence[str], texts: bool) -> None:
       pulsarium capture diff real.pulscap ours.pulscap
       pulsarium capture diff before.pulscap after.pulscap --ignore FLOW --ignore ACK
     """
-    from pulsarium.proto.capture_diff import KEEP_ALIVE, differences
+    from pulsarium.capture.diff import KEEP_ALIVE, differences
 
     ignored = KEEP_ALIVE | {each.upper() for each in ignore}
     found = differences(lambda: _all(old), lambda: _all(new), ignore=ignored, texts=texts)

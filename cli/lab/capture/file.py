@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from pulsarium.cli.refusal import RequestRefused, RunRefused
 
 if TYPE_CHECKING:
-    from pulsarium.proto.capture import Record
+    from pulsarium.capture.file import Record
 
 _PIECE = 1 << 20
 _POLL_SECONDS = 0.2
@@ -35,7 +35,7 @@ def records_of(path: Path, *, follow: bool = False) -> "Iterator[tuple[int, Reco
 
     Refusal: the file cannot be read, or not on.
     """
-    from pulsarium.proto.capture import CaptureError, CaptureReader
+    from pulsarium.capture.file import CaptureError, CaptureReader
 
     number = 0
     try:

@@ -7,10 +7,10 @@ from typing import Any
 
 import click
 
-from pulsarium.proto.capture import Kind, Record
-from pulsarium.proto.capture_json import described
+from pulsarium.capture.as_json import described
+from pulsarium.capture.file import Kind, Record
+from pulsarium.capture.lint.checker import Seen
 from pulsarium.proto.commands import Direction
-from pulsarium.proto.lint.checker import Seen
 from pulsarium.proto.text import printable
 
 _ARROWS = {Direction.CLIENT: "→", Direction.BROKER: "←"}

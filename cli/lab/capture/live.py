@@ -10,7 +10,7 @@ from pulsarium.cli.lab.broker import LabOf
 from pulsarium.cli.refusal import RunRefused
 
 if TYPE_CHECKING:
-    from pulsarium.proto.capture import Record
+    from pulsarium.capture.file import Record
 
 _POLL_SECONDS = 0.2
 
@@ -18,7 +18,7 @@ _POLL_SECONDS = 0.2
 def pieces_of(lab: LabOf, capture: int, *, follow: bool = False) -> Iterator[tuple[int, bytes]]:
     """What a capture of the broker holds, as a capture file has it: the head first, then some records at a time, each
     time with the number of the first; with `follow` also those that are still to come."""
-    from pulsarium.proto.capture import MAGIC, CaptureReader
+    from pulsarium.capture.file import MAGIC, CaptureReader
 
     after, begun = 0, False
     while True:
@@ -42,7 +42,7 @@ def pieces_of(lab: LabOf, capture: int, *, follow: bool = False) -> Iterator[tup
 
 def records_now(lab: LabOf) -> "Iterator[tuple[int, Record]]":
     """The records of a capture that runs as long as somebody wants more of them."""
-    from pulsarium.proto.capture import CaptureError, CaptureReader
+    from pulsarium.capture.file import CaptureError, CaptureReader
 
     capture = lab.call("POST", "captures", {})["id"]
     reader = CaptureReader()

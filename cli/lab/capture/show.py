@@ -20,8 +20,8 @@ from pulsarium.cli.refusal import RequestRefused, RunRefused
 from .file import records_of
 
 if TYPE_CHECKING:
-    from pulsarium.proto.capture import Record
-    from pulsarium.proto.lint.checker import Seen
+    from pulsarium.capture.file import Record
+    from pulsarium.capture.lint.checker import Seen
 
 FILE = click.Path(dir_okay=False, path_type=Path)
 
@@ -88,8 +88,8 @@ def show(lab: LabOf, file: Path | None, live: bool, follow: bool, as_json: bool,
 
 
 def _print(source: Iterator[tuple[int, Record]], wanted: Wanted, as_json: bool, full: bool) -> None:
-    from pulsarium.proto.capture_json import described
-    from pulsarium.proto.lint.walk import Walk
+    from pulsarium.capture.as_json import described
+    from pulsarium.capture.lint.walk import Walk
 
     from .lines import Lines
 

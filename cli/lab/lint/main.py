@@ -17,7 +17,7 @@ from pulsarium.cli.lab.broker import LabOf, of_broker
 from pulsarium.cli.refusal import RequestRefused, RunRefused
 
 if TYPE_CHECKING:
-    from pulsarium.proto.lint.finding import Finding
+    from pulsarium.capture.lint.finding import Finding
 
 _BROKEN = 1  # the exit code where a rule was
 
@@ -97,7 +97,7 @@ def lint(
 
 
 def _files(captures: Sequence[Path]) -> Iterator[Path]:
-    from pulsarium.proto.capture import SUFFIX
+    from pulsarium.capture.file import SUFFIX
 
     for path in captures:
         if not path.is_dir():
@@ -110,9 +110,9 @@ def _files(captures: Sequence[Path]) -> Iterator[Path]:
 
 
 def _of_file(path: Path) -> Iterator[Finding]:
+    from pulsarium.capture.lint.finding import finding_of
+    from pulsarium.capture.lint.walk import Walk, all_opened
     from pulsarium.cli.lab.capture.file import records_of
-    from pulsarium.proto.lint.finding import finding_of
-    from pulsarium.proto.lint.walk import Walk, all_opened
 
     walk = Walk(judging=True, whole=all_opened(record for _, record in records_of(path)))
     for _, record in records_of(path):
@@ -122,7 +122,7 @@ def _of_file(path: Path) -> Iterator[Finding]:
 
 
 def _of_broker(lab: LabOf, action: str | None) -> tuple[list[Finding], Counter[str]]:
-    from pulsarium.proto.lint.finding import Finding
+    from pulsarium.capture.lint.finding import Finding
 
     said = lab.call("GET", "violations")
     if not said["running"] and not said["counts"]:
@@ -146,7 +146,7 @@ def _report(found: list[Finding], counts: Counter[str], how: str) -> str:
 
 
 def _lines(found: list[Finding], counts: Counter[str]) -> Iterator[str]:
-    from pulsarium.proto.lint.checker import ALL_RULES
+    from pulsarium.capture.lint.checker import ALL_RULES
 
     for each in found:
         yield str(each)
@@ -161,8 +161,8 @@ def _lines(found: list[Finding], counts: Counter[str]) -> Iterator[str]:
 
 
 def _rules(how: str) -> str:
-    from pulsarium.proto.lint.checker import ALL_RULES
-    from pulsarium.proto.lint.finding import rule_to_json
+    from pulsarium.capture.lint.checker import ALL_RULES
+    from pulsarium.capture.lint.finding import rule_to_json
 
     known = [rule_to_json(each) for each in ALL_RULES.values()]
     if how == "json":

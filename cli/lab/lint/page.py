@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from html import escape
 
-from pulsarium.proto.lint.checker import ALL_RULES
-from pulsarium.proto.lint.finding import Finding
-from pulsarium.proto.lint.rule import Rule
+from pulsarium.capture.lint.checker import ALL_RULES
+from pulsarium.capture.lint.finding import Finding
+from pulsarium.capture.lint.rule import Rule
 
 _HEAD = """<!doctype html>
 <html lang="en">

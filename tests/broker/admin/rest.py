@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from pulsarium.broker.admin.http.app import AdminApp
 from pulsarium.broker.broker import Broker
+from pulsarium.broker.http.app import AdminApp
 from tests.broker.wire import Bed
 
 NOTHING = object()

@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from trio.testing import MockClock
 
-from pulsarium.broker.admin.http.absent import PACKAGES, absent_routes, anonymous
-from pulsarium.broker.admin.http.pulsar_routes import pulsar_routes
-from pulsarium.broker.admin.http.registry import Route
 from pulsarium.broker.admin.routes import all_routes, by_path
 from pulsarium.broker.config import Config
+from pulsarium.broker.http.absent import PACKAGES, absent_routes, anonymous
+from pulsarium.broker.http.pulsar_routes import pulsar_routes
+from pulsarium.broker.http.registry import Route
 from tests.broker.admin.rest import rest_of
 from tests.broker.wire import serving
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from trio.testing import wait_all_tasks_blocked
 
+from pulsarium.capture.lint.checker import ALL_RULES
 from pulsarium.proto.commands import Direction
-from pulsarium.proto.lint.checker import ALL_RULES
 from tests.broker.wire import serving
 
 from .linter_programs import PROGRAMS

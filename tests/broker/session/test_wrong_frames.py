@@ -90,7 +90,7 @@ async def provoke(kinds: list[str], reasons: Reasons) -> None:
         other = await loopback.connect()
         await other.producer()
         await send_wrong(loopback, kinds, reasons, WARM_UP)
-        growth = []
+        growth: list[int] = []
         while not growth or (growth[-1] >= MOST_GROWTH and len(growth) < ROUNDS):
             before = rss_anon()
             await send_wrong(loopback, kinds, reasons, FRAMES)

@@ -24,7 +24,7 @@ from pulsarium.broker.testing import (
     WhyError,
     running,
 )
-from pulsarium.proto.capture import Kind
+from pulsarium.capture.file import Kind
 from pulsarium.proto.framing import frame
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.broker.testing.conftest import client_of

@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 
 from pulsarium.cli.admin.api import Api
 from pulsarium.cli.main import cli
-from pulsarium.proto.rest.exchange import Reply
+from pulsarium.rest.exchange import Reply
 
 
 @dataclass

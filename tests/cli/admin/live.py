@@ -9,9 +9,9 @@ from functools import partial
 import trio
 from click.testing import CliRunner, Result
 
-from pulsarium.broker.admin.http.app import AdminApp
-from pulsarium.broker.admin.http.server import serve_http
 from pulsarium.broker.config import PIP, Config, Profile
+from pulsarium.broker.http.app import AdminApp
+from pulsarium.broker.http.server import serve_http
 from pulsarium.broker.server import bind
 from pulsarium.cli.main import cli
 from tests.broker.wire import Bed, serving

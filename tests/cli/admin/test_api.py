@@ -15,8 +15,8 @@ import pytest
 
 from pulsarium.cli.admin.api import Api, done
 from pulsarium.cli.admin.errors import AdminError, NotConnected, ServerError, Unreachable
-from pulsarium.proto.rest.exchange import NO_BODY, Request
-from pulsarium.proto.rest.group import text_of
+from pulsarium.rest.exchange import NO_BODY, Request
+from pulsarium.rest.group import text_of
 
 
 class Server(ThreadingHTTPServer):

@@ -6,7 +6,7 @@ import click
 import pytest
 
 from pulsarium.cli.admin import values
-from pulsarium.proto.rest.message_ids import Place
+from pulsarium.rest.message_ids import Place
 
 
 @pytest.mark.parametrize(

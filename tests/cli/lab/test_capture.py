@@ -18,6 +18,7 @@ import trio
 import trio.testing
 from click.testing import CliRunner, Result
 
+from pulsarium.capture.file import CaptureReader
 from pulsarium.cli.admin.session import Session
 from pulsarium.cli.lab.broker import LabOf
 from pulsarium.cli.lab.capture import file as capture_files
@@ -25,11 +26,10 @@ from pulsarium.cli.lab.capture.file import capture_file, records_of
 from pulsarium.cli.lab.capture.live import records_now
 from pulsarium.cli.main import cli
 from pulsarium.cli.refusal import Refusal
-from pulsarium.proto.capture import CaptureReader
 from tests.broker.wire import plain
+from tests.capture.lint.talk import Talk
 from tests.cli.admin.live import live
 from tests.pipeline.capture.captured import small, write
-from tests.proto.lint.talk import Talk
 
 
 def run(*arguments: str) -> Result:

@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from pulsarium.capture.file import CaptureWriter, Header
+from pulsarium.capture.lint.checker import ALL_RULES
 from pulsarium.cli.main import cli
-from pulsarium.proto.capture import CaptureWriter, Header
-from pulsarium.proto.lint.checker import ALL_RULES
 from tests.broker.wire import Type
+from tests.capture.lint.planted import conforming, plant
+from tests.capture.lint.talk import Talk
 from tests.cli.admin.live import live
 from tests.cli.lab.line import LabLine
-from tests.proto.lint.planted import conforming, plant
-from tests.proto.lint.talk import Talk
 
 EVIL = '<script>alert("x")</script>'
 

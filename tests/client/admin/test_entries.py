@@ -9,7 +9,7 @@ from pulsarium.client.admin.entries import messages_of
 from pulsarium.client.admin.messages import message_id_of
 from pulsarium.proto.batch import pack
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
-from pulsarium.proto.rest.exchange import Reply
+from pulsarium.rest.exchange import Reply
 
 TOPIC = "persistent://public/default/t"
 HEADERS = {

@@ -23,8 +23,8 @@ from pulsarium.client.producer.options import CompressionType
 from pulsarium.proto.topic_name import TopicName
 from tests.broker.wire import TOPIC, plain
 from tests.client.consumer.test_reader import all_of
+from tests.client.entry.encrypted import Keys
 from tests.client.in_process import InProcess, in_process
-from tests.proto.encrypted import Keys
 
 CHUNKING: dict[str, Any] = {"batching_enabled": False, "chunking_enabled": True, "chunk_max_message_size": 100}
 SMALL = [b"first", b"second"]

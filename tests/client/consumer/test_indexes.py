@@ -11,8 +11,8 @@ import httpx
 import pytest
 from trio.testing import MockClock
 
-from pulsarium.broker.admin.http.app import AdminApp
 from pulsarium.broker.config import Config
+from pulsarium.broker.http.app import AdminApp
 from pulsarium.client.admin.errors import NotFound, PreconditionFailed
 from pulsarium.client.client import Client
 from pulsarium.client.consumer.consumer import Consumer

@@ -16,7 +16,7 @@ from pulsarium.client.message_id import MessageId
 from pulsarium.proto import batch, compression
 from pulsarium.proto.entry import build
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
-from tests.proto.encrypted import Keys
+from tests.client.entry.encrypted import Keys
 
 KINDS = pb.CompressionType.values()
 # the PIP's example: k0=v0, k0=v1, k1=v0, k1=null, of which compaction keeps the second

@@ -13,8 +13,8 @@ from pulsarium.client.message_id import MessageId
 from pulsarium.client.producer.options import CompressionType
 from pulsarium.proto import entry as entries
 from tests.broker.wire import batch_of, plain
+from tests.client.entry.encrypted import Keys
 from tests.client.in_process import in_process
-from tests.proto.encrypted import Keys
 
 SECRET: dict[str, Any] = {"encryption_keys": [{"key": "k", "value": b"v"}], "encryption_param": b"n" * 12}
 ENTRIES = [

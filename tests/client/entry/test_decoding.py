@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from pulsarium.client.entry.crypto import ConsumerCryptoFailureAction
 from pulsarium.client.entry.decoding import Decoded, Decoder, RawDecoder, Single, Unreadable, join, messages
 from pulsarium.client.entry.encoding import Encoder
+from pulsarium.client.entry.encryption import MessageEncryptor
 from pulsarium.client.errors import CryptoError
 from pulsarium.proto import entry as entries
 from pulsarium.proto.compression import compress
-from pulsarium.proto.encryption import MessageEncryptor
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
-from tests.proto.encrypted import KINDS, Keys, Recorded, private_pem, recorded
+from tests.client.entry.encrypted import KINDS, Keys, Recorded, private_pem, recorded
 
 KINDS_OF_COMPRESSION = (pb.NONE, pb.LZ4, pb.ZLIB, pb.ZSTD, pb.SNAPPY)
 KEYS = Keys()

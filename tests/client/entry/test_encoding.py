@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from pulsarium.client.entry.encoding import Encoder
+from pulsarium.client.entry.encryption import ROTATION
 from pulsarium.client.errors import CryptoError, InvalidConfiguration
 from pulsarium.proto import entry as entries
 from pulsarium.proto.batch import pack
 from pulsarium.proto.compaction import open_entry
-from pulsarium.proto.encryption import ROTATION
 from pulsarium.proto.generated.PulsarApi_pb2 import (
     LZ4,
     NONE,
@@ -18,7 +18,7 @@ from pulsarium.proto.generated.PulsarApi_pb2 import (
     MessageMetadata,
     SingleMessageMetadata,
 )
-from tests.proto.encrypted import Keys, Recorded, recorded
+from tests.client.entry.encrypted import Keys, Recorded, recorded
 
 
 def new_metadata() -> MessageMetadata:

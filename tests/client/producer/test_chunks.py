@@ -10,15 +10,15 @@ import pytest
 
 from pulsarium.client import CompressionType, MessageId, errors
 from pulsarium.client.entry.encoding import Encoder
+from pulsarium.client.entry.encryption import MessageDecryptor
 from pulsarium.client.producer.chunks import Splitter
 from pulsarium.proto import entry
 from pulsarium.proto.compression import decompress
-from pulsarium.proto.encryption import MessageDecryptor
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.client.both import on_both
+from tests.client.entry.encrypted import Keys
 from tests.client.peer import Type
 from tests.client.producer.test_producer import UNASKED, answer_producer, producing
-from tests.proto.encrypted import Keys
 
 CHUNKED: dict[str, Any] = {"batching_enabled": False, "chunking_enabled": True, "chunk_max_message_size": 4}
 

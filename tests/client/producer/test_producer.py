@@ -14,15 +14,15 @@ import pytest
 from pulsarium.client import errors
 from pulsarium.client.client import Client, open_client
 from pulsarium.client.entry.encoding import Encoder
+from pulsarium.client.entry.encryption import MessageDecryptor
 from pulsarium.client.message_id import MessageId
 from pulsarium.client.producer.producer import Producer
 from pulsarium.client.producer.receipt import Receipt
 from pulsarium.proto import batch, entry
-from pulsarium.proto.encryption import MessageDecryptor
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.client.both import on_both, run_on
+from tests.client.entry.encrypted import Keys
 from tests.client.peer import Peer, Peers, Type
-from tests.proto.encrypted import Keys
 
 TOPIC = "persistent://public/default/t"
 UNASKED = 2**64 - 1

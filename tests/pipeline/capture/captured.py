@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from pulsarium.proto.capture import CaptureWriter, Header
-from tests.proto.lint.planted import conforming, plant
-from tests.proto.lint.talk import CLIENT, TOPIC, Talk
+from pulsarium.capture.file import CaptureWriter, Header
+from tests.capture.lint.planted import conforming, plant
+from tests.capture.lint.talk import CLIENT, TOPIC, Talk
 
 
 def write(path: Path, talks: Iterable[Talk]) -> Path:

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from pulsarium.capture.lint import walk
 from pulsarium.pipeline.capture import rows
 from pulsarium.pipeline.capture.schemas import EXCHANGES, FRAMES, VIOLATIONS, batches
-from pulsarium.proto.lint import walk
-from tests.proto.lint.talk import TOPIC, Talk
+from tests.capture.lint.talk import TOPIC, Talk
 
 from .captured import columns, picked, small, with_a_fault, write
 

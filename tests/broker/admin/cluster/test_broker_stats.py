@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from unittest.mock import patch
 
-from pulsarium.broker.admin.http.reply import json_bytes
+from pulsarium.broker.http.reply import json_bytes
 from tests.broker.admin.rest import ADMIN, NON_PERSISTENT, TOPICS, Rest
 from tests.broker.admin.steps import Step, play
 from tests.broker.wire import Bed, Wire, plain

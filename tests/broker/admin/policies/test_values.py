@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pulsarium.broker.admin.http.errors import UnreadableBody
 from pulsarium.broker.admin.namespace.namespaces import read_policy
 from pulsarium.broker.admin.policies import values as policy_values
 from pulsarium.broker.admin.policies.namespaces import KINDS
@@ -25,6 +24,7 @@ from pulsarium.broker.admin.policies.values import (
     Kind,
 )
 from pulsarium.broker.config import Config
+from pulsarium.broker.http.errors import UnreadableBody
 from pulsarium.broker.model.policy.policies import Policies
 from pulsarium.broker.model.policy.resolve import auto_creation, resolve
 

@@ -18,10 +18,10 @@ from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.broker.storage.interface import Storage
 from pulsarium.proto.commands import COMMANDS
 from pulsarium.proto.topic_name import TopicName
-from tests.broker.admin.http.test_owner import give
 from tests.broker.admin.rest import ADMIN, NON_PERSISTENT, TOPICS, rest_of
 from tests.broker.admin.topic.test_skip_allowed import SECURED, Secured, bearer
 from tests.broker.held import HeldStorage
+from tests.broker.http.test_owner import give
 from tests.broker.wire import TOPIC, Bed, Type, Wire, batch_of, plain, serving
 
 T = f"{TOPICS}/t"

@@ -11,9 +11,9 @@ import pytest
 from pulsarium.broker.config import Config
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.proto.topic_name import TopicName
-from tests.broker.admin.http.test_owner import give
 from tests.broker.admin.rest import NAMESPACES, TOPICS, Answer, rest_of
 from tests.broker.admin.skipped import SKIP, format_1, skip, triplet
+from tests.broker.http.test_owner import give
 from tests.broker.model.upkeep.policed import subscription_of
 from tests.broker.wire import Bed, Shared, Wire, plain, serving
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from pulsarium.broker.admin.http.registry import Route
 from pulsarium.broker.admin.routes import all_routes
 from pulsarium.broker.auth.needs import topic_operation
+from pulsarium.broker.http.registry import Route
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.proto.commands import COMMANDS
 from tests.broker.admin.rest import TOPICS, Rest, rest_of

@@ -28,11 +28,6 @@ async def bed() -> AsyncIterator[Bed]:
 
 
 @pytest.fixture
-async def rest(bed: Bed) -> Rest:
-    return rest_of(bed)
-
-
-@pytest.fixture
 async def wire(bed: Bed) -> Wire:
     wire = await bed.connect()
     await wire.producer()

@@ -16,9 +16,9 @@ from pulsarium.broker.lab.capture import Capture
 from pulsarium.broker.lab.capture.store import Memory
 from pulsarium.broker.lab.faults import Corrupt, Duplicate
 from pulsarium.broker.server import open_core
-from pulsarium.proto.capture import CaptureReader, Kind, Record
+from pulsarium.capture.file import CaptureReader, Kind, Record
+from pulsarium.capture.lint.walk import Walk
 from pulsarium.proto.commands import Direction
-from pulsarium.proto.lint.walk import Walk
 from tests.broker.wire import Bed, Type, plain
 
 CLIENT, BROKER = Direction.CLIENT, Direction.BROKER

@@ -14,7 +14,7 @@ import trio.testing
 from pulsarium.broker.config import Config, ServeOptions
 from pulsarium.broker.lab.capture.proxy import Target, proxying
 from pulsarium.broker.server import open_broker
-from pulsarium.proto.capture import CaptureReader, Kind, Record
+from pulsarium.capture.file import CaptureReader, Kind, Record
 from pulsarium.proto.framing import frame
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.broker.wire import TOPIC, Type, Wire, command, plain

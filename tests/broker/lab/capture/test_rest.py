@@ -11,7 +11,7 @@ import pytest
 
 from pulsarium.broker.lab.lab import Lab
 from pulsarium.broker.lab.rest.capture import FIRST
-from pulsarium.proto.capture import CaptureReader, Record
+from pulsarium.capture.file import CaptureReader, Record
 from tests.broker.admin.rest import Rest, rest_of
 from tests.broker.wire import Bed, plain
 

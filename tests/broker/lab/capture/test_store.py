@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from pulsarium.broker.lab.capture import store
 from pulsarium.broker.lab.capture.store import File, Memory, Store
-from pulsarium.proto.capture import CaptureReader, CaptureWriter, Header, Kind, Record
+from pulsarium.capture.file import CaptureReader, CaptureWriter, Header, Kind, Record
 from pulsarium.proto.commands import Direction
 
 HEADER = Header(1, "a broker")

@@ -9,16 +9,11 @@ import trio
 
 from pulsarium.broker.lab.faults import ACTIONS, FaultError
 from pulsarium.broker.lab.faults.text import action_from_json, action_to_json
-from tests.broker.admin.rest import Rest, rest_of
+from tests.broker.admin.rest import Rest
 from tests.broker.wire import Bed, Type, Wire, plain
 
 ROOT = "/lab/faults"
 DROP = {"command": "SEND", "action": {"kind": "drop"}}
-
-
-@pytest.fixture
-async def rest(bed: Bed) -> Rest:
-    return rest_of(bed)
 
 
 async def add(rest: Rest, **rule: Any) -> Any:

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 import trio
 
-from pulsarium.broker.admin.http import resource
 from pulsarium.broker.config import Config
+from pulsarium.broker.http import resource
 from pulsarium.broker.lab.masks import Mask
 from pulsarium.broker.storage.errors import StorageError
 from tests.broker.admin.rest import rest_of

@@ -1,0 +1,203 @@
+"""One HTTP connection: h11 reads and writes it, the application answers, one request after the other.
+
+Servers that are made for any application give each request a task, channels and three writes, and take longer for
+that than the application does.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from email.utils import formatdate
+from http import HTTPStatus
+from typing import Any, Final
+from urllib.parse import quote_from_bytes
+
+import h11
+import trio
+
+from pulsarium.broker.accepting import Hallway
+from pulsarium.broker.http.app import AdminApp
+from pulsarium.broker.http.asgi import Message, Scope
+from pulsarium.broker.http.reply import reason
+from pulsarium.broker.logs import Log
+from pulsarium.broker.slices import Slice
+from pulsarium.broker.strangers import at_http_port
+
+log = Log("admin")
+
+IDLE_SECONDS = 300.0  # a connection without requests is kept so long; admin clients pool theirs
+FIRST_SECONDS = 10.0  # from its beginning to the first request: who opens one has something to ask
+HEAD_SECONDS = 30.0  # from the first byte of a request to the last of its head: Jetty's own limit of idleness
+SEND_SECONDS = 30.0  # without a client's taking anything of its answer: the same
+LEAVE_SECONDS = 1.0  # for a client to read why it is left: closing while it sends would take that away from it
+PIECE = 64 << 10  # bytes of an answer that it must take within that time; as much is read at once
+GONE: Final[Message] = {"type": "http.disconnect"}
+ASCII: Final = bytes(range(128))
+PHRASES: Final = {  # Java's admin client shows them where a body has no reason
+    **{status.value: status.phrase for status in HTTPStatus},
+    413: "Payload Too Large",  # as Jetty calls them, and so every version of Python
+    500: "Server Error",
+}
+
+
+class Connection:
+    """Serves one client on `stream`. `scope` is what all its requests have in common."""
+
+    def __init__(
+        self, app: AdminApp, stream: trio.SocketStream | trio.SSLStream[Hallway], peer: str, **scope: Any
+    ) -> None:
+        self._app = app
+        self._stream = stream
+        self._peer = peer
+        self._http = self._new()
+        self._scope = {"type": "http", **scope}
+        self._is_head = False
+        self._answer: list[h11.Response] = []  # its head, until something of its body is there
+        self._patience = FIRST_SECONDS  # for the next request
+
+    def _new(self) -> h11.Connection:
+        return h11.Connection(h11.SERVER, max_incomplete_event_size=self._app.broker.config.httpMaxRequestHeaderSize)
+
+    async def serve(self) -> None:
+        """Answer until either side has had enough, or is cancelled."""
+        try:
+            while await self._serve_request():
+                self._http.start_next_cycle()
+                self._patience = IDLE_SECONDS
+            if self._http.their_state in (h11.SEND_BODY, h11.ERROR):
+                await self._leave()
+        except (trio.BrokenResourceError, trio.ClosedResourceError):
+            return  # the client is gone
+
+    async def turn_away(self, why: str) -> None:
+        """Answer 503 to whatever is asked, and leave."""
+        reply = reason(503, why)
+        length, kind = str(len(reply.body)).encode(), (reply.content_type or "").encode()
+        headers = [(b"content-length", length), (b"content-type", kind), (b"connection", b"close")]
+        with suppress(trio.BrokenResourceError, trio.ClosedResourceError):
+            await self._write(_head_of(reply.status, headers), h11.Data(data=reply.body), h11.EndOfMessage())
+            await self._leave()
+
+    async def _serve_request(self) -> bool:
+        """Whether another request may follow it."""
+        try:
+            request = await self._head()
+        except h11.RemoteProtocolError as error:
+            broker = self._app.broker
+            stranger = at_http_port(self._http.trailing_data[0], broker.listener_at(broker.advertised_address))
+            if stranger is not None:
+                log.warning("closing connection", peer=self._peer, reason=stranger)
+            await self._refuse(error.error_status_hint)
+            return False
+        if request is None:
+            return False
+        await self._app.broker.cluster.door.enter()
+        if {b"content-length", b"transfer-encoding"} <= {name for name, _ in request.headers}:
+            await self._refuse(400)  # where it ends is anybody's guess (RFC 9112, 6.1)
+            return False
+        path, _, query = request.target.partition(b"?")
+        if path.startswith((b"http://", b"https://")):  # as proxies ask (RFC 9112, 3.2.2)
+            path = b"/" + path.split(b"/", 3)[3] if path.count(b"/") > 2 else b"/"
+        scope: Scope = {
+            **self._scope,
+            "method": request.method.decode("ascii"),
+            "raw_path": path,
+            "query_string": query,
+            "headers": list(request.headers),
+        }
+        self._is_head = request.method == b"HEAD"
+        try:
+            await self._app(scope, self._receive, self._send)
+        except (trio.BrokenResourceError, trio.ClosedResourceError):
+            raise
+        except Exception as error:
+            log.error("an answer could not be made", exception=error, peer=self._peer)
+            await self._refuse(500)
+            return False
+        await self._refuse(400)  # what broke off, and has no answer
+        return self._http.our_state is h11.DONE and self._http.their_state is h11.DONE
+
+    async def _head(self) -> h11.Request | None:
+        """The next request; None when the client sends no more, or not in time."""
+        with trio.CancelScope(deadline=trio.current_time() + self._patience) as patience:
+            self._mend()
+            while (event := self._http.next_event()) is h11.NEED_DATA:
+                self._http.receive_data(bytes(await self._stream.receive_some(PIECE)))
+                self._mend()
+                patience.deadline = min(patience.deadline, trio.current_time() + HEAD_SECONDS)
+            return event if isinstance(event, h11.Request) else None
+        return None
+
+    def _mend(self) -> None:
+        """What Jetty takes before and in a request line, and h11 does not: empty lines, and a query beyond ASCII."""
+        waiting, _ = self._http.trailing_data
+        if waiting.isascii() and not waiting.startswith((b"\r", b"\n")):
+            return
+        line, end, rest = waiting.lstrip(b"\r\n").partition(b"\n")
+        path, mark, query = line.partition(b"?")
+        mended = path + mark + quote_from_bytes(query, ASCII).encode() + end + rest
+        if mended != waiting:
+            self._http = self._new()
+            if mended:  # nothing would mean that no more comes
+                self._http.receive_data(mended)
+
+    async def _receive(self) -> Message:
+        """A piece of the request's body: whatever is there of it, for its chunks may be tiny."""
+        body, work = bytearray(), Slice()
+        try:
+            while True:
+                event = self._http.next_event()
+                if isinstance(event, h11.Data):
+                    body += event.data
+                    await work.pause()
+                elif body or event is not h11.NEED_DATA:
+                    break
+                else:
+                    if self._http.they_are_waiting_for_100_continue:
+                        await self._write(h11.InformationalResponse(status_code=100, headers=[], reason=_phrase(100)))
+                    self._http.receive_data(bytes(await self._stream.receive_some(PIECE)))
+        except (h11.RemoteProtocolError, trio.BrokenResourceError):
+            return GONE
+        return {"type": "http.request", "body": bytes(body), "more_body": event is h11.NEED_DATA}
+
+    async def _send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self._answer = [_head_of(message["status"], message["headers"])]
+            return
+        # All answers but files are whole: head and body are one write.
+        answer, self._answer = self._answer, []
+        body = [] if self._is_head else [h11.Data(data=message["body"])]
+        end = [] if message.get("more_body") else [h11.EndOfMessage()]
+        await self._write(*answer, *body, *end)
+
+    async def _refuse(self, status: int) -> None:
+        """For what no application can answer."""
+        if self._http.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+            headers = [(b"content-length", b"0"), (b"connection", b"close")]
+            await self._write(_head_of(status, headers), h11.EndOfMessage())
+
+    async def _write(self, *events: h11.Event) -> None:
+        data = b"".join(self._http.send(event) or b"" for event in events)
+        for start in range(0, len(data), PIECE):
+            with trio.move_on_after(SEND_SECONDS) as patience:
+                await self._stream.send_all(data[start : start + PIECE])
+            if patience.cancelled_caught:
+                log.warning("an HTTP client does not take its answer", peer=self._peer, bytes=len(data))
+                raise trio.BrokenResourceError
+
+    async def _leave(self) -> None:
+        """Let a client that still sends read its answer first."""
+        stream = self._stream
+        await (stream.transport_stream if isinstance(stream, trio.SSLStream) else stream).send_eof()
+        with trio.move_on_after(LEAVE_SECONDS):
+            while await self._stream.receive_some(PIECE):
+                pass
+
+
+def _head_of(status: int, headers: list[tuple[bytes, bytes]]) -> h11.Response:
+    date = (b"date", formatdate(usegmt=True).encode())
+    return h11.Response(status_code=status, headers=[*headers, date], reason=_phrase(status))
+
+
+def _phrase(status: int) -> bytes:
+    return PHRASES.get(status, "").encode()

@@ -1,0 +1,168 @@
+"""Whether who calls may do that: what a route needs, against what a role is granted. Refused in Pulsar's words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from pulsarium.broker.auth.authorization import (
+    Authorization,
+    Target,
+    TenantNotFound,
+    WrongSubscriptionName,
+    of_namespace,
+    of_topic,
+)
+from pulsarium.broker.auth.identity import Principal
+from pulsarium.broker.auth.needs import Kind, Needs
+from pulsarium.broker.http.call import Call
+from pulsarium.broker.http.errors import AdminError
+from pulsarium.broker.http.registry import Route
+from pulsarium.broker.logs import Log
+from pulsarium.proto.errors import InvalidTopicName
+from pulsarium.proto.topic_name import NamespaceName, TopicName
+
+log = Log("auth")
+
+TO_AUTHENTICATE: Final = "Need to authenticate to perform the request"
+INVALID_PAIR: Final = "Invalid combination of Original principal cannot be empty if the request is via proxy."
+NOT_ADMIN: Final = "Don't have permission to administrate resources on this tenant"
+OF_NAMESPACES: Final = (Kind.NAMESPACE, Kind.NAMESPACE_POLICY, Kind.TOPIC_POLICY)  # refused by 403, all others by 401
+# TenantOperations that name no tenant in their refusal, which superusers and admins of the tenant may both do
+OF_TENANTS: Final = frozenset({"LIST_TENANTS", "GET_TENANT", "CREATE_TENANT", "UPDATE_TENANT", "DELETE_TENANT"})
+SUBSCRIPTION: Final = ("subscription", "subName", "subscriptionName")
+
+
+def check_permission(call: Call, route: Route) -> None:
+    """Raise AdminError when the caller may not. Nothing is asked where authorization is off."""
+    if call.broker.cluster.authorization is not None:
+        for target in targets(call, route.needs):
+            check_target(call, route.needs, target)
+
+
+def check_target(call: Call, needs: Needs, target: Target) -> None:
+    """The same of one thing, where the path does not say what a call is about."""
+    authorization = call.broker.cluster.authorization
+    if authorization is not None and not _allows(authorization, call, needs, target):
+        refused = _refusal(authorization, call, needs, target)
+        log.warning("not authorized", role=call.principal, needs=needs, path=call.path)
+        raise refused
+
+
+def _allows(authorization: Authorization, call: Call, needs: Needs, target: Target) -> bool:
+    try:
+        return authorization.allows(call.principal, needs, target)
+    except TenantNotFound as error:
+        if needs.operation in OF_TENANTS:
+            return False
+        raise AdminError(404, str(error)) from None
+    except WrongSubscriptionName as error:
+        raise AdminError(401, str(error)) from None
+
+
+def targets(call: Call, needs: Needs) -> Iterator[Target]:
+    """What a call is about: one thing, but for the routes that take a list of topics. Raises AdminError for names that
+    are none."""
+    parts = call.parameters
+    if needs.kind in (Kind.TOPIC, Kind.TOPIC_POLICY) or (needs.kind is Kind.TENANT_ADMIN and "topic" in parts):
+        subscription = next((call.encoded_parameter(name) for name in SUBSCRIPTION if name in parts), "")
+        yield of_topic(_topic(call), subscription)
+    elif needs.kind in (Kind.NAMESPACE, Kind.NAMESPACE_POLICY) and "namespace" not in parts:
+        yield from map(of_namespace, _namespaces_of_query(call))
+    elif needs.kind in (Kind.NAMESPACE, Kind.NAMESPACE_POLICY):
+        yield of_namespace(NamespaceName.parse(call.namespace))
+    elif needs.kind is Kind.TENANT_ADMIN and "tenant" not in parts:
+        yield from map(Target, sorted(_tenants_of_topics(call)))
+    else:
+        yield Target(call.parameter("tenant") if "tenant" in parts else "")
+
+
+def _topic(call: Call) -> TopicName:
+    if "domain" not in call.parameters:
+        return call.topic_anywhere
+    path = f"{call.parameter('tenant')}/{call.parameter('namespace')}/{call.encoded_parameter('topic')}"
+    try:
+        return TopicName.parse(f"{call.parameter('domain')}://{path}")
+    except InvalidTopicName:
+        raise AdminError(412, "Topic name is not valid") from None
+
+
+def _namespaces_of_query(call: Call) -> Iterator[NamespaceName]:
+    """Of what is about all namespaces of ?tenant=; without one the handler has its own words."""
+    try:
+        yield NamespaceName.parse(f"{call.query['tenant']}/any")
+    except (KeyError, InvalidTopicName):
+        return
+
+
+def _tenants_of_topics(call: Call) -> set[str]:
+    """The tenants of a list of topics in the body; one that is no list is for the handler to refuse."""
+    body = call.json()
+    names = [each.get("topic") for each in body if isinstance(each, dict)] if isinstance(body, list) else []
+    found: set[str] = set()
+    for name in names:
+        try:
+            found.add(TopicName.parse(str(name)).tenant)
+        except InvalidTopicName:
+            continue
+    return found
+
+
+def _refusal(authorization: Authorization, call: Call, needs: Needs, target: Target) -> AdminError:
+    who, kind = call.principal, needs.kind
+    status = 403 if kind in OF_NAMESPACES else 401
+    if kind is Kind.SUPERUSER:
+        return AdminError(401, _no_superuser(authorization, who))
+    if kind is Kind.TENANT_ADMIN:
+        return _no_admin(authorization, who)
+    both = f"originalPrincipal [{_java(who.original)}] and clientAppId [{_java(who.role)}] about operation"
+    if kind is Kind.CLUSTER or kind is Kind.CLUSTER_POLICY:
+        what = "ClusterOperation" if kind is Kind.CLUSTER else "ClusterPolicyOperation"
+        cluster = call.parameter("cluster") if "cluster" in call.parameters else call.broker.config.clusterName
+        text = f"Unauthorized to validateBothSuperuserAnd{what} for {both} [{needs.operation}] on cluster [{cluster}]"
+        return AdminError(401, text)
+    if kind is Kind.BROKER:
+        broker = call.query.get("brokerId", "").strip() or call.broker.web_address
+        text = f"Unauthorized to validateBothSuperuserAndBrokerOperation for {both} [{needs.operation}]"
+        return AdminError(401, f"{text} on broker [{broker}]")
+    if needs.operation in OF_TENANTS:
+        text = f"Unauthorized to validateBothTenantOperationAndSuperUser for {both} [{needs.operation}] "
+        return AdminError(401, text)
+    if who.role is None:
+        return AdminError(status, TO_AUTHENTICATE)
+    if kind is Kind.TENANT:
+        text = f"Unauthorized to validateTenantOperation for {both} [{needs.operation}] on tenant [{target.tenant}]"
+        return AdminError(401, text)
+    what = "Topic" if kind in (Kind.TOPIC, Kind.TOPIC_POLICY) else "Namespace"
+    check = f"validate{what}{'Policy' if needs.policy else ''}Operation"
+    of = f"{what.lower()} [{target.topic if what == 'Topic' else target.namespace}]"
+    text = f"Unauthorized to {check} for operation [{needs.operation}] on {of}"
+    if needs.policy:
+        text += f" on policy [{needs.policy}]"
+    forbidden = needs.forbidden and call.broker.profile.forbids_as_pips_say
+    return AdminError(403 if forbidden else status, text)
+
+
+def _no_superuser(authorization: Authorization, who: Principal) -> str:
+    if not authorization.is_valid(who):
+        return INVALID_PAIR
+    if not authorization.is_proxy(who.role):
+        return "This operation requires super-user access"
+    if not authorization.is_superuser(who.role):
+        return f"Proxy not authorized for super-user operation (proxy:{who.role})"
+    return f"Original principal not authorized for super-user operation (original:{who.original})"
+
+
+def _no_admin(authorization: Authorization, who: Principal) -> AdminError:
+    if who.role is None:
+        return AdminError(403, TO_AUTHENTICATE)
+    if not authorization.is_valid(who):
+        return AdminError(401, INVALID_PAIR)
+    if authorization.is_proxy(who.role):
+        text = f"Proxy not authorized to access resource (proxy:{who.role},original:{who.original})"
+        return AdminError(401, text)
+    return AdminError(401, NOT_ADMIN)
+
+
+def _java(role: str | None) -> str:
+    return "null" if role is None else role

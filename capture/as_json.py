@@ -1,0 +1,111 @@
+"""A record of a capture as JSON: for people, and for programs that know no protobuf."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from pulsarium.capture.file import Record
+from pulsarium.capture.lint.checker import Seen
+from pulsarium.capture.lint.frames import Frame
+from pulsarium.proto.entry import checksum_matches, parse_metadata, split, strip_broker_metadata
+from pulsarium.proto.errors import EntryError
+from pulsarium.proto.text import text_of
+
+_SHORT = 64  # bytes of a field, unless all are asked for
+_WITH_ENTRIES = {"SEND", "MESSAGE", "GET_LAST_MESSAGE_ID_RESPONSE"}
+
+
+def described(number: int, record: Record, seen: Seen, *, full: bool = False) -> dict[str, Any]:
+    """What is known of a record; what is not known is absent.
+
+    number, connection, kind ("frame", "opened", "closed"), sender, time (of day, by the broker's clock), monotonic_ns,
+    note; of a frame also size, command, topic, fields, error, broken, latency_us (of an answer), and `entry`: see
+    `entry_of`. `full`: long fields whole, and payloads.
+    """
+    told: dict[str, Any] = {
+        "number": number,
+        "connection": record.connection,
+        "kind": record.kind.name.lower(),
+        "sender": record.sender.value,
+        "time": _instant(record.wall_ns),
+        "monotonic_ns": record.monotonic_ns,
+    }
+    frame = seen.frame
+    if frame is not None:
+        latency = next((each.latency_us for each in seen.exchanges if each.answer is frame), None)
+        told |= {"size": record.size, "command": frame.name, "topic": frame.topic, "error": frame.error}
+        told |= {"broken": frame.broken, "latency_us": latency}
+        if frame.body is not None:
+            told["fields"] = fields_of(frame.body, full=full)
+        told["entry"] = entry_of(frame, full=full)
+    told["note"] = dict(record.note) or None
+    return {name: value for name, value in told.items() if value not in (None, "")}
+
+
+def entry_of(frame: Frame, *, full: bool = False) -> dict[str, Any] | None:
+    """The entry of a SEND or a MESSAGE: size, messages, checksum (whether it fits), metadata, broker_metadata,
+    payload_size, payload where all is asked for; `broken` where it cannot be read."""
+    if not frame.entry_size or frame.name not in _WITH_ENTRIES:
+        return None
+    told: dict[str, Any] = {"size": frame.entry_size}
+    try:
+        broker_metadata, has_checksum, _, payload = split(frame.entry)
+        metadata = parse_metadata(frame.entry)
+        told["messages"] = metadata.num_messages_in_batch
+        if has_checksum and frame.whole:
+            told["checksum"] = bool(checksum_matches(strip_broker_metadata(frame.entry)))
+        told["metadata"] = fields_of(metadata, full=full)
+        if broker_metadata is not None:
+            told["broker_metadata"] = fields_of(broker_metadata)
+        told["payload_size"] = frame.entry_size - len(frame.entry) + len(payload)
+        if full:
+            told["payload"] = shown(payload, full=True)
+    except EntryError as error:
+        told["broken"] = str(error)
+    return told
+
+
+def fields_of(message: Any, *, full: bool = False) -> dict[str, Any]:
+    """The fields that are set: enums by name, bytes as text where they are text."""
+    told: dict[str, Any] = {}
+    for field, value in message.ListFields():
+        if field.is_repeated:
+            pairs = field.message_type is not None and field.message_type.name == "KeyValue"
+            known = {text_of(each.key): text_of(each.value) for each in value} if pairs else {}
+            same = len(known) == len(value)
+            told[field.name] = known if pairs and same else [_value(field, each, full) for each in value]
+        else:
+            told[field.name] = _value(field, value, full)
+    return told
+
+
+def shown(data: bytes, *, full: bool = False) -> str:
+    """Text, or `0x` and hexadecimal digits."""
+    kept = data if full else data[:_SHORT]
+    try:
+        text = kept.decode()
+    except UnicodeDecodeError:
+        text = ""
+    if not (text.isprintable() and text) and kept:
+        text = f"0x{kept.hex()}"
+    return text if len(kept) == len(data) else f"{text}... ({len(data)} bytes)"
+
+
+def _value(field: Any, value: Any, full: bool) -> Any:
+    if field.message_type is not None:
+        return fields_of(value, full=full)
+    if field.enum_type is not None:
+        known = field.enum_type.values_by_number.get(value)
+        return value if known is None else known.name
+    if isinstance(value, bytes) and field.type == field.TYPE_BYTES:
+        return shown(value, full=full)
+    return text_of(value) if isinstance(value, bytes) else value
+
+
+def _instant(ns: int) -> str:
+    try:
+        time = datetime.fromtimestamp(ns / 1e9, UTC)
+    except (ValueError, OverflowError, OSError):
+        return ""
+    return time.isoformat(timespec="microseconds").replace("+00:00", "Z")

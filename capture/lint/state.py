@@ -1,0 +1,279 @@
+"""What has happened on a connection so far: what its rules look at."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from pulsarium.capture.lint.bounded import Bounded
+from pulsarium.capture.lint.exchanges import Exchange, Matcher
+from pulsarium.capture.lint.frames import Conversation, Frame
+from pulsarium.capture.lint.members import Chunked, Consumer, Phase, Producer
+from pulsarium.capture.lint.ranges import Ranges
+from pulsarium.capture.lint.sent import Sent
+from pulsarium.capture.lint.shared import Shared, position_of, transaction_of
+from pulsarium.proto.ack_set import bits_of
+from pulsarium.proto.commands import Direction
+from pulsarium.proto.entry import messages_in
+from pulsarium.proto.generated.PulsarApi_pb2 import BaseCommand, CommandAck
+
+_T = BaseCommand
+_MOST_MEMBERS = 20_000
+"""Producers, and consumers, that are remembered; those that were closed long ago are forgotten first."""
+_MOST_ANSWERED = 10_000
+"""Ranges of request ids."""
+
+
+class State:
+    """One connection. `apply` each frame after the rules have seen it.
+
+    shared: None where no rules are looked at; then nothing is kept that only they need.
+    """
+
+    def __init__(self, shared: Shared | None) -> None:
+        self.conversation = Conversation()
+        self.matcher = Matcher()
+        self.shared = shared
+        self.connects = 0
+        self.connected = False
+        self.producers: Bounded[int, Producer] = Bounded(_MOST_MEMBERS)
+        self.consumers: Bounded[int, Consumer] = Bounded(_MOST_MEMBERS)
+        self.partitions: Bounded[str, int] = Bounded(_MOST_MEMBERS)
+        """Of topics that have some, as the broker said last."""
+        self.coordinators: set[int] = set()
+        """Of transactions, that this connection has asked for."""
+        self.answered = Ranges()
+        """Ids of requests that have their final answer; the lowest are forgotten where there are too many gaps, as a
+        client leaves them that counts for all its connections."""
+        self._sent: Sent | None = None
+
+    def sent(self, frame: Frame) -> Sent:
+        """The entry of a SEND, read once for all rules."""
+        if self._sent is None or self._sent.frame is not frame:
+            self._sent = Sent(frame)
+        return self._sent
+
+    def producer(self, frame: Frame) -> Producer | None:
+        """That a command names."""
+        return self.producers.get(frame.producer_id)
+
+    def consumer(self, frame: Frame) -> Consumer | None:
+        """That a command names."""
+        return self.consumers.get(frame.consumer_id)
+
+    def apply(self, frame: Frame) -> list[Exchange]:
+        """The exchanges that the frame ends."""
+        done = self.matcher.feed(frame)
+        for exchange in done:
+            self._ended(exchange)
+        if frame.spec is not None:
+            react = _REACTIONS.get((frame.spec.type, frame.sender))
+            if react is not None:
+                react(self, frame)
+        return done
+
+    # The client says
+
+    def _connect(self, frame: Frame) -> None:
+        self.connects += 1
+
+    def _produce(self, frame: Frame) -> None:
+        known, body = self.producer(frame), frame.body
+        if frame.producer_id is None or (known is not None and known.phase is Phase.OPEN):
+            return
+        made = Producer(body.topic, frame.number, body.user_provided_producer_name, epoch=body.epoch)
+        if known is not None and known.phase is not Phase.CLOSED_BY_CLIENT and not known.closing:
+            made.name, made.topic_epoch = known.name, known.topic_epoch
+        self.producers[frame.producer_id] = made
+
+    def _subscribe(self, frame: Frame) -> None:
+        known, body = self.consumer(frame), frame.body
+        if frame.consumer_id is None or (known is not None and known.phase is Phase.OPEN):
+            return
+        made = Consumer(body.topic, body.subscription, body.subType, frame.number, epoch=body.consumer_epoch)
+        self.consumers[frame.consumer_id] = made
+
+    def _send(self, frame: Frame) -> None:
+        producer = self.producer(frame)
+        if producer is None:
+            return
+        producer.last_sequence = max(producer.last_sequence, frame.sequence_id or 0)
+        metadata = self.sent(frame).metadata if self.shared is not None and frame.body.is_chunk else None
+        if metadata is not None:
+            _chunk(producer, metadata, len(self.sent(frame).payload))
+
+    def _flow(self, frame: Frame) -> None:
+        consumer = self.consumer(frame)
+        if consumer is not None:
+            consumer.permits += frame.body.messagePermits
+            consumer.entries = max(consumer.entries, consumer.permits)
+
+    def _ack(self, frame: Frame) -> None:
+        consumer, body = self.consumer(frame), frame.body
+        if consumer is None or self.shared is None:
+            return
+        if transaction_of(body) is not None:
+            return  # it may be taken back
+        subscription = self.shared.of(consumer.topic, consumer.subscription)
+        if body.ack_type == CommandAck.Cumulative:
+            consumer.cumulative = max([consumer.cumulative, *map(position_of, body.message_id)])
+            subscription.acknowledge_through(consumer.cumulative)
+        else:
+            for message_id in body.message_id:
+                subscription.acknowledge(position_of(message_id), message_id.ack_set)
+
+    def _redeliver(self, frame: Frame) -> None:
+        consumer = self.consumer(frame)
+        if consumer is not None:
+            consumer.epoch = max(consumer.epoch, frame.body.consumer_epoch)
+            consumer.cumulative = (-1, -1)
+
+    def _seek(self, frame: Frame) -> None:
+        consumer = self.consumer(frame)
+        if consumer is not None:
+            consumer.seeking = True
+            consumer.cumulative = (-1, -1)
+
+    def _closes_producer(self, frame: Frame) -> None:
+        producer = self.producer(frame)
+        if producer is not None:
+            producer.closing = True
+
+    def _ends_consumer(self, frame: Frame) -> None:
+        consumer = self.consumer(frame)
+        if consumer is not None:
+            consumer.ending = frame.name
+
+    # The broker says
+
+    def _greeted(self, frame: Frame) -> None:
+        self.connected = True
+
+    def _send_error(self, frame: Frame) -> None:
+        producer = self.producer(frame)
+        if producer is not None:  # the client sends again from there on
+            producer.last_sequence = min(producer.last_sequence, (frame.sequence_id or 0) - 1)
+            producer.chunked = Producer("", 0).chunked
+
+    def _producer_closed(self, frame: Frame) -> None:
+        producer = self.producer(frame)
+        if producer is not None:
+            producer.phase, producer.closed_ns = Phase.CLOSED_BY_BROKER, frame.record.monotonic_ns
+
+    def _consumer_closed(self, frame: Frame) -> None:
+        consumer = self.consumer(frame)
+        if consumer is not None:
+            consumer.phase, consumer.closed_ns = Phase.CLOSED_BY_BROKER, frame.record.monotonic_ns
+
+    def _delivered(self, frame: Frame) -> None:
+        consumer = self.consumer(frame)
+        if consumer is not None and self.shared is not None:
+            consumer.permits -= messages_of(frame)
+            consumer.entries = max(consumer.entries - 1, consumer.permits)
+            subscription = self.shared.of(consumer.topic, consumer.subscription)
+            subscription.deliver(position_of(frame.body.message_id), frame.entry, whole=frame.whole)
+
+    def _partitioned(self, frame: Frame) -> None:
+        if frame.topic is not None:
+            if frame.error is None and frame.body.partitions > 0:
+                self.partitions[frame.topic] = frame.body.partitions
+            else:
+                self.partitions.pop(frame.topic)
+
+    # What ends
+
+    def _ended(self, exchange: Exchange) -> None:
+        request, answer = exchange.request, exchange.answer
+        if answer is None:
+            return
+        if request.request_id is not None and self.shared is not None:
+            self.answered.add(request.request_id)
+            if len(self.answered) > _MOST_ANSWERED:
+                self.answered.forget_first()
+        kind = request.spec.type if request.spec else None
+        refused = answer.error is not None
+        if kind in (_T.PRODUCER, _T.SUBSCRIBE):
+            self._opened(kind, exchange)
+        elif kind in (_T.CLOSE_PRODUCER, _T.CLOSE_CONSUMER, _T.UNSUBSCRIBE):
+            self._closed(kind, request, refused)
+        elif kind == _T.SEEK and (consumer := self.consumer(request)) is not None:
+            consumer.seeking = False
+        elif request.spec is not None and answer.spec is not None and answer.spec.type != request.spec.reply:
+            return
+        elif not refused and kind is not None and self.shared is not None:
+            self._transacted(kind, request, answer, self.shared)
+
+    def _opened(self, kind: int, exchange: Exchange) -> None:
+        request, answer = exchange.request, exchange.answer
+        made = self.producer(request) if kind == _T.PRODUCER else self.consumer(request)
+        if made is None or answer is None or made.opened != request.number or made.phase is not Phase.OPENING:
+            return
+        if answer.error is not None:
+            made.phase, made.closed_ns = Phase.CLOSED_BY_BROKER, answer.record.monotonic_ns
+            return
+        made.phase = Phase.OPEN
+        if isinstance(made, Producer) and answer.name == "PRODUCER_SUCCESS":
+            made.was_open = True
+            made.name = answer.body.producer_name
+            made.topic_epoch = answer.body.topic_epoch if answer.body.HasField("topic_epoch") else None
+
+    def _closed(self, kind: int, request: Frame, refused: bool) -> None:
+        made = self.producer(request) if kind == _T.CLOSE_PRODUCER else self.consumer(request)
+        if made is None or made.opened > request.number:  # one that was opened since
+            return
+        if not refused:
+            made.phase = Phase.CLOSED_BY_CLIENT
+        elif isinstance(made, Producer):
+            made.closing = False
+        else:
+            made.ending = ""
+
+    def _transacted(self, kind: int, request: Frame, answer: Frame, shared: Shared) -> None:
+        if kind == _T.TC_CLIENT_CONNECT_REQUEST:
+            self.coordinators.add(request.body.tc_id)
+        elif kind == _T.NEW_TXN and (given := transaction_of(answer.body)) is not None:
+            shared.transactions.give(given)
+        elif kind == _T.END_TXN and (ended := transaction_of(request.body)) is not None:
+            shared.transactions.end(ended)
+
+
+def _chunk(producer: Producer, metadata: Any, size: int) -> None:
+    """Takes down a chunk, and forgets its message with the last."""
+    uuid, chunk = metadata.uuid, metadata.chunk_id
+    before = producer.chunked.get(uuid)
+    if chunk >= metadata.num_chunks_from_msg - 1:
+        producer.chunked.pop(uuid)
+        return
+    so_far = size if chunk == 0 else None
+    if before is not None and before.size is not None and chunk == before.chunk + 1:
+        so_far = before.size + size
+    producer.chunked[uuid] = Chunked(chunk, metadata.num_chunks_from_msg, metadata.total_chunk_msg_size, so_far)
+
+
+def messages_of(frame: Frame) -> int:
+    """What a MESSAGE costs in permits."""
+    if frame.body.ack_set:
+        return bits_of(frame.body.ack_set).bit_count()
+    return messages_in(frame.entry) or 1
+
+
+_CLIENT, _BROKER = Direction.CLIENT, Direction.BROKER
+_REACTIONS: dict[tuple[int, Direction], Callable[[State, Frame], None]] = {
+    (_T.CONNECT, _CLIENT): State._connect,
+    (_T.PRODUCER, _CLIENT): State._produce,
+    (_T.SUBSCRIBE, _CLIENT): State._subscribe,
+    (_T.SEND, _CLIENT): State._send,
+    (_T.FLOW, _CLIENT): State._flow,
+    (_T.ACK, _CLIENT): State._ack,
+    (_T.REDELIVER_UNACKNOWLEDGED_MESSAGES, _CLIENT): State._redeliver,
+    (_T.SEEK, _CLIENT): State._seek,
+    (_T.CLOSE_PRODUCER, _CLIENT): State._closes_producer,
+    (_T.CLOSE_CONSUMER, _CLIENT): State._ends_consumer,
+    (_T.UNSUBSCRIBE, _CLIENT): State._ends_consumer,
+    (_T.CONNECTED, _BROKER): State._greeted,
+    (_T.SEND_ERROR, _BROKER): State._send_error,
+    (_T.CLOSE_PRODUCER, _BROKER): State._producer_closed,
+    (_T.CLOSE_CONSUMER, _BROKER): State._consumer_closed,
+    (_T.MESSAGE, _BROKER): State._delivered,
+    (_T.PARTITIONED_METADATA_RESPONSE, _BROKER): State._partitioned,
+}

@@ -1,0 +1,179 @@
+"""End-to-end encryption of payloads (PIP-4), as the official clients do it.
+
+A producer makes a data key and encrypts each payload with it: AES-GCM, a random nonce in `encryption_param`, the tag
+behind the ciphertext. The data key goes along in `encryption_keys`, once for each public key: RSA-OAEP with SHA-1, or
+ECIES. Payloads are encrypted after they were compressed, a batch as one, and so decrypted before they are decompressed.
+`encryption_algo` stays empty: no official client sets or reads it.
+
+The `cryptography` package is loaded with the first use; it comes with the extra `client`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, TypeAlias
+
+from pulsarium.client.entry import ecies
+from pulsarium.proto.errors import EncryptionError
+from pulsarium.proto.extras import MissingExtra, look_for
+from pulsarium.proto.generated.PulsarApi_pb2 import EncryptionKeys, MessageMetadata
+from pulsarium.proto.text import text_of
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.padding import OAEP
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+#: Gives a PEM file's bytes for the name of a key and the texts that accompany it. What it adds to those of a public key
+#: goes along with each message, and comes back when the private key is asked for. It may raise anything.
+KeySource: TypeAlias = Callable[[str, dict[str, str]], bytes]
+
+#: Seconds after which a producer takes a new data key.
+ROTATION = 4 * 3600.0
+
+_DATA_KEY = 32
+_NONCE = 12
+_MOST_DATA_KEYS = 256  # that a consumer remembers
+
+
+class MessageEncryptor:
+    """Encrypts what one producer sends, for all keys in `names`; EncryptionError if a public key cannot be used."""
+
+    def __init__(self, names: Sequence[str], public_key: KeySource, now: float, *, rotation: float = ROTATION) -> None:
+        """`now` and `rotation` in seconds, of any clock that goes forward."""
+        self._names = tuple(dict.fromkeys(names))
+        self._public_key = public_key
+        self._rotation = rotation
+        self._rotate(now)
+
+    def encrypt(self, metadata: MessageMetadata, payload: bytes, now: float) -> bytes:
+        """The encrypted payload; `metadata` gets what a consumer needs to decrypt it."""
+        if now - self._since >= self._rotation:
+            self._rotate(now)
+        nonce = os.urandom(_NONCE)
+        encrypted = self._cipher.encrypt(nonce, payload, None)
+        metadata.encryption_keys.extend(self._keys)
+        metadata.encryption_param = nonce
+        return encrypted
+
+    def _rotate(self, now: float) -> None:
+        """A new data key; the public keys are read again, so that they can be replaced meanwhile."""
+        data_key = os.urandom(_DATA_KEY)
+        self._keys = [self._encrypted(name, data_key) for name in self._names]
+        self._cipher = _aes(data_key)
+        self._since = now
+
+    def _encrypted(self, name: str, data_key: bytes) -> EncryptionKeys:
+        accompanying: dict[str, str] = {}
+        pem = _read(self._public_key, "public", name, accompanying)
+        keys = EncryptionKeys(key=name, value=_wrap(name, pem, data_key))
+        for key, value in accompanying.items():
+            keys.metadata.add(key=key, value=value)
+        return keys
+
+
+class MessageDecryptor:
+    """Decrypts what a consumer receives; remembers data keys, because a private key is slow."""
+
+    def __init__(self, private_key: KeySource) -> None:
+        self._private_key = private_key
+        self._ciphers: dict[bytes, AESGCM] = {}
+
+    def decrypt(self, metadata: MessageMetadata, payload: bytes) -> bytes:
+        """The payload, still compressed. One of the keys is enough; EncryptionError says why none of them would do."""
+        _require_cryptography()
+        from cryptography.exceptions import InvalidTag
+
+        reasons = []
+        for key in metadata.encryption_keys:
+            try:
+                return self._cipher(key).decrypt(metadata.encryption_param, payload, None)
+            except EncryptionError as error:
+                reasons.append(str(error))
+            except (InvalidTag, ValueError):  # also a nonce of a size that AES-GCM does not take
+                reasons.append(f"{text_of(key.key)}: the payload was damaged, or encrypted with another data key")
+        raise EncryptionError(f"no key decrypts this message: {'; '.join(reasons) or 'it names none'}")
+
+    def _cipher(self, key: EncryptionKeys) -> AESGCM:
+        cipher = self._ciphers.get(key.value)
+        if cipher is None:
+            name = text_of(key.key)
+            accompanying = {text_of(pair.key): text_of(pair.value) for pair in key.metadata}
+            pem = _read(self._private_key, "private", name, accompanying)
+            cipher = self._ciphers[key.value] = _aes(_unwrap(name, pem, key.value))
+            if len(self._ciphers) > _MOST_DATA_KEYS:
+                del self._ciphers[next(iter(self._ciphers))]
+        return cipher
+
+
+def _read(source: KeySource, kind: str, name: str, accompanying: dict[str, str]) -> bytes:
+    _require_cryptography()
+    try:
+        pem = source(name, accompanying)
+    except Exception as error:
+        raise EncryptionError(f"{name}: the key reader gives no {kind} key: {error!r}") from error
+    if not isinstance(pem, bytes):
+        raise EncryptionError(
+            f"{name}: the key reader gives {type(pem).__name__} as {kind} key, not bytes of a PEM file"
+        )
+    return pem
+
+
+def _wrap(name: str, pem: bytes, data_key: bytes) -> bytes:
+    from cryptography.exceptions import UnsupportedAlgorithm
+    from cryptography.hazmat.primitives.asymmetric import ec, rsa
+    from cryptography.hazmat.primitives.serialization import load_pem_public_key
+
+    try:
+        key = load_pem_public_key(pem)
+        if isinstance(key, rsa.RSAPublicKey):
+            return key.encrypt(data_key, _oaep())  # ValueError where the key is too short for it
+    except (ValueError, UnsupportedAlgorithm) as error:
+        raise EncryptionError(f"{name}: not a public RSA or EC key in PEM: {error}") from error
+    if isinstance(key, ec.EllipticCurvePublicKey):
+        return ecies.wrap(data_key, key)
+    raise EncryptionError(f"{name}: encryption takes RSA or EC keys, this is {type(key).__name__}")
+
+
+def _unwrap(name: str, pem: bytes, wrapped: bytes) -> bytes:
+    from cryptography.exceptions import UnsupportedAlgorithm
+    from cryptography.hazmat.primitives.asymmetric import ec, rsa
+    from cryptography.hazmat.primitives.serialization import load_pem_private_key
+
+    try:
+        key = load_pem_private_key(pem, None)
+    except (ValueError, TypeError, UnsupportedAlgorithm) as error:  # TypeError: it has a password
+        raise EncryptionError(f"{name}: not a private RSA or EC key in PEM without password: {error}") from error
+    try:
+        if isinstance(key, rsa.RSAPrivateKey):
+            return key.decrypt(wrapped, _oaep())
+        if isinstance(key, ec.EllipticCurvePrivateKey):
+            return ecies.unwrap(wrapped, key)
+    except ValueError as error:  # an EncryptionError is one
+        raise EncryptionError(
+            f"{name}: this private key is not the counterpart of the public key that the producer used: {error}"
+        ) from error
+    raise EncryptionError(f"{name}: encryption takes RSA or EC keys, this is {type(key).__name__}")
+
+
+def _oaep() -> OAEP:
+    from cryptography.hazmat.primitives.asymmetric.padding import MGF1, OAEP
+    from cryptography.hazmat.primitives.hashes import SHA1
+
+    return OAEP(mgf=MGF1(SHA1()), algorithm=SHA1(), label=None)
+
+
+def _aes(data_key: bytes) -> AESGCM:
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+    try:
+        return AESGCM(data_key)
+    except ValueError as error:
+        raise EncryptionError(f"data key of {len(data_key)} bytes: {error}") from None
+
+
+def _require_cryptography() -> None:
+    try:
+        look_for("encryption", "client", "cryptography")
+    except MissingExtra as error:
+        raise EncryptionError(str(error)) from None

@@ -1,0 +1,123 @@
+"""Clusters, their peers, failure domains and isolation policies."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pulsarium.rest.data import (
+    BrokerIsolation,
+    ClusterData,
+    ClusterPolicies,
+    ClusterUrl,
+    FailureDomain,
+    NamespaceIsolation,
+)
+from pulsarium.rest.exchange import Request
+from pulsarium.rest.group import Group, segment
+
+
+class Clusters(Group):
+    """`clusters`."""
+
+    async def get_clusters(self) -> list[str]:
+        """Their names."""
+        return await self._get(list[str], "clusters")
+
+    async def get_cluster(self, cluster: str) -> ClusterData:
+        """Where it is."""
+        return await self._get(ClusterData, _path(cluster))
+
+    async def create_cluster(self, cluster: str, data: ClusterData) -> None:
+        """Make another cluster known."""
+        await self._put(_path(cluster), data)
+
+    async def update_cluster(self, cluster: str, data: ClusterData) -> None:
+        """Replace what is known of it."""
+        await self._post(_path(cluster), data)
+
+    async def delete_cluster(self, cluster: str) -> None:
+        """Forget it; nobody may use it any more."""
+        await self._delete(_path(cluster))
+
+    async def get_peer_cluster_names(self, cluster: str) -> list[str] | None:
+        """Clusters that hold other namespaces of the same tenants."""
+        return await self._find(list[str], f"{_path(cluster)}/peers")
+
+    async def update_peer_cluster_names(self, cluster: str, peers: Sequence[str]) -> None:
+        """Set them."""
+        await self._post(f"{_path(cluster)}/peers", list(peers))
+
+    async def get_cluster_migration(self, cluster: str) -> ClusterPolicies | None:
+        """Where it migrates to."""
+        return await self._find(ClusterPolicies, f"{_path(cluster)}/migrate")
+
+    async def update_cluster_migration(self, cluster: str, to: ClusterUrl, *, migrated: bool) -> None:
+        """Say where it migrates to, and whether it has."""
+        await self._post(f"{_path(cluster)}/migrate", to, {"migrated": migrated})
+
+    # ---- failure domains
+
+    async def get_failure_domains(self, cluster: str) -> dict[str, FailureDomain]:
+        """All of them; none as well where the broker knows of no such thing yet."""
+        reply = await self._exchange.send(Request("GET", f"{_path(cluster)}/failureDomains", known=(404,)))
+        if reply.status == 404:
+            if "FailureDomain" in reply.reason:
+                return {}
+            raise self._exchange.refused(reply)
+        found: dict[str, FailureDomain] = reply.data()
+        return found
+
+    async def get_failure_domain(self, cluster: str, domain: str) -> FailureDomain:
+        """One."""
+        return await self._get(FailureDomain, _domain(cluster, domain))
+
+    async def create_failure_domain(self, cluster: str, domain: str, data: FailureDomain) -> None:
+        """A broker is in one at most."""
+        await self._post(_domain(cluster, domain), data)
+
+    async def update_failure_domain(self, cluster: str, domain: str, data: FailureDomain) -> None:
+        """Replace it."""
+        await self._post(_domain(cluster, domain), data)
+
+    async def delete_failure_domain(self, cluster: str, domain: str) -> None:
+        """Its brokers stay."""
+        await self._delete(_domain(cluster, domain))
+
+    # ---- isolation policies
+
+    async def get_namespace_isolation_policies(self, cluster: str) -> dict[str, NamespaceIsolation]:
+        """Which namespaces go to which brokers, by the names of the policies."""
+        return await self._get(dict[str, NamespaceIsolation], _isolation(cluster))
+
+    async def get_namespace_isolation_policy(self, cluster: str, policy: str) -> NamespaceIsolation:
+        """One."""
+        return await self._get(NamespaceIsolation, _isolation(cluster, policy))
+
+    async def create_namespace_isolation_policy(self, cluster: str, policy: str, data: NamespaceIsolation) -> None:
+        """Create or replace one."""
+        await self._post(_isolation(cluster, policy), data)
+
+    async def delete_namespace_isolation_policy(self, cluster: str, policy: str) -> None:
+        """Namespaces stay where they are until they are unloaded."""
+        await self._delete(_isolation(cluster, policy))
+
+    async def get_brokers_with_namespace_isolation_policy(self, cluster: str) -> list[BrokerIsolation]:
+        """Which brokers have which namespaces."""
+        return await self._get(list[BrokerIsolation], _isolation(cluster, "brokers"))
+
+    async def get_broker_with_namespace_isolation_policy(self, cluster: str, broker: str) -> BrokerIsolation:
+        """Which namespaces one broker (`host:port`) has."""
+        return await self._get(BrokerIsolation, f"{_isolation(cluster, 'brokers')}/{segment(broker)}")
+
+
+def _path(cluster: str) -> str:
+    return f"clusters/{segment(cluster)}"
+
+
+def _domain(cluster: str, domain: str) -> str:
+    return f"{_path(cluster)}/failureDomains/{segment(domain)}"
+
+
+def _isolation(cluster: str, policy: str | None = None) -> str:
+    end = "" if policy is None else f"/{segment(policy)}"
+    return f"{_path(cluster)}/namespaceIsolationPolicies{end}"

@@ -1,0 +1,351 @@
+"""What one HTTP connection carries: framing, order, and how it ends."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from unittest.mock import patch
+
+import h11
+import pytest
+import trio
+from trio.testing import wait_all_tasks_blocked
+
+from pulsarium.broker import slices
+from pulsarium.broker.config import Config
+from pulsarium.broker.http import connection
+from pulsarium.broker.http.app import AdminApp
+from pulsarium.broker.http.reply import Reply
+from pulsarium.broker.http.resource import send_reply
+from tests.broker.auth.secured import Authority
+from tests.broker.http.test_server import GET, TENANTS, Served, answer, authority, context_of, served, shake_hands
+
+__all__ = ["authority"]
+
+TENANT = json.dumps({"adminRoles": [], "allowedClusters": ["standalone"]}).encode()
+PUT = b"PUT /admin/v2/tenants/t HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+
+
+async def everything(http: Served, request: bytes) -> bytes:
+    """All that the server says to it until it hangs up."""
+    async with await http.connect() as stream:
+        await stream.send_all(request)
+        return await rest_of(stream)
+
+
+async def rest_of(stream: trio.abc.Stream) -> bytes:
+    data = b""
+    while piece := await stream.receive_some(1 << 16):
+        data += piece
+    return data
+
+
+async def test_an_answer_has_a_date_and_no_more_than_it_needs() -> None:
+    async with served() as http, await http.connect() as stream:
+        head, _ = await answer(stream)
+    names = [line.split(b":")[0] for line in head.lower().split(b"\r\n")[1:]]
+    assert names == [b"content-length", b"content-type", b"date"]
+
+
+async def test_pipelined_requests_are_answered_in_their_order() -> None:
+    async with served() as http, await http.connect() as stream:
+        await stream.send_all(PUT + b"Content-Length: %d\r\n\r\n%s" % (len(TENANT), TENANT) + GET)
+        data = b""
+        while b"]" not in data:
+            data += await stream.receive_some(1 << 16)
+        assert data.startswith(b"HTTP/1.1 204")
+        assert data.endswith(b'["public","pulsar","t"]')
+
+
+async def test_http_1_0() -> None:
+    async with served() as http:
+        said = await everything(http, b"GET /admin/v2/tenants HTTP/1.0\r\n\r\n")
+    assert said.startswith(b"HTTP/1.1 200")
+    assert b"connection: close" in said.lower()
+    assert said.endswith(TENANTS)
+
+
+@pytest.mark.parametrize(("target", "status"), [("/admin/v2/tenants", 200), ("", 200), ("/", 200), ("/nothing", 404)])
+async def test_a_whole_url_as_proxies_ask(target: str, status: int) -> None:
+    async with served() as http:
+        said = await everything(http, f"GET http://x:8080{target} HTTP/1.0\r\n\r\n".encode())
+    assert said.startswith(b"HTTP/1.1 %d" % status)
+
+
+async def test_a_client_that_closes() -> None:
+    async with served() as http:
+        said = await everything(http, GET.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n"))
+    assert said.endswith(TENANTS)
+
+
+async def test_a_client_that_has_said_all() -> None:
+    """It half-closes, and is answered."""
+    async with served() as http, await http.connect() as stream:
+        await stream.send_all(GET)
+        await stream.send_eof()
+        assert (await rest_of(stream)).endswith(TENANTS)
+
+
+async def test_head_has_the_length_and_no_body() -> None:
+    async with served() as http, await http.connect() as stream:
+        await stream.send_all(b"HEAD /admin/v2/tenants HTTP/1.1\r\nHost: x\r\n\r\n" + GET)
+        data = b""
+        while TENANTS not in data:
+            data += await stream.receive_some(1 << 16)
+    assert data.count(b"content-length: %d" % len(TENANTS)) == 2
+    assert data.count(TENANTS) == 1
+
+
+async def test_chunks() -> None:
+    half = len(TENANT) // 2
+    chunks = b"".join(b"%x\r\n%s\r\n" % (len(each), each) for each in (TENANT[:half], TENANT[half:]))
+    async with served() as http, await http.connect() as stream:
+        await stream.send_all(PUT + b"Transfer-Encoding: chunked\r\n\r\n" + chunks + b"0\r\n\r\n" + GET)
+        data = b""
+        while b"]" not in data:
+            data += await stream.receive_some(1 << 16)
+    assert data.startswith(b"HTTP/1.1 204")
+    assert data.endswith(b'["public","pulsar","t"]')
+
+
+async def test_tiny_chunks_let_others_have_their_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A read holds thousands of them."""
+    monkeypatch.setattr(slices, "SLICE", 0.0)
+    next_event = h11.Connection.next_event
+    events = most = 0
+
+    def counted(self: h11.Connection) -> object:
+        nonlocal events
+        events += 1
+        return next_event(self)
+
+    async def other() -> None:
+        nonlocal events, most
+        while True:
+            most, events = max(most, events), 0
+            await trio.lowlevel.checkpoint()
+
+    chunks = b"".join(b"1\r\n%c\r\n" % byte for byte in TENANT + b" " * 2000)
+    async with served() as http, await http.connect() as stream, trio.open_nursery() as nursery:
+        monkeypatch.setattr(h11.Connection, "next_event", counted)
+        nursery.start_soon(other)
+        await stream.send_all(PUT + b"Transfer-Encoding: chunked\r\n\r\n" + chunks + b"0\r\n\r\n")
+        assert (await stream.receive_some(1 << 16)).startswith(b"HTTP/1.1 204")
+        nursery.cancel_scope.cancel()
+    assert 0 < most < 10
+
+
+@pytest.mark.parametrize("length", [0, 4, 99_999_999])
+async def test_a_body_with_two_lengths_is_none(length: int) -> None:
+    """Whoever stands in between may have believed the other one, and taken what follows for a request."""
+    lengths = b"Content-Length: %d\r\nTransfer-Encoding: chunked\r\n\r\n" % length
+    async with served() as http:
+        said = await everything(http, PUT + lengths + b"%x\r\n%s\r\n0\r\n\r\n" % (len(TENANT), TENANT) + GET)
+        assert "t" not in http.broker.metadata.tenants
+    assert said.startswith(b"HTTP/1.1 400 ")
+    assert b"connection: close" in said.lower()
+    assert said.count(b"HTTP/1.1") == 1
+
+
+@pytest.mark.parametrize("empty", [b"\r\n", b"\n", b"\r\n\r\n", b"\r\n" * 30_000])
+async def test_empty_lines_before_a_request(empty: bytes) -> None:
+    """As old clients send one after a body."""
+    put = PUT + b"Content-Length: %d\r\n\r\n%s" % (len(TENANT), TENANT)
+    async with served() as http, await http.connect() as stream:
+        for each in (empty + GET, empty + GET):
+            assert (await answer(stream, each))[1] == TENANTS
+        await stream.send_all(put + empty + GET)
+        data = b""
+        while b"]" not in data:
+            data += await stream.receive_some(1 << 16)
+        assert data.endswith(b'["public","pulsar","t"]')
+        for byte in empty[:4]:
+            await stream.send_all(b"%c" % byte)
+            await wait_all_tasks_blocked(0.01)
+        assert (await answer(stream))[0].startswith(b"HTTP/1.1 200")
+
+
+@pytest.mark.parametrize("pieces", [1, 3, 1000])
+async def test_a_query_beyond_ascii(pieces: int) -> None:
+    """As curl sends it; in a path it is refused, as by Jetty."""
+    url = b"/admin/v2/persistent/public/default/t/partitions?%s&checkAllowAutoCreation=true"
+    request = b"GET %s HTTP/1.1\r\nHost: x\r\n\r\n" % (url % "é=\N{SNOWMAN}".encode())
+    async with served() as http, await http.connect() as stream:
+        assert (await answer(stream, GET + request))[1] == TENANTS
+        assert (await answer(stream, b""))[0].startswith(b"HTTP/1.1 200")
+        size = max(1, len(request) // pieces)
+        for start in range(0, len(request), size):
+            await stream.send_all(request[start : start + size])
+            await wait_all_tasks_blocked()
+        assert (await answer(stream, b""))[0].startswith(b"HTTP/1.1 200")
+        assert (await everything(http, "GET /é?é HTTP/1.1\r\nHost: x\r\n\r\n".encode())).startswith(b"HTTP/1.1 400")
+
+
+@pytest.mark.parametrize(
+    ("request_", "line"),
+    [
+        (GET, b"200 OK"),
+        (PUT + b"Content-Length: %d\r\n\r\n%s" % (len(TENANT), TENANT), b"204 No Content"),
+        (b"HEAD /nothing HTTP/1.1\r\nHost: x\r\n\r\n", b"404 Not Found"),
+        (PUT + b"Content-Length: 99999999\r\n\r\n", b"413 Payload Too Large"),
+        (PUT + b"Expect: 100-continue\r\nContent-Length: 9\r\n\r\n", b"100 Continue"),
+        (b"GET / HTTP/1.1\r\n\r\n", b"400 Bad Request"),
+    ],
+)
+async def test_a_status_has_its_phrase(request_: bytes, line: bytes) -> None:
+    """Java's admin client shows it where the body gives no reason."""
+    async with served() as http, await http.connect() as stream:
+        await stream.send_all(request_)
+        assert (await stream.receive_some(1 << 16)).startswith(b"HTTP/1.1 %s\r\n" % line)
+
+
+async def test_a_status_that_has_none() -> None:
+    async with served() as http:
+        with patch.object(AdminApp, "__call__", lambda self, scope, receive, send: send_reply(send, Reply(599))):
+            assert (await everything(http, GET[:-2] + b"Connection: close\r\n\r\n")).startswith(b"HTTP/1.1 599 \r\n")
+
+
+async def test_who_waits_for_100_continue() -> None:
+    async with served() as http, await http.connect() as stream:
+        await stream.send_all(PUT + b"Expect: 100-continue\r\nContent-Length: %d\r\n\r\n" % len(TENANT))
+        assert (await stream.receive_some(1 << 16)).startswith(b"HTTP/1.1 100")
+        await stream.send_all(TENANT)
+        assert (await stream.receive_some(1 << 16)).startswith(b"HTTP/1.1 204")
+        assert b'"t"' in (await answer(stream))[1]
+
+
+async def test_who_waits_for_100_continue_with_too_much() -> None:
+    async with served() as http:
+        said = await everything(http, PUT + b"Expect: 100-continue\r\nContent-Length: 99999999\r\n\r\n")
+    assert said.startswith(b"HTTP/1.1 413")
+
+
+@pytest.mark.parametrize("upgrade", [b"websocket", b"h2c"])
+async def test_an_upgrade_is_not_made(upgrade: bytes) -> None:
+    async with served() as http, await http.connect() as stream:
+        wish = b"\r\nConnection: Upgrade\r\nUpgrade: %s\r\nSec-WebSocket-Key: x\r\n\r\n" % upgrade
+        for _ in range(2):
+            assert (await answer(stream, GET.replace(b"\r\n\r\n", wish)))[1] == TENANTS
+
+
+async def test_a_tunnel_is_not_made() -> None:
+    async with served() as http, await http.connect() as stream:
+        head, _ = await answer(stream, b"CONNECT example.org:443 HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert head.split()[1][:1] == b"4"
+        assert (await answer(stream))[1] == TENANTS
+
+
+@pytest.mark.parametrize(
+    ("request_", "status"),
+    [
+        (b"GET / HTTP/1.1\r\n\r\n", 400),
+        (b"GET / HTTP/1.1\r\nHost: x\r\nA b: c\r\n\r\n", 400),
+        (b"GET / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip\r\n\r\n", 501),
+        (PUT + b"Transfer-Encoding: chunked\r\n\r\nnonsense\r\n", 400),
+        (b"GET /" + b"a" * 10_000, 431),
+        (b"GET / HTTP/1.1\r\nHost: x\r\nA: " + b"a" * 10_000, 431),
+        (b"GET / HTTP/1.1\r\nHost: x\r\nA: " + b"a" * 10_000 + b"\r\n\r\n", 431),
+    ],
+)
+async def test_what_is_refused_is_told(request_: bytes, status: int) -> None:
+    async with served() as http:
+        said = await everything(http, request_)
+    assert said.startswith(b"HTTP/1.1 %d " % status)
+    assert b"connection: close" in said.lower()
+
+
+async def test_who_sends_more_than_is_taken_can_read_why() -> None:
+    """Closing while it sends would reset the connection, and take the answer away."""
+    async with served() as http, await http.connect() as stream:
+        await stream.send_all(PUT + b"Content-Length: 60000000\r\n\r\n")
+        for _ in range(100):
+            await stream.send_all(bytes(60_000))
+        assert (await rest_of(stream)).startswith(b"HTTP/1.1 413")
+
+
+async def test_it_does_not_wait_for_ever_until_its_client_leaves(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "LEAVE_SECONDS", 0.05)
+    async with served() as http, await http.connect() as stream:
+        before = trio.lowlevel.current_statistics().tasks_living
+        with suppress(trio.BrokenResourceError):
+            await stream.send_all(PUT + b"Content-Length: 60000000\r\n\r\n")
+            while trio.lowlevel.current_statistics().tasks_living >= before:
+                await stream.send_all(bytes(60_000))
+                await wait_all_tasks_blocked()
+
+
+@pytest.mark.parametrize("body", [b"Content-Length: 100\r\n\r\n{", b"Transfer-Encoding: chunked\r\n\r\n5\r\n{"])
+async def test_a_body_that_breaks_off(body: bytes, caplog: pytest.LogCaptureFixture) -> None:
+    async with served() as http, await http.connect() as stream:
+        await stream.send_all(PUT + body)
+        await stream.send_eof()
+        assert (await rest_of(stream)).startswith(b"HTTP/1.1 400")
+        assert "t" not in http.broker.metadata.tenants
+    assert caplog.records == []
+
+
+async def test_a_client_that_leaves_in_the_middle_of_its_answer(caplog: pytest.LogCaptureFixture) -> None:
+    async with served() as http:
+        for index in range(300):
+            http.broker.metadata.put_tenant(f"{'tenant' * 20}{index}", {})
+        await wait_all_tasks_blocked()
+        before = trio.lowlevel.current_statistics().tasks_living
+        stream = await http.connect(receive_buffer=4096)
+        await stream.send_all(GET * 100)
+        await stream.receive_some(10)
+        await stream.aclose()
+        while trio.lowlevel.current_statistics().tasks_living > before:
+            await wait_all_tasks_blocked()
+    assert caplog.records == []
+
+
+async def test_a_fault_outside_the_handlers(caplog: pytest.LogCaptureFixture) -> None:
+    async def broken(*_: object) -> None:
+        raise RuntimeError("boom")
+
+    async with served() as http, await http.connect() as other:
+        await answer(other)
+        with patch.object(AdminApp, "__call__", broken):
+            assert (await everything(http, GET)).startswith(b"HTTP/1.1 500")
+        assert (await answer(other))[1] == TENANTS
+    assert "an answer could not be made" in caplog.text
+
+
+async def test_nobody_stays_who_asks_nothing_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "IDLE_SECONDS", 0.05)
+    async with served() as http:
+        assert (await everything(http, GET)).endswith(TENANTS)
+
+
+async def test_who_never_asked_anything_leaves_long_before_who_did(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Admin clients keep connections that they used, and open none before they need it."""
+    monkeypatch.setattr(connection, "FIRST_SECONDS", 0.05)
+    async with served() as http, await http.connect() as pooled:
+        await answer(pooled)
+        assert await everything(http, b"") == b""
+        assert (await answer(pooled))[1] == TENANTS
+
+
+async def test_no_more_connections_than_the_key_says() -> None:
+    async with served(Config(maxHttpServerConnections=1)) as http:
+        first = await http.connect()
+        async with first, await http.connect() as second:
+            await answer(first)
+            await second.send_all(GET)
+            with trio.move_on_after(0.05) as patience:
+                await second.receive_some(1)
+            assert patience.cancelled_caught
+            await first.aclose()
+            assert (await answer(second, b""))[1] == TENANTS
+
+
+async def test_the_same_over_tls(authority: Authority) -> None:
+    async with served(tls=context_of(authority)) as https:
+        async with await shake_hands(https, authority) as stream:
+            await stream.send_all(GET * 3)
+            data = b""
+            while data.count(TENANTS) < 3:
+                data += await stream.receive_some(1 << 16)
+        async with await shake_hands(https, authority) as stream:
+            await stream.send_all(b"GET / HTTP/1.1\r\n\r\n")
+            assert (await rest_of(stream)).startswith(b"HTTP/1.1 400")

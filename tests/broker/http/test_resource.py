@@ -1,0 +1,171 @@
+"""One call: its body, its commit, and what becomes of exceptions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+import trio
+from trio.testing import wait_all_tasks_blocked
+
+from pulsarium.broker.http.resource import committed
+from tests.broker.admin.rest import NAMESPACES, TENANTS, TOPICS, Answer, Rest, rest_of
+from tests.broker.held import HeldStorage
+from tests.broker.wire import Bed, serving
+
+LIMIT = 5_242_880 + 10_240
+TENANT = {"adminRoles": [], "allowedClusters": ["standalone"]}
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        (b"{not json", "Unexpected character ('n' (code 110)): was expecting double-quote to start field name"),
+        (b"[1", "Unexpected end-of-input"),
+        (b'"\xff"', "Invalid UTF-8"),
+        (b"[1, " + b"9" * 5_000 + b"]", "Number value length (5000) exceeds the maximum allowed (1000, "),
+        (b"[]", "Cannot deserialize value of type `org.apache.pulsar.common.policies.data.TenantInfoImpl` from Array"),
+        (b"[" * 100_000, "Document nesting depth exceeds the maximum allowed"),
+    ],
+)
+async def test_a_body_that_cannot_be_read(rest: Rest, body: bytes, text: str) -> None:
+    answer = await rest.call("PUT", f"{TENANTS}/t", body=body)
+    assert (answer.status, answer.headers["content-type"]) == (400, "text/plain")
+    assert answer.body.decode().startswith(text)
+
+
+async def test_a_body_of_another_type(rest: Rest) -> None:
+    answer = await rest.call("PUT", f"{TENANTS}/t", TENANT, content_type="text/plain")
+    assert (answer.status, answer.body) == (415, b"")
+    answer = await rest.call("PUT", f"{TENANTS}/t", TENANT, content_type="application/json; charset=UTF-8")
+    assert answer.status == 204
+
+
+async def test_a_body_in_pieces(rest: Rest) -> None:
+    body = b'{"allowedClusters":["standalone"]}'
+    answer = await rest.call("PUT", f"{TENANTS}/t", body=[body[i : i + 1] for i in range(len(body))])
+    assert answer.status == 204
+
+
+async def test_of_a_repeated_parameter_the_first_counts(rest: Rest) -> None:
+    url = f"{TOPICS}/t/partitions?checkAllowAutoCreation={{}}&checkAllowAutoCreation={{}}"
+    assert (await rest.call("GET", url.format("true", "false"))).status == 200
+    assert (await rest.call("GET", url.format("false", "true"))).status == 404
+
+
+async def test_a_body_that_is_announced_too_large(rest: Rest) -> None:
+    answer = await rest.call("PUT", f"{TENANTS}/t", body=b"{}", content_length=str(LIMIT + 1))
+    assert (answer.status, answer.headers["connection"]) == (413, "close")
+
+
+async def test_a_body_that_never_ends(rest: Rest) -> None:
+    taken = 0
+
+    def pieces() -> Iterator[bytes]:
+        nonlocal taken
+        while taken <= 100:
+            taken += 1
+            yield bytes(1 << 20)
+
+    assert (await rest.call("PUT", f"{TENANTS}/t", body=pieces())).status == 413
+    assert taken <= 7
+
+
+async def test_a_body_that_stays_away(autojump_clock: object, rest: Rest, bed: Bed) -> None:
+    """With credentials or without: whoever announces a body and sends none does not hold the connection for ever."""
+    sent: list[dict[str, Any]] = []
+    pieces = [b"{", b'"adminRoles"']
+
+    async def receive() -> dict[str, object]:
+        await trio.sleep(20 if pieces else math.inf)
+        return {"type": "http.request", "body": pieces.pop(0), "more_body": True}
+
+    async def send(event: Any) -> None:
+        sent.append(event)
+
+    path, began = f"{TENANTS}/t", trio.current_time()
+    scope = {"type": "http", "method": "PUT", "path": path, "raw_path": path.encode(), "query_string": b""}
+    with trio.fail_after(100):
+        await rest.app({**scope, "headers": []}, receive, send)
+    assert trio.current_time() - began == pytest.approx(70)
+    assert sent[0]["status"] == 408
+    assert (b"connection", b"close") in sent[0]["headers"]
+    assert "t" not in bed.broker.metadata.tenants
+
+
+async def test_a_client_that_goes_away(rest: Rest, bed: Bed) -> None:
+    events: list[dict[str, object]] = [
+        {"type": "http.request", "body": b"{", "more_body": True},
+        {"type": "http.disconnect"},
+    ]
+
+    async def receive() -> dict[str, object]:
+        return events.pop(0)
+
+    async def send(event: object) -> None:
+        raise AssertionError("nobody listens")
+
+    path = f"{TENANTS}/t"
+    scope = {"type": "http", "method": "PUT", "path": path, "raw_path": path.encode(), "query_string": b""}
+    await rest.app({**scope, "headers": []}, receive, send)
+    assert "t" not in bed.broker.metadata.tenants
+
+
+async def test_a_fault_of_the_broker_is_answered(rest: Rest, bed: Bed, caplog: pytest.LogCaptureFixture) -> None:
+    with patch.object(bed.broker.metadata, "put_tenant", side_effect=RuntimeError("boom")):
+        status, reason = await rest.refused("PUT", f"{TENANTS}/t", TENANT)
+    assert status == 500
+    assert reason.startswith("\n --- An unexpected error occurred in the server ---\n\nMessage: RuntimeError: boom")
+    assert "a request failed" in caplog.text
+    assert await rest.get(TENANTS) == ["public", "pulsar"]
+
+
+async def test_a_change_is_answered_after_its_commit() -> None:
+    storage = HeldStorage()
+    answers: list[Answer] = []
+    async with serving(storage=storage) as bed, trio.open_nursery() as nursery:
+        rest = rest_of(bed)
+        await committed(bed.broker)
+
+        async def create(name: str) -> None:
+            answers.append(await rest.call("PUT", f"{TENANTS}/{name}", TENANT))
+
+        storage.holding = True
+        nursery.start_soon(create, "kept")
+        await wait_all_tasks_blocked()
+        assert "kept" in bed.broker.metadata.tenants
+        assert not answers
+        storage.release()
+        await wait_all_tasks_blocked()
+        assert [answer.status for answer in answers] == [204]
+        assert "/admin/policies/kept" in storage.metadata
+
+
+async def test_a_change_that_cannot_be_kept() -> None:
+    storage = HeldStorage()
+    async with serving(storage=storage) as bed, trio.open_nursery() as nursery:
+        rest = rest_of(bed)
+        await committed(bed.broker)
+        answers: list[Answer] = []
+
+        async def create() -> None:
+            answers.append(await rest.call("PUT", f"{TOPICS}/t"))
+
+        storage.holding = True
+        nursery.start_soon(create)
+        await wait_all_tasks_blocked()
+        storage.fail()
+        await wait_all_tasks_blocked()
+        storage.release()
+        assert answers[0].status == 500
+        assert "the disk is full" in answers[0].reason
+
+
+@pytest.mark.parametrize("force", ["TRUE", "true", "false", "1", ""])
+async def test_flags_are_read_as_java_reads_them(rest: Rest, force: str) -> None:
+    status, reason = await rest.refused("DELETE", f"{NAMESPACES}/nope/nope?force={force}")
+    forced = (405, "Broker doesn't allow forced deletion of namespaces")
+    assert (status, reason) == (forced if force.lower() == "true" else (404, "Namespace nope/nope does not exist."))
