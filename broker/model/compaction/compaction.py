@@ -12,8 +12,8 @@ from pulsarium.broker.model.compaction.service import compactor
 from pulsarium.broker.model.errors import NotAllowedError
 
 if TYPE_CHECKING:
-    from pulsarium.broker.model.compaction.compacted import CompactedTopic
     from pulsarium.broker.model.compaction.compactor import Compactor
+    from pulsarium.broker.model.cursor.compacted import CompactedTopic
     from pulsarium.broker.model.topic.persistent import PersistentTopic
 
 log = Log("compaction")

@@ -34,6 +34,7 @@ class Dispatcher(ABC):
         self.consumers: list[Consumer] = []
         self.redeliveries: dict[Position, int] = {}  # in memory, until all consumers are gone (B-19)
         self.throttle: Throttle | None = None  # where there is a dispatch rate
+        self.closing = False  # who is sent away now has nobody take its place
 
     def mismatch(self, options: ConsumerOptions) -> str:
         """What keeps a consumer with these options from joining, behind "Active subscription"; "" when nothing does."""
@@ -51,6 +52,15 @@ class Dispatcher(ABC):
     @abstractmethod
     def remove_consumer(self, consumer: Consumer) -> None:
         """A consumer left; what it owed goes to others."""
+
+    @property
+    def served(self) -> Sequence[Consumer]:
+        """Return the consumers that messages go to; others only wait for their turn."""
+        return self.consumers
+
+    def forget_delayed(self) -> None:
+        """Have nothing wait for its time: it was passed over."""
+        return
 
     @abstractmethod
     def consumer_for(self, entry: bytes) -> Consumer | None:
@@ -140,12 +150,12 @@ class Dispatcher(ABC):
         """A consumer got permits, or its connection has room again."""
         return
 
-    def acknowledged(self, consumer: Consumer, positions: Sequence[Position]) -> None:
-        """Whole entries were acknowledged through `consumer`, whoever has them."""
+    def settle(self, consumer: Consumer, positions: Sequence[Position]) -> None:
+        """Have nobody owe these entries: they were acknowledged through `consumer`, whoever has them."""
         return
 
-    def acknowledged_partly(self, consumer: Consumer, position: Position, remaining: int) -> None:
-        """Of a batch, `remaining` messages are still unacknowledged."""
+    def settle_partly(self, consumer: Consumer, position: Position, remaining: int) -> None:
+        """Have `remaining` messages of a batch owed, of which the others were acknowledged."""
         return
 
     def owed_less(self, consumer: Consumer, position: Position, remaining: int) -> None:

@@ -130,7 +130,7 @@ class SharingDispatcher(Dispatcher):
         """These are not owed any more."""
         return
 
-    def acknowledged(self, consumer: Consumer, positions: Sequence[Position]) -> None:
+    def settle(self, consumer: Consumer, positions: Sequence[Position]) -> None:
         pending, messages = consumer.pending, 0
         for position in positions:
             unacked = pending.pop(position, None)
@@ -145,7 +145,7 @@ class SharingDispatcher(Dispatcher):
             self.redeliveries.pop(position, None)
             self.replay.discard(position)
 
-    def acknowledged_partly(self, consumer: Consumer, position: Position, remaining: int) -> None:
+    def settle_partly(self, consumer: Consumer, position: Position, remaining: int) -> None:
         self.redeliveries.pop(position, None)  # counted anew, as in Pulsar
         self.owed_less(consumer, position, remaining)
 
@@ -164,6 +164,9 @@ class SharingDispatcher(Dispatcher):
         """A consumer owes an entry no longer."""
         self._owe(owner, -owner.pending.pop(position))
         self._settled((position,))
+
+    def forget_delayed(self) -> None:
+        self.delayed.clear()
 
     def redeliver(
         self, subscription: PersistentSubscription, consumer: Consumer, positions: Sequence[Position] | None

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from pulsarium.broker.clock import Clock, Timer
-from pulsarium.broker.model.compaction.reading import read_compacted
+from pulsarium.broker.model.cursor.compacted import read_compacted
 from pulsarium.broker.model.dispatch.dispatcher import Dispatcher, Entries
 from pulsarium.broker.model.dispatch.reason import Reason
 from pulsarium.broker.model.dispatch.selector.hashing import hash_of
@@ -48,7 +48,10 @@ class SingleActiveDispatcher(Dispatcher):
         self._delay = (delay_ms or 0) / 1000 if self._tells else 0.0
         self._on_activated = on_activated
         self._waiting: Timer | None = None
-        self.closing = False  # who is sent away now has nobody take its place
+
+    @property
+    def served(self) -> Sequence[Consumer]:
+        return () if self.active is None else (self.active,)
 
     def add_consumer(self, consumer: Consumer) -> None:
         if self.type == pb.CommandSubscribe.Exclusive and self.consumers:

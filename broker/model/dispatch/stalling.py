@@ -42,9 +42,9 @@ class StallingSharedDispatcher(SharedDispatcher):
             self._owners[uuid] = gone
         super().remove_consumer(consumer)
 
-    def acknowledged(self, consumer: Consumer, positions: Sequence[Position]) -> None:
+    def settle(self, consumer: Consumer, positions: Sequence[Position]) -> None:
         waiting = len(self.replay)
-        super().acknowledged(consumer, positions)
+        super().settle(consumer, positions)
         if len(self.replay) < waiting:  # perhaps what stopped the others
             self._subscription.dispatch_soon()
 

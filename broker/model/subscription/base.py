@@ -113,9 +113,7 @@ class Subscription:
 
     def may_be_dropped_by(self, consumer: Consumer) -> bool:
         """Whether UNSUBSCRIBE needs no force: nobody else is here, and one who waits to be active is not enough."""
-        dispatcher = self.dispatcher
-        passive = isinstance(dispatcher, SingleActiveDispatcher) and dispatcher.active is not consumer
-        return len(self.consumers) <= 1 and not passive
+        return self.dispatcher is None or (len(self.consumers) <= 1 and consumer in self.dispatcher.served)
 
     def dispatch_soon(self) -> None:
         """Deliver what waits at the end of this turn, where anything does."""
@@ -148,12 +146,11 @@ class Subscription:
     def _nobody_follows(self) -> Iterator[None]:
         """Consumers that are sent away meanwhile have none made active in their place, as in Pulsar."""
         dispatcher = self.dispatcher
-        if not isinstance(dispatcher, SingleActiveDispatcher):
-            yield
-            return
-        dispatcher.closing = True
+        if dispatcher is not None:
+            dispatcher.closing = True
         yield
-        dispatcher.closing = False
+        if dispatcher is not None:
+            dispatcher.closing = False
 
     def disconnect_those(self, unwanted: Callable[[Consumer], bool], assigned: Assigned | None = None) -> None:
         """The same for some of them."""

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from pulsarium.broker.model.client import Client
-from pulsarium.broker.model.compaction.reading import is_compacted_away
+from pulsarium.broker.model.cursor.compacted import is_compacted_away
 from pulsarium.broker.model.cursor.managed_cursor import ManagedCursor
 from pulsarium.broker.model.dispatch.dispatcher import Dispatcher
 from pulsarium.broker.model.dispatch.reason import Reason
 from pulsarium.broker.model.dispatch.recently_joined import RecentlyJoinedDispatcher
 from pulsarium.broker.model.dispatch.selector.choice import selector_for
-from pulsarium.broker.model.dispatch.single_active import SingleActiveDispatcher
 from pulsarium.broker.model.errors import BrokerServiceError, ServiceNotReadyError
 from pulsarium.broker.model.ledger.position import Position, signed
 from pulsarium.broker.model.policy import without_effect
@@ -27,9 +27,9 @@ from pulsarium.proto.entry import visible_metadata
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
 if TYPE_CHECKING:
+    from pulsarium.broker.model.cursor.acked import Acked
+    from pulsarium.broker.model.cursor.pending_acks import PendingAcks
     from pulsarium.broker.model.topic.persistent import PersistentTopic
-    from pulsarium.broker.model.transaction.acked import Acked
-    from pulsarium.broker.model.transaction.pending_acks import PendingAcks
     from pulsarium.proto.txn_id import TxnId
 
 
@@ -42,6 +42,7 @@ class Expired:
 
 
 REPLICATED = "pulsar.replicated.subscription"
+NO_PROPERTIES: Mapping[str, int] = MappingProxyType({})
 
 
 class PersistentSubscription(Subscription):
@@ -64,7 +65,7 @@ class PersistentSubscription(Subscription):
         self._mark_seen = cursor.mark_delete
         self._told_end: set[Consumer] = set()  # who was told that the topic ended
         if cursor.pending_acks is not None:
-            cursor.pending_acks.attach(self)
+            cursor.pending_acks.attach(self, str(topic.name))
 
     def _dispatcher_for(self, options: ConsumerOptions) -> Dispatcher:
         config = self.topic.stores.config
@@ -226,29 +227,49 @@ class PersistentSubscription(Subscription):
         self.dispatcher.redeliver(self, consumer, positions)
         self.dispatch_soon()
 
+    def give_back(self, positions: Sequence[Position]) -> None:
+        """Deliver these again at once: a transaction that had acknowledged them was aborted."""
+        if self.dispatcher is not None:
+            self.dispatcher.give_back(self, positions)
+            self.dispatch()  # who ends a transaction is answered after that
+
     # acknowledging
 
-    def acknowledge(self, consumer: Consumer | None, positions: Sequence[Position]) -> None:
-        """Acknowledge whole entries through a consumer; None while there is none."""
+    def acknowledge(
+        self,
+        consumer: Consumer | None,
+        positions: Sequence[Position],
+        parts: Iterable[tuple[Position, Sequence[int]]] = (),
+        properties: Mapping[str, int] = NO_PROPERTIES,
+        *,
+        save_now: bool,
+    ) -> None:
+        """Acknowledge whole entries and `parts` of batches, each with what is left of it (PIP-54).
+
+        `consumer` asks for that, or nobody does. `save_now`: somebody waits for it to be kept.
+        """
+        dispatcher = self.dispatcher
+        if consumer is None:
+            consumer = next(iter(self.consumers), None)
+        for position, ack_set in parts:
+            self._acknowledge_partly(consumer, position, ack_set)
         for position in positions:
             self.cursor.ack(position)
         if self.pending_acks:
             self.pending_acks.forget(positions)
-        if consumer is not None:
-            assert self.dispatcher is not None
-            self.dispatcher.acknowledged(consumer, positions)
+        if consumer is not None and dispatcher is not None:
+            dispatcher.settle(consumer, positions)
+        self._acknowledged(properties, save_now=save_now)
 
-    def acknowledge_partly(self, consumer: Consumer | None, position: Position, ack_set: Sequence[int]) -> None:
-        """Acknowledge the messages of a batch that are not in `ack_set` any more (PIP-54)."""
-        cursor = self.cursor
+    def _acknowledge_partly(self, consumer: Consumer | None, position: Position, ack_set: Sequence[int]) -> None:
+        cursor, dispatcher = self.cursor, self.dispatcher
         whole = cursor.ack_batch(position, ack_set)
-        if consumer is None:
+        if consumer is None or dispatcher is None:
             return
-        assert self.dispatcher is not None
         if whole:
-            self.dispatcher.acknowledged(consumer, (position,))
+            dispatcher.settle(consumer, (position,))
         elif not cursor.is_acked(position) and (left := cursor.left_of(position)) is not None:
-            self.dispatcher.acknowledged_partly(consumer, position, left.bit_count())
+            dispatcher.settle_partly(consumer, position, left.bit_count())
 
     def acknowledge_in(self, txn: TxnId, consumer: Consumer, acks: Sequence[Acked]) -> None:
         """Acknowledge entries, or parts of batches, in a transaction; raises TransactionConflictError."""
@@ -259,7 +280,15 @@ class PersistentSubscription(Subscription):
             left = self.cursor.left_of(each.position)
             self.dispatcher.owed_less(consumer, each.position, (left or 0).bit_count())
 
-    def acknowledge_through(self, position: Position, ack_set: Sequence[int], how: How = CUMULATIVE) -> None:
+    def acknowledge_through(
+        self,
+        position: Position,
+        ack_set: Sequence[int] = (),
+        how: How = CUMULATIVE,
+        properties: Mapping[str, int] = NO_PROPERTIES,
+        *,
+        save_now: bool,
+    ) -> None:
         """Acknowledge everything up to an entry; with an ack set, up to a message inside it."""
         before = self.cursor.mark_delete
         if ack_set:
@@ -270,16 +299,17 @@ class PersistentSubscription(Subscription):
             self.cursor.ack_cumulative(position)
         ms = 0 if how is CUMULATIVE else self.topic.now_ms()  # what clients do is not to cost anything
         self.passes.note(how, before, self.cursor.mark_delete, ms)
+        if self.dispatcher is not None and self.dispatcher.shares_messages:
+            for consumer in list(self.dispatcher.consumers):
+                passed = [each for each in consumer.pending if each <= self.cursor.mark_delete]
+                if passed:
+                    self.dispatcher.settle(consumer, passed)
+        self._acknowledged(properties, save_now=save_now)
 
-    @property
-    def shares_messages(self) -> bool:
-        """Whether several consumers get messages, so that "everything up to here" means nothing (B-16)."""
-        return self.dispatcher is not None and self.dispatcher.shares_messages
-
-    def acknowledged(self, properties: dict[str, int], *, save_now: bool) -> None:
-        """An ACK was applied: keep it, at once when its client waits for that, and let go of unneeded ledgers."""
+    def _acknowledged(self, properties: Mapping[str, int], *, save_now: bool) -> None:
+        """Keep what was acknowledged, and let go of unneeded ledgers."""
         if properties:
-            self.cursor.properties = ({REPLICATED: 1} if self.replicated else {}) | properties
+            self.cursor.properties = ({REPLICATED: 1} if self.replicated else {}) | dict(properties)
         if self.cursor.mark_delete != self._mark_seen:
             self._mark_seen = self.cursor.mark_delete
             self.mark_delete_advanced_ms = self.topic.now_ms()
@@ -290,6 +320,11 @@ class PersistentSubscription(Subscription):
         self.check_end_of_topic()
         if self.durable:
             self.topic.trim_soon()
+
+    @property
+    def shares_messages(self) -> bool:
+        """Whether several consumers get messages, so that "everything up to here" means nothing (B-16)."""
+        return self.dispatcher is not None and self.dispatcher.shares_messages
 
     # moving
 
@@ -326,14 +361,10 @@ class PersistentSubscription(Subscription):
         self._move(lambda: self.cursor.reset(position))
 
     def _move(self, move: Callable[[], None]) -> None:
-        dispatcher = self.dispatcher
-        if isinstance(dispatcher, SingleActiveDispatcher):
-            # As in Pulsar, passive consumers stay, and stay passive until somebody joins or leaves.
-            active = dispatcher.active
-            with self._nobody_follows():
-                self.disconnect_those(lambda consumer: consumer is active)
-        else:
-            self.disconnect_consumers()
+        # As in Pulsar, passive consumers stay, and stay passive until somebody joins or leaves.
+        served = () if self.dispatcher is None else tuple(self.dispatcher.served)
+        with self._nobody_follows():
+            self.disconnect_those(lambda consumer: consumer in served)
         move()
         self.touch()
         self.passes.sought(self.cursor.mark_delete, self.topic.now_ms())

@@ -9,13 +9,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pulsarium.broker.model.cursor.managed_cursor import ManagedCursor
-from pulsarium.broker.model.cursor.skip import nth_position
 from pulsarium.broker.model.errors import BacklogQuotaExceededError
 from pulsarium.broker.model.ledger.ledger import Ledger
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.policy.policies import AGE, STORAGE, Quota
 from pulsarium.broker.model.subscription.passes import How
-from pulsarium.broker.model.subscription.skipping import skip_through
+from pulsarium.broker.model.subscription.skip import nth_position, skip_through
 
 if TYPE_CHECKING:
     from pulsarium.broker.model.topic.persistent import PersistentTopic

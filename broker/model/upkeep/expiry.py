@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from pulsarium.broker.logs import Log
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.subscription.passes import How
-from pulsarium.broker.model.subscription.skipping import skip_through
+from pulsarium.broker.model.subscription.skip import skip_through
 from pulsarium.broker.model.upkeep.age import is_older, last_published_before
 from pulsarium.broker.storage.errors import StorageError
 

@@ -364,8 +364,7 @@ async def test_cursors_are_kept_after_a_while() -> None:
         (position,) = await wire.publish(plain(b"0"))
         await wire.message()
         saves = subscription_of(bed.broker).cursor.saves
-        subscription_of(bed.broker).acknowledge(None, [position])
-        subscription_of(bed.broker).acknowledged({}, save_now=False)
+        subscription_of(bed.broker).acknowledge(None, [position], save_now=False)
         assert subscription_of(bed.broker).cursor.saves == saves
         await lab.clock.advance(HOUR)
         assert subscription_of(bed.broker).cursor.saves == saves + 1

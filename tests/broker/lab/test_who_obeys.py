@@ -23,7 +23,7 @@ PATIENCE = ("sleep", "move_on_after", "move_on_at", "fail_after", "current_time"
 # What waits, or decides by time: the test of tests/broker/lab/test_waiting.py that advances it.
 OBEYS: Mapping[str, str] = {
     "admin/topic/rates.py": "test_rates",
-    "model/cursor/kept_cursor.py": "test_cursors_are_kept_after_a_while",
+    "model/cursor/managed_cursor.py": "test_cursors_are_kept_after_a_while",
     "model/dispatch/delays.py": "test_delayed_delivery",
     "model/dispatch/single_active.py": "test_failover_delay",
     "model/ledger/interceptors.py": "test_clients_stamp_messages_by_a_clock_that_did_not_advance",

@@ -129,8 +129,7 @@ class Stand:
         self.end_turn()
 
     def ack(self, consumer: Consumer, *positions: Position) -> None:
-        self.subscription.acknowledge(consumer, positions)
-        self.subscription.acknowledged({}, save_now=False)
+        self.subscription.acknowledge(consumer, positions, save_now=False)
         self.end_turn()
 
     def redeliver(self, consumer: Consumer, *positions: Position) -> None:
