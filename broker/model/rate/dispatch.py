@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from pulsarium.broker.clock import Clock, Timer
-from pulsarium.broker.model.policy.policies import DispatchRate
+from pulsarium.broker.model.cursor.managed_cursor import ManagedCursor
+from pulsarium.broker.model.ledger.stores import Stores
+from pulsarium.broker.model.policy.policies import DispatchRate, Policies
 from pulsarium.broker.model.rate.publish_average import PublishAverage
 from pulsarium.broker.model.rate.token_bucket import TokenBucket, nothing_more
 
 if TYPE_CHECKING:
-    from pulsarium.broker.model.subscription.persistent import PersistentSubscription
+    from pulsarium.broker.model.rate.broker_limits import Limits
 
 BACKOFF = 1.0  # seconds after which a dispatcher asks again (MESSAGE_RATE_BACKOFF_MS)
 READ_OVERHEAD = 64  # bytes that an entry counts for in a read, beside its own
@@ -59,6 +61,43 @@ class DispatchLimiter:
         return max(0.0 if bucket is None else bucket.seconds_until(1) for bucket in (self.messages, self.bytes))
 
 
+class LimitedTopic(Protocol):
+    """A topic, as far as it limits what goes out."""
+
+    @property
+    def stores(self) -> Stores: ...
+
+    @property
+    def policies(self) -> Policies: ...
+
+    @property
+    def publish_average(self) -> PublishAverage: ...
+
+    @property
+    def dispatch_limit(self) -> DispatchLimiter: ...
+
+    @property
+    def broker_limits(self) -> Limits: ...
+
+    @property
+    def group_limits(self) -> Limits: ...
+
+
+class Limited(Protocol):
+    """A subscription that is dispatched again once there are tokens."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def topic(self) -> LimitedTopic: ...
+
+    @property
+    def cursor(self) -> ManagedCursor: ...
+
+    def dispatch_soon(self) -> None: ...
+
+
 class Throttle:
     """What the dispatcher of a subscription asks before it reads, while any limit is there.
 
@@ -67,7 +106,7 @@ class Throttle:
     (dispatchThrottlingOnBatchMessageEnabled).
     """
 
-    def __init__(self, subscription: PersistentSubscription) -> None:
+    def __init__(self, subscription: Limited) -> None:
         topic = subscription.topic
         self._subscription = subscription
         self._clock = topic.stores.clock

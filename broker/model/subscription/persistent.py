@@ -5,31 +5,28 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from pulsarium.broker.model.client import Client
-from pulsarium.broker.model.cursor.compacted import is_compacted_away
+from pulsarium.broker.model.cursor.compacted import CompactedTopic, is_compacted_away
 from pulsarium.broker.model.cursor.managed_cursor import ManagedCursor
-from pulsarium.broker.model.dispatch.dispatcher import Dispatcher
-from pulsarium.broker.model.dispatch.reason import Reason
-from pulsarium.broker.model.dispatch.recently_joined import RecentlyJoinedDispatcher
-from pulsarium.broker.model.dispatch.selector.choice import selector_for
 from pulsarium.broker.model.errors import BrokerServiceError, ServiceNotReadyError
 from pulsarium.broker.model.ledger.position import Position, signed
 from pulsarium.broker.model.policy import without_effect
-from pulsarium.broker.model.rate.dispatch import Throttle
-from pulsarium.broker.model.subscription.base import Subscription
+from pulsarium.broker.model.rate.dispatch import LimitedTopic, Throttle
+from pulsarium.broker.model.subscription.base import SubscribedTopic, Subscription
 from pulsarium.broker.model.subscription.consumer import INT_MAX, Consumer, ConsumerOptions
+from pulsarium.broker.model.subscription.dispatcher import Dispatcher
 from pulsarium.broker.model.subscription.passes import CUMULATIVE, How, Passes
+from pulsarium.broker.model.subscription.reason import Reason
 from pulsarium.broker.model.subscription.unreadable import Unreadable
 from pulsarium.broker.storage.errors import StorageError
 from pulsarium.proto.entry import visible_metadata
-from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
 if TYPE_CHECKING:
     from pulsarium.broker.model.cursor.acked import Acked
     from pulsarium.broker.model.cursor.pending_acks import PendingAcks
-    from pulsarium.broker.model.topic.persistent import PersistentTopic
+    from pulsarium.broker.model.ledger.managed_ledger import ManagedLedger
     from pulsarium.proto.txn_id import TxnId
 
 
@@ -45,15 +42,40 @@ REPLICATED = "pulsar.replicated.subscription"
 NO_PROPERTIES: Mapping[str, int] = MappingProxyType({})
 
 
+class Compaction(Protocol):
+    """Compaction of a topic, as its subscriptions see it."""
+
+    @property
+    def compacted(self) -> CompactedTopic: ...
+
+
+class SubscribedPersistentTopic(SubscribedTopic, LimitedTopic, Protocol):
+    """A persistent topic, as its subscriptions see it."""
+
+    last_dispatchable: tuple[Position, Position]
+
+    @property
+    def ledger(self) -> ManagedLedger: ...
+
+    @property
+    def compaction(self) -> Compaction: ...
+
+    def forget_reader(self, subscription: PersistentSubscription) -> None: ...
+
+    def trim_soon(self) -> None: ...
+
+    def position_at(self, time_ms: int) -> Position: ...
+
+
 class PersistentSubscription(Subscription):
     """Delivers a topic's entries to consumers and keeps what they acknowledged."""
 
-    topic: PersistentTopic
+    topic: SubscribedPersistentTopic
+    cursor: ManagedCursor
 
-    def __init__(self, topic: PersistentTopic, cursor: ManagedCursor) -> None:
+    def __init__(self, topic: SubscribedPersistentTopic, cursor: ManagedCursor) -> None:
         super().__init__(topic, cursor.name)
         self.cursor = cursor
-        self.max_read = topic.stores.config.dispatcherMaxReadBatchSize
         self.reason = Reason.NO_CONSUMER  # why nothing more was delivered, the last time it was tried
         self.resetting = False
         self.mark_delete_advanced_ms = 0
@@ -67,13 +89,9 @@ class PersistentSubscription(Subscription):
         if cursor.pending_acks is not None:
             cursor.pending_acks.attach(self, str(topic.name))
 
-    def _dispatcher_for(self, options: ConsumerOptions) -> Dispatcher:
-        config = self.topic.stores.config
-        classic = config.subscriptionKeySharedUseClassicPersistentImplementation
-        if options.type == pb.CommandSubscribe.Key_Shared and classic:
-            selector = selector_for(options.key_shared, config, classic=True)
-            return RecentlyJoinedDispatcher(self, selector, options.key_shared)
-        return super()._dispatcher_for(options)
+    @property
+    def compacted(self) -> CompactedTopic:
+        return self.topic.compaction.compacted
 
     @property
     def durable(self) -> bool:  # type: ignore[override]
@@ -115,7 +133,7 @@ class PersistentSubscription(Subscription):
             dispatcher.reset()
             self.cursor.rewind()
 
-    def _activated(self) -> None:
+    def activated(self) -> None:
         self.cursor.rewind()
         self.dispatch_soon()
 
@@ -159,7 +177,7 @@ class PersistentSubscription(Subscription):
             self.reason = Reason.FENCED
         else:
             try:
-                self.reason = self.dispatcher.dispatch(self)
+                self.reason = self.dispatcher.dispatch()
             except StorageError as error:
                 self.reason = self.unreadable.met(error)
             if self.reason is Reason.CAUGHT_UP:
@@ -193,7 +211,7 @@ class PersistentSubscription(Subscription):
         if self.pending_acks and self.cursor.left_of(position) == 0:
             return Reason.PENDING_ACK
         reads_compacted = any(consumer.read_compacted for consumer in self.consumers)
-        if reads_compacted and is_compacted_away(self.topic.compaction.compacted, position):
+        if reads_compacted and is_compacted_away(self.compacted, position):
             return Reason.COMPACTED_AWAY
         ledger = self.topic.ledger
         if position > ledger.max_read:
@@ -224,13 +242,13 @@ class PersistentSubscription(Subscription):
             consumer.epoch = epoch
         if positions is None:
             self.flow_ms = self.topic.now_ms()  # in Pulsar the permits that were held back flow then, were it none
-        self.dispatcher.redeliver(self, consumer, positions)
+        self.dispatcher.redeliver(consumer, positions)
         self.dispatch_soon()
 
     def give_back(self, positions: Sequence[Position]) -> None:
         """Deliver these again at once: a transaction that had acknowledged them was aborted."""
         if self.dispatcher is not None:
-            self.dispatcher.give_back(self, positions)
+            self.dispatcher.give_back(positions)
             self.dispatch()  # who ends a transaction is answered after that
 
     # acknowledging

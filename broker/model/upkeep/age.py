@@ -12,7 +12,7 @@ from pulsarium.proto.entry import parse_broker_metadata, parse_metadata
 from pulsarium.proto.errors import EntryError
 
 if TYPE_CHECKING:
-    from pulsarium.broker.model.topic.persistent import PersistentTopic
+    from pulsarium.broker.model.subscription.persistent import SubscribedPersistentTopic
 
 
 def published_before(time_ms: int) -> Callable[[bytes], bool]:
@@ -30,7 +30,7 @@ def published_before(time_ms: int) -> Callable[[bytes], bool]:
     return matches
 
 
-def last_published_before(topic: PersistentTopic, time_ms: int) -> Position | None:
+def last_published_before(topic: SubscribedPersistentTopic, time_ms: int) -> Position | None:
     """The last entry that is older than that. Raises StorageError when what it looks at is damaged, unless
     autoSkipNonRecoverableData lets it look elsewhere."""
     skips = topic.stores.config.autoSkipNonRecoverableData

@@ -12,7 +12,7 @@ from pulsarium.broker.model.upkeep.age import is_older, last_published_before
 from pulsarium.broker.storage.errors import StorageError
 
 if TYPE_CHECKING:
-    from pulsarium.broker.model.subscription.persistent import PersistentSubscription
+    from pulsarium.broker.model.subscription.persistent import PersistentSubscription, SubscribedPersistentTopic
     from pulsarium.broker.model.topic.persistent import PersistentTopic
 
 log = Log("upkeep")
@@ -58,7 +58,7 @@ def expire_older_than(subscription: PersistentSubscription, seconds: int) -> boo
     return True
 
 
-def _last_closed_before(topic: PersistentTopic, mark: Position, seconds: int) -> Position | None:
+def _last_closed_before(topic: SubscribedPersistentTopic, mark: Position, seconds: int) -> Position | None:
     """The last entry of the ledgers that were closed so long ago: they are old whatever their producers' clocks say."""
     found: Position | None = None
     for ledger in topic.ledger.ledgers.values():

@@ -14,15 +14,14 @@ import trio
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pulsarium.broker.model.dispatch.delayed import DelayedMessages, _unpacked
+from pulsarium.broker.model.dispatch.delays import DelayedMessages, _unpacked
 from pulsarium.broker.model.dispatch.draining import KeyOwner
 from pulsarium.broker.model.dispatch.key_shared import KeySharedDispatcher
-from pulsarium.broker.model.dispatch.selector.options import KeySharedOptions
 from pulsarium.broker.model.dispatch.shared import SharedDispatcher
 from pulsarium.broker.model.dispatch.sharing import SharingDispatcher
 from pulsarium.broker.model.errors import BrokerServiceError
 from pulsarium.broker.model.ledger.position import Position
-from pulsarium.broker.model.subscription.consumer import Consumer
+from pulsarium.broker.model.subscription.consumer import Consumer, KeySharedOptions
 from pulsarium.broker.model.subscription.skip import Skip, SkipEntry, skip_through
 from pulsarium.broker.storage.errors import StorageError
 from pulsarium.broker.storage.interface import ReadDone

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from pulsarium.broker.model.cursor.acked import Acked
-from pulsarium.broker.model.dispatch.reason import Reason
 from pulsarium.broker.model.errors import TransactionConflictError
 from pulsarium.broker.model.ledger.position import Position
+from pulsarium.broker.model.subscription.reason import Reason
 from pulsarium.broker.model.subscription.skip import Skip, SkipEntry, skip_all
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.broker.model.dispatch.clients import FakeClient, Stand
