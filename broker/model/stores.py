@@ -6,16 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from pulsarium.broker.clock import Clock
+from pulsarium.broker.clock import Clock, DelayTicks
 from pulsarium.broker.config.keys import Config
 from pulsarium.broker.config.profile import Profile
-from pulsarium.broker.model.dispatch.delay_ticks import DelayTicks
 from pulsarium.broker.model.ledger.cache import EntryCache
 from pulsarium.broker.storage.interface import Storage
 from pulsarium.broker.turn import Turn
 
 if TYPE_CHECKING:
-    from pulsarium.broker.model.compaction.compactor import Compactor
     from pulsarium.broker.model.rate.broker_limits import BrokerLimits, Limits
     from pulsarium.proto.topic_name import TopicName
 
@@ -43,7 +41,6 @@ class Stores(Protocol):
     turn: Turn
     storage: Storage
     cache: EntryCache
-    compactor: Compactor | None  # the one that this run was asked for
 
     def limits_of(self, topic: TopicName) -> BrokerLimits:
         """The limits of the broker that serves a topic."""

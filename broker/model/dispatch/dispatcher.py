@@ -17,7 +17,7 @@ from pulsarium.proto.entry import is_plain, visible_metadata
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
 if TYPE_CHECKING:
-    from pulsarium.broker.model.rate.dispatch import Throttle
+    from pulsarium.broker.model.dispatch.throttle import Throttle
     from pulsarium.broker.model.subscription.persistent import PersistentSubscription
 
 SubType = pb.CommandSubscribe.SubType

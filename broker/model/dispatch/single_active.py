@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from pulsarium.broker.clock import Clock, Timer
-from pulsarium.broker.model.compaction.reading import read_compacted
+from pulsarium.broker.model.compaction.compacted import read_compacted
 from pulsarium.broker.model.dispatch.dispatcher import Dispatcher, Entries
 from pulsarium.broker.model.dispatch.reason import Reason
 from pulsarium.broker.model.dispatch.selector.hashing import hash_of

@@ -7,17 +7,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pulsarium.broker.model.client import Client
-from pulsarium.broker.model.compaction.reading import is_compacted_away
+from pulsarium.broker.model.compaction.compacted import is_compacted_away
 from pulsarium.broker.model.cursor.managed_cursor import ManagedCursor
 from pulsarium.broker.model.dispatch.dispatcher import Dispatcher
 from pulsarium.broker.model.dispatch.reason import Reason
 from pulsarium.broker.model.dispatch.recently_joined import RecentlyJoinedDispatcher
 from pulsarium.broker.model.dispatch.selector.choice import selector_for
 from pulsarium.broker.model.dispatch.single_active import SingleActiveDispatcher
+from pulsarium.broker.model.dispatch.throttle import Throttle
 from pulsarium.broker.model.errors import BrokerServiceError, ServiceNotReadyError
 from pulsarium.broker.model.ledger.position import Position, signed
 from pulsarium.broker.model.policy import without_effect
-from pulsarium.broker.model.rate.dispatch import Throttle
 from pulsarium.broker.model.subscription.base import Subscription
 from pulsarium.broker.model.subscription.consumer import INT_MAX, Consumer, ConsumerOptions
 from pulsarium.broker.model.subscription.passes import CUMULATIVE, How, Passes
@@ -60,7 +60,7 @@ class PersistentSubscription(Subscription):
         self.expired = Expired()
         self.unreadable = Unreadable(self)
         self.passes = Passes(cursor.mark_delete)
-        self.throttle = Throttle(self)
+        self.throttle = Throttle(cursor, topic.stores, topic.publish_average, self.dispatch_soon)
         self._mark_seen = cursor.mark_delete
         self._told_end: set[Consumer] = set()  # who was told that the topic ended
         if cursor.pending_acks is not None:
@@ -109,10 +109,14 @@ class PersistentSubscription(Subscription):
 
     def _before_adding(self, dispatcher: Dispatcher) -> None:
         super()._before_adding(dispatcher)
-        dispatcher.throttle = self.throttle.changed()
+        dispatcher.throttle = self._throttled()
         if not dispatcher.consumers:
             dispatcher.reset()
             self.cursor.rewind()
+
+    def _throttled(self) -> Throttle | None:
+        """Return the throttle, made to obey the limits of today; None without any."""
+        return self.throttle.changed(self.topic.policies.dispatch_rate_of(self.name), self.topic.dispatch_limits)
 
     def _activated(self) -> None:
         self.cursor.rewind()
@@ -146,7 +150,7 @@ class PersistentSubscription(Subscription):
     def policies_changed(self) -> None:
         """Limits and delays may be others now."""
         if self.dispatcher is not None:
-            self.dispatcher.throttle = self.throttle.changed()
+            self.dispatcher.throttle = self._throttled()
             self.dispatcher.policies_changed()
             self.dispatch_soon()
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Protocol
 
-from pulsarium.broker.model.client import Assigned, Client
+from pulsarium.broker.model.client import Assigned
 from pulsarium.broker.model.errors import (
     ConsumerBusyError,
     MetadataError,
@@ -20,18 +21,27 @@ from pulsarium.broker.model.subscription.base import Subscription
 from pulsarium.broker.model.topic.deduplication import Deduplication
 from pulsarium.broker.model.topic.entry_checks import EntryChecks, entry_checks
 from pulsarium.broker.model.topic.joining import SubscribeRate
-from pulsarium.broker.model.topic.producer import Producer, ProducerOptions
+from pulsarium.broker.model.topic.producer import Producer, ProducerClient, ProducerOptions
 from pulsarium.broker.model.topic.producers import Producers
 from pulsarium.proto.topic_name import TopicName
 from pulsarium.proto.txn_id import TxnId
 
+if TYPE_CHECKING:
+    from pulsarium.broker.model.compaction.compactor import Compactor
+
 TRANSACTIONS_OFF = "Transaction buffer disable!"
+
+
+class TopicStores(Stores, Protocol):
+    """What topics need of their cluster beside what their ledgers and cursors do."""
+
+    compactor: Compactor | None  # the one that this run was asked for
 
 
 class Topic(ABC):
     """A topic that this broker serves."""
 
-    def __init__(self, name: TopicName, stores: Stores, policies: Policies, epoch: int | None = None) -> None:
+    def __init__(self, name: TopicName, stores: TopicStores, policies: Policies, epoch: int | None = None) -> None:
         self.name = name
         self.stores = stores
         self.policies = policies
@@ -58,6 +68,11 @@ class Topic(ABC):
     def schema_name(self) -> TopicName:
         """Return the topic whose schemas are those of this one."""
         return self.name
+
+    @property
+    def has_messages(self) -> bool:
+        """Return whether there is any message that its schema would have to fit."""
+        return self.messages_in > 0
 
     @property
     @abstractmethod
@@ -104,7 +119,7 @@ class Topic(ABC):
         if 0 < limit <= sum(len(subscription.consumers) for subscription in self.subscriptions.values()):
             raise ConsumerBusyError("Topic reached max consumers limit")
 
-    def add_producer(self, client: Client, options: ProducerOptions) -> tuple[Producer, bool]:
+    def add_producer(self, client: ProducerClient, options: ProducerOptions) -> tuple[Producer, bool]:
         """Let a producer in; False when it waits for its turn (WaitForExclusive)."""
         if self.closed:
             raise ServiceNotReadyError("Topic is temporarily unavailable")
@@ -150,12 +165,21 @@ class Topic(ABC):
         self.messages_out_before += subscription.messages_out
         self.bytes_out_before += subscription.bytes_out
 
-    def check_unused(self, brokers: int = 0) -> None:
-        """Raise when anybody is connected, in the words that REST shows; `brokers` are producers, too."""
-        producers = len(self.producers) + brokers
+    @property
+    def shadows(self) -> list[TopicName]:
+        """Return the loaded topics that show its messages."""
+        return []
+
+    def check_unused(self, policies_of: Callable[[TopicName], Policies]) -> None:
+        """Raise when anybody is connected, in the words that REST shows."""
+        producers = len(self.producers) + self._feeding_brokers(policies_of)
         consumers = sum(len(subscription.consumers) for subscription in self.subscriptions.values())
         if producers or consumers:
             raise TopicHasClientsError(self._in_use(producers, consumers))
+
+    def _feeding_brokers(self, policies_of: Callable[[TopicName], Policies]) -> int:
+        """Return how many brokers write here beside the producers."""
+        return 0
 
     def _in_use(self, producers: int, consumers: int) -> str:
         clients = producers + consumers
@@ -163,6 +187,10 @@ class Topic(ABC):
             f"Topic has {clients} client{'s' if clients > 1 else ''} connected Including {consumers} consumers, "
             f"{producers} producers, and 0 replicators."
         )
+
+    def stop_compaction(self) -> None:
+        """End what an engine of compaction runs elsewhere."""
+        return
 
     def close(self, assigned: Assigned | None = None) -> None:
         """Disconnect everybody (unload, delete): clients look the topic up again (B-50), or know where it is now."""
