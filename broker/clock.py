@@ -207,10 +207,11 @@ def instant_text(ms: int) -> str:
 
 
 class DelayTicks:
-    """One row of ticks for all subscriptions of a cluster, delayedDeliveryTickTimeMillis of broker.conf apart.
+    """One row of ticks at which all subscriptions of a cluster look for delayed messages that are due (B-21).
 
-    The first alarm begins the row; each alarm goes off at the first tick after its time. Pulsar does so because its
-    subscriptions share one hashed wheel timer: a message may come up to a tick late.
+    Ticks are delayedDeliveryTickTimeMillis apart. The first alarm begins the row; each alarm goes off at the first tick
+    after its time. Pulsar does so because its subscriptions share one hashed wheel timer: a message may come up to a
+    tick late.
     """
 
     def __init__(self, tick_ms: int) -> None:

@@ -12,8 +12,8 @@ from pulsarium.proto.compaction import Keyed, open_entry
 if TYPE_CHECKING:
     from pulsarium.broker.model.compaction.compaction import Compaction
     from pulsarium.broker.model.ledger.managed_ledger import ManagedLedger
+    from pulsarium.broker.model.ledger.stores import Stores
     from pulsarium.broker.model.policy.policies import Policies
-    from pulsarium.broker.model.stores import Stores
     from pulsarium.proto.topic_name import TopicName
 
 ENTRY_BITS, INDEX_BITS = 32, 28  # of an entry id, of an index in a batch

@@ -9,7 +9,7 @@ from pulsarium.broker.model.cursor.managed_cursor import ManagedCursor
 from pulsarium.broker.model.ledger.ledger import Ledger
 from pulsarium.broker.model.ledger.managed_ledger import ManagedLedger
 from pulsarium.broker.model.ledger.position import Position
-from pulsarium.broker.model.stores import Stores
+from pulsarium.broker.model.ledger.stores import Stores
 from pulsarium.broker.storage.interface import Done
 
 COMPACTION_CURSOR = "__compaction"

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from pulsarium.broker.model.client import Assigned
+from pulsarium.broker.model.context import Context
 from pulsarium.broker.model.errors import (
     ConsumerBusyError,
     MetadataError,
@@ -16,7 +17,6 @@ from pulsarium.broker.model.errors import (
 )
 from pulsarium.broker.model.policy.policies import Policies, PublishRate
 from pulsarium.broker.model.rate.publish import PublishLimiter
-from pulsarium.broker.model.stores import Stores
 from pulsarium.broker.model.subscription.base import Subscription
 from pulsarium.broker.model.topic.deduplication import Deduplication
 from pulsarium.broker.model.topic.entry_checks import EntryChecks, entry_checks
@@ -27,21 +27,15 @@ from pulsarium.proto.topic_name import TopicName
 from pulsarium.proto.txn_id import TxnId
 
 if TYPE_CHECKING:
-    from pulsarium.broker.model.compaction.compactor import Compactor
+    pass
 
 TRANSACTIONS_OFF = "Transaction buffer disable!"
-
-
-class TopicStores(Stores, Protocol):
-    """What topics need of their cluster beside what their ledgers and cursors do."""
-
-    compactor: Compactor | None  # the one that this run was asked for
 
 
 class Topic(ABC):
     """A topic that this broker serves."""
 
-    def __init__(self, name: TopicName, stores: TopicStores, policies: Policies, epoch: int | None = None) -> None:
+    def __init__(self, name: TopicName, stores: Context, policies: Policies, epoch: int | None = None) -> None:
         self.name = name
         self.stores = stores
         self.policies = policies

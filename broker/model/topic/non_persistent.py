@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from pulsarium.broker.model.context import Context
 from pulsarium.broker.model.errors import NotAllowedError
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.ledger.publication import Pending
 from pulsarium.broker.model.policy.policies import Policies
 from pulsarium.broker.model.subscription.non_persistent import NOWHERE, NonPersistentSubscription
-from pulsarium.broker.model.topic.base import TRANSACTIONS_OFF, Topic, TopicStores
+from pulsarium.broker.model.topic.base import TRANSACTIONS_OFF, Topic
 from pulsarium.broker.model.topic.producer import Producer, ProducerClient
 from pulsarium.proto.topic_name import TopicName
 from pulsarium.proto.txn_id import TxnId
@@ -18,7 +19,7 @@ DROPPED = Position(2**64 - 1, 2**64 - 1)  # in a receipt: -1:-1 as it is sent
 class NonPersistentTopic(Topic):
     """Hands each entry to the subscriptions that are there, and answers at once."""
 
-    def __init__(self, name: TopicName, stores: TopicStores, policies: Policies) -> None:
+    def __init__(self, name: TopicName, stores: Context, policies: Policies) -> None:
         super().__init__(name, stores, policies)
         self._subscriptions: dict[str, NonPersistentSubscription] = {}
 

@@ -11,7 +11,7 @@ from pulsarium.broker.model.errors import NotAllowedError, TopicTerminatedError
 from pulsarium.broker.model.ledger.managed_ledger import ManagedLedger
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.ledger.publication import Pending, Publication
-from pulsarium.broker.model.stores import Stores
+from pulsarium.broker.model.ledger.stores import Stores
 from pulsarium.broker.model.transaction.markers import marker, naming
 from pulsarium.broker.model.transaction.record import BufferRecord, Sent
 from pulsarium.proto.txn_id import TxnId
@@ -148,7 +148,7 @@ class TransactionBuffer:
             self.failed()
             return
         self.ended(txn, position, commit=commit)
-        self._topic.ledger.on_confirmed()
+        self._topic.ledger.listener.confirmed()
 
     # stats
 
