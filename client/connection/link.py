@@ -7,6 +7,7 @@ from contextlib import suppress
 from typing import TypeVar
 
 import anyio
+import anyio.lowlevel
 
 from pulsarium.client.connection.brokers import Brokers
 from pulsarium.client.connection.connection import Connection
@@ -85,7 +86,11 @@ class Link:
             self._opening.cancel()
 
     async def connection(self) -> Connection:
-        """The connection on which it is open, as soon as it is; raises what it failed with for good."""
+        """Return the connection on which it is open, as soon as it is; raise what it failed with for good.
+
+        It is always a checkpoint.
+        """
+        await anyio.lowlevel.checkpoint()
         while self._connection is None:
             if self._error is not None:
                 raise copy_of(self._error)

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 import anyio
+import anyio.lowlevel
 
 from pulsarium.client.connection.brokers import Brokers
 from pulsarium.client.connection.connection import Connection
@@ -148,9 +149,13 @@ class TopicProducer:
         """
         self._check_open()
         self.send_batch()
+        await anyio.lowlevel.checkpoint()
         for receipt in self._outbox.pending():
             try:
-                await receipt.wait()
+                if receipt.is_done:
+                    receipt.result()
+                else:
+                    await receipt.wait()
             except PulsarError:
                 self._check_open()
 
