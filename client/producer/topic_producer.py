@@ -59,7 +59,7 @@ class TopicProducer:
         self._id = brokers.next_producer_id()
         self._encoder = encoder
         self._name = name
-        self._link = Link(brokers, topic, self._open, on_failed=self._end)
+        self._link = Link(brokers, topic, self._open, on_failed=self._end, what="producer of")
         self.room: Room = room
         """Each message has its part of it until it is published."""
         self.topic_epoch: int | None = None
@@ -195,7 +195,7 @@ class TopicProducer:
     def on_lost(self, error: PulsarError, owner: BrokerUrls | None = None) -> None:
         """The broker closed it, or the connection ended."""
         self._outbox.connection = None
-        self._link.lost(owner)
+        self._link.lost(error, owner)
 
     # ---- its own
 
