@@ -15,8 +15,8 @@ from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.subscription.persistent import PersistentSubscription
 from pulsarium.broker.model.subscription.skip import skip, skip_all
 from pulsarium.broker.model.topic.base import Topic
+from pulsarium.broker.model.topic.expiry import expire_older_than, expire_through
 from pulsarium.broker.model.topic.persistent import PersistentTopic
-from pulsarium.broker.model.upkeep.expiry import expire_older_than, expire_through
 
 JAVA_CLASS = "org.apache.pulsar.broker.service.{0}.{1}"
 

@@ -17,8 +17,8 @@ from pulsarium.proto.entry import is_plain, visible_metadata
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
 if TYPE_CHECKING:
-    from pulsarium.broker.model.rate.dispatch import Throttle
     from pulsarium.broker.model.subscription.base import Subscription
+    from pulsarium.broker.model.subscription.throttle import Throttle
 
 SubType = pb.CommandSubscribe.SubType
 Entries = Sequence[tuple[Position, bytes]]

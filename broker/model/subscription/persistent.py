@@ -8,17 +8,18 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Protocol
 
 from pulsarium.broker.model.client import Client
-from pulsarium.broker.model.cursor.compacted import CompactedTopic, is_compacted_away
+from pulsarium.broker.model.compaction.compacted import CompactedTopic, is_compacted_away
 from pulsarium.broker.model.cursor.managed_cursor import ManagedCursor
 from pulsarium.broker.model.errors import BrokerServiceError, ServiceNotReadyError
 from pulsarium.broker.model.ledger.position import Position, signed
 from pulsarium.broker.model.policy import without_effect
-from pulsarium.broker.model.rate.dispatch import LimitedTopic, Throttle
+from pulsarium.broker.model.rate.dispatch import DispatchLimiter, PublishAverage
 from pulsarium.broker.model.subscription.base import SubscribedTopic, Subscription
 from pulsarium.broker.model.subscription.consumer import INT_MAX, Consumer, ConsumerOptions
 from pulsarium.broker.model.subscription.dispatcher import Dispatcher
 from pulsarium.broker.model.subscription.passes import CUMULATIVE, How, Passes
 from pulsarium.broker.model.subscription.reason import Reason
+from pulsarium.broker.model.subscription.throttle import Throttle
 from pulsarium.broker.model.subscription.unreadable import Unreadable
 from pulsarium.broker.storage.errors import StorageError
 from pulsarium.proto.entry import visible_metadata
@@ -49,7 +50,7 @@ class Compaction(Protocol):
     def compacted(self) -> CompactedTopic: ...
 
 
-class SubscribedPersistentTopic(SubscribedTopic, LimitedTopic, Protocol):
+class SubscribedPersistentTopic(SubscribedTopic, Protocol):
     """A persistent topic, as its subscriptions see it."""
 
     last_dispatchable: tuple[Position, Position]
@@ -59,6 +60,12 @@ class SubscribedPersistentTopic(SubscribedTopic, LimitedTopic, Protocol):
 
     @property
     def compaction(self) -> Compaction: ...
+
+    @property
+    def publish_average(self) -> PublishAverage: ...
+
+    @property
+    def dispatch_limits(self) -> Iterable[tuple[str, DispatchLimiter]]: ...
 
     def forget_reader(self, subscription: PersistentSubscription) -> None: ...
 
@@ -83,7 +90,7 @@ class PersistentSubscription(Subscription):
         self.expired = Expired()
         self.unreadable = Unreadable(self)
         self.passes = Passes(cursor.mark_delete)
-        self.throttle = Throttle(self)
+        self.throttle = Throttle(cursor, topic.stores, topic.publish_average, self.dispatch_soon)
         self._mark_seen = cursor.mark_delete
         self._told_end: set[Consumer] = set()  # who was told that the topic ended
         if cursor.pending_acks is not None:
@@ -128,10 +135,14 @@ class PersistentSubscription(Subscription):
 
     def _before_adding(self, dispatcher: Dispatcher) -> None:
         super()._before_adding(dispatcher)
-        dispatcher.throttle = self.throttle.changed()
+        dispatcher.throttle = self._throttled()
         if not dispatcher.consumers:
             dispatcher.reset()
             self.cursor.rewind()
+
+    def _throttled(self) -> Throttle | None:
+        """Return the throttle, made to obey the limits of today; None without any."""
+        return self.throttle.changed(self.topic.policies.dispatch_rate_of(self.name), self.topic.dispatch_limits)
 
     def activated(self) -> None:
         self.cursor.rewind()
@@ -165,7 +176,7 @@ class PersistentSubscription(Subscription):
     def policies_changed(self) -> None:
         """Limits and delays may be others now."""
         if self.dispatcher is not None:
-            self.dispatcher.throttle = self.throttle.changed()
+            self.dispatcher.throttle = self._throttled()
             self.dispatcher.policies_changed()
             self.dispatch_soon()
 

@@ -8,13 +8,13 @@ import pytest
 from trio.testing import MockClock
 
 from pulsarium.broker.config.keys import APPEND_INDEX
-from pulsarium.broker.model.compaction.compacted_ledger import CompactedWriter
+from pulsarium.broker.model.compaction.compacted import CompactedWriter
 from pulsarium.broker.model.ledger.position import EARLIEST, Position
 from pulsarium.broker.model.ledger.retention import Retention
 from pulsarium.broker.model.topic.last_message import LastMessage, last_message
 from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.broker.model.topic.topics import Topics
-from pulsarium.broker.model.upkeep.schedule import trim
+from pulsarium.broker.model.upkeep import trim
 from pulsarium.proto.entry import parse_broker_metadata
 from pulsarium.proto.topic_name import TopicName
 from tests.broker.held import HeldStorage
