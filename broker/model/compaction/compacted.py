@@ -132,8 +132,8 @@ def read_compacted(
             return None
         last = entries[-1][0] if entries else horizon
         cursor.read_position = Position(last.ledger_id, last.entry_id + 1)
-        holes = cursor.holes
-        found = [each for each in entries if each[0] not in holes] if holes else entries
+        acked = cursor.individual_acks
+        found = [each for each in entries if each[0] not in acked] if acked else entries
         if found:
             return found
     return cursor.read(limit, ready)
