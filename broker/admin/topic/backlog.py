@@ -13,7 +13,7 @@ from pulsarium.broker.http.registry import SUBSCRIPTION, of_topic, route
 from pulsarium.broker.http.reply import NAMES, Reply, done, nothing
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.subscription.persistent import PersistentSubscription
-from pulsarium.broker.model.subscription.skipping import skip, skip_all
+from pulsarium.broker.model.subscription.skip import skip, skip_all
 from pulsarium.broker.model.topic.base import Topic
 from pulsarium.broker.model.topic.expiry import expire_older_than, expire_through
 from pulsarium.broker.model.topic.persistent import PersistentTopic

@@ -12,7 +12,7 @@ from pulsarium.broker.model.errors import BrokerServiceError
 from pulsarium.broker.model.ledger.position import Position, signed
 from pulsarium.broker.model.subscription.base import Subscription
 from pulsarium.broker.model.subscription.consumer import Consumer
-from pulsarium.broker.model.subscription.persistent import PersistentSubscription
+from pulsarium.broker.model.subscription.persistent import PersistentSubscription, SubscribedPersistentTopic
 from pulsarium.broker.model.topic.backlog_quota import backlog_size, size_after
 from pulsarium.broker.model.topic.base import Topic
 from pulsarium.broker.model.topic.persistent import PersistentTopic
@@ -336,7 +336,7 @@ def transaction_counts(topic: Topic) -> Json:
     return dict(zip(("ongoingTxnCount", "abortedTxnCount", "committedTxnCount"), counts, strict=True))
 
 
-def publish_time(topic: PersistentTopic, position: Position) -> int:
+def publish_time(topic: SubscribedPersistentTopic, position: Position) -> int:
     """When the entry there was published, by its producer's clock; 0 when nobody can tell."""
     if not topic.ledger.is_valid(position):
         return 0

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from pulsarium.broker.model.client import Assigned
 from pulsarium.broker.model.context import Context
+from pulsarium.broker.model.dispatch.choice import dispatcher_for
 from pulsarium.broker.model.errors import (
     ConsumerBusyError,
     MetadataError,
@@ -18,6 +19,8 @@ from pulsarium.broker.model.errors import (
 from pulsarium.broker.model.policy.policies import Policies, PublishRate
 from pulsarium.broker.model.rate.publish import PublishLimiter
 from pulsarium.broker.model.subscription.base import Subscription
+from pulsarium.broker.model.subscription.consumer import ConsumerOptions
+from pulsarium.broker.model.subscription.dispatcher import Dispatcher
 from pulsarium.broker.model.topic.deduplication import Deduplication
 from pulsarium.broker.model.topic.entry_checks import EntryChecks, entry_checks
 from pulsarium.broker.model.topic.joining import SubscribeRate
@@ -75,6 +78,10 @@ class Topic(ABC):
     def _keep_epoch(self, epoch: int) -> None:
         """Keep the topic epoch, where there is something to keep it in."""
         return
+
+    def dispatcher_for(self, subscription: Subscription, options: ConsumerOptions) -> Dispatcher:
+        """Return a dispatcher of the type that the first consumer of a subscription asks for."""
+        return dispatcher_for(subscription, options)
 
     def now_ms(self) -> int:
         return self.stores.clock.now_ms()

@@ -10,13 +10,13 @@ from pulsarium.broker.logs import Log
 from pulsarium.broker.model.ledger.position import Position, signed
 from pulsarium.broker.model.ledger.sequence import LedgerSequence
 from pulsarium.broker.model.subscription.passes import How
-from pulsarium.broker.model.subscription.skipping import skip_through
+from pulsarium.broker.model.subscription.skip import skip_through
 from pulsarium.broker.storage.errors import DamagedEntriesError, StorageError
 from pulsarium.proto.entry import parse_broker_metadata, parse_metadata
 from pulsarium.proto.errors import EntryError
 
 if TYPE_CHECKING:
-    from pulsarium.broker.model.subscription.persistent import PersistentSubscription
+    from pulsarium.broker.model.subscription.persistent import PersistentSubscription, SubscribedPersistentTopic
     from pulsarium.broker.model.topic.persistent import PersistentTopic
 
 log = Log("upkeep")
@@ -43,7 +43,7 @@ def published_before(time_ms: int) -> Callable[[bytes], bool]:
     return matches
 
 
-def last_published_before(topic: PersistentTopic, time_ms: int) -> Position | None:
+def last_published_before(topic: SubscribedPersistentTopic, time_ms: int) -> Position | None:
     """The last entry that is older than that. Raises StorageError when what it looks at is damaged, unless
     autoSkipNonRecoverableData lets it look elsewhere."""
     skips = topic.stores.config.autoSkipNonRecoverableData
@@ -100,7 +100,7 @@ def expire_older_than(subscription: PersistentSubscription, seconds: int) -> boo
     return True
 
 
-def _last_closed_before(topic: PersistentTopic, mark: Position, seconds: int) -> Position | None:
+def _last_closed_before(topic: SubscribedPersistentTopic, mark: Position, seconds: int) -> Position | None:
     """The last entry of the ledgers that were closed so long ago: they are old whatever their producers' clocks say."""
     found: Position | None = None
     for ledger in topic.ledger.ledgers.values():

@@ -23,10 +23,10 @@ PATIENCE = ("sleep", "move_on_after", "move_on_at", "fail_after", "current_time"
 # What waits, or decides by time: the test of tests/broker/lab/test_waiting.py that advances it.
 OBEYS: Mapping[str, str] = {
     "rates.py": "test_rates",
-    "model/cursor/kept_cursor.py": "test_cursors_are_kept_after_a_while",
+    "model/cursor/managed_cursor.py": "test_cursors_are_kept_after_a_while",
     "model/dispatch/delays.py": "test_delayed_delivery",
     "model/dispatch/single_active.py": "test_failover_delay",
-    "model/dispatch/throttle.py": "test_dispatch_rate",
+    "model/subscription/throttle.py": "test_dispatch_rate",
     "model/ledger/interceptors.py": "test_clients_stamp_messages_by_a_clock_that_did_not_advance",
     "model/ledger/managed_ledger.py": "test_retention",
     "model/subscription/persistent.py": "test_unused_subscriptions",
@@ -62,7 +62,7 @@ STAMPS = {
     "model/subscription/base.py",
     "model/subscription/consumer.py",
     "model/topic/change_events.py",
-    "model/transaction/pending_record.py",
+    "model/cursor/pending_record.py",
     "model/transaction/buffer.py",
     "model/transaction/record.py",
 }

@@ -59,8 +59,7 @@ def ledgers(topic: PersistentTopic) -> list[int]:
 
 
 def consume(topic: PersistentTopic, subscription: str, through: Position) -> None:
-    topic.subscriptions[subscription].acknowledge_through(through, ())
-    topic.subscriptions[subscription].acknowledged({}, save_now=False)
+    topic.subscriptions[subscription].acknowledge_through(through, save_now=False)
     topic.stores.turn.finish()
 
 
@@ -216,8 +215,7 @@ async def test_what_is_compacted_stays_until_that_is_kept(kept: bool) -> None:
     turn.finish()
     writer.committed(1)
     store.holding = True
-    subscription.acknowledge_through(second, ())
-    subscription.acknowledged({}, save_now=True)
+    subscription.acknowledge_through(second, save_now=True)
     turn.finish()
     record.adopt(writer.ledger, first, lambda error: topic.trim_soon())
     turn.finish()
