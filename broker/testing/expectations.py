@@ -8,7 +8,7 @@ from operator import itemgetter
 
 from pulsarium.broker.cluster import Cluster
 from pulsarium.broker.model.ledger.position import Position
-from pulsarium.broker.model.subscription.base import Subscription
+from pulsarium.broker.model.subscription.base import SubscribedTopic, Subscription
 from pulsarium.broker.model.subscription.persistent import PersistentSubscription
 from pulsarium.broker.model.topic.base import Topic
 from pulsarium.broker.model.topic.persistent import PersistentTopic
@@ -30,7 +30,7 @@ class _OfTopic:
     def topics(self) -> list[Topic]:
         return topics_of(self.cluster, self.name)
 
-    def stored(self, topic: Topic) -> Stored:
+    def stored(self, topic: SubscribedTopic) -> Stored:
         """What the topic has now."""
         stored = self._stored.setdefault(str(topic.name), Stored())
         if isinstance(topic, PersistentTopic):

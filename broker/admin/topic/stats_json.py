@@ -12,11 +12,11 @@ from pulsarium.broker.model.errors import BrokerServiceError
 from pulsarium.broker.model.ledger.position import Position, signed
 from pulsarium.broker.model.subscription.base import Subscription
 from pulsarium.broker.model.subscription.consumer import Consumer
-from pulsarium.broker.model.subscription.persistent import PersistentSubscription
+from pulsarium.broker.model.subscription.persistent import PersistentSubscription, SubscribedPersistentTopic
+from pulsarium.broker.model.topic.backlog_quota import backlog_size, size_after
 from pulsarium.broker.model.topic.base import Topic
 from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.broker.model.topic.producer import Producer
-from pulsarium.broker.model.upkeep.backlog_quota import backlog_size, size_after
 from pulsarium.broker.rates import Rates
 from pulsarium.broker.slices import Slice
 from pulsarium.broker.storage.errors import StorageError
@@ -336,7 +336,7 @@ def transaction_counts(topic: Topic) -> Json:
     return dict(zip(("ongoingTxnCount", "abortedTxnCount", "committedTxnCount"), counts, strict=True))
 
 
-def publish_time(topic: PersistentTopic, position: Position) -> int:
+def publish_time(topic: SubscribedPersistentTopic, position: Position) -> int:
     """When the entry there was published, by its producer's clock; 0 when nobody can tell."""
     if not topic.ledger.is_valid(position):
         return 0
