@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
 
 from pulsarium.broker.model.client import Assigned
 from pulsarium.broker.model.context import Context
@@ -28,9 +27,6 @@ from pulsarium.broker.model.topic.producer import Producer, ProducerClient, Prod
 from pulsarium.broker.model.topic.producers import Producers
 from pulsarium.proto.topic_name import TopicName
 from pulsarium.proto.txn_id import TxnId
-
-if TYPE_CHECKING:
-    pass
 
 TRANSACTIONS_OFF = "Transaction buffer disable!"
 
