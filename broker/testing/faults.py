@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Literal, TypedDict, Unpack
 
 from pulsarium.broker.lab.faults import Action, Faults, Rule
-from pulsarium.broker.lab.faults.selector import Predicate
 from pulsarium.broker.lab.faults.text import action_from_json
+from pulsarium.broker.lab.faults.which import Predicate
 from pulsarium.broker.server import RunningCluster
 from pulsarium.broker.testing.thread import LoopThread
 

@@ -22,7 +22,7 @@ PATIENCE = ("sleep", "move_on_after", "move_on_at", "fail_after", "current_time"
 
 # What waits, or decides by time: the test of tests/broker/lab/test_waiting.py that advances it.
 OBEYS: Mapping[str, str] = {
-    "admin/topic/rates.py": "test_rates",
+    "rates.py": "test_rates",
     "model/cursor/kept_cursor.py": "test_cursors_are_kept_after_a_while",
     "model/dispatch/delays.py": "test_delayed_delivery",
     "model/dispatch/single_active.py": "test_failover_delay",
@@ -70,7 +70,7 @@ STAMPS = {
 # Timelines of their own (broker/clock.py), which obey when they are included, or never.
 APART = {
     "admin/cluster/shutdown.py": "machine: the answer is written first",
-    "admin/http/rate.py": "machine: a clock that stands still would refuse everybody",
+    "http/site.py": "machine: a clock that stands still would refuse everybody",
     "auth/authentication.py": "token-expiry",
     "auth/login.py": "token-expiry",
     "auth/tokens.py": "token-expiry",
@@ -84,8 +84,8 @@ PASSED_ON = {"auth/tls.py": "the clock's monotonic: files are looked at by the b
 # The machine's own clock, without a word to the broker's: sockets, disks, processor time.
 MACHINE = {
     "accepting.py": "handshakes; the process has no file descriptor left",
-    "admin/http/connection.py": "a client that neither sends nor takes anything",
-    "admin/http/resource.py": "a body that does not come",
+    "http/connection.py": "a client that neither sends nor takes anything",
+    "http/request.py": "a body that does not come",
     "admin/topic/backlog_sizes.py": "how long a scan may work",
     "model/compaction/run.py": "processor time of a slice",
     "session/transport.py": "the last words to a socket",
