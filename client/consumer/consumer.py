@@ -13,7 +13,7 @@ from typing import Any, Generic, TypeAlias
 import anyio.lowlevel
 
 from pulsarium.client.consumer.batch_receive import batch_receive
-from pulsarium.client.consumer.inbox import Inbox
+from pulsarium.client.consumer.inbox import Inbox, Onlooker
 from pulsarium.client.consumer.indexes import message_at
 from pulsarium.client.consumer.interceptors import Interceptors
 from pulsarium.client.consumer.letters import Letters
@@ -44,13 +44,19 @@ class Consumer(Generic[T]):
     consumer, it subscribes again by itself; what was not acknowledged then comes again. AlreadyClosed after the block.
     """
 
-    def __init__(self, core: Core, options: ConsumerOptions[T], reading_from: Start | None = None) -> None:
+    def __init__(
+        self,
+        core: Core,
+        options: ConsumerOptions[T],
+        reading_from: Start | None = None,
+        onlooker: Onlooker | None = None,
+    ) -> None:
         """Nothing is sent yet. InvalidTopicName if `topic` is no name. `reading_from`: of a reader."""
         self._core = core
         self._options = options = with_topics(options)
         self._interceptors = Interceptors(self, options.interceptors)
         self._letters = Letters(core, options.subscription_name, options.schema)
-        self._parts = Parts(core, options, self._letters, self._interceptors, reading_from)
+        self._parts = Parts(core, options, self._letters, self._interceptors, reading_from, onlooker)
         self.inbox: Inbox = self._parts.inbox
         """What waits here."""
         self._is_intercepted = bool(options.interceptors)

@@ -9,17 +9,31 @@ import anyio.lowlevel
 
 from pulsarium.client.errors import PulsarError, copy_of
 from pulsarium.client.message import Message
+from pulsarium.client.message_id import MessageId
 
 if TYPE_CHECKING:
     from pulsarium.client.consumer.receiver import Receiver
     from pulsarium.client.schema.versions import Versions
 
 
+class Onlooker:
+    """Hears of entries of which nothing is received: override what is of interest. None of these may wait."""
+
+    def nothing(self, entry: tuple[int, int] | None) -> None:
+        """An entry came without a message to deliver."""
+
+    def unreadable(self, message_id: MessageId, error: PulsarError) -> None:
+        """A damaged entry came, which nobody gets."""
+
+
 class Inbox:
     """Receivers that have something take turns."""
 
-    def __init__(self, *, forgiving: bool = False, versions: Versions | None = None) -> None:
+    def __init__(
+        self, *, forgiving: bool = False, versions: Versions | None = None, onlooker: Onlooker | None = None
+    ) -> None:
         """`forgiving`: a receiver that failed for good only ends itself. `versions`: of schemas that read by them."""
+        self.onlooker: Onlooker = onlooker or Onlooker()
         self._versions = versions
         self._forgiving = forgiving
         self._receivers: dict[Receiver, None] = {}

@@ -11,7 +11,7 @@ from typing import Any
 import anyio
 
 from pulsarium.client.consumer.discovery import discovery
-from pulsarium.client.consumer.inbox import Inbox
+from pulsarium.client.consumer.inbox import Inbox, Onlooker
 from pulsarium.client.consumer.interceptors import Interceptors
 from pulsarium.client.consumer.letters import Letters
 from pulsarium.client.consumer.options import ConsumerOptions
@@ -36,6 +36,7 @@ class Parts:
         letters: Letters,
         interceptors: Interceptors,
         reading_from: Start | None,
+        onlooker: Onlooker | None,
     ) -> None:
         """Nothing is sent yet. InvalidTopicName if there are names that are none. `reading_from`: of a reader."""
         self._brokers = core.brokers
@@ -47,7 +48,7 @@ class Parts:
         self.text: str = self._discovery.text
         """The topics in full, or the pattern."""
         versions = core.schemas if options.schema.reads_by_writer else None
-        self.inbox: Inbox = Inbox(forgiving=self._discovery.forgets, versions=versions)
+        self.inbox: Inbox = Inbox(forgiving=self._discovery.forgets, versions=versions, onlooker=onlooker)
         """What waits in them."""
         self._parts: dict[str, TopicConsumer] = {}
         self._opening: set[TopicConsumer] = set()

@@ -11,6 +11,7 @@ from typing import Generic
 import anyio.lowlevel
 
 from pulsarium.client.consumer.consumer import Consumer
+from pulsarium.client.consumer.inbox import Onlooker
 from pulsarium.client.consumer.options import ReaderOptions, TableViewOptions
 from pulsarium.client.consumer.place import Place
 from pulsarium.client.consumer.topic_consumer import TopicConsumer
@@ -29,10 +30,12 @@ class Reader(Generic[T]):
     It is open inside its `async with`. When its connection is lost it goes on where it was.
     """
 
-    def __init__(self, core: Core, options: ReaderOptions[T] | TableViewOptions[T]) -> None:
+    def __init__(
+        self, core: Core, options: ReaderOptions[T] | TableViewOptions[T], onlooker: Onlooker | None = None
+    ) -> None:
         """Nothing is sent yet. InvalidTopicName if `topic` is no name."""
         self._options = options
-        self._consumer = Consumer(core, options.consumer_options(), options.start())
+        self._consumer = Consumer(core, options.consumer_options(), options.start(), onlooker)
         self._places: dict[str, Place] = {}
 
     async def __aenter__(self) -> Reader[T]:

@@ -17,6 +17,7 @@ from pulsarium.client.consumer.acknowledgements import Acknowledgements, ack_set
 from pulsarium.client.consumer.inbox import Inbox
 from pulsarium.client.consumer.options import ConsumerOptions
 from pulsarium.client.consumer.receiver import Receiver
+from pulsarium.client.consumer.redelivery import Redelivery
 from pulsarium.client.consumer.start import Start
 from pulsarium.client.entry.crypto import ConsumerCryptoFailureAction
 from pulsarium.client.errors import ConnectError, CryptoError, PulsarError
@@ -59,7 +60,7 @@ class Fed:
     """An open receiver."""
 
     def __init__(self, reading_from: Start | None = None, **options: Any) -> None:
-        self.lost = 0
+        self.losses = 0
         self.connection = Recorder()
         self.acknowledgements = Acknowledgements()
         self.receiver = Receiver(
@@ -67,15 +68,22 @@ class Fed:
             0,
             ConsumerOptions("t", "s", **options),
             self.acknowledgements,
-            self._lost,
+            cast(Redelivery, self),
             Inbox(),
             cast(TaskGroup, self),
+            self,
             reading_from,
         )
         self.open()
 
-    def _lost(self, error: PulsarError, owner: BrokerUrls | None) -> None:
-        self.lost += 1
+    def lost(self, error: PulsarError, owner: BrokerUrls | None) -> None:
+        self.losses += 1
+
+    def refuse(self, error: PulsarError) -> None:
+        raise error
+
+    def received(self, message_id: MessageId) -> None:
+        """The redelivery's part: there is no time for acknowledgements."""
 
     def open(self) -> None:
         self.receiver.attach(cast(Connection, self.connection))
@@ -153,7 +161,7 @@ def test_a_reader_that_lost_its_connection_goes_on_where_it_was() -> None:
     fed.feed(batch_of(b"0", b"1", b"2"), 4)
     fed.receiver.take()
     fed.receiver.on_lost(ConnectError())
-    assert fed.lost == 1
+    assert fed.losses == 1
     assert fed.receiver.start == Start(MessageId(1, 4, -1, 1), inclusive=True)
     fed.open()
     fed.feed(batch_of(b"0", b"1", b"2"), 4)
