@@ -12,14 +12,14 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-from . import report, settings, tables
-from .accounting import ProcessGoneError, memory
-from .brokers import ROOT, Broker, BrokerError, Launch, pulsarium_command, running
-from .clients import table as clients
-from .clients.programs import OPERATIONS, Operation
-from .measure import MeasureError, Run, alternate, measure_start
-from .program import Program
-from .programs import PROGRAMS, chosen
+from bench import report, settings, tables
+from bench.accounting import ProcessGoneError, memory
+from bench.brokers import ROOT, Broker, BrokerError, Launch, pulsarium_command, running
+from bench.clients import table as clients
+from bench.clients.programs import OPERATIONS, Operation
+from bench.measure import MeasureError, Run, alternate, measure_start
+from bench.program import Program
+from bench.programs import PROGRAMS, chosen
 
 ABOUT = """\
 Measures `pulsarium serve` in a process of its own, with clients in processes of their own: seconds from launch to the

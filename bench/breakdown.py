@@ -14,14 +14,13 @@ from pathlib import Path
 
 import trio
 
+from bench.raw_driver import FRAMES_PER_SEGMENT, IDS_PER_ACK, PRODUCER_ID, empty_ack, flow, send_segments
 from pulsarium.broker.config import Config, ServeOptions
 from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.broker.server import open_core
 from pulsarium.broker.session.session import Session
 from pulsarium.proto.framing import FrameDecoder, frame
 from pulsarium.proto.generated.PulsarApi_pb2 import BaseCommand, CommandSubscribe
-
-from .raw_driver import FRAMES_PER_SEGMENT, IDS_PER_ACK, PRODUCER_ID, empty_ack, flow, send_segments
 
 ABOUT = """\
 A broker in this process, its storage on disk (durability os) and its commit thread included, but without sockets: a

@@ -15,9 +15,9 @@ import sys
 import time
 from dataclasses import asdict
 
-from .clients import programs as clients
-from .programs import BY_NAME
-from .work import Work
+from bench.clients import programs as clients
+from bench.programs import BY_NAME
+from bench.work import Work
 
 
 def main() -> None:

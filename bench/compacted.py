@@ -13,6 +13,20 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
+from bench import older_engine
+from bench.brokers import Broker, Launch, pulsarium_command
+from bench.compaction import compacted
+from bench.large import Meter
+from bench.raw_driver import (
+    CONSUMER_ID,
+    PRODUCER_ID,
+    Connection,
+    RawDriverError,
+    look_up,
+    open_producer,
+    send_all,
+)
+from bench.work import Done, Timed, Work
 from pulsarium.proto import batch, entry
 from pulsarium.proto.compression import compress
 from pulsarium.proto.framing import frame
@@ -23,21 +37,6 @@ from pulsarium.proto.generated.PulsarApi_pb2 import (
     MessageMetadata,
     SingleMessageMetadata,
 )
-
-from . import older_engine
-from .brokers import Broker, Launch, pulsarium_command
-from .compaction import compacted
-from .large import Meter
-from .raw_driver import (
-    CONSUMER_ID,
-    PRODUCER_ID,
-    Connection,
-    RawDriverError,
-    look_up,
-    open_producer,
-    send_all,
-)
-from .work import Done, Timed, Work
 
 BATCH = 1024  # messages of a kilobyte
 RANDOM = 72  # bytes of a message that do not compress

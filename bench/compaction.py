@@ -6,13 +6,12 @@ import json
 import time
 import urllib.request
 
+from bench.brokers import Broker
+from bench.large import Meter
+from bench.pulse import Pulse
+from bench.raw_driver import Connection, RawDriverError, open_producer, send_all, send_segments
+from bench.work import Done, Timed, Work
 from pulsarium.proto.generated.PulsarApi_pb2 import MessageMetadata
-
-from .brokers import Broker
-from .large import Meter
-from .pulse import Pulse
-from .raw_driver import Connection, RawDriverError, open_producer, send_all, send_segments
-from .work import Done, Timed, Work
 
 KEPT_SHARE = 10  # one in so many messages is the last of its key
 POLL_SECONDS = 0.02

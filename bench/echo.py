@@ -14,13 +14,12 @@ from dataclasses import dataclass
 
 import trio
 
+from bench.accounting import cpu_seconds
+from bench.brokers import ROOT, Launch, pulsarium_command
+from bench.raw_driver import PING, READ, Connection
+from bench.report import percentile
+from bench.work import one_by_one
 from pulsarium.proto.framing import frame
-
-from .accounting import cpu_seconds
-from .brokers import ROOT, Launch, pulsarium_command
-from .raw_driver import PING, READ, Connection
-from .report import percentile
-from .work import one_by_one
 
 ABOUT = """\
 Round trips of one client, one after the other, as the raw programs make them: to a server that does nothing but recv

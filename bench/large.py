@@ -8,10 +8,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import islice
 
-from pulsarium.proto.generated.PulsarApi_pb2 import BaseCommand, MessageMetadata
-
-from .accounting import cpu_seconds, memory
-from .raw_driver import (
+from bench.accounting import cpu_seconds, memory
+from bench.raw_driver import (
     CONSUMER_ID,
     IDS_PER_ACK,
     PERMITS,
@@ -23,7 +21,8 @@ from .raw_driver import (
     send_segments,
     subscribe,
 )
-from .work import Done, Timed, Work
+from bench.work import Done, Timed, Work
+from pulsarium.proto.generated.PulsarApi_pb2 import BaseCommand, MessageMetadata
 
 SHARE = 20
 """The beginning and the end are one in so many of all."""

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import selectors
 
-from pulsarium.proto.framing import frame
-from pulsarium.proto.generated.PulsarApi_pb2 import BaseCommand, MessageMetadata
-
-from .raw_driver import (
+from bench.raw_driver import (
     IDS_PER_ACK,
     PERMITS,
     Connection,
@@ -18,7 +15,9 @@ from .raw_driver import (
     send_segments,
     subscribe,
 )
-from .work import Done, Timed, Work
+from bench.work import Done, Timed, Work
+from pulsarium.proto.framing import frame
+from pulsarium.proto.generated.PulsarApi_pb2 import BaseCommand, MessageMetadata
 
 CONNECTIONS = 2
 KEYS = 1000

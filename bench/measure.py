@@ -16,10 +16,10 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from typing import IO, Any
 
-from .accounting import Memory, cpu_seconds, memory
-from .brokers import ROOT, Broker, Launch
-from .program import Program
-from .work import Work
+from bench.accounting import Memory, cpu_seconds, memory
+from bench.brokers import ROOT, Broker, Launch
+from bench.program import Program
+from bench.work import Work
 
 LIMIT_SECONDS = 300
 LARGE_LIMIT_SECONDS = 1200

@@ -6,7 +6,7 @@ from typing import Any
 
 import pulsar
 
-from .work import Done, Timed, Work, one_by_one
+from bench.work import Done, Timed, Work, one_by_one
 
 SUBSCRIPTION = "bench"
 

@@ -9,14 +9,13 @@ import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from bench.accounting import cpu_seconds
+from bench.raw_driver import PRODUCER_ID, SUBSCRIPTION, Connection, open_producer, send_all, subscribe
+from bench.reference.jars import BROKER, CACHE, JAVA_OPTIONS, PERF, fetch
+from bench.work import Done, Timed, Work
 from pulsarium.proto import batch, entry
 from pulsarium.proto.framing import frame
 from pulsarium.proto.generated.PulsarApi_pb2 import BaseCommand, MessageMetadata, SingleMessageMetadata
-
-from .accounting import cpu_seconds
-from .raw_driver import PRODUCER_ID, SUBSCRIPTION, Connection, open_producer, send_all, subscribe
-from .reference.jars import BROKER, CACHE, JAVA_OPTIONS, PERF, fetch
-from .work import Done, Timed, Work
 
 IN_FLIGHT = 10_000  # messages: ten of its largest batches
 UNLIMITED = 1_000_000_000  # messages a second

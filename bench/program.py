@@ -6,7 +6,7 @@ import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from .work import Timed, Work
+from bench.work import Timed, Work
 
 PAYLOAD = 1024
 TINY = 10

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .program import GROWTH, TINY, Better, Part, Program, official, raw
-from .scale.programs import SCALE
-from .tailing import RATE
+from bench.program import GROWTH, TINY, Better, Part, Program, official, raw
+from bench.scale.programs import SCALE
+from bench.tailing import RATE
 
 SIZES = (1, 10, 100, 1000)
 THIRD_OF_CPU = 3

@@ -7,11 +7,10 @@ import time
 from multiprocessing.connection import Connection as Pipe
 from types import TracebackType
 
+from bench.accounting import cpu_seconds
+from bench.raw_driver import PING, Connection
 from pulsarium.proto.framing import frame
 from pulsarium.proto.generated.PulsarApi_pb2 import BaseCommand
-
-from .accounting import cpu_seconds
-from .raw_driver import PING, Connection
 
 PING_SECONDS = 0.001  # between a PONG and the next PING
 FORK = multiprocessing.get_context("fork")

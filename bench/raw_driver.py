@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from urllib.parse import urlsplit
 
+from bench.work import Done, Timed, Work, one_by_one
 from pulsarium.proto import entry
 from pulsarium.proto.framing import FrameDecoder, frame
 from pulsarium.proto.generated.PulsarApi_pb2 import (
@@ -16,8 +17,6 @@ from pulsarium.proto.generated.PulsarApi_pb2 import (
     CommandSubscribe,
     MessageMetadata,
 )
-
-from .work import Done, Timed, Work, one_by_one
 
 READ = 256 * 1024
 FRAMES_PER_SEGMENT = 64

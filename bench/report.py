@@ -9,11 +9,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from .accounting import Memory
-from .figure import BUSY, CPU, GROWN, LATENCY, PARTS, PER_SECOND, RATE, START, Figure
-from .measure import Run, Start
-from .program import GROWTH, Program
-from .programs import PROGRAMS
+from bench.accounting import Memory
+from bench.figure import BUSY, CPU, GROWN, LATENCY, PARTS, PER_SECOND, RATE, START, Figure
+from bench.measure import Run, Start
+from bench.program import GROWTH, Program
+from bench.programs import PROGRAMS
 
 MB = 1_000_000
 CONNECTED_BETTER = 15

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from .reference.conf import CONFIG, changed
+from bench.reference.conf import CONFIG, changed
 
 SETTINGS = {
     "brokerEntryMetadataInterceptors": "",

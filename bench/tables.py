@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from .figure import BUSY, CPU, GROUPS, GROWN, RATE, Figure
-from .report import Results
-from .settings import told
+from bench.figure import BUSY, CPU, GROUPS, GROWN, RATE, Figure
+from bench.report import Results
+from bench.settings import told
 
 LONG = {CPU: "broker CPU", RATE: "rate", BUSY: "cores in use", GROWN: "cost over that of the smallest"}
 """What a title leaves out where figures of several groups stand in one table."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 import selectors
 import time
 
-from .many_consumers import Group
-from .raw_driver import Connection, open_producer, send_segments
-from .work import Done, Timed, Work
+from bench.many_consumers import Group
+from bench.raw_driver import Connection, open_producer, send_segments
+from bench.work import Done, Timed, Work
 
 RATE = 5_000
 """Messages a second: both brokers keep up with it, on two cores that they share with the driver."""

@@ -9,8 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from urllib.parse import urlsplit
 
-from .accounting import cpu_seconds
-from .work import Done, Timed, Work, one_by_one
+from bench.accounting import cpu_seconds
+from bench.work import Done, Timed, Work, one_by_one
 
 READ = 64 * 1024
 CLEANING = 8  # connections that delete what was created

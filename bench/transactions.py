@@ -10,14 +10,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from pulsarium.proto import entry
-from pulsarium.proto.framing import frame
-from pulsarium.proto.generated.PulsarApi_pb2 import BaseCommand, MessageMetadata
-
-from .accounting import cpu_seconds
-from .brokers import Broker, Launch, pulsarium_command, running
-from .large import acknowledge
-from .raw_driver import (
+from bench.accounting import cpu_seconds
+from bench.brokers import Broker, Launch, pulsarium_command, running
+from bench.large import acknowledge
+from bench.raw_driver import (
     CONSUMER_ID,
     PERMITS,
     PRODUCER_ID,
@@ -30,6 +26,9 @@ from .raw_driver import (
     send_segments,
     subscribe,
 )
+from pulsarium.proto import entry
+from pulsarium.proto.framing import frame
+from pulsarium.proto.generated.PulsarApi_pb2 import BaseCommand, MessageMetadata
 
 ABOUT = """\
 Measures transactions on the wire, with a bare socket in place of a client.

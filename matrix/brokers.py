@@ -1,5 +1,7 @@
 """The brokers that cells run against: `pulsarium serve` in a process of its own, or one that is given."""
 
+from __future__ import annotations
+
 import json
 import subprocess
 import sys
@@ -31,7 +33,7 @@ class Mask:
     max_protocol_version: int | None = None
 
     @classmethod
-    def named(cls, name: str) -> "Mask":
+    def named(cls, name: str) -> Mask:
         """ "none", or "v19" for a highest protocol version of 19. Raises ValueError."""
         if name == "none":
             return cls(name)

@@ -1,5 +1,7 @@
 """Builds the programs that need it: `python -m pulsarium.matrix.build java go`. Afterwards they need no network."""
 
+from __future__ import annotations
+
 import os
 import shutil
 import subprocess
@@ -8,7 +10,7 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
-from .clients import CLIENTS, Client
+from pulsarium.matrix.clients import CLIENTS, Client
 
 
 def build(client: Client) -> None:

@@ -1,15 +1,16 @@
 """A capture of each cell, by the broker's lab."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from pulsarium.capture.file import CaptureError, CaptureReader, Kind
 from pulsarium.capture.lint.frames import Conversation
+from pulsarium.matrix.rest import call
 from pulsarium.proto.entry import visible_metadata
 from pulsarium.proto.generated.PulsarApi_pb2 import CompressionType
-
-from .rest import call
 
 KEPT = 256
 """Bytes of each entry that a capture keeps."""

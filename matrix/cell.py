@@ -1,5 +1,7 @@
 """One cell of the matrix: a scenario with a client, on a profile behind a mask; and what came of it."""
 
+from __future__ import annotations
+
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
@@ -32,7 +34,7 @@ class Cell:
         return f"{self.scenario} {self.client} {self.profile} {self.mask}"
 
     @property
-    def column(self) -> "Column":
+    def column(self) -> Column:
         return Column(self.client, self.profile, self.mask)
 
 
@@ -65,7 +67,7 @@ class Result:
         return {**values.pop("cell"), **values, "outcome": str(self.outcome)}
 
     @classmethod
-    def of_row(cls, row: dict[str, Any]) -> "Result":
+    def of_row(cls, row: dict[str, Any]) -> Result:
         """From what `row` gave."""
         cell = Cell(**{name: row[name] for name in ("scenario", "client", "profile", "mask")})
         others = {name: row[name] for name in ("reason", "seconds", "capture", "log")}

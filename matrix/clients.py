@@ -1,5 +1,7 @@
 """The clients, and what their programs are built and run with."""
 
+from __future__ import annotations
+
 import hashlib
 import os
 import shutil

@@ -1,5 +1,7 @@
 """Keys, certificates and tokens of one run, made when it begins."""
 
+from __future__ import annotations
+
 import datetime as dt
 import ipaddress
 from dataclasses import dataclass

@@ -1,5 +1,7 @@
 """A client's scenario program: one process for many scenarios, started when it is needed (see `python/lines.py`)."""
 
+from __future__ import annotations
+
 import json
 import os
 import select

@@ -1,5 +1,7 @@
 """The few calls of the admin API that scenarios need."""
 
+from __future__ import annotations
+
 import json
 import urllib.error
 import urllib.request

@@ -1,5 +1,7 @@
 """Runs cells: columns in parallel, the cells of one after another."""
 
+from __future__ import annotations
+
 import itertools
 import time
 import uuid
@@ -12,16 +14,15 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from pulsarium.capture.file import SUFFIX
-
-from .brokers import Address, Broker, Given, Mask, Served
-from .build import build
-from .captures import capturing, compressions
-from .cell import Cell, Column, Outcome, Result
-from .clients import CLIENTS
-from .material import Material, make
-from .program import Hung, Program
-from .rest import call, topic_path
-from .scenarios import Scenario
+from pulsarium.matrix.brokers import Address, Broker, Given, Mask, Served
+from pulsarium.matrix.build import build
+from pulsarium.matrix.captures import capturing, compressions
+from pulsarium.matrix.cell import Cell, Column, Outcome, Result
+from pulsarium.matrix.clients import CLIENTS
+from pulsarium.matrix.material import Material, make
+from pulsarium.matrix.program import Hung, Program
+from pulsarium.matrix.rest import call, topic_path
+from pulsarium.matrix.scenarios import Scenario
 
 GIVEN: Final = "given"
 """The profile's name where the broker is a given one."""

@@ -4,6 +4,8 @@ What each scenario does stands in `contract`; the programs of all languages do t
 that has no such call says so here (`not_in`), so that "no such call" and "did not work" stay apart.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase

@@ -15,7 +15,7 @@ from tests.house.requirements import RequirementRows, read_rows
 
 HEAVY_TIMEOUT = 900.0
 # Modules that cannot be imported without Spark, which the environments of `scripts/test --python` do not have.
-collect_ignore = [] if find_spec("pyspark") else ["cli/test_analyze.py", "cli/test_pipeline_page.py"]
+collect_ignore = [] if find_spec("pyspark") else ["cli/test_analyze.py", "cli/pages/test_pipeline.py"]
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -9,9 +9,8 @@ from typing import Any
 import pulsar
 import pulsar.asyncio
 
+from bench.clients.own import SUBSCRIPTION, one_by_one
 from bench.work import Done, Timed, Work
-
-from .own import SUBSCRIPTION, one_by_one
 
 AT_ONCE = 1000  # sends whose receipts are waited for together: as many as its queue takes
 

@@ -8,10 +8,9 @@ from statistics import median
 from typing import Any
 
 from bench.brokers import Broker
+from bench.clients.programs import CLIENTS, OPERATIONS, OURS, PROGRAMS, REFERENCE, Operation
 from bench.measure import Run, measure
 from bench.report import machine, percentile
-
-from .programs import CLIENTS, OPERATIONS, OURS, PROGRAMS, REFERENCE, Operation
 
 Runs = Mapping[str, Sequence[Run]]
 

@@ -6,11 +6,10 @@ import urllib.error
 import urllib.request
 from contextlib import suppress
 
+from bench.brokers import Broker
+from bench.raw_driver import READ, Connection
+from bench.scale.driving import ask_all, consumer
 from pulsarium.proto.generated.PulsarApi_pb2 import BaseCommand
-
-from ..brokers import Broker
-from ..raw_driver import READ, Connection
-from ..scale.driving import ask_all, consumer
 
 NAMESPACE = "public/many"
 TOPIC = "public/default/subscribed"

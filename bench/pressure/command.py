@@ -6,9 +6,9 @@ import argparse
 import os
 from collections.abc import Sequence
 
-from ..brokers import running
-from . import loop, neighbours
-from .pieces import PIECES
+from bench.brokers import running
+from bench.pressure import loop, neighbours
+from bench.pressure.pieces import PIECES
 
 ABOUT = """\
 Measures what one client that behaves badly costs the others, with bare sockets in place of clients. The time of a

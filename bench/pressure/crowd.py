@@ -9,9 +9,9 @@ from contextlib import ExitStack
 from socket import create_connection, socket
 from urllib.parse import urlparse
 
-from ..brokers import CONNECT, Broker
-from ..raw_driver import READ, Connection
-from .admin import LIMIT_SECONDS
+from bench.brokers import CONNECT, Broker
+from bench.pressure.admin import LIMIT_SECONDS
+from bench.raw_driver import READ, Connection
 
 REQUEST = b"GET /admin/v2/clusters HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
 MESSAGE = {"text": "x" * 100, "key": "k"}

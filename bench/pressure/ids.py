@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from pulsarium.proto.generated.PulsarApi_pb2 import BaseCommand, MessageIdData
-
-from ..brokers import Broker
-from ..raw_driver import (
+from bench.brokers import Broker
+from bench.raw_driver import (
     CONSUMER_ID,
     PING,
     Connection,
@@ -16,6 +14,7 @@ from ..raw_driver import (
     send_segments,
     subscribe,
 )
+from pulsarium.proto.generated.PulsarApi_pb2 import BaseCommand, MessageIdData
 
 TOPIC = "persistent://public/default/many-ids"
 SIZE = 8

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from itertools import groupby
 from statistics import median
 
-from ..accounting import cpu_seconds, memory
-from ..brokers import Broker, Launch, pulsarium_command
-from ..pulse import Pulse
-from ..raw_driver import Connection
-from ..scale.driving import Peak
+from bench.accounting import cpu_seconds, memory
+from bench.brokers import Broker, Launch, pulsarium_command
+from bench.pulse import Pulse
+from bench.raw_driver import Connection
+from bench.scale.driving import Peak
 
 TARGET_MS = 100
 CALM_SECONDS = 1.0  # without work, to see what the machine alone does to a bystander

@@ -11,12 +11,11 @@ from dataclasses import dataclass
 from statistics import median, quantiles
 from typing import NamedTuple
 
+from bench.accounting import memory
+from bench.brokers import Broker
+from bench.pulse import FORK
+from bench.raw_driver import PING, Connection, flow, open_producer, send_segments, subscribe
 from pulsarium.proto.generated.PulsarApi_pb2 import BaseCommand
-
-from ..accounting import memory
-from ..brokers import Broker
-from ..pulse import FORK
-from ..raw_driver import PING, Connection, flow, open_producer, send_segments, subscribe
 
 SIZE = 1024
 LOAD_SIZE, LOAD_RATE, LOAD_TOGETHER = 4096, 2000, 20

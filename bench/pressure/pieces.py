@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from . import admin, crowd, ids
-from .loop import Piece
+from bench.pressure import admin, crowd, ids
+from bench.pressure.loop import Piece
 
 TOPICS = 20_000
 SUBSCRIPTIONS = 30_000

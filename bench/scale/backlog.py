@@ -6,11 +6,11 @@ import math
 import shutil
 import tempfile
 
-from ..large import Meter
-from ..raw_driver import Connection, RawDriverError, subscribe
-from ..work import Done, Timed, Work
-from .driving import Peak, Publisher, Taker, broker_of, settled
-from .programs import LEVELS
+from bench.large import Meter
+from bench.raw_driver import Connection, RawDriverError, subscribe
+from bench.scale.driving import Peak, Publisher, Taker, broker_of, settled
+from bench.scale.programs import LEVELS
+from bench.work import Done, Timed, Work
 
 SAMPLE = 0.004
 """The share of `count` that is published, and taken, to tell what one costs."""

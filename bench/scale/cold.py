@@ -13,15 +13,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from bench.brokers import ROOT
+from bench.large import Meter
+from bench.raw_driver import PING, Connection, subscribe
+from bench.report import percentile
+from bench.scale.driving import Peak, Publisher, Taker, broker_of
+from bench.work import Done, Timed, Work
 from pulsarium.proto.framing import frame
 from pulsarium.proto.generated.PulsarApi_pb2 import BaseCommand
-
-from ..brokers import ROOT
-from ..large import Meter
-from ..raw_driver import PING, Connection, subscribe
-from ..report import percentile
-from ..work import Done, Timed, Work
-from .driving import Peak, Publisher, Taker, broker_of
 
 PAUSE = 0.002
 """Seconds between a PONG and the next PING, so that these are no load of their own."""

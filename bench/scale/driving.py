@@ -11,14 +11,10 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
-from pulsarium.proto import entry
-from pulsarium.proto.framing import frame
-from pulsarium.proto.generated.PulsarApi_pb2 import BaseCommand, CommandSubscribe, MessageMetadata
-
-from ..accounting import memory
-from ..brokers import Broker, Launch, pulsarium_command
-from ..large import MB, Meter, acknowledge
-from ..raw_driver import (
+from bench.accounting import memory
+from bench.brokers import Broker, Launch, pulsarium_command
+from bench.large import MB, Meter, acknowledge
+from bench.raw_driver import (
     CONSUMER_ID,
     FRAMES_PER_SEGMENT,
     PERMITS,
@@ -31,7 +27,10 @@ from ..raw_driver import (
     open_producer,
     subscribe,
 )
-from ..work import Done, Work
+from bench.work import Done, Work
+from pulsarium.proto import entry
+from pulsarium.proto.framing import frame
+from pulsarium.proto.generated.PulsarApi_pb2 import BaseCommand, CommandSubscribe, MessageMetadata
 
 SETTLE_SECONDS = 0.25  # what a cursor saves on its own comes a tenth of a second later, and belongs to the cost
 SAMPLE_SECONDS = 0.1

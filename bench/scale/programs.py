@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..program import GROWTH, TINY, Part, Program, raw
+from bench.program import GROWTH, TINY, Part, Program, raw
 
 TOPICS = (1, 100, 10_000)
 CONNECTIONS = (1, 100, 1000)

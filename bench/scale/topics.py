@@ -4,12 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pulsarium.proto.framing import frame
-from pulsarium.proto.generated.PulsarApi_pb2 import BaseCommand
-
-from ..raw_driver import FRAMES_PER_SEGMENT, Connection, empty_ack, flow
-from ..work import Done, Timed, Work
-from .driving import (
+from bench.raw_driver import FRAMES_PER_SEGMENT, Connection, empty_ack, flow
+from bench.scale.driving import (
     MESSAGE,
     Cost,
     ask_all,
@@ -24,7 +20,10 @@ from .driving import (
     send_frame,
     unsubscribe,
 )
-from .programs import TOPICS
+from bench.scale.programs import TOPICS
+from bench.work import Done, Timed, Work
+from pulsarium.proto.framing import frame
+from pulsarium.proto.generated.PulsarApi_pb2 import BaseCommand
 
 IDS_PER_ACK = 10  # few, so that consumers of many topics acknowledge as many at a time as one of a single topic
 SEGMENTS = 16  # of 64 messages, that are on their way at once

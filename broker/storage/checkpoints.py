@@ -88,9 +88,8 @@ class Checkpoints:
         """Copy what stands in the log by now, on the thread. Return how long the log is."""
         self._at(PersistPoint.CHECKPOINT)
         _, pages, _ = self._copier.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
-        if (
-            self._file is not None
-        ):  # SQLite leaves it to the checkpoint that copies the last page, which commits wait for
+        # SQLite leaves this sync to the checkpoint that copies the last page, which commits wait for.
+        if self._file is not None:
             os.fsync(self._file)
         return int(pages) * PAGE_SIZE
 

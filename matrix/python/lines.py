@@ -5,6 +5,8 @@ is the administrator's work, {"do": "unload"}, and is answered {"done": true} on
 {"outcome": "pass" | "fail", "reason": "...", "seconds": 0.1}. The end of input ends it.
 """
 
+from __future__ import annotations
+
 import json
 import os
 import sys

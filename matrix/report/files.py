@@ -1,14 +1,16 @@
 """What a run leaves in its folder: matrix.html, matrix.md, matrix.json, and matrix.parquet where pyarrow is there."""
 
+from __future__ import annotations
+
 import json
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
-from ..cell import Result
-from .html import html
-from .markdown import markdown
-from .table import Table
+from pulsarium.matrix.cell import Result
+from pulsarium.matrix.report.html import html
+from pulsarium.matrix.report.markdown import markdown
+from pulsarium.matrix.report.table import Table
 
 
 def write(results: Sequence[Result], folder: Path) -> list[Path]:

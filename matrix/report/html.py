@@ -1,10 +1,12 @@
 """The matrix as one HTML page that needs nothing else; its cells lead to their logs and captures."""
 
+from __future__ import annotations
+
 from html import escape
 from urllib.parse import quote
 
-from ..cell import Outcome, Result
-from .table import Table, behind
+from pulsarium.matrix.cell import Outcome, Result
+from pulsarium.matrix.report.table import Table, behind
 
 _SIGNS = {
     Outcome.PASS: "✓",

@@ -1,10 +1,12 @@
 """The matrix as Markdown: short cells, and below why some of them did not pass."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 
-from ..cell import Outcome, Result
-from ..clients import CLIENTS
-from .table import Table, behind
+from pulsarium.matrix.cell import Outcome, Result
+from pulsarium.matrix.clients import CLIENTS
+from pulsarium.matrix.report.table import Table, behind
 
 SIGNS = {
     Outcome.PASS: "✓",

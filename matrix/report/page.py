@@ -1,13 +1,15 @@
 """`python -m pulsarium.matrix.report.page matrix.json`: the page of the documentation."""
 
+from __future__ import annotations
+
 import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from ..cell import Result
-from .markdown import markdown
-from .table import Table
+from pulsarium.matrix.cell import Result
+from pulsarium.matrix.report.markdown import markdown
+from pulsarium.matrix.report.table import Table
 
 _HEAD = """\
 # Clients and what works with them

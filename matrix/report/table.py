@@ -1,13 +1,15 @@
 """Results arranged as the matrix: a row for each scenario, a column for each client, profile and mask."""
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from ..cell import Column, Outcome, Result
-from ..clients import CLIENTS
-from ..scenarios import SCENARIOS, Scenario
+from pulsarium.matrix.cell import Column, Outcome, Result
+from pulsarium.matrix.clients import CLIENTS
+from pulsarium.matrix.scenarios import SCENARIOS, Scenario
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pulsarium.cli.launchers_page import read_record
+from pulsarium.cli.pages.launchers import read_record
 
 from .launchers import LAUNCHERS, SECONDS, Launcher
 

@@ -1,10 +1,12 @@
 """`python -m pulsarium.matrix.python.official`: its scenarios, a line each."""
 
-from ..lines import serve
-from .acknowledging import ACKNOWLEDGING
-from .messages import MESSAGES
-from .reading import READING
-from .topics import TOPICS
+from __future__ import annotations
+
+from pulsarium.matrix.python.lines import serve
+from pulsarium.matrix.python.official.acknowledging import ACKNOWLEDGING
+from pulsarium.matrix.python.official.messages import MESSAGES
+from pulsarium.matrix.python.official.reading import READING
+from pulsarium.matrix.python.official.topics import TOPICS
 
 if __name__ == "__main__":
     serve({**MESSAGES, **ACKNOWLEDGING, **TOPICS, **READING})

@@ -1,10 +1,22 @@
 """What is acknowledged, refused, and comes again."""
 
+from __future__ import annotations
+
 import pulsar
 
-from ..lines import Lines, equal, texts
-from .messages import batches
-from .support import Shared, client, consume, nothing_more, receive, send, single, subscribe, text
+from pulsarium.matrix.python.lines import Lines, equal, texts
+from pulsarium.matrix.python.official.messages import batches
+from pulsarium.matrix.python.official.support import (
+    Shared,
+    client,
+    consume,
+    nothing_more,
+    receive,
+    send,
+    single,
+    subscribe,
+    text,
+)
 
 
 def shared_nack(cell: Lines) -> None:

@@ -1,13 +1,26 @@
 """What becomes of messages on their way."""
 
+from __future__ import annotations
+
 import os
 import time
 from functools import partial
 
 import pulsar
 
-from ..lines import Lines, Scenario, equal, texts, that
-from .support import KeyShared, Shared, client, consume, nothing_more, receive, send, single, subscribe, text
+from pulsarium.matrix.python.lines import Lines, Scenario, equal, texts, that
+from pulsarium.matrix.python.official.support import (
+    KeyShared,
+    Shared,
+    client,
+    consume,
+    nothing_more,
+    receive,
+    send,
+    single,
+    subscribe,
+    text,
+)
 
 
 def produce_consume(cell: Lines) -> None:

@@ -1,5 +1,7 @@
 """Where reading begins, and what is read."""
 
+from __future__ import annotations
+
 import time
 from functools import partial
 from typing import Any
@@ -7,8 +9,19 @@ from typing import Any
 import pulsar
 from pulsar.schema import AvroSchema, Integer, JsonSchema, Record, String, StringSchema
 
-from ..lines import MOMENT, Lines, Scenario, equal, texts, that
-from .support import MILLISECONDS, client, consume, nothing_more, receive, refused, send, single, subscribe, text
+from pulsarium.matrix.python.lines import MOMENT, Lines, Scenario, equal, texts, that
+from pulsarium.matrix.python.official.support import (
+    MILLISECONDS,
+    client,
+    consume,
+    nothing_more,
+    receive,
+    refused,
+    send,
+    single,
+    subscribe,
+    text,
+)
 
 
 class Person(Record):  # type: ignore[misc]

@@ -1,5 +1,7 @@
 """What the scenarios of the official Python client share."""
 
+from __future__ import annotations
+
 import queue
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -7,7 +9,7 @@ from typing import Any
 
 import pulsar
 
-from ..lines import PATIENCE, QUIET, Failure, Lines, that
+from pulsarium.matrix.python.lines import PATIENCE, QUIET, Failure, Lines, that
 
 EARLIEST = pulsar.InitialPosition.Earliest
 Shared, Failover, KeyShared = pulsar.ConsumerType.Shared, pulsar.ConsumerType.Failover, pulsar.ConsumerType.KeyShared

@@ -1,5 +1,7 @@
 """Who is let in where."""
 
+from __future__ import annotations
+
 import re
 import threading
 import time
@@ -7,8 +9,20 @@ from contextlib import suppress
 
 import pulsar
 
-from ..lines import PATIENCE, Failure, Lines, equal, texts, that
-from .support import Failover, Shared, client, consume, nothing_more, receive, refused, send, single, subscribe, text
+from pulsarium.matrix.python.lines import PATIENCE, Failure, Lines, equal, texts, that
+from pulsarium.matrix.python.official.support import (
+    Failover,
+    Shared,
+    client,
+    consume,
+    nothing_more,
+    receive,
+    refused,
+    send,
+    single,
+    subscribe,
+    text,
+)
 
 
 def exclusive_busy(cell: Lines) -> None:

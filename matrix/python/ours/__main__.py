@@ -1,15 +1,17 @@
 """`python -m pulsarium.matrix.python.ours`: its scenarios, a line each."""
 
+from __future__ import annotations
+
 from functools import partial
 
 import anyio
 
-from ..lines import Lines, serve
-from .acknowledging import ACKNOWLEDGING
-from .messages import MESSAGES
-from .reading import READING
-from .support import Scenario, connected
-from .topics import TOPICS
+from pulsarium.matrix.python.lines import Lines, serve
+from pulsarium.matrix.python.ours.acknowledging import ACKNOWLEDGING
+from pulsarium.matrix.python.ours.messages import MESSAGES
+from pulsarium.matrix.python.ours.reading import READING
+from pulsarium.matrix.python.ours.support import Scenario, connected
+from pulsarium.matrix.python.ours.topics import TOPICS
 
 
 def run(scenario: Scenario, cell: Lines) -> None:

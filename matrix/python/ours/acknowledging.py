@@ -1,10 +1,11 @@
 """What is acknowledged, refused, and comes again."""
 
-from pulsarium.client import ConsumerDeadLetterPolicy
+from __future__ import annotations
 
-from ..lines import Lines, equal, texts
-from .messages import BATCHED
-from .support import Ours, Shared, consume, nothing_more, receive, send, text
+from pulsarium.client import ConsumerDeadLetterPolicy
+from pulsarium.matrix.python.lines import Lines, equal, texts
+from pulsarium.matrix.python.ours.messages import BATCHED
+from pulsarium.matrix.python.ours.support import Ours, Shared, consume, nothing_more, receive, send, text
 
 
 async def shared_nack(cell: Lines, ours: Ours) -> None:

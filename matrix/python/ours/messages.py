@@ -1,5 +1,7 @@
 """What becomes of messages on their way."""
 
+from __future__ import annotations
+
 import os
 import time
 from functools import partial
@@ -13,9 +15,18 @@ from pulsarium.client import (
     CryptoKeyReader,
     Message,
 )
-
-from ..lines import PATIENCE, Lines, equal, texts, that
-from .support import KeyShared, Ours, Scenario, Shared, consume, nothing_more, receive, send, text
+from pulsarium.matrix.python.lines import PATIENCE, Lines, equal, texts, that
+from pulsarium.matrix.python.ours.support import (
+    KeyShared,
+    Ours,
+    Scenario,
+    Shared,
+    consume,
+    nothing_more,
+    receive,
+    send,
+    text,
+)
 
 BATCHED = {"batching_enabled": True, "batching_max_messages": 10, "batching_max_publish_delay": 10.0}
 

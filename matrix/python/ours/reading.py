@@ -1,5 +1,7 @@
 """Where reading begins, and what is read."""
 
+from __future__ import annotations
+
 import time
 from dataclasses import dataclass
 from functools import partial
@@ -9,10 +11,19 @@ import anyio
 
 from pulsarium.client import AvroInt, AvroSchema, JsonSchema, MessageId, StringSchema
 from pulsarium.client.errors import IncompatibleSchema
-
-from ..lines import MOMENT, Lines, equal, texts, that
-from .messages import BATCHED
-from .support import Ours, Scenario, Shared, consume, nothing_more, receive, refused, send, text
+from pulsarium.matrix.python.lines import MOMENT, Lines, equal, texts, that
+from pulsarium.matrix.python.ours.messages import BATCHED
+from pulsarium.matrix.python.ours.support import (
+    Ours,
+    Scenario,
+    Shared,
+    consume,
+    nothing_more,
+    receive,
+    refused,
+    send,
+    text,
+)
 
 
 @dataclass

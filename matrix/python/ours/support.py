@@ -1,5 +1,7 @@
 """What the scenarios of our client share."""
 
+from __future__ import annotations
+
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
@@ -7,8 +9,7 @@ from typing import Any
 import anyio
 
 from pulsarium.client import Client, Consumer, ConsumerType, InitialPosition, Message, MessageId, Producer, connect
-
-from ..lines import PATIENCE, QUIET, Failure, Lines
+from pulsarium.matrix.python.lines import PATIENCE, QUIET, Failure, Lines
 
 Shared, Failover, KeyShared = ConsumerType.Shared, ConsumerType.Failover, ConsumerType.KeyShared
 Scenario = Callable[[Lines, "Ours"], Awaitable[None]]

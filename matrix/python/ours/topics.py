@@ -1,14 +1,26 @@
 """Who is let in where."""
 
+from __future__ import annotations
+
 import re
 
 import anyio
 
 from pulsarium.client import AuthenticationToken, Producer, ProducerAccessMode, PulsarError
 from pulsarium.client.errors import ConsumerBusy, ProducerBusy, TopicTerminated
-
-from ..lines import PATIENCE, Lines, equal, texts, that
-from .support import Failover, Ours, Shared, connected, consume, nothing_more, receive, refused, send, text
+from pulsarium.matrix.python.lines import PATIENCE, Lines, equal, texts, that
+from pulsarium.matrix.python.ours.support import (
+    Failover,
+    Ours,
+    Shared,
+    connected,
+    consume,
+    nothing_more,
+    receive,
+    refused,
+    send,
+    text,
+)
 
 TURN = 0.1
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pulsarium.cli.client_page import OPTIONS, client_page, fields_of
+from pulsarium.cli.pages.client import OPTIONS, client_page, fields_of
 from pulsarium.client import errors
 
 

@@ -7,17 +7,17 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from pulsarium.broker.admin.routes import all_routes
 from pulsarium.broker.commands import MODULES
 from pulsarium.broker.commands.registry import declared
 from pulsarium.broker.config.keys import documented_keys
 from pulsarium.broker.config.profile import PIP
-from pulsarium.broker.http.absent import absent_routes
-from pulsarium.cli.client_page import client_page
+from pulsarium.broker.http.pulsar_routes import absent_routes
+from pulsarium.broker.web import all_routes
 from pulsarium.cli.lab.fault_page import fault_page
-from pulsarium.cli.launchers_page import launchers_page
-from pulsarium.cli.lint_page import lint_page
-from pulsarium.cli.pipeline_page import pipeline_page
+from pulsarium.cli.pages.client import client_page
+from pulsarium.cli.pages.launchers import launchers_page
+from pulsarium.cli.pages.lint import lint_page
+from pulsarium.cli.pages.pipeline import pipeline_page
 from pulsarium.proto.commands import COMMANDS, CommandSpec, Direction
 
 SENDERS = {Direction.CLIENT: "client", Direction.BROKER: "broker", Direction.BOTH: "both"}

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from pulsarium.cli.pipeline_page import pipeline_page
+from pulsarium.cli.pages.pipeline import pipeline_page
 
-CODE = Path(__file__).parents[2] / "pipeline"
+CODE = Path(__file__).parents[3] / "pipeline"
 READ = re.compile(r'options\.(?:text|required|number|flag|choice)\(\s*"([^"]+)"')
 
 
