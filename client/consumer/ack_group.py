@@ -27,6 +27,10 @@ class AckGroup:
         self._ids: list[pb.MessageIdData] = []
         self._scope: anyio.CancelScope | None = None
 
+    def __len__(self) -> int:
+        """How many wait."""
+        return len(self._ids)
+
     def add(self, message_id: pb.MessageIdData) -> None:
         """Send it soon."""
         self._ids.append(message_id)

@@ -27,6 +27,7 @@ from pulsarium.client.errors import InvalidConfiguration, PulsarError
 from pulsarium.client.message import Message
 from pulsarium.client.message_id import MessageId
 from pulsarium.client.schema.schema import T
+from pulsarium.client.statistics import ConsumerStatistics
 from pulsarium.client.together import together
 from pulsarium.client.transaction.transaction import Transaction
 
@@ -133,6 +134,10 @@ class Consumer(Generic[T]):
         if self._options.receiver_queue_size == 0:
             raise InvalidConfiguration("batch_receive needs a queue: receiver_queue_size is 0")
         return await batch_receive(self.inbox, self._options.batch_receive_policy, self._take)
+
+    def statistics(self) -> ConsumerStatistics:
+        """Return what came, what waits, and what the brokers were told."""
+        return self._parts.statistics()
 
     def pause(self) -> None:
         """Ask the brokers for no more messages; those that wait here, or are on their way, can be received."""

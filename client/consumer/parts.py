@@ -21,6 +21,7 @@ from pulsarium.client.core import Core
 from pulsarium.client.errors import AlreadyClosed, InvalidConfiguration, PulsarError
 from pulsarium.client.message import Message
 from pulsarium.client.message_id import MessageId
+from pulsarium.client.statistics import ConsumerStatistics, Received
 from pulsarium.client.together import together
 
 ENDS = (MessageId.earliest, MessageId.latest)
@@ -54,6 +55,7 @@ class Parts:
         self._opening: set[TopicConsumer] = set()
         self._is_paused = options.start_paused
         self._scope = anyio.CancelScope()
+        self._counts = Received()
 
     async def open(self) -> None:
         """Subscribe to what is there now; raises what the brokers refuse it with, InvalidConfiguration for several
@@ -102,6 +104,11 @@ class Parts:
             raise InvalidConfiguration(f"{what} does not tell which topic of {self.text} is meant")
         return self.all[0]
 
+    def statistics(self) -> ConsumerStatistics:
+        """Return what came, what waits, and what the brokers were told."""
+        pending = sum(part.pending_acknowledgements for part in self.all)
+        return self._counts.picture(len(self.inbox), self.inbox.size(), pending)
+
     def received(self, message: Message[Any]) -> None:
         """The application has it."""
         part = self._parts.get(message.topic_name())
@@ -127,7 +134,8 @@ class Parts:
         room = self._options.max_total_receiver_queue_size_across_partitions // max(1, count)
         size = max(self._options.receiver_queue_size, self._options.batch_receive_policy.max_num_message)
         options = replace(self._options, receiver_queue_size=min(size, max(1, room)), start_paused=self._is_paused)
-        make = partial(TopicConsumer, self._brokers, letters=self._letters, interceptors=self._interceptors)
+        brokers, letters, interceptors = self._brokers, self._letters, self._interceptors
+        make = partial(TopicConsumer, brokers, letters=letters, interceptors=interceptors, counts=self._counts)
         new = [make(topic, options, self.inbox, reading_from) for topic in topics]
         self._opening.update(new)
         try:

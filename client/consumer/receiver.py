@@ -24,6 +24,7 @@ from pulsarium.client.entry.decoding import Decoded, Single, Unreadable, join, m
 from pulsarium.client.errors import ConnectError, CryptoError, InvalidMessage, PulsarError
 from pulsarium.client.message import Message
 from pulsarium.client.message_id import MessageId
+from pulsarium.client.statistics import Received
 from pulsarium.proto.entry import parse_metadata
 from pulsarium.proto.errors import EntryError
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
@@ -63,6 +64,7 @@ class Receiver:
         inbox: Inbox,
         tasks: TaskGroup,
         owner: Owner,
+        counts: Received,
         reading_from: Start | None = None,
     ) -> None:
         """`reading_from`: of a reader, whose subscription is not kept."""
@@ -80,6 +82,7 @@ class Receiver:
         self._redelivery = redelivery
         self._inbox = inbox
         self._owner = owner
+        self._counts = counts
         self._durable = reading_from is None
         self._schema = options.schema
         self._processor = options.message_payload_processor
@@ -322,6 +325,8 @@ class Receiver:
         if redelivery_count and self._redelivery.is_once_too_often(entry, made, redelivery_count):
             self._free(len(made))
             return
+        self._counts.messages += len(made)
+        self._counts.bytes += sum([len(data) for _, _, data in found])
         self._queue.extend([Waiting(message.message_id(), message) for message in made])
         self._inbox.wake(self)
 

@@ -28,6 +28,7 @@ from pulsarium.client.consumer.start import Start
 from pulsarium.client.errors import AlreadyClosed, InvalidConfiguration, PulsarError
 from pulsarium.client.message import Message
 from pulsarium.client.message_id import MessageId
+from pulsarium.client.statistics import Received
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.topic_name import TopicName
 
@@ -54,16 +55,18 @@ class TopicConsumer:
         *,
         letters: Letters,
         interceptors: Interceptors,
+        counts: Received,
     ) -> None:
         """Nothing is sent yet. `topic` is a full name; `reading_from`: of a reader, whose subscription is not kept."""
         self.topic = topic
         self._brokers = brokers
+        self._counts = counts
         self._options = options
         self.partition: int = TopicName.parse(topic).partition_index
         self._durable = reading_from is None
         self._inbox = inbox
         self._id = brokers.next_consumer_id()
-        self._link = Link(brokers, topic, self._open, on_failed=self._failed, what="consumer of")
+        self._link = Link(brokers, topic, self._open, counts, on_failed=self._failed, what="consumer of")
         self._acknowledgements = Acknowledgements(batch_index_ack_enabled=options.batch_index_ack_enabled)
         tasks = brokers.task_group
         self._redelivery = Redelivery(
@@ -76,7 +79,7 @@ class TopicConsumer:
             acknowledge=self._acknowledge_moved,
         )
         self.receiver: Receiver = Receiver(
-            topic, self._id, options, self._acknowledgements, self._redelivery, inbox, tasks, self, reading_from
+            topic, self._id, options, self._acknowledgements, self._redelivery, inbox, tasks, self, counts, reading_from
         )
         """What waits here."""
         self._last_ids = LastMessageIds(options.crypto_key_reader, options.payload_to_message_id_converter)
@@ -174,7 +177,9 @@ class TopicConsumer:
         with txn.operation():
             await txn.acknowledges_on(self.topic, self._options.subscription_name)
             connection = await self._link.connection()
-            command = commands.ack_in(txn.id, self._id, kind, found())
+            data = found()
+            self._counts.acknowledgements += len(data)
+            command = commands.ack_in(txn.id, self._id, kind, data)
             command.ack.request_id = connection.next_request_id()
             await connection.request(command)
             if self._options.consumer_type in IN_ORDER:
@@ -187,6 +192,7 @@ class TopicConsumer:
     async def _acknowledge(
         self, connection: Connection, kind: pb.CommandAck.AckType, data: list[pb.MessageIdData]
     ) -> None:
+        self._counts.acknowledgements += len(data)
         command = commands.ack(self._id, kind, data)
         if self._options.ack_receipt_enabled:
             command.ack.request_id = connection.next_request_id()
@@ -198,8 +204,14 @@ class TopicConsumer:
         connection = self._link.current
         if connection is None:
             return False
-        connection.send_nowait(commands.ack(self._id, pb.CommandAck.Individual, ids))
+        self._counts.acknowledgements += len(ids)
+        connection.send_nowait(commands.ack(self._id, Individual, ids))
         return True
+
+    @property
+    def pending_acknowledgements(self) -> int:
+        """How many wait to go out with others."""
+        return len(self._group)
 
     def read_through(self, message_id: MessageId) -> None:
         """For a reader: it is done with everything up to this entry, which lets the broker count what is left."""
@@ -216,6 +228,7 @@ class TopicConsumer:
         if self._closed:
             raise AlreadyClosed(f"{self.topic}: the consumer was closed")
         self._acknowledgements.forget(message_id.entry)
+        self._counts.refusals += 1
         self._redelivery.refuse(message_id, redelivery_count)
 
     def redeliver(self, message_id: MessageId) -> None:
@@ -363,7 +376,8 @@ class TopicConsumer:
                     connection.send_nowait(self._close_command(connection))
                 raise
             if ids := self._group.take():  # of the connection before
-                connection.send_nowait(commands.ack(self._id, pb.CommandAck.Individual, ids))
+                self._counts.acknowledgements += len(ids)
+                connection.send_nowait(commands.ack(self._id, Individual, ids))
             self.receiver.opened()
 
     def _failed(self, error: PulsarError) -> None:

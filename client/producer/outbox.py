@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from time import perf_counter
 
 from pulsarium.client.connection.connection import Connection
 from pulsarium.client.errors import TRANSIENT, ConnectError, MessageTooBig, PulsarError, copy_of, error_of
 from pulsarium.client.message_id import MessageId
 from pulsarium.client.producer.receipt import Receipt
+from pulsarium.client.statistics import Sent
 from pulsarium.proto.entry import checksum_matches
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.txn_id import TxnId
@@ -33,6 +35,8 @@ class Messages:
     first_chunk: MessageId | None = None
     is_duplicate: bool = False
     txn: TxnId | None = None
+    made: float = field(default_factory=perf_counter)
+    """Seconds, of a clock that only runs forward."""
 
 
 def too_big(entry: bytes, most: int) -> MessageTooBig:
@@ -51,8 +55,9 @@ class _Unconfirmed:
 class Outbox:
     """Entries without a receipt, in the order in which they were sent."""
 
-    def __init__(self, partition: int, release: Callable[[int, int], None]) -> None:
+    def __init__(self, partition: int, release: Callable[[int, int], None], counts: Sent) -> None:
         """`release` is told how many messages, of how many bytes, are published or have failed."""
+        self._counts = counts
         self.connection: Connection | None = None
         """Where the producer is open now."""
         self.last_sequence_id: int = -1
@@ -154,6 +159,7 @@ class Outbox:
         """These messages are not published."""
         for receipt in messages.receipts:
             receipt.fail(copy_of(error))
+        self._counts.errors += len(messages.receipts)
         self._release(len(messages.receipts), messages.size)
 
     def fail_all(self, error: PulsarError) -> None:
@@ -226,6 +232,7 @@ class Outbox:
             ledger_id, entry_id, partition = where.ledger_id, where.entry_id, where.partition
             for index, receipt in enumerate(receipts):
                 receipt.settle(MessageId(ledger_id, entry_id, partition, index, count))
+        self._counts.published(count, messages.size, perf_counter() - messages.made)
         self._release(count, messages.size)
 
     def _reconnect(self, error: ConnectError) -> None:

@@ -19,6 +19,10 @@ class Room:
         self._most = places
         self._places = anyio.Semaphore(places, fast_acquire=True)
         self._memory = memory
+        self.messages: int = 0
+        """Messages that have their place."""
+        self.bytes: int = 0
+        """Bytes of these."""
 
     def acquire_nowait(self, size: int) -> None:
         """A place, and so many bytes; ProducerQueueIsFull or MemoryBufferIsFull."""
@@ -29,6 +33,8 @@ class Room:
         if not self._memory.acquire_nowait(size):
             self._places.release()
             raise MemoryBufferIsFull(f"{self.topic}: {self._memory.limit} bytes of messages pending")
+        self.messages += 1
+        self.bytes += size
 
     async def acquire(self, size: int) -> None:
         """The same, as soon as there is room. Cancelled, nothing is taken."""
@@ -38,9 +44,13 @@ class Room:
         except BaseException:
             self._places.release()
             raise
+        self.messages += 1
+        self.bytes += size
 
     def release(self, messages: int, size: int) -> None:
         """So many messages, of so many bytes together, are published or have failed."""
+        self.messages -= messages
+        self.bytes -= size
         for _ in range(messages):
             self._places.release()
         self._memory.release(size)

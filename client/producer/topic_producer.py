@@ -32,6 +32,7 @@ from pulsarium.client.producer.outbox import Messages, Outbox, too_big
 from pulsarium.client.producer.packing import encode, metadata_of
 from pulsarium.client.producer.receipt import Receipt
 from pulsarium.client.producer.room import Room
+from pulsarium.client.statistics import Sent
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.topic_name import TopicName
 
@@ -51,6 +52,7 @@ class TopicProducer:
         encoder: Encoder,
         room: Room,
         name: str,
+        counts: Sent,
     ) -> None:
         """`topic` is a full name; `name` is "" for any."""
         self.topic = topic
@@ -59,12 +61,12 @@ class TopicProducer:
         self._id = brokers.next_producer_id()
         self._encoder = encoder
         self._name = name
-        self._link = Link(brokers, topic, self._open, on_failed=self._end, what="producer of")
+        self._link = Link(brokers, topic, self._open, counts, on_failed=self._end, what="producer of")
         self.room: Room = room
         """Each message has its part of it until it is published."""
         self.topic_epoch: int | None = None
         """How many producers had the topic for themselves before this one, if it has."""
-        self._outbox = Outbox(TopicName.parse(topic).partition_index, room.release)
+        self._outbox = Outbox(TopicName.parse(topic).partition_index, room.release, counts)
         self._epoch = 0
         self._next_sequence_id = 0
         self._highest_sequence_id = -1  # of all messages so far
@@ -340,6 +342,5 @@ class TopicProducer:
     def _fail_all(self, error: PulsarError) -> None:
         self._outbox.fail_all(error)
         for drafts in self._batch.take():
-            for message in drafts:
-                message.receipt.fail(copy_of(error))
-                self.room.release(1, len(message.content))
+            size = sum([len(message.content) for message in drafts])
+            self._outbox.fail(Messages(0, 0, [message.receipt for message in drafts], size), error)

@@ -26,6 +26,7 @@ from pulsarium.client.errors import (
     TopicNotFound,
     WrongProtocol,
 )
+from pulsarium.client.statistics import Links
 from tests.client.both import run_on
 
 LOSS = ConnectError("cut")
@@ -94,7 +95,7 @@ async def linking(opened: Opened) -> AsyncIterator[tuple[Link, FakeBrokers, Call
     """The link, its brokers, and how long after the start it was opened each time."""
     async with anyio.create_task_group() as tasks:
         brokers = FakeBrokers(tasks)
-        link = Link(cast(Brokers, brokers), "t", opened.open, on_failed=opened.failed.append)
+        link = Link(cast(Brokers, brokers), "t", opened.open, Links(), on_failed=opened.failed.append)
         start = anyio.current_time()
         yield link, brokers, lambda: [round(at - start, 2) for at in opened.at]
         await link.aclose()

@@ -22,6 +22,7 @@ from pulsarium.client.consumer.start import Start
 from pulsarium.client.entry.crypto import ConsumerCryptoFailureAction
 from pulsarium.client.errors import ConnectError, CryptoError, PulsarError
 from pulsarium.client.message_id import MessageId
+from pulsarium.client.statistics import Received
 from pulsarium.proto import batch
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.broker.wire import batch_of, plain
@@ -72,6 +73,7 @@ class Fed:
             Inbox(),
             cast(TaskGroup, self),
             self,
+            Received(),
             reading_from,
         )
         self.open()
