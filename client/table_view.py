@@ -12,8 +12,7 @@ import anyio.lowlevel
 
 from pulsarium.client.consumer.inbox import Onlooker
 from pulsarium.client.consumer.options import TableViewOptions
-from pulsarium.client.consumer.place import Place
-from pulsarium.client.consumer.reader import Reader
+from pulsarium.client.consumer.reader import Place, Reader
 from pulsarium.client.core import Core
 from pulsarium.client.message import Message
 from pulsarium.client.schema.schema import T

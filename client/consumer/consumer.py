@@ -12,14 +12,12 @@ from typing import Any, Generic, TypeAlias
 
 import anyio.lowlevel
 
-from pulsarium.client.consumer.batch_receive import batch_receive
-from pulsarium.client.consumer.inbox import Inbox, Onlooker
+from pulsarium.client.consumer.inbox import Inbox, Onlooker, batch_receive
 from pulsarium.client.consumer.indexes import message_at
 from pulsarium.client.consumer.interceptors import Interceptors
-from pulsarium.client.consumer.letters import Letters
+from pulsarium.client.consumer.letters import Letters, of_topic, send_back, with_topics
 from pulsarium.client.consumer.options import ConsumerOptions
 from pulsarium.client.consumer.parts import ENDS, Parts
-from pulsarium.client.consumer.retry import of_topic, send_back, with_topics
 from pulsarium.client.consumer.start import Start
 from pulsarium.client.consumer.topic_consumer import TopicConsumer
 from pulsarium.client.core import Core

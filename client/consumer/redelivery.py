@@ -7,12 +7,10 @@ from typing import Any
 
 from anyio.abc import TaskGroup
 
-from pulsarium.client.consumer.dead_letters import DeadLetters
 from pulsarium.client.consumer.delayed import Delayed, Entry
 from pulsarium.client.consumer.interceptors import Interceptors
-from pulsarium.client.consumer.letters import Letters
+from pulsarium.client.consumer.letters import DeadLetters, Letters, of_topic
 from pulsarium.client.consumer.options import ConsumerOptions, ConsumerType
-from pulsarium.client.consumer.retry import of_topic
 from pulsarium.client.message import Message
 from pulsarium.client.message_id import MessageId
 from pulsarium.proto.topic_name import TopicName

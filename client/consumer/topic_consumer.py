@@ -14,8 +14,7 @@ from pulsarium.client.connection.connection import Connection
 from pulsarium.client.connection.link import Link
 from pulsarium.client.connection.service_url import BrokerUrls
 from pulsarium.client.consumer import commands
-from pulsarium.client.consumer.ack_group import AckGroup
-from pulsarium.client.consumer.acknowledgements import Acknowledgements, ack_set
+from pulsarium.client.consumer.acknowledgements import AckGroup, Acknowledgements, ack_set
 from pulsarium.client.consumer.delayed import Entry
 from pulsarium.client.consumer.inbox import Inbox
 from pulsarium.client.consumer.interceptors import Interceptors

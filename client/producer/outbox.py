@@ -1,4 +1,4 @@
-"""What a producer has sent, until the broker has it."""
+"""What a producer has sent, until the broker has it, and the room for that."""
 
 from __future__ import annotations
 
@@ -7,8 +7,20 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from time import perf_counter
 
+import anyio
+
 from pulsarium.client.connection.connection import Connection
-from pulsarium.client.errors import TRANSIENT, ConnectError, MessageTooBig, PulsarError, copy_of, error_of
+from pulsarium.client.errors import (
+    TRANSIENT,
+    ConnectError,
+    MemoryBufferIsFull,
+    MessageTooBig,
+    ProducerQueueIsFull,
+    PulsarError,
+    copy_of,
+    error_of,
+)
+from pulsarium.client.memory import MemoryLimit
 from pulsarium.client.message_id import MessageId
 from pulsarium.client.producer.receipt import Receipt
 from pulsarium.client.statistics import Sent
@@ -260,3 +272,51 @@ class Outbox:
             send.ClearField("txnid_most_bits")
             send.ClearField("txnid_least_bits")
         self.connection.send_nowait(self._command, unconfirmed.entry, at_once=at_once)
+
+
+class Room:
+    """Places for the messages to one topic or partition, and bytes of the client's memory for their contents.
+
+    A message has both from before it is numbered until its receipt.
+    """
+
+    def __init__(self, topic: str, places: int, memory: MemoryLimit) -> None:
+        self.topic = topic
+        self._most = places
+        self._places = anyio.Semaphore(places, fast_acquire=True)
+        self._memory = memory
+        self.messages: int = 0
+        """Messages that have their place."""
+        self.bytes: int = 0
+        """Bytes of these."""
+
+    def acquire_nowait(self, size: int) -> None:
+        """A place, and so many bytes; ProducerQueueIsFull or MemoryBufferIsFull."""
+        try:
+            self._places.acquire_nowait()
+        except anyio.WouldBlock:
+            raise ProducerQueueIsFull(f"{self.topic}: {self._most} messages pending") from None
+        if not self._memory.acquire_nowait(size):
+            self._places.release()
+            raise MemoryBufferIsFull(f"{self.topic}: {self._memory.limit} bytes of messages pending")
+        self.messages += 1
+        self.bytes += size
+
+    async def acquire(self, size: int) -> None:
+        """The same, as soon as there is room. Cancelled, nothing is taken."""
+        await self._places.acquire()
+        try:
+            await self._memory.acquire(size)
+        except BaseException:
+            self._places.release()
+            raise
+        self.messages += 1
+        self.bytes += size
+
+    def release(self, messages: int, size: int) -> None:
+        """So many messages, of so many bytes together, are published or have failed."""
+        self.messages -= messages
+        self.bytes -= size
+        for _ in range(messages):
+            self._places.release()
+        self._memory.release(size)

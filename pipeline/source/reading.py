@@ -14,7 +14,7 @@ from pyspark.sql.types import StructType
 from pulsarium.client import Client, Message, MessageId, PulsarError
 from pulsarium.client.consumer.consumer import Consumer
 from pulsarium.client.consumer.inbox import Inbox
-from pulsarium.client.consumer.place import Place
+from pulsarium.client.consumer.reader import Place
 from pulsarium.client.consumer.start import Start
 from pulsarium.client.schema.schema import BYTES
 from pulsarium.pipeline.columns import BatchBuilder, Columns

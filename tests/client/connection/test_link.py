@@ -10,12 +10,11 @@ import anyio
 import pytest
 from anyio.abc import TaskGroup
 
-from pulsarium.client.connection.backoff import Backoff
 from pulsarium.client.connection.brokers import Brokers
 from pulsarium.client.connection.connection import Connection
 from pulsarium.client.connection.link import _NEXT, Event, Link, State
 from pulsarium.client.connection.service_url import Address, BrokerUrls
-from pulsarium.client.connection.waiting import Waiting
+from pulsarium.client.connection.waiting import Backoff, Waiting
 from pulsarium.client.errors import (
     AlreadyClosed,
     ConnectError,
