@@ -45,7 +45,6 @@ class ManagedCursor:
         self.mark_delete = start
         self.individual_acks = PositionSet()  # behind the mark: individuallyDeletedMessages of the stats
         self.batch_acks = BatchAcks()
-        self.pending_acks: PendingAcks | None = None  # none where there are no transactions
         self.properties: dict[str, int] = {}
         self.cursor_properties: dict[str, str] = {}
         self.saves = 0
@@ -67,6 +66,7 @@ class ManagedCursor:
         self._save_delay = max(SAVE_DELAY, 1 / rate) if rate else SAVE_DELAY
         self.read_position = ledger.next(start)
         self.unreadable: tuple[Position, StorageError] | None = None  # what stops reading, until it is tried again
+        self.pending_acks = PendingAcks(self, stores) if stores.config.transactionCoordinatorEnabled else None
         self.consumed = self._consumed_before()
 
     # life
@@ -90,6 +90,8 @@ class ManagedCursor:
         self._move_mark(self.mark_delete)
         self.consumed = self._consumed_before()
         self.rewind()
+        if self.pending_acks is not None:
+            self.pending_acks.recover()
 
     def reopen(self) -> None:
         """The topic was unloaded and is loaded again."""

@@ -1,1 +1,1 @@
-"""Who gets which entry, and when: one module for each way of sharing a subscription."""
+"""Dispatchers: who gets which entry of a subscription, and when."""

@@ -8,7 +8,6 @@ from urllib.parse import unquote
 
 from pulsarium.broker.model.compaction.record import CompactionRecord
 from pulsarium.broker.model.cursor.managed_cursor import ManagedCursor
-from pulsarium.broker.model.cursor.pending_acks import PendingAcks
 from pulsarium.broker.model.ledger.managed_ledger import LedgerListener, ManagedLedger
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.ledger.shadow_ledger import ShadowLedger
@@ -43,8 +42,6 @@ class TopicLog(LedgerListener):
         for cursor_name, value in stores.recovered_under(self.ledger.path):
             cursor = self.open_cursor(unquote(cursor_name), self.ledger.first_position())
             cursor.restore(value)
-            if cursor.pending_acks is not None:
-                cursor.pending_acks.recover()
         self.compaction = CompactionRecord(self, stores)
         enabled = stores.config.transactionCoordinatorEnabled and kind is not ShadowLedger
         self.transactions = BufferRecord(self.ledger, stores) if enabled else None
@@ -86,10 +83,7 @@ class TopicLog(LedgerListener):
         return self._cursor(name, start, durable=False)
 
     def _cursor(self, name: str, start: Position, *, durable: bool) -> ManagedCursor:
-        cursor = ManagedCursor(self.ledger, name, self._stores, durable=durable, start=start)
-        if self._stores.config.transactionCoordinatorEnabled:
-            cursor.pending_acks = PendingAcks(cursor, self._stores)
-        return cursor
+        return ManagedCursor(self.ledger, name, self._stores, durable=durable, start=start)
 
     def forget_cursor(self, name: str) -> None:
         self.cursors.pop(name, None)

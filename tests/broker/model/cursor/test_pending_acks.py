@@ -10,8 +10,8 @@ from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.subscription.reason import Reason
 from pulsarium.broker.model.subscription.skip import Skip, SkipEntry, skip_all
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
+from tests.broker.model.cursor.pended import Pended, part, txn
 from tests.broker.model.dispatch.clients import FakeClient, Stand
-from tests.broker.model.transaction.pended import Pended, part, txn
 from tests.broker.wire import Exclusive, Failover, KeyShared, Shared, batch_of, plain
 
 SHARING = pytest.mark.parametrize("type", [Shared, KeyShared])

@@ -19,9 +19,9 @@ from pulsarium.broker.model.errors import TransactionConflictError
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.subscription.consumer import Consumer
 from pulsarium.proto.ack_set import words_of
+from tests.broker.model.cursor.pended import Pended, txn
+from tests.broker.model.cursor.pending_model import Ack, Model
 from tests.broker.model.dispatch.clients import FakeClient
-from tests.broker.model.transaction.pended import Pended, txn
-from tests.broker.model.transaction.pending_model import Ack, Model
 from tests.broker.wire import Exclusive, KeyShared, Shared, batch_of, plain
 
 SIZES = [1, 3, 1, 2, 66, 1]

@@ -6,8 +6,8 @@ import pytest
 
 from pulsarium.broker.model.errors import TransactionConflictError
 from tests.broker.held import HeldStorage
+from tests.broker.model.cursor.pended import NOTHING_OVER, Pended, part, txn
 from tests.broker.model.dispatch.clients import FakeClient
-from tests.broker.model.transaction.pended import NOTHING_OVER, Pended, part, txn
 from tests.broker.wire import Exclusive, Shared, batch_of, plain
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pulsarium.broker.model.cursor import acked as module
 from pulsarium.broker.model.cursor.acked import Acked, Holders, left_by
 from pulsarium.broker.model.ledger.position import Position
-from tests.broker.model.transaction.pended import part
+from tests.broker.model.cursor.pended import part
 
 WHERE = Position(1, 0)
 
