@@ -9,22 +9,14 @@ from pulsarium.broker.http.call import Call
 from pulsarium.broker.http.errors import AdminError
 from pulsarium.broker.http.registry import SUBSCRIPTION, of_topic, route
 from pulsarium.broker.http.reply import Reply, done, json_reply
-from pulsarium.broker.model.compaction.record import COMPACTION_CURSOR
 from pulsarium.broker.model.ledger.position import EARLIEST, LATEST
-from pulsarium.broker.model.topic.base import Topic
 from pulsarium.broker.model.topic.persistent import PersistentTopic
 
 
 @route("GET", *of_topic("/subscriptions"), needs=topic_operation("GET_SUBSCRIPTIONS"))
 def get_subscriptions(call: Call) -> Reply:
     """The names of a topic's subscriptions; of all partitions together."""
-    return json_reply(list(dict.fromkeys(name for topic in each(call) for name in _names(topic))))
-
-
-def _names(topic: Topic) -> list[str]:
-    """As Pulsar has it, with the compaction's."""
-    compacted = isinstance(topic, PersistentTopic) and topic.log.compaction.cursor is not None
-    return [COMPACTION_CURSOR, *topic.subscriptions] if compacted else list(topic.subscriptions)
+    return json_reply(list(dict.fromkeys(name for topic in each(call) for name in topic.cursor_names)))
 
 
 @route("PUT", *of_topic(SUBSCRIPTION), needs=topic_operation("SUBSCRIBE"))
