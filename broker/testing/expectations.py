@@ -173,12 +173,12 @@ class Acked(_OfSubscription):
         cursor, counts = subscription.cursor, self.stored(subscription.topic).counts
         begun, mark = (bisect_right(counts, place, key=itemgetter(0)) for place in (cursor.start, cursor.mark_delete))
         whole = sum(count for _, count in counts[begun:mark])
-        if not cursor.holes and not cursor.batch_acks:
+        if not cursor.individual_acks and not cursor.batch_acks:
             return whole
         messages = dict(counts)
-        holes = sum(messages.get(position, 0) for position in cursor.holes)
+        individual = sum(messages.get(position, 0) for position in cursor.individual_acks)
         parts = sum(messages.get(position, 0) - cursor.batch_acks.remaining(position) for position in cursor.batch_acks)
-        return whole + holes + parts
+        return whole + individual + parts
 
     def decided(self) -> bool:
         found = self.persistent()

@@ -141,7 +141,7 @@ async def _scan(cursor: ManagedCursor, start: Position | None, limit: int, found
         entries = await loaded(lambda ready: ledger.read(here, READ_BATCH, ready))  # noqa: B023
         for entry_id, entry in enumerate(entries, position.entry_id):
             entry_position = Position(position.ledger_id, entry_id)
-            if entry_position in cursor.holes:
+            if entry_position in cursor.individual_acks:
                 continue
             if scanned >= limit:
                 found.aborted = True

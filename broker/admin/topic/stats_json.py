@@ -26,7 +26,7 @@ from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
 Json = dict[str, Any]
 
-NO_HOLES = {
+NO_RANGES = {
     "nonContiguousDeletedMessagesRanges": 0,
     "nonContiguousDeletedMessagesRangesSerializedSize": 0,
     "delayedMessageIndexSizeInBytes": 0,
@@ -123,12 +123,12 @@ class StatsWriter:
         if not persistent:
             clients = {"publishers": publishers, "subscriptions": subscriptions, "replication": {}}
             drops = sum(map(self._rates.drops, topic.producers.by_name.values()))
-            return stats | waiting | NO_HOLES | compaction | {"msgDropRate": drops} | clients
+            return stats | waiting | NO_RANGES | compaction | {"msgDropRate": drops} | clients
         stats |= {"publishers": publishers, **waiting, "subscriptions": subscriptions, "replication": {}}
         if topic.producers.epoch is not None:
             stats["topicEpoch"] = topic.producers.epoch
         deduplication = {"deduplicationStatus": "Enabled" if topic.deduplication is not None else "Disabled"}
-        return stats | deduplication | {field: sums.of[field] for field in NO_HOLES} | compaction
+        return stats | deduplication | {field: sums.of[field] for field in NO_RANGES} | compaction
 
     async def _put_subscriptions(self, topic: Topic, into: Into, sums: Sums) -> None:
         for name, each in list(topic.subscriptions.items()):
@@ -222,7 +222,7 @@ class StatsWriter:
             **dispatch_json.key_sharing(dispatcher),
             "consumersAfterMarkDeletePosition": dispatch_json.recently_joined(subscription.dispatcher),
             **dispatch_json.draining(dispatcher),
-            **NO_HOLES,
+            **NO_RANGES,
             **self._kept(subscription),
             **NO_FILTERS,
             **NO_THROTTLING,
@@ -264,8 +264,8 @@ class StatsWriter:
             return {"subscriptionProperties": {}}
         cursor = subscription.cursor
         return {
-            "nonContiguousDeletedMessagesRanges": cursor.holes.count_ranges(),
-            "nonContiguousDeletedMessagesRangesSerializedSize": cursor.holes_size(),
+            "nonContiguousDeletedMessagesRanges": cursor.individual_acks.count_ranges(),
+            "nonContiguousDeletedMessagesRangesSerializedSize": cursor.individual_acks_size(),
             "subscriptionProperties": cursor.cursor_properties,
         }
 
@@ -311,7 +311,7 @@ class Sums:
             "msgThroughputOut": 0.0,
             "bytesOutCounter": topic.bytes_out_before,
             "msgOutCounter": topic.messages_out_before,
-            **NO_HOLES,
+            **NO_RANGES,
         }
         self.earliest = 0
 

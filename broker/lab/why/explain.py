@@ -121,8 +121,8 @@ def next_undelivered(subscription: PersistentSubscription) -> Position | None:
     found = [each for each in firsts if each is not None]
     read = subscription.reads_on_at
     unread = ledger.next(Position(read.ledger_id, read.entry_id - 1))
-    while unread in cursor.holes or cursor.left_of(unread) == 0:
-        last = cursor.holes.run_end(*unread) if unread in cursor.holes else unread.entry_id
+    while unread in cursor.individual_acks or cursor.left_of(unread) == 0:
+        last = cursor.individual_acks.run_end(*unread) if unread in cursor.individual_acks else unread.entry_id
         unread = ledger.next(Position(unread.ledger_id, last))
     if ledger.is_valid(unread):
         found.append(unread)

@@ -12,9 +12,9 @@ from pulsarium.broker.model.compaction.service import compactor
 from pulsarium.broker.model.errors import NotAllowedError
 
 if TYPE_CHECKING:
+    from pulsarium.broker.model.compaction.compacted import CompactedTopic
     from pulsarium.broker.model.compaction.compactor import Compactable, Compactor
     from pulsarium.broker.model.compaction.record import CompactionRecord
-    from pulsarium.broker.model.cursor.compacted import CompactedTopic
 
 log = Log("compaction")
 

@@ -1,4 +1,4 @@
-"""The managed cursor: mark-delete position, holes, where reading goes on, and how all of that is kept."""
+"""The managed cursor: mark-delete position, individual acknowledgements, where reading goes on, and how all of that is kept."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from urllib.parse import quote
 from pulsarium.broker.clock import Timer
 from pulsarium.broker.model.cursor.batch_acks import BatchAcks
 from pulsarium.broker.model.cursor.pending_acks import PendingAcks
-from pulsarium.broker.model.cursor.records import NO_LEDGER, CursorFormat, HolesRecord, read_cursor_info
+from pulsarium.broker.model.cursor.records import NO_LEDGER, AcksRecord, CursorFormat, read_cursor_info
 from pulsarium.broker.model.ledger.managed_ledger import ManagedLedger
 from pulsarium.broker.model.ledger.position import EARLIEST, LATEST, Position
 from pulsarium.broker.model.ledger.position_set import PositionSet
@@ -43,7 +43,7 @@ class ManagedCursor:
         self.durable = durable
         self.start = start  # what was before is nothing to it
         self.mark_delete = start
-        self.holes = PositionSet()
+        self.individual_acks = PositionSet()  # behind the mark: individuallyDeletedMessages of the stats
         self.batch_acks = BatchAcks()
         self.pending_acks: PendingAcks | None = None  # none where there are no transactions
         self.properties: dict[str, int] = {}
@@ -61,7 +61,7 @@ class ManagedCursor:
         self._keeps = durable and stores.storage.keeps_entries
         self._stored_mark = start
         self._stored_properties: dict[str, str] | None = None  # those of its info there; None: it must be written
-        self._holes_record: HolesRecord | None = None  # of the holes as they are, once it was needed
+        self._acks_record: AcksRecord | None = None  # of these as they are, once it was needed
         self._save_timer: Timer | None = None
         rate = stores.config.managedLedgerDefaultMarkDeleteRateLimit
         self._save_delay = max(SAVE_DELAY, 1 / rate) if rate else SAVE_DELAY
@@ -106,7 +106,7 @@ class ManagedCursor:
     # acknowledging
 
     def is_acked(self, position: Position) -> bool:
-        return position <= self.mark_delete or position in self.holes
+        return position <= self.mark_delete or position in self.individual_acks
 
     @property
     def has_parts(self) -> bool:
@@ -132,22 +132,22 @@ class ManagedCursor:
         ledger = self.ledger.ledgers.get(ledger_id)
         if position <= mark or ledger is None or not 0 <= entry_id < ledger.confirmed:
             return False
-        holes = self.holes
+        acks = self.individual_acks
         if ledger_id == mark.ledger_id and entry_id == mark.entry_id + 1:
-            if holes:
-                end = holes.take_run(ledger_id, entry_id + 1)
+            if acks:
+                end = acks.take_run(ledger_id, entry_id + 1)
                 if end != entry_id:
                     position = Position(ledger_id, end)
-                    self._holes_record = None
+                    self._acks_record = None
             self._set_mark(position)
-            if holes and position.entry_id + 1 == ledger.confirmed:
+            if acks and position.entry_id + 1 == ledger.confirmed:
                 self._advance()
-        elif position in holes:
+        elif position in acks:
             return False
         else:
-            holes.add(position)
-            if self._holes_record is not None and position <= self._holes_record.through:
-                self._holes_record = None
+            acks.add(position)
+            if self._acks_record is not None and position <= self._acks_record.through:
+                self._acks_record = None
             if ledger_id != mark.ledger_id:  # else something between the two is not acknowledged
                 self._advance()
             if self.batch_acks:
@@ -172,28 +172,30 @@ class ManagedCursor:
             position = Position(ledger.id, ledger.confirmed - 1)
             if position <= self.mark_delete:
                 return False
-        self.consumed += self.ledger.count_after(self.mark_delete, position) - self.holes.count_through(position)
+        self.consumed += self.ledger.count_after(self.mark_delete, position) - self.individual_acks.count_through(
+            position
+        )
         self._move_mark(position)
         self._advance()
         return True
 
     def _advance(self) -> None:
-        """Move the mark over the holes that follow it, into later ledgers too."""
+        """Move the mark over what follows it and is acknowledged, into later ledgers too."""
         mark = self.mark_delete
-        while self.holes:
+        while self.individual_acks:
             following = self.ledger.next(mark)
-            end = self.holes.take_run(*following)
+            end = self.individual_acks.take_run(*following)
             if end < following.entry_id:
                 break
             mark = Position(following.ledger_id, end)
-            self._holes_record = None
+            self._acks_record = None
         if mark != self.mark_delete:
             self._set_mark(mark)
 
     def _move_mark(self, position: Position) -> None:
-        if self.holes:
-            self.holes.remove_through(position)
-            self._holes_record = None
+        if self.individual_acks:
+            self.individual_acks.remove_through(position)
+            self._acks_record = None
         self._set_mark(position)
 
     def _set_mark(self, position: Position) -> None:
@@ -207,7 +209,7 @@ class ManagedCursor:
 
     def backlog(self) -> int:
         """Entries that are not acknowledged."""
-        return self.ledger.count_after(self.mark_delete) - len(self.holes)
+        return self.ledger.count_after(self.mark_delete) - len(self.individual_acks)
 
     def has_more(self) -> bool:
         """Whether there are entries that were not read yet, and may be."""
@@ -238,7 +240,7 @@ class ManagedCursor:
             if not entries:
                 break
             ledger_id, entry_id = start
-            acked = self.holes.of(ledger_id)
+            acked = self.individual_acks.of(ledger_id)
             numbered = enumerate(entries, entry_id)
             if acked is None:
                 found = [(Position(ledger_id, number), entry) for number, entry in numbered]
@@ -264,9 +266,9 @@ class ManagedCursor:
             read = self.ledger.next(self.ledger.last_confirmed)
         else:
             read = self.ledger.clamp(target)
-        self.consumed -= len(self.holes)
-        self.holes.clear()
-        self._holes_record = None
+        self.consumed -= len(self.individual_acks)
+        self.individual_acks.clear()
+        self._acks_record = None
         self.batch_acks.clear()
         before, self.mark_delete = self.mark_delete, self.ledger.previous(read)
         self.start = min(self.start, self.mark_delete)
@@ -291,7 +293,7 @@ class ManagedCursor:
         if not self.durable:
             return
         self.saves += 1
-        moved = bool(self.holes) or self.mark_delete != self._stored_mark
+        moved = bool(self.individual_acks) or self.mark_delete != self._stored_mark
         if self.ledger_open:
             self._append_record(new=moved)
         elif self.ledger_id != NO_LEDGER or moved:
@@ -325,7 +327,7 @@ class ManagedCursor:
             self.save()
         if self.ledger_id == NO_LEDGER:
             return
-        if self.ledger_open and not self._format.fits_metadata(self.holes):
+        if self.ledger_open and not self._format.fits_metadata(self.individual_acks):
             self._append_record(new=True)
         else:
             self._forget_ledger()
@@ -334,16 +336,16 @@ class ManagedCursor:
 
     def forget_what_is_not_kept(self) -> None:
         """Hold only what a closed cursor reads back, as after a restart (managedLedgerMaxUnackedRangesToPersist)."""
-        if not (self.holes or self.batch_acks):
+        if not (self.individual_acks or self.batch_acks):
             return
         kept: ml.ManagedCursorInfo | ml.PositionInfo
         if self.ledger_id == NO_LEDGER:
             kept = read_cursor_info(self._format.cursor_info(self, NO_LEDGER, {}, 0))
         else:
-            kept = ml.PositionInfo.FromString(self._format.position_info(self, self._encoded_holes()))
-        self.holes.clear()
+            kept = ml.PositionInfo.FromString(self._format.position_info(self, self._encoded_acks()))
+        self.individual_acks.clear()
         self.batch_acks.clear()
-        self._holes_record = None
+        self._acks_record = None
         self._format.restore(self, kept)
 
     def delete(self) -> None:
@@ -391,17 +393,17 @@ class ManagedCursor:
             self._store(entry_path(self.ledger_id, self.ledger_last_entry), None)
             self.ledger_last_entry += 1
         if self._keeps:
-            record = self._format.position_info(self, self._encoded_holes())
+            record = self._format.position_info(self, self._encoded_acks())
             self._store(entry_path(self.ledger_id, self.ledger_last_entry), record)
 
-    def _encoded_holes(self) -> HolesRecord:
-        if self._holes_record is None:
-            self._holes_record = self._format.holes_record(self.holes)
-        return self._holes_record
+    def _encoded_acks(self) -> AcksRecord:
+        if self._acks_record is None:
+            self._acks_record = self._format.acks_record(self.individual_acks)
+        return self._acks_record
 
-    def holes_size(self) -> int:
-        """Bytes that the holes take in a record."""
-        return len(self._encoded_holes().data) if self.durable else 0
+    def individual_acks_size(self) -> int:
+        """Bytes that the individual acknowledgements take in a record."""
+        return len(self._encoded_acks().data) if self.durable else 0
 
     def _store(self, path: str, value: bytes | None) -> None:
         if self._keeps:

@@ -171,7 +171,7 @@ class Delays:
 
     def count_unacknowledged(self, cursor: ManagedCursor) -> int:
         """Count what waits and is still in a cursor's backlog."""
-        return self._positions.count_without(cursor.holes) - self._positions.count_through(cursor.mark_delete)
+        return self._positions.count_without(cursor.individual_acks) - self._positions.count_through(cursor.mark_delete)
 
     def holds_back(self, position: Position, metadata: pb.MessageMetadata) -> bool:
         """Whether a message has to wait; it does so from here on."""

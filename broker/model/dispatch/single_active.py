@@ -6,7 +6,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 
 from pulsarium.broker.clock import Timer
-from pulsarium.broker.model.cursor.compacted import read_compacted
+from pulsarium.broker.model.compaction.compacted import read_compacted
 from pulsarium.broker.model.dispatch.selector import hash_of
 from pulsarium.broker.model.errors import ConsumerBusyError, OwnerMustAnswerError
 from pulsarium.broker.model.ledger.position import Position

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Protocol
 
 from pulsarium.broker.model.client import Assigned, Client
-from pulsarium.broker.model.cursor.compacted import CompactedTopic
+from pulsarium.broker.model.compaction.compacted import CompactedTopic
 from pulsarium.broker.model.cursor.managed_cursor import ManagedCursor
 from pulsarium.broker.model.errors import (
     ConsumerBusyError,

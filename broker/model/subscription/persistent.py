@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Protocol
 
 from pulsarium.broker.model.client import Client
-from pulsarium.broker.model.cursor.compacted import CompactedTopic, is_compacted_away
+from pulsarium.broker.model.compaction.compacted import CompactedTopic, is_compacted_away
 from pulsarium.broker.model.cursor.managed_cursor import ManagedCursor
 from pulsarium.broker.model.errors import BrokerServiceError, ServiceNotReadyError
 from pulsarium.broker.model.ledger.position import Position, signed

@@ -64,7 +64,7 @@ def nth_position(cursor: ManagedCursor, count: int, *, with_acked: bool = False)
         if ledger.id < mark.ledger_id:
             continue
         waiting = BitMap(range(mark.entry_id + 1 if ledger.id == mark.ledger_id else 0, ledger.confirmed))
-        acked = None if with_acked else cursor.holes.of(ledger.id)
+        acked = None if with_acked else cursor.individual_acks.of(ledger.id)
         if acked is not None:
             waiting -= acked
         if waiting:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from pulsarium.broker.model.client import Assigned
 from pulsarium.broker.model.context import Context
@@ -31,9 +30,6 @@ from pulsarium.broker.model.topic.producers import Producers
 from pulsarium.broker.model.transaction.participant import Participant
 from pulsarium.proto.topic_name import TopicName
 from pulsarium.proto.txn_id import TxnId
-
-if TYPE_CHECKING:
-    pass
 
 TRANSACTIONS_OFF = "Transaction buffer disable!"
 NO_PENDING_ACKS = "The transaction is disabled"
