@@ -1,4 +1,4 @@
-"""The managed cursor: mark-delete position, individual acknowledgements, where reading goes on, and how all of that is kept."""
+"""The managed cursor: what is acknowledged, where reading goes on, and how that is kept."""
 
 from __future__ import annotations
 

@@ -96,7 +96,7 @@ class CursorFormat:
         return info.SerializeToString() + self._batches(state, _POSITION_INFO_BATCH) + acks.data
 
     def acks_record(self, acks: PositionSet) -> AcksRecord:
-        """The first individual acknowledgements, in no more ranges than are kept (managedLedgerMaxUnackedRangesToPersist)."""
+        """Those that are kept, the first ones, in so many ranges (managedLedgerMaxUnackedRangesToPersist)."""
         info = ml.PositionInfo()
         left, through = self._max_ranges, EARLIEST
         for ledger_id, firsts, lasts in acks.runs():
