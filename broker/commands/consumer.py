@@ -7,8 +7,7 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 from pulsarium.broker.clock import instant_text
-from pulsarium.broker.commands.errors import CloseConnection
-from pulsarium.broker.commands.registry import handles
+from pulsarium.broker.commands.registry import CloseConnection, handles
 from pulsarium.broker.model.cursor.acked import Acked
 from pulsarium.broker.model.errors import BrokerServiceError, NotAllowedError, TransactionConflictError
 from pulsarium.broker.model.ledger.position import Position, signed

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pulsarium.broker.auth.needs import topic_operation
-from pulsarium.broker.commands.errors import CloseConnection
 from pulsarium.broker.commands.naming import check_metadata, parse_name, texts_of
-from pulsarium.broker.commands.registry import handles
+from pulsarium.broker.commands.registry import CloseConnection, handles
 from pulsarium.broker.logs import Log
 from pulsarium.broker.model.errors import BrokerServiceError, OwnerMustAnswerError
 from pulsarium.broker.model.ledger.position import signed

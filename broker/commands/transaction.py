@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
-from pulsarium.broker.commands.errors import CloseConnection
 from pulsarium.broker.commands.naming import InvalidNameError, parse_name
-from pulsarium.broker.commands.registry import handles
+from pulsarium.broker.commands.registry import CloseConnection, handles
 from pulsarium.broker.logs import Log
 from pulsarium.broker.model.errors import (
     BrokerServiceError,
@@ -18,8 +17,7 @@ from pulsarium.broker.model.errors import (
 from pulsarium.broker.model.ledger.position import signed
 from pulsarium.broker.model.transaction.coordinator import Coordinator, Done, TooManyTransactionsError
 from pulsarium.broker.model.transaction.coordinators import ASSIGN
-from pulsarium.broker.model.transaction.participant import Participant
-from pulsarium.broker.model.transaction.transaction import Part
+from pulsarium.broker.model.transaction.transaction import Part, Participant
 from pulsarium.proto.commands import COMMANDS
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.text import text_of

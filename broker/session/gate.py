@@ -6,8 +6,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from pulsarium.broker.commands.errors import CloseConnection
-from pulsarium.broker.commands.registry import Handler
+from pulsarium.broker.commands.registry import CloseConnection, Handler
 from pulsarium.broker.logs import Log
 from pulsarium.broker.session.hooks import Frame
 from pulsarium.broker.slices import work_for_a_slice

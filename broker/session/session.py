@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from pulsarium.broker.auth.identity import NOBODY, Certificate, Principal
 from pulsarium.broker.auth.login import Login
-from pulsarium.broker.commands.errors import CloseConnection
+from pulsarium.broker.commands.registry import CloseConnection
 from pulsarium.broker.logs import Log
 from pulsarium.broker.model.client import Assigned, Delivery
 from pulsarium.broker.model.topic.producer import Producer, ProducerClient

@@ -27,7 +27,7 @@ from pulsarium.broker.model.topic.entry_checks import EntryChecks, entry_checks
 from pulsarium.broker.model.topic.joining import SubscribeRate
 from pulsarium.broker.model.topic.producer import Producer, ProducerClient, ProducerOptions
 from pulsarium.broker.model.topic.producers import Producers
-from pulsarium.broker.model.transaction.participant import Participant
+from pulsarium.broker.model.transaction.transaction import Participant
 from pulsarium.proto.topic_name import TopicName
 from pulsarium.proto.txn_id import TxnId
 

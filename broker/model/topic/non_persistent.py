@@ -10,7 +10,7 @@ from pulsarium.broker.model.policy.policies import Policies
 from pulsarium.broker.model.subscription.non_persistent import NOWHERE, NonPersistentSubscription
 from pulsarium.broker.model.topic.base import FAILED_ON_SUBSCRIPTION, TRANSACTIONS_OFF, Joining, Topic
 from pulsarium.broker.model.topic.producer import Producer, ProducerClient
-from pulsarium.broker.model.transaction.participant import Participant
+from pulsarium.broker.model.transaction.transaction import Participant
 from pulsarium.proto.topic_name import TopicName
 from pulsarium.proto.txn_id import TxnId
 

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from pulsarium.broker.model.cursor.managed_cursor import ManagedCursor
     from pulsarium.broker.model.ledger.publication import Publication
     from pulsarium.broker.model.topic.log import TopicLog
-    from pulsarium.broker.model.transaction.participant import Participant
+    from pulsarium.broker.model.transaction.transaction import Participant
     from pulsarium.proto.txn_id import TxnId
 
 
