@@ -10,7 +10,6 @@ from pulsarium.broker.http.errors import AdminError
 from pulsarium.broker.http.registry import SUBSCRIPTION, of_topic, route
 from pulsarium.broker.http.reply import Reply, done, json_reply
 from pulsarium.broker.model.ledger.position import EARLIEST, LATEST
-from pulsarium.broker.model.topic.persistent import PersistentTopic
 
 
 @route("GET", *of_topic("/subscriptions"), needs=topic_operation("GET_SUBSCRIPTIONS"))
@@ -27,19 +26,19 @@ def create_subscription(call: Call) -> Reply:
         raise AdminError(400, "Create subscription on non-persistent topic can only be done through client")
     name, broker, subscription = call.topic, call.broker, call.encoded_parameter("subscription")
     if broker.metadata.partitions_of(name):
-        topics = [broker.topics.find(part) for part in parts(broker, name)]
+        topics = [broker.topics.find_persistent(part) for part in parts(broker, name)]
     else:
         if not broker.topics.exists(name):
             if not broker.topics.may_auto_create(name):
                 raise AdminError(404, f"Topic {name} not found")
             broker.topics.check_partition(name)
             broker.topics.check_room(name)
-        topics = [broker.topics.create(name)]
+        broker.topics.create(name)
+        topics = [broker.topics.find_persistent(name)]
     lacking = [topic for topic in topics if subscription not in topic.subscriptions]
     if not lacking:
         raise AdminError(409, "Subscription already exists for topic")
     for topic in lacking:
-        assert isinstance(topic, PersistentTopic)
         made = topic.subscribe(
             subscription,
             earliest=position == EARLIEST,

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from pulsarium.broker.model.client import Assigned
+from pulsarium.broker.model.compaction.compaction import Compaction
 from pulsarium.broker.model.context import Context
 from pulsarium.broker.model.dispatch.choice import dispatcher_for
 from pulsarium.broker.model.errors import (
@@ -16,6 +17,7 @@ from pulsarium.broker.model.errors import (
     ServiceNotReadyError,
     TopicHasClientsError,
 )
+from pulsarium.broker.model.ledger.managed_ledger import ManagedLedger
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.policy.policies import Policies, PublishRate
 from pulsarium.broker.model.rate.publish import PublishLimiter
@@ -27,6 +29,7 @@ from pulsarium.broker.model.topic.entry_checks import EntryChecks, entry_checks
 from pulsarium.broker.model.topic.joining import SubscribeRate
 from pulsarium.broker.model.topic.producer import Producer, ProducerClient, ProducerOptions
 from pulsarium.broker.model.topic.producers import Producers
+from pulsarium.broker.model.transaction.buffer import TransactionBuffer
 from pulsarium.broker.model.transaction.transaction import Participant
 from pulsarium.proto.topic_name import TopicName
 from pulsarium.proto.txn_id import TxnId
@@ -55,6 +58,10 @@ class Topic(ABC):
     """A topic that this broker serves."""
 
     takes_message_ids = False  # of SENDs that name theirs
+    # None where nothing is kept, and transactions where they are off, too
+    ledger: ManagedLedger | None = None
+    compaction: Compaction | None = None
+    transactions: TransactionBuffer | None = None
 
     def __init__(self, name: TopicName, stores: Context, policies: Policies, epoch: int | None = None) -> None:
         self.name = name

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from pulsarium.broker.model.client import Assigned
     from pulsarium.broker.model.compaction.compactor import Compactor
     from pulsarium.broker.model.cursor.managed_cursor import ManagedCursor
+    from pulsarium.broker.model.ledger.managed_ledger import ManagedLedger
     from pulsarium.broker.model.ledger.publication import Publication
     from pulsarium.broker.model.topic.log import TopicLog
     from pulsarium.broker.model.transaction.transaction import Participant
@@ -57,7 +58,7 @@ class PersistentTopic(Topic):
         self.dispatch_limit = DispatchLimiter(stores.clock, self.publish_average)
         self.dispatch_limit.update(policies.dispatch_rate)
         self.log = log
-        self.ledger = log.ledger
+        self.ledger: ManagedLedger = log.ledger
         log.topic = self
         self._subscriptions: dict[str, PersistentSubscription] = {}
         self.last_dispatchable = (EARLIEST, EARLIEST)  # the newest entry that was looked at for it, and which it is
@@ -74,7 +75,7 @@ class PersistentTopic(Topic):
             if cursor.name not in OWN_CURSORS:
                 self._subscribe_cursor(cursor)
         self.deduplication = deduplication_of(self)
-        self.compaction = Compaction(self, log.compaction)
+        self.compaction: Compaction = Compaction(self, log.compaction)
         self.compaction.policies_changed()
         check_ttl(self)
 
