@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pulsarium.broker.model.dispatch.key_shared import KeySharedDispatcher
-from pulsarium.broker.model.dispatch.recently_joined import RecentlyJoinedDispatcher
+from pulsarium.broker.model.dispatch.key_shared import KeySharedDispatcher, RecentlyJoinedDispatcher
 from pulsarium.broker.model.dispatch.sharing import SharingDispatcher
 from pulsarium.broker.model.subscription.base import Subscription
 from pulsarium.broker.model.subscription.consumer import Consumer

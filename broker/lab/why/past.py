@@ -1,4 +1,4 @@
-"""How a message was acknowledged."""
+"""MovedBy a message was acknowledged."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pulsarium.broker.clock import instant_text
 from pulsarium.broker.lab.why.answer import Why
-from pulsarium.broker.model.subscription.passes import How
+from pulsarium.broker.model.subscription.mark_moves import MovedBy
 from pulsarium.proto.ack_set import bits_of
 
 if TYPE_CHECKING:
@@ -16,38 +16,38 @@ if TYPE_CHECKING:
     from pulsarium.broker.model.ledger.position import Position
     from pulsarium.broker.model.subscription.persistent import PersistentSubscription
 
-REASONS: Final[Mapping[How, str]] = {
-    How.CUMULATIVE: "acknowledged-cumulatively",
-    How.EXPIRED: "expired",
-    How.SKIPPED: "skipped",
-    How.EVICTED: "evicted",
-    How.SEEK: "passed-by-seek",
+REASONS: Final[Mapping[MovedBy, str]] = {
+    MovedBy.CUMULATIVE: "acknowledged-cumulatively",
+    MovedBy.EXPIRED: "expired",
+    MovedBy.SKIPPED: "skipped",
+    MovedBy.EVICTED: "evicted",
+    MovedBy.SEEK: "passed-by-seek",
 }
 
 
 def acknowledged(subscription: PersistentSubscription, position: Position, details: dict[str, Any]) -> Why:
     """Of an entry that is acknowledged: by whom, as far as that is known."""
-    cursor, passes = subscription.cursor, subscription.passes
+    cursor, moves = subscription.cursor, subscription.mark_moves
     if not subscription.topic.ledger.is_valid(position):
         details["trimmed"] = True
     if position > cursor.mark_delete:
         return Why("acknowledged", "a consumer acknowledged it (or it was skipped by its id)", details)
-    passed = passes.of(position)
+    passed = moves.of(position)
     if passed is not None:
-        details["by"] = passed.how.value
+        details["by"] = passed.by.value
         details["through"] = str(passed.through)
-        text = f"{passed.how.value} went past it, through {passed.through}"
+        text = f"{passed.by.value} went past it, through {passed.through}"
         if passed.ms:
             details["at"] = instant_text(passed.ms)
             text += f", at {details['at']}"
-        if passed.how is not How.SEEK:
+        if passed.by is not MovedBy.SEEK:
             text += "; unless a consumer had acknowledged it before"
-        return Why(REASONS[passed.how], text, details)
-    if position <= passes.start and passes.start >= cursor.start >= position:
+        return Why(REASONS[passed.by], text, details)
+    if position <= moves.start and moves.start >= cursor.start >= position:
         return Why("before-subscription", f"the subscription begins after it, at {cursor.start}", details)
-    if position <= passes.start:
+    if position <= moves.start:
         return Why("acknowledged", "it was acknowledged before the topic was loaded", details)
-    if position <= passes.forgotten:
+    if position <= moves.forgotten:
         return Why("acknowledged", "it was acknowledged, or passed over: too much happened since to tell", details)
     return Why("acknowledged", "a consumer acknowledged it (or it was skipped by its id)", details)
 

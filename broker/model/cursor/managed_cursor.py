@@ -172,9 +172,8 @@ class ManagedCursor:
             position = Position(ledger.id, ledger.confirmed - 1)
             if position <= self.mark_delete:
                 return False
-        self.consumed += self.ledger.count_after(self.mark_delete, position) - self.individual_acks.count_through(
-            position
-        )
+        known = self.individual_acks.count_through(position)
+        self.consumed += self.ledger.count_after(self.mark_delete, position) - known
         self._move_mark(position)
         self._advance()
         return True

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from pulsarium.broker.model.dispatch.key_shared import KeySharedDispatcher
-from pulsarium.broker.model.dispatch.recently_joined import RecentlyJoinedDispatcher
+from pulsarium.broker.model.dispatch.key_shared import KeySharedDispatcher, RecentlyJoinedDispatcher
 from pulsarium.broker.model.dispatch.selector import selector_for
-from pulsarium.broker.model.dispatch.shared import SharedDispatcher
+from pulsarium.broker.model.dispatch.shared import SharedDispatcher, StallingSharedDispatcher
 from pulsarium.broker.model.dispatch.single_active import SingleActiveDispatcher
-from pulsarium.broker.model.dispatch.stalling import StallingSharedDispatcher
 from pulsarium.broker.model.subscription.base import Subscription
 from pulsarium.broker.model.subscription.consumer import ConsumerOptions
 from pulsarium.broker.model.subscription.dispatcher import Dispatcher

@@ -17,7 +17,7 @@ from pulsarium.broker.model.rate.dispatch import DispatchLimiter, PublishAverage
 from pulsarium.broker.model.subscription.base import SubscribedTopic, Subscription
 from pulsarium.broker.model.subscription.consumer import INT_MAX, Consumer, ConsumerOptions
 from pulsarium.broker.model.subscription.dispatcher import Dispatcher
-from pulsarium.broker.model.subscription.passes import CUMULATIVE, How, Passes
+from pulsarium.broker.model.subscription.mark_moves import CUMULATIVE, MarkMoves, MovedBy
 from pulsarium.broker.model.subscription.reason import Reason
 from pulsarium.broker.model.subscription.throttle import Throttle
 from pulsarium.broker.model.subscription.unreadable import Unreadable
@@ -89,7 +89,7 @@ class PersistentSubscription(Subscription):
         self.used = topic.stores.clock.monotonic()  # when it was last known to be in use; a load counts, as in Pulsar
         self.expired = Expired()
         self.unreadable = Unreadable(self)
-        self.passes = Passes(cursor.mark_delete)
+        self.mark_moves = MarkMoves(cursor.mark_delete)
         self.throttle = Throttle(cursor, topic.stores, topic.publish_average, self.dispatch_soon)
         self._mark_seen = cursor.mark_delete
         self._told_end: set[Consumer] = set()  # who was told that the topic ended
@@ -313,7 +313,7 @@ class PersistentSubscription(Subscription):
         self,
         position: Position,
         ack_set: Sequence[int] = (),
-        how: How = CUMULATIVE,
+        by: MovedBy = CUMULATIVE,
         properties: Mapping[str, int] = NO_PROPERTIES,
         *,
         save_now: bool,
@@ -326,8 +326,8 @@ class PersistentSubscription(Subscription):
                 self.cursor.ack_batch(position, ack_set)
         else:
             self.cursor.ack_cumulative(position)
-        ms = 0 if how is CUMULATIVE else self.topic.now_ms()  # what clients do is not to cost anything
-        self.passes.note(how, before, self.cursor.mark_delete, ms)
+        ms = 0 if by is CUMULATIVE else self.topic.now_ms()  # what clients do is not to cost anything
+        self.mark_moves.note(by, before, self.cursor.mark_delete, ms)
         if self.dispatcher is not None and self.dispatcher.shares_messages:
             for consumer in list(self.dispatcher.consumers):
                 passed = [each for each in consumer.pending if each <= self.cursor.mark_delete]
@@ -396,7 +396,7 @@ class PersistentSubscription(Subscription):
             self.disconnect_those(lambda consumer: consumer in served)
         move()
         self.touch()
-        self.passes.sought(self.cursor.mark_delete, self.topic.now_ms())
+        self.mark_moves.sought(self.cursor.mark_delete, self.topic.now_ms())
         if self.dispatcher is not None:
             self.dispatcher.reset()
 

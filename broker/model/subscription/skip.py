@@ -10,7 +10,7 @@ from pyroaring import BitMap
 
 from pulsarium.broker.model.errors import NoSuchMessageError, UnsupportedSubscriptionTypeError
 from pulsarium.broker.model.ledger.position import Position
-from pulsarium.broker.model.subscription.passes import How
+from pulsarium.broker.model.subscription.mark_moves import MovedBy
 from pulsarium.proto.ack_set import words_of
 from pulsarium.proto.entry import parse_metadata
 from pulsarium.proto.errors import EntryError
@@ -24,7 +24,10 @@ LARGEST_BATCH = 1 << 20  # messages; metadata may claim any number, and an ack s
 
 
 def skip_through(
-    subscription: PersistentSubscription, position: Position, ack_set: Sequence[int] = (), how: How = How.SKIPPED
+    subscription: PersistentSubscription,
+    position: Position,
+    ack_set: Sequence[int] = (),
+    by: MovedBy = MovedBy.SKIPPED,
 ) -> int:
     """Acknowledge everything up to an entry, or with an ack set up to a message in it; how many entries went.
 
@@ -32,7 +35,7 @@ def skip_through(
     """
     cursor = subscription.cursor
     before = cursor.backlog()
-    subscription.acknowledge_through(position, ack_set, how, save_now=True)
+    subscription.acknowledge_through(position, ack_set, by, save_now=True)
     subscription.dispatch_soon()
     return before - cursor.backlog()
 
@@ -143,7 +146,7 @@ class Skip:
 
 
 def batch_size(entry: bytes) -> int:
-    """How many messages a batch has; 0 for an entry that is none."""
+    """MovedBy many messages a batch has; 0 for an entry that is none."""
     try:
         metadata = parse_metadata(entry)
     except EntryError:

@@ -13,7 +13,7 @@ from pulsarium.broker.model.errors import BacklogQuotaExceededError
 from pulsarium.broker.model.ledger.ledger import Ledger
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.policy.policies import AGE, STORAGE, Quota
-from pulsarium.broker.model.subscription.passes import How
+from pulsarium.broker.model.subscription.mark_moves import MovedBy
 from pulsarium.broker.model.subscription.skip import nth_position, skip_through
 
 if TYPE_CHECKING:
@@ -125,6 +125,6 @@ def _evict_by_age(topic: PersistentTopic, seconds: int) -> None:
 def _move(topic: PersistentTopic, cursor: ManagedCursor, position: Position) -> None:
     subscription = topic.subscriptions.get(cursor.name)
     if subscription is not None:
-        skip_through(subscription, position, how=How.EVICTED)
+        skip_through(subscription, position, by=MovedBy.EVICTED)
     elif topic.deduplication is not None:  # the only cursor without a subscription
         topic.deduplication.snapshot()

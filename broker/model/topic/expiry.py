@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from pulsarium.broker.logs import Log
 from pulsarium.broker.model.ledger.position import Position, signed
 from pulsarium.broker.model.ledger.sequence import LedgerSequence
-from pulsarium.broker.model.subscription.passes import How
+from pulsarium.broker.model.subscription.mark_moves import MovedBy
 from pulsarium.broker.model.subscription.skip import skip_through
 from pulsarium.broker.storage.errors import DamagedEntriesError, StorageError
 from pulsarium.proto.entry import parse_broker_metadata, parse_metadata
@@ -127,4 +127,4 @@ def _expire(subscription: PersistentSubscription, position: Position, ack_set: l
     expired = subscription.expired
     expired.tried_ms = subscription.topic.now_ms()
     if position > subscription.cursor.mark_delete:
-        expired.total += skip_through(subscription, position, ack_set or (), How.EXPIRED)
+        expired.total += skip_through(subscription, position, ack_set or (), MovedBy.EXPIRED)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.ledger.retention import consumed, first_needed
-from pulsarium.broker.model.subscription.passes import How
+from pulsarium.broker.model.subscription.mark_moves import MovedBy
 from pulsarium.broker.model.subscription.skip import skip_all, skip_through
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ class Trimmer:
         self._topic.ledgers_going(last)
         for subscription in list(self._topic.subscriptions.values()):
             if subscription.cursor.mark_delete < last and not self._reads_on(subscription, last):
-                skip_through(subscription, last, how=How.EVICTED)
+                skip_through(subscription, last, by=MovedBy.EVICTED)
 
     def _reads_on(self, subscription: PersistentSubscription, last: Position) -> bool:
         """Whether a reader goes on with what compaction kept of the entries up to `last`."""

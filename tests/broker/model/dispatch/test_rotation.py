@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pulsarium.broker.model.dispatch.rotation import Rotation
+from pulsarium.broker.model.dispatch.sharing import Rotation
 
 
 @dataclass(eq=False)

@@ -1,4 +1,4 @@
-"""How the mark-delete position of a subscription went past entries that nobody acknowledged one by one."""
+"""Tell how the mark-delete position of a subscription went past entries that nobody acknowledged one by one."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from pulsarium.broker.model.ledger.position import Position
 KEPT = 64  # the newest ones
 
 
-class How(Enum):
-    """Who moved it."""
+class MovedBy(Enum):
+    """Name who moved it."""
 
     CUMULATIVE = "a cumulative acknowledgement"
     EXPIRED = "TTL or a request to expire messages"
@@ -21,36 +21,36 @@ class How(Enum):
     SEEK = "a seek or a reset of the cursor"
 
 
-CUMULATIVE = How.CUMULATIVE  # an enumeration is slow to ask
+CUMULATIVE = MovedBy.CUMULATIVE  # an enumeration is slow to ask
 
 
 @dataclass(slots=True)
-class Pass:
-    """It went from `after` to `through`. `ms`: when, in milliseconds since the epoch; 0 where nobody looked."""
+class MarkMove:
+    """Tell that it went from `after` to `through`. `ms`: when, in ms since the epoch; 0 where nobody looked."""
 
-    how: How
+    by: MovedBy
     after: Position
     through: Position
     ms: int
 
 
-class Passes:
-    """Those since the topic was loaded, where the mark stood at `start`. In memory only, for "why"."""
+class MarkMoves:
+    """Remember those since the topic was loaded, where the mark stood at `start`. In memory only, for "why"."""
 
     __slots__ = ("_known", "forgotten", "start")
 
     def __init__(self, start: Position) -> None:
         self.start = start
         self.forgotten = start  # of nothing up to here is known how
-        self._known: deque[Pass] = deque()
+        self._known: deque[MarkMove] = deque()
 
-    def note(self, how: How, after: Position, through: Position, ms: int = 0) -> None:
+    def note(self, by: MovedBy, after: Position, through: Position, ms: int = 0) -> None:
         """The mark moved. Cumulative acknowledgements in a row are one."""
         known = self._known
-        if known and how is CUMULATIVE is known[-1].how:
+        if known and by is CUMULATIVE is known[-1].by:
             known[-1].through = through
         elif through > after:
-            known.append(Pass(how, after, through, ms))
+            known.append(MarkMove(by, after, through, ms))
             if len(known) > KEPT:
                 self.forgotten = known.popleft().through
 
@@ -58,8 +58,8 @@ class Passes:
         """The cursor was reset: what was before it means nothing any more."""
         self._known.clear()
         self.start = self.forgotten = Position(-1, -1)
-        self.note(How.SEEK, self.start, mark, ms)
+        self.note(MovedBy.SEEK, self.start, mark, ms)
 
-    def of(self, position: Position) -> Pass | None:
+    def of(self, position: Position) -> MarkMove | None:
         """The one that went past an entry."""
         return next((each for each in reversed(self._known) if each.after < position <= each.through), None)
