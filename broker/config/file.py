@@ -1,16 +1,17 @@
 """broker.conf and --set -> Config."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from pulsarium.broker.config.errors import ConfigError
+from pulsarium.broker.config.keys import Config, Key, documented_keys
+from pulsarium.broker.config.profile import PIP, Profile
 from pulsarium.proto.near import did_you_mean
 from pulsarium.proto.text import printable
-
-from .errors import ConfigError
-from .keys import Config, Key, documented_keys
-from .profile import PIP, Profile
 
 if TYPE_CHECKING:
     from .properties import Setting
@@ -70,7 +71,7 @@ def _config(profile: Profile, values: Mapping[str, Any]) -> Config:
     return Config(**given)
 
 
-def _read(path: Path) -> "list[Setting]":
+def _read(path: Path) -> list[Setting]:
     from .properties import PropertiesError, parse
 
     try:
