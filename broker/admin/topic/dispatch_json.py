@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from pulsarium.broker.model.dispatch.key_shared import KeySharedDispatcher, RecentlyJoinedDispatcher
-from pulsarium.broker.model.dispatch.sharing import SharingDispatcher
+from pulsarium.broker.model.dispatch.key_shared import KeySharedDispatcher
 from pulsarium.broker.model.subscription.base import Subscription
 from pulsarium.broker.model.subscription.consumer import Consumer
 from pulsarium.broker.model.subscription.dispatcher import Dispatcher
-from pulsarium.broker.model.subscription.persistent import PersistentSubscription
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
 Json = dict[str, Any]
@@ -20,27 +18,20 @@ NO_DRAINING = {"drainingHashesCount": 0, "drainingHashesClearedTotal": 0, "drain
 def waiting(subscription: Subscription) -> Json:
     """What a subscription holds back."""
     dispatcher = subscription.dispatcher
-    sharing = dispatcher if isinstance(dispatcher, SharingDispatcher) else None
-    return {
-        "blockedSubscriptionOnUnackedMsgs": sharing is not None and sharing.blocked,
-        "msgDelayed": _delayed(subscription, sharing) if sharing is not None else 0,
-        "msgInReplay": sharing.waiting_count if sharing is not None else 0,
-    }
-
-
-def _delayed(subscription: Subscription, sharing: SharingDispatcher) -> int:
-    """Return the number of delayed messages; by the profile also those that were acknowledged meanwhile."""
+    if dispatcher is None:
+        return {"blockedSubscriptionOnUnackedMsgs": False, "msgDelayed": 0, "msgInReplay": 0}
     as_released = subscription.topic.stores.profile.acknowledged_stay_delayed
-    if as_released or not isinstance(subscription, PersistentSubscription):
-        return len(sharing.delayed)
-    return sharing.delayed.count_unacknowledged(subscription.cursor)
+    return {
+        "blockedSubscriptionOnUnackedMsgs": dispatcher.blocked,
+        "msgDelayed": dispatcher.count_delayed(unacknowledged=not as_released and subscription.cursor is not None),
+        "msgInReplay": dispatcher.waiting_count,
+    }
 
 
 def recently_joined(dispatcher: Dispatcher | None) -> Json:
     """Where reading stood when consumers joined that still wait for what was read before."""
-    if not isinstance(dispatcher, RecentlyJoinedDispatcher):
-        return {}
-    return {consumer.name: str(position) for consumer, position in dispatcher.joined.items()}
+    joined = {} if dispatcher is None else dispatcher.joined
+    return {consumer.name: str(position) for consumer, position in joined.items()}
 
 
 def key_sharing(dispatcher: Dispatcher | None) -> Json:

@@ -7,7 +7,6 @@ from typing import Any, Protocol
 from pulsarium.broker.admin.topic import backlog_json, dispatch_json
 from pulsarium.broker.clock import instant_text
 from pulsarium.broker.model.compaction.compaction import LastRun
-from pulsarium.broker.model.dispatch.single_active import SingleActiveDispatcher
 from pulsarium.broker.model.errors import BrokerServiceError
 from pulsarium.broker.model.ledger.position import Position, signed
 from pulsarium.broker.model.subscription.base import Subscription
@@ -192,7 +191,7 @@ class StatsWriter:
         consumers = list(subscription.consumers)
         rate = self._rates.total(consumers)
         dispatcher = subscription.dispatcher
-        active = dispatcher.active if isinstance(dispatcher, SingleActiveDispatcher) else None
+        active = None if dispatcher is None else dispatcher.active
         durable = isinstance(subscription, PersistentSubscription)
         ranges, waiting = dispatch_json.key_ranges(dispatcher), dispatch_json.waiting(subscription)
         shown = []

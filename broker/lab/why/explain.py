@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Final
 from pulsarium.broker.lab.why.answer import MessageId, NotThere, Why, WhyError
 from pulsarium.broker.lab.why.past import acknowledged, batch_index_acknowledged
 from pulsarium.broker.lab.why.present import Facts, present, present_damage
-from pulsarium.broker.model.dispatch.sharing import SharingDispatcher
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.subscription.reason import Reason
 from pulsarium.broker.model.topic.persistent import PersistentTopic
@@ -126,7 +125,7 @@ def next_undelivered(subscription: PersistentSubscription) -> Position | None:
         unread = ledger.next(Position(unread.ledger_id, last))
     if ledger.is_valid(unread):
         found.append(unread)
-    if not found and isinstance(dispatcher, SharingDispatcher):
+    if not found and dispatcher is not None:
         nobodys = (each for each in dispatcher.delayed if subscription.why(each) not in _DEALT_WITH)
         return next(nobodys, None)
     return min(found, default=None)

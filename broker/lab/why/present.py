@@ -9,8 +9,6 @@ from pulsarium.broker.clock import instant_text
 from pulsarium.broker.lab.why.answer import Why
 from pulsarium.broker.model.dispatch.key_shared import KeySharedDispatcher
 from pulsarium.broker.model.dispatch.selector import key_of
-from pulsarium.broker.model.dispatch.sharing import SharingDispatcher
-from pulsarium.broker.model.dispatch.single_active import SingleActiveDispatcher
 from pulsarium.broker.model.ledger.position import Position, signed
 from pulsarium.broker.model.ledger.transactions import transaction_of
 from pulsarium.broker.model.subscription.reason import Reason
@@ -62,7 +60,7 @@ class Facts:
     @property
     def active(self) -> Consumer | None:
         """The one of Exclusive and Failover."""
-        return self.dispatcher.active if isinstance(self.dispatcher, SingleActiveDispatcher) else None
+        return None if self.dispatcher is None else self.dispatcher.active
 
     @cached_property
     def key_hash(self) -> int | None:
@@ -85,7 +83,7 @@ class Facts:
     @cached_property
     def again(self) -> bool:
         """Whether somebody had it, and it waits to be delivered once more."""
-        return isinstance(self.dispatcher, SharingDispatcher) and self.position in self.dispatcher.replay
+        return self.dispatcher is not None and self.dispatcher.comes_again(self.position)
 
     @cached_property
     def before(self) -> int:
@@ -297,7 +295,7 @@ def _unreadable(facts: Facts, details: dict[str, Any], reason: Reason) -> str:
 
 
 def _look_ahead(facts: Facts, details: dict[str, Any], reason: Reason) -> str:
-    assert isinstance(facts.dispatcher, SharingDispatcher)
+    assert facts.dispatcher is not None
     details["waiting"] = waiting = facts.dispatcher.waiting_count
     return f"{waiting} entries wait for their consumers: no more are read (keySharedLookAheadMsgInReplayThreshold...)"
 

@@ -183,9 +183,9 @@ class Delays:
             self._positions.add(position)
         return waits
 
-    def waits(self, position: Position) -> bool:
+    def __contains__(self, position: object) -> bool:
         """Tell whether a message waits: for its time, or for the tick after that."""
-        return position in self._positions
+        return isinstance(position, Position) and position in self._positions
 
     def take_due(self, limit: int) -> list[Position]:
         """Some of the messages whose time has come; sees to it that the next ones are not forgotten."""

@@ -233,7 +233,7 @@ class KeySharedDispatcher(SharingDispatcher):
     # the rest
 
     @property
-    def waiting_count(self) -> int:
+    def waiting_count(self) -> int:  # type: ignore[override]
         return super().waiting_count + len(self._unowned) + sum(map(len, self.owed.held.values()))
 
     def _forget_everything(self) -> None:
@@ -312,7 +312,7 @@ class RecentlyJoinedDispatcher(KeySharedDispatcher):
         return True
 
     @property
-    def waiting_count(self) -> int:
+    def waiting_count(self) -> int:  # type: ignore[override]
         return super().waiting_count + len(self._too_new)
 
     def _forget_everything(self) -> None:

@@ -90,13 +90,14 @@ class SharingDispatcher(Dispatcher):
     """
 
     shares_messages = True
+    delayed: Delays
 
     def __init__(self, subscription: Subscription) -> None:
         super().__init__(subscription)
         self.replay = PositionSet()
         self.delayed = Delays(subscription)
         self.unacked = 0  # messages, of all consumers
-        self.blocked = False  # maxUnackedMessagesPerSubscription
+        self.blocked = False
         self._rotation = Rotation()
         self._waiting: dict[Consumer, PositionSet] = {}
         self._to_serve: dict[Consumer, None] = {}  # of those, consumers that may be able to take some
@@ -223,6 +224,12 @@ class SharingDispatcher(Dispatcher):
         self._owe(owner, -owner.pending.pop(position))
         self._settled((position,))
 
+    def comes_again(self, position: Position) -> bool:
+        return position in self.replay
+
+    def count_delayed(self, *, unacknowledged: bool) -> int:
+        return self.delayed.count_unacknowledged(self.cursor) if unacknowledged else len(self.delayed)
+
     def forget_delayed(self) -> None:
         self.delayed.clear()
 
@@ -261,8 +268,7 @@ class SharingDispatcher(Dispatcher):
         self._to_serve[consumer] = None
 
     @property
-    def waiting_count(self) -> int:
-        """How many entries were read and wait for somebody who can take them."""
+    def waiting_count(self) -> int:  # type: ignore[override]
         return len(self.replay) + sum(map(len, self._waiting.values()))
 
     def _serve_waiting(self) -> Reason | None:
@@ -335,6 +341,6 @@ class SharingDispatcher(Dispatcher):
             return Reason.DELIVERED
         if any(position in positions for positions in self._waiting.values()):
             return Reason.WAITING
-        if self.delayed.waits(position):
+        if position in self.delayed:
             return Reason.DELAYED
         return super().why(position, metadata)

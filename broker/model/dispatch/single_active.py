@@ -29,7 +29,7 @@ class SingleActiveDispatcher(Dispatcher):
     def __init__(self, subscription: Subscription, type: int) -> None:
         super().__init__(subscription)
         self.type = type
-        self.active: Consumer | None = None
+        self.active = None
         self._topic = str(subscription.topic.name)
         self._partition = subscription.failover_index
         delay_ms = subscription.failover_delay_ms

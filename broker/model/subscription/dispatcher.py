@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from pulsarium.broker.model.client import Delivery
@@ -30,6 +31,11 @@ class Dispatcher(ABC):
     type: int  # CommandSubscribe.SubType
     shares_messages = False  # whether several consumers get messages at a time
 
+    active: Consumer | None = None  # the one of Exclusive and Failover that is served
+    blocked = False  # maxUnackedMessagesPerSubscription
+    delayed: Collection[Position] = ()  # what waits for its time
+    joined: Mapping[Consumer, Position] = MappingProxyType({})  # who waits for what was read before there
+    waiting_count = 0  # entries that were read and wait for somebody who can take them
     cursor: ManagedCursor  # of a persistent subscription; nothing is dispatched for another
 
     def __init__(self, subscription: Subscription) -> None:
@@ -63,6 +69,14 @@ class Dispatcher(ABC):
     def served(self) -> Sequence[Consumer]:
         """Return the consumers that messages go to; others only wait for their turn."""
         return self.consumers
+
+    def comes_again(self, position: Position) -> bool:
+        """Tell whether somebody had an entry, which waits to be delivered once more."""
+        return False
+
+    def count_delayed(self, *, unacknowledged: bool) -> int:
+        """Count what waits for its time, with or without what was acknowledged meanwhile."""
+        return 0
 
     def forget_delayed(self) -> None:
         """Have nothing wait for its time: it was passed over."""
