@@ -17,8 +17,7 @@ from pulsarium.broker.config.version import VERSION
 from pulsarium.broker.model.ledger.cache import EntryCache
 from pulsarium.broker.model.namespace.metadata import Metadata
 from pulsarium.broker.model.namespace.ownership import Ownership
-from pulsarium.broker.model.rate.broker_limits import BrokerLimits, Limits
-from pulsarium.broker.model.rate.resource_groups import ResourceGroups
+from pulsarium.broker.model.rate.limits import BrokerLimits, Limits, ResourceGroups
 from pulsarium.broker.model.schema.registry import SchemaRegistry
 from pulsarium.broker.model.topic.topics import Topics
 from pulsarium.broker.model.transaction.coordinators import Coordinators

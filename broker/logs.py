@@ -6,6 +6,8 @@
 Where a line would be built for nothing on a busy path, ask `if log.debug_enabled:` first.
 """
 
+from __future__ import annotations
+
 import json
 import logging
 from typing import Final

@@ -195,11 +195,7 @@ def topics_of(broker: Broker, name: TopicName) -> list[TopicName]:
 
 
 def persistent(broker: Broker, name: TopicName) -> PersistentTopic:
-    from pulsarium.broker.model.topic.persistent import PersistentTopic
-
-    topic = broker.cluster.topics.find(name)
-    assert isinstance(topic, PersistentTopic)
-    return topic
+    return broker.cluster.topics.find_persistent(name)
 
 
 async def _compact(topic: PersistentTopic) -> bool:

@@ -302,7 +302,7 @@ def _check_security(config: "Config", places: Mapping[str, str]) -> None:
     """Refuse keys, passwords and certificates that cannot be used, by the place that names them."""
     if not (config.authenticationEnabled or config.authorizationEnabled or config.has_tls):
         return
-    from pulsarium.broker.auth.setup import check
+    from pulsarium.broker.auth.authentication import check
     from pulsarium.broker.config import ConfigError
 
     try:

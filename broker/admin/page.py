@@ -1,5 +1,7 @@
 """The page at /: one file without anything from elsewhere. It asks /pulsarium/topics every two seconds."""
 
+from __future__ import annotations
+
 PAGE = """<!doctype html>
 <html lang="en">
 <head>

@@ -17,7 +17,6 @@ from pulsarium.broker.model.policy.without_effect import REPLICATED, SETTING, Wi
 from pulsarium.broker.model.subscription.base import Subscription
 from pulsarium.broker.model.subscription.persistent import PersistentSubscription
 from pulsarium.broker.model.topic.base import Topic
-from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.broker.slices import Slice
 
 if TYPE_CHECKING:
@@ -98,8 +97,8 @@ async def _topic(name: str, topic: Topic | None, slice_: Slice) -> dict[str, Any
         "name": name,
         "loaded": True,
         "messagesIn": topic.messages_in,
-        "storageSize": topic.ledger.size if isinstance(topic, PersistentTopic) else None,
-        "entries": topic.ledger.count if isinstance(topic, PersistentTopic) else None,
+        "storageSize": None if topic.ledger is None else topic.ledger.size,
+        "entries": None if topic.ledger is None else topic.ledger.count,
         "producers": [
             {"name": each.name, "address": each.client.address, "client": each.client.client_version}
             for each in topic.producers.by_name.values()

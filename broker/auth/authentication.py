@@ -4,11 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from pulsarium.broker.auth.certificates import CertificateProvider
-from pulsarium.broker.auth.identity import AuthenticationError, HttpCredentials, Identity, Provider
+from pulsarium.broker.auth.identity import AuthenticationError, Certificate, HttpCredentials, Identity, Provider
+from pulsarium.broker.auth.tls import context_of
 from pulsarium.broker.config.errors import ConfigError
 from pulsarium.broker.config.keys import AUTHENTICATION_PROVIDERS, Config
 from pulsarium.broker.logs import Log
+
+
+class CertificateProvider:
+    """Takes the certificates that TLS has verified."""
+
+    method = "tls"
+
+    def authenticate(self, data: bytes, certificate: Certificate | None) -> Identity:
+        if certificate is None:
+            raise AuthenticationError("Failed to get TLS certificates from client")
+        # Java reads the name from its end (RFC 2253): of several common names the last one counts
+        for part in reversed(certificate.get("subject", ())):
+            for name, value in part:
+                if name == "commonName" and value:
+                    return Identity(value)
+        raise AuthenticationError("Client unable to authenticate with TLS certificate")
+
+    def authenticate_http(self, request: HttpCredentials) -> Identity:
+        return self.authenticate(b"", request.certificate)
+
 
 log = Log("auth")
 
@@ -70,3 +90,13 @@ def _provider(name: str, config: Config, now_ms: Callable[[], int]) -> Provider:
 
         return PasswordProvider(config)
     return CertificateProvider()
+
+
+def check(config: Config) -> None:
+    """Read keys, passwords and certificates once. Raises ConfigError, which shows none of them."""
+    if config.authorizationEnabled and not config.authenticationEnabled:
+        raise ConfigError("", "authorizationEnabled", "needs authenticationEnabled=true: roles have to be proved first")
+    if config.authenticationEnabled and config.authenticationProviders:
+        Authentication(config, lambda: 0)
+    if config.has_tls:
+        context_of(config)

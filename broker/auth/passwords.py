@@ -5,9 +5,8 @@ from __future__ import annotations
 import base64
 from typing import Final, Protocol
 
-from pulsarium.broker.auth.extra import needs_extra
 from pulsarium.broker.auth.identity import AuthenticationError, Certificate, HttpCredentials, Identity
-from pulsarium.broker.auth.sources import read_source
+from pulsarium.broker.auth.sources import needs_extra, read_source
 from pulsarium.broker.config.errors import ConfigError
 from pulsarium.broker.config.keys import Config
 from pulsarium.broker.logs import Log

@@ -5,10 +5,13 @@ from __future__ import annotations
 import base64
 import os
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import unquote_to_bytes, urlsplit
 
 from pulsarium.broker.config.errors import ConfigError
+from pulsarium.proto.extras import MissingExtra, needs
 
 FORMS = "it is file:///path, data:;base64,..., the path of a file, or base64"
 # What ends so is the name of a file, and no secret: base64 has no dot.
@@ -65,3 +68,13 @@ def _base64(key: str, text: str) -> bytes:
         return base64.b64decode(text + "=" * (-len(text) % 4), validate=True)  # Java does without padding too
     except ValueError:  # binascii.Error, or letters beyond ASCII
         raise ConfigError("", key, f"is no file and no base64; {FORMS}") from None
+
+
+@contextmanager
+def needs_extra(what: str) -> Iterator[None]:
+    """Have imports stand inside; one that is missing is a ConfigError that says what to install."""
+    try:
+        with needs(what, "auth"):
+            yield
+    except MissingExtra as error:
+        raise ConfigError("", "authenticationProviders", str(error)) from None

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
-from pulsarium.broker.auth.extra import needs_extra
 from pulsarium.broker.auth.identity import AuthenticationError, Certificate, HttpCredentials, Identity
-from pulsarium.broker.auth.sources import read_source
+from pulsarium.broker.auth.sources import needs_extra, read_source
 from pulsarium.broker.config.errors import ConfigError
 from pulsarium.broker.config.keys import Config
 

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 from pulsarium.broker.auth.identity import AuthenticationError
 from pulsarium.broker.auth.login import Login, RolesRefused, Stale
-from pulsarium.broker.commands.errors import CloseConnection
-from pulsarium.broker.commands.registry import handles
+from pulsarium.broker.commands.registry import CloseConnection, handles
 from pulsarium.broker.config.profile import TOPIC_WATCHERS, WATCHERS_RECONCILE
 from pulsarium.broker.logs import Log
 from pulsarium.proto.generated import PulsarApi_pb2 as pb

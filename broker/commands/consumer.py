@@ -7,8 +7,7 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 from pulsarium.broker.clock import instant_text
-from pulsarium.broker.commands.errors import CloseConnection
-from pulsarium.broker.commands.registry import handles
+from pulsarium.broker.commands.registry import CloseConnection, handles
 from pulsarium.broker.model.cursor.acked import Acked
 from pulsarium.broker.model.errors import BrokerServiceError, NotAllowedError, TransactionConflictError
 from pulsarium.broker.model.ledger.position import Position, signed
@@ -59,7 +58,7 @@ def ack(session: Session, cmd: pb.CommandAck, trailing: bytes) -> None:
     elif isinstance(subscription, PersistentSubscription):
         batch_acks = session.broker.config.acknowledgmentAtBatchIndexLevelEnabled
         if cmd.ack_type == Individual and len(cmd.message_id) > IDS_A_STEP:
-            session.handle_in_slices(_acknowledge_many(session, consumer, subscription, cmd, reply))
+            session.gate.handle_in_slices(_acknowledge_many(session, consumer, subscription, cmd, reply))
             return
         consumer.acked_ms, save_now = session.broker.clock.now_ms(), reply is not None
         properties = {text_of(pair.key): signed(pair.value) for pair in cmd.properties}
@@ -164,7 +163,7 @@ def redeliver(session: Session, cmd: pb.CommandRedeliverUnacknowledgedMessages, 
     named = cmd.message_ids
     owed: Sequence[Position] = () if named else tuple(consumer.pending)
     if max(len(named), len(owed)) > IDS_A_STEP:
-        session.handle_in_slices(_redeliver_many(session, consumer, subscription, named, owed))
+        session.gate.handle_in_slices(_redeliver_many(session, consumer, subscription, named, owed))
         return
     positions = [Position(signed(i.ledgerId), signed(i.entryId)) for i in cmd.message_ids] or None
     subscription.redeliver(consumer, positions, epoch)

@@ -5,11 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pulsarium.broker.auth.needs import namespace_operation, topic_operation
-from pulsarium.broker.commands.errors import CloseConnection
-from pulsarium.broker.commands.registry import handles
+from pulsarium.broker.commands.registry import CloseConnection, handles
 from pulsarium.broker.model.errors import MetadataError, NotAllowedError
-from pulsarium.broker.model.topic.pattern import PatternError, TopicPattern
-from pulsarium.broker.model.topic.watchers import hash_of_names
+from pulsarium.broker.model.topic.watchers import PatternError, TopicPattern, hash_of_names
 from pulsarium.proto.errors import InvalidTopicName
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.text import text_of

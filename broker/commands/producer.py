@@ -5,18 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pulsarium.broker.auth.needs import topic_operation
-from pulsarium.broker.commands.errors import CloseConnection
 from pulsarium.broker.commands.naming import check_metadata, parse_name, texts_of
-from pulsarium.broker.commands.registry import handles
+from pulsarium.broker.commands.registry import CloseConnection, handles
 from pulsarium.broker.logs import Log
-from pulsarium.broker.model.errors import BrokerServiceError, NotAllowedError, OwnerMustAnswerError
+from pulsarium.broker.model.errors import BrokerServiceError, OwnerMustAnswerError
 from pulsarium.broker.model.ledger.position import signed
 from pulsarium.broker.model.schema.errors import SchemaError
 from pulsarium.broker.model.topic.base import Topic
 from pulsarium.broker.model.topic.joining import of_producer
-from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.broker.model.topic.producer import ProducerOptions
-from pulsarium.broker.model.topic.shadow import NOT_A_SHADOW, ShadowTopic
+from pulsarium.broker.model.topic.shadow import NOT_A_SHADOW
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.text import text_of
 from pulsarium.proto.topic_name import TopicName
@@ -76,12 +74,8 @@ def _topic(session: Session, name: TopicName, cmd: pb.CommandProducer) -> tuple[
     topic.check_producer(encrypted=cmd.encrypted)
     schema_version = of_producer(session.broker.schemas, topic, cmd.schema if cmd.HasField("schema") else None)
     initial = text_of(cmd.initial_subscription_name)
-    if initial and isinstance(topic, PersistentTopic) and initial not in topic.subscriptions:
-        if not topic.policies.auto_subscription:
-            raise NotAllowedError(
-                "Could not create the initial subscription due to the auto subscription creation is not allowed."
-            )
-        topic.subscribe(initial, earliest=True)
+    if initial:
+        topic.make_initial(initial)
     return topic, schema_version
 
 
@@ -146,7 +140,7 @@ def send(session: Session, cmd: pb.CommandSend, entry: bytes) -> None:
     sequence_id, highest = cmd.sequence_id, cmd.highest_sequence_id
     if highest < sequence_id or signed(highest) < signed(sequence_id):
         highest = NO_SEQUENCE
-    session.publish_started()
+    session.gate.publish_started()
     if cmd.HasField("txnid_most_bits") and cmd.HasField("txnid_least_bits"):
         if session.profile.own_faults_close and not publisher.topic.name.is_persistent:
             raise CloseConnection("SEND in a transaction to a non-persistent topic")
@@ -154,7 +148,7 @@ def send(session: Session, cmd: pb.CommandSend, entry: bytes) -> None:
         highest = cmd.highest_sequence_id  # as it comes: so Pulsar answers
         publisher.publish(sequence_id, highest, cmd.num_messages, entry, cmd.is_chunk, txn)
     elif cmd.HasField("message_id"):
-        if isinstance(publisher.topic, ShadowTopic):
+        if publisher.topic.takes_message_ids:
             publisher.publish(sequence_id, highest, cmd.num_messages, entry, cmd.is_chunk)
         else:
             publisher.refuse(pb.NotAllowedError, NOT_A_SHADOW, sequence_id, 0)

@@ -1,4 +1,4 @@
-"""How handlers are declared and found."""
+"""Declare handlers and find them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,11 @@ from types import MappingProxyType, ModuleType
 from typing import Any
 
 from pulsarium.broker.auth.needs import Needs
+
+
+class CloseConnection(Exception):
+    """A client did what Pulsar closes the connection for; the text goes to the log."""
+
 
 Handler = Callable[[Any, Any, bytes], None]  # session, the command's body, what follows it in the frame
 Guard = Callable[[int, Handler, Needs], Handler]  # the command, its handler and what a role needs for it

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pulsarium.broker.auth.needs import topic_operation
-from pulsarium.broker.commands.errors import CloseConnection
-from pulsarium.broker.commands.registry import handles
+from pulsarium.broker.commands.registry import CloseConnection, handles
 from pulsarium.broker.model.errors import TopicNotFoundError
 from pulsarium.broker.model.schema.errors import SchemaError
 from pulsarium.broker.model.topic.joining import of_producer

@@ -18,9 +18,8 @@ from pulsarium.broker.model.errors import (
 from pulsarium.broker.model.ledger.position import Position, signed
 from pulsarium.broker.model.subscription.base import Subscription
 from pulsarium.broker.model.subscription.consumer import Consumer, ConsumerOptions, KeySharedOptions
+from pulsarium.broker.model.topic.base import Joining
 from pulsarium.broker.model.topic.joining import AUTO_CONSUME, IN_ORDER, check_consumer, check_schema
-from pulsarium.broker.model.topic.non_persistent import NonPersistentTopic
-from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.text import text_of
 
@@ -187,27 +186,21 @@ def _subscription(session: Session, cmd: pb.CommandSubscribe) -> Subscription:
     if cmd.HasField("schema"):
         check_schema(broker.schemas, topic, cmd.schema)
     check_consumer(topic, subscription, cmd.subType, read_compacted=cmd.read_compacted)
-    if isinstance(topic, NonPersistentTopic):
-        return topic.subscribe(subscription)
-    topic.subscribe_rate.check(session.address, text_of(cmd.consumer_name), cmd.consumer_id)
-    assert isinstance(topic, PersistentTopic)
-    earliest = cmd.initialPosition == pb.CommandSubscribe.Earliest
-    rollback = max(signed(cmd.start_message_rollback_duration_sec), 0)
-    properties = texts_of(cmd.subscription_properties)
-    if not cmd.durable:
-        start = None
-        if cmd.HasField("start_message_id"):
-            start = Position(signed(cmd.start_message_id.ledgerId), signed(cmd.start_message_id.entryId))
-        return topic.open_reader(
-            subscription, start, earliest=earliest, rollback_seconds=rollback, properties=properties
-        )
-    return topic.subscribe(
-        subscription,
-        earliest=earliest,
-        rollback_seconds=rollback,
-        properties=properties,
+    start = None
+    if cmd.HasField("start_message_id"):
+        start = Position(signed(cmd.start_message_id.ledgerId), signed(cmd.start_message_id.entryId))
+    joining = Joining(
+        session.address,
+        text_of(cmd.consumer_name),
+        cmd.consumer_id,
+        durable=cmd.durable,
+        start=start,
+        earliest=cmd.initialPosition == pb.CommandSubscribe.Earliest,
+        rollback_seconds=max(signed(cmd.start_message_rollback_duration_sec), 0),
+        properties=texts_of(cmd.subscription_properties),
         replicated=cmd.replicate_subscription_state,
     )
+    return topic.join(subscription, joining)
 
 
 @handles(pb.BaseCommand.UNSUBSCRIBE)

@@ -5,24 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
-from pulsarium.broker.commands.errors import CloseConnection
 from pulsarium.broker.commands.naming import InvalidNameError, parse_name
-from pulsarium.broker.commands.registry import handles
+from pulsarium.broker.commands.registry import CloseConnection, handles
 from pulsarium.broker.logs import Log
 from pulsarium.broker.model.errors import (
     BrokerServiceError,
-    NotAllowedError,
     PersistenceError,
     ServiceNotReadyError,
     TransactionNotFoundError,
 )
 from pulsarium.broker.model.ledger.position import signed
-from pulsarium.broker.model.topic.base import TRANSACTIONS_OFF
-from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.broker.model.transaction.coordinator import Coordinator, Done, TooManyTransactionsError
 from pulsarium.broker.model.transaction.coordinators import ASSIGN
-from pulsarium.broker.model.transaction.participant import Participant
-from pulsarium.broker.model.transaction.transaction import Part
+from pulsarium.broker.model.transaction.transaction import Part, Participant
 from pulsarium.proto.commands import COMMANDS
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.text import text_of
@@ -35,8 +30,6 @@ if TYPE_CHECKING:
 log = Log("transactions")
 
 DISABLED = "Transactions are not enabled."
-NO_PENDING_ACKS = "The transaction is disabled"
-FAILED_ON_SUBSCRIPTION = "Handle end txn on subscription failed: "
 
 
 # of the coordinator
@@ -152,36 +145,15 @@ def _is_superuser(session: Session) -> bool:
 @handles(pb.BaseCommand.END_TXN_ON_PARTITION)
 def end_txn_on_partition(session: Session, cmd: pb.CommandEndTxnOnPartition, trailing: bytes) -> None:
     """A topic that is gone has nothing left to end."""
-
-    def buffer_of(topic: Topic) -> Participant:
-        if not isinstance(topic, PersistentTopic):
-            raise BrokerServiceError("Unsupported operation endTxn in non-persistent topic.")
-        if topic.transactions is None:
-            raise NotAllowedError(TRANSACTIONS_OFF)
-        return topic.transactions
-
-    _end_on(session, cmd, pb.BaseCommand.END_TXN_ON_PARTITION, cmd.topic, buffer_of)
+    _end_on(session, cmd, pb.BaseCommand.END_TXN_ON_PARTITION, cmd.topic, lambda topic: topic.buffer())
 
 
 @handles(pb.BaseCommand.END_TXN_ON_SUBSCRIPTION)
 def end_txn_on_subscription(session: Session, cmd: pb.CommandEndTxnOnSubscription, trailing: bytes) -> None:
     """As above."""
     name = text_of(cmd.subscription.subscription)
-
-    def pending_acks_of(topic: Topic) -> Participant | None:
-        if not isinstance(topic, PersistentTopic):
-            raise BrokerServiceError(
-                f"{FAILED_ON_SUBSCRIPTION}Unsupported operation end txn for NonPersistentSubscription"
-            )
-        subscription = topic.subscriptions.get(name)
-        if subscription is None:
-            return None
-        if subscription.pending_acks is None:
-            raise NotAllowedError(FAILED_ON_SUBSCRIPTION + NO_PENDING_ACKS)
-        return subscription.pending_acks
-
     request = pb.BaseCommand.END_TXN_ON_SUBSCRIPTION
-    _end_on(session, cmd, request, cmd.subscription.topic, pending_acks_of)
+    _end_on(session, cmd, request, cmd.subscription.topic, lambda topic: topic.pending_acks_of(name))
 
 
 def _end_on(session: Session, cmd: Any, request: int, topic: str, find: Callable[[Topic], Participant | None]) -> None:

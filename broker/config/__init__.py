@@ -1,10 +1,10 @@
 """Settings: broker.conf keys, behaviour profiles, and the options of a run."""
 
-from .errors import ConfigError
-from .file import LoadedConfig, load
-from .keys import Config
-from .options import Durability, ServeOptions
-from .profile import PIP, PROFILES, PULSAR_4_2, Profile, profile_of
+from pulsarium.broker.config.errors import ConfigError
+from pulsarium.broker.config.file import LoadedConfig, load
+from pulsarium.broker.config.keys import Config
+from pulsarium.broker.config.options import Durability, ServeOptions
+from pulsarium.broker.config.profile import PIP, PROFILES, PULSAR_4_2, Profile, profile_of
 
 __all__ = [
     "PIP",

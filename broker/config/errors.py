@@ -1,5 +1,7 @@
 """What is wrong with a setting, in one line that names the setting."""
 
+from __future__ import annotations
+
 
 class ConfigError(Exception):
     """A configuration that cannot be used.

@@ -1,19 +1,20 @@
 """broker.conf and --set -> Config."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from pulsarium.broker.config.errors import ConfigError
+from pulsarium.broker.config.keys import Config, Key, documented_keys
+from pulsarium.broker.config.profile import PIP, Profile
 from pulsarium.proto.near import did_you_mean
 from pulsarium.proto.text import printable
 
-from .errors import ConfigError
-from .keys import Config, Key, documented_keys
-from .profile import PIP, Profile
-
 if TYPE_CHECKING:
-    from .properties import Setting
+    from pulsarium.broker.config.properties import Setting
 
 
 class LoadedConfig(NamedTuple):
@@ -59,7 +60,7 @@ def load(path: Path | None, overrides: Sequence[str] = (), profile: Profile = PI
     _check_listeners(config, places)
     if not foreign:
         return LoadedConfig(config, places=places)
-    from .pulsar_keys import is_of_pulsar
+    from pulsarium.broker.config.pulsar_keys import is_of_pulsar
 
     unknown = tuple(_unknown(key, f"{path}:{line}") for key, line in foreign.items() if not is_of_pulsar(key))
     return LoadedConfig(config, tuple(filter(is_of_pulsar, foreign)), places, unknown)
@@ -70,8 +71,8 @@ def _config(profile: Profile, values: Mapping[str, Any]) -> Config:
     return Config(**given)
 
 
-def _read(path: Path) -> "list[Setting]":
-    from .properties import PropertiesError, parse
+def _read(path: Path) -> list[Setting]:
+    from pulsarium.broker.config.properties import PropertiesError, parse
 
     try:
         # Latin-1 is what java.util.Properties reads; every byte is valid in it.
@@ -87,7 +88,7 @@ def _read(path: Path) -> "list[Setting]":
 
 
 def _put(key: Key, text: str, place: str, values: dict[str, Any], places: dict[str, str]) -> None:
-    from .values import read_value
+    from pulsarium.broker.config.values import read_value
 
     values.pop(key.name, None)
     places[key.name] = place
@@ -102,7 +103,7 @@ def _put(key: Key, text: str, place: str, values: dict[str, Any], places: dict[s
 def _check_listeners(config: Config, places: Mapping[str, str]) -> None:
     if not config.advertisedListeners:
         return
-    from .listeners import parse_listeners
+    from pulsarium.broker.config.listeners import parse_listeners
 
     try:
         listeners = parse_listeners(config.advertisedListeners)
@@ -115,7 +116,7 @@ def _check_listeners(config: Config, places: Mapping[str, str]) -> None:
 
 def _why_not(name: str, known: Iterable[str]) -> str:
     """Return why --set does not take a key."""
-    from .pulsar_keys import is_of_pulsar
+    from pulsarium.broker.config.pulsar_keys import is_of_pulsar
 
     if is_of_pulsar(name):
         return "this key of Pulsar has no effect here; leave it out"
@@ -124,7 +125,7 @@ def _why_not(name: str, known: Iterable[str]) -> str:
 
 def _unknown(name: str, place: str) -> str:
     """Return a key of a file that nobody has, with its place and what may have been meant."""
-    from .pulsar_keys import PULSAR_KEYS
+    from pulsarium.broker.config.pulsar_keys import PULSAR_KEYS
 
     meant = did_you_mean(name, PULSAR_KEYS)
     return f"{printable(name)} ({place}{'; ' + meant if meant else ''})"

@@ -1,5 +1,7 @@
 """advertisedListeners: the URLs that a client is given when it asks for them by a listener's name."""
 
+from __future__ import annotations
+
 import ipaddress
 from typing import Final, NamedTuple
 from urllib.parse import urlsplit

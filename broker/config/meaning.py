@@ -1,5 +1,7 @@
 """How a broker.conf key is declared: its default, what it means, and what it takes."""
 
+from __future__ import annotations
+
 from dataclasses import field
 from typing import NamedTuple, TypeVar
 

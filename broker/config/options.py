@@ -1,12 +1,14 @@
 """All that one run of the broker was asked for."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from .file import load
-from .keys import Config
-from .profile import PIP, Profile
+from pulsarium.broker.config.file import load
+from pulsarium.broker.config.keys import Config
+from pulsarium.broker.config.profile import PIP, Profile
 
 Durability = Literal["none", "os", "fsync"]
 
@@ -19,7 +21,7 @@ class PortNumbers(NamedTuple):
     binary_tls: int | None = None
     web_tls: int | None = None
 
-    def nth(self, index: int) -> "PortNumbers":
+    def nth(self, index: int) -> PortNumbers:
         """Those of the broker of this index: each the next higher ones; 0 stays any free one."""
         binary, web, *tls = (port + index if port else port for port in self)
         return PortNumbers(binary or 0, web or 0, *tls)

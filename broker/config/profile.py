@@ -1,12 +1,14 @@
 """Behaviour profiles: what `--profile` switches, each switch by name."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final
 
-from .errors import ConfigError
-from .version import VERSION
+from pulsarium.broker.config.errors import ConfigError
+from pulsarium.broker.config.version import VERSION
 
 # These clients close their connection on a REACHED_END_OF_TOPIC (requirements.md, "Open choices"; protocol.md W-10).
 CLOSED_BY_END_OF_TOPIC: Final = ("Pulsar-CPP", "Pulsar Go")

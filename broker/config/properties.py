@@ -1,5 +1,7 @@
 """Java properties, the format of broker.conf: text -> (key, value, line), as java.util.Properties reads it."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from typing import NamedTuple
 

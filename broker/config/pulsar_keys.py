@@ -6,6 +6,8 @@ ClientConfiguration and DbLedgerStorage of BookKeeper 4.17.3, whose settings a s
 For another release: put its jars on a class path and print getDeclaredFields() of these classes and their superclasses.
 """
 
+from __future__ import annotations
+
 from typing import Final
 
 _BROKER: Final = """

@@ -1,9 +1,11 @@
 """The text of a value -> the value, or what would have been accepted."""
 
+from __future__ import annotations
+
 import math
 import re
 
-from .keys import JAVA_INT, Key
+from pulsarium.broker.config.keys import JAVA_INT, Key
 
 # Java's Integer.valueOf takes no underscores, no blanks inside and no digits of other scripts; int() does.
 _WHOLE = re.compile(r"[+-]?[0-9]+")

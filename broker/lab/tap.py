@@ -104,7 +104,7 @@ class SessionTap:
     def pump(self, lane: Lane) -> None:
         """Let what waited in a lane go on, in a turn that ends by itself."""
         if lane.sender is Direction.CLIENT:
-            self.session.handle(self._handed())
+            self.session.gate.handle(self._handed())
         else:
             self.session.outgoing.past_the_tap(b"".join(lane.flow()))
         self.session.broker.turn.flush(self.session)  # writes, and reads again

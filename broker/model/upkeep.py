@@ -59,8 +59,8 @@ def compact(topic: PersistentTopic) -> None:
 
 def check_all(topics: Topics, check: Callable[[PersistentTopic], None]) -> Iterator[None]:
     """Check each persistent topic, step by step; the fault of one does not spare the others."""
-    for topic in list(topics.loaded.values()):
-        if isinstance(topic, PersistentTopic) and not topic.closed:
+    for topic in topics.loaded_persistent():
+        if not topic.closed:
             try:
                 check(topic)
             except Exception as error:
@@ -96,29 +96,11 @@ def may_go(topic: Topic) -> bool:
     inactivity = topic.policies.inactivity
     if not inactivity.delete:
         return False
-    if topic.producers or _is_subscribed(topic, inactivity.mode):
+    if topic.producers or topic.is_subscribed(caught_up_is_enough=inactivity.mode == CAUGHT_UP):
         topic.touch()
         return False
     idle = topic.stores.clock.monotonic() - topic.used
-    return idle >= inactivity.max_seconds and not _is_retained(topic, idle)
-
-
-def _is_subscribed(topic: Topic, mode: str) -> bool:
-    """Compaction counts as a subscription in Pulsar; and one that runs is in nobody's interest to lose."""
-    if not isinstance(topic, PersistentTopic):
-        return bool(topic.subscriptions)
-    if topic.compaction.status == "RUNNING":
-        return True
-    if mode == CAUGHT_UP:
-        return any(subscription.cursor.backlog() for subscription in topic.subscriptions.values())
-    return bool(topic.subscriptions) or topic.log.compaction.cursor is not None
-
-
-def _is_retained(topic: Topic, idle: float) -> bool:
-    if not isinstance(topic, PersistentTopic) or not topic.ledger.count:
-        return False
-    minutes = topic.policies.retention.minutes
-    return minutes < 0 or idle < minutes * 60
+    return idle >= inactivity.max_seconds and not topic.is_retained(idle)
 
 
 def delete_unused_subscriptions(topic: PersistentTopic) -> None:

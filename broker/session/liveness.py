@@ -1,11 +1,15 @@
-"""Whether the other side still answers: keep-alive (W-12) and the check before an owner is evicted (B-01)."""
+"""Ask whether the other side still answers: keep-alive (W-12), the check before an owner is evicted (B-01), and whether
+it may not have read CLOSE_PRODUCER yet, so that it will send SENDs that crossed it again (cmd 6)."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Protocol
 
 from pulsarium.broker.clock import Timeline, Timer
+
+RECENT = 1_000  # producers that are remembered
 
 
 class Watched(Protocol):
@@ -81,3 +85,23 @@ class Liveness:
         if self._timer is not None:
             self._timer.cancel()
         self._answer(False)
+
+
+class LateSends:
+    """Which producers of a connection were closed by the broker, and until when their SENDs are dropped."""
+
+    def __init__(self, clock: Timeline, patience: float) -> None:
+        """`patience`: seconds in which a client has read what it was told; 0: it may never."""
+        self._clock = clock
+        self._patience = patience if patience > 0 else math.inf
+        self._until: dict[int, float] = {}
+
+    def closed(self, producer_id: int) -> None:
+        """The client is told now."""
+        if len(self._until) >= RECENT:
+            self._until.pop(next(iter(self._until)))
+        self._until[producer_id] = self._clock.monotonic() + self._patience
+
+    def are_dropped(self, producer_id: int) -> bool:
+        """Whether the client may not have read it yet."""
+        return self._clock.monotonic() < self._until.get(producer_id, -math.inf)

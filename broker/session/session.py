@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from pulsarium.broker.auth.identity import NOBODY, Certificate, Principal
 from pulsarium.broker.auth.login import Login
-from pulsarium.broker.commands.errors import CloseConnection
-from pulsarium.broker.commands.registry import Handler
+from pulsarium.broker.commands.registry import CloseConnection
 from pulsarium.broker.logs import Log
 from pulsarium.broker.model.client import Assigned, Delivery
 from pulsarium.broker.model.topic.producer import Producer, ProducerClient
 from pulsarium.broker.session.capabilities import Capabilities
 from pulsarium.broker.session.gate import Gate
-from pulsarium.broker.session.hooks import Frame
-from pulsarium.broker.session.late_sends import LateSends
-from pulsarium.broker.session.leaving import let_go
-from pulsarium.broker.session.liveness import Liveness
+from pulsarium.broker.session.liveness import LateSends, Liveness
 from pulsarium.broker.session.outgoing import HIGH_WATER, Outgoing
 from pulsarium.broker.session.refresh import Refresh
 from pulsarium.broker.strangers import at_binary_port
-from pulsarium.proto.commands import Direction, parse
-from pulsarium.proto.errors import CommandError, EntryError
+from pulsarium.proto.commands import Direction
 from pulsarium.proto.framing import FrameDecoder
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.text import text_of
@@ -38,7 +34,7 @@ if TYPE_CHECKING:
 log = Log("session")
 
 
-class Session(Gate, ProducerClient):
+class Session(ProducerClient):
     """Handles one connection's commands and sends what the model has for it."""
 
     def __init__(
@@ -51,8 +47,8 @@ class Session(Gate, ProducerClient):
         secure: bool = False,
     ) -> None:
         config = broker.config
-        super().__init__(config.maxPendingPublishRequestsPerConnection)
         self.broker = broker
+        self.gate = Gate(self, broker.handlers_before_connect, config.maxPendingPublishRequestsPerConnection)
         self.address = address
         self.secure = secure  # over TLS
         self.client_version = ""
@@ -77,7 +73,6 @@ class Session(Gate, ProducerClient):
         self._was_full = False
         self._promised = 0  # bytes of replies that wait for a commit
         self._transport = transport
-        self._handlers: Mapping[int, Handler] = broker.handlers_before_connect
         self._decoder = FrameDecoder(config.max_frame_size)
         self.liveness = Liveness(
             self, broker.clock.keep_alive, config.keepAliveIntervalSeconds, config.connectionLivenessCheckTimeoutMillis
@@ -95,13 +90,13 @@ class Session(Gate, ProducerClient):
         tap = self.outgoing.tap
         if tap is None:
             self.liveness.heard()
-            self.handle(frames)
+            self.gate.handle(frames)
         else:
             passed = tap.incoming(frames)  # and hears of each frame that it lets through
             if self._decoder.pending:  # part of a frame: it may take its time
                 self.liveness.heard()
-            self.handle(passed)
-        if self.unanswered:
+            self.gate.handle(passed)
+        if self.gate.unanswered:
             self.broker.cluster.publish_buffer.published(self, len(data))
         if self._decoder.error is not None:
             self._refuse(str(self._decoder.error), data)
@@ -115,38 +110,24 @@ class Session(Gate, ProducerClient):
             self.outgoing.past_the_tap(stranger.answer)
         self.close(reason)
 
-    def handle(self, frames: Iterable[Frame]) -> None:
-        """Handle commands, in order. Where one has the connection pause, those behind it wait until it goes on."""
-        coming = iter(frames)
-        if self.waits:
-            self._waiting.append(coming)
-            return
-        command = pb.BaseCommand()
-        try:
-            for head, trailing in coming:
-                spec = parse(head, command, trailing)
-                handler = self._handlers.get(spec.type)
-                if handler is None:
-                    raise CloseConnection(f"{spec.name} is not taken" + ("" if self.connected else " before CONNECT"))
-                handler(self, getattr(command, spec.field), trailing)
-                if self.halted:
-                    self._waiting.appendleft(coming)
-                    return
-        except Exception as error:
-            self.failed(error)
-
-    def failed(self, error: Exception) -> None:
-        if isinstance(error, (CloseConnection, CommandError, EntryError)):
-            self.close(str(error))
-        else:
-            log.error("a command failed", exception=error, peer=self.address)
-            self.close("a command failed in the broker")
-
     @property
     def may_read(self) -> bool:
         """Whether more commands are taken: not while it is paused, or too many replies wait for a client that does not
         read them, or a tap holds commands up."""
-        return not (self.paused or self._unread) and self.outgoing.may_read
+        return not (self.paused or self.gate.unread) and self.outgoing.may_read
+
+    @property
+    def paused(self) -> bool:
+        return self.closed or self.gate.paused
+
+    def publish_finished(self, count: int) -> None:
+        self.gate.publish_finished(count)
+
+    def pause_reading(self) -> None:
+        self.gate.pause()
+
+    def resume_reading(self) -> None:
+        self.gate.resume()
 
     # out
 
@@ -174,7 +155,7 @@ class Session(Gate, ProducerClient):
             for consumer in self.consumers.values():
                 consumer.subscription.resume(consumer)
         if self.outgoing.waiting + self._promised < HIGH_WATER:
-            self.has_room()
+            self.gate.has_room()
 
     def _sent(self) -> None:
         self.broker.turn.flush(self)
@@ -196,7 +177,7 @@ class Session(Gate, ProducerClient):
 
     def _bound_replies(self) -> None:
         if not self.outgoing.takes_more(self._promised):  # one read holds many questions, and answers may be long
-            self.wait_for_room()
+            self.gate.wait_for_room()
 
     def reply_later(self, command: pb.BaseCommand, trailing: bytes = b"") -> None:
         """Send a reply once everything that happened so far is kept; later requests may be answered before it."""
@@ -336,7 +317,7 @@ class Session(Gate, ProducerClient):
             self.broker.cluster.hooks.connecting(self, connect)
         exposing = self.broker.config.exposingBrokerEntryMetadataToClientEnabled
         self.capabilities = Capabilities.of(connect, self.profile, exposing_broker_metadata=exposing)
-        self._handlers = self.broker.handlers_of(self.profile)
+        self.gate.handlers = self.broker.handlers_of(self.profile)
         if self.login is not None and self.login.renewable:
             clock, interval = self.broker.clock.token_expiry, self.broker.config.authenticationRefreshCheckSeconds
             self._refresh = Refresh(self, self.login, clock, interval)
@@ -384,9 +365,8 @@ class Session(Gate, ProducerClient):
         """End the connection: what waits is still written, the model lets go of everything it had here."""
         if self.closed:
             return
-        self.closed = self.halted = True
-        self._waiting.clear()
-        self._steps = None
+        self.closed = True
+        self.gate.close()
         if self.outgoing.tap is not None:
             self.outgoing.tap.closed(Direction.CLIENT if self.left else Direction.BROKER, reason)
         if reason:
@@ -398,3 +378,26 @@ class Session(Gate, ProducerClient):
         if self._refresh is not None:
             self._refresh.stop()
         self.broker.turn.flush(self)
+
+
+def let_go(session: Session) -> None:
+    """The model forgets everything that a connection had."""
+    for forget in _all_of(session):
+        try:
+            forget()
+        except Exception as error:  # the others are to be let go all the same
+            log.error("a connection could not let go of something", exception=error, peer=session.address)
+
+
+def _all_of(session: Session) -> Iterator[Callable[[], object]]:
+    consumers, session.consumers = session.consumers, {}
+    producers = [*session.producers.values(), *session.waiting_producers.values()]
+    session.producers, session.waiting_producers = {}, {}
+    for pending in list(session.pending_consumers.values()):
+        yield pending.cancel
+    for consumer in consumers.values():
+        yield partial(consumer.subscription.remove_consumer, consumer)
+    for producer in producers:
+        yield partial(producer.topic.producers.remove, producer)
+    for watcher in session.watchers.values():
+        yield partial(session.broker.topics.watchers.remove, watcher)

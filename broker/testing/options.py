@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from pulsarium.broker.auth.setup import check
+from pulsarium.broker.auth.authentication import check
 from pulsarium.broker.config import Durability, ServeOptions, load, profile_of
 
 LOOPBACK = "127.0.0.1"

@@ -72,7 +72,7 @@ async def test_keep_alive_ends_it(full: Full, bed: Bed, caplog: pytest.LogCaptur
     await trio.sleep(61)
     assert full.session.closed
     assert "no answer to PING" in caplog.text
-    assert not full.session._waiting
+    assert not full.session.gate._waiting
 
 
 async def test_others_have_their_turn_between_long_answers() -> None:

@@ -11,7 +11,6 @@ from pulsarium.broker.http.errors import AdminError
 from pulsarium.broker.http.registry import route
 from pulsarium.broker.http.reply import Reply, Written, done, json_reply
 from pulsarium.broker.model.namespace.bundles import bundle_of
-from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.broker.slices import Slice
 
 ROOT = "/admin/v2/broker-stats"
@@ -61,7 +60,7 @@ async def get_metrics(call: Call) -> Reply:
     """The cache of entries, the broker's health and its connections."""
     broker, ledgers, slice_ = call.broker, 0, Slice()
     for topic in broker.loaded_topics():
-        ledgers += isinstance(topic, PersistentTopic)
+        ledgers += topic.ledger is not None
         await slice_.pause()
     cache: dict[str, float] = {
         f"brk_ml_cache_{name}": 0.0 if "_rate" in name or "_through" in name else 0 for name in CACHE
@@ -109,7 +108,7 @@ async def get_pending_operations(call: Call) -> Reply:
     found: dict[str, Written] = {}
     slice_ = Slice()
     for topic in call.broker.loaded_topics():
-        if isinstance(topic, PersistentTopic):
+        if topic.ledger is not None:
             of_namespace = found.setdefault(str(topic.name.namespace_name), Written())
             of_namespace[str(topic.name)] = dict.fromkeys(PENDING, 0)
         await slice_.pause()

@@ -10,7 +10,7 @@ from pulsarium.broker.http.call import Call
 from pulsarium.broker.http.errors import AdminError, unexpected_body
 from pulsarium.broker.http.registry import route
 from pulsarium.broker.http.reply import Reply, done, json_reply, nothing, text_reply
-from pulsarium.broker.model.rate.resource_groups import FOLDER
+from pulsarium.broker.model.rate.limits import FOLDER
 
 GROUPS = "/admin/v2/resourcegroups"
 ONE = f"{GROUPS}/{{resourcegroup}}"

@@ -18,6 +18,8 @@ from pulsarium.broker.model.topic.base import Topic
 from pulsarium.broker.model.topic.expiry import expire_older_than, expire_through
 from pulsarium.broker.model.topic.persistent import PersistentTopic
 
+ONLY_PERSISTENT_IS_TRIMMED = "Trim on a non-persistent topic is not allowed"
+NOT_TRUNCATED = "unsupport truncate"
 JAVA_CLASS = "org.apache.pulsar.broker.service.{0}.{1}"
 
 
@@ -126,9 +128,8 @@ def expire_messages_to_position(call: Call) -> Reply:
 def trim_topic(call: Call) -> Reply:
     """Let go now of what is consumed and not retained."""
     if call.domain != "persistent":
-        raise AdminError(405, "Trim on a non-persistent topic is not allowed")
-    for topic in each(call):
-        assert isinstance(topic, PersistentTopic)
+        raise AdminError(405, ONLY_PERSISTENT_IS_TRIMMED)
+    for topic in _persistent(each(call), ONLY_PERSISTENT_IS_TRIMMED):
         topic.trimmer.trim()
     return nothing()
 
@@ -137,9 +138,8 @@ def trim_topic(call: Call) -> Reply:
 def truncate_topic(call: Call) -> Reply:
     """Skip everything for every subscription, and delete what was written before."""
     if call.domain != "persistent":
-        raise AdminError(412, "unsupport truncate")
-    for topic in each(call):
-        assert isinstance(topic, PersistentTopic)
+        raise AdminError(412, NOT_TRUNCATED)
+    for topic in _persistent(each(call), NOT_TRUNCATED):
         topic.trimmer.truncate()
     return done()
 

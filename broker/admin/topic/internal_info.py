@@ -37,9 +37,7 @@ def _info(call: Call, name: TopicName) -> Json:
     topics = call.broker.topics
     if not topics.exists(name):
         raise _refusal(call, name, partitioned=False)
-    topic = topics.find(name)
-    assert isinstance(topic, PersistentTopic)
-    return ledger_info(topic)
+    return ledger_info(topics.find_persistent(name))
 
 
 def _refusal(call: Call, name: TopicName, partitioned: bool) -> AdminError | ContainerError:

@@ -14,17 +14,13 @@ from pulsarium.broker.http.call import Call, text_of, wrong_type
 from pulsarium.broker.http.errors import AdminError
 from pulsarium.broker.http.registry import DOMAINS, route
 from pulsarium.broker.http.reply import Reply, json_reply
-from pulsarium.broker.model.errors import BrokerServiceError, PersistenceError
+from pulsarium.broker.model.errors import BrokerServiceError
 from pulsarium.broker.model.ledger.position import Position
-from pulsarium.broker.model.ledger.publication import Unwatched
 from pulsarium.broker.model.schema.data import SchemaData
 from pulsarium.broker.model.schema.errors import SchemaError
 from pulsarium.broker.model.schema.registry import NO_VERSION as WITHOUT
-from pulsarium.broker.model.subscription.non_persistent import NOWHERE
 from pulsarium.broker.model.topic.base import Topic
 from pulsarium.broker.model.topic.joining import register
-from pulsarium.broker.model.topic.non_persistent import NonPersistentTopic
-from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.proto.topic_name import TopicName
 
 TOPIC = tuple(f"/topics/{domain}/{{tenant}}/{{namespace}}/{{topic}}" for domain in DOMAINS)
@@ -143,9 +139,4 @@ def _append(topic: Topic, entry: bytes) -> Position:
         topic.checks.check_limits(entry, False)
     topic.messages_in += 1
     topic.bytes_in += len(entry)
-    if isinstance(topic, PersistentTopic):
-        return topic.append(Unwatched(), 0, 0, 1, entry)
-    if not isinstance(topic, NonPersistentTopic):
-        raise PersistenceError(f"Topic {topic.name} takes no messages")
-    topic.pass_on(entry)
-    return NOWHERE
+    return topic.publish_unwatched(entry)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pulsarium.broker.admin.topic.topics import each, find
+from pulsarium.broker.admin.topic.topics import each, find_persistent
 from pulsarium.broker.auth.needs import topic_operation
 from pulsarium.broker.http.call import Call
 from pulsarium.broker.http.errors import AdminError, unexpected_body
@@ -21,9 +21,7 @@ def get_properties(call: Call) -> Reply:
     info = call.broker.metadata.partitioned.get(str(name))
     if info is not None:
         return json_reply(info.get("properties") or {})
-    topic = find(call)
-    assert isinstance(topic, PersistentTopic)
-    return json_reply(ledger_properties(topic))
+    return json_reply(ledger_properties(find_persistent(call)))
 
 
 def ledger_properties(topic: PersistentTopic) -> dict[str, str]:
@@ -61,9 +59,7 @@ def _change(call: Call, name: TopicName, changes: dict[str, str | None]) -> Repl
     if info is None:
         if not call.broker.topics.exists(name):
             return Reply(404)
-        topic = find(call)
-        assert isinstance(topic, PersistentTopic)
-        topic.ledger.set_properties(changes)
+        find_persistent(call).ledger.set_properties(changes)
         return done()
     merged = {**(info.get("properties") or {}), **changes}
     kept = {key: value for key, value in merged.items() if value is not None}

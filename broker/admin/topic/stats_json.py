@@ -53,7 +53,7 @@ def time_text(ms: int) -> str:
 
 def compaction_figures(topic: Topic) -> Json:
     """What the last compaction did."""
-    last = topic.compaction.last_run if isinstance(topic, PersistentTopic) else LastRun()
+    last = LastRun() if topic.compaction is None else topic.compaction.last_run
     return {
         "lastCompactionRemovedEventCount": last.removed,
         "lastCompactionSucceedTimestamp": last.succeeded_ms,
@@ -94,7 +94,6 @@ class StatsWriter:
 
         Others have their turn between two. A subscription that goes before its own is left out.
         """
-        persistent = isinstance(topic, PersistentTopic)
         sums = Sums(topic)
         await self._put_subscriptions(topic, subscriptions, sums)
         publishers = []
@@ -116,10 +115,10 @@ class StatsWriter:
         compaction = {
             "compaction": compaction_figures(topic),
             "ownerBroker": self._owner,
-            "topicCreationTimeStamp": topic.ledger.created_ms if isinstance(topic, PersistentTopic) else 0,
+            "topicCreationTimeStamp": 0 if topic.ledger is None else topic.ledger.created_ms,
             "lastPublishTimeStamp": last_publish_ms(topic) if isinstance(topic, PersistentTopic) else 0,
         }
-        if not persistent:
+        if not topic.name.is_persistent:
             clients = {"publishers": publishers, "subscriptions": subscriptions, "replication": {}}
             drops = sum(map(self._rates.drops, topic.producers.by_name.values()))
             return stats | waiting | NO_RANGES | compaction | {"msgDropRate": drops} | clients
@@ -183,7 +182,7 @@ class StatsWriter:
             "clientVersion": producer.client.client_version,
             "metadata": producer.metadata,
         }
-        if not isinstance(producer.topic, PersistentTopic):
+        if not producer.topic.name.is_persistent:
             stats["msgDropRate"] = self._rates.drops(producer)
         return stats
 
@@ -330,7 +329,7 @@ class Sums:
 
 def transaction_counts(topic: Topic) -> Json:
     """How many transactions are open on a topic, and how many ended since it was loaded."""
-    buffer = topic.transactions if isinstance(topic, PersistentTopic) else None
+    buffer = topic.transactions
     counts = (0, 0, 0) if buffer is None else (buffer.ongoing, buffer.aborted, buffer.committed)
     return dict(zip(("ongoingTxnCount", "abortedTxnCount", "committedTxnCount"), counts, strict=True))
 

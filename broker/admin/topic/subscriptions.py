@@ -9,22 +9,13 @@ from pulsarium.broker.http.call import Call
 from pulsarium.broker.http.errors import AdminError
 from pulsarium.broker.http.registry import SUBSCRIPTION, of_topic, route
 from pulsarium.broker.http.reply import Reply, done, json_reply
-from pulsarium.broker.model.compaction.record import COMPACTION_CURSOR
 from pulsarium.broker.model.ledger.position import EARLIEST, LATEST
-from pulsarium.broker.model.topic.base import Topic
-from pulsarium.broker.model.topic.persistent import PersistentTopic
 
 
 @route("GET", *of_topic("/subscriptions"), needs=topic_operation("GET_SUBSCRIPTIONS"))
 def get_subscriptions(call: Call) -> Reply:
     """The names of a topic's subscriptions; of all partitions together."""
-    return json_reply(list(dict.fromkeys(name for topic in each(call) for name in _names(topic))))
-
-
-def _names(topic: Topic) -> list[str]:
-    """As Pulsar has it, with the compaction's."""
-    compacted = isinstance(topic, PersistentTopic) and topic.log.compaction.cursor is not None
-    return [COMPACTION_CURSOR, *topic.subscriptions] if compacted else list(topic.subscriptions)
+    return json_reply(list(dict.fromkeys(name for topic in each(call) for name in topic.cursor_names)))
 
 
 @route("PUT", *of_topic(SUBSCRIPTION), needs=topic_operation("SUBSCRIBE"))
@@ -35,19 +26,19 @@ def create_subscription(call: Call) -> Reply:
         raise AdminError(400, "Create subscription on non-persistent topic can only be done through client")
     name, broker, subscription = call.topic, call.broker, call.encoded_parameter("subscription")
     if broker.metadata.partitions_of(name):
-        topics = [broker.topics.find(part) for part in parts(broker, name)]
+        topics = [broker.topics.find_persistent(part) for part in parts(broker, name)]
     else:
         if not broker.topics.exists(name):
             if not broker.topics.may_auto_create(name):
                 raise AdminError(404, f"Topic {name} not found")
             broker.topics.check_partition(name)
             broker.topics.check_room(name)
-        topics = [broker.topics.create(name)]
+        broker.topics.create(name)
+        topics = [broker.topics.find_persistent(name)]
     lacking = [topic for topic in topics if subscription not in topic.subscriptions]
     if not lacking:
         raise AdminError(409, "Subscription already exists for topic")
     for topic in lacking:
-        assert isinstance(topic, PersistentTopic)
         made = topic.subscribe(
             subscription,
             earliest=position == EARLIEST,

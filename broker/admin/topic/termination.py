@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from pulsarium.broker.admin.topic.positions import message_id_json
-from pulsarium.broker.admin.topic.topics import find, parts
+from pulsarium.broker.admin.topic.topics import find_persistent, parts
 from pulsarium.broker.auth.needs import topic_operation
 from pulsarium.broker.http.call import Call
 from pulsarium.broker.http.errors import AdminError
 from pulsarium.broker.http.registry import of_topic, route
 from pulsarium.broker.http.reply import Reply, json_reply
-from pulsarium.broker.model.topic.base import Topic
 from pulsarium.broker.model.topic.persistent import PersistentTopic
 
 ONLY_PERSISTENT = "Need to provide a persistent topic name"
@@ -25,7 +24,7 @@ def terminate_topic(call: Call) -> Reply:
         raise AdminError(406, ONLY_PERSISTENT)
     if call.broker.metadata.partitions_of(call.topic):
         raise AdminError(405, "Termination of a partitioned topic is not allowed")
-    return json_reply(_terminate(find(call)))
+    return json_reply(_terminate(find_persistent(call)))
 
 
 @route("POST", *of_topic("/terminate/partitions"), needs=topic_operation("TERMINATE"), anywhere=True)
@@ -36,9 +35,10 @@ def terminate_partitions(call: Call) -> Reply:
         raise AdminError(405, NOT_PARTITIONED)
     if call.domain != "persistent":
         raise AdminError(500, ONLY_PERSISTENT, AdminError(406, ONLY_PERSISTENT))
-    return json_reply({str(part.partition_index): _terminate(topics.find(part)) for part in parts(call.broker, name)})
+    return json_reply(
+        {str(part.partition_index): _terminate(topics.find_persistent(part)) for part in parts(call.broker, name)}
+    )
 
 
-def _terminate(topic: Topic) -> dict[str, int]:
-    assert isinstance(topic, PersistentTopic)
+def _terminate(topic: PersistentTopic) -> dict[str, int]:
     return message_id_json(topic.terminate(), -1)

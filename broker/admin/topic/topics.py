@@ -13,6 +13,7 @@ from pulsarium.broker.http.registry import of_domain, of_topic, route
 from pulsarium.broker.http.reply import Reply, done, json_reply
 from pulsarium.broker.model.errors import SourceNotFoundError
 from pulsarium.broker.model.topic.base import Topic
+from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.broker.model.topic.shadow import SHADOW_SOURCE, is_shadow
 from pulsarium.proto.errors import InvalidTopicName
 from pulsarium.proto.topic_name import TopicName
@@ -113,6 +114,11 @@ def find(call: Call) -> Topic:
             raise AdminError(404, "Topic partitions were not yet created")
         raise AdminError(409, f"Illegal topic partition name {name} with max allowed {partitions} partitions")
     return broker.topics.find(name)
+
+
+def find_persistent(call: Call) -> PersistentTopic:
+    """The same where the path says that the topic is persistent."""
+    return call.broker.topics.find_persistent(find(call).name)
 
 
 def each(call: Call) -> Iterator[Topic]:

@@ -27,11 +27,9 @@ def existing_topic(call: Call) -> PersistentTopic:
     """The topic of the path, loaded; 404 also for one with partitions as a whole."""
     name = call.topic
     try:
-        topic = call.broker.topics.find(name)
+        return call.broker.topics.find_persistent(name)
     except BrokerServiceError:
         raise AdminError(404, f"Topic not found {name}") from None
-    assert isinstance(topic, PersistentTopic)
-    return topic
 
 
 def txn_of(call: Call) -> TxnId:

@@ -99,9 +99,8 @@ class Seeding:
         return [self._loaded(name) for name in names]
 
     def _loaded(self, name: TopicName) -> PersistentTopic:
-        topic = self._topics.create(name)
-        assert isinstance(topic, PersistentTopic)
-        return topic
+        self._topics.create(name)
+        return self._topics.find_persistent(name)
 
     def _subscribe(self, topic: Topic, *, earliest: bool) -> None:
         parts = self._parts(topic)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 from pulsarium.broker.model.client import Assigned
+from pulsarium.broker.model.compaction.compaction import Compaction
 from pulsarium.broker.model.context import Context
 from pulsarium.broker.model.dispatch.choice import dispatcher_for
 from pulsarium.broker.model.errors import (
@@ -15,6 +17,8 @@ from pulsarium.broker.model.errors import (
     ServiceNotReadyError,
     TopicHasClientsError,
 )
+from pulsarium.broker.model.ledger.managed_ledger import ManagedLedger
+from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.policy.policies import Policies, PublishRate
 from pulsarium.broker.model.rate.publish import PublishLimiter
 from pulsarium.broker.model.subscription.base import Subscription
@@ -25,14 +29,39 @@ from pulsarium.broker.model.topic.entry_checks import EntryChecks, entry_checks
 from pulsarium.broker.model.topic.joining import SubscribeRate
 from pulsarium.broker.model.topic.producer import Producer, ProducerClient, ProducerOptions
 from pulsarium.broker.model.topic.producers import Producers
+from pulsarium.broker.model.transaction.buffer import TransactionBuffer
+from pulsarium.broker.model.transaction.transaction import Participant
 from pulsarium.proto.topic_name import TopicName
 from pulsarium.proto.txn_id import TxnId
 
 TRANSACTIONS_OFF = "Transaction buffer disable!"
+NO_PENDING_ACKS = "The transaction is disabled"
+FAILED_ON_SUBSCRIPTION = "Handle end txn on subscription failed: "
+
+
+@dataclass(frozen=True, slots=True)
+class Joining:
+    """What SUBSCRIBE says of a subscription, and who sends it."""
+
+    address: str
+    consumer_name: str
+    consumer_id: int
+    durable: bool = True
+    start: Position | None = None
+    earliest: bool = False
+    rollback_seconds: int = 0
+    properties: dict[str, str] | None = None
+    replicated: bool = False
 
 
 class Topic(ABC):
     """A topic that this broker serves."""
+
+    takes_message_ids = False  # of SENDs that name theirs
+    # None where nothing is kept, and transactions where they are off, too
+    ledger: ManagedLedger | None = None
+    compaction: Compaction | None = None
+    transactions: TransactionBuffer | None = None
 
     def __init__(self, name: TopicName, stores: Context, policies: Policies, epoch: int | None = None) -> None:
         self.name = name
@@ -63,6 +92,11 @@ class Topic(ABC):
         return self.name
 
     @property
+    def cursor_names(self) -> list[str]:
+        """Return the names of its subscriptions, with the compaction's as Pulsar has it."""
+        return list(self.subscriptions)
+
+    @property
     def has_messages(self) -> bool:
         """Return whether there is any message that its schema would have to fit."""
         return self.messages_in > 0
@@ -70,6 +104,36 @@ class Topic(ABC):
     @property
     @abstractmethod
     def subscriptions(self) -> Mapping[str, Subscription]: ...
+
+    @abstractmethod
+    def join(self, name: str, joining: Joining) -> Subscription:
+        """Return the subscription of this name for a consumer, made where there is none."""
+
+    def make_initial(self, name: str) -> None:
+        """Make the subscription that a producer wants to be there, where there is anything to keep for it."""
+        return
+
+    @abstractmethod
+    def buffer(self) -> Participant:
+        """Return what a transaction ends on that published here; BrokerServiceError where there are none."""
+
+    @abstractmethod
+    def pending_acks_of(self, name: str) -> Participant | None:
+        """Return what a transaction ends on that acknowledged on a subscription; None where that is gone."""
+
+    def send_away(self) -> None:
+        """Disconnect everybody: the topic has moved to another cluster."""
+        self.producers.disconnect(self.moved_to)
+        for subscription in list(self.subscriptions.values()):
+            subscription.disconnect_consumers(self.moved_to)
+
+    def is_subscribed(self, *, caught_up_is_enough: bool) -> bool:
+        """Return whether its subscriptions keep it from being deleted as unused."""
+        return bool(self.subscriptions)
+
+    def is_retained(self, idle: float) -> bool:
+        """Return whether retention keeps it from being deleted that many seconds after its last use."""
+        return False
 
     def _keep_epoch(self, epoch: int) -> None:
         """Keep the topic epoch, where there is something to keep it in."""
@@ -152,6 +216,10 @@ class Topic(ABC):
         txn: TxnId | None = None,
     ) -> None:
         """Take an entry, perhaps in a transaction; `producer.persisted` or `producer.failed` answers."""
+
+    @abstractmethod
+    def publish_unwatched(self, entry: bytes) -> Position:
+        """Take an entry that no producer waits for, and return where it stands."""
 
     @abstractmethod
     def unsubscribe(self, name: str) -> None:

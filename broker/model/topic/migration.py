@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Final
 from pulsarium.broker.model.client import Assigned
 from pulsarium.broker.model.namespace.metadata import CLUSTERS, Metadata
 from pulsarium.broker.model.topic.base import Topic
-from pulsarium.broker.model.topic.persistent import MIGRATED_PROPERTY, PersistentTopic
 from pulsarium.proto.system_topics import is_system_topic
 from pulsarium.proto.topic_name import TopicName
 
@@ -47,16 +46,8 @@ class Migration:
     def check(self, topic: Topic) -> None:
         """Send away who has nothing left to do there, if it has moved."""
         topic.moved_to = self.url_of(topic.name)
-        if topic.moved_to is None:
-            return
-        if isinstance(topic, PersistentTopic):
-            if MIGRATED_PROPERTY not in topic.ledger.properties:
-                topic.ledger.set_properties({MIGRATED_PROPERTY: "true"})
-            topic.terminate()
-        else:
-            topic.producers.disconnect(topic.moved_to)
-            for subscription in list(topic.subscriptions.values()):
-                subscription.disconnect_consumers(topic.moved_to)
+        if topic.moved_to is not None:
+            topic.send_away()
 
     def changed(self) -> None:
         """It was said that somebody moves, or does not: those that know they have moved hear of the latter."""

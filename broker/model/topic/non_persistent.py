@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from pulsarium.broker.model.context import Context
-from pulsarium.broker.model.errors import NotAllowedError
+from pulsarium.broker.model.errors import BrokerServiceError, NotAllowedError
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.ledger.publication import Pending
 from pulsarium.broker.model.policy.policies import Policies
 from pulsarium.broker.model.subscription.non_persistent import NOWHERE, NonPersistentSubscription
-from pulsarium.broker.model.topic.base import TRANSACTIONS_OFF, Topic
+from pulsarium.broker.model.topic.base import FAILED_ON_SUBSCRIPTION, TRANSACTIONS_OFF, Joining, Topic
 from pulsarium.broker.model.topic.producer import Producer, ProducerClient
+from pulsarium.broker.model.transaction.transaction import Participant
 from pulsarium.proto.topic_name import TopicName
 from pulsarium.proto.txn_id import TxnId
 
@@ -50,6 +51,10 @@ class NonPersistentTopic(Topic):
             producer.dropped += messages
         producer.persisted([Pending(producer, where, sequence_id, highest_sequence_id)])
 
+    def publish_unwatched(self, entry: bytes) -> Position:
+        self.pass_on(entry)
+        return NOWHERE
+
     def pass_on(self, entry: bytes) -> None:
         """Give an entry to everybody who is there."""
         for subscription in list(self._subscriptions.values()):  # a delivery may end a connection, and with it one
@@ -68,6 +73,15 @@ class NonPersistentTopic(Topic):
         if client.unstored >= config.maxPendingPublishRequestsPerConnection:
             client.unstored = 0
         return True
+
+    def join(self, name: str, joining: Joining) -> NonPersistentSubscription:
+        return self.subscribe(name)
+
+    def buffer(self) -> Participant:
+        raise BrokerServiceError("Unsupported operation endTxn in non-persistent topic.")
+
+    def pending_acks_of(self, name: str) -> Participant | None:
+        raise BrokerServiceError(f"{FAILED_ON_SUBSCRIPTION}Unsupported operation end txn for NonPersistentSubscription")
 
     def subscribe(self, name: str) -> NonPersistentSubscription:
         """The subscription of this name, made when there is none."""

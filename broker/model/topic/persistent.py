@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from pulsarium.broker.model.compaction.compaction import Compaction
+from pulsarium.broker.model.compaction.record import COMPACTION_CURSOR
 from pulsarium.broker.model.context import Context
 from pulsarium.broker.model.errors import (
     BrokerServiceError,
@@ -20,12 +21,12 @@ from pulsarium.broker.model.errors import (
 )
 from pulsarium.broker.model.ledger.interceptors import INDEX_PROPERTY, EntryStamps
 from pulsarium.broker.model.ledger.position import EARLIEST, LATEST, Position
-from pulsarium.broker.model.ledger.publication import LedgerFencedError, LedgerTerminatedError
+from pulsarium.broker.model.ledger.publication import LedgerFencedError, LedgerTerminatedError, Unwatched
 from pulsarium.broker.model.policy.policies import Policies
 from pulsarium.broker.model.rate.dispatch import DispatchLimiter, PublishAverage
 from pulsarium.broker.model.subscription.persistent import PersistentSubscription
 from pulsarium.broker.model.topic.backlog_quota import refuse_producers
-from pulsarium.broker.model.topic.base import TRANSACTIONS_OFF, Topic
+from pulsarium.broker.model.topic.base import FAILED_ON_SUBSCRIPTION, NO_PENDING_ACKS, TRANSACTIONS_OFF, Joining, Topic
 from pulsarium.broker.model.topic.deduplication import deduplication_of
 from pulsarium.broker.model.topic.expiry import check_ttl, last_published_before
 from pulsarium.broker.model.topic.joining import OWN_CURSORS, check_new_subscription
@@ -40,8 +41,10 @@ if TYPE_CHECKING:
     from pulsarium.broker.model.client import Assigned
     from pulsarium.broker.model.compaction.compactor import Compactor
     from pulsarium.broker.model.cursor.managed_cursor import ManagedCursor
+    from pulsarium.broker.model.ledger.managed_ledger import ManagedLedger
     from pulsarium.broker.model.ledger.publication import Publication
     from pulsarium.broker.model.topic.log import TopicLog
+    from pulsarium.broker.model.transaction.transaction import Participant
     from pulsarium.proto.txn_id import TxnId
 
 
@@ -55,7 +58,7 @@ class PersistentTopic(Topic):
         self.dispatch_limit = DispatchLimiter(stores.clock, self.publish_average)
         self.dispatch_limit.update(policies.dispatch_rate)
         self.log = log
-        self.ledger = log.ledger
+        self.ledger: ManagedLedger = log.ledger
         log.topic = self
         self._subscriptions: dict[str, PersistentSubscription] = {}
         self.last_dispatchable = (EARLIEST, EARLIEST)  # the newest entry that was looked at for it, and which it is
@@ -72,13 +75,18 @@ class PersistentTopic(Topic):
             if cursor.name not in OWN_CURSORS:
                 self._subscribe_cursor(cursor)
         self.deduplication = deduplication_of(self)
-        self.compaction = Compaction(self, log.compaction)
+        self.compaction: Compaction = Compaction(self, log.compaction)
         self.compaction.policies_changed()
         check_ttl(self)
 
     @property
     def subscriptions(self) -> dict[str, PersistentSubscription]:
         return self._subscriptions
+
+    @property
+    def cursor_names(self) -> list[str]:
+        names = list(self._subscriptions)
+        return names if self.log.compaction.cursor is None else [COMPACTION_CURSOR, *names]
 
     @property
     def has_messages(self) -> bool:
@@ -166,6 +174,9 @@ class PersistentTopic(Topic):
         except LedgerTerminatedError:
             raise TopicTerminatedError(LEDGER_TERMINATED) from None
 
+    def publish_unwatched(self, entry: bytes) -> Position:
+        return self.append(Unwatched(), 0, 0, 1, entry)
+
     def confirmed(self) -> None:
         """New entries are visible."""
         if self.deduplication is not None:
@@ -178,7 +189,44 @@ class PersistentTopic(Topic):
             if shadow.listed_as in self.policies.shadows:
                 shadow.follow()
 
+    def buffer(self) -> Participant:
+        if self.transactions is None:
+            raise NotAllowedError(TRANSACTIONS_OFF)
+        return self.transactions
+
     # subscriptions
+
+    def join(self, name: str, joining: Joining) -> PersistentSubscription:
+        self.subscribe_rate.check(joining.address, joining.consumer_name, joining.consumer_id)
+        earliest, rollback, properties = joining.earliest, joining.rollback_seconds, joining.properties
+        if not joining.durable:
+            return self.open_reader(
+                name, joining.start, earliest=earliest, rollback_seconds=rollback, properties=properties
+            )
+        return self.subscribe(
+            name,
+            earliest=earliest,
+            rollback_seconds=rollback,
+            properties=properties,
+            replicated=joining.replicated,
+        )
+
+    def make_initial(self, name: str) -> None:
+        if name in self._subscriptions:
+            return
+        if not self.policies.auto_subscription:
+            raise NotAllowedError(
+                "Could not create the initial subscription due to the auto subscription creation is not allowed."
+            )
+        self.subscribe(name, earliest=True)
+
+    def pending_acks_of(self, name: str) -> Participant | None:
+        subscription = self._subscriptions.get(name)
+        if subscription is None:
+            return None
+        if subscription.pending_acks is None:
+            raise NotAllowedError(FAILED_ON_SUBSCRIPTION + NO_PENDING_ACKS)
+        return subscription.pending_acks
 
     def subscribe(
         self,
@@ -323,6 +371,24 @@ class PersistentTopic(Topic):
         return self.ledger.previous(self._at_age(seconds))
 
     # life
+
+    def is_subscribed(self, *, caught_up_is_enough: bool) -> bool:
+        """Compaction counts as a subscription in Pulsar; and one that runs is in nobody's interest to lose."""
+        if self.compaction.status == "RUNNING":
+            return True
+        if caught_up_is_enough:
+            return any(subscription.cursor.backlog() for subscription in self._subscriptions.values())
+        return bool(self._subscriptions) or self.log.compaction.cursor is not None
+
+    def is_retained(self, idle: float) -> bool:
+        minutes = self.policies.retention.minutes
+        return self.ledger.count > 0 and (minutes < 0 or idle < minutes * 60)
+
+    def send_away(self) -> None:
+        """Take no more messages; who has read all of them is sent away."""
+        if MIGRATED_PROPERTY not in self.ledger.properties:
+            self.ledger.set_properties({MIGRATED_PROPERTY: "true"})
+        self.terminate()
 
     @property
     def shadows(self) -> list[TopicName]:

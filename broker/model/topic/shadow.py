@@ -9,11 +9,13 @@ from pulsarium.broker.model.errors import NotAllowedError
 from pulsarium.broker.model.ledger.shadow_ledger import ShadowLedger
 from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.broker.model.topic.producer import Producer
+from pulsarium.proto.errors import InvalidTopicName
 from pulsarium.proto.topic_name import TopicName
 
 if TYPE_CHECKING:
     from pulsarium.broker.model.context import Context
     from pulsarium.broker.model.ledger.position import Position
+    from pulsarium.broker.model.namespace.metadata import Metadata
     from pulsarium.broker.model.policy.policies import Policies
     from pulsarium.broker.model.topic.log import TopicLog
 
@@ -26,6 +28,8 @@ class ShadowTopic(PersistentTopic):
 
     Only its source's broker would write here: everybody else may open producers, and is refused each message.
     """
+
+    takes_message_ids = True  # and refuses each
 
     def __init__(self, name: TopicName, stores: Context, policies: Policies, log: TopicLog) -> None:
         super().__init__(name, stores, policies, log)
@@ -50,3 +54,22 @@ class ShadowTopic(PersistentTopic):
 
 def is_shadow(properties: Mapping[str, str]) -> bool:
     return SHADOW_SOURCE in properties
+
+
+def shadow_properties(name: TopicName, properties: Mapping[str, str], metadata: Metadata) -> Mapping[str, str]:
+    """Return the properties that may name a source: a topic's own, or those of all its partitions."""
+    if SHADOW_SOURCE in properties or not name.is_partition:
+        return properties
+    partitioned = metadata.partitioned.get(str(name.partitioned_name)) or {}
+    return partitioned.get("properties") or {}
+
+
+def source_of(name: TopicName, properties: Mapping[str, str], metadata: Metadata) -> TopicName | None:
+    """Return the persistent topic that a shadow topic names as its source."""
+    try:
+        source = TopicName.parse(shadow_properties(name, properties, metadata)[SHADOW_SOURCE])
+    except (KeyError, InvalidTopicName):
+        return None
+    if name.is_partition and not source.is_partition:
+        source = source.partition(name.partition_index)
+    return source if source.is_persistent else None

@@ -30,10 +30,9 @@ from pulsarium.broker.model.topic.log import TopicLog
 from pulsarium.broker.model.topic.migration import Migration
 from pulsarium.broker.model.topic.non_persistent import NonPersistentTopic
 from pulsarium.broker.model.topic.persistent import PersistentTopic
-from pulsarium.broker.model.topic.shadow import SHADOW_SOURCE, ShadowTopic
+from pulsarium.broker.model.topic.shadow import SHADOW_SOURCE, ShadowTopic, shadow_properties, source_of
 from pulsarium.broker.model.topic.watchers import Watchers
-from pulsarium.broker.model.transaction.participant import Participant
-from pulsarium.broker.model.transaction.transaction import Part
+from pulsarium.broker.model.transaction.transaction import Part, Participant
 from pulsarium.broker.storage.errors import StorageError
 from pulsarium.proto.errors import InvalidTopicName
 from pulsarium.proto.system_topics import is_change_events, is_system_topic
@@ -113,14 +112,23 @@ class Topics:
             raise TopicNotFoundError(f"Topic {name} not found")
         return self._load(name)
 
+    def loaded_persistent(self) -> list[PersistentTopic]:
+        """Return the persistent topics that are loaded."""
+        return [topic for topic in self.loaded.values() if isinstance(topic, PersistentTopic)]
+
+    def find_persistent(self, name: TopicName) -> PersistentTopic:
+        """Return a topic with a persistent name that exists, loaded if need be."""
+        topic = self.find(name)
+        assert isinstance(topic, PersistentTopic)
+        return topic
+
     def persistent(self, text: str) -> PersistentTopic | None:
         """Return a persistent topic by what a client calls it; None when there is none."""
         try:
             name = TopicName.parse(text)
         except InvalidTopicName:
             return None
-        topic = self.find(name) if self.exists(name) else None
-        return topic if isinstance(topic, PersistentTopic) else None
+        return self.find_persistent(name) if name.is_persistent and self.exists(name) else None
 
     def participant(self, part: Part) -> Participant | None:
         """Return what a transaction ends on; None where that is gone."""
@@ -288,39 +296,22 @@ class Topics:
         has_entries = kept is not None and any(
             self._stores.storage.stored_runs(each.ledgerId) for each in kept.ledgerInfo
         )
-        if SHADOW_SOURCE in self._shadow_properties(name, known) and not has_entries:
+        if SHADOW_SOURCE in shadow_properties(name, known, self._metadata) and not has_entries:
             kind = ShadowLedger
         return TopicLog(path, self._stores, kind, kept, partial(self.unload, name))
 
-    def _shadow_properties(self, name: TopicName, properties: Mapping[str, str]) -> Mapping[str, str]:
-        """Return the properties that may name a source: a topic's own, or those of all its partitions."""
-        if SHADOW_SOURCE in properties or not name.is_partition:
-            return properties
-        partitioned = self._metadata.partitioned.get(str(name.partitioned_name)) or {}
-        return partitioned.get("properties") or NO_PROPERTIES
-
     def _show_source(self, name: TopicName, log: TopicLog, ledger: ShadowLedger) -> None:
         """Let a shadow topic have what its source has. Raises SourceNotFoundError."""
-        source = self._source_of(name, ledger.properties)
-        if source is None or str(name) in self._showing:
+        source = source_of(name, ledger.properties, self._metadata)
+        if source is None or str(name) in self._showing or not self.exists(source):
             raise SourceNotFoundError
         self._showing.add(str(name))  # a topic that comes to be its own source has none
         try:
-            topic = self.find(source)
+            topic = self.find_persistent(source)
         finally:
             self._showing.discard(str(name))
-        assert isinstance(topic, PersistentTopic)
         ledger.show(topic.ledger)
         log.reopen()
-
-    def _source_of(self, name: TopicName, properties: Mapping[str, str]) -> TopicName | None:
-        try:
-            source = TopicName.parse(self._shadow_properties(name, properties)[SHADOW_SOURCE])
-        except (KeyError, InvalidTopicName):
-            return None
-        if name.is_partition and not source.is_partition:
-            source = source.partition(name.partition_index)
-        return source if source.is_persistent and self.exists(source) else None
 
     def unload(self, name: TopicName, assigned: Assigned | None = None) -> None:
         """Disconnect a topic's clients, who may be told where it is now; it is loaded again when one comes back."""
@@ -390,10 +381,10 @@ class Topics:
             subscriptions = self._durable_names(name.partition(0)) if before else []
             for index in range(before, partitions):
                 try:
-                    added = self.create(name.partition(index))
+                    self.create(name.partition(index))
                 except SourceNotFoundError:  # it is there, and cannot be loaded until its source is
                     continue
-                assert isinstance(added, PersistentTopic)
+                added = self.find_persistent(name.partition(index))
                 for subscription in subscriptions:
                     added.subscribe(subscription, earliest=True)
 

@@ -12,13 +12,38 @@ from pulsarium.broker.model.ledger.managed_ledger import ManagedLedger
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.ledger.publication import Pending, Publication
 from pulsarium.broker.model.ledger.stores import Stores
-from pulsarium.broker.model.transaction.markers import marker, naming
 from pulsarium.broker.model.transaction.record import BufferRecord, Sent
+from pulsarium.proto.entry import build, txn_bits_of, with_txn_bits
+from pulsarium.proto.errors import EntryError
+from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.txn_id import TxnId
 
-ONE_MESSAGE = (
-    1  # what a marker counts for, and with `index_per_transactional_entry` whatever a transaction brings (X-32)
-)
+TXN_COMMIT = 21  # PulsarMarkers.proto, MarkerType
+TXN_ABORT = 22
+NO_SEQUENCE = 2**64 - 1
+NO_MESSAGE = b""
+ONE_MESSAGE = 1  # that a marker counts for; with `index_per_transactional_entry` any entry of a transaction (X-32)
+
+
+def marker(txn: TxnId, *, commit: bool, now_ms: int) -> bytes:
+    """The entry that ends a transaction on a topic."""
+    metadata = pb.MessageMetadata(
+        producer_name="pulsar.txn.marker",
+        sequence_id=NO_SEQUENCE,
+        publish_time=now_ms,
+        marker_type=TXN_COMMIT if commit else TXN_ABORT,
+        txnid_most_bits=txn.most,
+        txnid_least_bits=txn.least,
+    )
+    return build(metadata, NO_MESSAGE)
+
+
+def naming(entry: bytes, txn: TxnId) -> bytes:
+    """The entry as it says itself that it was sent in `txn`: the Go client says that in SEND alone."""
+    try:
+        return entry if txn_bits_of(entry) == txn else with_txn_bits(entry, *txn)
+    except EntryError:
+        return entry
 
 
 class PublishedTo(Protocol):

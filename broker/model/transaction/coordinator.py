@@ -20,8 +20,7 @@ from pulsarium.broker.model.errors import (
     TransactionNotFoundError,
 )
 from pulsarium.broker.model.ledger.stores import Stores
-from pulsarium.broker.model.transaction.participant import Participant
-from pulsarium.broker.model.transaction.transaction import Part, Status, Transaction
+from pulsarium.broker.model.transaction.transaction import Part, Participant, Status, Transaction
 from pulsarium.proto.txn_id import TxnId
 
 log = Log("transactions")

@@ -9,8 +9,7 @@ from pulsarium.broker.model.ledger.stores import Stores
 from pulsarium.broker.model.namespace.metadata import Metadata
 from pulsarium.broker.model.namespace.ownership import Member, Ownership
 from pulsarium.broker.model.transaction.coordinator import Coordinator
-from pulsarium.broker.model.transaction.participant import Participant
-from pulsarium.broker.model.transaction.transaction import Part, Transaction
+from pulsarium.broker.model.transaction.transaction import Part, Participant, Transaction
 from pulsarium.proto.topic_name import TopicName
 
 ASSIGN = TopicName.parse("persistent://pulsar/system/transaction_coordinator_assign")

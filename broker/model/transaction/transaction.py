@@ -1,11 +1,13 @@
-"""One transaction, as its coordinator knows it and keeps it."""
+"""One transaction, as its coordinator knows it and keeps it, and what it ends on."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import dataclass
 from enum import Enum
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
+
+from pulsarium.proto.txn_id import TxnId
 
 
 class Status(Enum):
@@ -59,3 +61,14 @@ class Transaction:
         """From the store."""
         opened_ms, timeout_ms, owner, status, parts = json.loads(value)
         return cls(least, opened_ms, timeout_ms, owner, Status(status), frozenset(Part(*part) for part in parts))
+
+
+class Participant(Protocol):
+    """A topic's transaction buffer, or the pending acknowledgements of a subscription."""
+
+    def end(self, txn: TxnId, *, commit: bool, low_watermark: int) -> None:
+        """The transaction is over; nothing happens where it left nothing. What changes is noted for this turn's commit.
+
+        All transactions of the same coordinator up to `low_watermark` are over too. Raises BrokerServiceError where it
+        cannot be done now, and then nothing changed.
+        """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pulsarium.broker.auth.certificates import CertificateProvider
+from pulsarium.broker.auth.authentication import CertificateProvider
 from pulsarium.broker.auth.identity import AuthenticationError, HttpCredentials, Identity
 
 pytestmark = pytest.mark.req("B-45")

@@ -264,4 +264,4 @@ async def test_only_clients_since_v5_are_told_of_a_close(bed: Bed, version: int)
 
 def other_ledger(bed: Bed) -> int:
     topic = bed.broker.topics.find(TopicName.parse(TOPIC))
-    return topic.ledger.last_confirmed.ledger_id  # type: ignore[attr-defined,no-any-return]
+    return topic.ledger.last_confirmed.ledger_id  # type: ignore[union-attr]

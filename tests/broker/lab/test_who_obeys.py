@@ -77,7 +77,6 @@ APART = {
     "model/compaction/run.py": "machine: others get a turn",
     "session/liveness.py": "keep-alive",
     "session/refresh.py": "token-expiry",
-    "session/late_sends.py": "keep-alive: whether a client may not have read CLOSE_PRODUCER yet",
 }
 PASSED_ON = {"auth/tls.py": "the clock's monotonic: files are looked at by the broker's time"}
 # The machine's own clock, without a word to the broker's: sockets, disks, processor time.

@@ -65,4 +65,4 @@ async def test_the_end_of_a_connection_ends_its_pause(bed: Bed, wire: Wire) -> N
     bed.broker.turn.finish()
     assert [each.command.type for each in await wire.closed()] == []
     session.resume_reading()
-    assert session.halted
+    assert session.gate.halted

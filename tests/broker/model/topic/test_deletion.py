@@ -93,7 +93,7 @@ async def test_messages_on_their_way_to_a_topic_that_is_deleted_in_vain(autojump
         assert topic.ledger.count == (3 if kept else 2)
         assert topic.last_sequence_id("p") == (2 if kept else 1)
         (session,) = it.bed.broker.sessions
-        assert session.unanswered == 0
+        assert session.gate.unanswered == 0
         again = await it.bed.connect()
         await again.producer(producer_name="other")
         await again.publish(plain(b"3"))

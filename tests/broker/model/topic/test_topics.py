@@ -161,7 +161,7 @@ async def test_sends_in_flight_when_their_topic_is_deleted(autojump_clock: objec
             store.release()
             await wire.rest()
         (session,) = bed.broker.sessions
-        assert session.unanswered == 0
+        assert session.gate.unanswered == 0
 
 
 @pytest.mark.req("B-36")
