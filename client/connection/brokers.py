@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import itertools
+import logging
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 import anyio
 from anyio.abc import TaskGroup
 
-from pulsarium.client.connection.backoff import Backoff
 from pulsarium.client.connection.connection import Connection
 from pulsarium.client.connection.lookup import BinaryLookup, Lookup, connection_to
 from pulsarium.client.connection.pool import Pool
 from pulsarium.client.connection.service_url import Address, BrokerUrls, is_http, parse
 from pulsarium.client.connection.settings import Settings
-from pulsarium.client.connection.waiting import Waiting
+from pulsarium.client.connection.waiting import Backoff, Waiting
 from pulsarium.client.errors import TRANSIENT, AlreadyClosed, PulsarError, Timeout, WrongProtocol
 from pulsarium.client.topics import bounded
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
 T = TypeVar("T")
+
+logger = logging.getLogger(__name__)
 
 
 class Brokers:
@@ -65,7 +67,9 @@ class Brokers:
         if cluster is not None:
             lookup = self._binary(cluster.addresses(tls=lookup.tls))
         with anyio.move_on_after(self.operation_timeout):
-            return await lookup.connection_for(topic)
+            connection = await lookup.connection_for(topic)
+            logger.info("%s: served by %s", topic, connection.address)
+            return connection
         raise Timeout(f"{topic}: no broker of it was found in {self.operation_timeout:g} s")
 
     async def connect_to_broker(self, broker: BrokerUrls, proxy: Address | None) -> Connection:

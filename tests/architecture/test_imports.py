@@ -44,6 +44,27 @@ OPEN_THE_LAB = {"server", "cluster", "web", "testing", "pytest_plugin", "lab"}
 READS_AS_REST_DOES = "pulsarium.broker.lab.state.description"
 STORAGE_MAY_IMPORT = {"storage", "config", "clock", "logs"}
 
+# The parts of the model (folders, and modules beside them), lowest first: each imports only parts before it, types too.
+MODEL = (
+    "errors",
+    "ledger",
+    "client",
+    "policy",
+    "namespace",
+    "schema",
+    "rate",
+    "cursor",
+    "transaction",
+    "compaction",
+    "context",
+    "subscription",
+    "dispatch",
+    "topic",
+    "upkeep",
+)
+# What still points upwards. Take entries out as arrows are turned; add none.
+STILL_UPWARDS: dict[str, set[str]] = {}
+
 # Bytes in, bytes out.
 NO_IO = {"trio", "anyio", "asyncio", "socket", "select", "selectors", "ssl", "time", "threading", "subprocess"}
 
@@ -82,6 +103,37 @@ def test_arrows_inside_the_broker(lower: str) -> None:
         for name in (module.imports_when_run if lower in MAY_NAME_TYPES else module.imports)
         if any(within(name, f"{FOLDERS['broker']}.{upper}") for upper in MUST_NOT_IMPORT[lower])
     )
+
+
+def _model_arrows(lower: str) -> list[tuple[Module, str]]:
+    package = f"{FOLDERS['broker']}.model"
+    return [
+        (module, name)
+        for module in modules("broker")
+        if within(module.name, package) and part(module.name, package) == lower
+        for name in module.imports
+        if within(name, package) and part(name, package) not in {"", lower}
+    ]
+
+
+def test_every_part_of_the_model_has_its_place() -> None:
+    package = f"{FOLDERS['broker']}.model"
+    parts = {part(module.name, package) for module in modules("broker") if within(module.name, package)}
+    assert parts - {""} == set(MODEL)
+
+
+@pytest.mark.parametrize("lower", MODEL)
+def test_arrows_inside_the_model(lower: str) -> None:
+    below = {*MODEL[: MODEL.index(lower)], *STILL_UPWARDS.get(lower, ())}
+    package = f"{FOLDERS['broker']}.model"
+    assert not wrong((module, name) for module, name in _model_arrows(lower) if part(name, package) not in below)
+
+
+def test_what_still_points_upwards_is_still_there() -> None:
+    package = f"{FOLDERS['broker']}.model"
+    for lower, upper in STILL_UPWARDS.items():
+        assert upper <= {part(name, package) for _, name in _model_arrows(lower)}, f"{lower}: take out what is gone"
+        assert not upper & set(MODEL[: MODEL.index(lower)])
 
 
 def test_nothing_but_its_hooks_imports_the_lab() -> None:
