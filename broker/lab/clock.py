@@ -7,13 +7,55 @@ from typing import TYPE_CHECKING, Final
 
 import trio
 
-from pulsarium.broker.lab.way import Way
-
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pulsarium.broker.clock import Timeline, Timer
     from pulsarium.broker.cluster import Cluster
+
+
+MOST_CHECKS: Final = 64  # times that a periodic check runs on one way
+ROUNDING: Final = 1e-6  # seconds; a timer that fired too early by less would see a millisecond too few
+
+
+class Advance:
+    """Timers that run once do so each at its own time. Of the moments at which a periodic check is due, the last one
+    counts before each of those, and before the end of each of MOST_CHECKS equal parts of the way."""
+
+    def __init__(self, clock: Timeline, others: Sequence[Timeline], seconds: float) -> None:
+        self._clock = clock
+        self._others = others  # others may join or leave on the way
+        self._left = seconds
+        self._part = max(seconds / MOST_CHECKS, ROUNDING)
+        self._left_after = max(0.0, seconds - self._part)  # this part
+
+    @property
+    def _lines(self) -> Sequence[Timeline]:
+        return [self._clock, *self._others]
+
+    def step(self) -> bool:
+        """Run the next timer, at its time; False: the end is reached, and there was none before it."""
+        while True:
+            within = min(max(0.0, self._left - self._left_after), self._left)
+            once = min(line.next_in(periodic=False) for line in self._lines)
+            self._clock.skip_periods(min(once, within) + ROUNDING)
+            for line in self._others:  # clients cannot answer meanwhile: once on the whole way
+                line.skip_periods(self._left + ROUNDING)
+            first = min(self._lines, key=lambda line: line.next_in())
+            if (seconds := first.next_in()) <= within + ROUNDING:
+                self._jump(seconds + ROUNDING if seconds else 0.0)
+                first.fire_first()
+                return True
+            self._jump(within)
+            if not self._left:
+                return False
+            self._left_after = max(0.0, self._left - self._part)
+
+    def _jump(self, seconds: float) -> None:
+        for line in self._lines:
+            line.jump(seconds)
+        self._left = max(0.0, self._left - seconds)
+
 
 IDLE: Final = 0.05  # seconds without a turn, before time runs ahead by itself
 LOOK: Final = 0.005  # seconds, how often that is looked at
@@ -41,7 +83,7 @@ class LabClock:
         self._frozen = False
         self._moving = trio.Lock()
         self._looking: Timer | None = None
-        self._way: Way | None = None  # that time goes now
+        self._advance: Advance | None = None  # that time goes now
         self._going = False  # because it was asked for; else by itself
         self._turns_seen = -1
         self._quiet_since = 0.0
@@ -125,7 +167,7 @@ class LabClock:
         """Have the machine's time again, and obey nobody; who advances it now gets no further. Timers keep what they
         have left."""
         self.auto_advance = self._going = False
-        self._way = None
+        self._advance = None
         self.exclude(*self.included)
         self.resume()
         self._clock.have_wall_of(self._clock.machine)
@@ -136,7 +178,7 @@ class LabClock:
         """Be later by exactly so much, and run what comes due on the way, in its order and each at its own time.
 
         After each the turn is finished, and what it stored is kept, before the next one runs. Periodic checks do not
-        run at all the moments at which they are due (`Way`). Who comes while another one advances waits. Raises
+        run at all the moments at which they are due (`Advance`). Who comes while another one advances waits. Raises
         ClockError.
         """
         if not 0 <= seconds < math.inf:
@@ -173,10 +215,10 @@ class LabClock:
         stood, self._going = self._frozen, True
         for line in self._lines:
             line.freeze()
-        way = self._way = Way(self._clock, self._others, seconds)
+        advance = self._advance = Advance(self._clock, self._others, seconds)
         try:
             count = 0
-            while self._way is way and way.step():
+            while self._advance is advance and advance.step():
                 count += 1
                 self._turn.finish()
                 if not self._settled:
@@ -184,8 +226,8 @@ class LabClock:
                 elif count % YIELD == 0:
                     await trio.lowlevel.checkpoint()
         finally:
-            if self._way is way:
-                self._way, self._going = None, False
+            if self._advance is advance:
+                self._advance, self._going = None, False
                 if not self._frozen:
                     for line in self._lines:
                         line.resume(catch_up=not stood)
@@ -226,18 +268,18 @@ class LabClock:
             self._looking.cancel()
             self._looking = None
             if not self._going:
-                self._way = None
+                self._advance = None
 
     def _look(self) -> None:
         if self._moving.locked() or not self._settled:
             return
-        if self._way is None and self._is_idle() and (seconds := self.next_in) is not None:
+        if self._advance is None and self._is_idle() and (seconds := self.next_in) is not None:
             if self._is_too_far(seconds):
                 return
-            self._way = Way(self._clock, self._others, seconds)
-        while self._way is not None and self._settled:
-            if not self._way.step():
-                self._way = None
+            self._advance = Advance(self._clock, self._others, seconds)
+        while self._advance is not None and self._settled:
+            if not self._advance.step():
+                self._advance = None
             self._turn.finish()
             self._turns_seen = -1  # from now on, somebody may want something
 

@@ -1,15 +1,17 @@
-"""A connection as the lab sees it: every frame of both ways, for faults first, then for observers."""
+"""A tap between a session and its transport: frames of each direction, in order, and what holds them up."""
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+from pulsarium.broker.clock import Timer
 from pulsarium.broker.lab.faults.claims import Claims
 from pulsarium.broker.lab.faults.passing import OPENED, Passing, Present
 from pulsarium.broker.lab.faults.rule import Rule
 from pulsarium.broker.lab.faults.strike import UNTOUCHED, Piece, Strike
-from pulsarium.broker.lab.lane import Lane
 from pulsarium.proto.commands import Direction
 from pulsarium.proto.errors import CommandError
 from pulsarium.proto.framing import frame
@@ -19,6 +21,142 @@ if TYPE_CHECKING:
     from pulsarium.broker.lab.lab import Lab
     from pulsarium.broker.session.hooks import Frame
     from pulsarium.broker.session.session import Session
+
+ENOUGH = 1 << 20  # bytes that may wait before no more is read from the socket
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """Why nothing moves: a rule, for some time or until it is removed; `swaps`: or until another frame overtakes."""
+
+    rule: Rule
+    timer: Timer | None
+    swaps: bool
+
+
+class Queue:
+    """What waits in it has been on the wire of neither side, as far as the other side can tell."""
+
+    def __init__(self, tap: SessionTap, sender: Direction) -> None:
+        self.sender = sender
+        self.size = 0
+        """Bytes that wait."""
+        self._tap = tap
+        self._frames: deque[tuple[float, bytes | Piece]] = deque()  # since when; as they came, or after a rule acted
+        self._hold: Hold | None = None
+        self._flowing = False
+        self._came = 0.0  # the frame that is looked at now
+        self._overtakes = False  # that frame: it is not overtaken in its turn
+        self._hurries = False  # the connection ends: nothing is delayed any more
+        self._cut = False  # nothing moves any more
+
+    def add(self, frames: Iterable[bytes]) -> None:
+        """They came, and will go in their turn."""
+        if self._cut:
+            return
+        now = self._tap.clock.monotonic()
+        for each in frames:
+            self._frames.append((now, each))
+            self.size += len(each)
+
+    def flow(self) -> Iterator[bytes]:
+        """What goes on now. Each frame is looked at when the one before it has been handled."""
+        if self._flowing:
+            return
+        self._flowing = True
+        try:
+            while self._frames and self._may_move():
+                self._came, first = self._frames.popleft()
+                if isinstance(first, Piece):
+                    pieces: Iterable[Piece] = (first,)
+                    self.size -= len(first.data)
+                else:
+                    pieces = self._tap.struck(self, first)
+                    self.size -= len(first)
+                for piece in pieces:
+                    self._tap.show(self.sender, piece)
+                    if piece.wire:
+                        yield piece.wire
+                self._overtakes = False
+        finally:
+            self._flowing = False
+
+    def _may_move(self) -> bool:
+        if self._cut:
+            return False
+        hold = self._hold
+        if hold is not None and hold.swaps and len(self._frames) > 1:
+            first = self._frames.popleft()
+            self._frames.insert(1, first)
+            self._let_go()
+            self._overtakes = True
+        return self._hold is None
+
+    @property
+    def may_read(self) -> bool:
+        """Whether more is wanted: nothing while it is stalled."""
+        stalled = self._hold is not None and self._hold.timer is None
+        return not stalled and self.size < ENOUGH
+
+    # what rules do
+
+    def wait(self, piece: Piece, rule: Rule, seconds: float | None, *, swaps: bool) -> None:
+        """This one is first again, and nothing moves until it has been here for so long (`swaps`: for so long from
+        now), or until the rule is removed."""
+        self._frames.appendleft((self._came, piece))
+        self.size += len(piece.data)
+        if rule.removed:  # by its predicate
+            return
+        if seconds is None:
+            self._hold = Hold(rule, None, swaps)
+        elif not (self._hurries or (swaps and self._overtakes)):
+            clock = self._tap.clock
+            left = seconds if swaps else self._came + seconds - clock.monotonic()
+            if left > 0:
+                self._hold = Hold(rule, clock.call_later(left, self._over), swaps)
+
+    def _over(self) -> None:
+        self._hold = None
+        self._tap.pump(self)
+
+    def cut(self, reason: str) -> None:
+        """Nothing comes out any more, and the connection is closed."""
+        self._cut = True
+        self._tap.session.close(reason)
+
+    def release(self, rules: Collection[Rule]) -> None:
+        """What waits because of these rules goes on."""
+        if self._hold is not None and self._hold.rule in rules:
+            self._let_go()
+            self._tap.pump(self)
+
+    def _let_go(self) -> None:
+        hold, self._hold = self._hold, None
+        if hold is not None and hold.timer is not None:
+            hold.timer.cancel()
+
+    # the end
+
+    def hurry(self) -> None:
+        """The connection ends: what is only late comes now, what is stalled never."""
+        self._hurries = True
+        if self._hold is not None and self._hold.timer is not None:
+            self._let_go()
+
+    @property
+    def is_stuck(self) -> bool:
+        """Whether nothing moves any more that the connection's end would not hurry."""
+        return self._cut or self._hold is not None
+
+    def abandon(self) -> None:
+        """What has not gone never will."""
+        self._let_go()
+        self._cut = True
+        waiting, self._frames, self.size = self._frames, deque(), 0
+        for _, each in waiting:
+            data, note = (each.data, each.note) if isinstance(each, Piece) else (each, {})
+            self._tap.show(self.sender, Piece(data, {**note, "did": "lost", "arrived": False}, b""))
+
 
 TYPE_TAG = b"\x08"  # of BaseCommand.type
 
@@ -58,8 +196,8 @@ class SessionTap:
         self.session = session
         self.number = number
         """Of the connection, never used before in this cluster."""
-        self._of_client = Lane(self, Direction.CLIENT)
-        self._of_broker = Lane(self, Direction.BROKER)
+        self._of_client = Queue(self, Direction.CLIENT)
+        self._of_broker = Queue(self, Direction.BROKER)
         self._claims = Claims()
         self._present = Present(session)
 
@@ -101,12 +239,12 @@ class SessionTap:
     def clock(self) -> Clock:
         return self.session.broker.clock
 
-    def pump(self, lane: Lane) -> None:
-        """Let what waited in a lane go on, in a turn that ends by itself."""
-        if lane.sender is Direction.CLIENT:
+    def pump(self, queue: Queue) -> None:
+        """Let what waited in a queue go on, in a turn that ends by itself."""
+        if queue.sender is Direction.CLIENT:
             self.session.gate.handle(self._handed())
         else:
-            self.session.outgoing.past_the_tap(b"".join(lane.flow()))
+            self.session.outgoing.past_the_tap(b"".join(queue.flow()))
         self.session.broker.turn.flush(self.session)  # writes, and reads again
 
     def _handed(self) -> Iterator[Frame]:
@@ -129,18 +267,18 @@ class SessionTap:
         """Let frames pass by from now on. No rule is left, so nothing waits."""
         self.session.outgoing.tap = None
 
-    def struck(self, lane: Lane, data: bytes) -> Iterable[Piece]:
+    def struck(self, queue: Queue, data: bytes) -> Iterable[Piece]:
         """What comes of a frame: the first rule that means it acts."""
         rules = self.lab.faults.rules
-        if not (rules and self._concerns(lane.sender, data)):
+        if not (rules and self._concerns(queue.sender, data)):
             return (Piece(data, UNTOUCHED, data),)
         try:
-            passing = Passing(self.session, self._present, lane.sender, data)
+            passing = Passing(self.session, self._present, queue.sender, data)
         except CommandError:  # the session has its own words for that
             return (Piece(data, UNTOUCHED, data),)
         if passing.spec.type in OPENED:
             self._present.look()
-        of_broker = lane.sender is Direction.BROKER
+        of_broker = queue.sender is Direction.BROKER
         claim = self._claims.answered(passing) if of_broker else None
         acting = None if claim is None else claim.rule
         for rule in rules:
@@ -155,7 +293,7 @@ class SessionTap:
                 self._claims.add(acting, passing)
             return (Piece(data, UNTOUCHED, data),)
         acting.acted()
-        return acting.action.act(Strike(lane, acting, passing, None if claim is None else claim.command))
+        return acting.action.act(Strike(queue, acting, passing, None if claim is None else claim.command))
 
     def _concerns(self, sender: Direction, data: bytes) -> bool:
         """Whether a frame is worth parsing: nearly all begin with their type."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from pulsarium.broker.server import RunningCluster
-from pulsarium.broker.testing.changes import Changes, Expectation
+from pulsarium.broker.testing.expectations import Acked, Changes, Delivered, Expectation, Produced
 from pulsarium.broker.testing.lab import BrokerCaptures, BrokerClock, BrokerLinter, BrokerMasks, FaultRules
 from pulsarium.broker.testing.namespaces import Leaving, create_namespace, create_topic
 from pulsarium.broker.testing.thread import LoopThread
@@ -156,8 +156,6 @@ class PulsarBroker:
         seconds. What retention let go of is not counted, what transactions sent is, however they ended.
         """
         __tracebackhide__ = True
-        from pulsarium.broker.testing.expectations import Produced
-
         self._expect(Produced(self._cluster, topic, expected), timeout)
 
     def assert_delivered(self, topic: str, subscription: str, count: int = 1, *, timeout: float = TIMEOUT) -> None:
@@ -166,8 +164,6 @@ class PulsarBroker:
         Waits for them. Raises AssertionError after `timeout` seconds, and says why the next one was not delivered.
         """
         __tracebackhide__ = True
-        from pulsarium.broker.testing.expectations import Delivered
-
         self._expect(Delivered(self._cluster, topic, subscription, count), timeout)
 
     def assert_acked(
@@ -180,8 +176,6 @@ class PulsarBroker:
         seconds, and says where they stand.
         """
         __tracebackhide__ = True
-        from pulsarium.broker.testing.expectations import Acked
-
         self._expect(Acked(self._cluster, topic, subscription, count), timeout)
 
     def _expect(self, expectation: Expectation, timeout: float) -> None:

@@ -1,19 +1,128 @@
-"""What tests say of topics and subscriptions, and the words for what is not so."""
+"""A test's words on topics and subscriptions: what is produced, delivered, acknowledged; waiting for that."""
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from operator import itemgetter
+from typing import Protocol
+
+import trio
 
 from pulsarium.broker.cluster import Cluster
-from pulsarium.broker.model.ledger.position import Position
+from pulsarium.broker.model.ledger.managed_ledger import ManagedLedger
+from pulsarium.broker.model.ledger.position import EARLIEST, Position
 from pulsarium.broker.model.subscription.base import SubscribedTopic, Subscription
-from pulsarium.broker.model.subscription.persistent import PersistentSubscription
+from pulsarium.broker.model.subscription.persistent import PersistentSubscription, SubscribedPersistentTopic
 from pulsarium.broker.model.topic.base import Topic
 from pulsarium.broker.model.topic.persistent import PersistentTopic
-from pulsarium.broker.testing.stored import Stored, topics_of
+from pulsarium.broker.turn import Turn
+from pulsarium.proto.batch import unpack
+from pulsarium.proto.compression import decompress
+from pulsarium.proto.entry import payload_of, visible_metadata
+from pulsarium.proto.errors import ProtocolError
+from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.topic_name import TopicName
+
+
+class Expectation(Protocol):
+    """Something that a test says of the broker."""
+
+    def decided(self) -> bool:
+        """Whether waiting longer changes nothing: it is met, or never will be."""
+        ...
+
+    def problem(self) -> str | None:
+        """What is not as expected, or None."""
+        ...
+
+
+class Changes:
+    """Wakes those who wait, each time that anything may have changed: at the end of a turn."""
+
+    def __init__(self, turn: Turn) -> None:
+        self._changed: trio.Event | None = None
+        turn.every_turn(self._turn_ended)
+
+    def _turn_ended(self) -> None:
+        if self._changed is not None:
+            self._changed.set()
+            self._changed = None
+
+    async def until(self, reached: Callable[[], bool]) -> None:
+        """Wait until it is so."""
+        while not reached():
+            if self._changed is None:
+                self._changed = trio.Event()
+            await self._changed.wait()
+
+    async def problem(self, expectation: Expectation, patience: float) -> str | None:
+        """What is still not as expected after `patience` seconds; None as soon as all is."""
+        with trio.move_on_after(patience):
+            await self.until(expectation.decided)
+        return expectation.problem()
+
+
+def topics_of(cluster: Cluster, name: TopicName) -> list[Topic]:
+    """The topic, or its partitions; none where there is no such topic."""
+    partitions = cluster.metadata.partitions_of(name)
+    names = [name.partition(index) for index in range(partitions)] if partitions else [name]
+    return [cluster.topics.find(each) for each in names if cluster.topics.exists(each)]
+
+
+class Stored:
+    """The messages of one persistent topic, read once each."""
+
+    def __init__(self) -> None:
+        self.values: list[bytes] = []
+        """Decompressed; of encrypted messages, what is encrypted. Those of one batch that is encrypted are one."""
+        self.counts: list[tuple[Position, int]] = []
+        """Entries with their messages; a chunk has none, but for the last."""
+        self._last = EARLIEST
+        self._chunks: dict[str, list[bytes]] = {}
+
+    def read(self, topic: SubscribedPersistentTopic) -> None:
+        """Look at what came since."""
+        ledger = topic.ledger
+        position = self._first(ledger)
+        while position <= ledger.max_read:
+            self._last = position
+            entry = ledger.read_now(position)
+            if not ledger.transactions.hides(position, entry):
+                self._add(position, entry)
+            position = ledger.next(position)
+
+    def _first(self, ledger: ManagedLedger) -> Position:
+        return ledger.next(max(self._last, ledger.first_position()))
+
+    def _add(self, position: Position, entry: bytes) -> None:
+        metadata = visible_metadata(entry)
+        if metadata is None:  # a marker
+            return
+        payload = payload_of(entry)
+        if metadata.num_chunks_from_msg > 1:
+            chunks = self._chunks.setdefault(metadata.uuid, [])
+            chunks.append(payload)
+            if metadata.chunk_id < metadata.num_chunks_from_msg - 1:
+                self.counts.append((position, 0))
+                return
+            payload = b"".join(self._chunks.pop(metadata.uuid))
+        values = _values(metadata, payload)
+        self.counts.append((position, metadata.num_messages_in_batch))
+        self.values += values
+
+
+def _values(metadata: pb.MessageMetadata, payload: bytes) -> list[bytes]:
+    if metadata.encryption_keys:
+        return [payload] * metadata.num_messages_in_batch
+    try:
+        payload = decompress(metadata.compression, payload, metadata.uncompressed_size)
+        if not metadata.HasField("num_messages_in_batch"):
+            return [payload]
+        return [value for _, value in unpack(payload, metadata.num_messages_in_batch)]
+    except ProtocolError:  # the broker takes what it does not understand
+        return [payload] * metadata.num_messages_in_batch
+
 
 MOST_SHOWN = 10
 LONGEST_VALUE = 60

@@ -15,14 +15,14 @@ from pulsarium.proto.compacted_values import to_batch, to_values
 from pulsarium.proto.compaction import open_entry
 from pulsarium.proto.errors import BatchError, CompressionError, EntryError
 from pulsarium.proto.last_entry import last_batch_index, take_apart
-from tests.client.entry.encrypted import recorded
+from tests.client.entry.encrypted import VECTORS, recorded
 from tests.fuzz import mutations
 from tests.fuzz.entries import entry_like, odd_entries
 from tests.fuzz.frames import cut
 from tests.fuzz.oracle import Finding, watched
 from tests.fuzz.recorded import conversations
 from tests.fuzz.target import Target
-from tests.proto.golden import VECTORS, golden_entries
+from tests.proto.golden import golden_entries
 
 
 class Batches(Target):

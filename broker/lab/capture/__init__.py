@@ -1,6 +1,5 @@
 """Wire captures: every frame of a running broker, or of any broker through a proxy."""
 
-from pulsarium.broker.lab.capture.capture import Capture
-from pulsarium.broker.lab.capture.captures import Captures
+from pulsarium.broker.lab.capture.capture import Capture, Captures
 
 __all__ = ["Capture", "Captures"]

@@ -12,7 +12,7 @@ from pulsarium.broker.lab.faults.rule import Rule
 from pulsarium.proto.commands import Direction
 
 if TYPE_CHECKING:
-    from pulsarium.broker.lab.lane import Lane
+    from pulsarium.broker.lab.tap import Queue
 
 UNTOUCHED: Mapping[str, Any] = {}
 
@@ -29,7 +29,7 @@ class Piece(NamedTuple):
 class Strike:
     """One frame that a rule acts on. `request` is the command that it answers, at stage "after"."""
 
-    lane: Lane
+    queue: Queue
     rule: Rule
     frame: Passing
     request: Asked | None = None
@@ -64,11 +64,11 @@ class Strike:
     def hold(self, did: str, seconds: float | None, *, swaps: bool = False) -> None:
         """It arrives later, and so does what is behind it."""
         data = self.frame.data
-        self.lane.wait(Piece(data, self._note(did), data), self.rule, seconds, swaps=swaps)
+        self.queue.wait(Piece(data, self._note(did), data), self.rule, seconds, swaps=swaps)
 
     def close(self) -> None:
         """End the connection, after what was told to come of this frame."""
-        self.lane.cut(f"fault {self.rule.id}: {self.rule.action.kind} {self.command.spec.name}")
+        self.queue.cut(f"fault {self.rule.id}: {self.rule.action.kind} {self.command.spec.name}")
 
     def _note(self, did: str, **more: Any) -> dict[str, Any]:
         return {"fault": self.rule.id, "did": did, **more}

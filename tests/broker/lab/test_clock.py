@@ -10,8 +10,7 @@ import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from pulsarium.broker.clock import Clock
-from pulsarium.broker.lab.clock import IDLE, ClockError, LabClock
-from pulsarium.broker.lab.way import MOST_CHECKS
+from pulsarium.broker.lab.clock import IDLE, MOST_CHECKS, ClockError, LabClock
 from pulsarium.broker.model.ledger.cache import EntryCache
 from pulsarium.broker.turn import Turn
 from tests.broker.held import HeldStorage

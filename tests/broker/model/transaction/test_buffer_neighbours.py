@@ -9,7 +9,7 @@ import pytest
 
 from pulsarium.broker.config import Config
 from pulsarium.broker.model.topic.persistent import PersistentTopic
-from pulsarium.broker.testing.stored import Stored
+from pulsarium.broker.testing.expectations import Stored
 from pulsarium.proto.topic_name import TopicName
 from pulsarium.proto.txn_id import TxnId
 from tests.broker.model.compaction.topics import compact, compacted_entries, messages_in
