@@ -31,7 +31,7 @@ from pulsarium.broker.admin.namespace import (
 )
 from pulsarium.broker.admin.namespace import backlog as namespace_backlog
 from pulsarium.broker.admin.namespace import properties as namespace_properties
-from pulsarium.broker.admin.policies import backlog_quotas, subscription_rates
+from pulsarium.broker.admin.policies import backlog_quotas
 from pulsarium.broker.admin.policies import namespaces as namespace_policies
 from pulsarium.broker.admin.policies import topics as topic_policies
 from pulsarium.broker.admin.topic import (
@@ -100,7 +100,6 @@ MODULES = (
     shutdown,
     skip_by_message_ids,
     stats,
-    subscription_rates,
     subscriptions,
     tenants,
     termination,

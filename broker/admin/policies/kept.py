@@ -5,13 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from pulsarium.broker.admin.policies.policy import Json, with_value
-from pulsarium.broker.admin.policies.retention import policies_of_namespace
 from pulsarium.broker.http.call import Call
 from pulsarium.broker.http.errors import AdminError
 from pulsarium.broker.http.reply import Reply, done
 from pulsarium.broker.model.namespace.metadata import GLOBAL
-from pulsarium.broker.model.policy.policies import Policies
-from pulsarium.broker.model.policy.resolve import resolve
 from pulsarium.proto.topic_name import TopicName
 
 
@@ -32,11 +29,6 @@ def kept_of(call: Call, name: TopicName, *, is_local: bool = False) -> dict[str,
     kept = call.broker.metadata.topic_policies.get(str(name), {})
     found: dict[str, Any] = kept.get(GLOBAL, {}) if call.flag("isGlobal") and not is_local else kept
     return found
-
-
-def applied_to(call: Call, name: TopicName) -> Policies:
-    """What REST calls applied: without those of all clusters, or with them alone, though both hold."""
-    return resolve(call.broker.config, policies_of_namespace(call), kept_of(call, name))
 
 
 def keep(call: Call, name: TopicName, changed: Json, *, is_local: bool = False) -> Reply:
