@@ -85,7 +85,7 @@ class _OnStderr(logging.Handler):
     """Shows what the client's log says."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        remedied = [with_remedy(one) if isinstance(one, Exception) else one for one in record.args or ()]
+        remedied = [with_remedy(one) if isinstance(one, (str, Exception)) else one for one in record.args or ()]
         click.echo(f"pulsarium: {record.msg % tuple(remedied)}", err=True)
 
 
@@ -99,7 +99,7 @@ def _said_while_waiting() -> Iterator[None]:
         log.removeHandler(handler)
 
 
-def with_remedy(error: Exception) -> str:
+def with_remedy(error: Exception | str) -> str:
     """Return the client's words with this command's options in place of the client's, and what to do where there is no
     broker."""
     said = str(error)

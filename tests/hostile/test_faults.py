@@ -15,12 +15,12 @@ import pytest
 import trio
 import trio.testing
 
-from pulsarium.broker.http import app
+from pulsarium.broker.http import connection
 from pulsarium.broker.lab.lab import Lab
+from pulsarium.broker.model import upkeep
 from pulsarium.broker.model.ledger.managed_ledger import ManagedLedger
 from pulsarium.broker.model.subscription.base import Subscription
 from pulsarium.broker.model.subscription.persistent import PersistentSubscription
-from pulsarium.broker.model.upkeep import schedule
 from pulsarium.broker.session.outgoing import Outgoing
 from pulsarium.broker.session.session import Session
 from pulsarium.broker.session.transport import SocketTransport
@@ -182,7 +182,7 @@ async def test_upkeep(
     what: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, autojump_clock: object
 ) -> None:
     """One topic's fault, again and again."""
-    monkeypatch.setattr(schedule, what, fault)
+    monkeypatch.setattr(upkeep, what, fault)
     async with serving() as bed:
         wire = await bed.connect()
         await wire.producer()
@@ -196,7 +196,7 @@ async def test_upkeep(
 
 async def test_an_answer_of_http_that_cannot_be_made(caplog: pytest.LogCaptureFixture) -> None:
     async with served() as http, await http.connect() as good, await http.connect() as bad:
-        with once(app, "send_reply"):
+        with once(connection, "gathered"):
             await bad.send_all(b"GET /admin/v2/tenants HTTP/1.1\r\nHost: x\r\n\r\n")
             assert bytes(await bad.receive_some(1 << 16)).startswith(b"HTTP/1.1 500")
         assert (await answer(good))[1] == TENANTS

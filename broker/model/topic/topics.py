@@ -9,6 +9,7 @@ from typing import Final
 
 from pulsarium.broker.logs import Log
 from pulsarium.broker.model.client import Assigned
+from pulsarium.broker.model.context import Context
 from pulsarium.broker.model.errors import (
     NotAllowedError,
     PersistenceError,
@@ -22,7 +23,6 @@ from pulsarium.broker.model.namespace.metadata import Metadata
 from pulsarium.broker.model.policy.policies import AutoCreation, Policies
 from pulsarium.broker.model.policy.resolve import auto_creation, most_topics, of_system_topic, resolve
 from pulsarium.broker.model.schema.registry import SchemaRegistry
-from pulsarium.broker.model.stores import Stores
 from pulsarium.broker.model.topic.base import Topic
 from pulsarium.broker.model.topic.change_events import ChangeEvents, ChangeEventsTopic
 from pulsarium.broker.model.topic.damaged import delete_damaged
@@ -32,6 +32,8 @@ from pulsarium.broker.model.topic.non_persistent import NonPersistentTopic
 from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.broker.model.topic.shadow import SHADOW_SOURCE, ShadowTopic
 from pulsarium.broker.model.topic.watchers import Watchers
+from pulsarium.broker.model.transaction.participant import Participant
+from pulsarium.broker.model.transaction.transaction import Part
 from pulsarium.broker.storage.errors import StorageError
 from pulsarium.proto.errors import InvalidTopicName
 from pulsarium.proto.system_topics import is_change_events, is_system_topic
@@ -49,7 +51,7 @@ class Topics:
     Which broker serves a topic is not known here: `Ownership` is asked before.
     """
 
-    def __init__(self, stores: Stores, metadata: Metadata, schemas: SchemaRegistry) -> None:
+    def __init__(self, stores: Context, metadata: Metadata, schemas: SchemaRegistry) -> None:
         self.loaded: dict[str, Topic] = {}
         self.watchers = Watchers()
         self._stores = stores
@@ -110,6 +112,23 @@ class Topics:
         if not self.exists(name):
             raise TopicNotFoundError(f"Topic {name} not found")
         return self._load(name)
+
+    def persistent(self, text: str) -> PersistentTopic | None:
+        """Return a persistent topic by what a client calls it; None when there is none."""
+        try:
+            name = TopicName.parse(text)
+        except InvalidTopicName:
+            return None
+        topic = self.find(name) if self.exists(name) else None
+        return topic if isinstance(topic, PersistentTopic) else None
+
+    def participant(self, part: Part) -> Participant | None:
+        """Return what a transaction ends on; None where that is gone."""
+        topic = self.persistent(part.topic)
+        if topic is None or part.subscription is None:
+            return None if topic is None else topic.transactions
+        subscription = topic.subscriptions.get(part.subscription)
+        return None if subscription is None else subscription.pending_acks
 
     def find_or_create(self, name: TopicName, *, create: bool, absent: str) -> Topic:
         """A topic for a producer or consumer; `absent` is what it is told when there is none and none is made."""
@@ -236,7 +255,6 @@ class Topics:
             else:
                 log = self._logs[str(name)] = self._log(name, properties)
                 self.watchers.created(str(name))
-            log.ledger.on_fenced = lambda: self.unload(name)  # clients come back to a topic that is loaded anew
             if properties:
                 log.ledger.set_properties(properties)
             if isinstance(log.ledger, ShadowLedger):
@@ -272,7 +290,7 @@ class Topics:
         )
         if SHADOW_SOURCE in self._shadow_properties(name, known) and not has_entries:
             kind = ShadowLedger
-        return TopicLog(kind(path, self._stores, kept), self._stores)
+        return TopicLog(path, self._stores, kind, kept, partial(self.unload, name))
 
     def _shadow_properties(self, name: TopicName, properties: Mapping[str, str]) -> Mapping[str, str]:
         """Return the properties that may name a source: a topic's own, or those of all its partitions."""
@@ -320,14 +338,12 @@ class Topics:
         topic = self._openable(name)
         if topic is not None:
             if not force:
-                self._check_unused(topic)
+                topic.check_unused(self.policies_of)
             topic.close()
             del self.loaded[str(name)]
-            if isinstance(topic, PersistentTopic):
-                for shadow in topic.ledger.shadows:
-                    shown_in = TopicName.from_managed_ledger(shadow.name)
-                    if self.exists(shown_in):  # it may be on its way out, too
-                        self.unload(shown_in)
+            for shadow in topic.shadows:
+                if self.exists(shadow):  # it may be on its way out, too
+                    self.unload(shadow)
         if name.is_persistent:
             log = self._logs.pop(str(name))
             if log is not None:
@@ -345,11 +361,7 @@ class Topics:
         """Raise when a topic is in use."""
         topic = self._openable(name)
         if topic is not None:
-            self._check_unused(topic)
-
-    def _check_unused(self, topic: Topic) -> None:
-        is_fed = isinstance(topic, ShadowTopic) and topic.listed_as in self.policies_of(topic.source).shadows
-        topic.check_unused(int(is_fed))
+            topic.check_unused(self.policies_of)
 
     def _deleted(self, name: str, log: TopicLog | None, error: Exception | None) -> None:
         self._leaving.discard(name)
@@ -430,5 +442,4 @@ class Topics:
     def stop_compactions(self) -> None:
         """End what engines run elsewhere."""
         for topic in self.loaded.values():
-            if isinstance(topic, PersistentTopic):
-                topic.compaction.close()
+            topic.stop_compaction()
