@@ -18,14 +18,17 @@ from pulsarium.client.consumer.policies import (
 )
 from pulsarium.client.producer.draft import MessageOptions
 from pulsarium.client.producer.options import ProducerOptions
+from pulsarium.client.statistics import ConsumerStatistics, ProducerStatistics
 from pulsarium.client.transaction.options import TransactionOptions
 
 OPTIONS: tuple[tuple[str, type], ...] = (
     ("`connect(service_url, ...)`", Settings),
     ("`client.create_producer(topic, ...)`", ProducerOptions),
     ("`producer.send(content, ...)`, and `submit` and `send_nowait`", MessageOptions),
+    ("`producer.statistics()`: a `ProducerStatistics`", ProducerStatistics),
     ("What `subscribe`, `create_reader` and `create_table_view` share", ReceivingOptions),
     ("`client.subscribe(topic, subscription_name, ...)`", ConsumerOptions),
+    ("`consumer.statistics()`: a `ConsumerStatistics`", ConsumerStatistics),
     ("`ConsumerDeadLetterPolicy`", ConsumerDeadLetterPolicy),
     ("`ConsumerBatchReceivePolicy`", ConsumerBatchReceivePolicy),
     ("`MultiplierRedeliveryBackoff`", MultiplierRedeliveryBackoff),

@@ -12,8 +12,7 @@ import pytest
 
 from pulsarium.client import Consumer
 from pulsarium.client.client import open_client
-from pulsarium.client.consumer.discovery import Matching
-from pulsarium.client.consumer.topic_watch import broker_pattern
+from pulsarium.client.consumer.discovery import Matching, broker_pattern
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.client.both import on_both
 from tests.client.peer import Peer, Peers, Type
