@@ -14,16 +14,11 @@ from contextlib import asynccontextmanager
 
 import anyio
 
-from pulsarium.client.admin.messages import Messages
+from pulsarium.client.admin.topics import Topics
 from pulsarium.client.admin.transport import Transport
 from pulsarium.client.connection.authentication import Authentication
 from pulsarium.client.connection.settings import Settings
 from pulsarium.rest.groups import Groups
-from pulsarium.rest.topics import TopicsWithoutMessages
-
-
-class Topics(TopicsWithoutMessages, Messages):
-    """`topics`."""
 
 
 class Admin(Groups):

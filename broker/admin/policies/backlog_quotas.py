@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from pulsarium.broker.admin.policies.kept import keep, kept_of, topic_of
 from pulsarium.broker.admin.policies.namespaces import NAMESPACE
-from pulsarium.broker.admin.policies.policy import Json
+from pulsarium.broker.admin.policies.policy import Json, keep, kept_of, topic_of
 from pulsarium.broker.admin.policies.retention import (
     QUOTAS,
     check_quota_of_namespace,

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pulsarium.broker.admin.policies.kept import keep, kept_of, topic_of
-from pulsarium.broker.admin.policies.policy import Json, Rule, Taken, named, taken, with_value
+from pulsarium.broker.admin.policies.policy import Json, Rule, Taken, keep, kept_of, named, taken, topic_of, with_value
 from pulsarium.broker.admin.policies.retention import policies_of_namespace
 from pulsarium.broker.admin.policies.rules import OF_TOPICS
 from pulsarium.broker.admin.policies.values import DISPATCH_RATE
