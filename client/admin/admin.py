@@ -3,6 +3,9 @@
 async with connect_admin("http://localhost:8080") as pulsar:
     await pulsar.topics.create_partitioned_topic("orders", 4)
     stats = await pulsar.topics.get_stats("orders-partition-0")
+    await pulsar.topic_policies[policies.MESSAGE_TTL].set("orders", 3600)
+
+with the rows of `pulsarium.rest.policies`, which also say what type a value has.
 
 Or `client.admin` of a client that was connected with `admin_url=`: it is opened by its first call, and closed with it.
 """
