@@ -11,14 +11,12 @@ from pulsarium.broker.admin.cluster import (
     broker_stats,
     brokers,
     clusters,
-    configuration,
     failure_domains,
     isolation,
     metrics,
     migration,
     resource_groups,
     resource_quotas,
-    shutdown,
 )
 from pulsarium.broker.admin.namespace import (
     affinity,
@@ -29,7 +27,7 @@ from pulsarium.broker.admin.namespace import (
 )
 from pulsarium.broker.admin.namespace import backlog as namespace_backlog
 from pulsarium.broker.admin.namespace import properties as namespace_properties
-from pulsarium.broker.admin.policies import backlog_quotas, subscription_rates
+from pulsarium.broker.admin.policies import backlog_quotas
 from pulsarium.broker.admin.policies import namespaces as namespace_policies
 from pulsarium.broker.admin.policies import topics as topic_policies
 from pulsarium.broker.admin.topic import (
@@ -66,7 +64,6 @@ MODULES = (
     bundles,
     clusters,
     compaction,
-    configuration,
     coordinators,
     failure_domains,
     internal_info,
@@ -92,10 +89,8 @@ MODULES = (
     resource_groups,
     resource_quotas,
     schemas,
-    shutdown,
     skip_by_message_ids,
     stats,
-    subscription_rates,
     subscriptions,
     tenants,
     termination,

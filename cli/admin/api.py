@@ -3,6 +3,8 @@
 http.client and not the async client's httpx: a command must be there at once, in a small install too.
 """
 
+from __future__ import annotations
+
 import http.client
 import socket
 import ssl
@@ -13,10 +15,9 @@ from urllib.parse import urlsplit
 
 import click
 
+from pulsarium.cli.admin.errors import AdminError, NotConnected, ServerError, Unreachable
 from pulsarium.rest.exchange import Exchange, Reply, origin
 from pulsarium.rest.groups import Groups
-
-from .errors import AdminError, NotConnected, ServerError, Unreachable
 
 if TYPE_CHECKING:
     from pulsarium.rest.topics import Topics
@@ -44,7 +45,7 @@ class Api(Exchange, Groups):
         self._timeout = timeout
 
     @cached_property
-    def topics(self) -> "Topics":
+    def topics(self) -> Topics:
         """Topics, with messages as the broker gives them."""
         from pulsarium.rest.topics import Topics
 

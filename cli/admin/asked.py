@@ -1,5 +1,7 @@
 """Options that say which broker a command talks to, who calls, and whom to trust."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import fields
 from functools import wraps
@@ -8,9 +10,8 @@ from typing import Any
 
 import click
 
+from pulsarium.cli.admin.session import DEFAULT_URL, Session
 from pulsarium.cli.grouped import options_of, together
-
-from .session import DEFAULT_URL, Session
 
 _broker = options_of("Broker")
 

@@ -1,8 +1,9 @@
 """`pulsarium admin bookies`."""
 
-from pulsarium.rest.data import BookieInfo
+from __future__ import annotations
 
-from .command import Group, Values, does, option, shows
+from pulsarium.cli.admin.command import Group, Values, does, option, shows
+from pulsarium.rest.data import BookieInfo
 
 BOOKIE = option("--bookie", "-b", required=True, metavar="HOST:PORT", help="Which bookie.")
 

@@ -1,10 +1,12 @@
 """`pulsarium admin broker-stats`."""
 
+from __future__ import annotations
+
 import json
 from typing import Any
 
-from .command import Group, Values, argument, option, shows
-from .output import compact
+from pulsarium.cli.admin.command import Group, Values, argument, option, shows
+from pulsarium.cli.admin.output import compact
 
 INDENT = option("--indent", "-i", flag=True, help="Indent the JSON.")
 

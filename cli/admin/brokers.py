@@ -1,12 +1,14 @@
 """`pulsarium admin brokers`."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import click
 
-from .command import Group, Values, argument, does, option, shows
-from .output import java, lines, pairs
-from .values import INT
+from pulsarium.cli.admin.command import Group, Values, argument, does, option, shows
+from pulsarium.cli.admin.output import java, lines, pairs
+from pulsarium.cli.admin.values import INT
 
 CLUSTER = argument("cluster")
 CONFIG = option("--config", "-c", required=True, help="Name of the setting, as in broker.conf.")

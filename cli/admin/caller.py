@@ -1,5 +1,7 @@
 """Read who calls and whom to trust from options and a client.conf, for HTTP and for the binary protocol."""
 
+from __future__ import annotations
+
 import ssl
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -7,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from .credentials import kind_of
+from pulsarium.cli.admin.credentials import kind_of
 
 
 @dataclass

@@ -1,15 +1,16 @@
 """`pulsarium admin clusters`."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import click
 
+from pulsarium.cli.admin.api import Api
+from pulsarium.cli.admin.command import Command, Group, Values, argument, does, option, shows
+from pulsarium.cli.admin.output import java, json_value, lines
+from pulsarium.cli.admin.values import split
 from pulsarium.rest.data import FailureDomain
-
-from .api import Api
-from .command import Command, Group, Values, argument, does, option, shows
-from .output import java, json_value, lines
-from .values import split
 
 CLUSTER = argument("cluster")
 DOMAIN = option("--domain-name", required=True, help="The failure domain.")

@@ -3,6 +3,8 @@
 A `Command` is one line of a group's table. Most are one call of the REST API, the others bring a function of their own.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
@@ -12,12 +14,11 @@ from typing import Any
 
 import click
 
+from pulsarium.cli.admin import output
+from pulsarium.cli.admin.api import Api, done
+from pulsarium.cli.admin.session import Session
 from pulsarium.cli.grouped import Commands
 from pulsarium.cli.refusal import RunRefused
-
-from . import output
-from .api import Api, done
-from .session import Session
 
 OUTPUT = "pulsarium.output"  # what --output before the group says, in the context's meta
 

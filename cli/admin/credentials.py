@@ -1,5 +1,7 @@
 """--auth-plugin and --auth-params: what to send with each call so that the broker knows who calls."""
 
+from __future__ import annotations
+
 import base64
 import json
 from collections.abc import Mapping

@@ -1,5 +1,7 @@
 """Say what went wrong between the command line and the broker, and what helps."""
 
+from __future__ import annotations
+
 import re
 from typing import Final
 

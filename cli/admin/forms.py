@@ -1,5 +1,7 @@
 """What a command line says of each policy: the words for it, the options of `set`, and the value they make."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -7,12 +9,11 @@ from typing import Any, Final
 import click
 
 from pulsarium.broker.config.keys import INACTIVE_TOPIC_MODES, QUOTA_POLICIES, SUBSCRIPTION_TYPES
+from pulsarium.cli.admin import output
+from pulsarium.cli.admin.command import Show, Values, either, option
+from pulsarium.cli.admin.values import BYTES, INT, INT_SECONDS, LONG, MILLISECONDS, SECONDS, split
 from pulsarium.rest import policies as rows
 from pulsarium.rest.policies import BacklogQuota, Policy
-
-from . import output
-from .command import Show, Values, either, option
-from .values import BYTES, INT, INT_SECONDS, LONG, MILLISECONDS, SECONDS, split
 
 QUOTA_TYPES = ("destination_storage", "message_age")
 

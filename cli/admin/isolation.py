@@ -1,14 +1,15 @@
 """`pulsarium admin ns-isolation-policy`."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import click
 
+from pulsarium.cli.admin.command import Group, Values, argument, does, option, shows
+from pulsarium.cli.admin.output import java, lines
+from pulsarium.cli.admin.values import key_values, split
 from pulsarium.rest.data import NamespaceIsolation
-
-from .command import Group, Values, argument, does, option, shows
-from .output import java, lines
-from .values import key_values, split
 
 CLUSTER, POLICY = argument("cluster"), argument("policy")
 _PARAMETERS = {"min_limit", "usage_threshold"}

@@ -1,5 +1,7 @@
 """The `pulsarium admin` command: its own options, and the groups, each loaded when it is asked for."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from importlib import import_module
 from typing import Any, Final
@@ -7,11 +9,10 @@ from typing import Any, Final
 import click
 
 from pulsarium.broker.config.version import VERSION
-
-from . import output
-from .asked import asks_which_broker
-from .command import OUTPUT, AdminGroup
-from .session import Session
+from pulsarium.cli.admin import output
+from pulsarium.cli.admin.asked import asks_which_broker
+from pulsarium.cli.admin.command import OUTPUT, AdminGroup
+from pulsarium.cli.admin.session import Session
 
 # Name, module, and the line in `pulsarium admin --help`, which loads none of them.
 _GROUPS: Final[Mapping[str, tuple[str, str]]] = {

@@ -1,14 +1,15 @@
 """A message as the REST API hands it over, in headers and body, and as pulsar-admin prints it."""
 
+from __future__ import annotations
+
 import base64
 import json
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from pulsarium.cli.admin.output import pairs
 from pulsarium.rest.exchange import Reply
-
-from .output import pairs
 
 _SEPARATOR = "-" * 73
 _RULE = "+--------+-------------------------------------------------+----------------+"

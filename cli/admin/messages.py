@@ -1,19 +1,20 @@
 """The commands of `topics` that look at messages, and that skip some by their ids."""
 
+from __future__ import annotations
+
 import base64
 import binascii
 from typing import Any
 
 import click
 
+from pulsarium.cli.admin.api import Api
+from pulsarium.cli.admin.command import Command, Values, argument, does, option, shows
+from pulsarium.cli.admin.message import Message, messages_of, show, show_by_id
+from pulsarium.cli.admin.output import value
+from pulsarium.cli.admin.skipped import entries_of, note
+from pulsarium.cli.admin.values import INT, LONG, TIMESTAMP, TOPIC, Parsed
 from pulsarium.rest.message_ids import Place
-
-from .api import Api
-from .command import Command, Values, argument, does, option, shows
-from .message import Message, messages_of, show, show_by_id
-from .output import value
-from .skipped import entries_of, note
-from .values import INT, LONG, TIMESTAMP, TOPIC, Parsed
 
 TOPIC_ARGUMENT = argument("topic", TOPIC)
 SUBSCRIPTION = option("--subscription", "-s", required=True, help="The subscription.")

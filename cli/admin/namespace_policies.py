@@ -1,18 +1,17 @@
 """The policies and settings of `pulsarium admin namespaces`."""
 
+from __future__ import annotations
+
 from dataclasses import replace
 from typing import Any
 
 import click
 
 from pulsarium.broker.config.keys import SCHEMA_STRATEGIES
-from pulsarium.rest import policies as rows
-from pulsarium.rest.policies import BookieAffinity, Policy
-
-from . import offload
-from .api import Api
-from .command import Command, Values, does, option, shows
-from .forms import (
+from pulsarium.cli.admin import offload
+from pulsarium.cli.admin.api import Api
+from pulsarium.cli.admin.command import Command, Values, does, option, shows
+from pulsarium.cli.admin.forms import (
     DISABLE,
     DISPATCH_RATE,
     ENABLE,
@@ -26,9 +25,11 @@ from .forms import (
     quota_options,
     show_quotas,
 )
-from .output import json_value, lines, value
-from .policies import NAMESPACES, applied, backlog_quota, policy
-from .values import BYTES, INT, MILLISECONDS, SECONDS
+from pulsarium.cli.admin.output import json_value, lines, value
+from pulsarium.cli.admin.policies import NAMESPACES, applied, backlog_quota, policy
+from pulsarium.cli.admin.values import BYTES, INT, MILLISECONDS, SECONDS
+from pulsarium.rest import policies as rows
+from pulsarium.rest.policies import BookieAffinity, Policy
 
 _N = NAMESPACES
 _STRATEGIES = (

@@ -1,17 +1,19 @@
 """`pulsarium admin namespaces`."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import click
 
-from .api import Api
-from .command import Command, Group, Values, argument, does, option, shows
-from .errors import AdminError
-from .namespace_policies import POLICIES, SETTINGS
-from .output import lines, pairs, value
-from .permissions import ACTIONS, ROLE, actions
-from .policies import NAMESPACES
-from .values import LONG, key_values, split
+from pulsarium.cli.admin.api import Api
+from pulsarium.cli.admin.command import Command, Group, Values, argument, does, option, shows
+from pulsarium.cli.admin.errors import AdminError
+from pulsarium.cli.admin.namespace_policies import POLICIES, SETTINGS
+from pulsarium.cli.admin.output import lines, pairs, value
+from pulsarium.cli.admin.permissions import ACTIONS, ROLE, actions
+from pulsarium.cli.admin.policies import NAMESPACES
+from pulsarium.cli.admin.values import LONG, key_values, split
 
 NAMESPACE = NAMESPACES.of
 BUNDLE = option("--bundle", "-b", metavar="0x..._0x...", help="Of this bundle alone.")

@@ -1,18 +1,20 @@
 """`pulsarium admin non-persistent`: what of `topics` concerns those, for scripts of old."""
 
+from __future__ import annotations
+
 from dataclasses import replace
 from typing import Any
 
 import click
 
-from .api import Api
-from .command import Command, Group, Values, does, option, shows
-from .messages import TOPIC_ARGUMENT
-from .output import lines
-from .partitions import PARTITIONED_METADATA
-from .policies import NAMESPACES
-from .topics import LOOKUP
-from .values import INT
+from pulsarium.cli.admin.api import Api
+from pulsarium.cli.admin.command import Command, Group, Values, does, option, shows
+from pulsarium.cli.admin.messages import TOPIC_ARGUMENT
+from pulsarium.cli.admin.output import lines
+from pulsarium.cli.admin.partitions import PARTITIONED_METADATA
+from pulsarium.cli.admin.policies import NAMESPACES
+from pulsarium.cli.admin.topics import LOOKUP
+from pulsarium.cli.admin.values import INT
 
 
 def _non_persistent(command: Command) -> Command:

@@ -1,13 +1,15 @@
 """Offload policies. An emulator keeps them and offloads nothing."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
 import click
 
-from .command import Values, option
-from .values import BYTES, LONG, MILLISECONDS, SECONDS
+from pulsarium.cli.admin.command import Values, option
+from pulsarium.cli.admin.values import BYTES, LONG, MILLISECONDS, SECONDS
 
 _S3: Final = ("S3", "aws-s3", "aliyun-oss")
 _DRIVERS: Final = ("S3", "aws-s3", "google-cloud-storage", "filesystem", "azureblob", "aliyun-oss")

@@ -1,11 +1,13 @@
 """How results look: in pulsar-admin's words for scripts, as tables for people, as JSON for programs."""
 
+from __future__ import annotations
+
 import json
 import sys
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from .table import table
+from pulsarium.cli.admin.table import table
 
 # `auto` is `table` on a terminal and `text`, which is pulsar-admin's own format, elsewhere.
 FORMATS: Final = ("auto", "text", "table", "json")

@@ -1,16 +1,18 @@
 """The commands of `topics` that make, count and ask partitions."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import click
 
-from .api import Api
-from .command import Command, Values, does, option, shows
-from .errors import AdminError
-from .messages import TOPIC_ARGUMENT
-from .output import pairs
-from .upkeep import position_of
-from .values import INT, key_values
+from pulsarium.cli.admin.api import Api
+from pulsarium.cli.admin.command import Command, Values, does, option, shows
+from pulsarium.cli.admin.errors import AdminError
+from pulsarium.cli.admin.messages import TOPIC_ARGUMENT
+from pulsarium.cli.admin.output import pairs
+from pulsarium.cli.admin.upkeep import position_of
+from pulsarium.cli.admin.values import INT, key_values
 
 METADATA = option("--metadata", "-m", many=True, metavar="KEY=VALUE", help="A property of it; may be repeated.")
 

@@ -1,11 +1,13 @@
 """Who may do what: the options and bodies of granting."""
 
+from __future__ import annotations
+
 from typing import Any, Final
 
 import click
 
-from .command import Values, option
-from .values import split
+from pulsarium.cli.admin.command import Values, option
+from pulsarium.cli.admin.values import split
 
 _ACTIONS: Final = ("produce", "consume", "functions", "sources", "sinks", "packages")
 

@@ -1,17 +1,19 @@
 """`pulsarium admin persistent`: `topics` as it was, for scripts of old."""
 
+from __future__ import annotations
+
 from dataclasses import replace
 from typing import Any
 
 import click
 
-from . import messages, partitions, subscriptions, topic_stats, topics, upkeep
-from .api import Api
-from .command import Command, Group, Values, does, option, shows
-from .message import hex_dump
-from .messages import TOPIC_ARGUMENT
-from .permissions import ACTIONS, actions
-from .values import INT
+from pulsarium.cli.admin import messages, partitions, subscriptions, topic_stats, topics, upkeep
+from pulsarium.cli.admin.api import Api
+from pulsarium.cli.admin.command import Command, Group, Values, does, option, shows
+from pulsarium.cli.admin.message import hex_dump
+from pulsarium.cli.admin.messages import TOPIC_ARGUMENT
+from pulsarium.cli.admin.permissions import ACTIONS, actions
+from pulsarium.cli.admin.values import INT
 
 _PRECISE = option("--get-precise-backlog", "-gpb", flag=True, help="Count the backlog exactly, by message.")
 _LEAST_STATS = "subscriptionBacklogSize=false&getEarliestTimeInBacklog=false"

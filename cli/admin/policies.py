@@ -1,18 +1,19 @@
 """The commands of policies: get, set and remove, of namespaces and of topics alike."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from pulsarium.cli.admin.api import Api
+from pulsarium.cli.admin.command import Command, Run, Values, argument, does, option, shows
+from pulsarium.cli.admin.forms import FORMS, QUOTA_TYPE, Form
+from pulsarium.cli.admin.values import NAMESPACE, TOPIC
 from pulsarium.rest import policies as rows
 from pulsarium.rest.policies import Place, Policy
-
-from .api import Api
-from .command import Command, Run, Values, argument, does, option, shows
-from .forms import FORMS, QUOTA_TYPE, Form
-from .values import NAMESPACE, TOPIC
 
 if TYPE_CHECKING:
     from pulsarium.rest.policy_calls import PoliciesOf, PolicyCalls
@@ -24,7 +25,7 @@ class Scope:
 
     of: click.Argument
     noun: str
-    calls: "Callable[[Api], PoliciesOf[Any]]"
+    calls: Callable[[Api], PoliciesOf[Any]]
     place: Callable[[Policy[Any]], Place | None]
     everywhere: bool = False  # has --global
     hidden: bool = False
@@ -56,7 +57,7 @@ def policy(
     form: Form | None = None,
     *,
     applied: click.Option | None = None,
-    calls: "Callable[[Api, Values], PolicyCalls[Any, Any]] | None" = None,
+    calls: Callable[[Api, Values], PolicyCalls[Any, Any]] | None = None,
     more: tuple[click.Parameter, ...] = (),
     removable: bool = True,
     example: str = "",

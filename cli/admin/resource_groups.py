@@ -1,10 +1,12 @@
 """`pulsarium admin resourcegroups`."""
 
+from __future__ import annotations
+
 from typing import Any
 
-from .command import Group, Values, argument, does, option, shows
-from .output import lines
-from .values import INT, LONG
+from pulsarium.cli.admin.command import Group, Values, argument, does, option, shows
+from pulsarium.cli.admin.output import lines
+from pulsarium.cli.admin.values import INT, LONG
 
 NAME = argument("resource_group")
 _PATH = "resourcegroups/{resource_group}"

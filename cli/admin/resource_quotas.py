@@ -1,13 +1,14 @@
 """`pulsarium admin resource-quotas`."""
 
+from __future__ import annotations
+
 import click
 
+from pulsarium.cli.admin.api import Api
+from pulsarium.cli.admin.command import Command, Group, Values, does, option
+from pulsarium.cli.admin.output import value
+from pulsarium.cli.admin.values import LONG, NAMESPACE
 from pulsarium.rest.data import ResourceQuota
-
-from .api import Api
-from .command import Command, Group, Values, does, option
-from .output import value
-from .values import LONG, NAMESPACE
 
 
 def _of(required: bool = False) -> tuple[click.Option, click.Option]:

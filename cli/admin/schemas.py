@@ -1,5 +1,7 @@
 """`pulsarium admin schemas`."""
 
+from __future__ import annotations
+
 import json
 from contextlib import suppress
 from pathlib import Path
@@ -7,14 +9,13 @@ from typing import Any
 
 import click
 
+from pulsarium.cli.admin.api import Api
+from pulsarium.cli.admin.command import Command, Group, Values, argument, does, option, shows
+from pulsarium.cli.admin.errors import AdminError
+from pulsarium.cli.admin.output import gson, jackson, silent
+from pulsarium.cli.admin.values import LONG, TOPIC
 from pulsarium.proto.topic_name import TopicName
 from pulsarium.rest.data import SchemaInfo
-
-from .api import Api
-from .command import Command, Group, Values, argument, does, option, shows
-from .errors import AdminError
-from .output import gson, jackson, silent
-from .values import LONG, TOPIC
 
 TOPIC_ARGUMENT = argument("topic", TOPIC)
 FILENAME = option(

@@ -1,13 +1,14 @@
 """Hold where the broker answers HTTP, and who calls."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from functools import cached_property
 
+from pulsarium.cli.admin.api import Api, check_url
+from pulsarium.cli.admin.caller import Caller
+from pulsarium.cli.admin.credentials import credentials
 from pulsarium.rest.exchange import places
-
-from .api import Api, check_url
-from .caller import Caller
-from .credentials import credentials
 
 DEFAULT_URL = "http://127.0.0.1:8080"
 

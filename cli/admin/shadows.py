@@ -1,11 +1,12 @@
 """The commands of `topics` for shadow topics, which show another topic's messages."""
 
-from pulsarium.rest.policies import SHADOW_TOPICS
+from __future__ import annotations
 
-from .command import does, option, shows
-from .messages import TOPIC_ARGUMENT
-from .output import lines
-from .values import TOPIC, key_values, split
+from pulsarium.cli.admin.command import does, option, shows
+from pulsarium.cli.admin.messages import TOPIC_ARGUMENT
+from pulsarium.cli.admin.output import lines
+from pulsarium.cli.admin.values import TOPIC, key_values, split
+from pulsarium.rest.policies import SHADOW_TOPICS
 
 COMMANDS = (
     shows(

@@ -1,12 +1,13 @@
 """Count the ids to be skipped that a topic has: the broker takes any id, and says nothing of unknown ones."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from pulsarium.cli.admin.api import Api
+from pulsarium.cli.admin.errors import ServerError
 from pulsarium.rest.message_ids import Place
-
-from .api import Api
-from .errors import ServerError
 
 if TYPE_CHECKING:
     from pulsarium.rest.stats import TopicInternalStats
@@ -33,7 +34,7 @@ async def entries_of(api: Api, topic: str) -> Entries | None:
     return ledgers or None
 
 
-def _entries(stats: "TopicInternalStats") -> Entries:
+def _entries(stats: TopicInternalStats) -> Entries:
     ledgers = {ledger["ledgerId"]: ledger["entries"] for ledger in stats.get("ledgers", ())}
     if ledgers:  # the last one is written to, and counted apart
         last = max(ledgers)

@@ -1,14 +1,16 @@
 """The commands of `topics` that concern subscriptions and their cursors."""
 
+from __future__ import annotations
+
 import time
 
 import click
 
-from .api import Api
-from .command import Command, Values, does, either, option, shows
-from .messages import SUBSCRIPTION, TOPIC_ARGUMENT
-from .output import compact, lines, pairs
-from .values import CURSOR_POSITION, LONG, POSITION, SECONDS, key_values
+from pulsarium.cli.admin.api import Api
+from pulsarium.cli.admin.command import Command, Values, does, either, option, shows
+from pulsarium.cli.admin.messages import SUBSCRIPTION, TOPIC_ARGUMENT
+from pulsarium.cli.admin.output import compact, lines, pairs
+from pulsarium.cli.admin.values import CURSOR_POSITION, LONG, POSITION, SECONDS, key_values
 
 FORCE = option("--force", "-f", flag=True, help="Also while consumers are connected.")
 AT = option(

@@ -1,5 +1,7 @@
 """JSON for people: mappings as aligned names and values, lists of mappings as tables, all else a line."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,9 +1,11 @@
 """`pulsarium admin tenants`."""
 
-from .api import Api
-from .command import Command, Group, Values, argument, does, option, shows
-from .output import lines
-from .values import split
+from __future__ import annotations
+
+from pulsarium.cli.admin.api import Api
+from pulsarium.cli.admin.command import Command, Group, Values, argument, does, option, shows
+from pulsarium.cli.admin.output import lines
+from pulsarium.cli.admin.values import split
 
 TENANT = argument("tenant")
 ADMIN_ROLES = option("--admin-roles", "-r", many=True, metavar="ROLE,...", help="Roles that may administer it.")

@@ -1,19 +1,20 @@
 """`pulsarium admin topicPolicies`, and the policies that `topics` keeps for scripts which are older than that."""
 
+from __future__ import annotations
+
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from pulsarium.broker.config.keys import SCHEMA_STRATEGIES
+from pulsarium.cli.admin import offload
+from pulsarium.cli.admin.api import Api
+from pulsarium.cli.admin.command import Command, Group, Values, argument, does, option
+from pulsarium.cli.admin.forms import FORMS, Form, number, of, quota, quota_of, quota_options, show_quotas
+from pulsarium.cli.admin.policies import TOPIC_POLICIES, TOPICS, Scope, applied, backlog_quota, policy
+from pulsarium.cli.admin.values import SECONDS, TOPIC
 from pulsarium.rest import policies as rows
-
-from . import offload
-from .api import Api
-from .command import Command, Group, Values, argument, does, option
-from .forms import FORMS, Form, number, of, quota, quota_of, quota_options, show_quotas
-from .policies import TOPIC_POLICIES, TOPICS, Scope, applied, backlog_quota, policy
-from .values import SECONDS, TOPIC
 
 if TYPE_CHECKING:
     from pulsarium.rest.policy_calls import PolicyCalls
@@ -113,7 +114,7 @@ def _subscription_rate() -> list[Command]:
     )
 
 
-def _of_subscription(api: Api, values: Values) -> "PolicyCalls[Any, Any]":
+def _of_subscription(api: Api, values: Values) -> PolicyCalls[Any, Any]:
     if values.subscription is None:
         return api.topic_policies[rows.SUBSCRIPTION_DISPATCH_RATE]
     return api.topic_policies.dispatch_rate_of(values.subscription)

@@ -1,8 +1,10 @@
 """Stats of topics: rates, subscriptions, ledgers and cursors."""
 
-from .command import Values, option, shows
-from .messages import TOPIC_ARGUMENT
-from .output import gson
+from __future__ import annotations
+
+from pulsarium.cli.admin.command import Values, option, shows
+from pulsarium.cli.admin.messages import TOPIC_ARGUMENT
+from pulsarium.cli.admin.output import gson
 
 _PRECISE = option("--get-precise-backlog", "-gpb", flag=True, help="Count the backlog exactly, by message.")
 # The one flag of pulsar-admin that turns off what is on without it.

@@ -1,23 +1,24 @@
 """`pulsarium admin topics`: their life and what is told of them; the other commands have modules of their own."""
 
+from __future__ import annotations
+
 from pathlib import Path
 
 import click
 
+from pulsarium.cli.admin import messages, partitions, shadows, subscriptions, topic_stats, upkeep
+from pulsarium.cli.admin.api import Api
+from pulsarium.cli.admin.command import Command, Group, Values, argument, does, option, shows
+from pulsarium.cli.admin.errors import AdminError
+from pulsarium.cli.admin.forms import ENABLE
+from pulsarium.cli.admin.messages import TOPIC_ARGUMENT
+from pulsarium.cli.admin.output import lines, pairs, value
+from pulsarium.cli.admin.permissions import ACTIONS, ROLE, actions
+from pulsarium.cli.admin.policies import NAMESPACES, applied
+from pulsarium.cli.admin.topic_policies import older_policies
+from pulsarium.cli.admin.values import TOPIC, key_values, pattern
 from pulsarium.proto.topic_name import TopicName
 from pulsarium.rest.policies import SCHEMA_VALIDATION
-
-from . import messages, partitions, shadows, subscriptions, topic_stats, upkeep
-from .api import Api
-from .command import Command, Group, Values, argument, does, option, shows
-from .errors import AdminError
-from .forms import ENABLE
-from .messages import TOPIC_ARGUMENT
-from .output import lines, pairs, value
-from .permissions import ACTIONS, ROLE, actions
-from .policies import NAMESPACES, applied
-from .topic_policies import older_policies
-from .values import TOPIC, key_values, pattern
 
 NAMESPACE = NAMESPACES.of
 _SYSTEM_TOPICS = option("--include-system-topic", "-ist", flag=True, help="System topics too.")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from .api import Api
-from .command import Command, Group, Values, does, option, shows
-from .output import pairs, value
-from .values import INT, LONG, MILLISECONDS, TOPIC
+from pulsarium.cli.admin.api import Api
+from pulsarium.cli.admin.command import Command, Group, Values, does, option, shows
+from pulsarium.cli.admin.output import pairs, value
+from pulsarium.cli.admin.values import INT, LONG, MILLISECONDS, TOPIC
 
 COORDINATOR = option("--coordinator-id", "-c", type=INT, help="Number of one coordinator; all of them if not given.")
 THE_COORDINATOR = option("--coordinator-id", "-c", type=INT, required=True, help="Number of the coordinator.")

@@ -1,20 +1,21 @@
 """The commands of `topics` for what happens to a topic's data: unload, truncate, terminate, compact, offload."""
 
+from __future__ import annotations
+
 import time
 from collections.abc import Callable, Coroutine
 from typing import Any
 
 import click
 
+from pulsarium.cli.admin.api import Api
+from pulsarium.cli.admin.command import Command, Values, does, option, shows
+from pulsarium.cli.admin.errors import AdminError
+from pulsarium.cli.admin.messages import TOPIC_ARGUMENT
+from pulsarium.cli.admin.output import value
+from pulsarium.cli.admin.values import BYTES, POSITION
 from pulsarium.rest.message_ids import Place
 from pulsarium.rest.stats import LedgerInfo, LongRunningStatus
-
-from .api import Api
-from .command import Command, Values, does, option, shows
-from .errors import AdminError
-from .messages import TOPIC_ARGUMENT
-from .output import value
-from .values import BYTES, POSITION
 
 
 def terminated(data: Any, values: Values) -> str:

@@ -1,5 +1,7 @@
 """What stands on the command line, read as pulsar-admin reads it: names, durations, sizes, message ids, lists."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Callable, Iterable
 from datetime import datetime

@@ -3,6 +3,9 @@
 async with connect_admin("http://localhost:8080") as pulsar:
     await pulsar.topics.create_partitioned_topic("orders", 4)
     stats = await pulsar.topics.get_stats("orders-partition-0")
+    await pulsar.topic_policies[policies.MESSAGE_TTL].set("orders", 3600)
+
+with the rows of `pulsarium.rest.policies`, which also say what type a value has.
 
 Or `client.admin` of a client that was connected with `admin_url=`: it is opened by its first call, and closed with it.
 """
@@ -14,16 +17,11 @@ from contextlib import asynccontextmanager
 
 import anyio
 
-from pulsarium.client.admin.messages import Messages
+from pulsarium.client.admin.topics import Topics
 from pulsarium.client.admin.transport import Transport
 from pulsarium.client.connection.authentication import Authentication
 from pulsarium.client.connection.settings import Settings
 from pulsarium.rest.groups import Groups
-from pulsarium.rest.topics import TopicsWithoutMessages
-
-
-class Topics(TopicsWithoutMessages, Messages):
-    """`topics`."""
 
 
 class Admin(Groups):

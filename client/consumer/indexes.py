@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from pulsarium.client.message_id import MessageId
 
 if TYPE_CHECKING:
-    from pulsarium.client.admin.admin import Topics
+    from pulsarium.client.admin.topics import Topics
 
 
 async def message_at(topics: Topics, topic: str, index: int) -> MessageId:

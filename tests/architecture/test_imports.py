@@ -20,6 +20,8 @@ MAY_IMPORT = {
     "matrix": set(FOLDERS) - {"cli"},
     "cli": set(FOLDERS),
 }
+# broker -> rest.policies <- rest: the table of policies stands below all who speak of them.
+TABLE = "pulsarium.rest.policies"
 
 # session -> commands -> model -> storage, admin -> http -> model <- http <- lab.rest: what each part of the broker must
 # not reach for.
@@ -91,7 +93,16 @@ def test_arrows_between_folders(folder: str) -> None:
         for module in modules(folder)
         for name in module.imports
         if within(name, "pulsarium") and part(name, "pulsarium") in FOLDERS.keys() - MAY_IMPORT[folder]
+        if not (folder == "broker" and (within(name, TABLE) or name == "pulsarium.rest"))
     )
+
+
+def test_the_table_of_policies_stands_below_all() -> None:
+    """It imports nothing of ours; the broker imports nothing else of the room it is in."""
+    (table,) = (module for module in modules("rest") if module.name == TABLE)
+    assert not [name for name in table.imports if within(name, "pulsarium")]
+    of_rest = {name for module in modules("broker") for name in module.imports if within(name, "pulsarium.rest")}
+    assert {name for name in of_rest if not within(name, TABLE)} <= {"pulsarium.rest"}
 
 
 @pytest.mark.parametrize("lower", MUST_NOT_IMPORT)

@@ -1,15 +1,18 @@
-"""/admin/v2/brokers: which brokers there are, how they are, and how they are configured."""
+"""/admin/v2/brokers: which brokers there are, how they are, their settings, and their end."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from pulsarium.broker.admin.namespace.owned import owned_bundles
 from pulsarium.broker.auth.needs import ANYBODY, broker_operation
+from pulsarium.broker.config.dynamic import NAMES
 from pulsarium.broker.config.keys import documented_keys
 from pulsarium.broker.http.call import Call
 from pulsarium.broker.http.errors import AdminError
 from pulsarium.broker.http.registry import route
-from pulsarium.broker.http.reply import Reply, done, json_reply, text_reply
+from pulsarium.broker.http.reply import Reply, done, json_reply, nothing, text_reply
+from pulsarium.broker.model.namespace.bundles import even_boundaries, ranges
 
 ROOT = "/admin/v2/brokers"
 
@@ -69,4 +72,76 @@ def _text(value: Any) -> str:
 @route("GET", f"{ROOT}/backlog-quota-check", needs=broker_operation("CHECK_BACKLOG_QUOTA"))
 def check_backlog_quotas(call: Call) -> Reply:
     """Look at backlog quotas now; without quotas there is nothing to be done."""
+    return done()
+
+
+CONFIGURATION = f"{ROOT}/configuration"
+LIST = broker_operation("LIST_DYNAMIC_CONFIGURATIONS")
+STORE = "rocksdb://pulsarium/metadata"  # by the words of a standalone; there is no such place
+
+
+@route("GET", f"{CONFIGURATION}/values", needs=LIST)
+def get_dynamic_values(call: Call) -> Reply:
+    """Settings that were changed while running."""
+    return json_reply(call.broker.cluster.dynamic.values)
+
+
+@route("GET", CONFIGURATION, needs=LIST)
+def get_dynamic_names(call: Call) -> Reply:
+    """Settings that can be."""
+    return json_reply(NAMES)
+
+
+@route(
+    "POST",
+    f"{CONFIGURATION}/{{configName}}/{{configValue}}",
+    needs=broker_operation("UPDATE_DYNAMIC_CONFIGURATION"),
+)
+def set_dynamic_value(call: Call) -> Reply:
+    """Change one, for all brokers of the cluster."""
+    name = call.parameter("configName")
+    if name not in NAMES:
+        raise AdminError(412, "Can't update non-dynamic configuration")
+    call.broker.cluster.dynamic.put(name, call.parameter("configValue"))
+    return nothing()
+
+
+@route("DELETE", f"{CONFIGURATION}/{{configName}}", needs=broker_operation("DELETE_DYNAMIC_CONFIGURATION"))
+def delete_dynamic_value(call: Call) -> Reply:
+    """Undo a change."""
+    name = call.parameter("configName")
+    if name not in NAMES:
+        raise AdminError(412, "Can't delete non-dynamic configuration")
+    call.broker.cluster.dynamic.forget(name)
+    return nothing()
+
+
+@route("GET", f"{ROOT}/internal-configuration", needs=broker_operation("GET_INTERNAL_CONFIGURATION_DATA"))
+def get_internal_configuration(call: Call) -> Reply:
+    """Where a standalone keeps its metadata."""
+    stores = ("zookeeperServers", "configurationStoreServers", "metadataStoreUrl", "configurationMetadataStoreUrl")
+    return json_reply({**dict.fromkeys(stores, STORE), "ledgersRootPath": "/ledgers"})
+
+
+STATUS = {"broker_assignment": "shared", "is_controlled": False, "is_active": True}
+ANSWER_FIRST = 0.1  # seconds
+
+
+@route("GET", f"{ROOT}/{{clusterName}}/{{brokerId}}/ownedNamespaces", needs=broker_operation("LIST_OWNED_NAMESPACES"))
+def get_owned_namespaces(call: Call) -> Reply:
+    """The bundles that a broker serves, with the one of its health checks; whichever cluster is named."""
+    broker_id = call.parameter("brokerId")
+    for broker in call.broker.cluster.ownership.alive:
+        if broker.web_address == broker_id:
+            own = (f"pulsar/{broker_id}", ranges(even_boundaries(1))[0])
+            return json_reply({"/".join(bundle): STATUS for bundle in (own, *owned_bundles(broker))})
+    raise AdminError(404, f"Broker id '{broker_id}' not found in available brokers.")
+
+
+@route("POST", f"{ROOT}/shutdown", needs=broker_operation("SHUTDOWN"))
+async def shutdown(call: Call) -> Reply:
+    """Unload what the broker serves, and end it once this is answered."""
+    broker = call.broker
+    await broker.cluster.unload({*owned_bundles(broker)})
+    broker.clock.machine.call_later(ANSWER_FIRST, broker.on_shutdown)
     return done()

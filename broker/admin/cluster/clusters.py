@@ -12,6 +12,8 @@ from pulsarium.broker.http.errors import AdminError, unexpected_body
 from pulsarium.broker.http.registry import route
 from pulsarium.broker.http.reply import Reply, done, json_reply, nothing
 
+CLUSTER = "/admin/v2/clusters/{cluster}"
+FOLDER = "/admin/clusters"
 NAME = re.compile(r"[-=:.\w]+", re.ASCII)
 DATA_TYPE = "org.apache.pulsar.common.policies.data.ClusterDataImpl"
 FLAGS = ("brokerClientTlsEnabled", "tlsAllowInsecureConnection", "brokerClientTlsEnabledWithKeyStore")
@@ -56,6 +58,14 @@ URLS = {
 def names(broker: Broker) -> list[str]:
     """Every cluster that is known."""
     return sorted({broker.config.clusterName, *broker.metadata.clusters})
+
+
+def existing_cluster(call: Call, status: int = 412) -> str:
+    """Return the name in the path; `status` when there is no such cluster."""
+    name = call.parameter("cluster")
+    if name not in names(call.broker):
+        raise AdminError(status, f"Cluster {name} does not exist.")
+    return name
 
 
 def _over_tls(broker: Broker) -> dict[str, str]:

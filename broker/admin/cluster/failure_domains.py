@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pulsarium.broker.admin.cluster.existing import CLUSTER, FOLDER, existing_cluster
+from pulsarium.broker.admin.cluster.clusters import CLUSTER, FOLDER, existing_cluster
 from pulsarium.broker.admin.policies.values import DATA, TEXTS, record
 from pulsarium.broker.auth.needs import cluster_operation
 from pulsarium.broker.http.call import Call

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pulsarium.broker.admin.cluster.existing import CLUSTER, FOLDER
+from pulsarium.broker.admin.cluster.clusters import CLUSTER, FOLDER
 from pulsarium.broker.admin.policies.policy import with_value
 from pulsarium.broker.admin.policies.values import BOOL, TEXT, record, request_failed
 from pulsarium.broker.auth.needs import SUPERUSER, cluster_policy

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from pulsarium.broker.admin.policies.kept import applied_to, keep, kept_of, topic_of
 from pulsarium.broker.admin.policies.namespaces import NAMESPACE
-from pulsarium.broker.admin.policies.policy import Json
+from pulsarium.broker.admin.policies.policy import Json, keep, kept_of, topic_of
 from pulsarium.broker.admin.policies.retention import (
     QUOTAS,
     check_quota_of_namespace,
@@ -20,6 +19,7 @@ from pulsarium.broker.http.call import Call
 from pulsarium.broker.http.errors import AdminError
 from pulsarium.broker.http.registry import of_topic, route
 from pulsarium.broker.http.reply import Reply, done, json_reply
+from pulsarium.broker.model.policy.resolve import resolve
 
 
 @route("GET", f"{NAMESPACE}/backlogQuotaMap", needs=namespace_policy("BACKLOG", write=False))
@@ -57,7 +57,7 @@ def get_quotas_of_topic(call: Call) -> Reply:
     name = topic_of(call)
     quotas = kept_of(call, name).get(QUOTAS)
     if call.flag("applied"):
-        in_force = applied_to(call, name).backlog_quotas
+        in_force = resolve(call.broker.config, policies_of_namespace(call), kept_of(call, name)).backlog_quotas
         broker = {kind: quota_in_force(quota) for kind, quota in in_force.items()}
         quotas = quotas or policies_of_namespace(call).get(QUOTAS) or broker
     return json_reply(quotas or {})

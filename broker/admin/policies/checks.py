@@ -4,22 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from pulsarium.broker.admin.policies.policy import Check, Json
-from pulsarium.broker.admin.policies.values import request_failed
+from pulsarium.broker.admin.policies.policy import Json
+from pulsarium.broker.admin.policies.values import BOOKIES, FILTER_NAMES, request_failed
 from pulsarium.broker.http.call import Call
 from pulsarium.broker.http.errors import AdminError, unexpected_body
 
+MOST_BOOKIES = 5  # managedLedgerMaxEnsembleSize, managedLedgerMaxWriteQuorum, managedLedgerMaxAckQuorum
 INVALID = "Invalid configuration for autoTopicCreationOverride. the detail is "
-
-
-def at_least_0(text: str) -> Check:
-    """Refuse negative numbers."""
-
-    def check(call: Call, kept: Json, value: Any) -> None:
-        if value is not None and value < 0:
-            raise AdminError(412, text)
-
-    return check
 
 
 def check_auto_creation(call: Call, kept: Json, value: Any) -> None:
@@ -65,3 +56,25 @@ def check_message_size(call: Call, kept: Json, value: Any) -> None:
     if not 0 <= value <= call.broker.config.maxMessageSize:
         text = "topic-level maxMessageSize must be greater than or equal to 0 and must be smaller than that in the "
         raise AdminError(412, f"{text}broker-level")
+
+
+def check_filters(call: Call, kept: Json, value: Any) -> None:
+    """Refuse filters of entries, which nobody brought."""
+    if value is None:
+        return
+    names = [name.strip() for name in value.get(FILTER_NAMES, "").split(",") if name.strip()]
+    if not names:
+        raise AdminError(400, f"{FILTER_NAMES} can't be empty. To remove entry filters use the remove method.")
+    raise AdminError(400, f"Entry filter '{names[0]}' not found")
+
+
+def check_persistence(call: Call, kept: Json, value: Any) -> None:
+    """Refuse numbers of bookies that Pulsar would not have."""
+    if value is None:
+        raise AdminError(400, "persistence policies should not be null")
+    numbers = {word: value[name] for word, name in BOOKIES.items()}
+    for word, number in numbers.items():
+        if not 0 < number <= MOST_BOOKIES:
+            raise AdminError(400, f"Bookkeeper-{word} must be <= {MOST_BOOKIES} and > 0.")
+    if list(numbers.values()) != sorted(numbers.values(), reverse=True):
+        raise AdminError(400, "Bookkeeper " + " >= ".join(f"{word} ({number})" for word, number in numbers.items()))

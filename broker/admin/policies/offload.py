@@ -5,18 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pulsarium.broker.admin.policies.policy import Json, NamespacePolicy, TopicPolicy, with_value
-from pulsarium.broker.admin.policies.values import DATA, LONG, TEXT, Kind, choice, integer, mapping, record
+from pulsarium.broker.admin.policies.policy import Json, Rule, anything, with_value
+from pulsarium.broker.admin.policies.values import DATA, INTEGER, LONG, TEXT, Kind, choice, integer, mapping, record
 from pulsarium.broker.http.call import Call
-from pulsarium.broker.http.errors import AdminError, unexpected_body
-from pulsarium.broker.http.reply import json_reply, nothing
+from pulsarium.broker.http.errors import AdminError
 
-OFFLOAD = "OFFLOAD"
 POLICIES = "offload_policies"
-WHAT = "Where old ledgers would go"
 DRIVERS = ("S3", "aws-s3", "google-cloud-storage", "filesystem", "azureblob", "aliyun-oss")
 S3_DRIVERS = ("s3", "aws-s3", "aliyun-oss")
-INTEGER = integer("java.lang.Integer")
 LONG_OBJECT = integer("java.lang.Long", 64)
 
 # in Pulsar's order
@@ -97,39 +93,30 @@ def check_offload(call: Call, kept: Json, value: Any) -> None:
         raise AdminError(412, "The bucket must be specified for namespace offload.")
 
 
-class OffloadPart(NamespacePolicy):
-    """One number of a namespace's offload policies, which older Pulsars kept beside them."""
+def set_part(name: str) -> Rule:
+    """Return the rule of one number of a namespace's offload policies, which older Pulsars kept beside them."""
 
-    __slots__ = ()
+    def value_in(kept: Json) -> Any:
+        return (kept.get(POLICIES) or {}).get(PARTS[name], kept.get(name))
 
-    def value_in(self, call: Call, kept: Json) -> Any:
-        policies = kept.get(POLICIES) or {}
-        return policies.get(PARTS[self.name], kept.get(self.name))
-
-    def changed(self, call: Call, kept: Json, value: Any) -> dict[str, Any]:
-        policies = {**(kept.get(POLICIES) or DEFAULTS), PARTS[self.name]: value}
+    def changed(kept: Json, value: Any) -> dict[str, Any]:
+        policies = {**(kept.get(POLICIES) or DEFAULTS), PARTS[name]: value}
         return with_value(without_older(kept), POLICIES, shown_policies({**older_parts(kept), **policies}))
 
-
-class WholePolicies(NamespacePolicy):
-    """All of a namespace's offload policies."""
-
-    __slots__ = ()
-
-    def changed(self, call: Call, kept: Json, value: Any) -> dict[str, Any]:
-        if value is not None:
-            value = shown_policies({**older_parts(kept), **value})
-        return with_value(without_older(kept), POLICIES, value)
+    return Rule(kind=LONG, check=anything, value_in=value_in, changed=changed)
 
 
-class TopicOffload(TopicPolicy):
-    """Those of a topic, over those of its namespace."""
+def set_whole(kept: Json, value: Any) -> dict[str, Any]:
+    """Return what is kept of a namespace once its offload policies are set."""
+    if value is not None:
+        value = shown_policies({**older_parts(kept), **value})
+    return with_value(without_older(kept), POLICIES, value)
 
-    __slots__ = ()
 
-    def in_force(self, call: Call, kept: Json, namespace: Json) -> Any:
-        found = {**(namespace.get(POLICIES) or {}), **(kept.get(POLICIES) or {})}
-        return shown_policies(found) if found else None
+def offload_in_force(call: Call, kept: Json, namespace: Json) -> Any:
+    """Return those of a topic, over those of its namespace."""
+    found = {**(namespace.get(POLICIES) or {}), **(kept.get(POLICIES) or {})}
+    return shown_policies(found) if found else None
 
 
 def older_parts(kept: Json) -> dict[str, Any]:
@@ -146,59 +133,3 @@ PARTS = {
     "offload_threshold_in_seconds": "managedLedgerOffloadThresholdInSeconds",
     "offload_deletion_lag_ms": "managedLedgerOffloadDeletionLagInMillis",
 }
-GET_PUT = ("GET", "PUT")
-NO_NODE = unexpected_body("org.apache.pulsar.metadata.api.MetadataStoreException$NotFoundException: ").reason
-
-NAMESPACE_OFFLOAD = (
-    OffloadPart(
-        "offload_threshold",
-        "offloadThreshold",
-        OFFLOAD,
-        "Bytes from which old ledgers would be offloaded",
-        LONG,
-        unset=json_reply(-1),
-        methods=GET_PUT,
-    ),
-    OffloadPart(
-        "offload_threshold_in_seconds",
-        "offloadThresholdInSeconds",
-        OFFLOAD,
-        "Age from which they would be",
-        LONG,
-        unset=json_reply(-1),
-        methods=GET_PUT,
-        answer=nothing(),
-    ),
-    OffloadPart(
-        "offload_deletion_lag_ms",
-        "offloadDeletionLagMs",
-        OFFLOAD,
-        "How long an offloaded ledger would be kept here too",
-        LONG,
-        methods=("GET", "PUT", "DELETE"),
-    ),
-    WholePolicies(
-        POLICIES,
-        "offloadPolicies",
-        OFFLOAD,
-        WHAT,
-        OFFLOAD_POLICIES,
-        check_offload,
-        methods=("GET", "POST"),
-        missing=(500, NO_NODE),
-    ),
-    WholePolicies(
-        POLICIES,
-        "removeOffloadPolicies",
-        OFFLOAD,
-        "Forget them",
-        OFFLOAD_POLICIES,
-        methods=("DELETE",),
-        missing=(409, "Concurrent modification"),
-    ),
-)
-TOPIC_OFFLOAD = (
-    TopicOffload(
-        POLICIES, "offloadPolicies", OFFLOAD, WHAT, OFFLOAD_POLICIES, check_offload, default=lambda config: None
-    ),
-)

@@ -5,19 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from pulsarium.broker.admin.cluster import clusters
-from pulsarium.broker.admin.policies.policy import Json, NamespacePolicy, TopicPolicy
+from pulsarium.broker.admin.policies.policy import Json
 from pulsarium.broker.admin.policies.values import TEXT_LIST, Kind
 from pulsarium.broker.http.call import Call
 from pulsarium.broker.http.errors import AdminError, unexpected_body
-from pulsarium.broker.http.reply import json_reply, nothing
 from pulsarium.proto.errors import InvalidTopicName
 from pulsarium.proto.topic_name import TopicName
 
-REPLICATION = "REPLICATION"
-WHAT = "The clusters that have the messages"
 CLUSTERS = "replication_clusters"
 ALLOWED = "allowed_clusters"
-GET_POST = ("GET", "POST")
 SET = Kind(TEXT_LIST.java_type, lambda value: list(dict.fromkeys(TEXT_LIST.of(value))))
 
 
@@ -107,52 +103,3 @@ def check_shadow_topics(call: Call, kept: Json, value: Any) -> None:
             raise AdminError(412, "Only persistent topic can be set as shadow topic")
         if not (call.broker.topics.exists(name) or call.broker.metadata.partitions_of(name)):
             raise AdminError(412, f"Shadow topic [{text}] not exists.")
-
-
-class TopicReplication(TopicPolicy):
-    """Of a topic, or of its namespace if it has none."""
-
-    __slots__ = ()
-
-    def in_force(self, call: Call, kept: Json, namespace: Json) -> Any:
-        return kept.get(CLUSTERS) or namespace.get(CLUSTERS)
-
-
-NAMESPACE_REPLICATION = (
-    NamespacePolicy(
-        CLUSTERS,
-        "replication",
-        REPLICATION,
-        WHAT,
-        SET,
-        check_clusters_of_namespace,
-        methods=GET_POST,
-        answer=nothing(),
-    ),
-    NamespacePolicy(
-        ALLOWED,
-        "allowedClusters",
-        "ALLOW_CLUSTERS",
-        "The clusters that may have them",
-        SET,
-        check_allowed_clusters,
-        unset=json_reply([]),
-        methods=GET_POST,
-        answer=nothing(),
-    ),
-)
-TOPIC_REPLICATION = (
-    TopicReplication(
-        CLUSTERS, "replication", REPLICATION, WHAT, TEXT_LIST, check_clusters_of_topic, default=lambda config: None
-    ),
-    TopicPolicy(
-        "shadowTopics",
-        "shadowTopics",
-        "SHADOW_TOPIC",
-        "The topics that show the same messages",
-        TEXT_LIST,
-        check_shadow_topics,
-        methods=("GET", "PUT", "DELETE"),
-        is_local=True,
-    ),
-)

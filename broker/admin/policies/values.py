@@ -12,6 +12,8 @@ from pulsarium.broker.http.call import Call, text_of, wrong_type
 from pulsarium.broker.http.errors import ContainerError, UnreadableBody
 from pulsarium.broker.http.reply import JSON, NAMES
 from pulsarium.broker.jackson import place
+from pulsarium.broker.model.policy.resolve import OLDER_STRATEGIES
+from pulsarium.rest import policies
 
 NUMBER = re.compile(r"-?[0-9]{1,20}")
 DATA = "org.apache.pulsar.common.policies.data"
@@ -246,3 +248,51 @@ QUOTA = record(
     },
 )
 COMPATIBILITY = choice(f"{DATA}.SchemaCompatibilityStrategy", SCHEMA_STRATEGIES, "UNDEFINED")
+DISPATCH_RATE = record(
+    f"{DATA}.impl.DispatchRateImpl",
+    {
+        "dispatchThrottlingRateInMsg": INT,
+        "dispatchThrottlingRateInByte": LONG,
+        "relativeToPublishRate": BOOL,
+        "ratePeriodInSecond": INT,
+    },
+)
+PUBLISH_RATE = record(
+    f"{DATA}.PublishRate",
+    {"publishThrottlingRateInMsg": INT, "publishThrottlingRateInByte": LONG},
+    {"publishThrottlingRateInMsg": -1, "publishThrottlingRateInByte": -1},
+)
+BOOKIES = {"Ensemble": "bookkeeperEnsemble", "WriteQuorum": "bookkeeperWriteQuorum", "AckQuorum": "bookkeeperAckQuorum"}
+MARK_DELETE_RATE = "managedLedgerMaxMarkDeleteRate"
+PERSISTENCE = record(
+    f"{DATA}.PersistencePolicies",
+    {**dict.fromkeys(BOOKIES.values(), INT), MARK_DELETE_RATE: DOUBLE, "managedLedgerStorageClassName": TEXT},
+    {**dict.fromkeys(BOOKIES.values(), 2), MARK_DELETE_RATE: -1.0},
+)
+FILTER_NAMES = "entryFilterNames"
+_FILTERS = record(f"{DATA}.EntryFilters", {FILTER_NAMES: TEXT})
+ENTRY_FILTERS = Kind(
+    _FILTERS.java_type,
+    lambda value: {FILTER_NAMES: value} if isinstance(value, str) else _FILTERS.of(value),
+    is_object=True,
+)
+OLDER_STRATEGY = choice(f"{DATA}.SchemaAutoUpdateCompatibilityStrategy", tuple(OLDER_STRATEGIES))
+STRATEGY_OF_TOPIC = choice(COMPATIBILITY.java_type, SCHEMA_STRATEGIES)
+AUTH_MODE = choice(f"{DATA}.SubscriptionAuthMode", ("None", "Prefix"), "None")
+
+# by the type of a row
+KINDS: Mapping[Any, Kind] = {
+    int: INT,
+    bool: BOOL,
+    list[str]: TEXTS,
+    policies.RetentionPolicies: RETENTION,
+    policies.DelayedDeliveryPolicies: DELAYED_DELIVERY,
+    policies.InactiveTopicPolicies: INACTIVE_TOPICS,
+    policies.AutoTopicCreation: AUTO_TOPIC_CREATION,
+    policies.AutoSubscriptionCreation: AUTO_SUBSCRIPTION_CREATION,
+    policies.SubscribeRate: SUBSCRIBE_RATE,
+    policies.DispatchRate: DISPATCH_RATE,
+    policies.PublishRate: PUBLISH_RATE,
+    policies.PersistencePolicies: PERSISTENCE,
+    policies.EntryFilters: ENTRY_FILTERS,
+}

@@ -10,49 +10,18 @@ from pulsarium.broker.model.policy.event_schema import EVENT_CODEC
 from pulsarium.proto.avro import AvroCodec
 from pulsarium.proto.errors import AvroError, InvalidTopicName
 from pulsarium.proto.topic_name import TopicName
+from pulsarium.rest.policies import DELAYED_DELIVERY, POLICIES
 
 Json = Mapping[str, Any]
 
 GLOBAL_KEY: Final = "__G__"  # before the topic, in the keys of what holds in all clusters
 
 # as the event has it -> as it is kept
-SAME: Final = {
-    "autoSubscriptionCreationOverride": "autoSubscriptionCreationOverride",
-    "backLogQuotaMap": "backlog_quota_map",
-    "compactionThreshold": "compaction_threshold",
-    "deduplicationEnabled": "deduplicationEnabled",
-    "deduplicationSnapshotIntervalSeconds": "deduplicationSnapshotIntervalSeconds",
-    "dispatcherPauseOnAckStatePersistentEnabled": "dispatcherPauseOnAckStatePersistentEnabled",
-    "entryFilters": "entryFilters",
-    "inactiveTopicPolicies": "inactive_topic_policies",
-    "maxConsumerPerTopic": "max_consumers_per_topic",
-    "maxConsumersPerSubscription": "max_consumers_per_subscription",
-    "maxMessageSize": "max_message_size",
-    "maxProducerPerTopic": "max_producers_per_topic",
-    "maxSubscriptionsPerTopic": "max_subscriptions_per_topic",
-    "maxUnackedMessagesOnConsumer": "max_unacked_messages_per_consumer",
-    "maxUnackedMessagesOnSubscription": "max_unacked_messages_per_subscription",
-    "messageTTLInSeconds": "message_ttl_in_seconds",
-    "offloadPolicies": "offload_policies",
-    "persistence": "persistence",
-    "replicationClusters": "replication_clusters",
-    "retentionPolicies": "retention_policies",
-    "schemaCompatibilityStrategy": "schema_compatibility_strategy",
-    "schemaValidationEnforced": "schema_validation_enforced",
-    "shadowTopics": "shadowTopics",
-    "subscriptionExpirationTimeInMinutes": "subscription_expiration_time_minutes",
-    "subscriptionPolicies": "subscriptionPolicies",
-    "subscriptionTypesEnabled": "subscription_types_enabled",
+SAME: Final = {row.event: row.kept for row in POLICIES if row.event and not row.per_cluster} | {
+    "subscriptionPolicies": "subscriptionPolicies"
 }
-# kept by cluster
-PER_CLUSTER: Final = {
-    "dispatchRate": "topicDispatchRate",
-    "publishRate": "publishMaxMessageRate",
-    "replicatorDispatchRate": "replicatorDispatchRate",
-    "subscribeRate": "clusterSubscribeRate",
-    "subscriptionDispatchRate": "subscriptionDispatchRate",
-}
-DELAYS: Final = "delayed_delivery_policies"
+PER_CLUSTER: Final = {row.event: row.kept for row in POLICIES if row.event and row.per_cluster}
+DELAYS: Final = DELAYED_DELIVERY.kept
 DELAY_PARTS: Final = {
     "delayedDeliveryEnabled": "active",
     "delayedDeliveryTickTimeMillis": "tickTime",

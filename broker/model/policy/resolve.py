@@ -25,13 +25,14 @@ from pulsarium.broker.model.policy.policies import (
 )
 from pulsarium.proto.errors import InvalidTopicName
 from pulsarium.proto.topic_name import TopicName
+from pulsarium.rest import policies as rows
+from pulsarium.rest.policies import Policy
 
 Json = Mapping[str, Any]
 
 NOTHING: Json = MappingProxyType({})
-SUBSCRIPTION_TYPES = "subscription_types_enabled"  # where [] is none set
-STRATEGY = "schema_compatibility_strategy"
-OLDER_STRATEGY = "schema_auto_update_compatibility_strategy"  # which says the same in other words
+STRATEGY = rows.SCHEMA_STRATEGY.kept
+OLDER_STRATEGY = rows.OLDER_SCHEMA_STRATEGY.kept  # which says the same in other words
 OLDER_STRATEGIES: Mapping[str, str] = MappingProxyType(
     {
         "AutoUpdateDisabled": "ALWAYS_INCOMPATIBLE",
@@ -47,82 +48,84 @@ OLDER_STRATEGIES: Mapping[str, str] = MappingProxyType(
 UNDEFINED = "UNDEFINED"
 
 
+def of_broker(row: Policy[Any], config: Config) -> Any:
+    """Return what broker.conf says, None for nothing."""
+    conf = row.conf
+    if isinstance(conf, str):
+        return getattr(config, conf) if conf else row.default
+    own = {field: getattr(config, key) for field, key in conf.items()}
+    return own if row.default is None else {**row.default, **own}
+
+
+def in_force(row: Policy[Any], config: Config, *levels: Json) -> Any:
+    """Return the first value that is set, or the broker's, which also says what fields of the first do not."""
+    found = None
+    for level in levels:
+        found = level.get(row.kept)
+        if found is not None and row.per_cluster:
+            found = found.get(config.clusterName)
+        if found is not None:
+            break
+    if isinstance(row.conf, str):
+        return of_broker(row, config) if found is None else found
+    return {**of_broker(row, config), **(found or {})}
+
+
 def resolve(config: Config, namespace: Json, topic: Json = NOTHING) -> Policies:
-    """The policies of a topic. `namespace` and `topic` hold only what was set, by the names that namespaces use."""
+    """Return the policies of a topic.
 
-    def at(name: str, default: Any) -> Any:
-        found = topic.get(name)
-        if found is None:
-            found = namespace.get(name)
-        return default if found is None else found
+    `namespace` and `topic` hold only what was set, by the names that namespaces use.
+    """
 
-    retention = at("retention_policies", {})
-    delayed = at("delayed_delivery_policies", {})
-    inactive = at("inactive_topic_policies", {})
-    subscribes = at("clusterSubscribeRate", {}).get(config.clusterName, {})
-    creates = at("autoSubscriptionCreationOverride", {}).get("allowAutoSubscriptionCreation")
+    def at(row: Policy[Any]) -> Any:
+        return in_force(row, config, topic, namespace)
+
+    retention, delayed, inactive = at(rows.RETENTION), at(rows.DELAYED_DELIVERY), at(rows.INACTIVE_TOPICS)
+    subscribes = at(rows.SUBSCRIBE_RATE)
+    quotas = rows.BACKLOG_QUOTAS.kept
+    types = rows.SUBSCRIPTION_TYPES.kept  # where [] is none set
     return Policies(
-        message_ttl_seconds=at("message_ttl_in_seconds", config.ttlDurationDefaultInSeconds),
-        retention=Retention(
-            minutes=retention.get("retentionTimeInMinutes", config.defaultRetentionTimeInMinutes),
-            megabytes=retention.get("retentionSizeInMB", config.defaultRetentionSizeInMB),
-        ),
-        backlog_quotas=_quotas(config, namespace.get("backlog_quota_map") or {}, topic.get("backlog_quota_map") or {}),
-        deduplication=at("deduplicationEnabled", config.brokerDeduplicationEnabled),
-        deduplication_snapshot_seconds=at(
-            "deduplicationSnapshotIntervalSeconds", config.brokerDeduplicationSnapshotIntervalSeconds
-        ),
-        delayed_delivery=DelayedDelivery(
-            active=delayed.get("active", config.delayedDeliveryEnabled),
-            tick_ms=delayed.get("tickTime", config.delayedDeliveryTickTimeMillis),
-            max_delay_ms=delayed.get("maxDeliveryDelayInMillis", config.delayedDeliveryMaxDelayInMillis),
-        ),
+        message_ttl_seconds=at(rows.MESSAGE_TTL),
+        retention=Retention(retention["retentionTimeInMinutes"], retention["retentionSizeInMB"]),
+        backlog_quotas=_quotas(config, namespace.get(quotas) or {}, topic.get(quotas) or {}),
+        deduplication=at(rows.DEDUPLICATION),
+        deduplication_snapshot_seconds=at(rows.DEDUPLICATION_SNAPSHOTS),
+        delayed_delivery=DelayedDelivery(delayed["active"], delayed["tickTime"], delayed["maxDeliveryDelayInMillis"]),
         inactivity=Inactivity(
-            delete=inactive.get("deleteWhileInactive", config.brokerDeleteInactiveTopicsEnabled),
-            max_seconds=inactive.get("maxInactiveDurationSeconds", config.max_inactive_seconds),
-            mode=inactive.get("inactiveTopicDeleteMode", config.brokerDeleteInactiveTopicsMode),
+            inactive["deleteWhileInactive"],
+            inactive["maxInactiveDurationSeconds"],
+            inactive["inactiveTopicDeleteMode"],
         ),
-        max_unacked_per_consumer=at("max_unacked_messages_per_consumer", config.maxUnackedMessagesPerConsumer),
-        max_unacked_per_subscription=at(
-            "max_unacked_messages_per_subscription", config.maxUnackedMessagesPerSubscription
-        ),
-        max_producers=at("max_producers_per_topic", config.maxProducersPerTopic),
-        max_consumers=at("max_consumers_per_topic", config.maxConsumersPerTopic),
-        max_consumers_per_subscription=at("max_consumers_per_subscription", config.maxConsumersPerSubscription),
-        max_subscriptions=at("max_subscriptions_per_topic", config.maxSubscriptionsPerTopic),
-        subscription_expiration_minutes=at(
-            "subscription_expiration_time_minutes", config.subscriptionExpirationTimeMinutes
-        ),
-        compaction_threshold=at("compaction_threshold", config.brokerServiceCompactionThresholdInBytes),
-        max_message_size=at("max_message_size", 0),
-        encryption_required=bool(namespace.get("encryption_required")),
-        auto_subscription=config.allowAutoSubscriptionCreation if creates is None else creates,
+        max_unacked_per_consumer=at(rows.MAX_UNACKED_PER_CONSUMER),
+        max_unacked_per_subscription=at(rows.MAX_UNACKED_PER_SUBSCRIPTION),
+        max_producers=at(rows.MAX_PRODUCERS),
+        max_consumers=at(rows.MAX_CONSUMERS),
+        max_consumers_per_subscription=at(rows.MAX_CONSUMERS_PER_SUBSCRIPTION),
+        max_subscriptions=at(rows.MAX_SUBSCRIPTIONS),
+        subscription_expiration_minutes=at(rows.SUBSCRIPTION_EXPIRATION),
+        compaction_threshold=at(rows.COMPACTION_THRESHOLD),
+        max_message_size=at(rows.MAX_MESSAGE_SIZE),
+        encryption_required=bool(namespace.get(rows.ENCRYPTION_REQUIRED.kept)),
+        auto_subscription=at(rows.AUTO_SUBSCRIPTION_CREATION)["allowAutoSubscriptionCreation"],
         publish_rate=_publish_rate(config, topic, namespace),
         resource_group=namespace.get("resource_group_name", ""),
         dispatch_rate=_dispatch_rate(
-            _set_rate(config, "topicDispatchRate", topic, namespace, older="clusterDispatchRate"),
-            config.dispatchThrottlingRatePerTopicInMsg,
-            config.dispatchThrottlingRatePerTopicInByte,
+            _set_rate(config, rows.DISPATCH_RATE.kept, topic, namespace, older="clusterDispatchRate")
+            or of_broker(rows.DISPATCH_RATE, config)
         ),
         subscription_dispatch_rate=_dispatch_rate(
-            _set_rate(config, "subscriptionDispatchRate", topic, namespace),
-            config.dispatchThrottlingRatePerSubscriptionInMsg,
-            config.dispatchThrottlingRatePerSubscriptionInByte,
+            _set_rate(config, rows.SUBSCRIPTION_DISPATCH_RATE.kept, topic, namespace)
+            or of_broker(rows.SUBSCRIPTION_DISPATCH_RATE, config)
         ),
         subscription_dispatch_rates=_rates_of_subscriptions(topic.get("subscriptionPolicies") or {}),
-        subscribe_rate=Rate(
-            subscribes.get("subscribeThrottlingRatePerConsumer", config.subscribeThrottlingRatePerConsumer),
-            subscribes.get("ratePeriodInSecond", config.subscribeRatePeriodPerConsumerInSecond),
-        ),
-        subscription_types=frozenset(
-            topic.get(SUBSCRIPTION_TYPES) or namespace.get(SUBSCRIPTION_TYPES) or config.subscriptionTypesEnabled
-        ),
+        subscribe_rate=Rate(subscribes["subscribeThrottlingRatePerConsumer"], subscribes["ratePeriodInSecond"]),
+        subscription_types=frozenset(topic.get(types) or namespace.get(types) or config.subscriptionTypesEnabled),
         schemas=SchemaPolicies(
             strategy=_strategy(topic.get(STRATEGY), namespace, config.schemaCompatibilityStrategy),
-            auto_update=namespace.get("is_allow_auto_update_schema", config.isAllowAutoUpdateSchemaEnabled),
-            validation_enforced=config.isSchemaValidationEnforced or at("schema_validation_enforced", False),
+            auto_update=namespace.get(rows.SCHEMA_AUTO_UPDATE.kept, config.isAllowAutoUpdateSchemaEnabled),
+            validation_enforced=config.isSchemaValidationEnforced or at(rows.SCHEMA_VALIDATION),
         ),
-        shadows=frozenset(_full_names(topic.get("shadowTopics") or ())),
+        shadows=frozenset(_full_names(topic.get(rows.SHADOW_TOPICS.kept) or ())),
     )
 
 
@@ -148,16 +151,13 @@ def _set_rate(config: Config, name: str, *levels: Json, older: str = "") -> Json
 
 
 def _publish_rate(config: Config, *levels: Json) -> PublishRate:
-    rate = _set_rate(config, "publishMaxMessageRate", *levels)
+    rate = _set_rate(config, rows.PUBLISH_RATE.kept, *levels)
     if rate is None:
         return PublishRate(config.maxPublishRatePerTopicInMessages, config.maxPublishRatePerTopicInBytes)
     return PublishRate(rate.get("publishThrottlingRateInMsg", 0), rate.get("publishThrottlingRateInByte", 0))
 
 
-def _dispatch_rate(rate: Json | None, messages: int = 0, size: int = 0) -> DispatchRate:
-    """One that is set, or the broker's own."""
-    if rate is None:
-        return DispatchRate(messages, size)
+def _dispatch_rate(rate: Json) -> DispatchRate:
     return DispatchRate(
         rate.get("dispatchThrottlingRateInMsg", 0),
         rate.get("dispatchThrottlingRateInByte", 0),
@@ -196,7 +196,7 @@ def _strategy(of_topic: str | None, namespace: Json, default: str) -> str:
 
 def auto_creation(config: Config, namespace: Json) -> AutoCreation:
     """What clients may make in a namespace: its own word, as a whole, over broker.conf's."""
-    override = namespace.get("autoTopicCreationOverride")
+    override = namespace.get(rows.AUTO_TOPIC_CREATION.kept)
     if override is None:
         partitioned = config.allowAutoTopicCreationType == "partitioned"
         return AutoCreation(config.allowAutoTopicCreation, config.defaultNumPartitions if partitioned else 0)
@@ -206,8 +206,8 @@ def auto_creation(config: Config, namespace: Json) -> AutoCreation:
 
 def most_topics(config: Config, namespace: Json) -> int:
     """Return how many persistent topics a namespace may have, partitions counted; 0: any number."""
-    own: int | None = namespace.get("max_topics_per_namespace")
-    return config.maxTopicsPerNamespace if own is None else own
+    found: int = in_force(rows.MAX_TOPICS, config, namespace)
+    return found
 
 
 def _quotas(config: Config, namespace: Json, topic: Json) -> Mapping[str, Quota]:

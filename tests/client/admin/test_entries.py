@@ -6,7 +6,7 @@ import pytest
 
 from pulsarium.client import AdminError, MessageId
 from pulsarium.client.admin.entries import messages_of
-from pulsarium.client.admin.messages import message_id_of
+from pulsarium.client.admin.topics import message_id_of
 from pulsarium.proto.batch import pack
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.rest.exchange import Reply

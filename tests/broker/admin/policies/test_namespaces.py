@@ -176,15 +176,15 @@ WANTED = {
 )
 async def test_no_body_at_all(rest: Rest, policy: Any) -> None:
     answer = await rest.call("PUT" if "PUT" in policy.methods else "POST", f"{DEFAULT}/{policy.word}")
-    needs_body = policy.kind.is_primitive and policy.read is None
+    needs_body = policy.kind.is_primitive and policy.rule.read is None
     assert answer.status == (400 if needs_body else WANTED.get(policy.word, 204))
 
 
 @pytest.mark.parametrize("policy", POLICIES, ids=lambda each: each.word)
 def test_who_may(policy: Any) -> None:
     """Each is guarded by a PolicyName of Pulsar's; delayed delivery is only set by superusers."""
-    assert str(policy.needs(write=False)) == f"namespace policy READ {policy.right}"
-    writes = "superuser" if policy.word == "delayedDelivery" else f"namespace policy WRITE {policy.right}"
+    assert str(policy.needs(write=False)) == f"namespace policy READ {policy.row.right}"
+    writes = "superuser" if policy.word == "delayedDelivery" else f"namespace policy WRITE {policy.row.right}"
     assert str(policy.needs(write=True)) == writes
 
 

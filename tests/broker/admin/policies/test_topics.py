@@ -154,7 +154,7 @@ def test_who_may(policy: Any) -> None:
     if policy.word == "maxMessageSize":
         assert found == ["tenant admin", "tenant admin"]
     else:
-        assert found == [f"topic policy READ {policy.right}", f"topic policy WRITE {policy.right}"]
+        assert found == [f"topic policy READ {policy.row.right}", f"topic policy WRITE {policy.row.right}"]
 
 
 async def test_subscription_types(rest: Rest, topic: str) -> None:

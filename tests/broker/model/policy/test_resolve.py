@@ -22,12 +22,22 @@ from pulsarium.broker.model.policy.policies import (
     Rate,
     SchemaPolicies,
 )
-from pulsarium.broker.model.policy.resolve import auto_creation, of_system_topic, resolve
+from pulsarium.broker.model.policy.resolve import auto_creation, of_broker, of_system_topic, resolve
 from pulsarium.broker.model.topic import topics as topics_module
 from pulsarium.proto.topic_name import TopicName
+from pulsarium.rest.policies import POLICIES, Policy
 from tests.broker.wire import TOPIC, Bed, Wire
 
 NAME = TopicName.parse(TOPIC)
+
+
+@pytest.mark.parametrize("row", POLICIES, ids=lambda row: row.kept)
+def test_a_row_names_keys_of_broker_conf(row: Policy[Any]) -> None:
+    config = Config()
+    for key in [row.conf] if isinstance(row.conf, str) else row.conf.values():
+        assert not key or hasattr(config, key)
+    if row.topic is not None and row.topic.applied and row.conf:
+        assert of_broker(row, config) is not None
 
 
 def retention(minutes: int, megabytes: int) -> dict[str, int]:

@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from pulsarium.broker.admin.policies.namespaces import POLICIES as OF_NAMESPACES
-from pulsarium.broker.admin.policies.topics import POLICIES as OF_TOPICS
 from pulsarium.broker.config.keys import Key, documented_keys
 from pulsarium.broker.model.namespace.policies import DEFAULTS
 from pulsarium.broker.model.policy import without_effect
 from pulsarium.broker.model.policy.without_effect import FACTS, POLICIES, Notices
+from pulsarium.rest import policies as rows
+from pulsarium.rest.policies import Policy
 from tests.broker.admin.rest import ADMIN, NAMESPACES, TENANTS, TOPICS, Rest
 from tests.broker.wire import Bed, Wire
 
@@ -93,7 +93,7 @@ def text_of(path: str) -> str:
 
 def kept_names() -> set[str]:
     """All that can be set for a namespace or a topic."""
-    return {*DEFAULTS, "subscriptionPolicies", *(policy.name for policy in (*OF_NAMESPACES, *OF_TOPICS))}
+    return {*DEFAULTS, "subscriptionPolicies", *(row.kept for row in rows.POLICIES)}
 
 
 def test_each_policy_has_an_effect_or_is_declared_to_have_none() -> None:
@@ -120,7 +120,8 @@ def test_a_policy_with_an_effect_is_read_where_brokers_act(name: str) -> None:
         return  # none can be set
     sources = {path for path in (ROOT / "broker").rglob("*.py") if path.parent.name != "policies"}
     sources -= {ROOT / "broker/model/namespace/policies.py", ROOT / "broker/model/policy/event.py"}
-    assert any(f'"{name}"' in path.read_text() for path in sources)
+    constant = next((word for word, row in vars(rows).items() if isinstance(row, Policy) and row.kept == name), name)
+    assert any(re.search(rf'"{name}"|\brows\.{constant}\b', path.read_text()) for path in sources)
 
 
 @cache
@@ -129,7 +130,8 @@ def read_attributes() -> set[str]:
     config = ROOT / "broker" / "config"
     declaring = {config / "pulsar_keys.py", config / "dynamic.py"}
     sources = (path.read_text() for path in (ROOT / "broker").rglob("*.py") if path not in declaring)
-    return {name for text in sources for name in re.findall(r"\.(\w+)", text)}
+    of_rows = {key for row in rows.POLICIES for key in ([row.conf] if isinstance(row.conf, str) else row.conf.values())}
+    return of_rows | {name for text in sources for name in re.findall(r"\.(\w+)", text)}
 
 
 @cache
@@ -148,14 +150,14 @@ def test_each_key_is_read_and_seen_by_a_test_or_is_declared_to_have_no_effect(ke
 
 def test_the_page_of_differences_has_the_same_words() -> None:
     page = (ROOT / "docs" / "differences.md").read_text()
-    rows = [f"| {fact.name} | {fact.pulsar} | {fact.why} |" for fact in FACTS]
-    rows += [
+    lines = [f"| {fact.name} | {fact.pulsar} | {fact.why} |" for fact in FACTS]
+    lines += [
         f"| {key.name} | lets in client certificates that nobody signed | {key.meaning.without_effect} |"
         for key in documented_keys().values()
         if key.meaning.without_effect
     ]
     section = page.partition("## Kept and shown, without an effect\n")[2].partition("\n## ")[0]
-    assert [row for row in rows if row not in section.splitlines()] == []
+    assert [line for line in lines if line not in section.splitlines()] == []
 
 
 # what is told

@@ -1,21 +1,21 @@
-"""Messages and their ids over REST, as the client has them."""
+"""Topics over REST, with messages and their ids as the client has them."""
 
 from __future__ import annotations
 
 from pulsarium.client.admin.entries import messages_of
 from pulsarium.client.message import Message
 from pulsarium.client.message_id import MessageId
-from pulsarium.rest import messages as rest
-from pulsarium.rest.group import Group, Topic
+from pulsarium.rest import topics as rest
+from pulsarium.rest.group import Topic
 from pulsarium.rest.message_ids import MessageIdData
 
 
-class Messages(Group):
-    """What of `topics` gives messages and ids."""
+class Topics(rest.TopicsWithoutMessages):
+    """`topics`, with messages and their ids as the client has them."""
 
     @property
-    def _rest(self) -> rest.Messages:
-        return rest.Messages(self._exchange)
+    def _rest(self) -> rest.Topics:
+        return rest.Topics(self._exchange)
 
     async def peek_messages(self, topic: Topic, subscription: str, count: int = 1) -> list[Message[bytes]]:
         """The messages of the first `count` entries that a subscription has yet to acknowledge, without taking them."""
