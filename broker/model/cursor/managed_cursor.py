@@ -1,4 +1,4 @@
-"""The managed cursor: mark-delete position, individual acknowledgements, where reading goes on, and how all of that is kept."""
+"""The managed cursor: mark-delete position, individual acknowledgements, read position, and how they are kept."""
 
 from __future__ import annotations
 

@@ -96,7 +96,7 @@ class CursorFormat:
         return info.SerializeToString() + self._batches(state, _POSITION_INFO_BATCH) + acks.data
 
     def acks_record(self, acks: PositionSet) -> AcksRecord:
-        """The first individual acknowledgements, in no more ranges than are kept (managedLedgerMaxUnackedRangesToPersist)."""
+        """Return the first individual acknowledgements, in managedLedgerMaxUnackedRangesToPersist ranges at most."""
         info = ml.PositionInfo()
         left, through = self._max_ranges, EARLIEST
         for ledger_id, firsts, lasts in acks.runs():
