@@ -1,4 +1,4 @@
-"""Keeps a producer or a consumer open on its topic, whatever happens to connections and brokers."""
+"""Keep a producer or a consumer open on its topic, whatever happens to connections and brokers."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ logger = logging.getLogger(__name__)
 
 
 class State(Enum):
-    """How a link stands."""
+    """Say how a link stands."""
 
     NEW = "new"
     OPENING = "opening"
@@ -40,7 +40,7 @@ class State(Enum):
 
 
 class Event(Enum):
-    """What changes that."""
+    """Name what changes the state of a link."""
 
     TRY = "try"
     OPENED = "opened"
@@ -70,7 +70,7 @@ _NEXT: Mapping[State, Mapping[Event, State]] = MappingProxyType(
 
 
 class Link:
-    """Calls `open` on a connection to the topic's broker, and again after each `lost`, with backoff between."""
+    """Call `open` on a connection to the topic's broker, and again after each `lost`, with backoff between."""
 
     def __init__(
         self,
@@ -82,7 +82,7 @@ class Link:
         on_failed: Callable[[PulsarError], None] | None = None,
         what: str = "",
     ) -> None:
-        """`open` sends SUBSCRIBE or PRODUCER and attaches its handler; `what` says in the log what is opened.
+        """Take `open`, which sends SUBSCRIBE or PRODUCER and attaches a handler; `what` is the name of it in the log.
 
         `on_failed` is told when something happened after which no further try makes sense (errors.FATAL), or the
         client was closed.
@@ -109,7 +109,7 @@ class Link:
 
     @property
     def current(self) -> Connection | None:
-        """The connection on which it is open now."""
+        """Return the connection on which it is open now."""
         return self._connection
 
     async def start(self) -> None:
@@ -119,7 +119,7 @@ class Link:
         self._brokers.task_group.start_soon(self._keep_open)
 
     def lost(self, error: PulsarError, owner: BrokerUrls | None = None) -> None:
-        """What was open is not any more: open it again, at once where `owner` has the topic, and without a lookup.
+        """Open again what is not open any more, at once where `owner` has the topic, and without a lookup.
 
         A cluster to which it migrated is from now on the one where it is looked up.
         """
@@ -153,7 +153,7 @@ class Link:
         self._scope.cancel()
 
     async def aclose(self) -> None:
-        """`close_nowait`, and wait until its task is gone."""
+        """Do what `close_nowait` does, and wait until its task is gone."""
         self.close_nowait()
         if self._running is not None:
             await self._running.wait()

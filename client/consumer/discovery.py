@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
@@ -12,11 +13,14 @@ import anyio
 
 from pulsarium.client.connection.brokers import Brokers
 from pulsarium.client.connection.connection import Connection
+from pulsarium.client.connection.waiting import printable
 from pulsarium.client.consumer.options import ConsumerOptions, RegexSubscriptionMode
 from pulsarium.client.errors import TRANSIENT, InvalidConfiguration, InvalidTopicName, PulsarError
 from pulsarium.client.topics import MOST_TOPICS, bounded, full_name, parse, partitions_of
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.text import text_of
+
+logger = logging.getLogger(__name__)
 
 _SUPPORTED = "supports_topic_watchers"
 _LONGEST = 50  # subscriptionPatternMaxLength, unless a broker is told another
@@ -58,9 +62,10 @@ class TopicWatch:
                     return
                 await self._watch(connection)
                 backoff.reset()
-            except TRANSIENT:
-                pass
-            except PulsarError:  # it does not want to: enableBrokerTopicListWatcher, or an HTTP service URL
+            except TRANSIENT as error:
+                logger.info("topics of %s are watched again later: %s", self._namespace, printable(error))
+            except PulsarError as error:  # it does not want to: enableBrokerTopicListWatcher, or an HTTP service URL
+                logger.info("topics of %s are not watched: %s", self._namespace, printable(error))
                 return
             await anyio.sleep(backoff.next())
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Awaitable, Callable, Collection, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import anyio
 
+from pulsarium.client.connection.waiting import printable
 from pulsarium.client.consumer.discovery import discovery
 from pulsarium.client.consumer.inbox import Inbox, Onlooker
 from pulsarium.client.consumer.interceptors import Interceptors
@@ -23,6 +24,8 @@ from pulsarium.client.message import Message
 from pulsarium.client.message_id import MessageId
 from pulsarium.client.statistics import ConsumerStatistics, Received
 from pulsarium.client.together import together
+
+logger = logging.getLogger(__name__)
 
 ENDS = (MessageId.earliest, MessageId.latest)
 
@@ -154,8 +157,10 @@ class Parts:
             async with self._discovery.watching(self._brokers) as changed:
                 while True:
                     await changed()
-                    with suppress(PulsarError):  # the next time
+                    try:
                         await self._update()
+                    except PulsarError as error:
+                        logger.info("%s: topics are looked for again later: %s", self.text, printable(error))
 
     async def _update(self) -> None:
         """Subscribe to what is new, each for itself; leave what is gone. Raises the first failure."""

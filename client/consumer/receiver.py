@@ -1,4 +1,4 @@
-"""What the broker sends to a consumer, from its entries to the messages that wait to be received."""
+"""Make of the entries that the broker sends to a consumer the messages that wait to be received."""
 
 from __future__ import annotations
 
@@ -33,26 +33,26 @@ MOST_UNASKED = 1000  # entries beyond the room of the queue; a broker reads 100 
 
 
 class Waiting(NamedTuple):
-    """In the queue: a message, or why there is none; either took one permit."""
+    """Hold a message in the queue, or why there is none; either took one permit."""
 
     message_id: MessageId
     content: Message[Any] | Exception
 
 
 class Owner(Protocol):
-    """Whose receiver it is. None of these may wait."""
+    """Hear, as the receiver's consumer, what concerns it. None of these may wait."""
 
     def lost(self, error: PulsarError, owner: BrokerUrls | None) -> None:
-        """The consumer is not open any more; `owner` has the topic now."""
+        """Open the consumer again, of whose topic `owner` is the broker now."""
         ...
 
     def refuse(self, error: PulsarError) -> None:
-        """Something came that cannot be received."""
+        """Close the consumer: something came that cannot be received."""
         ...
 
 
 class Receiver:
-    """A consumer's handler on the connection. Only one connection feeds it at a time."""
+    """Take what a connection brings for one consumer; only one connection feeds it at a time."""
 
     def __init__(
         self,
@@ -67,7 +67,7 @@ class Receiver:
         counts: Received,
         reading_from: Start | None = None,
     ) -> None:
-        """`reading_from`: of a reader, whose subscription is not kept."""
+        """Take its policies, and its owner; `reading_from`: of a reader, whose subscription is not kept."""
         self.start = reading_from
         """Where a reader, or a seek, begins: what is before it is not delivered."""
         self.last_seen: tuple[int, int] | None = None
@@ -99,21 +99,21 @@ class Receiver:
     # ---- what waits to be received, and the permits it takes
 
     def opened(self) -> None:
-        """SUBSCRIBE was answered: ask for messages."""
+        """Ask for messages: SUBSCRIBE was answered."""
         self._is_open = True
         self._flow(self._permits.opened())
 
     def __len__(self) -> int:
-        """Messages that can be received at once."""
+        """Count the messages that can be received at once."""
         return len(self._queue)
 
     def size(self) -> int:
-        """Bytes of the messages that can be received at once."""
+        """Count the bytes of the messages that can be received at once."""
         return sum(len(content.data()) for _, content in self._queue if not isinstance(content, Exception))
 
     @property
     def is_full(self) -> bool:
-        """Whether the broker must not send more."""
+        """Tell whether the broker must not send more."""
         return len(self._queue) >= self._size
 
     def offer_room(self) -> None:
@@ -122,7 +122,7 @@ class Receiver:
 
     @contextmanager
     def wanted(self) -> Iterator[None]:
-        """While somebody waits for a message; without a queue it is asked for then."""
+        """Ask for a message, where there is no queue, while somebody waits."""
         assert isinstance(self._permits, OnDemand)
         self._flow(self._permits.wait())
         try:
@@ -140,11 +140,11 @@ class Receiver:
 
     @property
     def head(self) -> Message[Any] | Exception:
-        """What `take` would return or raise."""
+        """Return what `take` would return or raise."""
         return self._queue[0].content
 
     def take(self) -> Message[Any]:
-        """The next message of the queue, which must hold one; raises what is there instead."""
+        """Return the next message of the queue, which must hold one; raise what is there instead."""
         waiting = self._queue.popleft()
         self._free(1)
         if isinstance(waiting.content, Exception):
@@ -169,7 +169,7 @@ class Receiver:
     # ---- for the consumer
 
     def attach(self, connection: Connection) -> None:
-        """SUBSCRIBE is about to be sent on this connection."""
+        """Take what this connection brings, on which SUBSCRIBE is about to be sent."""
         self.end_of_topic = False
         self.is_active = None
         self._is_open = False
@@ -178,13 +178,13 @@ class Receiver:
         connection.attach_consumer(self._consumer_id, self)
 
     def detach(self) -> None:
-        """Nothing more is taken from the connection."""
+        """Take nothing more from the connection."""
         if self._connection is not None:
             self._connection.detach_consumer(self._consumer_id)
             self._connection = None
 
     def fail(self, error: PulsarError) -> None:
-        """Nothing comes any more: whoever waits, or asks later, gets the error."""
+        """Give the error to whoever waits, or asks later: nothing comes any more."""
         self.error = error
         self._queue.clear()
         self._chunks.clear()
@@ -198,7 +198,7 @@ class Receiver:
         self._acknowledgements.clear()
 
     def moved(self, start: Start | None) -> None:
-        """A seek was done; nothing of the old place is wanted."""
+        """Begin at the place of a seek; nothing of the old one is wanted."""
         self.clear()
         self.start = start
         self.last_seen = None
@@ -252,7 +252,7 @@ class Receiver:
             self._deliver(message_id, decoded, wanted, command.redelivery_count)
 
     def _is_too_many(self) -> bool:
-        """An entry came for which there is no room. Some are usual: brokers read entries, permits are messages."""
+        """Judge an entry without room. Some are usual: brokers read entries, permits are messages."""
         self._unasked += 1
         if self._unasked > max(MOST_UNASKED, self._size) and self._connection is not None:
             error = ConnectError(f"{self._topic}: the broker broke the protocol: more messages than there is room for")
@@ -268,7 +268,7 @@ class Receiver:
         self.is_active = is_active
 
     def on_lost(self, error: PulsarError, owner: BrokerUrls | None = None) -> None:
-        """What waits here comes again; a reader says where to go on."""
+        """Drop what waits here, for it comes again; a reader says where to go on."""
         self._connection = None
         if not self._durable:
             self.start = self._next_start()
@@ -281,7 +281,7 @@ class Receiver:
     # ---- inside
 
     def _next_start(self) -> Start | None:
-        """Where a reader goes on; the broker sends again all chunks of what was not read."""
+        """Return where a reader goes on; the broker sends again all chunks of what was not read."""
         start, seen = self.start, self.last_seen
         needed = [MessageId(*waiting.message_id.entries[0]) for waiting in self._queue if waiting.message_id.chunks]
         if self._chunks.first is not None:
@@ -293,7 +293,7 @@ class Receiver:
         return Start.needing(needed, MessageId(*seen))
 
     def _wanted(self, entry: tuple[int, int], found: list[Single]) -> list[Single]:
-        """Without what is before the start."""
+        """Leave out what is before the start."""
         start = self.start
         if start is None or (entry != start.message_id.entry and not start.is_behind(entry)):
             return found
@@ -331,7 +331,7 @@ class Receiver:
         self._inbox.wake(self)
 
     def _acknowledge(self, message_id: MessageId, error: pb.CommandAck.ValidationError | None = None) -> None:
-        """An entry that the application will not see; or all of a chunked message."""
+        """Acknowledge an entry that the application will not see, or all of a chunked message."""
         self._acknowledge_all([MessageId(*entry, message_id.partition) for entry in message_id.entries], error)
 
     def _acknowledge_all(
@@ -357,7 +357,7 @@ class Receiver:
 
 
 def _charged(command: pb.CommandMessage, entry: bytes) -> int:
-    """The permits that the broker took for an entry which is not decoded."""
+    """Return the permits that the broker took for an entry which is not decoded."""
     try:
         return _left(command, parse_metadata(entry))
     except EntryError:
@@ -365,7 +365,7 @@ def _charged(command: pb.CommandMessage, entry: bytes) -> int:
 
 
 def _left(command: pb.CommandMessage, metadata: pb.MessageMetadata) -> int:
-    """The messages of an entry, of a partly acknowledged batch the rest (S54-16): the permits the broker took."""
+    """Count an entry's messages, of a partly acknowledged batch the rest (S54-16): the permits the broker took."""
     size = max(1, metadata.num_messages_in_batch)
     if not command.ack_set:
         return size

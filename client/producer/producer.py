@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+import logging
 from dataclasses import replace
 from types import TracebackType
 from typing import Generic
@@ -11,6 +11,7 @@ import anyio
 import anyio.lowlevel
 from typing_extensions import Unpack
 
+from pulsarium.client.connection.waiting import printable
 from pulsarium.client.core import Core
 from pulsarium.client.entry.encoding import Encoder
 from pulsarium.client.errors import AlreadyClosed, MemoryBufferIsFull, ProducerQueueIsFull, PulsarError
@@ -28,6 +29,8 @@ from pulsarium.client.statistics import ProducerStatistics, Sent
 from pulsarium.client.together import together
 from pulsarium.client.topics import full_name, partitions_of
 from pulsarium.client.transaction.transaction import Transaction
+
+logger = logging.getLogger(__name__)
 
 _FULL = (MemoryBufferIsFull, ProducerQueueIsFull)
 
@@ -263,6 +266,8 @@ class Producer(Generic[T]):
         with self._scope:
             while True:
                 await anyio.sleep(self._options.auto_update_partitions_interval)
-                with suppress(PulsarError):  # the next time
+                try:
                     count = await self._core.brokers.partitions(self.topic, create=False)
                     await self._open(partitions_of(self.topic, count)[len(self._partitions) :], count)
+                except PulsarError as error:
+                    logger.info("%s: partitions are looked for again later: %s", self.topic, printable(error))
