@@ -15,7 +15,7 @@ with needs("pulsarium.client", "client"):
 
 from pulsarium.client.admin.admin import Admin, connect_admin
 from pulsarium.client.admin.errors import AdminError
-from pulsarium.client.client import Client, connect
+from pulsarium.client.client import Client
 from pulsarium.client.connection.authentication import (
     Authentication,
     AuthenticationBasic,
@@ -45,6 +45,7 @@ from pulsarium.client.entry.payload_processor import MessagePayloadProcessor
 from pulsarium.client.errors import PulsarError
 from pulsarium.client.message import Message
 from pulsarium.client.message_id import MessageId
+from pulsarium.client.opening import connect
 from pulsarium.client.producer.draft import MessageOptions
 from pulsarium.client.producer.interceptors import ProducerInterceptor
 from pulsarium.client.producer.options import (

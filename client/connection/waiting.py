@@ -10,7 +10,7 @@ from pulsarium.client.errors import PulsarError
 
 AGAIN = 60.0  # seconds until the same is said once more
 
-logger = logging.getLogger(__name__)
+logger: logging.Logger = logging.getLogger(__name__)
 
 
 class Waiting:

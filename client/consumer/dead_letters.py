@@ -19,7 +19,7 @@ from pulsarium.client.message import Message
 from pulsarium.client.message_id import MessageId
 from pulsarium.client.together import together
 
-logger = logging.getLogger(__name__)
+logger: logging.Logger = logging.getLogger(__name__)
 
 
 class DeadLetters:

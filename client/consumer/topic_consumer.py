@@ -22,8 +22,8 @@ from pulsarium.proto.generated import PulsarApi_pb2 as pb
 if TYPE_CHECKING:
     from pulsarium.client.transaction.transaction import Transaction
 
-Individual = pb.CommandAck.Individual
-Cumulative = pb.CommandAck.Cumulative
+Individual: pb.CommandAck.AckType = pb.CommandAck.Individual
+Cumulative: pb.CommandAck.AckType = pb.CommandAck.Cumulative
 
 
 class TopicConsumer(Subscribed):

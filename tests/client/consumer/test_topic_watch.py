@@ -11,9 +11,9 @@ import anyio
 import pytest
 
 from pulsarium.client import Consumer
-from pulsarium.client.client import open_client
 from pulsarium.client.consumer.discovery import Matching
 from pulsarium.client.consumer.topic_watch import broker_pattern
+from pulsarium.client.opening import open_client
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.client.both import on_both
 from tests.client.peer import Peer, Peers, Type

@@ -10,7 +10,7 @@ import pytest
 from trio.testing import MockClock
 
 from pulsarium.client import Client, Producer, ProducerAccessMode, errors
-from pulsarium.client.client import open_client
+from pulsarium.client.opening import open_client
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.topic_name import TopicName
 from tests.client.both import on_both

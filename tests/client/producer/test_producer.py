@@ -12,10 +12,11 @@ import anyio
 import pytest
 
 from pulsarium.client import errors
-from pulsarium.client.client import Client, open_client
+from pulsarium.client.client import Client
 from pulsarium.client.entry.encoding import Encoder
 from pulsarium.client.entry.encryption import MessageDecryptor
 from pulsarium.client.message_id import MessageId
+from pulsarium.client.opening import open_client
 from pulsarium.client.producer.producer import Producer
 from pulsarium.client.producer.receipt import Receipt
 from pulsarium.proto import batch, entry

@@ -8,7 +8,7 @@ import anyio
 import pytest
 
 from pulsarium.client import MessageId, errors
-from pulsarium.client.client import open_client
+from pulsarium.client.opening import open_client
 from pulsarium.client.producer.outbox import Messages, Outbox
 from pulsarium.client.producer.receipt import Receipt
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
