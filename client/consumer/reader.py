@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from types import TracebackType
@@ -11,7 +11,6 @@ from typing import Generic
 from pulsarium.client.consumer.consumer import Consumer
 from pulsarium.client.consumer.options import ReaderOptions, TableViewOptions
 from pulsarium.client.consumer.place import Place
-from pulsarium.client.consumer.topic_consumer import TopicConsumer
 from pulsarium.client.core import Core
 from pulsarium.client.message import Message
 from pulsarium.client.message_id import MessageId
@@ -49,11 +48,6 @@ class Reader(Generic[T]):
         """The topic, in full."""
         return self._consumer.topic()
 
-    @property
-    def parts(self) -> Sequence[TopicConsumer]:
-        """What it is made of, one for each topic or partition."""
-        return self._consumer.parts
-
     async def read_next(self) -> Message[T]:
         """The next message, as soon as there is one; raises as `Consumer.receive` does."""
         return self._passed(await self._consumer.receive())
@@ -65,7 +59,7 @@ class Reader(Generic[T]):
 
     def _all_places(self) -> dict[str, Place]:
         """With those of partitions that came since."""
-        for part in self._consumer.parts:
+        for part in self._consumer._parts.all:
             if part.topic not in self._places:
                 every = max(1, self._options.receiver_queue_size // 2)
                 self._places[part.topic] = Place(part, every, inclusive=self._options.start_message_id_inclusive)
@@ -77,7 +71,7 @@ class Reader(Generic[T]):
         Asks the broker for the last message, unless something waits here already. What is compacted out does not count.
         Raises the broker's refusal, and what a `payload_to_message_id_converter` raises.
         """
-        if self._consumer.inbox:
+        if self._consumer._inbox:
             return True
         for place in list(self._all_places().values()):
             if await place.has_more():

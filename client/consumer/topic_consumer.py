@@ -115,14 +115,14 @@ class TopicConsumer(Subscribed):
         self, txn: Transaction, kind: pb.CommandAck.AckType, found: Callable[[], list[pb.MessageIdData]]
     ) -> None:
         """At once, and always with the broker's answer: another transaction may have it."""
-        with txn.operation():
-            await txn.acknowledges_on(self.topic, self._options.subscription_name)
+        with txn._operation():
+            await txn._acknowledges_on(self.topic, self._options.subscription_name)
             connection = await self._link.connection()
-            command = commands.ack_in(txn.id, self._id, kind, found())
+            command = commands.ack_in(txn.id(), self._id, kind, found())
             command.ack.request_id = connection.next_request_id()
             await connection.request(command)
             if self._options.consumer_type in IN_ORDER:
-                txn.on_abort(self._rewind)
+                txn._when_aborted(self._rewind)
 
     def _rewind(self) -> None:
         """A transaction was aborted, and what it acknowledged comes again; in order, with all that is behind it."""

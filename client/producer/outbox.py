@@ -153,7 +153,7 @@ class Outbox:
     def fail(self, messages: Messages, error: PulsarError) -> None:
         """These messages are not published."""
         for receipt in messages.receipts:
-            receipt.fail(copy_of(error))
+            receipt._fail(copy_of(error))
         self._release(len(messages.receipts), messages.size)
 
     def fail_all(self, error: PulsarError) -> None:
@@ -162,7 +162,7 @@ class Outbox:
         self._go_on(())
         while self._unconfirmed:
             messages = self._unconfirmed.popleft().messages
-            if messages.receipts and not messages.receipts[0].is_done:  # of chunks only once
+            if messages.receipts and not messages.receipts[0].is_done():  # of chunks only once
                 self.fail(messages, error)
 
     def _drop(self, messages: Messages, error: PulsarError) -> None:
@@ -221,11 +221,11 @@ class Outbox:
         receipts = messages.receipts
         count = len(receipts)
         if count == 1:
-            receipts[0].settle(where)
+            receipts[0]._settle(where)
         else:
             ledger_id, entry_id, partition = where.ledger_id, where.entry_id, where.partition
             for index, receipt in enumerate(receipts):
-                receipt.settle(MessageId(ledger_id, entry_id, partition, index, count))
+                receipt._settle(MessageId(ledger_id, entry_id, partition, index, count))
         self._release(count, messages.size)
 
     def _reconnect(self, error: ConnectError) -> None:

@@ -336,5 +336,5 @@ class TopicProducer:
         self._outbox.fail_all(error)
         for drafts in self._batch.take():
             for message in drafts:
-                message.receipt.fail(copy_of(error))
+                message.receipt._fail(copy_of(error))
                 self.room.release(1, len(message.content))

@@ -94,11 +94,11 @@ class SplitReader:
         came, at = anyio.current_time(), self.at
         while True:
             consumer = self._consumer or await self._open()
-            if not consumer.inbox:
+            if not consumer._inbox:
                 with anyio.move_on_after(
-                    PATIENCE if consumer.inbox.head is None else None
+                    PATIENCE if consumer._inbox.head is None else None
                 ):  # its schema may take longer
-                    await consumer.inbox.arrival()
+                    await consumer._inbox.arrival()
             is_done = self._take(consumer, builder)
             self._check()
             if is_done or builder.rows >= ROWS or builder.size >= SIZE:
@@ -109,7 +109,7 @@ class SplitReader:
             if self._look_back.orphan is not None:
                 await self.aclose()
                 await self._open(self._look_back.needed_from())
-            elif consumer.inbox:
+            elif consumer._inbox:
                 continue
             elif not await self._place.has_more():
                 self._check()
@@ -120,7 +120,7 @@ class SplitReader:
 
     def _take(self, consumer: Consumer[Any], builder: BatchBuilder) -> bool:
         """What waits here, as far as it belongs to the split; True: that was all of it."""
-        inbox, end, take, add = consumer.inbox, self._split.end, consumer.inbox.take, builder.add
+        inbox, end, take, add = consumer._inbox, self._split.end, consumer._inbox.take, builder.add
         last = end.ledger, end.entry - (not end.batch_index)  # only from there on it has to be looked at closely
         message_id: MessageId | None = None
         try:
@@ -154,7 +154,7 @@ class SplitReader:
     def _read_through(self, consumer: Consumer[Any]) -> None:
         """The client may forget the entries before."""
         if self.at.entry > 0:
-            consumer.parts[0].read_through(MessageId(self.at.ledger, self.at.entry - 1))
+            consumer._parts.all[0].read_through(MessageId(self.at.ledger, self.at.entry - 1))
 
     def _is_behind_orphan(self, head: object) -> bool:
         """What comes behind a message that is to be read again, with its first chunks."""
@@ -174,10 +174,10 @@ class SplitReader:
         options = reading_options(self._split.topic, self._schema, self._reading.receiver_queue_size)
         consumer: Consumer[Any] = Consumer(self._client._core, options, Start(start, True, needed_from))
         self._consumer = await self._stack.enter_async_context(consumer)
-        consumer.parts[0].receiver.on_unreadable = self._unreadable
-        self._look_back.watch(consumer.parts[0].receiver, options.chunks)
+        consumer._parts.all[0].receiver.on_unreadable = self._unreadable
+        self._look_back.watch(consumer._parts.all[0].receiver, options.chunks)
         consumer.resume()
-        self._place = Place(consumer.parts[0], 1, inclusive=False)
+        self._place = Place(consumer._parts.all[0], 1, inclusive=False)
         return consumer
 
 

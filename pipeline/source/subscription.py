@@ -28,7 +28,7 @@ class Subscription:
     async def last_message(self, topic: str) -> tuple[MessageId, MessageId | None]:
         """The last message of a topic, and the last entry that the subscription has done, where the broker says it."""
         consumer = await self._member(topic)
-        return await consumer.parts[0].last_message()
+        return await consumer._parts.all[0].last_message()
 
     async def begin(self, starts: Mapping[str, Position]) -> None:
         """Set it to where a new stream begins, be that forward or back."""
@@ -36,7 +36,9 @@ class Subscription:
         async def one(topic: str) -> None:
             consumer, start = await self._member(topic), starts[topic]
             held = Position(start.ledger, max(start.entry - self._held, 0))
-            await consumer.parts[0].seek(MessageId.earliest if start == FIRST else held.message_id(), inclusive=True)
+            await consumer._parts.all[0].seek(
+                MessageId.earliest if start == FIRST else held.message_id(), inclusive=True
+            )
             self._moved[topic] = start
 
         await each(starts, one)

@@ -122,6 +122,6 @@ class _History:
         await self.consumer.redeliver_unacknowledged_messages()
         with anyio.move_on_after(20):
             raise AssertionError(await self.consumer.receive())
-        (part,) = self.consumer.parts
+        (part,) = self.consumer._parts.all
         assert part._unacknowledged is not None
         assert (len(part._acknowledgements), len(part._nacks), len(part._unacknowledged)) == (0, 0, 0)

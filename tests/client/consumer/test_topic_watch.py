@@ -92,7 +92,7 @@ class Played:
 
     @property
     def topics(self) -> list[str]:
-        return sorted(part.topic.removeprefix(BASE) for part in self.consumer.parts)
+        return sorted(part.topic.removeprefix(BASE) for part in self.consumer._parts.all)
 
     async def subscribed(self, *topics: str) -> None:
         await until(lambda: self.topics == list(topics))

@@ -42,7 +42,7 @@ async def test_a_late_receipt_is_not_taken_for_another_chunk() -> None:
         await stage.receipt(0, 5)
         await stage.receipt(0, 6)
         await anyio.wait_all_tasks_blocked()
-        assert not receipt.is_done
+        assert not receipt.is_done()
         stage.producer_id = asked.producer_id
         for entry_id in (7, 8):
             await stage.receipt(0, entry_id)
