@@ -18,6 +18,7 @@ from pulsarium.broker.logs import Log
 
 log = Log("clock")
 
+MICROSECONDS = 1_000_000
 CYCLE = 146_097 * 86_400  # seconds of 400 years, after which the calendar begins again
 
 
@@ -203,3 +204,24 @@ def instant_text(ms: int) -> str:
     time = datetime.fromtimestamp(seconds, UTC)
     year = time.year + 400 * cycles
     return f"{'+' if year > 9999 else ''}{year:04}{time:-%m-%dT%H:%M:%S}.{ms % 1000:03}Z"
+
+
+class DelayTicks:
+    """One row of ticks at which all subscriptions of a cluster look for delayed messages that are due (B-21).
+
+    Ticks are delayedDeliveryTickTimeMillis apart. The first alarm begins the row; each alarm goes off at the first tick
+    after its time. Pulsar does so because its subscriptions share one hashed wheel timer: a message may come up to a
+    tick late.
+    """
+
+    def __init__(self, tick_ms: int) -> None:
+        self._tick_us = tick_ms * 1000
+        self._begin: float | None = None
+
+    def after(self, now: float, seconds: float) -> float:
+        """Return when an alarm goes off that is set now, for so many seconds later. Times are the clock's monotonic."""
+        if self._begin is None:
+            self._begin = now
+        passed_us = round((now + seconds - self._begin) * MICROSECONDS)
+        ticks = passed_us // self._tick_us + 1
+        return self._begin + ticks * self._tick_us / MICROSECONDS

@@ -9,12 +9,11 @@ from pulsarium.broker.auth.authentication import Authentication
 from pulsarium.broker.auth.authorization import Authorization
 from pulsarium.broker.auth.revoked import watch_grants
 from pulsarium.broker.auth.tls import TlsContext
-from pulsarium.broker.clock import Clock
+from pulsarium.broker.clock import Clock, DelayTicks
 from pulsarium.broker.config.dynamic import DynamicSettings
 from pulsarium.broker.config.keys import Config
 from pulsarium.broker.config.profile import Profile
 from pulsarium.broker.config.version import VERSION
-from pulsarium.broker.model.dispatch.delay_ticks import DelayTicks
 from pulsarium.broker.model.ledger.cache import EntryCache
 from pulsarium.broker.model.namespace.metadata import Metadata
 from pulsarium.broker.model.namespace.ownership import Ownership

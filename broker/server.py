@@ -24,7 +24,7 @@ from pulsarium.broker.session.transport import accept
 from pulsarium.broker.storage.errors import StorageError
 from pulsarium.broker.storage.interface import Storage
 
-ADMIN = "pulsarium.broker.http.server"
+WEB = "pulsarium.broker.web"
 STORAGE_GRACE = 0.5  # seconds to write what was handed over; SIGTERM is to end a broker within one
 
 
@@ -119,13 +119,13 @@ class RunningBroker:
                         task_status = trio.TASK_STATUS_IGNORED
                         await _any_readable(self._ports.web, self._ports.web_tls)
                     # clients of the binary port need not wait for it
-                    await trio.to_thread.run_sync(import_module, ADMIN)
-                    admin = import_module(ADMIN)
-                    app = admin.AdminApp(self.broker)
-                    at_the_end.callback(app.stop)
-                    await nursery.start(admin.serve_http, app, self._ports.web)
+                    await trio.to_thread.run_sync(import_module, WEB)
+                    web = import_module(WEB)
+                    site = web.site_of(self.broker)
+                    at_the_end.callback(site.stop)
+                    await nursery.start(web.serve_http, site, self._ports.web)
                     if tls is not None and self._ports.web_tls is not None:
-                        await nursery.start(partial(admin.serve_http, tls=tls), app, self._ports.web_tls)
+                        await nursery.start(partial(web.serve_http, tls=tls), site, self._ports.web_tls)
                     task_status.started()
         finally:
             self._ended.set()

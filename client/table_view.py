@@ -124,8 +124,9 @@ class TableView(Mapping[str, T]):
         try:
             with reading:
                 while True:
-                    self._apply(await self._reader.read_next())
-                    self._went_on()
+                    for message in await self._reader._some():
+                        self._apply(message)
+                        self._went_on()
         except Exception as error:
             self._error = error
             block.cancel()

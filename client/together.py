@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable
 
 import anyio
+import anyio.lowlevel
 
 
 async def together(calls: Iterable[Callable[[], Awaitable[object]]], *, all_or_none: bool = False) -> None:
@@ -20,6 +21,9 @@ async def together(calls: Iterable[Callable[[], Awaitable[object]]], *, all_or_n
                 tasks.cancel_scope.cancel()
 
     waiting = list(calls)
+    if not waiting:
+        await anyio.lowlevel.checkpoint()
+        return
     if len(waiting) == 1:  # for which a task group would be much ado
         await waiting[0]()
         return

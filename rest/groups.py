@@ -12,10 +12,10 @@ if TYPE_CHECKING:
     from pulsarium.rest.lookups import Lookups
     from pulsarium.rest.namespaces import Namespaces
     from pulsarium.rest.non_persistent_topics import NonPersistentTopics
+    from pulsarium.rest.policy_calls import NamespacePolicies, TopicPolicies
     from pulsarium.rest.resources import ResourceGroups, ResourceQuotas
     from pulsarium.rest.schemas import Schemas
     from pulsarium.rest.tenants import Tenants
-    from pulsarium.rest.topic_policies import TopicPolicies
     from pulsarium.rest.transactions import Transactions
 
 
@@ -64,8 +64,15 @@ class Groups:
         return Lookups(self._groups_of)
 
     @cached_property
+    def namespace_policies(self) -> NamespacePolicies:
+        """Policies of namespaces."""
+        from pulsarium.rest.policy_calls import NamespacePolicies
+
+        return NamespacePolicies(self._groups_of)
+
+    @cached_property
     def namespaces(self) -> Namespaces:
-        """Namespaces and their policies."""
+        """Namespaces: their bundles, permissions and properties."""
         from pulsarium.rest.namespaces import Namespaces
 
         return Namespaces(self._groups_of)
@@ -108,7 +115,7 @@ class Groups:
     @cached_property
     def topic_policies(self) -> TopicPolicies:
         """Policies of topics."""
-        from pulsarium.rest.topic_policies import TopicPolicies
+        from pulsarium.rest.policy_calls import TopicPolicies
 
         return TopicPolicies(self._groups_of)
 

@@ -1,16 +1,13 @@
-"""Namespaces: their life, topics, bundles, permissions and properties; policies are in modules of their own."""
+"""Namespaces: their life, topics, bundles, permissions and properties; policies are in a group of their own."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
 from pulsarium.rest.exchange import NO_BODY
-from pulsarium.rest.group import Namespace, segment, text_of
-from pulsarium.rest.namespace_limits import NamespaceLimits
-from pulsarium.rest.namespace_rules import NamespaceRules
-from pulsarium.rest.namespace_settings import NamespaceSettings
-from pulsarium.rest.policies import Bundles, Policies
+from pulsarium.rest.group import Group, Namespace, segment, text_of
+from pulsarium.rest.policies import BookieAffinity, Bundles
 
 # What Pulsar's Policies class says where nothing was; a broker takes what is there literally.
 _NEW_POLICIES: Final[Mapping[str, object]] = {
@@ -38,7 +35,7 @@ _NEW_POLICIES: Final[Mapping[str, object]] = {
 }
 
 
-class Namespaces(NamespaceLimits, NamespaceRules, NamespaceSettings):
+class Namespaces(Group):
     """`namespaces`."""
 
     async def get_namespaces(self, tenant: str) -> list[str]:
@@ -56,9 +53,9 @@ class Namespaces(NamespaceLimits, NamespaceRules, NamespaceSettings):
         query = {"mode": mode, "includeSystemTopic": include_system_topic}
         return await self._get(list[str], self._path(namespace, "topics"), query)
 
-    async def get_policies(self, namespace: Namespace) -> Policies:
+    async def get_policies(self, namespace: Namespace) -> dict[str, Any]:
         """All that is set for it."""
-        return await self._get(Policies, self._namespace(namespace))
+        return await self._get(dict[str, Any], self._namespace(namespace))
 
     async def create_namespace(
         self, namespace: Namespace, *, bundles: int = 0, replication_clusters: Sequence[str] = ()
@@ -165,6 +162,64 @@ class Namespaces(NamespaceLimits, NamespaceRules, NamespaceSettings):
     async def remove_property(self, namespace: Namespace, key: str) -> str | None:
         """Remove one; gives what it was."""
         return text_of(await self._delete(self._path(namespace, f"property/{segment(key)}")))
+
+    # ---- where it is, and where its data goes
+
+    async def get_namespace_anti_affinity_group(self, namespace: Namespace) -> str | None:
+        """Namespaces of one group go to several brokers."""
+        return await self._get_text(self._path(namespace, "antiAffinity"))
+
+    async def set_namespace_anti_affinity_group(self, namespace: Namespace, group: str) -> None:
+        """Join a group."""
+        await self._post(self._path(namespace, "antiAffinity"), group.encode())
+
+    async def delete_namespace_anti_affinity_group(self, namespace: Namespace) -> None:
+        """Leave it."""
+        await self._delete(self._path(namespace, "antiAffinity"))
+
+    async def get_anti_affinity_namespaces(self, tenant: str | None, cluster: str, group: str) -> list[str]:
+        """The namespaces of a group that belong to a tenant."""
+        path = f"namespaces/{segment(cluster)}/antiAffinity/{segment(group)}"
+        # Java's client says `property`, which the broker does not read.
+        return await self._get(list[str], path, {"tenant": tenant})
+
+    async def get_bookie_affinity_group(self, namespace: Namespace) -> BookieAffinity | None:
+        """Which bookies keep it."""
+        return await self._find(BookieAffinity, self._path(namespace, "persistence/bookieAffinity"))
+
+    async def set_bookie_affinity_group(self, namespace: Namespace, groups: BookieAffinity) -> None:
+        """Set them."""
+        await self._post(self._path(namespace, "persistence/bookieAffinity"), groups)
+
+    async def delete_bookie_affinity_group(self, namespace: Namespace) -> None:
+        """Any bookie may."""
+        await self._delete(self._path(namespace, "persistence/bookieAffinity"))
+
+    async def get_namespace_resource_group(self, namespace: Namespace) -> str | None:
+        """The resource group it is in."""
+        return await self._get_text(self._path(namespace, "resourcegroup"))
+
+    async def set_namespace_resource_group(self, namespace: Namespace, group: str) -> None:
+        """Put it into one."""
+        await self._post(self._path(namespace, f"resourcegroup/{segment(group)}"))
+
+    async def remove_namespace_resource_group(self, namespace: Namespace) -> None:
+        """Take it out."""
+        await self._delete(self._path(namespace, "resourcegroup"))
+
+    async def get_topic_hash_positions(
+        self, namespace: Namespace, bundle: str, topics: Sequence[str] = ()
+    ) -> dict[str, object]:
+        """Hashes of the topics in a bundle, of all or of these."""
+        path = self._path(namespace, f"{segment(bundle)}/topicHashPositions")
+        return await self._get(dict[str, object], path, {"topics": list(topics)})
+
+    async def update_migration_state(self, namespace: Namespace, migrated: bool) -> None:
+        """Whether it has migrated to another cluster."""
+        await self._post(self._path(namespace, "migration"), migrated)
+
+    def _path(self, namespace: Namespace, route: str) -> str:
+        return f"{self._namespace(namespace)}/{route}"
 
     def _in_bundle(self, namespace: Namespace, bundle: str | None, action: str) -> str:
         return self._path(namespace, action if bundle is None else f"{segment(bundle)}/{action}")

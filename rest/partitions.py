@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Final
 
 from pulsarium.rest.group import Group, Topic
@@ -59,15 +59,3 @@ class Partitions(Group):
         """Whose messages it shows."""
         found = await self._find(dict[str, str], f"{self._topic(topic)}/properties")
         return (found or {}).get(_SHADOW_SOURCE)
-
-    async def get_shadow_topics(self, topic: Topic) -> list[str] | None:
-        """Those that show its messages."""
-        return await self._find(list[str], f"{self._topic(topic)}/shadowTopics")
-
-    async def set_shadow_topics(self, topic: Topic, shadows: Sequence[str]) -> None:
-        """Set them."""
-        await self._put(f"{self._topic(topic)}/shadowTopics", list(shadows))
-
-    async def remove_shadow_topics(self, topic: Topic) -> None:
-        """None any more."""
-        await self._delete(f"{self._topic(topic)}/shadowTopics")

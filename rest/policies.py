@@ -1,8 +1,15 @@
-"""What policies of namespaces and topics are, in Pulsar's names."""
+"""Policies of topics and namespaces: a row for each, from which broker, client and command line derive what they do.
+
+Nothing is imported here: whoever speaks of policies imports this table.
+"""
 
 from __future__ import annotations
 
-from typing import Any, TypedDict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Generic, TypedDict, TypeVar
+
+T = TypeVar("T")
 
 
 class RetentionPolicies(TypedDict):
@@ -107,7 +114,184 @@ class Bundles(TypedDict, total=False):
     numBundles: int
 
 
-#: OffloadPolicies, by driver.
-OffloadPolicies = dict[str, Any]
-#: Everything that is set for a namespace.
-Policies = dict[str, Any]
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where namespaces, or topics, have a policy, and by which calls; `word` is the last part of its path."""
+
+    word: str
+    setting: str = "POST"  # the method that sets it; "": it is set part by part
+    removal: str = "DELETE"  # the method that removes it; "": none does
+    removed_at: str = ""  # instead of `word`
+    applied: bool = False  # ?applied=true gives what holds in the end
+    is_local: bool = False  # there is none for all clusters
+    in_query: bool = False  # the value stands there
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Policy(Generic[T]):
+    """A policy, whose value in JSON is a `json`.
+
+    Where nothing is set broker.conf's `conf` holds, or its keys by the fields of the value, and `default` where it has
+    no key.
+    """
+
+    json: type[T]
+    kept: str  # its name in the JSON of a namespace's policies; those of topics are kept by it too
+    right: str  # Pulsar's PolicyName
+    about: str
+    namespace: Place | None = None
+    topic: Place | None = None
+    event: str = ""  # its name in the events of __change_events
+    conf: str | Mapping[str, str] = ""
+    default: Any = None
+    per_cluster: bool = False  # kept by cluster, and REST is about the broker's own
+    has_body: bool = True  # else being set is all there is to it
+
+
+def _applied(word: str, setting: str = "POST", *, is_local: bool = False, in_query: bool = False) -> Place:
+    return Place(word, setting, applied=True, is_local=is_local, in_query=in_query)
+
+
+def _rates(messages: str, size: str) -> Mapping[str, str]:
+    return {"dispatchThrottlingRateInMsg": messages, "dispatchThrottlingRateInByte": size}
+
+
+_RATE: Final = {
+    "dispatchThrottlingRateInMsg": 0,
+    "dispatchThrottlingRateInByte": 0,
+    "relativeToPublishRate": False,
+    "ratePeriodInSecond": 1,
+}
+
+# fmt: off
+# ---- how much, how fast, how long
+MESSAGE_TTL = Policy(int, "message_ttl_in_seconds", "TTL", "Seconds after which messages expire; 0: never",
+    Place("messageTTL"), _applied("messageTTL", in_query=True), "messageTTLInSeconds", "ttlDurationDefaultInSeconds")
+RETENTION = Policy(RetentionPolicies, "retention_policies", "RETENTION", "How much acknowledged data is kept",
+    Place("retention"), _applied("retention"), "retentionPolicies",
+    {"retentionTimeInMinutes": "defaultRetentionTimeInMinutes", "retentionSizeInMB": "defaultRetentionSizeInMB"})
+BACKLOG_QUOTAS = Policy(dict[str, BacklogQuota], "backlog_quota_map", "BACKLOG",
+    "What happens at how much backlog, by what is bounded: destination_storage, message_age",
+    Place("backlogQuotaMap", "", ""), Place("backlogQuotaMap", "", "", applied=True), "backLogQuotaMap")
+COMPACTION_THRESHOLD = Policy(int, "compaction_threshold", "COMPACTION",
+    "Bytes of new messages at which a topic is compacted; 0: never", Place("compactionThreshold", "PUT"),
+    _applied("compactionThreshold"), "compactionThreshold", "brokerServiceCompactionThresholdInBytes")
+INACTIVE_TOPICS = Policy(InactiveTopicPolicies, "inactive_topic_policies", "INACTIVE_TOPIC",
+    "When a topic is deleted that nobody uses", Place("inactiveTopicPolicies"), _applied("inactiveTopicPolicies"),
+    "inactiveTopicPolicies",
+    {"inactiveTopicDeleteMode": "brokerDeleteInactiveTopicsMode", "maxInactiveDurationSeconds": "max_inactive_seconds",
+     "deleteWhileInactive": "brokerDeleteInactiveTopicsEnabled"})
+SUBSCRIPTION_EXPIRATION = Policy(int, "subscription_expiration_time_minutes", "SUBSCRIPTION_EXPIRATION_TIME",
+    "Minutes after which a subscription is deleted that nobody uses; 0: never", Place("subscriptionExpirationTime"),
+    _applied("subscriptionExpirationTime", in_query=True), "subscriptionExpirationTimeInMinutes",
+    "subscriptionExpirationTimeMinutes")
+MAX_TOPICS = Policy(int, "max_topics_per_namespace", "MAX_TOPICS", "Most topics of a namespace; 0: any number",
+    Place("maxTopicsPerNamespace"), conf="maxTopicsPerNamespace")
+MAX_PRODUCERS = Policy(int, "max_producers_per_topic", "MAX_PRODUCERS", "Most producers of a topic; 0: any number",
+    Place("maxProducersPerTopic"), _applied("maxProducers"), "maxProducerPerTopic", "maxProducersPerTopic")
+MAX_CONSUMERS = Policy(int, "max_consumers_per_topic", "MAX_CONSUMERS", "Most consumers of a topic; 0: any number",
+    Place("maxConsumersPerTopic"), _applied("maxConsumers"), "maxConsumerPerTopic", "maxConsumersPerTopic")
+MAX_CONSUMERS_PER_SUBSCRIPTION = Policy(int, "max_consumers_per_subscription", "MAX_CONSUMERS",
+    "Most consumers of a subscription; 0: any number", Place("maxConsumersPerSubscription"),
+    Place("maxConsumersPerSubscription"), "maxConsumersPerSubscription", "maxConsumersPerSubscription")
+MAX_SUBSCRIPTIONS = Policy(int, "max_subscriptions_per_topic", "MAX_SUBSCRIPTIONS",
+    "Most subscriptions of a topic; 0: any number", Place("maxSubscriptionsPerTopic"),
+    Place("maxSubscriptionsPerTopic"), "maxSubscriptionsPerTopic", "maxSubscriptionsPerTopic")
+MAX_UNACKED_PER_CONSUMER = Policy(int, "max_unacked_messages_per_consumer", "MAX_UNACKED",
+    "Messages that a consumer may leave unacknowledged; 0: any number", Place("maxUnackedMessagesPerConsumer"),
+    _applied("maxUnackedMessagesOnConsumer"), "maxUnackedMessagesOnConsumer", "maxUnackedMessagesPerConsumer")
+MAX_UNACKED_PER_SUBSCRIPTION = Policy(int, "max_unacked_messages_per_subscription", "MAX_UNACKED",
+    "Messages that all consumers of a subscription may leave unacknowledged; 0: any number",
+    Place("maxUnackedMessagesPerSubscription"), _applied("maxUnackedMessagesOnSubscription"),
+    "maxUnackedMessagesOnSubscription", "maxUnackedMessagesPerSubscription")
+MAX_MESSAGE_SIZE = Policy(int, "max_message_size", "MAX_MESSAGE_SIZE",
+    "Bytes of the largest message; 0: as the broker says", None, Place("maxMessageSize"), "maxMessageSize", default=0)
+PUBLISH_RATE = Policy(PublishRate, "publishMaxMessageRate", "RATE", "How fast messages may come in to a topic",
+    Place("publishRate"), Place("publishRate"), "publishRate", per_cluster=True)
+DISPATCH_RATE = Policy(DispatchRate, "topicDispatchRate", "RATE", "How fast a topic's messages go out",
+    Place("dispatchRate"), _applied("dispatchRate"), "dispatchRate",
+    _rates("dispatchThrottlingRatePerTopicInMsg", "dispatchThrottlingRatePerTopicInByte"), _RATE, per_cluster=True)
+SUBSCRIPTION_DISPATCH_RATE = Policy(DispatchRate, "subscriptionDispatchRate", "RATE",
+    "How fast messages go out to one subscription", Place("subscriptionDispatchRate"),
+    _applied("subscriptionDispatchRate"), "subscriptionDispatchRate",
+    _rates("dispatchThrottlingRatePerSubscriptionInMsg", "dispatchThrottlingRatePerSubscriptionInByte"), _RATE,
+    per_cluster=True)
+REPLICATOR_DISPATCH_RATE = Policy(DispatchRate, "replicatorDispatchRate", "REPLICATION_RATE",
+    "How fast messages go out to another cluster", Place("replicatorDispatchRate"), _applied("replicatorDispatchRate"),
+    "replicatorDispatchRate", default=_RATE, per_cluster=True)
+SUBSCRIBE_RATE = Policy(SubscribeRate, "clusterSubscribeRate", "RATE", "How often one consumer may subscribe",
+    Place("subscribeRate"), _applied("subscribeRate"), "subscribeRate",
+    {"subscribeThrottlingRatePerConsumer": "subscribeThrottlingRatePerConsumer",
+     "ratePeriodInSecond": "subscribeRatePeriodPerConsumerInSecond"},
+    per_cluster=True)
+
+# ---- what is allowed, and how data is kept
+DEDUPLICATION = Policy(bool, "deduplicationEnabled", "DEDUPLICATION",
+    "Whether messages that were sent twice are dropped", Place("deduplication"), _applied("deduplicationEnabled"),
+    "deduplicationEnabled", "brokerDeduplicationEnabled")
+DEDUPLICATION_SNAPSHOTS = Policy(int, "deduplicationSnapshotIntervalSeconds", "DEDUPLICATION_SNAPSHOT",
+    "Seconds after which sequence ids are kept", Place("deduplicationSnapshotInterval", removal="POST"),
+    Place("deduplicationSnapshotInterval"), "deduplicationSnapshotIntervalSeconds",
+    "brokerDeduplicationSnapshotIntervalSeconds")
+DELAYED_DELIVERY = Policy(DelayedDeliveryPolicies, "delayed_delivery_policies", "DELAYED_DELIVERY",
+    "Whether deliver_at_time is heeded", Place("delayedDelivery"), _applied("delayedDelivery"), "",
+    {"tickTime": "delayedDeliveryTickTimeMillis", "active": "delayedDeliveryEnabled",
+     "maxDeliveryDelayInMillis": "delayedDeliveryMaxDelayInMillis"})
+AUTO_TOPIC_CREATION = Policy(AutoTopicCreation, "autoTopicCreationOverride", "AUTO_TOPIC_CREATION",
+    "Whether clients make topics, and of how many partitions", Place("autoTopicCreation"))
+AUTO_SUBSCRIPTION_CREATION = Policy(AutoSubscriptionCreation, "autoSubscriptionCreationOverride",
+    "AUTO_SUBSCRIPTION_CREATION", "Whether consumers make subscriptions", Place("autoSubscriptionCreation"),
+    _applied("autoSubscriptionCreation"), "autoSubscriptionCreationOverride",
+    {"allowAutoSubscriptionCreation": "allowAutoSubscriptionCreation"})
+SUBSCRIPTION_TYPES = Policy(list[str], "subscription_types_enabled", "SUBSCRIPTION_AUTH_MODE",
+    "Subscription types that consumers may ask for: Exclusive, Shared, Failover, Key_Shared; []: any that hold above",
+    Place("subscriptionTypesEnabled"), Place("subscriptionTypesEnabled"), "subscriptionTypesEnabled")
+SUBSCRIPTION_AUTH_MODE = Policy(str, "subscription_auth_mode", "SUBSCRIPTION_AUTH_MODE",
+    "Whether a subscription's name must begin with the role: None, Prefix", Place("subscriptionAuthMode", removal=""))
+ENCRYPTION_REQUIRED = Policy(bool, "encryption_required", "ENCRYPTION", "Whether what is not encrypted is refused",
+    Place("encryptionRequired", removal=""))
+SCHEMA_STRATEGY = Policy(str, "schema_compatibility_strategy", "SCHEMA_COMPATIBILITY_STRATEGY",
+    "What a new schema must be compatible with, like BACKWARD or FULL_TRANSITIVE",
+    Place("schemaCompatibilityStrategy", "PUT", ""), _applied("schemaCompatibilityStrategy", "PUT", is_local=True),
+    "schemaCompatibilityStrategy", "schemaCompatibilityStrategy")
+OLDER_SCHEMA_STRATEGY = Policy(str, "schema_auto_update_compatibility_strategy", "SCHEMA_COMPATIBILITY_STRATEGY",
+    "The same by its old name, like Backward or AutoUpdateDisabled",
+    Place("schemaAutoUpdateCompatibilityStrategy", "PUT", ""))
+SCHEMA_AUTO_UPDATE = Policy(bool, "is_allow_auto_update_schema", "SCHEMA_COMPATIBILITY_STRATEGY",
+    "Whether producers may bring new schemas", Place("isAllowAutoUpdateSchema", removal=""))
+SCHEMA_VALIDATION = Policy(bool, "schema_validation_enforced", "SCHEMA_COMPATIBILITY_STRATEGY",
+    "Whether producers without a schema are refused where there is one",
+    Place("schemaValidationEnforced", removal="", applied=True),
+    Place("schemaValidationEnforced", removal="", applied=True, is_local=True), "schemaValidationEnforced",
+    default=False)
+ENTRY_FILTERS = Policy(EntryFilters, "entryFilters", "ENTRY_FILTERS",
+    "Filters that entries pass before they are dispatched", Place("entryFilters"), _applied("entryFilters"),
+    "entryFilters", default={"entryFilterNames": ""})
+DISPATCHER_PAUSE = Policy(bool, "dispatcherPauseOnAckStatePersistentEnabled",
+    "DISPATCHER_PAUSE_ON_ACK_STATE_PERSISTENT", "Whether dispatch waits while acknowledgements cannot be kept",
+    Place("dispatcherPauseOnAckStatePersistent"), _applied("dispatcherPauseOnAckStatePersistent"),
+    "dispatcherPauseOnAckStatePersistentEnabled", default=False, has_body=False)
+METRIC_LABELS = Policy(list[str], "allowed_topic_property_keys_for_metrics", "ALLOW_CUSTOM_METRIC_LABELS",
+    "Properties of topics that metrics may show", Place("allowedTopicPropertyKeysForMetrics"))
+PERSISTENCE = Policy(PersistencePolicies, "persistence", "PERSISTENCE",
+    "How many bookies keep a message, and how often acknowledgements are kept", Place("persistence"),
+    _applied("persistence"), "persistence")
+
+# ---- other clusters, other storage
+REPLICATION = Policy(list[str], "replication_clusters", "REPLICATION", "The clusters that have the messages",
+    Place("replication", removal=""), _applied("replication"), "replicationClusters")
+ALLOWED_CLUSTERS = Policy(list[str], "allowed_clusters", "ALLOW_CLUSTERS", "The clusters that may have the messages",
+    Place("allowedClusters", removal=""))
+SHADOW_TOPICS = Policy(list[str], "shadowTopics", "SHADOW_TOPIC", "The topics that show the same messages", None,
+    Place("shadowTopics", "PUT", is_local=True), "shadowTopics")
+OFFLOAD = Policy(dict[str, Any], "offload_policies", "OFFLOAD", "Where old ledgers would go, by driver",
+    Place("offloadPolicies", removed_at="removeOffloadPolicies"), _applied("offloadPolicies"), "offloadPolicies")
+OFFLOAD_THRESHOLD = Policy(int, "offload_threshold", "OFFLOAD",
+    "Bytes from which old ledgers would be offloaded; -1: never", Place("offloadThreshold", "PUT", ""))
+OFFLOAD_SECONDS = Policy(int, "offload_threshold_in_seconds", "OFFLOAD",
+    "Age in seconds from which they would be; -1: never", Place("offloadThresholdInSeconds", "PUT", ""))
+OFFLOAD_LAG = Policy(int, "offload_deletion_lag_ms", "OFFLOAD",
+    "Milliseconds that an offloaded ledger would be kept here too", Place("offloadDeletionLagMs", "PUT"))
+# fmt: on
+
+POLICIES: Final[tuple[Policy[Any], ...]] = tuple(row for row in list(globals().values()) if isinstance(row, Policy))

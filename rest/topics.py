@@ -86,14 +86,6 @@ class Life(Group):
         """All that the role was granted here."""
         await self._delete(f"{self._topic(topic)}/permissions/{segment(role)}")
 
-    async def get_schema_validation_enforced(self, topic: Topic, *, applied: bool = False) -> bool | None:
-        """Whether producers have to have a schema. `applied`: also where the namespace or the broker says so."""
-        return await self._find(bool, f"{self._topic(topic)}/schemaValidationEnforced", {"applied": applied})
-
-    async def set_schema_validation_enforced(self, topic: Topic, enable: bool) -> None:
-        """Set that."""
-        await self._post(f"{self._topic(topic)}/schemaValidationEnforced", enable)
-
 
 class Stats(Group):
     """What is counted of topics."""

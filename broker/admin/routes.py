@@ -1,8 +1,6 @@
-"""Every route there is: the modules that declare them, gathered."""
+"""The modules that declare the routes of the admin API, gathered."""
 
 from __future__ import annotations
-
-from collections.abc import Iterator
 
 from pulsarium.broker.admin import (
     lookup,
@@ -56,9 +54,6 @@ from pulsarium.broker.admin.topic import (
 )
 from pulsarium.broker.admin.transactions import buffer as transaction_buffers
 from pulsarium.broker.admin.transactions import coordinators, pending_acks
-from pulsarium.broker.config.profile import PIP, Profile
-from pulsarium.broker.http.registry import Handler, Route, declared
-from pulsarium.broker.lab.rest import MODULES as LAB_MODULES
 
 MODULES = (
     affinity,
@@ -107,26 +102,4 @@ MODULES = (
     topic_policies,
     topics,
     transaction_buffers,
-    *LAB_MODULES,
 )
-
-
-def all_routes() -> Iterator[tuple[Route, Handler]]:
-    """Routes with their handlers, in no order that means anything."""
-    return declared(MODULES)
-
-
-def by_path(profile: Profile = PIP) -> list[tuple[str, dict[str, tuple[Route, Handler]]]]:
-    """What a profile offers: paths, with what answers each method there.
-
-    Of two paths that fit a request, the one with fixed parts comes first.
-    """
-    found: dict[str, dict[str, tuple[Route, Handler]]] = {}
-    for declaration, handler in all_routes():
-        if not declaration.offered(profile):
-            continue
-        handlers = found.setdefault(declaration.path, {})
-        if declaration.method in handlers:
-            raise TypeError(f"{declaration.method} {declaration.path} has two handlers")
-        handlers[declaration.method] = (declaration, handler)
-    return sorted(found.items(), key=lambda item: [part.startswith("{") for part in item[0].split("/")])

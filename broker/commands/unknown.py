@@ -36,7 +36,7 @@ class Asked:
 
 def _refusing(spec: CommandSpec, code: int) -> Handler:
     def refuse(session: Session, cmd: Any, trailing: bytes) -> None:
-        from pulsarium.broker.lab.faults.answers import refusal  # only a lab asks for an error
+        from pulsarium.broker.commands.answers import refusal  # only a lab asks for an error
 
         answer = refusal(Asked(spec, cmd), code, f"{spec.name} is not supported")
         if answer is not None:

@@ -13,14 +13,13 @@ from urllib.parse import unquote, unquote_plus
 
 from pulsarium.broker.auth.identity import NOBODY, Principal
 from pulsarium.broker.http.errors import AdminError, UnreadableBody, WrongMediaType
-from pulsarium.broker.model.schema.jackson import WANTED, place
+from pulsarium.broker.jackson import WANTED, place
 from pulsarium.proto.errors import InvalidTopicName
 from pulsarium.proto.topic_name import NamespaceName, TopicName
 
 if TYPE_CHECKING:
-    from pulsarium.broker.admin.topic.rates import Rates
     from pulsarium.broker.broker import Broker
-    from pulsarium.broker.lab import Lab
+    from pulsarium.broker.rates import Rates
 
 DIGITS = re.compile(rb"\d+")
 
@@ -41,13 +40,6 @@ class Call:
     body_file: Path | None = None  # the body, of a route that is spooled
     principal: Principal = NOBODY  # who calls
     secure: bool = False  # over HTTPS
-
-    @property
-    def lab(self) -> Lab:
-        """The cluster's."""
-        lab = self.broker.cluster.lab
-        assert lab is not None
-        return lab
 
     # path
 

@@ -1,24 +1,25 @@
-"""One HTTP connection: h11 reads and writes it, the application answers, one request after the other.
+"""One HTTP connection: h11 reads and writes it, the site answers, one request after the other.
 
 Servers that are made for any application give each request a task, channels and three writes, and take longer for
-that than the application does.
+that than the site does.
 """
 
 from __future__ import annotations
 
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from email.utils import formatdate
 from http import HTTPStatus
-from typing import Any, Final
+from typing import Final
 from urllib.parse import quote_from_bytes
 
 import h11
 import trio
 
 from pulsarium.broker.accepting import Hallway
-from pulsarium.broker.http.app import AdminApp
-from pulsarium.broker.http.asgi import Message, Scope
-from pulsarium.broker.http.reply import reason
+from pulsarium.broker.http.reply import Reply, gathered, reason
+from pulsarium.broker.http.request import PIECE as FILE_PIECE
+from pulsarium.broker.http.request import Caller, ClientGone, Request
+from pulsarium.broker.http.site import Site
 from pulsarium.broker.logs import Log
 from pulsarium.broker.slices import Slice
 from pulsarium.broker.strangers import at_http_port
@@ -31,7 +32,6 @@ HEAD_SECONDS = 30.0  # from the first byte of a request to the last of its head:
 SEND_SECONDS = 30.0  # without a client's taking anything of its answer: the same
 LEAVE_SECONDS = 1.0  # for a client to read why it is left: closing while it sends would take that away from it
 PIECE = 64 << 10  # bytes of an answer that it must take within that time; as much is read at once
-GONE: Final[Message] = {"type": "http.disconnect"}
 ASCII: Final = bytes(range(128))
 PHRASES: Final = {  # Java's admin client shows them where a body has no reason
     **{status.value: status.phrase for status in HTTPStatus},
@@ -41,22 +41,18 @@ PHRASES: Final = {  # Java's admin client shows them where a body has no reason
 
 
 class Connection:
-    """Serves one client on `stream`. `scope` is what all its requests have in common."""
+    """Serves one client on `stream`."""
 
-    def __init__(
-        self, app: AdminApp, stream: trio.SocketStream | trio.SSLStream[Hallway], peer: str, **scope: Any
-    ) -> None:
-        self._app = app
+    def __init__(self, site: Site, stream: trio.SocketStream | trio.SSLStream[Hallway], caller: Caller) -> None:
+        self._site = site
         self._stream = stream
-        self._peer = peer
+        self._caller = caller
         self._http = self._new()
-        self._scope = {"type": "http", **scope}
         self._is_head = False
-        self._answer: list[h11.Response] = []  # its head, until something of its body is there
         self._patience = FIRST_SECONDS  # for the next request
 
     def _new(self) -> h11.Connection:
-        return h11.Connection(h11.SERVER, max_incomplete_event_size=self._app.broker.config.httpMaxRequestHeaderSize)
+        return h11.Connection(h11.SERVER, max_incomplete_event_size=self._site.broker.config.httpMaxRequestHeaderSize)
 
     async def serve(self) -> None:
         """Answer until either side has had enough, or is cancelled."""
@@ -83,35 +79,28 @@ class Connection:
         try:
             request = await self._head()
         except h11.RemoteProtocolError as error:
-            broker = self._app.broker
+            broker = self._site.broker
             stranger = at_http_port(self._http.trailing_data[0], broker.listener_at(broker.advertised_address))
             if stranger is not None:
-                log.warning("closing connection", peer=self._peer, reason=stranger)
+                log.warning("closing connection", peer=self._caller, reason=stranger)
             await self._refuse(error.error_status_hint)
             return False
         if request is None:
             return False
-        await self._app.broker.cluster.door.enter()
+        await self._site.broker.cluster.door.enter()
         if {b"content-length", b"transfer-encoding"} <= {name for name, _ in request.headers}:
             await self._refuse(400)  # where it ends is anybody's guess (RFC 9112, 6.1)
             return False
-        path, _, query = request.target.partition(b"?")
-        if path.startswith((b"http://", b"https://")):  # as proxies ask (RFC 9112, 3.2.2)
-            path = b"/" + path.split(b"/", 3)[3] if path.count(b"/") > 2 else b"/"
-        scope: Scope = {
-            **self._scope,
-            "method": request.method.decode("ascii"),
-            "raw_path": path,
-            "query_string": query,
-            "headers": list(request.headers),
-        }
         self._is_head = request.method == b"HEAD"
+        method, headers = request.method.decode("ascii"), list(request.headers)
+        asked = Request(method, request.target, headers, self._caller, self._receive)
         try:
-            await self._app(scope, self._receive, self._send)
+            with ExitStack() as until_sent, suppress(ClientGone):
+                await self._send(await self._site.answer(asked, until_sent))
         except (trio.BrokenResourceError, trio.ClosedResourceError):
             raise
         except Exception as error:
-            log.error("an answer could not be made", exception=error, peer=self._peer)
+            log.error("an answer could not be made", exception=error, peer=self._caller)
             await self._refuse(500)
             return False
         await self._refuse(400)  # what broke off, and has no answer
@@ -141,37 +130,44 @@ class Connection:
             if mended:  # nothing would mean that no more comes
                 self._http.receive_data(mended)
 
-    async def _receive(self) -> Message:
-        """A piece of the request's body: whatever is there of it, for its chunks may be tiny."""
+    async def _receive(self) -> bytes:
+        """Return what is there of the request's body, for its chunks may be tiny; nothing at its end."""
         body, work = bytearray(), Slice()
         try:
-            while True:
+            while self._http.their_state is h11.SEND_BODY:
                 event = self._http.next_event()
                 if isinstance(event, h11.Data):
                     body += event.data
                     await work.pause()
-                elif body or event is not h11.NEED_DATA:
-                    break
-                else:
+                elif event is h11.NEED_DATA:
+                    if body:
+                        break
                     if self._http.they_are_waiting_for_100_continue:
                         await self._write(h11.InformationalResponse(status_code=100, headers=[], reason=_phrase(100)))
                     self._http.receive_data(bytes(await self._stream.receive_some(PIECE)))
         except (h11.RemoteProtocolError, trio.BrokenResourceError):
-            return GONE
-        return {"type": "http.request", "body": bytes(body), "more_body": event is h11.NEED_DATA}
+            raise ClientGone from None
+        return bytes(body)
 
-    async def _send(self, message: Message) -> None:
-        if message["type"] == "http.response.start":
-            self._answer = [_head_of(message["status"], message["headers"])]
-            return
-        # All answers but files are whole: head and body are one write.
-        answer, self._answer = self._answer, []
-        body = [] if self._is_head else [h11.Data(data=message["body"])]
-        end = [] if message.get("more_body") else [h11.EndOfMessage()]
-        await self._write(*answer, *body, *end)
+    async def _send(self, reply: Reply) -> None:
+        """Send an answer: a file piece by piece, and so a body in pieces, which are let go of."""
+        pieces = await gathered(reply.pieces)
+        size = len(reply.body) + sum(map(len, pieces)) if reply.file is None else reply.file.stat().st_size
+        waiting: list[h11.Event] = [_head_of(reply.status, reply.head(size))]  # for a body: both are one write
+        if not self._is_head:
+            if reply.file is not None:
+                async with await trio.open_file(reply.file, "rb") as file:
+                    while piece := await file.read(FILE_PIECE):
+                        await self._write(*waiting, h11.Data(data=piece))
+                        waiting.clear()
+            while pieces:
+                await self._write(*waiting, h11.Data(data=bytes(pieces.popleft())))
+                waiting.clear()
+            waiting.append(h11.Data(data=reply.body))
+        await self._write(*waiting, h11.EndOfMessage())
 
     async def _refuse(self, status: int) -> None:
-        """For what no application can answer."""
+        """Answer what no site can answer."""
         if self._http.our_state in (h11.IDLE, h11.SEND_RESPONSE):
             headers = [(b"content-length", b"0"), (b"connection", b"close")]
             await self._write(_head_of(status, headers), h11.EndOfMessage())
@@ -182,7 +178,7 @@ class Connection:
             with trio.move_on_after(SEND_SECONDS) as patience:
                 await self._stream.send_all(data[start : start + PIECE])
             if patience.cancelled_caught:
-                log.warning("an HTTP client does not take its answer", peer=self._peer, bytes=len(data))
+                log.warning("an HTTP client does not take its answer", peer=self._caller, bytes=len(data))
                 raise trio.BrokenResourceError
 
     async def _leave(self) -> None:

@@ -1,4 +1,4 @@
-"""Whether who calls may do that: what a route needs, against what a role is granted. Refused in Pulsar's words."""
+"""Who calls, and whether who calls may do that: what a route needs, against what a role is granted."""
 
 from __future__ import annotations
 
@@ -13,16 +13,19 @@ from pulsarium.broker.auth.authorization import (
     of_namespace,
     of_topic,
 )
-from pulsarium.broker.auth.identity import Principal
+from pulsarium.broker.auth.identity import NOBODY, AuthenticationError, HttpCredentials, Principal
 from pulsarium.broker.auth.needs import Kind, Needs
+from pulsarium.broker.broker import Broker
 from pulsarium.broker.http.call import Call
-from pulsarium.broker.http.errors import AdminError
+from pulsarium.broker.http.errors import AdminError, ContainerError
 from pulsarium.broker.http.registry import Route
+from pulsarium.broker.http.request import Request
 from pulsarium.broker.logs import Log
 from pulsarium.proto.errors import InvalidTopicName
 from pulsarium.proto.topic_name import NamespaceName, TopicName
 
 log = Log("auth")
+admin_log = Log("admin")
 
 TO_AUTHENTICATE: Final = "Need to authenticate to perform the request"
 INVALID_PAIR: Final = "Invalid combination of Original principal cannot be empty if the request is via proxy."
@@ -30,7 +33,30 @@ NOT_ADMIN: Final = "Don't have permission to administrate resources on this tena
 OF_NAMESPACES: Final = (Kind.NAMESPACE, Kind.NAMESPACE_POLICY, Kind.TOPIC_POLICY)  # refused by 403, all others by 401
 # TenantOperations that name no tenant in their refusal, which superusers and admins of the tenant may both do
 OF_TENANTS: Final = frozenset({"LIST_TENANTS", "GET_TENANT", "CREATE_TENANT", "UPDATE_TENANT", "DELETE_TENANT"})
+ORIGINAL_PRINCIPAL: Final = "x-original-principal"
+# Pulsar's own folders; /status.html and the page at / are open, and /metrics if nothing else is said
+ASKED: Final = ("admin", "lookup", "topics", "pulsarium", "lab")
 SUBSCRIPTION: Final = ("subscription", "subName", "subscriptionName")
+
+
+def principal_of(broker: Broker, request: Request) -> Principal:
+    """Who a request is from. Raises ContainerError: 401 for credentials that prove nothing."""
+    authentication = broker.cluster.authentication
+    if authentication is None or not is_asked(broker, request.path):
+        return NOBODY
+    credentials = HttpCredentials(request.headers, request.query, request.caller.certificate)
+    try:
+        identity = authentication.of_request(credentials)
+    except AuthenticationError as error:
+        admin_log.warning("not authenticated", peer=request.caller.host, path=request.path, reason=error)
+        raise ContainerError(401, str(error)) from None
+    return Principal(identity.role, request.headers.get(ORIGINAL_PRINCIPAL))
+
+
+def is_asked(broker: Broker, path: str) -> bool:
+    """Whether a path is for those alone who prove a role."""
+    folder = path.lstrip("/").partition("/")[0]
+    return folder in ASKED or (folder == "metrics" and broker.config.authenticateMetricsEndpoint)
 
 
 def check_permission(call: Call, route: Route) -> None:

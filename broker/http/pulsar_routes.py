@@ -5,9 +5,17 @@ One line, which may go on below: methods, a colon, paths after the prefix of the
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
+from pulsarium.broker.http.errors import AdminError
 from pulsarium.broker.http.registry import Route
+
+# What a broker without them answers, where everything else does not exist
+FUNCTIONS = re.compile(r"/admin/v[23]/(functions|sinks?|sources?|worker|worker-stats)(/.*)?")
+PACKAGES = re.compile(r"/admin/v3/packages/.+")
+NO_PACKAGES = "Package Management Service is not enabled in the broker."  # enablePackagesManagement
+NO_FUNCTIONS = "Pulsar Function Worker is not enabled, probably functionsWorkerEnabled is set to false"
 
 OF_NAMESPACE = "/admin/v2/namespaces/{tenant}/{namespace}"
 OF_PERSISTENT = "/admin/v2/persistent/{tenant}/{namespace}"
@@ -150,3 +158,22 @@ def _read(text: str, prefix: str) -> Iterator[Route]:
             yield from (Route(method, prefix + word.rstrip("/")) for method in methods)
         else:
             methods = word.rstrip(":").split(",")
+
+
+def check_absent(path: str) -> None:
+    """Raise what a call is told of what is not enabled; nothing is raised for a path that Pulsar has not either."""
+    if FUNCTIONS.fullmatch(path):
+        raise AdminError(409, NO_FUNCTIONS)
+    if PACKAGES.fullmatch(path):
+        raise AdminError(503, NO_PACKAGES)
+
+
+def absent_routes(built: set[Route]) -> list[Route]:
+    """Pulsar's routes without those that are built, whatever their parameters are called."""
+    known = {(route.method, anonymous(route.path)) for route in built}
+    return [route for route in pulsar_routes() if (route.method, anonymous(route.path)) not in known]
+
+
+def anonymous(path: str) -> str:
+    """A path without the names of its parameters."""
+    return re.sub(r"\{[^}]*\}", "{}", path)

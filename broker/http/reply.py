@@ -10,7 +10,10 @@ from html import escape
 from pathlib import Path
 from typing import Any, Final
 
+from pulsarium.broker.slices import Slice
+
 JSON = "application/json"
+WRITTEN = 64 << 10  # bytes of a body that are gathered for one write
 AT_ONCE = 1000  # values of JSON that are written in one go: about half a millisecond
 SERVLET = "org.glassfish.jersey.servlet.ServletContainer"
 NAMES = {
@@ -40,6 +43,16 @@ class Reply:
     raw_headers: Sequence[tuple[str, str]] = ()
     file: Path | None = None
     pieces: Iterable[bytes | bytearray] = ()
+
+    def head(self, size: int) -> list[tuple[bytes, bytes]]:
+        """Return the headers of an answer whose body has `size` bytes."""
+        headers = [(name.lower(), value) for name, value in self.headers.items()]
+        if self.status not in (204, 304):
+            headers.append(("content-length", str(size)))
+        if self.content_type is not None:
+            headers.append(("content-type", self.content_type))
+        headers += self.raw_headers
+        return [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers]
 
 
 ENCODER: Final = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False)
@@ -137,6 +150,19 @@ def _count(value: Any, most: int = AT_ONCE) -> int:
                 if count > most:
                     break
     return count
+
+
+async def gathered(pieces: Iterable[bytes | bytearray]) -> deque[bytearray]:
+    """Make all pieces of a body, each large enough to be worth a write, while others have their turn."""
+    made: deque[bytearray] = deque()
+    slice_ = Slice()
+    for piece in pieces:
+        if made and len(made[-1]) + len(piece) <= WRITTEN:
+            made[-1] += piece
+        else:
+            made.append(bytearray(piece))
+        await slice_.pause()
+    return made
 
 
 def text_reply(text: str, status: int = 200, content_type: str = JSON) -> Reply:

@@ -1,4 +1,4 @@
-"""Serves the admin API on a listening socket."""
+"""Serves a site on a listening socket."""
 
 from __future__ import annotations
 
@@ -6,14 +6,15 @@ import socket
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 import trio
 
 from pulsarium.broker.accepting import accept_one, shake_hands
 from pulsarium.broker.auth.tls import TlsContext, certificate_of
-from pulsarium.broker.http.app import AdminApp
 from pulsarium.broker.http.connection import Connection
-from pulsarium.broker.http.credentials import CERTIFICATE
+from pulsarium.broker.http.request import Caller
+from pulsarium.broker.http.site import Site
 from pulsarium.broker.logs import Log
 
 log = Log("admin")
@@ -54,7 +55,7 @@ class Addresses:
 
 
 async def serve_http(
-    app: AdminApp,
+    site: Site,
     sock: socket.socket,
     task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
     *,
@@ -64,37 +65,39 @@ async def serve_http(
 
     The socket stays the caller's.
     """
-    room = trio.Semaphore(app.broker.config.maxHttpServerConnections or MANY)
-    addresses = Addresses(app.broker.config.maxHttpServerConnectionsPerIp)
+    room = trio.Semaphore(site.broker.config.maxHttpServerConnections or MANY)
+    addresses = Addresses(site.broker.config.maxHttpServerConnectionsPerIp)
     async with trio.open_nursery() as nursery:
         task_status.started()
         while True:
             await room.acquire()  # while there is none they wait to be accepted
             connection, host, port = await accept_one(sock, log)
-            nursery.start_soon(_alone, app, connection, (host, port), tls, room, addresses)
+            nursery.start_soon(
+                _alone, site, connection, Caller(host, port, secure=tls is not None), tls, room, addresses
+            )
 
 
 async def _alone(
-    app: AdminApp,
+    site: Site,
     sock: socket.socket,
-    client: tuple[str, int],
+    caller: Caller,
     tls: TlsContext | None,
     room: trio.Semaphore,
     addresses: Addresses,
 ) -> None:
     """Serve one connection; whatever happens to it happens to no other."""
-    peer, door = f"/{client[0]}:{client[1]}", app.broker.cluster.door
     raw = trio.SocketStream(trio.socket.from_stdlib_socket(sock))
     try:
-        with addresses.one_of(client[0]) as refusal:
+        with addresses.one_of(caller.host) as refusal:
             if tls is None:
-                connection = Connection(app, raw, peer, client=client, scheme="http")
+                connection = Connection(site, raw, caller)
                 await (connection.turn_away(refusal) if refusal else connection.serve())
-            elif not refusal and (stream := await shake_hands(raw, tls.current(), peer, door)) is not None:
-                known = {"client": client, "scheme": "https", CERTIFICATE: certificate_of(stream)}
-                await Connection(app, stream, peer, **known).serve()
+            elif not refusal:
+                stream = await shake_hands(raw, tls.current(), str(caller), site.broker.cluster.door)
+                if stream is not None:
+                    await Connection(site, stream, replace(caller, certificate=certificate_of(stream))).serve()
     except Exception as error:
-        log.error("an HTTP connection failed", exception=error, peer=peer)
+        log.error("an HTTP connection failed", exception=error, peer=caller)
     finally:
         await trio.aclose_forcefully(raw)
         room.release()

@@ -1,276 +1,332 @@
-"""The policies of `pulsarium admin namespaces`, each with get, set and remove."""
+"""The policies and settings of `pulsarium admin namespaces`."""
 
+from dataclasses import replace
 from typing import Any
 
 import click
 
-from . import policies
-from .command import Command, Values, option
-from .output import json_value, lines
-from .policies import NAMESPACES, number, of, policy
-from .values import BYTES, INT, SECONDS
+from pulsarium.broker.config.keys import SCHEMA_STRATEGIES
+from pulsarium.rest import policies as rows
+from pulsarium.rest.policies import BookieAffinity, Policy
+
+from . import offload
+from .api import Api
+from .command import Command, Values, does, option, shows
+from .forms import (
+    DISABLE,
+    DISPATCH_RATE,
+    ENABLE,
+    FORMS,
+    Form,
+    clusters,
+    number,
+    of,
+    on_or_off,
+    quota,
+    quota_options,
+    show_quotas,
+)
+from .output import json_value, lines, value
+from .policies import NAMESPACES, applied, backlog_quota, policy
+from .values import BYTES, INT, MILLISECONDS, SECONDS
 
 _N = NAMESPACES
+_STRATEGIES = (
+    "Backward",
+    "Forward",
+    "Full",
+    "AlwaysCompatible",
+    "BackwardTransitive",
+    "ForwardTransitive",
+    "FullTransitive",
+)
+_OFFLOAD = offload.options(
+    "--s3-role",
+    "-ro",
+    block=("--maxBlockSize", "-mbs"),
+    buffer=("--readBufferSize", "-rbs"),
+    size=("--offloadAfterThreshold", "-oat"),
+    seconds=("--offloadAfterThresholdInSeconds", "-oats"),
+    lag=("--offloadAfterElapsed", "-oae"),
+    units=True,
+)
 
 
-def _limit(name: str, what: str, option_name: str, short: str) -> list[Command]:
-    the_number = number(option_name, short, "The number; 0 is without limit.")
-    return policy(_N, name, what, the_number, body=of("number"))
+def _bookies(values: Values) -> BookieAffinity:
+    groups: BookieAffinity = {"bookkeeperAffinityGroupPrimary": values.primary_group}
+    if values.secondary_group:
+        groups["bookkeeperAffinityGroupSecondary"] = values.secondary_group
+    return groups
 
 
-def _switch(name: str, what: str, **more: Any) -> list[Command]:
-    switches = (policies.ENABLE, policies.DISABLE)
-    return policy(_N, name, what, *switches, body=policies.on_or_off, removable=False, **more)
+async def _offload_threshold(api: Api, values: Values) -> dict[str, Any]:
+    return {
+        "offloadThresholdInBytes": await api.namespace_policies[rows.OFFLOAD_THRESHOLD].get(values.namespace),
+        "offloadThresholdInSeconds": await api.namespace_policies[rows.OFFLOAD_SECONDS].get(values.namespace),
+    }
+
+
+async def _set_offload_threshold(api: Api, values: Values) -> None:
+    await api.namespace_policies[rows.OFFLOAD_THRESHOLD].set(values.namespace, values.size)
+    await api.namespace_policies[rows.OFFLOAD_SECONDS].set(values.namespace, values.time)
+
+
+def _lag(data: Any, values: Values) -> str:
+    return "Unset for namespace. Defaulting to broker setting." if data is None else f"{data // 60_000} minute(s)"
+
+
+def _auto_update(values: Values) -> str:
+    if values.compatibility is None and not values.disabled:
+        raise click.UsageError("Either --compatibility or --disabled must be specified")
+    if values.disabled:
+        return "AutoUpdateDisabled"
+    known = {name.upper(): name for name in _STRATEGIES}
+    strategy = known.get(values.compatibility.upper())
+    if strategy is None:
+        raise click.UsageError(
+            f"Unknown strategy {values.compatibility}. Known strategies are {', '.join(_STRATEGIES)}"
+        )
+    return strategy
+
+
+def _show_auto_update(data: Any, values: Values) -> str:
+    return "null" if data is None else str(data).upper()
+
+
+def _compatibility(values: Values) -> str:
+    strategy = (values.compatibility or "").upper()
+    if strategy not in SCHEMA_STRATEGIES:
+        known = ", ".join(SCHEMA_STRATEGIES)
+        raise click.UsageError(f"Illegal schema compatibility strategy {strategy}. Possible values: [{known}]")
+    return strategy
 
 
 def _topic_creation(values: Values) -> dict[str, object]:
-    body = {"allowAutoTopicCreation": policies.on_or_off(values), "topicType": values.type}
+    body = {"allowAutoTopicCreation": on_or_off(values), "topicType": values.type}
     if values.num_partitions is not None:
         body["defaultNumPartitions"] = values.num_partitions
     return body
 
 
-_GROUPS = [
-    policy(
-        _N,
-        "clusters",
-        "the clusters it is replicated to",
-        policies.CLUSTERS,
-        body=policies.clusters,
-        show=lines,
-        removable=False,
-        method="namespace_replication_clusters",
-    ),
-    policy(
-        _N,
-        "allowed-clusters",
-        "the clusters it may be replicated to",
-        policies.CLUSTERS,
-        body=policies.clusters,
-        show=lines,
-        removable=False,
-        method="namespace_allowed_clusters",
-    ),
-    policy(
-        _N,
-        "subscription-types-enabled",
-        "the types of subscription allowed",
-        policies.SUBSCRIPTION_TYPES_OPTION,
-        body=policies.subscription_types,
-        show=json_value,
-    ),
-    policy(
-        _N,
-        "backlog-quota",
-        "what happens at how much backlog",
-        *policies.quota_options(),
-        get_name="get-backlog-quotas",
-        remove_options=(policies.QUOTA_TYPE,),
-        body=policies.quota,
-        show=policies.show_quotas,
-        example="shop/orders --limit 10G --policy producer_exception",
-        get_method="backlog_quota_map",
-        more={"quota_type": "type"},
-    ),
-    policy(
-        _N,
-        "persistence",
-        "how data is spread over bookies",
-        *policies.PERSISTENCE,
-        body=policies.persistence,
-    ),
-    policy(
-        _N,
-        "message-ttl",
-        "the time after which messages expire",
-        option(
-            "--messageTTL", "-ttl", dest="ttl", type=SECONDS, required=True, help="Like 10s, 3h or 2d; 0: for ever."
-        ),
-        body=of("ttl"),
-        example="shop/orders --messageTTL 2d",
-        method="namespace_message_ttl",
-    ),
-    _limit(
-        "max-subscriptions-per-topic",
-        "how many subscriptions a topic may have",
-        "--max-subscriptions-per-topic",
-        "-m",
-    ),
-    policy(
-        _N,
-        "subscription-expiration-time",
-        "after how long nobody's subscription is deleted",
-        number("--time", "-t", "Minutes; 0 is never."),
-        body=of("number"),
-    ),
-    policy(
-        _N,
-        "deduplication",
-        "whether repeated messages are dropped",
-        policies.ENABLE,
-        policies.DISABLE,
-        body=policies.on_or_off,
-        method="deduplication_status",
-    ),
-    policy(
-        _N,
-        "auto-topic-creation",
-        "whether clients create topics",
-        policies.ENABLE,
-        policies.DISABLE,
-        option(
-            "--type",
-            "-t",
-            type=click.Choice(["partitioned", "non-partitioned"]),
-            default="non-partitioned",
-            help="Which kind of topic.",
-        ),
+def _creation_options() -> tuple[click.Option, ...]:
+    kinds = click.Choice(["partitioned", "non-partitioned"])
+    return (
+        ENABLE,
+        DISABLE,
+        option("--type", "-t", type=kinds, default="non-partitioned", help="Which kind of topic."),
         option("--num-partitions", "-n", type=INT, help="With how many partitions."),
-        body=_topic_creation,
-        example="shop/orders --enable --type partitioned --num-partitions 4",
+    )
+
+
+def _limit(row: Policy[int], name: str, what: str, short: str) -> list[Command]:
+    return policy(_N, row, name, number(what, f"--{name}", short))
+
+
+def _switch(row: Policy[bool], name: str, what: str, applied: click.Option | None = None) -> list[Command]:
+    return policy(_N, row, name, Form(what, (ENABLE, DISABLE), on_or_off), applied=applied)
+
+
+_QUOTA = Form("what happens at how much backlog", quota_options(), quota, show_quotas)
+_TTL = option("--messageTTL", "-ttl", dest="ttl", type=SECONDS, required=True, help="Like 10s, 3h or 2d; 0: for ever.")
+_MODE = option("--subscription-auth-mode", "-m", required=True, type=click.Choice(["None", "Prefix"]), help="The mode.")
+
+# fmt: off
+_GROUPS = [
+    policy(_N, rows.REPLICATION, "clusters", clusters("the clusters it is replicated to", lines)),
+    policy(_N, rows.ALLOWED_CLUSTERS, "allowed-clusters", clusters("the clusters it may be replicated to", lines)),
+    policy(_N, rows.SUBSCRIPTION_TYPES, "subscription-types-enabled"),
+    backlog_quota(_N, "get-backlog-quotas", _QUOTA, example="shop/orders --limit 10G --policy producer_exception"),
+    policy(_N, rows.PERSISTENCE, "persistence"),
+    policy(_N, rows.MESSAGE_TTL, "message-ttl", Form("the time after which messages expire", (_TTL,), of("ttl")),
+           example="shop/orders --messageTTL 2d"),
+    _limit(rows.MAX_SUBSCRIPTIONS, "max-subscriptions-per-topic", "how many subscriptions a topic may have", "-m"),
+    policy(_N, rows.SUBSCRIPTION_EXPIRATION, "subscription-expiration-time",
+           number("after how long nobody's subscription is deleted", "--time", "-t", "Minutes; 0 is never.")),
+    policy(_N, rows.DEDUPLICATION, "deduplication"),
+    policy(_N, rows.AUTO_TOPIC_CREATION, "auto-topic-creation",
+           Form("whether clients create topics", _creation_options(), _topic_creation),
+           example="shop/orders --enable --type partitioned --num-partitions 4"),
+    policy(_N, rows.AUTO_SUBSCRIPTION_CREATION, "auto-subscription-creation"),
+    policy(_N, rows.RETENTION, "retention", example="shop/orders --time 3h --size 10G"),
+    policy(_N, rows.DISPATCH_RATE, "dispatch-rate"),
+    policy(_N, rows.SUBSCRIBE_RATE, "subscribe-rate"),
+    policy(_N, rows.SUBSCRIPTION_DISPATCH_RATE, "subscription-dispatch-rate",
+           replace(FORMS[rows.DISPATCH_RATE], what="how fast a subscription gets messages")),
+    policy(_N, rows.PUBLISH_RATE, "publish-rate", example="shop/orders --msg-publish-rate 100"),
+    policy(_N, rows.REPLICATOR_DISPATCH_RATE, "replicator-dispatch-rate",
+           replace(FORMS[rows.REPLICATOR_DISPATCH_RATE], options=DISPATCH_RATE)),
+    _switch(rows.ENCRYPTION_REQUIRED, "encryption-required", "whether messages have to be encrypted"),
+    policy(_N, rows.SUBSCRIPTION_AUTH_MODE, "subscription-auth-mode",
+           Form("how names of subscriptions are tied to roles", (_MODE,), of("subscription_auth_mode"), json_value)),
+    policy(_N, rows.DELAYED_DELIVERY, "delayed-delivery"),
+    policy(_N, rows.INACTIVE_TOPICS, "inactive-topic-policies"),
+    _limit(rows.MAX_PRODUCERS, "max-producers-per-topic", "how many producers a topic may have", "-p"),
+    _limit(rows.MAX_CONSUMERS, "max-consumers-per-topic", "how many consumers a topic may have", "-c"),
+    _limit(rows.MAX_CONSUMERS_PER_SUBSCRIPTION, "max-consumers-per-subscription",
+           "how many consumers a subscription may have", "-c"),
+    _limit(rows.MAX_UNACKED_PER_SUBSCRIPTION, "max-unacked-messages-per-subscription",
+           "how many messages a subscription may leave unacknowledged", "-c"),
+    policy(_N, rows.MAX_UNACKED_PER_CONSUMER, "max-unacked-messages-per-consumer", number(
+        "how many messages a consumer may leave unacknowledged", "--max-unacked-messages-per-topic", "-c")),
+    policy(_N, rows.COMPACTION_THRESHOLD, "compaction-threshold"),
+    _switch(rows.SCHEMA_AUTO_UPDATE, "is-allow-auto-update-schema", "whether producers may change schemas"),
+    _switch(rows.SCHEMA_VALIDATION, "schema-validation-enforce", "whether producers have to have a schema", applied()),
+    _limit(rows.MAX_TOPICS, "max-topics-per-namespace", "how many topics there may be", "-t"),
+    policy(_N, rows.ENTRY_FILTERS, "entry-filters"),
+    policy(_N, rows.DISPATCHER_PAUSE, "dispatcher-pause-on-ack-state-persistent"),
+]
+# fmt: on
+POLICIES: tuple[Command, ...] = tuple(command for group in _GROUPS for command in group)
+
+SETTINGS: tuple[Command, ...] = (
+    shows(
+        "get-anti-affinity-group",
+        lambda api, v: api.namespaces.get_namespace_anti_affinity_group(v.namespace),
+        "Show the anti-affinity group of a namespace.",
+        _N.of,
     ),
-    policy(
-        _N,
-        "auto-subscription-creation",
-        "whether consumers create subscriptions",
-        policies.ENABLE,
-        body=lambda values: {"allowAutoSubscriptionCreation": values.enable},
+    does(
+        "set-anti-affinity-group",
+        lambda api, v: api.namespaces.set_namespace_anti_affinity_group(v.namespace, v.group),
+        "Set the anti-affinity group of a namespace: others of the group go to other brokers.",
+        _N.of,
+        option("--group", "-g", required=True, help="The group."),
     ),
-    policy(
-        _N,
-        "retention",
-        "how much acknowledged data is kept",
-        *policies.RETENTION,
-        body=policies.retention,
-        example="shop/orders --time 3h --size 10G",
+    does(
+        "delete-anti-affinity-group",
+        lambda api, v: api.namespaces.delete_namespace_anti_affinity_group(v.namespace),
+        "Leave the anti-affinity group.",
+        _N.of,
     ),
-    policy(
-        _N,
-        "dispatch-rate",
-        "how fast messages are dispatched",
-        *policies.DISPATCH_RATE,
-        policies.RELATIVE,
-        body=policies.dispatch_rate,
+    does(
+        "set-bookie-affinity-group",
+        lambda api, v: api.namespaces.set_bookie_affinity_group(v.namespace, _bookies(v)),
+        "Say which bookies keep a namespace.",
+        _N.of,
+        option("--primary-group", "-pg", required=True, help="These."),
+        option("--secondary-group", "-sg", help="And these if needed."),
     ),
-    policy(
-        _N,
-        "subscribe-rate",
-        "how often a consumer may subscribe",
-        *policies.SUBSCRIBE_RATE,
-        body=policies.subscribe_rate,
+    shows(
+        "get-bookie-affinity-group",
+        lambda api, v: api.namespaces.get_bookie_affinity_group(v.namespace),
+        "Show which bookies keep it.",
+        _N.of,
     ),
-    policy(
-        _N,
-        "subscription-dispatch-rate",
-        "how fast a subscription gets messages",
-        *policies.DISPATCH_RATE,
-        policies.RELATIVE,
-        body=policies.dispatch_rate,
+    does(
+        "delete-bookie-affinity-group",
+        lambda api, v: api.namespaces.delete_bookie_affinity_group(v.namespace),
+        "Let any bookie keep it.",
+        _N.of,
     ),
-    policy(
-        _N,
-        "publish-rate",
-        "how fast messages may be published",
-        *policies.PUBLISH_RATE,
-        body=policies.publish_rate,
-        example="shop/orders --msg-publish-rate 100",
+    Command(
+        "get-offload-threshold",
+        "Show from which size and age on a topic is offloaded.",
+        _offload_threshold,
+        (_N.of,),
+        lambda data, values: "\n".join(f"{name}: {value(amount)}" for name, amount in data.items()),
     ),
-    policy(
-        _N,
-        "replicator-dispatch-rate",
-        "how fast messages are replicated",
-        *policies.DISPATCH_RATE,
-        body=policies.dispatch_rate,
-    ),
-    _switch("encryption-required", "whether messages have to be encrypted", method="encryption_required_status"),
-    policy(
-        _N,
-        "subscription-auth-mode",
-        "how names of subscriptions are tied to roles",
-        option(
-            "--subscription-auth-mode", "-m", required=True, type=click.Choice(["None", "Prefix"]), help="The mode."
+    Command(
+        "set-offload-threshold",
+        "Set from which size and age on a topic is offloaded.",
+        _set_offload_threshold,
+        (
+            _N.of,
+            option("--size", "-s", type=BYTES, required=True, help="The size; -1 is never."),
+            option("--time", "-t", type=SECONDS, default="-1", help="The age; -1 is never."),
         ),
-        body=of("subscription_auth_mode"),
-        show=json_value,
+    ),
+    shows(
+        "get-offload-deletion-lag",
+        lambda api, v: api.namespace_policies[rows.OFFLOAD_LAG].get(v.namespace),
+        "Show how long offloaded ledgers stay in BookKeeper.",
+        _N.of,
+        show=_lag,
+    ),
+    does(
+        "set-offload-deletion-lag",
+        lambda api, v: api.namespace_policies[rows.OFFLOAD_LAG].set(v.namespace, v.lag),
+        "Set how long offloaded ledgers stay in BookKeeper.",
+        _N.of,
+        option("--lag", "-l", type=MILLISECONDS, required=True, help="How long, like 10m or 2d."),
+    ),
+    does(
+        "clear-offload-deletion-lag",
+        lambda api, v: api.namespace_policies[rows.OFFLOAD_LAG].remove(v.namespace),
+        "Leave that to the broker.",
+        _N.of,
+    ),
+    shows(
+        "get-schema-autoupdate-strategy",
+        lambda api, v: api.namespace_policies[rows.OLDER_SCHEMA_STRATEGY].get(v.namespace),
+        "Show how producers may change schemas, by its old name.",
+        _N.of,
+        show=_show_auto_update,
+    ),
+    does(
+        "set-schema-autoupdate-strategy",
+        lambda api, v: api.namespace_policies[rows.OLDER_SCHEMA_STRATEGY].set(v.namespace, _auto_update(v)),
+        "Set how producers may change schemas, by its old name.",
+        _N.of,
+        option("--compatibility", "-c", help=f"One of {', '.join(_STRATEGIES)}."),
+        option("--disabled", "-d", flag=True, help="Not at all."),
+    ),
+    shows(
+        "get-schema-compatibility-strategy",
+        lambda api, v: api.namespace_policies[rows.SCHEMA_STRATEGY].get(v.namespace),
+        "Show which new schemas are accepted.",
+        _N.of,
+    ),
+    does(
+        "set-schema-compatibility-strategy",
+        lambda api, v: api.namespace_policies[rows.SCHEMA_STRATEGY].set(v.namespace, _compatibility(v)),
+        "Set which new schemas are accepted.",
+        _N.of,
+        option("--compatibility", "-c", help=f"One of {', '.join(SCHEMA_STRATEGIES)}."),
+    ),
+    *policy(
+        _N,
+        rows.OFFLOAD,
+        "offload-policies",
+        Form("where old ledgers are offloaded to", _OFFLOAD, offload.body),
         removable=False,
     ),
-    policy(
-        _N,
-        "delayed-delivery",
-        "whether messages can be delayed",
-        *policies.DELAYED_DELIVERY,
-        body=policies.delayed_delivery,
+    does(
+        "remove-offload-policies",
+        lambda api, v: api.namespace_policies[rows.OFFLOAD].remove(v.namespace),
+        "Remove the offload policies.",
+        _N.of,
     ),
-    policy(
-        _N,
-        "inactive-topic-policies",
-        "when nobody's topic is deleted",
-        *policies.INACTIVE_TOPICS,
-        body=policies.inactive_topics,
+    *policy(_N, rows.DEDUPLICATION_SNAPSHOTS, "deduplication-snapshot-interval", removable=False),
+    does(
+        "remove-deduplication-snapshot-interval",
+        lambda api, v: api.namespace_policies[rows.DEDUPLICATION_SNAPSHOTS].remove(v.namespace),
+        "Leave that to the broker.",
+        _N.of,
     ),
-    _limit(
-        "max-producers-per-topic",
-        "how many producers a topic may have",
-        "--max-producers-per-topic",
-        "-p",
+    shows(
+        "get-resource-group",
+        lambda api, v: api.namespaces.get_namespace_resource_group(v.namespace),
+        "Show the resource group.",
+        _N.of,
     ),
-    _limit(
-        "max-consumers-per-topic",
-        "how many consumers a topic may have",
-        "--max-consumers-per-topic",
-        "-c",
+    does(
+        "set-resource-group",
+        lambda api, v: api.namespaces.set_namespace_resource_group(v.namespace, v.resource_group_name),
+        "Put a namespace into a resource group.",
+        _N.of,
+        option("--resource-group-name", "-rgn", required=True, help="The group."),
     ),
-    _limit(
-        "max-consumers-per-subscription",
-        "how many consumers a subscription may have",
-        "--max-consumers-per-subscription",
-        "-c",
+    does(
+        "remove-resource-group",
+        lambda api, v: api.namespaces.remove_namespace_resource_group(v.namespace),
+        "Take it out of its resource group.",
+        _N.of,
     ),
-    _limit(
-        "max-unacked-messages-per-subscription",
-        "how many messages a subscription may leave unacknowledged",
-        "--max-unacked-messages-per-subscription",
-        "-c",
+    does(
+        "update-migration-state",
+        lambda api, v: api.namespaces.update_migration_state(v.namespace, v.migrated),
+        "Say whether a namespace has migrated to another cluster.",
+        _N.of,
+        option("--migrated", flag=True, help="It has."),
     ),
-    _limit(
-        "max-unacked-messages-per-consumer",
-        "how many messages a consumer may leave unacknowledged",
-        "--max-unacked-messages-per-topic",
-        "-c",
-    ),
-    policy(
-        _N,
-        "compaction-threshold",
-        "the backlog at which compaction starts",
-        option("--threshold", "-t", type=BYTES, required=True, help="Bytes of backlog; 0 is never."),
-        body=of("threshold"),
-    ),
-    _switch("is-allow-auto-update-schema", "whether producers may change schemas"),
-    _switch(
-        "schema-validation-enforce",
-        "whether producers have to have a schema",
-        method="schema_validation_enforced",
-        applied=policies.applied(),
-    ),
-    _limit(
-        "max-topics-per-namespace",
-        "how many topics there may be",
-        "--max-topics-per-namespace",
-        "-t",
-    ),
-    policy(
-        _N,
-        "entry-filters",
-        "the entry filters",
-        policies.ENTRY_FILTERS,
-        body=policies.entry_filters,
-        method="namespace_entry_filters",
-    ),
-    policy(
-        _N,
-        "dispatcher-pause-on-ack-state-persistent",
-        "whether dispatch waits for acknowledgements to be saved",
-    ),
-]
-
-POLICIES: tuple[Command, ...] = tuple(command for group in _GROUPS for command in group)
+)

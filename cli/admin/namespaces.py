@@ -7,8 +7,7 @@ import click
 from .api import Api
 from .command import Command, Group, Values, argument, does, option, shows
 from .errors import AdminError
-from .namespace_policies import POLICIES
-from .namespace_settings import SETTINGS
+from .namespace_policies import POLICIES, SETTINGS
 from .output import lines, pairs, value
 from .permissions import ACTIONS, ROLE, actions
 from .policies import NAMESPACES

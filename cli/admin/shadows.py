@@ -1,5 +1,7 @@
 """The commands of `topics` for shadow topics, which show another topic's messages."""
 
+from pulsarium.rest.policies import SHADOW_TOPICS
+
 from .command import does, option, shows
 from .messages import TOPIC_ARGUMENT
 from .output import lines
@@ -8,21 +10,21 @@ from .values import TOPIC, key_values, split
 COMMANDS = (
     shows(
         "get-shadow-topics",
-        lambda api, v: api.topics.get_shadow_topics(v.topic),
+        lambda api, v: api.topic_policies[SHADOW_TOPICS].get(v.topic),
         "List the shadow topics of a topic.",
         TOPIC_ARGUMENT,
         show=lines,
     ),
     does(
         "set-shadow-topics",
-        lambda api, v: api.topics.set_shadow_topics(v.topic, split(v.topics)),
+        lambda api, v: api.topic_policies[SHADOW_TOPICS].set(v.topic, split(v.topics)),
         "Set the shadow topics of a topic.",
         TOPIC_ARGUMENT,
         option("--topics", "-t", required=True, metavar="TOPIC,...", help="The topics."),
     ),
     does(
         "remove-shadow-topics",
-        lambda api, v: api.topics.remove_shadow_topics(v.topic),
+        lambda api, v: api.topic_policies[SHADOW_TOPICS].remove(v.topic),
         "Remove the shadow topics of a topic.",
         TOPIC_ARGUMENT,
     ),

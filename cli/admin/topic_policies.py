@@ -1,19 +1,22 @@
-"""`pulsarium admin topicPolicies`."""
+"""`pulsarium admin topicPolicies`, and the policies that `topics` keeps for scripts which are older than that."""
 
-from . import offload, policies
-from .command import Command, Group, argument, does, option
-from .policies import TOPIC_POLICIES, applied, number, of, policy
-from .shared_policies import (
-    APPLIED,
-    ON_CONSUMER,
-    ON_SUBSCRIPTION,
-    SUBSCRIPTION_RATE,
-    SUBSCRIPTIONS,
-    replication_clusters,
-    shared,
-    unacked,
-)
-from .values import TOPIC
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from pulsarium.broker.config.keys import SCHEMA_STRATEGIES
+from pulsarium.rest import policies as rows
+
+from . import offload
+from .api import Api
+from .command import Command, Group, Values, argument, does, option
+from .forms import FORMS, Form, number, of, quota, quota_of, quota_options, show_quotas
+from .policies import TOPIC_POLICIES, TOPICS, Scope, applied, backlog_quota, policy
+from .values import SECONDS, TOPIC
+
+if TYPE_CHECKING:
+    from pulsarium.rest.policy_calls import PolicyCalls
 
 _OFFLOAD = offload.options(
     "--ro",
@@ -25,6 +28,75 @@ _OFFLOAD = offload.options(
     lag=("--offloadDeletionLagInMillis", "-dl"),
     units=False,
 )
+_OLDER_OFFLOAD = offload.options(
+    "--ro",
+    "--s3-role",
+    block=("--maxBlockSizeInBytes", "--maxBlockSize", "-m", "-mbs"),
+    buffer=("--readBufferSizeInBytes", "--readBufferSize", "-rb", "-rbs"),
+    size=("--offloadThresholdInBytes", "--offloadAfterThreshold", "-t", "-oat"),
+    seconds=("--offloadThresholdInSeconds", "--offloadAfterThresholdInSeconds", "-ts", "-oats"),
+    lag=("--offloadDeletionLagInMillis", "--offloadAfterElapsed", "-dl", "-oae"),
+    units=True,
+)
+APPLIED = applied()
+_TTL = option("--ttl", "-t", type=SECONDS, required=True, help="How long, like 10s, 3h or 2d; 0 is for ever.")
+_STRATEGY = option("--strategy", "-s", type=click.Choice(SCHEMA_STRATEGIES), required=True, help="The strategy.")
+_SUBSCRIPTIONS, _MOST_SUBSCRIPTIONS = "how many subscriptions there may be", "--max-subscriptions-per-topic"
+_SUBSCRIPTION_RATE = replace(FORMS[rows.DISPATCH_RATE], what="how fast messages are dispatched to a subscription")
+
+
+def _shared(scope: Scope, offload_options: tuple[click.Option, ...]) -> list[Command]:
+    """The policies that both groups have, by the same names."""
+    # fmt: off
+    found = (
+        policy(scope, rows.MESSAGE_TTL, "message-ttl",
+               Form("the time after which messages expire", (_TTL,), of("ttl")),
+               applied=APPLIED, example="orders --ttl 2d"),
+        policy(scope, rows.MAX_CONSUMERS_PER_SUBSCRIPTION, "max-consumers-per-subscription",
+               number("how many consumers a subscription may have", "--max-consumers-per-subscription", "-c")),
+        policy(scope, rows.SUBSCRIPTION_TYPES, "subscription-types-enabled"),
+        policy(scope, rows.RETENTION, "retention", applied=APPLIED, example="orders --time 3h --size 10G"),
+        policy(scope, rows.MAX_PRODUCERS, "max-producers",
+               number("how many producers there may be", "--max-producers", "-p"), applied=APPLIED),
+        policy(scope, rows.MAX_MESSAGE_SIZE, "max-message-size",
+               number("how large a message may be", "--max-message-size", "-m", "Bytes; 0 is the broker's own limit.")),
+        policy(scope, rows.DEDUPLICATION, "deduplication"),
+        policy(scope, rows.DEDUPLICATION_SNAPSHOTS, "deduplication-snapshot-interval"),
+        policy(scope, rows.PERSISTENCE, "persistence"),
+        policy(scope, rows.REPLICATOR_DISPATCH_RATE, "replicator-dispatch-rate", applied=APPLIED),
+        policy(scope, rows.PUBLISH_RATE, "publish-rate", example="orders --msg-publish-rate 100"),
+        policy(scope, rows.COMPACTION_THRESHOLD, "compaction-threshold", applied=APPLIED),
+        policy(scope, rows.SUBSCRIBE_RATE, "subscribe-rate", applied=APPLIED),
+        policy(scope, rows.MAX_CONSUMERS, "max-consumers",
+               number("how many consumers there may be", "--max-consumers", "-c"), applied=APPLIED),
+        policy(scope, rows.DELAYED_DELIVERY, "delayed-delivery", applied=APPLIED),
+        policy(scope, rows.DISPATCH_RATE, "dispatch-rate", applied=APPLIED),
+        policy(scope, rows.OFFLOAD, "offload-policies",
+               Form("where old ledgers are offloaded to", offload_options, offload.body), applied=APPLIED),
+        policy(scope, rows.INACTIVE_TOPICS, "inactive-topic-policies", applied=APPLIED),
+    )
+    # fmt: on
+    return [command for commands in found for command in commands]
+
+
+def _unacked(scope: Scope, before: str) -> list[Command]:
+    """The limits by consumer and by subscription; `before` these words in their names."""
+    found = ((rows.MAX_UNACKED_PER_CONSUMER, "consumer"), (rows.MAX_UNACKED_PER_SUBSCRIPTION, "subscription"))
+    return [
+        command
+        for row, who in found
+        for command in policy(
+            scope,
+            row,
+            f"max-unacked-messages-{before}-{who}",
+            number(f"how many messages a {who} may leave unacknowledged", "--maxNum", "-m"),
+            applied=APPLIED,
+        )
+    ]
+
+
+def _replication_clusters(scope: Scope) -> list[Command]:
+    return policy(scope, rows.REPLICATION, "replication-clusters", applied=APPLIED, hidden=False)
 
 
 def _subscription_rate() -> list[Command]:
@@ -32,78 +104,38 @@ def _subscription_rate() -> list[Command]:
     one = option("--subscription", "-s", help="Of this subscription alone.")
     return policy(
         TOPIC_POLICIES,
+        rows.SUBSCRIPTION_DISPATCH_RATE,
         "subscription-dispatch-rate",
-        SUBSCRIPTION_RATE,
-        *policies.DISPATCH_RATE,
-        policies.RELATIVE,
-        one,
-        body=policies.dispatch_rate,
+        replace(_SUBSCRIPTION_RATE, options=(*_SUBSCRIPTION_RATE.options, one)),
         applied=APPLIED,
-        get_options=(one,),
-        remove_options=(one,),
-        more={"subscription": "subscription"},
+        more=(one,),
+        calls=_of_subscription,
     )
+
+
+def _of_subscription(api: Api, values: Values) -> "PolicyCalls[Any, Any]":
+    if values.subscription is None:
+        return api.topic_policies[rows.SUBSCRIPTION_DISPATCH_RATE]
+    return api.topic_policies.dispatch_rate_of(values.subscription)
 
 
 def _of_topic_policies() -> list[Command]:
     scope = TOPIC_POLICIES
+    quotas = Form("what happens at how much backlog", quota_options(), quota, show_quotas)
+    quota_example = "orders --limit 10G --policy producer_exception"
+    strategy = Form("which new schemas are accepted", (_STRATEGY,), of("strategy"))
+    subscriptions = number(_SUBSCRIPTIONS, _MOST_SUBSCRIPTIONS, "-s")
     return [
-        *shared(scope, _OFFLOAD),
-        *policy(
-            scope,
-            "backlog-quota",
-            "what happens at how much backlog",
-            *policies.quota_options(),
-            remove_options=(policies.QUOTA_TYPE,),
-            body=policies.quota,
-            applied=APPLIED,
-            show=policies.show_quotas,
-            example="orders --limit 10G --policy producer_exception",
-            get_method="backlog_quota_map",
-            more={"quota_type": "type"},
-        ),
-        *unacked(scope, "per-consumer", *ON_CONSUMER),
-        *unacked(scope, "per-subscription", *ON_SUBSCRIPTION),
+        *_shared(scope, _OFFLOAD),
+        *backlog_quota(scope, "get-backlog-quota", quotas, applied=APPLIED, example=quota_example),
+        *_unacked(scope, "per"),
         *_subscription_rate(),
-        *policy(
-            scope,
-            "max-subscriptions-per-topic",
-            SUBSCRIPTIONS,
-            number("--max-subscriptions-per-topic", "-s", "The number; 0 is without limit."),
-            body=of("number"),
-        ),
-        *policy(
-            scope,
-            "schema-compatibility-strategy",
-            "which new schemas are accepted",
-            policies.SCHEMA_STRATEGY,
-            body=of("strategy"),
-            applied=APPLIED,
-            everywhere=False,
-        ),
-        *policy(
-            scope,
-            "entry-filters-per-topic",
-            "the entry filters",
-            policies.ENTRY_FILTERS,
-            body=policies.entry_filters,
-            applied=APPLIED,
-        ),
-        *policy(
-            scope,
-            "auto-subscription-creation",
-            "whether consumers create subscriptions",
-            policies.ENABLE,
-            body=lambda values: {"allowAutoSubscriptionCreation": values.enable},
-            applied=applied("-a"),
-        ),
-        *policy(
-            scope,
-            "dispatcher-pause-on-ack-state-persistent",
-            "whether dispatch waits for acknowledgements to be saved",
-            applied=applied("-a"),
-        ),
-        *replication_clusters(scope),
+        *policy(scope, rows.MAX_SUBSCRIPTIONS, "max-subscriptions-per-topic", subscriptions),
+        *policy(scope, rows.SCHEMA_STRATEGY, "schema-compatibility-strategy", strategy, applied=APPLIED),
+        *policy(scope, rows.ENTRY_FILTERS, "entry-filters-per-topic", applied=APPLIED),
+        *policy(scope, rows.AUTO_SUBSCRIPTION_CREATION, "auto-subscription-creation", applied=applied("-a")),
+        *policy(scope, rows.DISPATCHER_PAUSE, "dispatcher-pause-on-ack-state-persistent", applied=applied("-a")),
+        *_replication_clusters(scope),
     ]
 
 
@@ -124,3 +156,55 @@ GROUP = Group(
         "topicPolicies get-retention orders --applied",
     ),
 )
+
+
+def older_policies() -> list[Command]:
+    """What `topics` keeps for scripts that are older than topicPolicies."""
+    named = {command.name: command for command in _shared(TOPICS, _OLDER_OFFLOAD)}
+    switches = [
+        does(
+            "enable-deduplication",
+            lambda api, v: api.topic_policies[rows.DEDUPLICATION].set(v.topic, True),
+            "Enable deduplication.",
+            TOPICS.of,
+            hidden=True,
+        ),
+        does(
+            "disable-deduplication",
+            lambda api, v: api.topic_policies[rows.DEDUPLICATION].set(v.topic, False),
+            "Disable deduplication.",
+            TOPICS.of,
+            hidden=True,
+        ),
+    ]
+    doubled = (
+        ("get-deduplication-enabled", "get-deduplication"),
+        *((f"{verb}-maxProducers", f"{verb}-max-producers") for verb in ("get", "set", "remove")),
+    )
+    quotas = Form(
+        "what happens at how much backlog",
+        quota_options("-1"),
+        lambda values: quota_of(values.limit, values.limit_time, values.policy),
+        show_quotas,
+    )
+    return [
+        *_visible(named, "get-retention"),
+        *switches,
+        *(_renamed(named[old], new) for new, old in doubled),
+        *backlog_quota(TOPICS, "get-backlog-quotas", quotas, applied=APPLIED),
+        *_unacked(TOPICS, "on"),
+        *_unacked(TOPICS, "per"),
+        *policy(TOPICS, rows.MAX_SUBSCRIPTIONS, "max-subscriptions", number(_SUBSCRIPTIONS, _MOST_SUBSCRIPTIONS, "-m")),
+        *policy(
+            TOPICS, rows.SUBSCRIPTION_DISPATCH_RATE, "subscription-dispatch-rate", _SUBSCRIPTION_RATE, applied=APPLIED
+        ),
+        *_replication_clusters(TOPICS),
+    ]
+
+
+def _visible(named: dict[str, Command], name: str) -> list[Command]:
+    return [replace(command, hidden=False) if command.name == name else command for command in named.values()]
+
+
+def _renamed(command: Command, name: str) -> Command:
+    return replace(command, name=name)

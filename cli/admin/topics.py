@@ -5,16 +5,18 @@ from pathlib import Path
 import click
 
 from pulsarium.proto.topic_name import TopicName
+from pulsarium.rest.policies import SCHEMA_VALIDATION
 
 from . import messages, partitions, shadows, subscriptions, topic_stats, upkeep
 from .api import Api
 from .command import Command, Group, Values, argument, does, option, shows
 from .errors import AdminError
+from .forms import ENABLE
 from .messages import TOPIC_ARGUMENT
-from .older_policies import older_policies
 from .output import lines, pairs, value
 from .permissions import ACTIONS, ROLE, actions
-from .policies import ENABLE, NAMESPACES, applied
+from .policies import NAMESPACES, applied
+from .topic_policies import older_policies
 from .values import TOPIC, key_values, pattern
 
 NAMESPACE = NAMESPACES.of
@@ -182,14 +184,14 @@ _LIFE = (
     ),
     shows(
         "get-schema-validation-enforce",
-        lambda api, v: api.topics.get_schema_validation_enforced(v.topic, applied=v.applied),
+        lambda api, v: api.topic_policies[SCHEMA_VALIDATION].get(v.topic, applied=v.applied),
         "Show whether producers have to have a schema.",
         TOPIC_ARGUMENT,
         applied(),
     ),
     does(
         "set-schema-validation-enforce",
-        lambda api, v: api.topics.set_schema_validation_enforced(v.topic, v.enable),
+        lambda api, v: api.topic_policies[SCHEMA_VALIDATION].set(v.topic, v.enable),
         "Say whether producers have to have a schema.",
         TOPIC_ARGUMENT,
         ENABLE,

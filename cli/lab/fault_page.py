@@ -6,8 +6,8 @@ import dataclasses
 import inspect
 from collections.abc import Iterator
 
+from pulsarium.broker.commands.answers import can_be_refused, has_answer
 from pulsarium.broker.lab.faults import ACTIONS, Action
-from pulsarium.broker.lab.faults.answers import can_be_refused, has_answer
 from pulsarium.proto.commands import COMMANDS, CommandSpec, Direction
 
 SELECTORS = {

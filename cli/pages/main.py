@@ -7,12 +7,12 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from pulsarium.broker.admin.routes import all_routes
 from pulsarium.broker.commands import MODULES
 from pulsarium.broker.commands.registry import declared
 from pulsarium.broker.config.keys import documented_keys
 from pulsarium.broker.config.profile import PIP
-from pulsarium.broker.http.absent import absent_routes
+from pulsarium.broker.http.pulsar_routes import absent_routes
+from pulsarium.broker.web import all_routes
 from pulsarium.cli.lab.fault_page import fault_page
 from pulsarium.cli.pages.client import client_page
 from pulsarium.cli.pages.launchers import launchers_page

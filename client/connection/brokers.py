@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import logging
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
@@ -21,6 +22,8 @@ from pulsarium.client.topics import bounded
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
 T = TypeVar("T")
+
+logger = logging.getLogger(__name__)
 
 
 class Brokers:
@@ -65,7 +68,9 @@ class Brokers:
         if cluster is not None:
             lookup = self._binary(cluster.addresses(tls=lookup.tls))
         with anyio.move_on_after(self.operation_timeout):
-            return await lookup.connection_for(topic)
+            connection = await lookup.connection_for(topic)
+            logger.info("%s: served by %s", topic, connection.address)
+            return connection
         raise Timeout(f"{topic}: no broker of it was found in {self.operation_timeout:g} s")
 
     async def connect_to_broker(self, broker: BrokerUrls, proxy: Address | None) -> Connection:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import ssl
 from collections.abc import Callable
 
@@ -21,6 +22,7 @@ from pulsarium.client.connection.routes import (
     request_id_of,
 )
 from pulsarium.client.connection.service_url import Address
+from pulsarium.client.connection.waiting import printable
 from pulsarium.client.connection.writer import Writer
 from pulsarium.client.errors import (
     AlreadyClosed,
@@ -38,6 +40,8 @@ MOST_PROVOKED = 20_000  # commands that answer what came, and wait to be written
 LAST_WORDS = 1.0  # seconds that what is queued may take to go out when the connection is closed
 _READ = 256 * 1024  # bytes asked of the stream at once
 _MOST_REQUEST_IDS = 2**64 - 1  # this one marks what the broker sends unasked
+
+logger = logging.getLogger(__name__)
 
 __all__ = ["Connection", "ConsumerHandler", "ProducerHandler", "Reply", "WatcherHandler"]
 
@@ -347,6 +351,10 @@ class Connection:
         if self._error is not None:
             return
         self._error = error
+        if self.server_version:  # else who opens it is told
+            concerns = not isinstance(error, AlreadyClosed) and not self._routes.is_idle
+            reason = printable(error).removeprefix(f"{self.address}: ")
+            logger.log(logging.WARNING if concerns else logging.INFO, "connection to %s lost: %s", self.address, reason)
         self._protocol.close()
         self._routes.end(error)
         self._writer.end()

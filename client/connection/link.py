@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+import logging
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
-from typing import TypeVar
+from enum import Enum
+from types import MappingProxyType
 
 import anyio
+import anyio.lowlevel
 
 from pulsarium.client.connection.brokers import Brokers
 from pulsarium.client.connection.connection import Connection
 from pulsarium.client.connection.service_url import Address, BrokerUrls
+from pulsarium.client.connection.waiting import printable
 from pulsarium.client.errors import (
     FATAL,
     AlreadyClosed,
@@ -21,7 +25,47 @@ from pulsarium.client.errors import (
     copy_of,
 )
 
-T = TypeVar("T")
+logger = logging.getLogger(__name__)
+
+
+class State(Enum):
+    """How a link stands."""
+
+    NEW = "new"
+    OPENING = "opening"
+    OPEN = "open"
+    LOST = "lost"  # it waits, and is opened again
+    ENDED = "ended"  # closed, or failed for good
+
+
+class Event(Enum):
+    """What changes that."""
+
+    TRY = "try"
+    OPENED = "opened"
+    LOSE = "lose"  # the connection ended, or the broker closed what was open
+    FAIL = "fail"  # this try
+    END = "end"
+
+
+_IN_ANY_CASE = {Event.END: State.ENDED}
+
+# The one table: which event leads from which state to which.
+_NEXT: Mapping[State, Mapping[Event, State]] = MappingProxyType(
+    {
+        State.NEW: {Event.TRY: State.OPENING, Event.LOSE: State.NEW} | _IN_ANY_CASE,
+        State.OPENING: {
+            Event.TRY: State.OPENING,  # the first opening: who waits for it counts its tries
+            Event.OPENED: State.OPEN,
+            Event.LOSE: State.LOST,
+            Event.FAIL: State.LOST,
+        }
+        | _IN_ANY_CASE,
+        State.OPEN: {Event.LOSE: State.LOST} | _IN_ANY_CASE,
+        State.LOST: {Event.TRY: State.OPENING, Event.LOSE: State.LOST, Event.FAIL: State.LOST} | _IN_ANY_CASE,
+        State.ENDED: dict.fromkeys(Event, State.ENDED),
+    }
+)
 
 
 class Link:
@@ -34,26 +78,31 @@ class Link:
         open: Callable[[Connection], Awaitable[None]],
         *,
         on_failed: Callable[[PulsarError], None] | None = None,
+        what: str = "",
     ) -> None:
-        """`open` sends SUBSCRIBE or PRODUCER and attaches its handler.
+        """`open` sends SUBSCRIBE or PRODUCER and attaches its handler; `what` says in the log what is opened.
 
         `on_failed` is told when something happened after which no further try makes sense (errors.FATAL), or the
         client was closed.
         """
         self.topic = topic
+        self.reconnections: int = 0
+        """How often it was opened again."""
+        self._name = f"{what} {topic}".strip()
         self._brokers = brokers
         self._open = open
         self._on_failed = on_failed
         self._backoff = brokers.new_backoff()
-        self._connection: Connection | None = None
+        self._state = State.NEW
+        self._changed = anyio.Event()  # the state; another one from then on
+        self._connection: Connection | None = None  # while it is open
+        self._error: PulsarError | None = None  # with which it ended
+        self._opening: anyio.CancelScope | None = None  # around `open`
+        self._since = 0.0  # it is open, or lost
+        self._reason = ""  # why it is lost
         self._owner: BrokerUrls | None = None
         self._cluster: BrokerUrls | None = None  # where the topic migrated to (PIP-188)
-        self._opening: anyio.CancelScope | None = None
         self._proxy: Address | None = None  # through which the last connection led
-        self._error: PulsarError | None = None
-        self._lost = anyio.Event()
-        self._opened_at = 0.0
-        self._settled = anyio.Event()  # open, or failed for good
         self._scope = anyio.CancelScope()
         self._running: anyio.Event | None = None
 
@@ -68,7 +117,7 @@ class Link:
         self._running = anyio.Event()
         self._brokers.task_group.start_soon(self._keep_open)
 
-    def lost(self, owner: BrokerUrls | None = None) -> None:
+    def lost(self, error: PulsarError, owner: BrokerUrls | None = None) -> None:
         """What was open is not any more: open it again, at once where `owner` has the topic, and without a lookup.
 
         A cluster to which it migrated is from now on the one where it is looked up.
@@ -76,25 +125,30 @@ class Link:
         if owner is not None and owner.migrated:
             self._cluster = owner
         self._owner = owner
-        if self._connection is not None:
-            self._connection = None
-            self._settled = anyio.Event()
-            self._backoff.worked(anyio.current_time() - self._opened_at)
-        self._lost.set()
+        if (connection := self._connection) is not None:
+            now = anyio.current_time()
+            self._backoff.worked(now - self._since)
+            self._since = now
+            self._reason = f"connection to {connection.address} lost: {error}" if connection.is_lost else str(error)
+        self._step(Event.LOSE)
         if self._opening is not None:  # the answer does not come any more
             self._opening.cancel()
 
     async def connection(self) -> Connection:
-        """The connection on which it is open, as soon as it is; raises what it failed with for good."""
+        """Return the connection on which it is open, as soon as it is; raise what it failed with for good.
+
+        It is always a checkpoint.
+        """
+        await anyio.lowlevel.checkpoint()
         while self._connection is None:
             if self._error is not None:
                 raise copy_of(self._error)
-            await self._settled.wait()
+            await self._changed.wait()
         return self._connection
 
     def close_nowait(self) -> None:
         """Do not open it again; who waits for the connection gets AlreadyClosed. What is open stays for the owner."""
-        self._fail(AlreadyClosed(f"{self.topic}: closed"))
+        self._end(AlreadyClosed(f"{self.topic}: closed"))
         self._scope.cancel()
 
     async def aclose(self) -> None:
@@ -103,8 +157,14 @@ class Link:
         if self._running is not None:
             await self._running.wait()
 
+    def _step(self, event: Event, connection: Connection | None = None) -> None:
+        self._state = _NEXT[self._state][event]
+        self._connection = connection if self._state is State.OPEN else None
+        self._changed.set()
+        self._changed = anyio.Event()
+
     async def _try(self) -> None:
-        self._lost = anyio.Event()
+        self._step(Event.TRY)
         connection = await self._connect()
         self._proxy = connection.proxy
         with anyio.CancelScope() as self._opening:
@@ -112,11 +172,18 @@ class Link:
                 await self._open(connection)
             finally:
                 self._opening = None
-        if self._lost.is_set() or connection.is_lost:
+        if self._state is State.LOST or connection.is_lost:
             raise ConnectError(f"{self.topic}: lost while it was opened")
-        self._connection = connection
-        self._opened_at = anyio.current_time()
-        self._settled.set()
+        self._step(Event.OPENED, connection)
+        now = anyio.current_time()
+        if self._state is State.ENDED:
+            return
+        if self._running is None:
+            logger.info("%s: open on %s", self._name, connection.address)
+        else:
+            self.reconnections += 1
+            logger.info("%s: reconnected to %s after %.1f s", self._name, connection.address, now - self._since)
+        self._since = now
 
     async def _connect(self) -> Connection:
         owner, self._owner = self._owner, None
@@ -135,33 +202,38 @@ class Link:
         assert self._running is not None
         try:
             with self._scope:
-                while self._error is None:
-                    await self._lost.wait()
-                    at_once = self._owner is not None and self._backoff.is_first
-                    delay = self._backoff.next()
-                    await anyio.sleep(0 if at_once else delay)
-                    await self._try_again()
+                while self._state is not State.ENDED:
+                    if self._state is State.OPEN:
+                        await self._changed.wait()
+                    else:
+                        await self._open_again()
         finally:
             if self._error is None:  # its owner did not close it
                 self._give_up(AlreadyClosed("the client was closed"))
             self._running.set()
 
-    async def _try_again(self) -> None:
+    async def _open_again(self) -> None:
+        at_once = self._owner is not None and self._backoff.is_first
+        delay = self._backoff.next()
+        delay = 0 if at_once else delay
+        logger.info("%s: %s; reconnecting in %.1f s", self._name, printable(self._reason), delay)
+        await anyio.sleep(delay)
         try:
             await self._try()
         except FATAL as error:
+            logger.warning("%s: given up: %s", self._name, printable(error))
             self._give_up(error)
         except PulsarError as error:
             self._brokers.waiting.tell(error)
-            self._lost.set()
+            self._reason = str(error)
+            self._step(Event.FAIL)
 
     def _give_up(self, error: PulsarError) -> None:
-        self._fail(error)
+        self._end(error)
         if self._on_failed is not None:
             self._on_failed(error)
 
-    def _fail(self, error: PulsarError) -> None:
+    def _end(self, error: PulsarError) -> None:
         if self._error is None:
             self._error = error
-        self._connection = None
-        self._settled.set()
+        self._step(Event.END)

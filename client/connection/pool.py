@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import logging
 from typing import NamedTuple
 
 import anyio
@@ -13,9 +14,11 @@ from pulsarium.client.connection.connection import Connection
 from pulsarium.client.connection.protocol import ClientProtocol
 from pulsarium.client.connection.service_url import Address
 from pulsarium.client.connection.settings import Settings
-from pulsarium.client.connection.waiting import Waiting
+from pulsarium.client.connection.waiting import Waiting, printable
 from pulsarium.client.errors import AlreadyClosed, ConnectError
 from pulsarium.client.together import together
+
+logger = logging.getLogger(__name__)
 
 SLOW = 0.7  # seconds without an answer, after which the log says so
 
@@ -99,6 +102,8 @@ class Pool:
                     await connection.handshake()
                 except ConnectError as error:
                     raise wrong_port.answered(address, protocol.first, error) from error
+                there = address if proxy_to is None else f"{proxy_to} through {address}"
+                logger.info("connected to %s, broker %s", there, printable(connection.server_version))
                 return connection
         except TimeoutError:
             raise ConnectError(f"{address}: no connection within {settings.connection_timeout:g} s") from None

@@ -8,9 +8,17 @@ import anyio
 
 from pulsarium.client.errors import PulsarError
 
+LONGEST = 500  # characters of somebody else's text in the log
 AGAIN = 60.0  # seconds until the same is said once more
 
 logger: logging.Logger = logging.getLogger(__name__)
+
+
+def printable(text: object) -> str:
+    """Return a text that others chose so that it neither forges a line of the log nor fills it."""
+    words = str(text)
+    words = words if len(words) <= LONGEST else f"{words[:LONGEST]}...({len(words)} characters)"
+    return words if words.isprintable() else words.encode("unicode_escape").decode()
 
 
 class Waiting:
@@ -24,4 +32,4 @@ class Waiting:
         now = anyio.current_time()
         self._told = {text: at for text, at in self._told.items() if now - at < AGAIN}
         if self._told.setdefault(str(reason), now) == now:
-            logger.warning("waiting for %s", reason)
+            logger.warning("waiting for %s", printable(reason))

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import anyio
+import anyio.lowlevel
 
 from pulsarium.client.consumer.inbox import Inbox
 from pulsarium.client.consumer.policies import ConsumerBatchReceivePolicy
@@ -21,11 +22,12 @@ async def batch_receive(
 
     Nothing is taken before the end, so that nothing is lost by cancelling it.
     """
+    await anyio.lowlevel.checkpoint()
     with anyio.move_on_after(policy.timeout if policy.timeout > 0 else None):
         while not _is_enough(inbox, policy):
             await inbox.another()
     if len(inbox):
-        await inbox.arrival()  # the first one's schema may have to be asked for
+        await inbox.filled()  # the first one's schema may have to be asked for
     taken: list[Message[Any]] = []
     size = 0
     most, most_bytes = _limit(policy.max_num_message), _limit(policy.max_num_bytes)

@@ -10,6 +10,8 @@ from itertools import chain
 from types import TracebackType
 from typing import Any, Generic, TypeAlias
 
+import anyio.lowlevel
+
 from pulsarium.client.consumer.batch_receive import batch_receive
 from pulsarium.client.consumer.inbox import Inbox
 from pulsarium.client.consumer.indexes import message_at
@@ -104,9 +106,7 @@ class Consumer(Generic[T]):
 
         CryptoError for a message that cannot be decrypted, and what a `message_payload_processor` raises for its entry:
         the next call goes on behind it. Otherwise whatever ended the consumer for good. `async for` does the same, and
-        ends at the end of a terminated topic.
-
-        Where messages wait, other tasks get a turn, and a cancellation is noticed, after 32 of them at the latest.
+        ends at the end of a terminated topic. Each call is a checkpoint; `batch_receive` is one for many messages.
         """
         await self._arrival()
         return self._take()
@@ -283,6 +283,7 @@ class Consumer(Generic[T]):
 
         Ledger and entry are -1 if there is none. Raises what a `payload_to_message_id_converter` raises.
         """
+        await anyio.lowlevel.checkpoint()  # a pattern may match nothing
         return [(await part.last_message())[0] for part in self._parts.all]
 
     # ---- the end

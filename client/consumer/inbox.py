@@ -15,10 +15,6 @@ if TYPE_CHECKING:
     from pulsarium.client.schema.versions import Versions
 
 
-#: Messages that are received in a row before others have their turn: a turn costs more than a message.
-BETWEEN_CHECKPOINTS = 32
-
-
 class Inbox:
     """Receivers that have something take turns."""
 
@@ -29,7 +25,6 @@ class Inbox:
         self._receivers: dict[Receiver, None] = {}
         self._ready: dict[Receiver, None] = {}  # the next one first; it may have been emptied since
         self._arrival: anyio.Event | None = None
-        self._until_checkpoint = 0
         self._error: PulsarError | None = None
 
     def add(self, receiver: Receiver) -> None:
@@ -108,12 +103,13 @@ class Inbox:
     async def arrival(self, *, until_end: bool = False) -> bool:
         """Wait until there is something: True; `until_end`, False when all topics are terminated and read.
 
-        Raises what ended one of the receivers for good. It is a checkpoint when it has to wait, and now and then.
+        Raise what ended one of the receivers for good. It is always a checkpoint.
         """
-        self._until_checkpoint -= 1
-        if self._until_checkpoint <= 0 or not self:
-            self._until_checkpoint = BETWEEN_CHECKPOINTS
-            await anyio.lowlevel.checkpoint()
+        await anyio.lowlevel.checkpoint()
+        return await self.filled(until_end=until_end)
+
+    async def filled(self, *, until_end: bool = False) -> bool:
+        """Do what `arrival` does, but no checkpoint where something is there."""
         while not self:
             if self._versions is not None and self._error is None and (unknown := self._unknown()) is not None:
                 await self._versions.find(unknown)  # it is still in its queue, should this be cancelled

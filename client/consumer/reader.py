@@ -8,6 +8,8 @@ from datetime import datetime
 from types import TracebackType
 from typing import Generic
 
+import anyio.lowlevel
+
 from pulsarium.client.consumer.consumer import Consumer
 from pulsarium.client.consumer.options import ReaderOptions, TableViewOptions
 from pulsarium.client.consumer.place import Place
@@ -15,6 +17,9 @@ from pulsarium.client.core import Core
 from pulsarium.client.message import Message
 from pulsarium.client.message_id import MessageId
 from pulsarium.client.schema.schema import T
+
+TOGETHER = 32
+"""Messages after which others have their turn."""
 
 
 class Reader(Generic[T]):
@@ -52,6 +57,13 @@ class Reader(Generic[T]):
         """The next message, as soon as there is one; raises as `Consumer.receive` does."""
         return self._passed(await self._consumer.receive())
 
+    async def _some(self) -> list[Message[T]]:
+        """Return what can be read now, for which one checkpoint is enough; wait for the first message."""
+        found, inbox = [await self.read_next()], self._consumer._inbox
+        while len(found) < TOGETHER and inbox and isinstance(inbox.head, Message):
+            found.append(self._passed(self._consumer._take()))
+        return found
+
     def _passed(self, message: Message[T]) -> Message[T]:
         places = self._places if message.topic_name() in self._places else self._all_places()
         places[message.topic_name()].passed(message.message_id())
@@ -71,6 +83,8 @@ class Reader(Generic[T]):
         Asks the broker for the last message, unless something waits here already. What is compacted out does not count.
         Raises the broker's refusal, and what a `payload_to_message_id_converter` raises.
         """
+        if self._consumer._inbox:
+            await anyio.lowlevel.checkpoint()
         if self._consumer._inbox:
             return True
         for place in list(self._all_places().values()):

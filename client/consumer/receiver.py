@@ -37,7 +37,7 @@ class Receiver(ReceiveQueue):
         consumer_id: int,
         options: ConsumerOptions[Any],
         acknowledgements: Acknowledgements,
-        lost: Callable[[BrokerUrls | None], None],
+        lost: Callable[[PulsarError, BrokerUrls | None], None],
         inbox: Inbox,
         tasks: TaskGroup,
         reading_from: Start | None = None,
@@ -182,7 +182,7 @@ class Receiver(ReceiveQueue):
         self._queue.clear()
         self._chunks.clear()
         self._acknowledgements.clear()
-        self._lost(owner)
+        self._lost(error, owner)
 
     # ---- inside
 

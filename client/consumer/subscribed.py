@@ -54,7 +54,7 @@ class Subscribed(ABC):
         self._durable = reading_from is None
         self._inbox = inbox
         self._id = brokers.next_consumer_id()
-        self._link = Link(brokers, topic, self._open, on_failed=self._failed)
+        self._link = Link(brokers, topic, self._open, on_failed=self._failed, what="consumer of")
         self._acknowledgements = Acknowledgements(batch_index_ack_enabled=options.batch_index_ack_enabled)
         self.receiver: Receiver = Receiver(
             topic, self._id, options, self._acknowledgements, self._lost, inbox, brokers.task_group, reading_from
@@ -162,9 +162,9 @@ class Subscribed(ABC):
                 connection.send_nowait(commands.ack(self._id, pb.CommandAck.Individual, ids))
             self.receiver.opened()
 
-    def _lost(self, owner: BrokerUrls | None) -> None:
+    def _lost(self, error: PulsarError, owner: BrokerUrls | None) -> None:
         self._forget_all()
-        self._link.lost(owner)
+        self._link.lost(error, owner)
 
     def _failed(self, error: PulsarError) -> None:
         self.receiver.fail(error)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
+from pulsarium.client.connection.connection import Connection
 from pulsarium.client.consumer import commands
 from pulsarium.client.consumer.acknowledgements import Acknowledgements, ack_set
 from pulsarium.client.consumer.delayed import Entry
@@ -36,12 +37,12 @@ class TopicConsumer(Subscribed):
         if message_id.first_chunk is not None:
             await self.acknowledge_all([message_id])
             return
+        connection = await self._link.connection()
         data = self._individual(message_id)
-        await self._link.connection()
         if data is None:
             return
         if self._options.ack_receipt_enabled:
-            await self._acknowledge(Individual, [data])
+            await self._acknowledge(connection, Individual, [data])
         else:
             self._group.add(data)
 
@@ -54,13 +55,13 @@ class TopicConsumer(Subscribed):
         if txn is not None:
             await self._acknowledge_in(txn, Individual, lambda: self._in_transaction(ids))
             return
+        connection = await self._link.connection()
         found = [data for data in map(self._individual, ids) if data is not None]
-        await self._link.connection()
         if not self._options.ack_receipt_enabled:
             for data in found:
                 self._group.add(data)
         elif found:
-            await self._acknowledge(Individual, found)
+            await self._acknowledge(connection, Individual, found)
 
     def _individual(self, message_id: MessageId) -> pb.MessageIdData | None:
         entry = message_id.entry
@@ -87,10 +88,11 @@ class TopicConsumer(Subscribed):
 
     async def acknowledge_alone(self, message_id: MessageId) -> None:
         """One message, received or not; of a batch the broker is told of it whether that is enabled or not."""
+        connection = await self._link.connection()
         self.receiver.skip(message_id)
         data = self._individual(message_id) or Acknowledgements(batch_index_ack_enabled=True).individual(message_id)
         if data is not None:
-            await self._acknowledge(Individual, [data])
+            await self._acknowledge(connection, Individual, [data])
 
     async def _acknowledge_moved(self, message_id: MessageId) -> None:
         await self.acknowledge(replace(message_id, batch_index=-1, batch_size=0))
@@ -101,7 +103,8 @@ class TopicConsumer(Subscribed):
         if txn is not None:
             await self._acknowledge_in(txn, Cumulative, lambda: [self._cumulative(message_id, in_transaction=True)])
             return
-        await self._acknowledge(Cumulative, [self._cumulative(message_id)])
+        connection = await self._link.connection()
+        await self._acknowledge(connection, Cumulative, [self._cumulative(message_id)])
 
     def _cumulative(self, message_id: MessageId, *, in_transaction: bool = False) -> pb.MessageIdData:
         data = self._acknowledgements.cumulative(message_id, in_transaction=in_transaction)
@@ -128,9 +131,10 @@ class TopicConsumer(Subscribed):
         """A transaction was aborted, and what it acknowledged comes again; in order, with all that is behind it."""
         self._redeliver(None)
 
-    async def _acknowledge(self, kind: pb.CommandAck.AckType, data: list[pb.MessageIdData]) -> None:
+    async def _acknowledge(
+        self, connection: Connection, kind: pb.CommandAck.AckType, data: list[pb.MessageIdData]
+    ) -> None:
         command = commands.ack(self._id, kind, data)
-        connection = await self._link.connection()
         if self._options.ack_receipt_enabled:
             command.ack.request_id = connection.next_request_id()
             await connection.request(command)

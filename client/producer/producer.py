@@ -37,8 +37,8 @@ class Producer(Generic[T]):
     A block that is left normally first waits for the receipts of all messages, `operation_timeout` at most. After the
     block: AlreadyClosed.
 
-    Messages to a topic, or to one partition, go out in the order of the calls. After a lost connection, or when the
-    broker closed the producer, it opens it again by itself, and sends those without a receipt again, in that order:
+    Messages to a topic, or to one partition, go out in the order of a task's calls. After a lost connection, or when
+    the broker closed the producer, it opens it again by itself, and sends those without a receipt again, in that order:
     with deduplication (PIP-6) on the broker each message is there once. After ProducerFenced it is over.
 
     An application that is started again goes on where it left off, if it gives the same `producer_name`: what
@@ -138,8 +138,9 @@ class Producer(Generic[T]):
         """As `send`, without waiting for the receipt: the way to send many messages in a row.
 
         Waits only for room, as `max_pending_messages` and the memory limit of the client have it, and the first time
-        with a transaction until its coordinator knows the partition.
+        with a transaction until its coordinator knows the partition. Each call is a checkpoint; `send_nowait` is none.
         """
+        await anyio.lowlevel.checkpoint()
         return (await self._add(content, txn, options))[1]
 
     def send_nowait(self, content: T | None, **options: Unpack[MessageOptions]) -> Receipt:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 import anyio
+import anyio.lowlevel
 
 from pulsarium.client.errors import PulsarError
 from pulsarium.client.message_id import MessageId
@@ -26,7 +27,7 @@ class Receipt:
         self._outcomes: tuple[Outcome, ...] = ()
 
     def is_done(self) -> bool:
-        """Whether `wait` returns, or raises, at once."""
+        """Tell whether `result` says what became of it."""
         return self._message_id is not None or self._error is not None
 
     async def wait(self) -> MessageId:
@@ -35,10 +36,16 @@ class Receipt:
         Of what the broker had stored before, going by its sequence id, the id is (-1, -1): nobody remembers where. Of a
         message in chunks it is that of the last chunk, and `first_chunk` that of the first.
         """
+        if self.is_done():
+            await anyio.lowlevel.checkpoint()
         while not self.is_done():
             if self._event is None:
                 self._event = anyio.Event()
             await self._event.wait()
+        return self.result()
+
+    def result(self) -> MessageId:
+        """Return or raise what `wait` does, of a message that `is_done`."""
         if self._error is not None:
             raise self._error
         assert self._message_id is not None

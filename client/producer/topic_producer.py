@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 import anyio
+import anyio.lowlevel
 
 from pulsarium.client.connection.brokers import Brokers
 from pulsarium.client.connection.connection import Connection
@@ -58,7 +59,7 @@ class TopicProducer:
         self._id = brokers.next_producer_id()
         self._encoder = encoder
         self._name = name
-        self._link = Link(brokers, topic, self._open, on_failed=self._end)
+        self._link = Link(brokers, topic, self._open, on_failed=self._end, what="producer of")
         self.room: Room = room
         """Each message has its part of it until it is published."""
         self.topic_epoch: int | None = None
@@ -148,9 +149,13 @@ class TopicProducer:
         """
         self._check_open()
         self.send_batch()
+        await anyio.lowlevel.checkpoint()
         for receipt in self._outbox.pending():
             try:
-                await receipt.wait()
+                if receipt.is_done():
+                    receipt.result()
+                else:
+                    await receipt.wait()
             except PulsarError:
                 self._check_open()
 
@@ -190,7 +195,7 @@ class TopicProducer:
     def on_lost(self, error: PulsarError, owner: BrokerUrls | None = None) -> None:
         """The broker closed it, or the connection ended."""
         self._outbox.connection = None
-        self._link.lost(owner)
+        self._link.lost(error, owner)
 
     # ---- its own
 

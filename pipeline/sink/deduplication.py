@@ -10,6 +10,7 @@ from pulsarium.client.admin.errors import AdminError, NotAllowed, NotAuthorized,
 from pulsarium.client.topics import parse
 from pulsarium.pipeline.options import ADMIN_URL, Connection
 from pulsarium.pipeline.pulsar import Pulsar
+from pulsarium.rest.policies import DEDUPLICATION
 
 
 class NoDeduplication(RuntimeError):
@@ -48,9 +49,9 @@ async def is_on(admin: Admin, topic: str) -> bool:
     name = parse(topic).partitioned_name  # partitions have no policies
     found: bool | None
     try:
-        found = await admin.topic_policies.get_deduplication_status(name, applied=True)
+        found = await admin.topic_policies[DEDUPLICATION].get(name, applied=True)
     except (NotFound, NotAllowed, NotAuthorized):  # it is still to be made; there are no such policies; not for us
-        found = await admin.namespaces.get_deduplication_status(name.namespace_name)
+        found = await admin.namespace_policies[DEDUPLICATION].get(name.namespace_name)
     if found is None:
         found = (await admin.brokers.get_runtime_configurations()).get("brokerDeduplicationEnabled") == "true"
     return found

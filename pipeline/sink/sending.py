@@ -140,7 +140,7 @@ class Sender:
         for _ in range(len(self._sent) - len(self._sent) // 2):
             topic, number, receipt = self._sent.popleft()
             try:
-                where = await (receipt.wait() if receipt.is_done() else self._patiently(receipt.wait()))
+                where = receipt.result() if receipt.is_done() else await self._patiently(receipt.wait())
             except errors.PulsarError as error:
                 raise self._failed(topic, number, error) from error
             if where.ledger_id < 0:

@@ -21,12 +21,14 @@ MAY_IMPORT = {
     "cli": set(FOLDERS),
 }
 
-# session -> commands -> model -> storage, admin -> model: what each part of the broker must not reach for.
-UPPER = {"broker", "server", "session", "commands", "admin", "lab", "testing"}
+# session -> commands -> model -> storage, admin -> http -> model <- http <- lab.rest: what each part of the broker must
+# not reach for.
+UPPER = {"broker", "server", "session", "commands", "http", "admin", "web", "lab", "testing"}
 MUST_NOT_IMPORT = {
-    "session": {"admin", "broker", "server"},
-    "commands": {"session", "admin", "broker", "server"},
-    "admin": {"session", "commands"},
+    "session": {"http", "admin", "web", "broker", "server"},
+    "commands": {"session", "http", "admin", "web", "broker", "server"},
+    "http": {"session", "commands", "admin", "web", "lab", "server"},
+    "admin": {"session", "commands", "web", "server"},
     "model": UPPER | {"auth"},
     "cluster": UPPER,
     "config": UPPER | {"model", "storage", "cluster"},
@@ -36,7 +38,42 @@ MUST_NOT_IMPORT = {
 }
 # A handler is given a session, a session its broker, and a cluster has brokers: these may name the types.
 MAY_NAME_TYPES = {"session", "commands", "cluster", "admin"}
+# The lab's hooks: who opens it, who keeps it, who lets it answer, and what is a face of it. Nobody else imports it.
+OPEN_THE_LAB = {"server", "cluster", "web", "testing", "pytest_plugin", "lab"}
+# Seeds say policies and tenants as REST does.
+READS_AS_REST_DOES = "pulsarium.broker.lab.state.description"
 STORAGE_MAY_IMPORT = {"storage", "config", "clock", "logs"}
+
+# The parts of the model (folders, and modules beside them), lowest first: each imports only parts before it, types too.
+MODEL = (
+    "ledger",
+    "client",
+    "errors",
+    "cursor",
+    "dispatch",
+    "subscription",
+    "policy",
+    "namespace",
+    "rate",
+    "schema",
+    "compaction",
+    "context",
+    "transaction",
+    "topic",
+    "upkeep",
+)
+# What still points upwards. Take entries out as arrows are turned; add none.
+STILL_UPWARDS: dict[str, set[str]] = {
+    "client": {"topic"},
+    "cursor": {"transaction"},
+    "dispatch": {"compaction", "rate", "subscription"},
+    "subscription": {"compaction", "policy", "rate", "topic", "transaction"},
+    "rate": {"topic"},
+    "schema": {"topic"},
+    "compaction": {"topic"},
+    "transaction": {"topic"},
+    "topic": {"upkeep"},
+}
 
 # Bytes in, bytes out.
 NO_IO = {"trio", "anyio", "asyncio", "socket", "select", "selectors", "ssl", "time", "threading", "subprocess"}
@@ -75,6 +112,58 @@ def test_arrows_inside_the_broker(lower: str) -> None:
         if part(module.name, FOLDERS["broker"]) == lower
         for name in (module.imports_when_run if lower in MAY_NAME_TYPES else module.imports)
         if any(within(name, f"{FOLDERS['broker']}.{upper}") for upper in MUST_NOT_IMPORT[lower])
+    )
+
+
+def _model_arrows(lower: str) -> list[tuple[Module, str]]:
+    package = f"{FOLDERS['broker']}.model"
+    return [
+        (module, name)
+        for module in modules("broker")
+        if within(module.name, package) and part(module.name, package) == lower
+        for name in module.imports
+        if within(name, package) and part(name, package) not in {"", lower}
+    ]
+
+
+def test_every_part_of_the_model_has_its_place() -> None:
+    package = f"{FOLDERS['broker']}.model"
+    parts = {part(module.name, package) for module in modules("broker") if within(module.name, package)}
+    assert parts - {""} == set(MODEL)
+
+
+@pytest.mark.parametrize("lower", MODEL)
+def test_arrows_inside_the_model(lower: str) -> None:
+    below = {*MODEL[: MODEL.index(lower)], *STILL_UPWARDS.get(lower, ())}
+    package = f"{FOLDERS['broker']}.model"
+    assert not wrong((module, name) for module, name in _model_arrows(lower) if part(name, package) not in below)
+
+
+def test_what_still_points_upwards_is_still_there() -> None:
+    package = f"{FOLDERS['broker']}.model"
+    for lower, upper in STILL_UPWARDS.items():
+        assert upper <= {part(name, package) for _, name in _model_arrows(lower)}, f"{lower}: take out what is gone"
+        assert not upper & set(MODEL[: MODEL.index(lower)])
+
+
+def test_nothing_but_its_hooks_imports_the_lab() -> None:
+    assert not wrong(
+        (module, name)
+        for module in modules("broker")
+        if part(module.name, FOLDERS["broker"]) not in OPEN_THE_LAB | {""}
+        for name in module.imports
+        if within(name, "pulsarium.broker.lab")
+    )
+
+
+def test_the_lab_does_not_stand_on_the_admin_api() -> None:
+    """Both stand on broker/http; that the admin API imports no lab is said above."""
+    assert not wrong(
+        (module, name)
+        for module in modules("broker")
+        if within(module.name, "pulsarium.broker.lab") and module.name != READS_AS_REST_DOES
+        for name in module.imports
+        if within(name, "pulsarium.broker.admin") or within(name, "pulsarium.broker.web")
     )
 
 

@@ -10,7 +10,8 @@ import trio.testing
 
 from pulsarium.broker import slices
 from pulsarium.broker.accepting import Hallway
-from pulsarium.broker.http.app import AdminApp
+from pulsarium.broker.http.reply import Reply
+from pulsarium.broker.http.site import Site
 from pulsarium.broker.session.session import Session
 from pulsarium.broker.slices import Door
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
@@ -71,13 +72,13 @@ async def test_others_have_their_turn_between_two_connects(monkeypatch: pytest.M
 
 
 async def test_others_have_their_turn_between_two_requests(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen, call = list[int](), AdminApp.__call__
+    seen, call = list[int](), Site.answer
 
-    async def noting(app: AdminApp, *given: Any) -> None:
+    async def noting(site: Site, *given: Any) -> Reply:
         seen.append(passes.number)
-        await call(app, *given)
+        return await call(site, *given)
 
-    monkeypatch.setattr(AdminApp, "__call__", noting)
+    monkeypatch.setattr(Site, "answer", noting)
     async with served() as http:
         streams = [await http.connect() for _ in range(MANY)]
         await trio.testing.wait_all_tasks_blocked()

@@ -9,6 +9,7 @@ import pytest
 from pulsarium.broker.broker import Broker
 from pulsarium.broker.config import Config
 from pulsarium.broker.config.listeners import Listener
+from pulsarium.broker.http.request import Caller
 from pulsarium.broker.model.client import Assigned
 from tests.broker.admin.rest import Rest
 from tests.broker.wire import TOPIC, Bed, Type, serving
@@ -67,7 +68,7 @@ async def test_lookups_name_what_speaks_tls(bed: Bed) -> None:
         "httpUrlTls": "https://me:4",
         "brokerUrlSsl": "",
     }
-    rest.extra = {"scheme": "https"}
+    rest.caller = Caller("?", 0, secure=True)
     assert (await rest.get(LOOKUP, host="me:443"))["httpUrlTls"] == "https://me:443"
     clusters = await rest.get("/admin/v2/clusters/standalone")
     assert (clusters["serviceUrlTls"], clusters["brokerServiceUrlTls"]) == (WHOLE.https, WHOLE.pulsar_ssl)
@@ -79,7 +80,7 @@ async def test_a_redirect_stays_with_https() -> None:
             broker.listening(6650 + index, 8080 + index, 6660 + index, 8443 + index)
         rests = [Rest(broker) for broker in bed.brokers]
         for rest in rests:
-            rest.extra = {"scheme": "https"}
+            rest.caller = Caller("?", 0, secure=True)
         answers = [await rest.call("PUT", "/admin/v2/persistent/public/default/t", host="me:9") for rest in rests]
         assert sorted(answer.status for answer in answers) == [204, 307]
         (moved,) = (answer.headers["location"] for answer in answers if answer.status == 307)

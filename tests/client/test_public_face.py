@@ -26,7 +26,7 @@ SHOWN: Mapping[type, str] = {
     RawReader: "aclose get_last_message_ids has_message_available read_next seek topic",
     TableView: "for_each for_each_and_listen listen refresh topic",
     Transaction: "abort commit id state",
-    Receipt: "is_done then wait",
+    Receipt: "is_done result then wait",
     Message: "broker_metadata broker_publish_time data entry_metadata event_timestamp has_base64_encoded_key"
     " has_null_value has_partition_key index key_bytes message_id ordering_key partition_key producer_name properties"
     " publish_timestamp redelivery_count schema_version sequence_id topic_name value",

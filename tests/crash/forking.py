@@ -26,7 +26,7 @@ from pulsarium.broker.storage.persist import PersistPoint
 from pulsarium.cli.main import cli
 from tests.crash.lies import LIES
 
-IMPORTED = (server.ADMIN, "pulsarium.broker.config", "pulsarium.cli.run", "pulsarium.cli.serve", "pulsarium.cli.logs")
+IMPORTED = (server.WEB, "pulsarium.broker.config", "pulsarium.cli.run", "pulsarium.cli.serve", "pulsarium.cli.logs")
 
 
 class KillAt:

@@ -17,6 +17,7 @@ from pulsarium.broker.storage.persist import PersistPoint
 from pulsarium.client import Client
 from pulsarium.client.admin.errors import AdminConnectError, Conflict
 from pulsarium.client.errors import AlreadyClosed, ConnectError, Timeout
+from pulsarium.rest.policies import DEDUPLICATION
 
 from . import once, settings, topics
 from .log import Log
@@ -107,7 +108,7 @@ class Crash:
                     await client.admin.namespaces.create_namespace(namespace)
                 except Conflict:
                     raise AssertionError("the directory has been used before") from None
-            await client.admin.namespaces.set_deduplication_status(once.NAMESPACE, True)
+            await client.admin.namespace_policies[DEDUPLICATION].set(once.NAMESPACE, True)
         await self._kill()
 
     async def live(self, life: Round) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Awaitable
 from typing import Any
 
 from pulsarium.client import Client
+from pulsarium.rest.policies import MESSAGE_TTL
 
 from .journal import Registers
 from .stage import Stage
@@ -39,9 +40,9 @@ class Settings:
         for topic in TOPICS:
             check(topic, True if topic in there else None)
             if topic in there:
-                check(f"{topic} ttl", await admin.topic_policies.get_message_ttl(topic))
+                check(f"{topic} ttl", await admin.topic_policies[MESSAGE_TTL].get(topic))
                 check(f"{topic} color", (await admin.topics.get_properties(topic) or {}).get("color"))
-        check("ttl", await admin.namespaces.get_namespace_message_ttl(NAMESPACE))
+        check("ttl", await admin.namespace_policies[MESSAGE_TTL].get(NAMESPACE))
         check("color", (await admin.namespaces.get_properties(NAMESPACE)).get("color"))
 
     async def _change(self, stage: Stage, client: Client) -> None:
@@ -49,7 +50,8 @@ class Settings:
         value = chance.randrange(1, 1000)
         topic = chance.choice((*TOPICS, None))
         if topic is None:
-            await self._set("ttl", value, namespaces.set_namespace_message_ttl(NAMESPACE, value))
+            set_ttl = client.admin.namespace_policies[MESSAGE_TTL].set(NAMESPACE, value)
+            await self._set("ttl", value, set_ttl)
             await self._set("color", str(value), namespaces.set_property(NAMESPACE, "color", str(value)))
         elif not self._registers.known(topic):
             await self._set(topic, True, topics.create_non_partitioned_topic(topic))
@@ -60,7 +62,7 @@ class Settings:
             for name in (f"{topic} ttl", f"{topic} color"):
                 self._registers.is_set(name, None)
         elif chance.random() < 0.5:
-            await self._set(f"{topic} ttl", value, client.admin.topic_policies.set_message_ttl(topic, value))
+            await self._set(f"{topic} ttl", value, client.admin.topic_policies[MESSAGE_TTL].set(topic, value))
         else:
             await self._set(f"{topic} color", str(value), topics.update_properties(topic, {"color": str(value)}))
 

@@ -19,8 +19,8 @@ from typing import Any
 
 import pulsar
 
-from pulsarium.broker.admin.routes import all_routes
 from pulsarium.broker.http.registry import Route
+from pulsarium.broker.web import all_routes
 from tests.conformance.rest.transactions import Transactions
 
 from .broker_process import Address, BrokerProcess, is_pulsarium

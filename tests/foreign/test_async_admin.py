@@ -13,7 +13,9 @@ import pytest
 
 from pulsarium.client import Admin, AdminError, MessageId, connect, connect_admin
 from pulsarium.client.admin import errors
+from pulsarium.rest import policies as rows
 from pulsarium.rest.data import ClusterUrl
+from pulsarium.rest.policies import DispatchRate, Policy
 from tests.client.both import on_both
 
 from .broker_process import Address, BrokerProcess, is_pulsarium
@@ -32,7 +34,7 @@ COUNTED = (
     "brokerEntryMetadataInterceptors="
     + ",".join(f"{INTERCEPTORS}Append{what}MetadataInterceptor" for what in ("BrokerTimestamp", "Index")),
 )
-RATE = {"dispatchThrottlingRateInMsg": 5, "dispatchThrottlingRateInByte": 500, "ratePeriodInSecond": 2}
+RATE: DispatchRate = {"dispatchThrottlingRateInMsg": 5, "dispatchThrottlingRateInByte": 500, "ratePeriodInSecond": 2}
 INACTIVE = {
     "inactiveTopicDeleteMode": "delete_when_no_subscriptions",
     "maxInactiveDurationSeconds": 77,
@@ -46,62 +48,68 @@ PERSISTENCE = {
 }
 
 # What namespaces and topics have both: what is got, set and removed, and a value.
-SHARED: dict[str, Any] = {
-    "compaction_threshold": 1000,
-    "deduplication_status": True,
-    "deduplication_snapshot_interval": 55,
-    "dispatch_rate": RATE,
-    "inactive_topic_policies": INACTIVE,
-    "max_consumers_per_subscription": 7,
-    "max_subscriptions_per_topic": 8,
-    "persistence": PERSISTENCE,
-    "publish_rate": {"publishThrottlingRateInMsg": 9_000, "publishThrottlingRateInByte": 9_000_000},
-    "replicator_dispatch_rate": RATE,
-    "retention": {"retentionTimeInMinutes": 5, "retentionSizeInMB": 6},
-    "schema_compatibility_strategy": "BACKWARD",
-    "subscribe_rate": {"subscribeThrottlingRatePerConsumer": 3, "ratePeriodInSecond": 4},
-    "subscription_dispatch_rate": RATE,
-    "subscription_types_enabled": ["Exclusive", "Shared"],
-    "auto_subscription_creation": {"allowAutoSubscriptionCreation": True},
+OFFLOAD = {"managedLedgerOffloadDriver": "filesystem", "managedLedgerOffloadThresholdInBytes": 5}
+
+SHARED: dict[Policy[Any], Any] = {
+    rows.COMPACTION_THRESHOLD: 1000,
+    rows.DEDUPLICATION: True,
+    rows.DEDUPLICATION_SNAPSHOTS: 55,
+    rows.DISPATCH_RATE: RATE,
+    rows.INACTIVE_TOPICS: INACTIVE,
+    rows.MAX_CONSUMERS_PER_SUBSCRIPTION: 7,
+    rows.MAX_SUBSCRIPTIONS: 8,
+    rows.PERSISTENCE: PERSISTENCE,
+    rows.PUBLISH_RATE: {"publishThrottlingRateInMsg": 9_000, "publishThrottlingRateInByte": 9_000_000},
+    rows.REPLICATOR_DISPATCH_RATE: RATE,
+    rows.RETENTION: {"retentionTimeInMinutes": 5, "retentionSizeInMB": 6},
+    rows.SCHEMA_STRATEGY: "BACKWARD",
+    rows.SUBSCRIBE_RATE: {"subscribeThrottlingRatePerConsumer": 3, "ratePeriodInSecond": 4},
+    rows.SUBSCRIPTION_DISPATCH_RATE: RATE,
+    rows.SUBSCRIPTION_TYPES: ["Exclusive", "Shared"],
+    rows.AUTO_SUBSCRIPTION_CREATION: {"allowAutoSubscriptionCreation": True},
 }
 OF_NAMESPACES = SHARED | {
-    "auto_topic_creation": {"allowAutoTopicCreation": True, "topicType": "partitioned", "defaultNumPartitions": 2},
-    "bookie_affinity_group": {"bookkeeperAffinityGroupPrimary": "one"},
-    "delayed_delivery": {"tickTime": 2000, "active": True, "maxDeliveryDelayInMillis": 5000},
-    "encryption_required_status": False,
-    "is_allow_auto_update_schema": False,
-    "max_consumers_per_topic": 6,
-    "max_producers_per_topic": 5,
-    "max_topics_per_namespace": 99,
-    "max_unacked_messages_per_consumer": 11,
-    "max_unacked_messages_per_subscription": 12,
-    "namespace_allowed_clusters": ["standalone"],
-    "namespace_anti_affinity_group": "apart",
-    "namespace_entry_filters": None,
-    "namespace_message_ttl": 3600,
-    "namespace_replication_clusters": ["standalone"],
-    "namespace_resource_group": "calls",
-    "offload_policies": None,
-    "offload_threshold": 1000,
-    "offload_threshold_in_seconds": 60,
-    "schema_auto_update_compatibility_strategy": "Forward",
-    "schema_validation_enforced": False,
-    "subscription_auth_mode": "Prefix",
-    "subscription_expiration_time": 30,
+    rows.AUTO_TOPIC_CREATION: {"allowAutoTopicCreation": True, "topicType": "partitioned", "defaultNumPartitions": 2},
+    rows.DELAYED_DELIVERY: {"tickTime": 2000, "active": True, "maxDeliveryDelayInMillis": 5000},
+    rows.ENCRYPTION_REQUIRED: False,
+    rows.SCHEMA_AUTO_UPDATE: False,
+    rows.MAX_CONSUMERS: 6,
+    rows.MAX_PRODUCERS: 5,
+    rows.MAX_TOPICS: 99,
+    rows.METRIC_LABELS: ["made"],
+    rows.MAX_UNACKED_PER_CONSUMER: 11,
+    rows.MAX_UNACKED_PER_SUBSCRIPTION: 12,
+    rows.ALLOWED_CLUSTERS: ["standalone"],
+    rows.ENTRY_FILTERS: None,
+    rows.MESSAGE_TTL: 3600,
+    rows.REPLICATION: ["standalone"],
+    rows.OFFLOAD: OFFLOAD,
+    rows.OFFLOAD_THRESHOLD: 1000,
+    rows.OFFLOAD_SECONDS: 60,
+    rows.OLDER_SCHEMA_STRATEGY: "Forward",
+    rows.SCHEMA_VALIDATION: False,
+    rows.SUBSCRIPTION_AUTH_MODE: "Prefix",
+    rows.SUBSCRIPTION_EXPIRATION: 30,
 }
 OF_TOPICS = SHARED | {
-    "delayed_delivery_policy": {"tickTime": 2000, "active": True, "maxDeliveryDelayInMillis": 5000},
-    "entry_filters_per_topic": None,
-    "max_consumers": 6,
-    "max_message_size": 1000,
-    "max_producers": 5,
-    "max_unacked_messages_on_consumer": 11,
-    "max_unacked_messages_on_subscription": 12,
-    "message_ttl": 3600,
-    "offload_policies": None,
-    "replication_clusters": ["standalone"],
+    rows.DELAYED_DELIVERY: {"tickTime": 2000, "active": True, "maxDeliveryDelayInMillis": 5000},
+    rows.ENTRY_FILTERS: None,
+    rows.MAX_CONSUMERS: 6,
+    rows.MAX_MESSAGE_SIZE: 1000,
+    rows.MAX_PRODUCERS: 5,
+    rows.MAX_UNACKED_PER_CONSUMER: 11,
+    rows.MAX_UNACKED_PER_SUBSCRIPTION: 12,
+    rows.MESSAGE_TTL: 3600,
+    rows.OFFLOAD: OFFLOAD,
+    rows.SUBSCRIPTION_EXPIRATION: 30,
+    rows.REPLICATION: ["standalone"],
 }
-OFFLOAD = {"managedLedgerOffloadDriver": "filesystem", "managedLedgerOffloadThresholdInBytes": 5}
+# Settings of namespaces by calls of their own.
+OF_NAMESPACES_TOO = {
+    "bookie_affinity_group": {"bookkeeperAffinityGroupPrimary": "one"},
+    "namespace_anti_affinity_group": "apart",
+    "namespace_resource_group": "calls",
+}
 
 
 @pytest.mark.timeout(SECONDS + 30)
@@ -119,7 +127,8 @@ async def every_call(launch: Launch) -> None:
             await tenants_and_clusters(admin)
             await brokers(admin)
             await namespaces(admin)
-            await policies(admin.namespaces, NAMESPACE, OF_NAMESPACES)
+            await policies(admin.namespace_policies, NAMESPACE, OF_NAMESPACES)
+            await settings(admin.namespaces, OF_NAMESPACES_TOO)
             await odd_settings(admin)
             await topics(admin, process.address)
             await subscriptions(admin, process.address)
@@ -285,44 +294,53 @@ async def namespaces(admin: Admin) -> None:
     assert await admin.namespaces.get_properties(NAMESPACE) == {}
 
 
-async def policies(group: Any, target: str, values: dict[str, Any]) -> None:
+async def policies(group: Any, target: str, values: dict[Policy[Any], Any]) -> None:
     """Set, get and remove each, as far as there is such a call."""
-    for name, value in values.items():
-        if name == "offload_policies":
-            value = OFFLOAD
+    for row, value in values.items():
+        calls = group[row]
         if value is None:  # the broker has no entry filters to name
-            assert await getattr(group, f"get_{name}")(target) is None
+            assert await calls.get(target) is None
             with pytest.raises(AdminError):
-                await getattr(group, f"set_{name}")(target, {"entryFilterNames": "nobody"})
+                await calls.set(target, {"entryFilterNames": "nobody"})
         else:
-            await getattr(group, f"set_{name}")(target, value)
-            await settled(partial(getattr(group, f"get_{name}"), target), value)
-        removing = next((verb for verb in ("remove", "delete") if hasattr(group, f"{verb}_{name}")), None)
-        if removing:
-            await getattr(group, f"{removing}_{name}")(target)
+            await calls.set(target, value)
+            await settled(partial(calls.get, target), value)
+        place = row.namespace if target == NAMESPACE else row.topic
+        if place is not None and place.removal:
+            await calls.remove(target)
+
+
+async def settings(group: Any, values: dict[str, Any]) -> None:
+    """The same for what has calls of its own."""
+    for name, value in values.items():
+        await getattr(group, f"set_{name}")(NAMESPACE, value)
+        await settled(partial(getattr(group, f"get_{name}"), NAMESPACE), value)
+        removing = next(verb for verb in ("remove", "delete") if hasattr(group, f"{verb}_{name}"))
+        await getattr(group, f"{removing}_{name}")(NAMESPACE)
 
 
 async def odd_settings(admin: Admin) -> None:
     namespaces = admin.namespaces
-    await namespaces.set_backlog_quota(NAMESPACE, {"limitSize": 5000, "limitTime": -1, "policy": "producer_exception"})
-    quotas = await namespaces.get_backlog_quota_map(NAMESPACE)
+    policies = admin.namespace_policies
+    await policies.set_backlog_quota(NAMESPACE, {"limitSize": 5000, "limitTime": -1, "policy": "producer_exception"})
+    quotas = await policies[rows.BACKLOG_QUOTAS].get(NAMESPACE)
     assert quotas is not None
     assert quotas["destination_storage"]["limitSize"] == 5000
-    await namespaces.remove_backlog_quota(NAMESPACE)
-    await namespaces.set_dispatcher_pause_on_ack_state_persistent(NAMESPACE)
-    assert await namespaces.get_dispatcher_pause_on_ack_state_persistent(NAMESPACE) is True
-    await namespaces.remove_dispatcher_pause_on_ack_state_persistent(NAMESPACE)
-    await namespaces.set_offload_delete_lag(NAMESPACE, 60_000)
-    assert await namespaces.get_offload_delete_lag_ms(NAMESPACE) == 60_000
-    await namespaces.clear_offload_delete_lag(NAMESPACE)
+    await policies.remove_backlog_quota(NAMESPACE)
+    await policies[rows.DISPATCHER_PAUSE].set(NAMESPACE, True)
+    assert await policies[rows.DISPATCHER_PAUSE].get(NAMESPACE) is True
+    await policies[rows.DISPATCHER_PAUSE].remove(NAMESPACE)
+    await policies[rows.OFFLOAD_LAG].set(NAMESPACE, 60_000)
+    assert await policies[rows.OFFLOAD_LAG].get(NAMESPACE) == 60_000
+    await policies[rows.OFFLOAD_LAG].remove(NAMESPACE)
     await namespaces.set_namespace_anti_affinity_group(NAMESPACE, "apart")
     assert await namespaces.get_anti_affinity_namespaces("calls", "standalone", "apart") == [NAMESPACE]
     await namespaces.delete_namespace_anti_affinity_group(NAMESPACE)
     await namespaces.update_migration_state(NAMESPACE, False)
-    await namespaces.set_schema_auto_update_compatibility_strategy(NAMESPACE, "Full")
-    await namespaces.set_is_allow_auto_update_schema(NAMESPACE, True)
-    await namespaces.set_schema_compatibility_strategy(NAMESPACE, "ALWAYS_COMPATIBLE")
-    await namespaces.set_subscription_auth_mode(NAMESPACE, "None")
+    await policies[rows.OLDER_SCHEMA_STRATEGY].set(NAMESPACE, "Full")
+    await policies[rows.SCHEMA_AUTO_UPDATE].set(NAMESPACE, True)
+    await policies[rows.SCHEMA_STRATEGY].set(NAMESPACE, "ALWAYS_COMPATIBLE")
+    await policies[rows.SUBSCRIPTION_AUTH_MODE].set(NAMESPACE, "None")
 
 
 async def topics(admin: Admin, address: Address) -> None:
@@ -345,8 +363,9 @@ async def topics(admin: Admin, address: Address) -> None:
     await of.grant_permission(TOPIC, "r", ["consume"])
     assert (await of.get_permissions(TOPIC))["r"] == ["consume"]
     await of.revoke_permissions(TOPIC, "r")
-    await of.set_schema_validation_enforced(TOPIC, True)
-    await settled(lambda: of.get_schema_validation_enforced(TOPIC), True)
+    enforced = admin.topic_policies[rows.SCHEMA_VALIDATION]
+    await enforced.set(TOPIC, True)
+    await settled(lambda: enforced.get(TOPIC), True)
 
     await shadows(admin)
     port = f":{address.port}"
@@ -373,9 +392,10 @@ async def shadows(admin: Admin) -> None:
     shadow = f"{TOPIC}-shadow"
     await of.create_shadow_topic(shadow, TOPIC)
     assert await of.get_shadow_source(shadow) == TOPIC
-    await of.set_shadow_topics(TOPIC, [shadow])
-    await settled(lambda: of.get_shadow_topics(TOPIC), [shadow])
-    await of.remove_shadow_topics(TOPIC)
+    shadows = admin.topic_policies[rows.SHADOW_TOPICS]
+    await shadows.set(TOPIC, [shadow])
+    await settled(lambda: shadows.get(TOPIC), [shadow])
+    await shadows.remove(TOPIC)
     await of.delete(shadow, force=True)
 
 
@@ -461,24 +481,24 @@ async def counted(admin: Admin, first: MessageId) -> None:
 async def topic_policies(admin: Admin) -> None:
     group = admin.topic_policies
     await policies(group, TOPIC, OF_TOPICS)
-    await group.set_subscription_dispatch_rate(TOPIC, RATE, "s2")  # type: ignore[arg-type]
-    await settled(lambda: group.get_subscription_dispatch_rate(TOPIC, "s2"), RATE)
+    await group.dispatch_rate_of("s2").set(TOPIC, RATE)
+    await settled(lambda: group.dispatch_rate_of("s2").get(TOPIC), RATE)
     await group.set_backlog_quota(
         TOPIC, {"limitTime": 50, "limitSize": -1, "policy": "producer_exception"}, "message_age"
     )
     await settled(lambda: age(admin), 50)
     await group.remove_backlog_quota(TOPIC, "message_age")
-    await group.set_dispatcher_pause_on_ack_state_persistent(TOPIC)
-    await settled(lambda: group.get_dispatcher_pause_on_ack_state_persistent(TOPIC), True)
-    await group.remove_dispatcher_pause_on_ack_state_persistent(TOPIC)
-    await group.set_max_producers(TOPIC, 44)
-    await settled(lambda: group.get_max_producers(TOPIC), 44)
+    await group[rows.DISPATCHER_PAUSE].set(TOPIC, True)
+    await settled(lambda: group[rows.DISPATCHER_PAUSE].get(TOPIC), True)
+    await group[rows.DISPATCHER_PAUSE].remove(TOPIC)
+    await group[rows.MAX_PRODUCERS].set(TOPIC, 44)
+    await settled(lambda: group[rows.MAX_PRODUCERS].get(TOPIC), 44)
     await group.delete_topic_policies(TOPIC)
-    await settled(lambda: group.get_max_producers(TOPIC), None)
+    await settled(lambda: group[rows.MAX_PRODUCERS].get(TOPIC), None)
 
 
 async def age(admin: Admin) -> int | None:
-    quotas = await admin.topic_policies.get_backlog_quota_map(TOPIC)
+    quotas = await admin.topic_policies[rows.BACKLOG_QUOTAS].get(TOPIC)
     return (quotas or {}).get("message_age", {}).get("limitTime")
 
 

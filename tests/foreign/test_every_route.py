@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pulsarium.broker.http.absent import anonymous
+from pulsarium.broker.http.pulsar_routes import anonymous
 from pulsarium.broker.http.registry import Route
 
 from .broker_process import COMMAND, BrokerProcess, given_address, is_pulsarium

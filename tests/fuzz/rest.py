@@ -15,9 +15,9 @@ from urllib.parse import quote
 import trio
 import trio.testing
 
-from pulsarium.broker.admin.routes import all_routes
 from pulsarium.broker.config import Config
 from pulsarium.broker.http.pulsar_routes import pulsar_routes
+from pulsarium.broker.web import all_routes
 from tests.broker.admin.random_requests import (
     METHODS,
     NAMES,

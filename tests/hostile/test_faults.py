@@ -15,7 +15,7 @@ import pytest
 import trio
 import trio.testing
 
-from pulsarium.broker.http import app
+from pulsarium.broker.http import connection
 from pulsarium.broker.lab.lab import Lab
 from pulsarium.broker.model.ledger.managed_ledger import ManagedLedger
 from pulsarium.broker.model.subscription.base import Subscription
@@ -196,7 +196,7 @@ async def test_upkeep(
 
 async def test_an_answer_of_http_that_cannot_be_made(caplog: pytest.LogCaptureFixture) -> None:
     async with served() as http, await http.connect() as good, await http.connect() as bad:
-        with once(app, "send_reply"):
+        with once(connection, "gathered"):
             await bad.send_all(b"GET /admin/v2/tenants HTTP/1.1\r\nHost: x\r\n\r\n")
             assert bytes(await bad.receive_some(1 << 16)).startswith(b"HTTP/1.1 500")
         assert (await answer(good))[1] == TENANTS

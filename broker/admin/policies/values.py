@@ -11,7 +11,7 @@ from pulsarium.broker.config.keys import INACTIVE_TOPIC_MODES, QUOTA_POLICIES, S
 from pulsarium.broker.http.call import Call, text_of, wrong_type
 from pulsarium.broker.http.errors import ContainerError, UnreadableBody
 from pulsarium.broker.http.reply import JSON, NAMES
-from pulsarium.broker.model.schema.jackson import place
+from pulsarium.broker.jackson import place
 
 NUMBER = re.compile(r"-?[0-9]{1,20}")
 DATA = "org.apache.pulsar.common.policies.data"

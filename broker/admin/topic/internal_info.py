@@ -14,7 +14,7 @@ from pulsarium.broker.http.registry import of_topic, route
 from pulsarium.broker.http.reply import NAMES, Reply, json_reply
 from pulsarium.broker.model.cursor.kept_cursor import KeptCursor
 from pulsarium.broker.model.cursor.records import read_cursor_info
-from pulsarium.broker.model.stores import Stat
+from pulsarium.broker.model.ledger.stores import Stat
 from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.proto.topic_name import TopicName
 

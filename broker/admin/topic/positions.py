@@ -9,9 +9,9 @@ from typing import Any
 
 from pulsarium.broker.http.call import Call, texts_of, wrong_type
 from pulsarium.broker.http.errors import UnreadableBody, unexpected_body
+from pulsarium.broker.jackson import place
 from pulsarium.broker.model.ledger.managed_ledger import ManagedLedger
 from pulsarium.broker.model.ledger.position import EARLIEST, LATEST, Position
-from pulsarium.broker.model.schema.jackson import place
 from pulsarium.broker.model.subscription.skip_entries import LARGEST_BATCH, batch_size
 from pulsarium.proto.ack_set import words_of
 

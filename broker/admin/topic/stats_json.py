@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 from pulsarium.broker.admin.topic import backlog_json, dispatch_json
-from pulsarium.broker.admin.topic.rates import Rates
 from pulsarium.broker.clock import instant_text
 from pulsarium.broker.model.compaction.compaction import LastRun
 from pulsarium.broker.model.dispatch.single_active import SingleActiveDispatcher
@@ -18,6 +17,7 @@ from pulsarium.broker.model.topic.base import Topic
 from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.broker.model.topic.producer import Producer
 from pulsarium.broker.model.upkeep.backlog_quota import backlog_size, size_after
+from pulsarium.broker.rates import Rates
 from pulsarium.broker.slices import Slice
 from pulsarium.broker.storage.errors import StorageError
 from pulsarium.proto.entry import parse_metadata

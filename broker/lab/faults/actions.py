@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from google.protobuf.message import Message
 
-from pulsarium.broker.lab.faults import answers
+from pulsarium.broker.commands import answers
 from pulsarium.broker.lab.faults.errors import FaultError
 from pulsarium.proto.commands import CommandSpec
 from pulsarium.proto.entry import checksum_matches, strip_broker_metadata

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from pulsarium.broker.lab.faults.answers import Asked, Key, key_of_answer, key_of_command
+from pulsarium.broker.commands.answers import Asked, Key, key_of_answer, key_of_command
 from pulsarium.broker.lab.faults.rule import Rule
 from pulsarium.proto.commands import CommandSpec
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import trio
 
-from pulsarium.broker.lab.faults import answers
+from pulsarium.broker.commands import answers
 from pulsarium.broker.lab.faults.actions import Action, Answer, Observe
 from pulsarium.broker.lab.faults.errors import FaultError, FaultRemoved
 from pulsarium.broker.lab.faults.occurrence import Occurrence

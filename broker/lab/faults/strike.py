@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pulsarium.broker.lab.faults.answers import Asked
+from pulsarium.broker.commands.answers import Asked
 from pulsarium.broker.lab.faults.passing import Passing
 from pulsarium.broker.lab.faults.rule import Rule
 from pulsarium.proto.commands import Direction

@@ -12,7 +12,7 @@ from pulsarium.broker.http.call import Call
 from pulsarium.broker.http.errors import AdminError
 from pulsarium.broker.http.registry import route
 from pulsarium.broker.http.reply import Reply, done, json_reply
-from pulsarium.broker.lab.rest.find import numbered
+from pulsarium.broker.lab.rest.find import lab_of, numbered
 from pulsarium.capture.file import SUFFIX, CaptureReader
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ _BYTES_AT_ONCE = 4 << 20
 @route("GET", ROOT)
 def get_captures(call: Call) -> Reply:
     """Those that run, and the last that ended."""
-    return json_reply([_shown(each) for each in call.lab.captures.all])
+    return json_reply([_shown(each) for each in lab_of(call).captures.all])
 
 
 @route("POST", ROOT)
@@ -47,7 +47,7 @@ def start_capture(call: Call) -> Reply:
     if keep is not None and (isinstance(keep, bool) or not isinstance(keep, int) or keep < 0):
         raise AdminError(400, "keepEntry: the number of bytes that are kept of each message, 0 or more")
     try:
-        capture = call.lab.captures.start(_path(call.lab.folder, asked), keep_entry=keep)
+        capture = lab_of(call).captures.start(_path(lab_of(call).folder, asked), keep_entry=keep)
     except BlockingIOError as error:
         raise AdminError(409, f"path: {asked['path']}: {error.strerror}; stop it, or name another file") from None
     except OSError as error:
@@ -72,15 +72,15 @@ def stop_capture(call: Call) -> Reply:
 @route("DELETE", f"{ROOT}/{{id}}")
 def delete_capture(call: Call) -> Reply:
     """End it, and let go of what memory has of it; a file stays."""
-    call.lab.captures.forget(_capture(call))
+    lab_of(call).captures.forget(_capture(call))
     return done()
 
 
 @route("DELETE", ROOT)
 def delete_captures(call: Call) -> Reply:
     """All of them."""
-    for each in call.lab.captures.all:
-        call.lab.captures.forget(each)
+    for each in lab_of(call).captures.all:
+        lab_of(call).captures.forget(each)
     return done()
 
 
@@ -109,7 +109,7 @@ def get_frames(call: Call) -> Reply:
 
 
 def _capture(call: Call) -> Capture:
-    return numbered(call, "capture", call.lab.captures.find, call.lab.captures.all)
+    return numbered(call, "capture", lab_of(call).captures.find, lab_of(call).captures.all)
 
 
 def _after(call: Call) -> int:

@@ -11,6 +11,7 @@ from pulsarium.broker.http.errors import AdminError
 from pulsarium.broker.http.registry import route
 from pulsarium.broker.http.reply import Reply, json_reply
 from pulsarium.broker.lab.clock import ClockError
+from pulsarium.broker.lab.rest.find import lab_of
 
 if TYPE_CHECKING:
     from pulsarium.broker.lab.clock import LabClock
@@ -22,28 +23,28 @@ SECONDS_OR_TO = "an advance takes seconds, a number of them, or to, an ISO time 
 @route("GET", ROOT)
 def get_clock(call: Call) -> Reply:
     """What time it is, and how it goes."""
-    return _shown(call.lab.clock)
+    return _shown(lab_of(call).clock)
 
 
 @route("POST", f"{ROOT}/freeze")
 def freeze(call: Call) -> Reply:
     """Let it stand still."""
-    call.lab.clock.freeze()
-    return _shown(call.lab.clock)
+    lab_of(call).clock.freeze()
+    return _shown(lab_of(call).clock)
 
 
 @route("POST", f"{ROOT}/resume")
 def resume(call: Call) -> Reply:
     """Let it go on from where it stands."""
-    call.lab.clock.resume()
-    return _shown(call.lab.clock)
+    lab_of(call).clock.resume()
+    return _shown(lab_of(call).clock)
 
 
 @route("POST", f"{ROOT}/reset")
 def reset(call: Call) -> Reply:
     """Have the machine's time again."""
-    call.lab.clock.reset()
-    return _shown(call.lab.clock)
+    lab_of(call).clock.reset()
+    return _shown(lab_of(call).clock)
 
 
 @route("POST", f"{ROOT}/advance")
@@ -52,7 +53,7 @@ async def advance(call: Call) -> Reply:
     asked = _asked(call, "seconds", "to")
     if len(asked) != 1:
         raise AdminError(400, SECONDS_OR_TO)
-    clock = call.lab.clock
+    clock = lab_of(call).clock
     try:
         if "to" in asked:
             seconds = await clock.advance_to(_time_ms(asked["to"]))
@@ -67,7 +68,7 @@ async def advance(call: Call) -> Reply:
 @route("POST", f"{ROOT}/run-next")
 async def run_next(call: Call) -> Reply:
     """Go to the next timer that runs once, and run it."""
-    clock = call.lab.clock
+    clock = lab_of(call).clock
     try:
         seconds = await clock.run_next()
     except ClockError as error:
@@ -81,22 +82,22 @@ def auto_advance(call: Call) -> Reply:
     on = _asked(call, "on").get("on")
     if not isinstance(on, bool):
         raise AdminError(400, "auto-advance takes on, which is true or false")
-    call.lab.clock.auto_advance = on
-    return _shown(call.lab.clock)
+    lab_of(call).clock.auto_advance = on
+    return _shown(lab_of(call).clock)
 
 
 @route("POST", f"{ROOT}/include")
 def include(call: Call) -> Reply:
     """{"names": ["keep-alive", "token-expiry"]}: let these obey too."""
-    _of_names(call, call.lab.clock.include)
-    return _shown(call.lab.clock)
+    _of_names(call, lab_of(call).clock.include)
+    return _shown(lab_of(call).clock)
 
 
 @route("POST", f"{ROOT}/exclude")
 def exclude(call: Call) -> Reply:
     """{"names": [...]}: let these go with the machine's clock again."""
-    _of_names(call, call.lab.clock.exclude)
-    return _shown(call.lab.clock)
+    _of_names(call, lab_of(call).clock.exclude)
+    return _shown(lab_of(call).clock)
 
 
 def _of_names(call: Call, do: Any) -> None:

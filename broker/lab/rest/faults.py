@@ -12,7 +12,7 @@ from pulsarium.broker.http.registry import route
 from pulsarium.broker.http.reply import Reply, done, json_reply
 from pulsarium.broker.lab.faults import FaultError, FaultRemoved, Rule
 from pulsarium.broker.lab.faults.text import add_from_json, rule_to_json
-from pulsarium.broker.lab.rest.find import numbered
+from pulsarium.broker.lab.rest.find import lab_of, numbered
 
 ROOT = "/lab/faults"
 PATIENCE = 30.0  # seconds of the machine's clock
@@ -22,14 +22,14 @@ MOST_PATIENCE = 3600.0
 @route("GET", ROOT)
 def get_faults(call: Call) -> Reply:
     """All rules, in the order in which they are asked, with what they have done."""
-    return json_reply([rule_to_json(rule) for rule in call.lab.faults.rules])
+    return json_reply([rule_to_json(rule) for rule in lab_of(call).faults.rules])
 
 
 @route("POST", ROOT)
 def add_fault(call: Call) -> Reply:
     """{"command": "SEND", "action": {"kind": "drop"}, "stage": "after", "topic": "orders*", ...}: a rule more."""
     try:
-        rule = add_from_json(call.lab.faults, call.json())
+        rule = add_from_json(lab_of(call).faults, call.json())
     except FaultError as error:
         raise AdminError(400, str(error)) from None
     return json_reply(rule_to_json(rule))
@@ -38,7 +38,7 @@ def add_fault(call: Call) -> Reply:
 @route("DELETE", ROOT)
 def remove_faults(call: Call) -> Reply:
     """Remove every rule; what they held up goes on."""
-    call.lab.faults.clear()
+    lab_of(call).faults.clear()
     return done()
 
 
@@ -76,7 +76,7 @@ async def wait_for_fault(call: Call) -> Reply:
 
 
 def _rule(call: Call) -> Rule:
-    return numbered(call, "fault", call.lab.faults.find, call.lab.faults.rules)
+    return numbered(call, "fault", lab_of(call).faults.find, lab_of(call).faults.rules)
 
 
 def _number(call: Call, name: str, default: float, most: float) -> float:

@@ -1,4 +1,4 @@
-"""Find the rule, mask or capture that a path below /lab names by its number."""
+"""Find what a call below /lab is about: the lab, and the rule, mask or capture that the path names by its number."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Final, Protocol, TypeVar
 
 from pulsarium.broker.http.call import Call
 from pulsarium.broker.http.errors import AdminError
+from pulsarium.broker.lab.lab import Lab
 
 _MOST: Final = 20  # numbers that a refusal names
 
@@ -18,6 +19,13 @@ class Numbered(Protocol):
 
 
 N = TypeVar("N", bound=Numbered)
+
+
+def lab_of(call: Call) -> Lab:
+    """Return the lab of the cluster that is called."""
+    lab = call.broker.cluster.lab
+    assert lab is not None
+    return lab
 
 
 def numbered(call: Call, what: str, find: Callable[[int], N | None], there: Iterable[Numbered]) -> N:

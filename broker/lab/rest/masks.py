@@ -8,7 +8,7 @@ from pulsarium.broker.http.registry import route
 from pulsarium.broker.http.reply import Reply, done, json_reply
 from pulsarium.broker.lab.masks import MaskError, WornMask
 from pulsarium.broker.lab.masks_json import add_from_json, mask_to_json
-from pulsarium.broker.lab.rest.find import numbered
+from pulsarium.broker.lab.rest.find import lab_of, numbered
 
 ROOT = "/lab/masks"
 
@@ -16,14 +16,14 @@ ROOT = "/lab/masks"
 @route("GET", ROOT)
 def get_masks(call: Call) -> Reply:
     """All masks, with how many connections have got them. Of those that fit, the last one counts."""
-    return json_reply([mask_to_json(worn) for worn in call.lab.masks.worn])
+    return json_reply([mask_to_json(worn) for worn in lab_of(call).masks.worn])
 
 
 @route("POST", ROOT)
 def add_mask(call: Call) -> Reply:
     """{"maxProtocolVersion": 19, "clientVersion": "Pulsar-CPP*", ...}: new connections of such clients wear it."""
     try:
-        worn = add_from_json(call.lab.masks, call.json())
+        worn = add_from_json(lab_of(call).masks, call.json())
     except MaskError as error:
         raise AdminError(400, str(error)) from None
     return json_reply(mask_to_json(worn))
@@ -32,7 +32,7 @@ def add_mask(call: Call) -> Reply:
 @route("DELETE", ROOT)
 def remove_masks(call: Call) -> Reply:
     """Remove every mask; who is connected keeps what he has."""
-    call.lab.masks.clear()
+    lab_of(call).masks.clear()
     return done()
 
 
@@ -50,4 +50,4 @@ def remove_mask(call: Call) -> Reply:
 
 
 def _mask(call: Call) -> WornMask:
-    return numbered(call, "mask", call.lab.masks.find, call.lab.masks.worn)
+    return numbered(call, "mask", lab_of(call).masks.find, lab_of(call).masks.worn)

@@ -10,6 +10,7 @@ from pulsarium.broker.http.call import Call
 from pulsarium.broker.http.errors import AdminError
 from pulsarium.broker.http.registry import route
 from pulsarium.broker.http.reply import Reply, done, json_reply
+from pulsarium.broker.lab.rest.find import lab_of
 from pulsarium.broker.storage.errors import StorageError
 
 BINARY = "application/octet-stream"
@@ -21,7 +22,7 @@ MOST_OF_SEED = 16 << 20  # bytes of a text, which takes many times that in memor
 async def reset(call: Call) -> Reply:
     """Forget everything, as if freshly started. `lab=false`: not the faults and masks, nor the clock."""
     try:
-        await call.lab.state.reset(lab=call.flag("lab", True))
+        await lab_of(call).state.reset(lab=call.flag("lab", True))
     except StorageError as error:
         raise AdminError(507, f"nothing was reset: {error}") from None
     return done()
@@ -32,7 +33,7 @@ async def snapshot(call: Call) -> Reply:
     """Answered with a snapshot of all that is kept."""
     try:
         path = Path(call.until_sent.enter_context(TemporaryDirectory(prefix="pulsarium-"))) / "snapshot"
-        await call.lab.state.snapshot(path)
+        await lab_of(call).state.snapshot(path)
     except (StorageError, OSError) as error:
         raise AdminError(507, f"the snapshot could not be made: {error}") from None
     return Reply(200, content_type=BINARY, file=path)
@@ -44,7 +45,7 @@ async def restore(call: Call) -> Reply:
     path = call.body_file
     assert path is not None
     try:
-        await call.lab.state.restore(path)
+        await lab_of(call).state.restore(path)
     except (StorageError, OSError) as error:
         text = str(error).replace(str(path), "the body")
         raise AdminError(400, text) from None
@@ -61,6 +62,6 @@ async def seed(call: Call) -> Reply:
     except UnicodeDecodeError as error:
         raise AdminError(400, f"a seed is a text in UTF-8: {error}") from None
     try:
-        return json_reply(await call.lab.state.seed_text(text))
+        return json_reply(await lab_of(call).state.seed_text(text))
     except SeedError as error:
         raise AdminError(400, str(error)) from None

@@ -6,6 +6,7 @@ from pulsarium.broker.http.call import Call
 from pulsarium.broker.http.errors import AdminError
 from pulsarium.broker.http.registry import route
 from pulsarium.broker.http.reply import Reply, json_reply
+from pulsarium.broker.lab.rest.find import lab_of
 from pulsarium.broker.lab.why import NotThere, WhyError
 
 
@@ -17,7 +18,7 @@ def get_why(call: Call) -> Reply:
     if unknown or not query.get("topic") or not query.get("subscription"):
         raise AdminError(400, "say ?topic=...&subscription=...&messageId=LEDGER:ENTRY[:BATCH], or no messageId")
     try:
-        why = call.lab.why(query["topic"], query["subscription"], query.get("messageId"))
+        why = lab_of(call).why(query["topic"], query["subscription"], query.get("messageId"))
     except NotThere as error:
         raise AdminError(404, str(error)) from None
     except WhyError as error:

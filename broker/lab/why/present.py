@@ -13,7 +13,7 @@ from pulsarium.broker.model.dispatch.selector.hashing import key_of
 from pulsarium.broker.model.dispatch.sharing import SharingDispatcher
 from pulsarium.broker.model.dispatch.single_active import SingleActiveDispatcher
 from pulsarium.broker.model.ledger.position import Position, signed
-from pulsarium.broker.model.transaction.markers import transaction_of
+from pulsarium.broker.model.ledger.transactions import transaction_of
 from pulsarium.broker.storage.errors import StorageError
 from pulsarium.proto.entry import visible_metadata
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pulsarium.broker.model.compaction.raw import pack, position_of, unpack
 from pulsarium.broker.model.ledger.ledger import Ledger
 from pulsarium.broker.model.ledger.position import Position
-from pulsarium.broker.model.stores import Stores
+from pulsarium.broker.model.ledger.stores import Stores
 
 MOST_PLACES = 256  # readers whose place is remembered
 

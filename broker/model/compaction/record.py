@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from pulsarium.broker.model.compaction.compacted_ledger import CompactedLedger, NothingCompacted
 from pulsarium.broker.model.ledger.ledger import Ledger
 from pulsarium.broker.model.ledger.position import Position
-from pulsarium.broker.model.stores import Stores
+from pulsarium.broker.model.ledger.stores import Stores
 
 if TYPE_CHECKING:
     from pulsarium.broker.model.cursor.managed_cursor import ManagedCursor

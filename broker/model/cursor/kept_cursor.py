@@ -12,7 +12,7 @@ from pulsarium.broker.model.cursor.records import NO_LEDGER, CursorFormat, Holes
 from pulsarium.broker.model.ledger.managed_ledger import ManagedLedger
 from pulsarium.broker.model.ledger.position import EARLIEST, Position
 from pulsarium.broker.model.ledger.position_set import PositionSet
-from pulsarium.broker.model.stores import Stat, Stores
+from pulsarium.broker.model.ledger.stores import Stat, Stores
 from pulsarium.proto.generated import MLDataFormats_pb2 as ml
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from pulsarium.broker.model.cursor.kept_cursor import KeptCursor
 from pulsarium.broker.model.ledger.managed_ledger import ManagedLedger
 from pulsarium.broker.model.ledger.position import EARLIEST, LATEST, Position
-from pulsarium.broker.model.stores import Stores
+from pulsarium.broker.model.ledger.stores import Stores
 from pulsarium.broker.storage.errors import StorageError
 
 

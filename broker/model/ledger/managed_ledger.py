@@ -12,17 +12,14 @@ from pulsarium.broker.model.ledger.info_compression import InfoCompression, unpa
 from pulsarium.broker.model.ledger.ledger import Ledger
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.ledger.publication import LedgerFencedError, LedgerTerminatedError, Pending, Publication
-from pulsarium.broker.model.ledger.retention import consumed, not_retained
+from pulsarium.broker.model.ledger.retention import NO_RETENTION, Retention, consumed, not_retained
 from pulsarium.broker.model.ledger.sequence import LedgerSequence
-from pulsarium.broker.model.policy.policies import Retention
-from pulsarium.broker.model.stores import Stat, Stores
+from pulsarium.broker.model.ledger.stores import Stat, Stores
 from pulsarium.broker.storage.errors import StorageError
 from pulsarium.proto.generated import MLDataFormats_pb2 as ml
 
 if TYPE_CHECKING:
     from pulsarium.broker.model.ledger.shadow_ledger import ShadowLedger
-
-NO_RETENTION = Retention()
 
 
 def path_of(name: str) -> str:
@@ -36,10 +33,31 @@ def kept_info(name: str, stores: Stores) -> ml.ManagedLedgerInfo | None:
     return None if value is None else ml.ManagedLedgerInfo.FromString(unpack(value))
 
 
+class LedgerListener:
+    """Hears what becomes of a managed ledger; this one does not care."""
+
+    def confirmed(self) -> None:
+        """New entries are visible, or consumers may read further."""
+
+    def rolled(self) -> None:
+        """A ledger was closed, and the next one begun."""
+
+    def fenced(self) -> None:
+        """A commit failed: no entry is taken until the managed ledger is opened again."""
+
+    def going(self, last: Position) -> None:
+        """The source of a shadow deletes its entries up to `last`, which are still there."""
+
+
+NOBODY = LedgerListener()
+
+
 class ManagedLedger(LedgerSequence):
     """Append-only entries at positions. Entries become visible when their commit comes back, in order."""
 
-    def __init__(self, name: str, stores: Stores, kept: ml.ManagedLedgerInfo | None = None) -> None:
+    def __init__(
+        self, name: str, stores: Stores, kept: ml.ManagedLedgerInfo | None = None, listener: LedgerListener = NOBODY
+    ) -> None:
         """Go on from `kept`, where somebody has looked at it already."""
         super().__init__(stores.cache, stores.storage)
         self.name = name
@@ -51,9 +69,7 @@ class ManagedLedger(LedgerSequence):
         self.properties: dict[str, str] = {}
         self._stores = stores
         self._turn = stores.turn
-        self.on_confirmed: Callable[[], None] = lambda: None  # the topic, once it is loaded
-        self.on_fenced: Callable[[], None] = lambda: None
-        self.on_rolled: Callable[[], None] = lambda: None  # a ledger was closed, and the next one begun
+        self.listener = listener
         self.shadows: list[ShadowLedger] = []  # those that show its entries
         self._pending: list[Pending] = []  # the entries of this turn
         self._pending_turn = -1
@@ -170,7 +186,6 @@ class ManagedLedger(LedgerSequence):
             self._turn.delete_ledger(ledger_id)
         self._turn.store(self.path, None)
         self.fenced = True
-        self.on_fenced = lambda: None  # another of this name may be in use by then
 
     def forget(self) -> None:
         """It is deleted."""
@@ -219,7 +234,7 @@ class ManagedLedger(LedgerSequence):
     def _roll_over(self) -> None:
         self._close_ledger()
         self._open_ledger()
-        self.on_rolled()
+        self.listener.rolled()
 
     def _close_ledger(self) -> None:
         self._current.closed, self._current.rolled_ms = True, self._stores.clock.now_ms()
@@ -243,7 +258,7 @@ class ManagedLedger(LedgerSequence):
         self.entries_added += len(pending)
         if self.fenced:
             return
-        self.on_confirmed()
+        self.listener.confirmed()
         if self.terminated is None:
             self._roll_over_when_due()
 
@@ -270,7 +285,7 @@ class ManagedLedger(LedgerSequence):
 
     def _tell_fenced(self) -> None:
         if self.fenced:
-            self.on_fenced()
+            self.listener.fenced()
 
     # trimming
 

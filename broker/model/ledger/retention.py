@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from itertools import takewhile
 
 from pulsarium.broker.model.ledger.ledger import Ledger
 from pulsarium.broker.model.ledger.position import LATEST, Position
-from pulsarium.broker.model.policy.policies import Retention
 
 MINUTE_MS = 60_000
 MEGABYTE = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """How long what was acknowledged by all stays; -1: for ever. Both 0: not at all; either one at 0 and the other not
+    is refused where policies are set."""
+
+    minutes: int = 0
+    megabytes: int = 0
+
+
+NO_RETENTION = Retention()
 
 
 def first_needed(ledgers: Mapping[int, Ledger], slowest: Position | None) -> int:

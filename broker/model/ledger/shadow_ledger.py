@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from pulsarium.broker.model.ledger.ledger import Ledger
-from pulsarium.broker.model.ledger.managed_ledger import NO_RETENTION, ManagedLedger
+from pulsarium.broker.model.ledger.managed_ledger import NOBODY, LedgerListener, ManagedLedger
 from pulsarium.broker.model.ledger.position import Position
-from pulsarium.broker.model.policy.policies import Retention
-from pulsarium.broker.model.stores import Stores
+from pulsarium.broker.model.ledger.retention import NO_RETENTION, Retention
+from pulsarium.broker.model.ledger.stores import Stores
 from pulsarium.proto.generated import MLDataFormats_pb2 as ml
 from pulsarium.proto.topic_name import TopicName
 
@@ -18,11 +18,12 @@ NOWHERE = -1  # the ledger of a shadow that has no source
 class ShadowLedger(ManagedLedger):
     """Shows another managed ledger up to the last entry that it was told of. Keeps its properties only."""
 
-    def __init__(self, name: str, stores: Stores, kept: ml.ManagedLedgerInfo | None = None) -> None:
+    def __init__(
+        self, name: str, stores: Stores, kept: ml.ManagedLedgerInfo | None = None, listener: LedgerListener = NOBODY
+    ) -> None:
         self.source: ManagedLedger | None = None
         self.listed_as = str(TopicName.from_managed_ledger(name).partitioned_name)  # in the policy of its source
-        self.on_going: Callable[[Position], None] = lambda last: None  # the topic, once it is loaded
-        super().__init__(name, stores, kept)
+        super().__init__(name, stores, kept, listener)
 
     @property
     def owned(self) -> Iterable[Ledger]:
@@ -58,13 +59,13 @@ class ShadowLedger(ManagedLedger):
                 self._current = self.ledgers[ledger.id] = ledger.view()
         self.last_confirmed = self.source.last_confirmed
         self.entries_added += self.count_after(before)
-        self.on_confirmed()
+        self.listener.confirmed()
 
     def let_go(self, last: Position) -> None:
         """Show no entry up to `last` any more: the source deletes them."""
         if last >= self.last_confirmed:
             self.follow()
-        self.on_going(last)
+        self.listener.going(last)
         self.ledgers = {ledger.id: ledger for ledger in self.ledgers.values() if ledger.id > last.ledger_id}
 
     def leave(self) -> None:

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final
 
+from pulsarium.broker.model.ledger.retention import NO_RETENTION, Retention
+
 STORAGE: Final = "destination_storage"  # the kinds of backlog quota, as REST names them
 AGE: Final = "message_age"
 
@@ -20,15 +22,6 @@ class Quota:
     limit_size: int = UNLIMITED  # bytes, of destination_storage
     limit_seconds: int = UNLIMITED  # of message_age
     policy: str = "producer_request_hold"  # or producer_exception, consumer_backlog_eviction
-
-
-@dataclass(frozen=True, slots=True)
-class Retention:
-    """How long what was acknowledged by all stays; -1: for ever. Both 0: not at all; either one at 0 and the other not
-    is refused where policies are set."""
-
-    minutes: int = 0
-    megabytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +92,7 @@ class Policies:
     """What holds for one topic. Limits of 0 are none."""
 
     message_ttl_seconds: int = 0
-    retention: Retention = Retention()
+    retention: Retention = NO_RETENTION
     backlog_quotas: Mapping[str, Quota] = field(default_factory=lambda: MappingProxyType({}))  # by kind
     deduplication: bool = False
     deduplication_snapshot_seconds: int = 120

@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import Any
 
 from pulsarium.broker.config.keys import Config
+from pulsarium.broker.model.ledger.retention import Retention
 from pulsarium.broker.model.policy.policies import (
     AGE,
     STORAGE,
@@ -20,7 +21,6 @@ from pulsarium.broker.model.policy.policies import (
     PublishRate,
     Quota,
     Rate,
-    Retention,
     SchemaPolicies,
 )
 from pulsarium.proto.errors import InvalidTopicName

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
+from pulsarium.broker.jackson import JsonParseError, parse
 from pulsarium.broker.model.schema.definition_text import NAMED, Json, bare, compact, pretty
-from pulsarium.broker.model.schema.jackson import JsonParseError, parse
 
 PRIMITIVES: Final = frozenset({"null", "boolean", "int", "long", "float", "double", "bytes", "string"})
 OF_SCHEMA: Final = frozenset(

@@ -8,7 +8,7 @@ from typing import Any
 from google.protobuf import descriptor_pb2, descriptor_pool
 from google.protobuf.message import DecodeError
 
-from pulsarium.broker.model.schema import jackson
+from pulsarium.broker import jackson
 from pulsarium.broker.model.schema.errors import InvalidSchemaDataError
 
 CAUSE = "org.apache.pulsar.client.api.SchemaSerializationException: "

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 
 from pulsarium.broker.model.client import Assigned, Client
+from pulsarium.broker.model.context import Context
 from pulsarium.broker.model.errors import (
     ConsumerBusyError,
     MetadataError,
@@ -15,7 +16,6 @@ from pulsarium.broker.model.errors import (
 )
 from pulsarium.broker.model.policy.policies import Policies, PublishRate
 from pulsarium.broker.model.rate.publish import PublishLimiter
-from pulsarium.broker.model.stores import Stores
 from pulsarium.broker.model.subscription.base import Subscription
 from pulsarium.broker.model.topic.deduplication import Deduplication
 from pulsarium.broker.model.topic.entry_checks import EntryChecks, entry_checks
@@ -31,7 +31,7 @@ TRANSACTIONS_OFF = "Transaction buffer disable!"
 class Topic(ABC):
     """A topic that this broker serves."""
 
-    def __init__(self, name: TopicName, stores: Stores, policies: Policies, epoch: int | None = None) -> None:
+    def __init__(self, name: TopicName, stores: Context, policies: Policies, epoch: int | None = None) -> None:
         self.name = name
         self.stores = stores
         self.policies = policies

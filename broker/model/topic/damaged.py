@@ -9,7 +9,7 @@ from pulsarium.broker.model.compaction.record import COMPACTION_CURSOR, LEDGER_P
 from pulsarium.broker.model.cursor.kept_cursor import ledger_path
 from pulsarium.broker.model.cursor.records import read_cursor_info
 from pulsarium.broker.model.ledger.info_compression import unpack
-from pulsarium.broker.model.stores import Stores
+from pulsarium.broker.model.ledger.stores import Stores
 from pulsarium.proto.generated import MLDataFormats_pb2 as ml
 
 

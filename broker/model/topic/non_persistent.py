@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pulsarium.broker.model.client import Client
+from pulsarium.broker.model.context import Context
 from pulsarium.broker.model.errors import NotAllowedError
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.ledger.publication import Pending
 from pulsarium.broker.model.policy.policies import Policies
-from pulsarium.broker.model.stores import Stores
 from pulsarium.broker.model.subscription.non_persistent import NOWHERE, NonPersistentSubscription
 from pulsarium.broker.model.topic.base import TRANSACTIONS_OFF, Topic
 from pulsarium.broker.model.topic.producer import Producer
@@ -20,7 +20,7 @@ DROPPED = Position(2**64 - 1, 2**64 - 1)  # in a receipt: -1:-1 as it is sent
 class NonPersistentTopic(Topic):
     """Hands each entry to the subscriptions that are there, and answers at once."""
 
-    def __init__(self, name: TopicName, stores: Stores, policies: Policies) -> None:
+    def __init__(self, name: TopicName, stores: Context, policies: Policies) -> None:
         super().__init__(name, stores, policies)
         self._subscriptions: dict[str, NonPersistentSubscription] = {}
 

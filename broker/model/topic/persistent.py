@@ -6,6 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from pulsarium.broker.model.compaction.compaction import Compaction
+from pulsarium.broker.model.context import Context
 from pulsarium.broker.model.errors import (
     BrokerServiceError,
     HasShadowsError,
@@ -22,7 +23,6 @@ from pulsarium.broker.model.ledger.publication import LedgerFencedError, LedgerT
 from pulsarium.broker.model.policy.policies import Policies
 from pulsarium.broker.model.rate.dispatch import DispatchLimiter
 from pulsarium.broker.model.rate.publish_average import PublishAverage
-from pulsarium.broker.model.stores import Stores
 from pulsarium.broker.model.subscription.persistent import PersistentSubscription
 from pulsarium.broker.model.topic.base import TRANSACTIONS_OFF, Topic
 from pulsarium.broker.model.topic.deduplication import deduplication_of
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 class PersistentTopic(Topic):
     """Entries go to the managed ledger; when they are committed, subscriptions deliver them."""
 
-    def __init__(self, name: TopicName, stores: Stores, policies: Policies, log: TopicLog) -> None:
+    def __init__(self, name: TopicName, stores: Context, policies: Policies, log: TopicLog) -> None:
         epoch = log.ledger.properties.get(EPOCH_PROPERTY)
         super().__init__(name, stores, policies, int(epoch) if epoch is not None else None)
         self.publish_average = PublishAverage(self)
@@ -56,14 +56,13 @@ class PersistentTopic(Topic):
         self.dispatch_limit.update(policies.dispatch_rate)
         self.log = log
         self.ledger = log.ledger
-        self.ledger.on_confirmed = self._confirmed
+        log.topic = self
         self._subscriptions: dict[str, PersistentSubscription] = {}
         self.last_dispatchable = (EARLIEST, EARLIEST)  # the newest entry that was looked at for it, and which it is
         self._parked: dict[str, Position] = {}  # where SEEK left readers that have not come back yet
         self.offload_failed = False  # whether it was asked for: there is nowhere to offload to
         self._ended_empty = self.ledger.terminated is not None and not self.ledger.count
         self.trimmer = Trimmer(self)
-        self.ledger.on_rolled = self._rolled
         self._stamps = EntryStamps(stores.config, stores.clock)
         if self._stamps:
             self._stamps.go_on(self.ledger)
@@ -149,7 +148,7 @@ class PersistentTopic(Topic):
         except LedgerTerminatedError:
             raise TopicTerminatedError(LEDGER_TERMINATED) from None
 
-    def _confirmed(self) -> None:
+    def confirmed(self) -> None:
         """New entries are visible."""
         if self.deduplication is not None:
             self.deduplication.snapshot_when_full()
@@ -281,7 +280,7 @@ class PersistentTopic(Topic):
             return
         self.log.take_back(cursor)
         if self.closed:
-            self.ledger.on_fenced()  # who was loaded meanwhile does not know of it
+            self.log.fenced()  # who was loaded meanwhile does not know of it
         else:
             self._subscribe_cursor(cursor)
 
@@ -332,11 +331,6 @@ class PersistentTopic(Topic):
     def trim_soon(self) -> None:
         """Let go of ledgers that every subscription has consumed, at the end of the turn."""
         self.trimmer.soon()
-
-    def _rolled(self) -> None:
-        """A ledger ended. Where no subscription is durable the periodic check lets go of it, as in Pulsar."""
-        if self.log.cursors:
-            self.trim_soon()
 
     def ledgers_going(self, last: Position) -> None:
         """Entries up to `last` are deleted: the index of messages goes on all the same."""

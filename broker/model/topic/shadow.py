@@ -12,9 +12,9 @@ from pulsarium.broker.model.topic.producer import Producer
 from pulsarium.proto.topic_name import TopicName
 
 if TYPE_CHECKING:
+    from pulsarium.broker.model.context import Context
     from pulsarium.broker.model.ledger.position import Position
     from pulsarium.broker.model.policy.policies import Policies
-    from pulsarium.broker.model.stores import Stores
     from pulsarium.broker.model.topic.log import TopicLog
 
 SHADOW_SOURCE: Final = "PULSAR.SHADOW_SOURCE"  # the property of a topic that names its source
@@ -27,13 +27,12 @@ class ShadowTopic(PersistentTopic):
     Only its source's broker would write here: everybody else may open producers, and is refused each message.
     """
 
-    def __init__(self, name: TopicName, stores: Stores, policies: Policies, log: TopicLog) -> None:
+    def __init__(self, name: TopicName, stores: Context, policies: Policies, log: TopicLog) -> None:
         super().__init__(name, stores, policies, log)
         assert isinstance(log.ledger, ShadowLedger)
         assert log.ledger.source is not None
         self.source = TopicName.from_managed_ledger(log.ledger.source.name)
         self.listed_as = log.ledger.listed_as
-        log.ledger.on_going = self.trimmer.going
 
     @property
     def schema_name(self) -> TopicName:

@@ -9,6 +9,7 @@ from typing import Final
 
 from pulsarium.broker.logs import Log
 from pulsarium.broker.model.client import Assigned
+from pulsarium.broker.model.context import Context
 from pulsarium.broker.model.errors import (
     NotAllowedError,
     PersistenceError,
@@ -22,7 +23,6 @@ from pulsarium.broker.model.namespace.metadata import Metadata
 from pulsarium.broker.model.policy.policies import AutoCreation, Policies
 from pulsarium.broker.model.policy.resolve import auto_creation, most_topics, of_system_topic, resolve
 from pulsarium.broker.model.schema.registry import SchemaRegistry
-from pulsarium.broker.model.stores import Stores
 from pulsarium.broker.model.topic.base import Topic
 from pulsarium.broker.model.topic.change_events import ChangeEvents, ChangeEventsTopic
 from pulsarium.broker.model.topic.damaged import delete_damaged
@@ -49,7 +49,7 @@ class Topics:
     Which broker serves a topic is not known here: `Ownership` is asked before.
     """
 
-    def __init__(self, stores: Stores, metadata: Metadata, schemas: SchemaRegistry) -> None:
+    def __init__(self, stores: Context, metadata: Metadata, schemas: SchemaRegistry) -> None:
         self.loaded: dict[str, Topic] = {}
         self.watchers = Watchers()
         self._stores = stores
@@ -236,7 +236,6 @@ class Topics:
             else:
                 log = self._logs[str(name)] = self._log(name, properties)
                 self.watchers.created(str(name))
-            log.ledger.on_fenced = lambda: self.unload(name)  # clients come back to a topic that is loaded anew
             if properties:
                 log.ledger.set_properties(properties)
             if isinstance(log.ledger, ShadowLedger):
@@ -272,7 +271,7 @@ class Topics:
         )
         if SHADOW_SOURCE in self._shadow_properties(name, known) and not has_entries:
             kind = ShadowLedger
-        return TopicLog(kind(path, self._stores, kept), self._stores)
+        return TopicLog(path, self._stores, kind, kept, partial(self.unload, name))
 
     def _shadow_properties(self, name: TopicName, properties: Mapping[str, str]) -> Mapping[str, str]:
         """Return the properties that may name a source: a topic's own, or those of all its partitions."""

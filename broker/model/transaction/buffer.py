@@ -133,7 +133,7 @@ class TransactionBuffer:
             self.failed()
             return
         self.ended(txn, position, commit=commit)
-        self._topic.ledger.on_confirmed()
+        self._topic.ledger.listener.confirmed()
 
     # stats
 

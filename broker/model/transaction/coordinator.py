@@ -19,7 +19,7 @@ from pulsarium.broker.model.errors import (
     InvalidTxnStatusError,
     TransactionNotFoundError,
 )
-from pulsarium.broker.model.stores import Stores
+from pulsarium.broker.model.ledger.stores import Stores
 from pulsarium.broker.model.transaction.participant import Participant
 from pulsarium.broker.model.transaction.transaction import Part, Status, Transaction
 from pulsarium.proto.txn_id import TxnId

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Generic, TypeVar
 
 from pulsarium.broker.model.errors import CoordinatorNotFoundError
+from pulsarium.broker.model.ledger.stores import Stores
 from pulsarium.broker.model.namespace.metadata import Metadata
 from pulsarium.broker.model.namespace.ownership import Member, Ownership
-from pulsarium.broker.model.stores import Stores
 from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.broker.model.topic.topics import Topics
 from pulsarium.broker.model.transaction.coordinator import Coordinator

@@ -1,4 +1,4 @@
-"""What tells in a topic itself that a transaction ended, and which transaction an entry was sent in."""
+"""What tells in a topic itself that a transaction ended."""
 
 from __future__ import annotations
 
@@ -24,15 +24,6 @@ def marker(txn: TxnId, *, commit: bool, now_ms: int) -> bytes:
         txnid_least_bits=txn.least,
     )
     return build(metadata, NO_MESSAGE)
-
-
-def transaction_of(entry: bytes) -> TxnId | None:
-    """The transaction that an entry was sent in, or ends; None for any other, and where nobody can tell."""
-    try:
-        bits = txn_bits_of(entry)
-    except EntryError:
-        return None
-    return TxnId(*bits) if bits is not None else None
 
 
 def naming(entry: bytes, txn: TxnId) -> bytes:

@@ -22,7 +22,7 @@ from pulsarium.proto.txn_id import TxnId
 
 if TYPE_CHECKING:
     from pulsarium.broker.model.cursor.managed_cursor import ManagedCursor
-    from pulsarium.broker.model.stores import Stores
+    from pulsarium.broker.model.ledger.stores import Stores
     from pulsarium.broker.model.subscription.persistent import PersistentSubscription
 
 

@@ -14,7 +14,7 @@ from pulsarium.proto.txn_id import TxnId
 
 if TYPE_CHECKING:
     from pulsarium.broker.model.cursor.managed_cursor import ManagedCursor
-    from pulsarium.broker.model.stores import Stores
+    from pulsarium.broker.model.ledger.stores import Stores
 
 USED = "used"  # a name beside the numbers of ACKs: there were transactions
 COMMIT = "commit-"  # and the number of its first ACK: a transaction that is committed, and its ACKs

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.ledger.publication import Pending, Publication
-from pulsarium.broker.model.transaction.entries import TransactionEntries
+from pulsarium.broker.model.ledger.transactions import TransactionEntries
 from pulsarium.proto.txn_id import TxnId
 
 if TYPE_CHECKING:
     from pulsarium.broker.model.ledger.managed_ledger import ManagedLedger
-    from pulsarium.broker.model.stores import Stores
+    from pulsarium.broker.model.ledger.stores import Stores
 
 SNAPSHOT = "snapshot"  # beside the transactions: when the topic got the first entry of any, ms
 

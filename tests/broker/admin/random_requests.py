@@ -10,8 +10,8 @@ from urllib.parse import quote, urlencode
 
 from hypothesis import strategies as st
 
-from pulsarium.broker.admin.routes import all_routes
 from pulsarium.broker.http.pulsar_routes import pulsar_routes
+from pulsarium.broker.web import all_routes
 from tests.broker.auth.secured import SECRET, token
 
 METHODS = ("GET", "POST", "PUT", "DELETE", "HEAD", "OPTIONS", "PATCH", "TRACE")

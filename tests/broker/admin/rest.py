@@ -1,14 +1,17 @@
-"""REST calls without a port: an ASGI client for the admin application."""
+"""REST calls without a port: requests to what a broker answers over HTTP."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
 from pulsarium.broker.broker import Broker
-from pulsarium.broker.http.app import AdminApp
+from pulsarium.broker.http.reply import gathered
+from pulsarium.broker.http.request import Caller, Request
+from pulsarium.broker.web import site_of
 from tests.broker.wire import Bed
 
 NOTHING = object()
@@ -44,8 +47,8 @@ class Rest:
     """Calls as an admin client makes them."""
 
     def __init__(self, broker: Broker) -> None:
-        self.app = AdminApp(broker)
-        self.extra: dict[str, Any] = {}  # what the server knows of a connection
+        self.site = site_of(broker)
+        self.caller = Caller("?", 0)
 
     async def call(self, method: str, url: str, value: Any = NOTHING, *, body: Any = b"", **headers: str) -> Answer:
         """`value` is sent as JSON, `body` (bytes, or pieces of them) as it is. Headers as keywords."""
@@ -55,35 +58,22 @@ class Rest:
         given = {"accept": "application/json", "host": "broker.internal:8080", **headers}
         if body:
             given.setdefault("content_type", "application/json")
-        raw_path, _, query = url.partition("?")
-        scope = {
-            **self.extra,
-            "type": "http",
-            "asgi": {"version": "3.0", "spec_version": "2.1"},
-            "http_version": "1.1",
-            "method": method,
-            "scheme": self.extra.get("scheme", "http"),
-            "path": raw_path,
-            "raw_path": raw_path.encode(),
-            "query_string": query.encode(),
-            "headers": [(name.replace("_", "-").encode(), text.encode()) for name, text in given.items()],
-        }
-        sent: list[Any] = []
 
-        async def receive() -> Any:
-            piece = next(pieces, None)
-            return {"type": "http.request", "body": piece or b"", "more_body": piece is not None}
+        async def receive() -> bytes:
+            return next(pieces, b"")
 
-        async def send(event: Any) -> None:
-            sent.append(event)
+        lines = [(name.replace("_", "-").encode(), text.encode()) for name, text in given.items()]
+        return await self.ask(Request(method, url.encode(), lines, self.caller, receive))
 
-        await self.app(scope, receive, send)
-        start = sent[0]
-        return Answer(
-            start["status"],
-            {name.decode(): text.decode("latin-1") for name, text in start["headers"]},
-            b"".join(event.get("body", b"") for event in sent[1:]),
-        )
+    async def ask(self, request: Request) -> Answer:
+        """Return the answer as it is sent. Raises ClientGone."""
+        with ExitStack() as until_sent:
+            reply = await self.site.answer(request, until_sent)
+            body = b"".join(await gathered(reply.pieces)) + reply.body
+            if reply.file is not None:
+                body = reply.file.read_bytes()
+        headers = {name.decode(): text.decode("latin-1") for name, text in reply.head(len(body))}
+        return Answer(reply.status, headers, body)
 
     async def get(self, url: str, **headers: str) -> Any:
         """The JSON of something that is there."""

@@ -11,11 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from trio.testing import MockClock
 
-from pulsarium.broker.admin.routes import all_routes, by_path
 from pulsarium.broker.config import Config
-from pulsarium.broker.http.absent import PACKAGES, absent_routes, anonymous
-from pulsarium.broker.http.pulsar_routes import pulsar_routes
-from pulsarium.broker.http.registry import Route
+from pulsarium.broker.http.pulsar_routes import PACKAGES, absent_routes, anonymous, pulsar_routes
+from pulsarium.broker.http.registry import Route, by_path
+from pulsarium.broker.web import all_routes
 from tests.broker.admin.rest import rest_of
 from tests.broker.wire import serving
 
@@ -62,7 +61,7 @@ def test_every_handler_says_what_it_does() -> None:
 
 
 def test_paths_that_are_one_have_one_name() -> None:
-    paths = [path for path, _ in by_path()]
+    paths = [path for path, _ in by_path(all_routes())]
     assert len({anonymous(path) for path in paths}) == len(paths)
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
-from unittest.mock import patch
+from pathlib import Path
+from unittest.mock import AsyncMock, patch
 
 import h11
 import pytest
@@ -14,9 +15,8 @@ from trio.testing import wait_all_tasks_blocked
 from pulsarium.broker import slices
 from pulsarium.broker.config import Config
 from pulsarium.broker.http import connection
-from pulsarium.broker.http.app import AdminApp
 from pulsarium.broker.http.reply import Reply
-from pulsarium.broker.http.resource import send_reply
+from pulsarium.broker.http.site import Site
 from tests.broker.auth.secured import Authority
 from tests.broker.http.test_server import GET, TENANTS, Served, answer, authority, context_of, served, shake_hands
 
@@ -201,8 +201,40 @@ async def test_a_status_has_its_phrase(request_: bytes, line: bytes) -> None:
 
 async def test_a_status_that_has_none() -> None:
     async with served() as http:
-        with patch.object(AdminApp, "__call__", lambda self, scope, receive, send: send_reply(send, Reply(599))):
+        with patch.object(Site, "answer", AsyncMock(return_value=Reply(599))):
             assert (await everything(http, GET[:-2] + b"Connection: close\r\n\r\n")).startswith(b"HTTP/1.1 599 \r\n")
+
+
+async def bodies_of(reply: Reply) -> tuple[bytes, list[int]]:
+    """Return what is sent of an answer, and how much of its body with each write."""
+    sizes, write = list[int](), connection.Connection._write
+
+    async def noting(self: connection.Connection, *events: h11.Event) -> None:
+        sizes.append(sum(len(event.data) for event in events if isinstance(event, h11.Data)))
+        await write(self, *events)
+
+    async with served() as http:
+        with (
+            patch.object(Site, "answer", AsyncMock(return_value=reply)),
+            patch.object(connection.Connection, "_write", noting),
+        ):
+            return await everything(http, GET[:-2] + b"Connection: close\r\n\r\n"), sizes
+
+
+async def test_pieces_go_out_together_and_with_their_length() -> None:
+    said, sizes = await bodies_of(Reply(200, pieces=(b"x" * 1000 for _ in range(200))))
+    assert b"content-length: 200000" in said.lower()
+    assert said.endswith(b"\r\n\r\n" + b"x" * 200_000)
+    assert sizes == [65_000] * 3 + [5000, 0]
+
+
+async def test_a_file_goes_out_piece_by_piece(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "FILE_PIECE", 1000)
+    (tmp_path / "file").write_bytes(b"x" * 2500)
+    said, sizes = await bodies_of(Reply(200, file=tmp_path / "file"))
+    assert b"content-length: 2500" in said.lower()
+    assert said.endswith(b"\r\n\r\n" + b"x" * 2500)
+    assert sizes == [1000, 1000, 500, 0]
 
 
 async def test_who_waits_for_100_continue() -> None:
@@ -305,7 +337,7 @@ async def test_a_fault_outside_the_handlers(caplog: pytest.LogCaptureFixture) ->
 
     async with served() as http, await http.connect() as other:
         await answer(other)
-        with patch.object(AdminApp, "__call__", broken):
+        with patch.object(Site, "answer", broken):
             assert (await everything(http, GET)).startswith(b"HTTP/1.1 500")
         assert (await answer(other))[1] == TENANTS
     assert "an answer could not be made" in caplog.text

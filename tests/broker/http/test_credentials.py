@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from pulsarium.broker.config import Config
+from pulsarium.broker.http.request import Caller
 from tests.broker.admin.rest import ADMIN, NAMESPACES, TENANTS, TOPICS, Rest, rest_of
 from tests.broker.auth.secured import BASIC, PASSWORDS, TLS, TOKEN, base64_of, bearer, by_token, token
 from tests.broker.wire import Type, serving
@@ -88,7 +89,7 @@ async def test_who_proves_nothing_may_be_anonymous() -> None:
 
 async def test_the_certificate_of_a_connection_is_a_role(rest: Rest) -> None:
     shown = {"subject": ((("commonName", "admin"),),)}
-    rest.extra = {"pulsarium.certificate": shown}
+    rest.caller = Caller("?", 0, secure=True, certificate=shown)
     assert (await rest.call("GET", TENANTS)).status == 200
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pulsarium.broker.http.finder import Finder
+from pulsarium.broker.http.registry import Finder
 
 
 @pytest.fixture

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from pulsarium.broker.admin.routes import all_routes
 from pulsarium.broker.auth.needs import ANYBODY, SUPERUSER
 from pulsarium.broker.config.profile import PULSAR_4_2
+from pulsarium.broker.web import all_routes
 from tests.broker.admin.rest import ADMIN, NAMESPACES, TENANTS, Rest, rest_of
 from tests.broker.auth.secured import bearer, by_token
 from tests.broker.commands.test_authorized import connecting

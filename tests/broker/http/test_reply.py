@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from pulsarium.broker.http.reply import AT_ONCE, Reply, Written, json_bytes, json_pieces, json_reply
-from pulsarium.broker.http.resource import send_reply
 
 SMALL = {"name": "a", "list": [], "object": {"é": None}}
 LARGE: list[Any] = [
@@ -49,15 +48,3 @@ def test_an_object_is_written_member_by_member() -> None:
         written[name] = value
     whole = json_bytes({"small": SMALL, "large": LARGE[0], "inner": {"x": [1]}, "empty": {}})
     assert b"".join(json_pieces({"it": written, "is": 1})) == b'{"it":' + whole + b',"is":1}'
-
-
-async def test_pieces_go_out_together_and_with_their_length() -> None:
-    sent: list[Any] = []
-
-    async def send(event: Any) -> None:
-        sent.append(event)
-
-    await send_reply(send, Reply(200, pieces=(b"x" * 1000 for _ in range(200))))
-    assert (b"content-length", b"200000") in sent[0]["headers"]
-    assert [len(event["body"]) for event in sent[1:]] == [65_000] * 3 + [5000, 0]
-    assert [event.get("more_body", False) for event in sent[1:]] == [True] * 4 + [False]

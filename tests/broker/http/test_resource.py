@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any
 from unittest.mock import patch
 
 import pytest
 import trio
 from trio.testing import wait_all_tasks_blocked
 
+from pulsarium.broker.http.request import ClientGone, Request
 from pulsarium.broker.http.resource import committed
 from tests.broker.admin.rest import NAMESPACES, TENANTS, TOPICS, Answer, Rest, rest_of
 from tests.broker.held import HeldStorage
@@ -76,41 +76,30 @@ async def test_a_body_that_never_ends(rest: Rest) -> None:
 
 async def test_a_body_that_stays_away(autojump_clock: object, rest: Rest, bed: Bed) -> None:
     """With credentials or without: whoever announces a body and sends none does not hold the connection for ever."""
-    sent: list[dict[str, Any]] = []
     pieces = [b"{", b'"adminRoles"']
 
-    async def receive() -> dict[str, object]:
+    async def receive() -> bytes:
         await trio.sleep(20 if pieces else math.inf)
-        return {"type": "http.request", "body": pieces.pop(0), "more_body": True}
+        return pieces.pop(0)
 
-    async def send(event: Any) -> None:
-        sent.append(event)
-
-    path, began = f"{TENANTS}/t", trio.current_time()
-    scope = {"type": "http", "method": "PUT", "path": path, "raw_path": path.encode(), "query_string": b""}
+    began = trio.current_time()
     with trio.fail_after(100):
-        await rest.app({**scope, "headers": []}, receive, send)
+        answer = await rest.ask(Request("PUT", f"{TENANTS}/t".encode(), [], rest.caller, receive))
     assert trio.current_time() - began == pytest.approx(70)
-    assert sent[0]["status"] == 408
-    assert (b"connection", b"close") in sent[0]["headers"]
+    assert (answer.status, answer.headers["connection"]) == (408, "close")
     assert "t" not in bed.broker.metadata.tenants
 
 
 async def test_a_client_that_goes_away(rest: Rest, bed: Bed) -> None:
-    events: list[dict[str, object]] = [
-        {"type": "http.request", "body": b"{", "more_body": True},
-        {"type": "http.disconnect"},
-    ]
+    pieces = [b"{"]
 
-    async def receive() -> dict[str, object]:
-        return events.pop(0)
+    async def receive() -> bytes:
+        if not pieces:
+            raise ClientGone
+        return pieces.pop(0)
 
-    async def send(event: object) -> None:
-        raise AssertionError("nobody listens")
-
-    path = f"{TENANTS}/t"
-    scope = {"type": "http", "method": "PUT", "path": path, "raw_path": path.encode(), "query_string": b""}
-    await rest.app({**scope, "headers": []}, receive, send)
+    with pytest.raises(ClientGone):  # nobody listens
+        await rest.ask(Request("PUT", f"{TENANTS}/t".encode(), [], rest.caller, receive))
     assert "t" not in bed.broker.metadata.tenants
 
 

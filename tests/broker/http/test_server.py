@@ -17,9 +17,9 @@ from pulsarium.broker import accepting
 from pulsarium.broker.auth.tls import TlsContext
 from pulsarium.broker.broker import Broker
 from pulsarium.broker.config import Config
-from pulsarium.broker.http.app import AdminApp
 from pulsarium.broker.http.server import serve_http
 from pulsarium.broker.server import bind
+from pulsarium.broker.web import site_of
 from tests.broker.auth.secured import TLS, Authority, Files, by_token
 from tests.broker.wire import serving
 
@@ -69,7 +69,7 @@ async def served(config: Config | None = None, tls: TlsContext | None = None) ->
 
             async def run(task_status: trio.TaskStatus[None]) -> None:
                 with scope:
-                    await serve_http(AdminApp(bed.broker), sock, task_status, tls=tls)
+                    await serve_http(site_of(bed.broker), sock, task_status, tls=tls)
                 served.stopped.set()
 
             await nursery.start(run)

@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 
 from pulsarium.broker import slices
-from pulsarium.broker.admin.topic.rates import Rates
 from pulsarium.broker.config import Config
 from pulsarium.broker.config.keys import APPEND_BROKER_TIMESTAMP
 from pulsarium.broker.lab import Lab
 from pulsarium.broker.model.dispatch.reason import Reason
 from pulsarium.broker.model.errors import TopicNotFoundError
 from pulsarium.broker.model.transaction.coordinators import ASSIGN
+from pulsarium.broker.rates import Rates
 from pulsarium.broker.storage.errors import StorageError
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.broker.auth.secured import by_token, token

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from pulsarium.broker.cluster import Cluster
 from pulsarium.broker.config import PIP, Config
-from pulsarium.broker.model.ledger.managed_ledger import ManagedLedger
+from pulsarium.broker.model.ledger.managed_ledger import LedgerListener, ManagedLedger
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.ledger.publication import Pending
 from pulsarium.broker.storage.interface import Storage
@@ -40,6 +40,30 @@ class Publisher:
 
     def forgotten(self, entries: Sequence[Pending]) -> None:
         self.lost += len(entries)
+
+
+class Heard(LedgerListener):
+    """Does what a test wants when it hears of a ledger."""
+
+    def __init__(self) -> None:
+        self.on_confirmed: Callable[[], object] = lambda: None
+        self.on_rolled: Callable[[], object] = lambda: None
+        self.on_fenced: Callable[[], object] = lambda: None
+
+    def confirmed(self) -> None:
+        self.on_confirmed()
+
+    def rolled(self) -> None:
+        self.on_rolled()
+
+    def fenced(self) -> None:
+        self.on_fenced()
+
+
+def heard(ledger: ManagedLedger) -> Heard:
+    """Return who hears of a ledger that was made so."""
+    assert isinstance(ledger.listener, Heard)
+    return ledger.listener
 
 
 def append(ledger: ManagedLedger, cluster: Cluster, *entries: bytes, publisher: Publisher | None = None) -> None:

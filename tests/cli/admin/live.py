@@ -10,9 +10,9 @@ import trio
 from click.testing import CliRunner, Result
 
 from pulsarium.broker.config import PIP, Config, Profile
-from pulsarium.broker.http.app import AdminApp
 from pulsarium.broker.http.server import serve_http
 from pulsarium.broker.server import bind
+from pulsarium.broker.web import site_of
 from pulsarium.cli.main import cli
 from tests.broker.wire import Bed, serving
 
@@ -48,6 +48,6 @@ class Live:
 async def live(config: Config | None = None, profile: Profile = PIP) -> AsyncIterator[Live]:
     with trio.fail_after(HANGS), bind("127.0.0.1", 0, "--http-port") as sock:
         async with serving(config, profile=profile) as bed, trio.open_nursery() as nursery:
-            await nursery.start(serve_http, AdminApp(bed.broker), sock)
+            await nursery.start(serve_http, site_of(bed.broker), sock)
             yield Live(bed, f"http://127.0.0.1:{sock.getsockname()[1]}")
             nursery.cancel_scope.cancel()

@@ -24,6 +24,7 @@ from pulsarium.client.admin import errors
 from pulsarium.client.admin.admin import Admin
 from pulsarium.client.admin.transport import Transport
 from pulsarium.client.connection.tls import Tls
+from pulsarium.rest.policies import MESSAGE_TTL, RETENTION
 from tests.client.both import on_both
 
 URL = "http://broker:8080"
@@ -115,7 +116,7 @@ async def test_names_that_are_none() -> None:
     with pytest.raises(client_errors.InvalidTopicName):
         await admin.topics.get_stats("persistent://x")
     with pytest.raises(client_errors.InvalidTopicName):
-        await admin.namespaces.get_retention("x")
+        await admin.namespace_policies[RETENTION].get("x")
 
 
 @on_both
@@ -130,7 +131,7 @@ async def test_a_redirect_keeps_method_body_and_credentials() -> None:
         return httpx.Response(204)
 
     admin = admin_of(answer, authentication=AuthenticationToken("t"))
-    await admin.namespaces.set_namespace_message_ttl("t/n", 5)
+    await admin.namespace_policies[MESSAGE_TTL].set("t/n", 5)
     assert seen == [
         ("POST", f"http://{host}:8080/admin/v2/namespaces/t/n/messageTTL", "Bearer t", b"5")
         for host in ("broker", "owner")

@@ -13,7 +13,7 @@ from anyio.abc import TaskGroup
 from pulsarium.client.connection.backoff import Backoff
 from pulsarium.client.connection.brokers import Brokers
 from pulsarium.client.connection.connection import Connection
-from pulsarium.client.connection.link import Link
+from pulsarium.client.connection.link import _NEXT, Event, Link, State
 from pulsarium.client.connection.service_url import Address, BrokerUrls
 from pulsarium.client.connection.waiting import Waiting
 from pulsarium.client.errors import (
@@ -28,12 +28,14 @@ from pulsarium.client.errors import (
 )
 from tests.client.both import run_on
 
+LOSS = ConnectError("cut")
 OWNER = BrokerUrls("pulsar://b:6650", "")
 PROXY = Address("proxy", 6650)
 
 
 class FakeConnection:
     is_lost = False
+    address = "a:6650"
 
     def __init__(self, proxy: Address | None = None) -> None:
         self.proxy = proxy
@@ -118,6 +120,14 @@ def test_backoff() -> None:
     assert Backoff(jitter=lambda: 1.0).next() == pytest.approx(0.09)
 
 
+def test_the_table_says_where_every_event_leads() -> None:
+    assert set(_NEXT) == set(State)
+    assert all(_NEXT[state][Event.END] is State.ENDED for state in State)
+    assert set(_NEXT[State.ENDED].values()) == {State.ENDED}
+    assert {state for state in State if _NEXT[state].get(Event.OPENED) is State.OPEN} == {State.OPENING}
+    assert all(Event.LOSE in _NEXT[state] for state in State)  # it may come any time
+
+
 @jumping
 async def test_it_opens_at_once() -> None:
     opened = Opened()
@@ -169,7 +179,7 @@ async def test_what_was_open_outlives_another_protocol() -> None:
     async with linking(opened) as (link, _, times):
         await link.start()
         opened.errors += [WrongProtocol("HTTP answers there")] * 2
-        link.lost()
+        link.lost(LOSS)
         await link.connection()
         assert times() == [0, 0.1, 0.3, 0.7]
         assert opened.failed == []
@@ -181,13 +191,13 @@ async def test_it_opens_again_after_each_loss() -> None:
     async with linking(opened) as (link, brokers, times):
         await link.start()
         first = link.current
-        link.lost()
+        link.lost(LOSS)
         assert link.current is None
         assert await link.connection() is not first
         assert times() == [0, 0.1]
         await anyio.sleep(0.9)
         brokers.unreachable = 2
-        link.lost()
+        link.lost(LOSS)
         await link.connection()
         assert times() == [0, 0.1, 1.7]  # 0.1 + 0.2 + 0.4 later
 
@@ -200,7 +210,7 @@ async def test_it_waits_longer_where_it_is_lost_as_soon_as_it_is_open() -> None:
         async with linking(opened) as (link, _, times):
             await link.start()
             for _ in range(3):
-                link.lost(owner)
+                link.lost(LOSS, owner)
                 await link.connection()
             assert times() == [0, *expected]
 
@@ -216,12 +226,12 @@ def test_where_the_broker_names_the_next_owner(proxy: Address | None) -> None:
             await link.start()
             for _ in range(2):
                 await anyio.sleep(1)
-                link.lost(OWNER)
+                link.lost(LOSS, OWNER)
                 await link.connection()
             assert times() == [0, 1, 2]
             assert brokers.named == [(OWNER, proxy)] * 2
             assert brokers.lookups == 1
-            link.lost()
+            link.lost(LOSS)
             await link.connection()
             assert brokers.lookups == 2
 
@@ -233,7 +243,7 @@ async def test_an_owner_that_cannot_be_reached_is_looked_up() -> None:
     opened = Opened()
     async with linking(opened) as (link, brokers, times):
         await link.start()
-        link.lost(BrokerUrls("", "pulsar+ssl://b"))
+        link.lost(LOSS, BrokerUrls("", "pulsar+ssl://b"))
         await link.connection()
         assert times() == [0, 0]
         assert brokers.lookups == 2
@@ -245,7 +255,7 @@ async def test_an_owner_that_refuses_is_asked_once() -> None:
     async with linking(opened) as (link, brokers, times):
         await link.start()
         opened.errors.append(ServiceUnitNotReady("not mine"))
-        link.lost(OWNER)
+        link.lost(LOSS, OWNER)
         await link.connection()
         assert times() == [0, 0, 0.2]
         assert len(brokers.named) == 1
@@ -258,7 +268,7 @@ async def test_a_broker_that_says_busy_still_has_the_old_one() -> None:
     async with linking(opened) as (link, _, times):
         await link.start()
         opened.errors.append(ProducerBusy("the old one is still there"))
-        link.lost()
+        link.lost(LOSS)
         await link.connection()
         assert times() == [0, 0.1, 0.3]
         assert opened.failed == []
@@ -270,7 +280,7 @@ async def test_some_failures_are_for_good() -> None:
     async with linking(opened) as (link, _, times):
         await link.start()
         opened.errors.append(TopicNotFound("deleted"))
-        link.lost()
+        link.lost(LOSS)
         with pytest.raises(TopicNotFound, match="deleted"):
             await link.connection()
         await anyio.sleep(100)
@@ -288,10 +298,10 @@ async def test_lost_while_it_opens() -> None:
         async def open_and_lose(connection: Connection) -> None:
             await open_it(connection)
             if len(opened.at) == 2:
-                link.lost()
+                link.lost(LOSS)
 
         link._open = open_and_lose
-        link.lost()
+        link.lost(LOSS)
         await link.connection()
         assert times() == [0, 0.1, 0.3]
 
@@ -301,7 +311,7 @@ async def test_closed_while_it_waits() -> None:
     async with linking(Opened()) as (link, brokers, _):
         await link.start()
         brokers.unreachable = 1000
-        link.lost()
+        link.lost(LOSS)
         async with anyio.create_task_group() as tasks:
 
             async def wait() -> None:

@@ -11,8 +11,8 @@ import httpx
 import pytest
 from trio.testing import MockClock
 
+from pulsarium.broker.broker import Broker
 from pulsarium.broker.config import Config
-from pulsarium.broker.http.app import AdminApp
 from pulsarium.client.admin.errors import NotFound, PreconditionFailed
 from pulsarium.client.client import Client
 from pulsarium.client.consumer.consumer import Consumer
@@ -20,6 +20,7 @@ from pulsarium.client.consumer.options import ConsumerType, InitialPosition
 from pulsarium.client.errors import InvalidConfiguration
 from pulsarium.client.message import Message
 from pulsarium.client.message_id import MessageId
+from tests.broker.admin.rest import Rest
 from tests.client.consumer.test_reader import all_of
 from tests.client.in_process import InProcess, in_process
 
@@ -30,6 +31,19 @@ STAMPING: dict[str, Any] = {"brokerEntryMetadataInterceptors": STAMPS, "acknowle
 ALL = [b"0", b"1", b"2", b"3", b"4", b"5"]
 
 
+class Within(httpx.AsyncBaseTransport):
+    """Calls of a broker without a port."""
+
+    def __init__(self, broker: Broker) -> None:
+        self._rest = Rest(broker)
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        headers = {name.replace("-", "_"): value for name, value in request.headers.items()}
+        body = await request.aread()
+        answer = await self._rest.call(request.method, request.url.raw_path.decode(), body=body, **headers)
+        return httpx.Response(answer.status, headers=answer.headers, content=answer.body)
+
+
 @asynccontextmanager
 async def setup(**config: Any) -> AsyncIterator[tuple[InProcess, Client]]:
     """Batches of three and of two, and a message."""
@@ -37,8 +51,7 @@ async def setup(**config: Any) -> AsyncIterator[tuple[InProcess, Client]]:
         in_process(Config(**{**STAMPING, **config})) as inside,
         inside.client(admin_url="http://broker.internal:8080") as client,
     ):
-        served = httpx.ASGITransport(AdminApp(inside.bed.broker))
-        client.admin._transport._http = httpx.AsyncClient(transport=served)
+        client.admin._transport._http = httpx.AsyncClient(transport=Within(inside.bed.broker))
         async with client.create_producer("t", batching_enabled=True) as producer:
             for batch in (ALL[:3], ALL[3:5]):
                 for content in batch:

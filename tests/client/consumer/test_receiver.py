@@ -19,7 +19,7 @@ from pulsarium.client.consumer.options import ConsumerOptions
 from pulsarium.client.consumer.receiver import Receiver
 from pulsarium.client.consumer.start import Start
 from pulsarium.client.entry.crypto import ConsumerCryptoFailureAction
-from pulsarium.client.errors import ConnectError, CryptoError
+from pulsarium.client.errors import ConnectError, CryptoError, PulsarError
 from pulsarium.client.message_id import MessageId
 from pulsarium.proto import batch
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
@@ -74,7 +74,7 @@ class Fed:
         )
         self.open()
 
-    def _lost(self, owner: BrokerUrls | None) -> None:
+    def _lost(self, error: PulsarError, owner: BrokerUrls | None) -> None:
         self.lost += 1
 
     def open(self) -> None:

@@ -63,7 +63,7 @@ async def an_exception_aborts(world: World) -> object:
                 raise ValueError
         except ValueError as error:
             raised = type(error).__name__
-        return {"raised": raised, "state": begun[0].state, "seen": await world.contents(topic)}
+        return {"raised": raised, "state": begun[0].state(), "seen": await world.contents(topic)}
 
 
 @transactional(expected={"out": ["<0>", "<1>", "<2>"], "left": ["3", "4"]})
@@ -290,7 +290,7 @@ async def a_cancelled_block_is_aborted(world: World) -> object:
                 await producer.send(b"never", txn=txn)
                 scope.cancel()
                 await anyio.sleep_forever()
-        return {"cancelled": scope.cancelled_caught, "state": found[0].state, "seen": await world.contents(topic)}
+        return {"cancelled": scope.cancelled_caught, "state": found[0].state(), "seen": await world.contents(topic)}
 
 
 @scenario(expected={"begin": "TransactionCoordinatorNotFoundError"})

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pulsarium.broker.admin.routes import all_routes
-from pulsarium.broker.http.absent import absent_routes, anonymous
+from pulsarium.broker.http.pulsar_routes import absent_routes, anonymous
+from pulsarium.broker.web import all_routes
 
 from .recording import Call
 

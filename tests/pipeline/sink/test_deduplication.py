@@ -7,6 +7,7 @@ import pytest
 from pulsarium.pipeline.options import Connection, Options
 from pulsarium.pipeline.pulsar import Pulsar
 from pulsarium.pipeline.sink.deduplication import NoDeduplication, Unchecked, require
+from pulsarium.rest.policies import DEDUPLICATION
 from tests.foreign.broker_process import Address
 
 
@@ -26,17 +27,17 @@ def test_the_namespaces_policy_and_the_topics(connection: Connection, topic: str
             NoDeduplication, match=f"pulsarium admin namespaces set-deduplication --enable {namespace}\n"
         ):
             require(connection, topic)
-        pulsar.call(admin.namespaces.set_deduplication_status, namespace, True)
+        pulsar.call(admin.namespace_policies[DEDUPLICATION].set, namespace, True)
         require(connection, topic)
         require.cache_clear()
         pulsar.call(admin.topics.create_partitioned_topic, topic, 2)
         require(connection, f"{topic}-partition-1")
-        pulsar.call(admin.topic_policies.set_deduplication_status, topic, False)
+        pulsar.call(admin.topic_policies[DEDUPLICATION].set, topic, False)
         for each in (topic, f"{topic}-partition-0"):
             with pytest.raises(NoDeduplication):
                 require(connection, each)
-        pulsar.call(admin.namespaces.set_deduplication_status, namespace, False)
-        pulsar.call(admin.topic_policies.set_deduplication_status, topic, True)
+        pulsar.call(admin.namespace_policies[DEDUPLICATION].set, namespace, False)
+        pulsar.call(admin.topic_policies[DEDUPLICATION].set, topic, True)
         require(connection, topic)
 
 

@@ -14,6 +14,7 @@ from pyspark.errors import PySparkException
 
 from pulsarium.pipeline.options import Connection
 from pulsarium.pipeline.pulsar import Pulsar
+from pulsarium.rest.policies import DEDUPLICATION
 from tests.foreign.broker_process import Address
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ def deduplicated(broker: Address, topic: str) -> str:
     namespace = f"public/{topic[-12:]}"
     with Pulsar(Connection(broker.service_url, broker.admin_url)) as made:
         made.call(made.client.admin.namespaces.create_namespace, namespace)
-        made.call(made.client.admin.namespaces.set_deduplication_status, namespace, True)
+        made.call(made.client.admin.namespace_policies[DEDUPLICATION].set, namespace, True)
     return f"persistent://{namespace}/t"
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import trio
 from trio.testing import MockClock
 
-from pulsarium.broker.admin.topic.rates import Rate, Rates
 from pulsarium.broker.config import Config
+from pulsarium.broker.rates import Rate, Rates
 from tests.broker.admin.rest import TOPICS, rest_of
 from tests.broker.wire import Earliest, Shared, Type, plain, serving
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from pulsarium.broker.admin.routes import all_routes
 from pulsarium.broker.auth.needs import topic_operation
 from pulsarium.broker.http.registry import Route
 from pulsarium.broker.model.ledger.position import Position
+from pulsarium.broker.web import all_routes
 from pulsarium.proto.commands import COMMANDS
 from tests.broker.admin.rest import TOPICS, Rest, rest_of
 from tests.broker.admin.skipped import SKIP, backlog, encoded, format_1, posted, send_batch, skip, triplet

@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
-from pulsarium.broker.admin.routes import by_path
 from pulsarium.broker.config import PIP, PULSAR_4_2, Config
+from pulsarium.broker.http.registry import by_path
 from pulsarium.broker.model.compaction.record import COMPACTION_CURSOR
 from pulsarium.broker.model.ledger.position import Position
+from pulsarium.broker.web import all_routes
 from tests.broker.admin.rest import NON_PERSISTENT, TOPICS, Answer, Rest, rest_of
 from tests.broker.admin.skipped import SKIP, encoded, format_1, posted, send_batch, skip, triplet
 from tests.broker.model.upkeep.policed import subscription_of
@@ -81,8 +82,8 @@ async def test_the_released_broker_does_not_have_it(autojump_clock: object) -> N
 
 @pytest.mark.req("S423-74")
 def test_everything_else_is_the_same_with_it_and_without() -> None:
-    offered = {path: set(handlers) for path, handlers in by_path(PIP)}
-    released = {path: set(handlers) for path, handlers in by_path(PULSAR_4_2)}
+    offered = {path: set(handlers) for path, handlers in by_path(all_routes(), PIP)}
+    released = {path: set(handlers) for path, handlers in by_path(all_routes(), PULSAR_4_2)}
     (added,) = offered.keys() - released.keys()
     assert added.endswith("/skipByMessageIds")
     assert offered == {**released, added: {"POST"}}

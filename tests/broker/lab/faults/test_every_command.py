@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from pulsarium.broker.broker import Broker
+from pulsarium.broker.commands.answers import ABOUT_THE_CONNECTION, can_be_refused, has_answer
 from pulsarium.broker.lab.faults import Answer, Close, Drop, Duplicate, FaultError, Faults
-from pulsarium.broker.lab.faults.answers import ABOUT_THE_CONNECTION, can_be_refused, has_answer
 from pulsarium.broker.session.session import Session
 from pulsarium.proto.commands import COMMANDS, CommandSpec, Direction
 from pulsarium.proto.framing import frame

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from pulsarium.broker.admin.routes import all_routes
 from pulsarium.broker.auth.needs import SUPERUSER
+from pulsarium.broker.web import all_routes
 from tests.broker.admin.rest import rest_of
 from tests.broker.auth.secured import bearer, by_token
 from tests.broker.wire import serving

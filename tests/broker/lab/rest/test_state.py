@@ -12,7 +12,7 @@ import pytest
 import trio
 
 from pulsarium.broker.config import Config
-from pulsarium.broker.http import resource
+from pulsarium.broker.http import request
 from pulsarium.broker.lab.masks import Mask
 from pulsarium.broker.storage.errors import StorageError
 from tests.broker.admin.rest import rest_of
@@ -46,7 +46,7 @@ async def test_there_and_back(here: Bed) -> None:
 async def test_snapshots_come_and_go_piece_by_piece_and_leave_no_file_behind(
     here: Bed, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(resource, "PIECE", 1000)
+    monkeypatch.setattr(request, "PIECE", 1000)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     rest = rest_of(here)
     await rest.call("PUT", "/admin/v2/persistent/public/default/t")

@@ -7,7 +7,6 @@ from typing import Any
 from pulsarium.broker.cluster import Cluster
 from pulsarium.broker.model.cursor.managed_cursor import ManagedCursor
 from pulsarium.broker.model.cursor.records import read_cursor_info
-from pulsarium.broker.model.ledger.managed_ledger import ManagedLedger
 from pulsarium.broker.model.topic.log import TopicLog
 from pulsarium.proto.generated import MLDataFormats_pb2 as ml
 from tests.broker.held import HeldStorage
@@ -32,7 +31,7 @@ class Kept:
 
     def start(self) -> None:
         self.cluster: Cluster = cluster_of(self.store, **self.config)
-        self.log = TopicLog(ManagedLedger(NAME, self.cluster), self.cluster)
+        self.log = TopicLog(NAME, self.cluster)
 
     @property
     def cursor(self) -> ManagedCursor:

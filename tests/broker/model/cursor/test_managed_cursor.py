@@ -68,7 +68,7 @@ class Both:
 
     def start(self, *, first: bool = False) -> None:
         self.cluster = cluster_of(self.store, **self.config)
-        self.log = TopicLog(ManagedLedger(NAME, self.cluster), self.cluster)
+        self.log = TopicLog(NAME, self.cluster)
         if first:
             self.cursor = self.log.open_cursor("a/b %", self.log.ledger.first_position())
             self.cursor.save()
@@ -310,7 +310,7 @@ async def test_names_and_properties_come_back() -> None:
     store = HeldStorage()
     names = ["plain", "with/slash", "with %", "ü", "a" * 300, ".", ""]
     cluster = cluster_of(store)
-    log = TopicLog(ManagedLedger(NAME, cluster), cluster)
+    log = TopicLog(NAME, cluster)
     for name in names:
         cursor = log.open_cursor(name, log.ledger.first_position())
         cursor.properties = {"n": len(name)}
@@ -318,7 +318,7 @@ async def test_names_and_properties_come_back() -> None:
         cursor.save()
     cluster.turn.finish()
     again = cluster_of(store)
-    recovered = TopicLog(ManagedLedger(NAME, again), again).cursors
+    recovered = TopicLog(NAME, again).cursors
     assert {name: (c.properties, c.cursor_properties) for name, c in recovered.items()} == {
         name: ({"n": len(name)}, {"name": name}) for name in names
     }

@@ -8,7 +8,6 @@ from typing import Any, cast
 from pulsarium.broker.cluster import Cluster
 from pulsarium.broker.model.client import Assigned, Client, Delivery
 from pulsarium.broker.model.dispatch.selector.options import KeySharedOptions
-from pulsarium.broker.model.ledger.managed_ledger import ManagedLedger
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.policy.resolve import resolve
 from pulsarium.broker.model.subscription.consumer import Consumer, ConsumerOptions
@@ -96,7 +95,7 @@ class Stand:
         self.cluster: Cluster = cluster_of(storage, **config)
         self.cluster.turn.begin()
         policies = resolve(self.cluster.config, {}, {})
-        log = TopicLog(ManagedLedger(NAME, self.cluster), self.cluster)
+        log = TopicLog(NAME, self.cluster)
         self.topic = PersistentTopic(TopicName.parse("t"), self.cluster, policies, log)
         self.subscription: PersistentSubscription
         if durable:

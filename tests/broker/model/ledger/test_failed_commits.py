@@ -15,7 +15,7 @@ from pulsarium.broker.model.ledger.position import LATEST, Position
 from pulsarium.broker.model.ledger.publication import LedgerFencedError
 from pulsarium.proto.generated import MLDataFormats_pb2 as ml
 from tests.broker.held import HeldStorage
-from tests.broker.model.stores import NAME, Publisher, append, cluster_of, read_all
+from tests.broker.model.stores import NAME, Heard, Publisher, append, cluster_of, heard, read_all
 
 
 @pytest.fixture
@@ -32,14 +32,14 @@ async def cluster(store: HeldStorage) -> Cluster:
 
 @pytest.fixture
 async def ledger(cluster: Cluster) -> ManagedLedger:
-    return ManagedLedger(NAME, cluster)
+    return ManagedLedger(NAME, cluster, listener=Heard())
 
 
 @pytest.fixture
 async def fenced(ledger: ManagedLedger) -> list[bool]:
     """Grows with each call of `on_fenced`."""
     calls: list[bool] = []
-    ledger.on_fenced = lambda: calls.append(ledger.fenced)
+    heard(ledger).on_fenced = lambda: calls.append(ledger.fenced)
     return calls
 
 
@@ -90,7 +90,7 @@ async def test_a_roll_that_could_not_be_kept_takes_what_was_sent_meanwhile(
     behind = Publisher()
     append(ledger, cluster, b"into the new one", publisher=behind)
     told: list[int] = []
-    ledger.on_fenced = lambda: told.append(len(behind.failures))
+    heard(ledger).on_fenced = lambda: told.append(len(behind.failures))
     store.fail()  # the info alone
     assert told == [1]  # SEND_ERROR comes before CLOSE_PRODUCER
     store.release(1)

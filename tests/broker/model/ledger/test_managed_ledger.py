@@ -14,12 +14,12 @@ from pulsarium.broker.cluster import Cluster
 from pulsarium.broker.model.ledger.managed_ledger import ManagedLedger
 from pulsarium.broker.model.ledger.position import EARLIEST, LATEST, Position
 from pulsarium.broker.model.ledger.publication import LedgerFencedError
-from pulsarium.broker.model.policy.policies import Retention
+from pulsarium.broker.model.ledger.retention import Retention
 from pulsarium.broker.storage.errors import StorageError
 from pulsarium.broker.storage.sqlite import SqliteStorage
 from pulsarium.proto.generated import MLDataFormats_pb2 as ml
 from tests.broker.held import HeldStorage
-from tests.broker.model.stores import NAME, Publisher, append, cluster_of, read_all
+from tests.broker.model.stores import NAME, Heard, Publisher, append, cluster_of, heard, read_all
 
 MINUTE = 60.0
 
@@ -36,7 +36,7 @@ async def cluster(store: HeldStorage) -> Cluster:
 
 @pytest.fixture
 async def ledger(cluster: Cluster) -> ManagedLedger:
-    return ManagedLedger(NAME, cluster)
+    return ManagedLedger(NAME, cluster, listener=Heard())
 
 
 def entries(count: int) -> list[bytes]:
@@ -52,7 +52,7 @@ async def test_entries_are_visible_when_they_are_committed(
     cluster.turn.finish()
     store.holding = True
     publisher, confirmed = Publisher(), []
-    ledger.on_confirmed = lambda: confirmed.append(ledger.last_confirmed)
+    heard(ledger).on_confirmed = lambda: confirmed.append(ledger.last_confirmed)
     first = ledger.last_confirmed
     append(ledger, cluster, b"a", b"b", publisher=publisher)
     append(ledger, cluster, b"c", publisher=publisher)
@@ -73,7 +73,7 @@ async def test_a_failed_commit_fences(store: HeldStorage, cluster: Cluster, ledg
     append(ledger, cluster, b"kept")
     store.holding = True
     fenced: list[bool] = []
-    ledger.on_fenced = lambda: fenced.append(True)
+    heard(ledger).on_fenced = lambda: fenced.append(True)
     lost, behind = Publisher(), Publisher()
     append(ledger, cluster, b"lost", b"lost too", publisher=lost)
     append(ledger, cluster, b"behind", publisher=behind)
@@ -329,7 +329,7 @@ async def test_consumed_ledgers_are_let_go(store: HeldStorage, cluster: Cluster,
 
 async def test_a_full_ledger_is_ended_at_once(cluster: Cluster, ledger: ManagedLedger) -> None:
     rolled: list[list[int]] = []
-    ledger.on_rolled = lambda: rolled.append([each.count for each in ledger.ledgers.values()])
+    heard(ledger).on_rolled = lambda: rolled.append([each.count for each in ledger.ledgers.values()])
     append(ledger, cluster, *entries(2))
     assert rolled == []
     append(ledger, cluster, *entries(1))
@@ -354,7 +354,7 @@ async def test_positions_outlive_their_entries(cluster: Cluster, ledger: Managed
     mock_clock.jump(240 * MINUTE)
     last = ledger.last_confirmed
     rolled: list[bool] = []
-    ledger.on_rolled = lambda: rolled.append(True)
+    heard(ledger).on_rolled = lambda: rolled.append(True)
     ledger.roll_over_when_old()
     ledger.roll_over_when_old()
     assert rolled == [True]  # an empty ledger is not ended

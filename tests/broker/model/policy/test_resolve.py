@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from pulsarium.broker.config import Config
+from pulsarium.broker.model.ledger.retention import Retention
 from pulsarium.broker.model.policy.policies import (
     AGE,
     STORAGE,
@@ -19,7 +20,6 @@ from pulsarium.broker.model.policy.policies import (
     PublishRate,
     Quota,
     Rate,
-    Retention,
     SchemaPolicies,
 )
 from pulsarium.broker.model.policy.resolve import auto_creation, of_system_topic, resolve

@@ -10,8 +10,9 @@ from pulsarium.broker.model.ledger.interceptors import index_of
 from pulsarium.broker.model.ledger.message_index import find_index
 from pulsarium.broker.model.ledger.position import EARLIEST, Position
 from pulsarium.broker.model.ledger.search import read_through
+from pulsarium.broker.model.ledger.transactions import transaction_of
 from pulsarium.broker.model.topic.last_message import last_message
-from pulsarium.broker.model.transaction.markers import TXN_ABORT, TXN_COMMIT, transaction_of
+from pulsarium.broker.model.transaction.markers import TXN_ABORT, TXN_COMMIT
 from pulsarium.proto.entry import parse_metadata
 from tests.broker.model.ledger.indexed import INTERCEPTORS
 from tests.broker.model.transaction.buffered import Buffered, txn

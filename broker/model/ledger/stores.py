@@ -1,23 +1,17 @@
-"""What topics share with the others of their broker; `Cluster` has it."""
+"""Has what ledgers and cursors share with all others of their cluster; `Cluster` is it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
-from pulsarium.broker.clock import Clock
+from pulsarium.broker.clock import Clock, DelayTicks
 from pulsarium.broker.config.keys import Config
 from pulsarium.broker.config.profile import Profile
-from pulsarium.broker.model.dispatch.delay_ticks import DelayTicks
 from pulsarium.broker.model.ledger.cache import EntryCache
 from pulsarium.broker.storage.interface import Storage
 from pulsarium.broker.turn import Turn
-
-if TYPE_CHECKING:
-    from pulsarium.broker.model.compaction.compactor import Compactor
-    from pulsarium.broker.model.rate.broker_limits import BrokerLimits, Limits
-    from pulsarium.proto.topic_name import TopicName
 
 
 @dataclass(slots=True)
@@ -43,15 +37,6 @@ class Stores(Protocol):
     turn: Turn
     storage: Storage
     cache: EntryCache
-    compactor: Compactor | None  # the one that this run was asked for
-
-    def limits_of(self, topic: TopicName) -> BrokerLimits:
-        """The limits of the broker that serves a topic."""
-        ...
-
-    def limits_of_group(self, name: str) -> Limits:
-        """Return the limits of a resource group; "": none."""
-        ...
 
     def next_ledger_id(self) -> int: ...
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pulsarium.broker.model.dispatch.delay_ticks import DelayTicks
+from pulsarium.broker.clock import DelayTicks
 
 
 @pytest.mark.req("B-21")

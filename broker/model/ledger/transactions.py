@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from pulsarium.broker.model.ledger.position import EARLIEST, Position
-from pulsarium.broker.model.transaction.markers import transaction_of
+from pulsarium.proto.entry import txn_bits_of
+from pulsarium.proto.errors import EntryError
 from pulsarium.proto.txn_id import TxnId
 
 
@@ -70,3 +71,12 @@ class TransactionEntries:
             return False
         txn = transaction_of(entry)
         return txn is not None and self.is_aborted(txn, position)
+
+
+def transaction_of(entry: bytes) -> TxnId | None:
+    """The transaction that an entry was sent in, or ends; None for any other, and where nobody can tell."""
+    try:
+        bits = txn_bits_of(entry)
+    except EntryError:
+        return None
+    return TxnId(*bits) if bits is not None else None

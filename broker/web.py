@@ -1,0 +1,24 @@
+"""All that a broker answers over HTTP: the admin API and the lab. Imported once the binary port answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pulsarium.broker.admin import routes as admin
+from pulsarium.broker.broker import Broker
+from pulsarium.broker.http.registry import Handler, Route, declared
+from pulsarium.broker.http.server import serve_http
+from pulsarium.broker.http.site import Site
+from pulsarium.broker.lab import rest as lab
+
+__all__ = ["all_routes", "serve_http", "site_of"]
+
+
+def all_routes() -> Iterator[tuple[Route, Handler]]:
+    """Yield routes with their handlers, in no order that means anything."""
+    return declared((*admin.MODULES, *lab.MODULES))
+
+
+def site_of(broker: Broker) -> Site:
+    """Return all of it, for one broker."""
+    return Site(broker, all_routes())

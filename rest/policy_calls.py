@@ -1,0 +1,132 @@
+"""Policies of namespaces and of topics: got, set and removed as the table of policies says."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Generic, TypeVar
+
+from pulsarium.rest.exchange import NO_BODY, Exchange, Request
+from pulsarium.rest.group import Group, Namespace, Topic, twice
+from pulsarium.rest.policies import SUBSCRIPTION_DISPATCH_RATE, BacklogQuota, DispatchRate, Place, Policy
+
+N = TypeVar("N")
+T = TypeVar("T")
+
+
+class PoliciesOf(Group, Generic[N]):
+    """Policies of what an `N` names: `policies[RETENTION]` is one."""
+
+    def __getitem__(self, policy: Policy[T]) -> PolicyCalls[N, T]:
+        """Return the calls of a policy; KeyError if there is none here."""
+        place = self._place(policy)
+        if place is None:
+            raise KeyError(policy.kept)
+        return PolicyCalls(self._exchange, self, place, policy)
+
+    async def set_backlog_quota(
+        self, name: N, quota: BacklogQuota, quota_type: str = "destination_storage", *, is_global: bool = False
+    ) -> None:
+        """Set one of the BACKLOG_QUOTAS."""
+        query = {**of(is_global), "backlogQuotaType": quota_type}
+        await self._post(f"{self.path(name)}/backlogQuota", quota, query)
+
+    async def remove_backlog_quota(
+        self, name: N, quota_type: str = "destination_storage", *, is_global: bool = False
+    ) -> None:
+        """Remove one of them."""
+        await self._delete(f"{self.path(name)}/backlogQuota", {**of(is_global), "backlogQuotaType": quota_type})
+
+    @abstractmethod
+    def path(self, name: N) -> str:
+        """Return where policies are found."""
+
+    @abstractmethod
+    def _place(self, policy: Policy[Any]) -> Place | None:
+        """Return where a policy is found there."""
+
+
+class NamespacePolicies(PoliciesOf[Namespace]):
+    """They hold for the topics of a namespace that have none of their own."""
+
+    def path(self, name: Namespace) -> str:
+        return self._namespace(name)
+
+    def _place(self, policy: Policy[Any]) -> Place | None:
+        return policy.namespace
+
+
+class TopicPolicies(PoliciesOf[Topic]):
+    """They win over the namespace's and the broker's."""
+
+    def path(self, name: Topic) -> str:
+        return self._topic(name)
+
+    def _place(self, policy: Policy[Any]) -> Place | None:
+        return policy.topic
+
+    def dispatch_rate_of(self, subscription: str) -> PolicyCalls[Topic, DispatchRate]:
+        """Return the calls of SUBSCRIPTION_DISPATCH_RATE for one subscription alone."""
+        place = Place(f"{twice(subscription)}/dispatchRate", applied=True)
+        return self[replace(SUBSCRIPTION_DISPATCH_RATE, topic=place)]
+
+    async def delete_topic_policies(self, topic: Topic) -> None:
+        """Remove all policies of a topic."""
+        await self._delete(f"{self.path(topic)}/policies")
+
+
+class PolicyCalls(Generic[N, T]):
+    """One policy, of namespaces or of topics.
+
+    `applied`: as it holds in the end, from the namespace or the broker too. `is_global`: of all clusters, not of this
+    one alone. Both are about topics.
+    """
+
+    def __init__(self, exchange: Exchange, policies: PoliciesOf[N], place: Place, policy: Policy[T]) -> None:
+        self._exchange = exchange
+        self._policies = policies
+        self._at = place
+        self._policy = policy
+
+    async def get(self, name: N, *, applied: bool = False, is_global: bool = False) -> T | None:
+        """Return what is set, None for nothing."""
+        query: dict[str, object] = {"applied": applied} if self._at.applied else {}
+        found: T | None = await self._send("GET", name, query, is_global=is_global)
+        return found
+
+    async def set(self, name: N, value: T, *, is_global: bool = False) -> None:
+        """Set the policy."""
+        if not (value or self._policy.has_body):
+            raise ValueError("this policy is set or removed, and never set to False")
+        if self._at.in_query:
+            await self._send(self._at.setting, name, {self._at.word: value}, is_global=is_global)
+        else:
+            body = value if self._policy.has_body else NO_BODY
+            await self._send(self._at.setting, name, body=body, is_global=is_global)
+
+    async def remove(self, name: N, *, is_global: bool = False) -> None:
+        """Let the namespace's hold again, or the broker's."""
+        query: dict[str, object] = {self._at.word: 0} if self._at.in_query else {}
+        await self._send(self._at.removal, name, query, is_global=is_global, word=self._at.removed_at)
+
+    async def _send(
+        self,
+        method: str,
+        name: N,
+        query: Mapping[str, object] | None = None,
+        *,
+        is_global: bool,
+        body: object = NO_BODY,
+        word: str = "",
+    ) -> Any:
+        if not method:
+            raise TypeError(f"there is no such call for {self._at.word}")
+        path = f"{self._policies.path(name)}/{word or self._at.word}"
+        asked = {**of(is_global and not self._at.is_local), **(query or {})}
+        return (await self._exchange.send(Request(method, path, asked, body))).data()
+
+
+def of(is_global: bool) -> dict[str, object]:
+    """Return the query of a policy of all clusters."""
+    return {"isGlobal": True} if is_global else {}

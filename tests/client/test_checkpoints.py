@@ -1,0 +1,130 @@
+"""Every async method is a checkpoint, also when it need not wait: it notices a cancellation, and lets others run."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Any
+
+import anyio
+import trio.testing
+
+from pulsarium.client import MessageId, connect
+from pulsarium.client.together import together
+from tests.client.both import on_both
+from tests.client.consumer.started import started
+from tests.client.consumer.test_ending import deliver
+from tests.client.hostile.played import TOPIC, playing, subscribed
+from tests.client.peer import Type
+
+
+async def queued(consumer: Any, count: int) -> None:
+    """Wait until so many messages can be received at once."""
+    for _ in range(1000):
+        if len(consumer._inbox) >= count:
+            return
+        await anyio.sleep(0.01)
+    raise AssertionError(f"only {len(consumer._inbox)} came")
+
+
+async def test_a_consumer_that_need_not_wait() -> None:
+    async with (
+        started() as (_, client),
+        client.subscribe("t", "s") as consumer,
+        client.create_producer("t") as producer,
+    ):
+        for receipt in [producer.send_nowait(b"%d" % i) for i in range(8)]:
+            await receipt.wait()
+        await queued(consumer, 8)
+        with trio.testing.assert_checkpoints():
+            message = await consumer.receive()
+        with trio.testing.assert_checkpoints():
+            await consumer.acknowledge(message)
+        with trio.testing.assert_checkpoints():
+            await consumer.acknowledge([message.message_id()])
+        with trio.testing.assert_checkpoints():
+            await consumer.acknowledge([])
+        with trio.testing.assert_checkpoints():
+            await consumer.acknowledge_cumulative(await anext(consumer))
+        with trio.testing.assert_checkpoints():
+            await anext(consumer)
+        with trio.testing.assert_checkpoints():
+            assert await consumer.batch_receive()
+        with trio.testing.assert_checkpoints():
+            await consumer.redeliver_unacknowledged_messages()
+        with trio.testing.assert_checkpoints():
+            await consumer.seek(lambda topic: None)
+        with trio.testing.assert_checkpoints():
+            await consumer.aclose()
+        with trio.testing.assert_checkpoints():
+            await consumer.aclose()
+
+
+async def test_a_producer_that_need_not_wait() -> None:
+    async with started() as (_, client), client.create_producer("t") as producer:
+        with trio.testing.assert_checkpoints():
+            receipt = await producer.submit(b"x")
+        with trio.testing.assert_checkpoints():
+            await producer.flush()
+        with trio.testing.assert_checkpoints():
+            await producer.flush()
+        assert receipt.is_done()
+        with trio.testing.assert_checkpoints():
+            assert await receipt.wait() == receipt.result()
+        for _ in range(2):
+            with trio.testing.assert_checkpoints():
+                await producer.aclose()
+
+
+async def test_a_reader_that_need_not_wait() -> None:
+    async with started() as (_, client), client.create_producer("t") as producer:
+        await producer.send(b"1")
+        await producer.send(b"2")
+        async with client.create_reader("t", MessageId.earliest) as reader:
+            assert await reader.has_message_available()
+            await queued(reader._consumer, 2)
+            with trio.testing.assert_checkpoints():
+                assert await reader.has_message_available()
+            with trio.testing.assert_checkpoints():
+                await reader.read_next()
+            with trio.testing.assert_checkpoints():
+                await anext(reader)
+
+
+async def test_what_has_nothing_to_do() -> None:
+    with trio.testing.assert_checkpoints():
+        await together([])
+    async with connect("pulsar://nobody:6650") as client:
+        for _ in range(2):
+            with trio.testing.assert_checkpoints():
+                await client.aclose()
+
+
+async def cancelled(call: Callable[[], Awaitable[object]]) -> bool:
+    with anyio.CancelScope() as scope:
+        scope.cancel()
+        await call()
+    return scope.cancelled_caught
+
+
+@on_both
+async def test_what_was_cancelled_did_not_happen() -> None:
+    """A message that was received is not lost, one that was sent is not denied."""
+    async with playing() as (_, client), client.create_producer(TOPIC) as producer:
+        assert await cancelled(partial(producer.submit, b"x"))
+        await producer.submit(b"y")
+        await producer.flush()
+        assert producer.last_sequence_id() == 0
+
+
+@on_both
+async def test_a_message_whose_receiving_was_cancelled_is_not_lost() -> None:
+    async with subscribed() as (played, peer, consumer):
+        await deliver(peer)
+        await queued(consumer, 1)
+        assert await cancelled(consumer.receive)
+        message = await consumer.receive()
+        assert await cancelled(partial(consumer.acknowledge, message))
+        await consumer.acknowledge(message)
+        await played.sent(Type.ACK)
+        assert played.count(Type.ACK) == 1
