@@ -42,7 +42,7 @@ from pulsarium.client.consumer.raw_reader import RawMessage, RawReader
 from pulsarium.client.consumer.reader import Reader
 from pulsarium.client.entry.crypto import ConsumerCryptoFailureAction, CryptoKeyReader, KeyReader
 from pulsarium.client.entry.payload_processor import MessagePayloadProcessor
-from pulsarium.client.errors import PulsarError
+from pulsarium.client.errors import FixError, GiveUpError, PulsarError, RetryError
 from pulsarium.client.message import Message
 from pulsarium.client.message_id import MessageId
 from pulsarium.client.opening import connect
@@ -113,7 +113,9 @@ __all__ = [
     "CryptoKeyReader",
     "DateSchema",
     "DoubleSchema",
+    "FixError",
     "FloatSchema",
+    "GiveUpError",
     "HashingScheme",
     "InitialPosition",
     "InstantSchema",
@@ -149,6 +151,7 @@ __all__ = [
     "Receipt",
     "RedeliveryBackoff",
     "RegexSubscriptionMode",
+    "RetryError",
     "Schema",
     "SchemaInfo",
     "StringSchema",

@@ -18,6 +18,7 @@ from pulsarium.client import (
     connect,
     errors,
 )
+from pulsarium.client.admin import errors as admin_errors
 
 Explained: TypeAlias = type | Callable[..., Any]
 """A class whose fields have a string behind them, or a function whose docstring says what its arguments mean."""
@@ -98,11 +99,10 @@ def client_page() -> str:
             "",
             "## Errors",
             "",
-            "All of them are in `pulsarium.client.errors`, under `PulsarError`.",
-            "",
-            "| error | when |",
-            "|---|---|",
-            *_errors(),
+            "All of them are in `pulsarium.client.errors`, those of the REST API in `pulsarium.client.admin.errors`.",
+            "Each is a `PulsarError` of one of these kinds. Its `code` is a word that stays: the name of Pulsar's",
+            "ServerError where there is one.",
+            *(line for kind in (errors.RetryError, errors.FixError, errors.GiveUpError) for line in _errors(kind)),
             "",
         )
     )
@@ -115,10 +115,19 @@ def _options(title: str, explained: Explained) -> Iterator[str]:
         yield f"| `{name}` | `{_escaped(type_)}` | {_escaped(shown)} | {_escaped(text)} |"
 
 
-def _errors() -> Iterator[str]:
-    for name, error in vars(errors).items():
-        if isinstance(error, type) and issubclass(error, errors.PulsarError) and error is not errors.PulsarError:
-            yield f"| `{name}` | {' '.join((inspect.getdoc(error) or '').split())} |"
+def _errors(kind: type[errors.PulsarError]) -> Iterator[str]:
+    yield from (
+        "",
+        f"### `{kind.__name__}`",
+        "",
+        inspect.getdoc(kind) or "",
+        "",
+        "| error | code | when |",
+        "|---|---|---|",
+    )
+    for error in (*vars(errors).values(), *vars(admin_errors).values()):
+        if isinstance(error, type) and issubclass(error, kind) and error is not kind:
+            yield f"| `{error.__name__}` | `{error.code}` | {' '.join((inspect.getdoc(error) or '').split())} |"
 
 
 def _escaped(text: str) -> str:
