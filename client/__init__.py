@@ -81,6 +81,7 @@ from pulsarium.client.schema.primitives import (
 from pulsarium.client.schema.protobuf_native import ProtobufNativeSchema
 from pulsarium.client.schema.records import AvroFloat, AvroInt, AvroType
 from pulsarium.client.schema.schema import BytesSchema, Schema, SchemaInfo
+from pulsarium.client.statistics import ConsumerStatistics, ProducerStatistics
 from pulsarium.client.table_view import TableView
 from pulsarium.client.transaction.options import TransactionState
 from pulsarium.client.transaction.transaction import Transaction
@@ -109,6 +110,7 @@ __all__ = [
     "ConsumerDeadLetterPolicy",
     "ConsumerInterceptor",
     "ConsumerKeySharedPolicy",
+    "ConsumerStatistics",
     "ConsumerType",
     "CryptoKeyReader",
     "DateSchema",
@@ -143,6 +145,7 @@ __all__ = [
     "Producer",
     "ProducerAccessMode",
     "ProducerInterceptor",
+    "ProducerStatistics",
     "ProtobufNativeSchema",
     "PulsarError",
     "RawMessage",

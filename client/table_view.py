@@ -10,14 +10,25 @@ from typing import TypeAlias
 import anyio
 import anyio.lowlevel
 
+from pulsarium.client.consumer.inbox import Onlooker
 from pulsarium.client.consumer.options import TableViewOptions
-from pulsarium.client.consumer.place import Place
-from pulsarium.client.consumer.reader import Reader
+from pulsarium.client.consumer.reader import Place, Reader
 from pulsarium.client.core import Core
 from pulsarium.client.message import Message
 from pulsarium.client.schema.schema import T
 
 Listener: TypeAlias = Callable[[str, T | None], object]
+
+
+class _Progress(Onlooker):
+    """Wakes who waits for a view to go on."""
+
+    def __init__(self) -> None:
+        self.made = anyio.Event()
+
+    def nothing(self, entry: tuple[int, int] | None) -> None:
+        self.made.set()
+        self.made = anyio.Event()
 
 
 class TableView(Mapping[str, T]):
@@ -35,11 +46,11 @@ class TableView(Mapping[str, T]):
     def __init__(self, core: Core, options: TableViewOptions[T]) -> None:
         """Nothing is sent yet. InvalidTopicName if `topic` is no name."""
         self._tasks = core.brokers.task_group
-        self._reader = Reader(core, options)
+        self._progress = _Progress()
+        self._reader = Reader(core, options, self._progress)
         self._messages: dict[str, Message[T]] = {}
         self._listeners: list[Listener[T]] = []
         self._error: Exception | None = None
-        self._progress = anyio.Event()
         self._block = AsyncExitStack()
 
     async def __aenter__(self) -> TableView[T]:
@@ -97,11 +108,10 @@ class TableView(Mapping[str, T]):
         for part in self._reader._consumer._parts.all:
             if not part.topic.startswith("persistent:"):
                 continue  # keeps nothing
-            part.receiver.on_nothing = self._went_on
             last, done = await part.last_message()
             place = Place(part, 1, inclusive=False)
             while place.is_before(last, done):
-                await self._progress.wait()
+                await self._progress.made.wait()
         await anyio.lowlevel.checkpoint()  # the end of it comes out here, if it came meanwhile
 
     # ---- inside
@@ -126,7 +136,7 @@ class TableView(Mapping[str, T]):
                 while True:
                     for message in await self._reader._some():
                         self._apply(message)
-                        self._went_on()
+                        self._progress.nothing(None)
         except Exception as error:
             self._error = error
             block.cancel()
@@ -141,7 +151,3 @@ class TableView(Mapping[str, T]):
             self._messages.pop(key, None)
         for listener in self._listeners:
             listener(key, message.value() if message.data() else None)
-
-    def _went_on(self) -> None:
-        self._progress.set()
-        self._progress = anyio.Event()

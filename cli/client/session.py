@@ -85,8 +85,7 @@ class _OnStderr(logging.Handler):
     """Shows what the client's log says."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        remedied = [with_remedy(one) if isinstance(one, Exception) else one for one in record.args or ()]
-        click.echo(f"pulsarium: {record.msg % tuple(remedied)}", err=True)
+        click.echo(f"pulsarium: {with_remedy(record.getMessage())}", err=True)
 
 
 @contextmanager
@@ -99,7 +98,7 @@ def _said_while_waiting() -> Iterator[None]:
         log.removeHandler(handler)
 
 
-def with_remedy(error: Exception) -> str:
+def with_remedy(error: Exception | str) -> str:
     """Return the client's words with this command's options in place of the client's, and what to do where there is no
     broker."""
     said = str(error)
@@ -107,7 +106,8 @@ def with_remedy(error: Exception) -> str:
         said = said.replace(name, option)
     if "connection refused" in said:
         return f"{said}; is a broker running? Start one with `pulsarium serve`, or name another with --url"
-    if type(error).__name__ == "Timeout" or "no such host" in said or "no answer" in said or "no connection" in said:
+    nobody = ("no such host", "no answer", "no connection", "no broker of it")
+    if type(error).__name__ == "Timeout" or any(words in said for words in nobody):
         return f"{said}; --url names the broker"
     return said
 

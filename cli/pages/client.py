@@ -19,6 +19,7 @@ from pulsarium.client import (
     errors,
 )
 from pulsarium.client.admin import errors as admin_errors
+from pulsarium.client.statistics import ConsumerStatistics, ProducerStatistics
 
 Explained: TypeAlias = type | Callable[..., Any]
 """A class whose fields have a string behind them, or a function whose docstring says what its arguments mean."""
@@ -27,7 +28,9 @@ OPTIONS: tuple[tuple[str, Explained], ...] = (
     ("`connect(service_url, ...)`", connect),
     ("`client.create_producer(topic, ...)`", Client.create_producer),
     ("`producer.send(content, ...)`, and `submit` and `send_nowait`", MessageOptions),
+    ("`producer.statistics()`: a `ProducerStatistics`", ProducerStatistics),
     ("`client.subscribe(topic, subscription_name, ...)`", Client.subscribe),
+    ("`consumer.statistics()`: a `ConsumerStatistics`", ConsumerStatistics),
     ("`ConsumerDeadLetterPolicy`", ConsumerDeadLetterPolicy),
     ("`ConsumerBatchReceivePolicy`", ConsumerBatchReceivePolicy),
     ("`MultiplierRedeliveryBackoff`", MultiplierRedeliveryBackoff),

@@ -10,13 +10,12 @@ from typing import TypeVar
 import anyio
 from anyio.abc import TaskGroup
 
-from pulsarium.client.connection.backoff import Backoff
 from pulsarium.client.connection.connection import Connection
 from pulsarium.client.connection.lookup import BinaryLookup, Lookup, connection_to
 from pulsarium.client.connection.pool import Pool
 from pulsarium.client.connection.service_url import Address, BrokerUrls, is_http, parse
 from pulsarium.client.connection.settings import Settings
-from pulsarium.client.connection.waiting import Waiting
+from pulsarium.client.connection.waiting import Backoff, Waiting
 from pulsarium.client.errors import TRANSIENT, AlreadyClosed, PulsarError, Timeout, WrongProtocol
 from pulsarium.client.topics import bounded
 from pulsarium.proto.generated import PulsarApi_pb2 as pb

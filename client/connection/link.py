@@ -24,6 +24,7 @@ from pulsarium.client.errors import (
     PulsarError,
     copy_of,
 )
+from pulsarium.client.statistics import Links
 
 logger = logging.getLogger(__name__)
 
@@ -76,6 +77,7 @@ class Link:
         brokers: Brokers,
         topic: str,
         open: Callable[[Connection], Awaitable[None]],
+        counts: Links,
         *,
         on_failed: Callable[[PulsarError], None] | None = None,
         what: str = "",
@@ -86,8 +88,7 @@ class Link:
         client was closed.
         """
         self.topic = topic
-        self.reconnections: int = 0
-        """How often it was opened again."""
+        self._counts = counts
         self._name = f"{what} {topic}".strip()
         self._brokers = brokers
         self._open = open
@@ -181,7 +182,7 @@ class Link:
         if self._running is None:
             logger.info("%s: open on %s", self._name, connection.address)
         else:
-            self.reconnections += 1
+            self._counts.reconnections += 1
             logger.info("%s: reconnected to %s after %.1f s", self._name, connection.address, now - self._since)
         self._since = now
 

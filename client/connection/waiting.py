@@ -1,8 +1,10 @@
-"""Log what a client waits for while it tries again."""
+"""The waits between attempts, and the log of what a client waits for."""
 
 from __future__ import annotations
 
 import logging
+import random
+from collections.abc import Callable
 
 import anyio
 
@@ -33,3 +35,40 @@ class Waiting:
         self._told = {text: at for text, at in self._told.items() if now - at < AGAIN}
         if self._told.setdefault(str(reason), now) == now:
             logger.warning("waiting for %s", printable(reason))
+
+
+class Backoff:
+    """The waits between attempts: each twice as long, less up to a tenth, so that clients do not all come at once."""
+
+    def __init__(
+        self, initial: float = 0.1, maximum: float = 60.0, jitter: Callable[[], float] = random.random
+    ) -> None:
+        """Take times in seconds; `jitter` gives numbers from 0 to 1, for up to a tenth less."""
+        self._initial = initial
+        self._maximum = maximum
+        self._jitter = jitter
+        self._next = initial
+
+    def next(self) -> float:
+        """Return the seconds to wait now."""
+        delay = self._next
+        self._next = min(self._next * 2, self._maximum)
+        return delay * (1 - self._jitter() / 10)
+
+    def reset(self) -> None:
+        """Begin anew with the shortest wait."""
+        self._next = self._initial
+
+    def worked(self, seconds: float) -> None:
+        """Begin anew after something stayed open for `seconds`.
+
+        Less than the first wait is no success, but somebody answers: the next wait is at most sixteen first ones.
+        """
+        if seconds > self._initial:
+            self.reset()
+        self._next = min(self._next, 16 * self._initial)
+
+    @property
+    def is_first(self) -> bool:
+        """Tell whether the next wait is the shortest."""
+        return self._next == self._initial

@@ -12,14 +12,12 @@ from typing import Any, Generic, TypeAlias
 
 import anyio.lowlevel
 
-from pulsarium.client.consumer.batch_receive import batch_receive
-from pulsarium.client.consumer.inbox import Inbox
+from pulsarium.client.consumer.inbox import Inbox, Onlooker, batch_receive
 from pulsarium.client.consumer.indexes import message_at
 from pulsarium.client.consumer.interceptors import Interceptors
-from pulsarium.client.consumer.letters import Letters
+from pulsarium.client.consumer.letters import Letters, of_topic, send_back, with_topics
 from pulsarium.client.consumer.options import ConsumerOptions
 from pulsarium.client.consumer.parts import ENDS, Parts
-from pulsarium.client.consumer.retry import of_topic, send_back, with_topics
 from pulsarium.client.consumer.start import Start
 from pulsarium.client.consumer.topic_consumer import TopicConsumer
 from pulsarium.client.core import Core
@@ -27,6 +25,7 @@ from pulsarium.client.errors import InvalidConfiguration, PulsarError
 from pulsarium.client.message import Message
 from pulsarium.client.message_id import MessageId
 from pulsarium.client.schema.schema import T
+from pulsarium.client.statistics import ConsumerStatistics
 from pulsarium.client.together import together
 from pulsarium.client.transaction.transaction import Transaction
 
@@ -44,13 +43,19 @@ class Consumer(Generic[T]):
     consumer, it subscribes again by itself; what was not acknowledged then comes again. AlreadyClosed after the block.
     """
 
-    def __init__(self, core: Core, options: ConsumerOptions[T], reading_from: Start | None = None) -> None:
+    def __init__(
+        self,
+        core: Core,
+        options: ConsumerOptions[T],
+        reading_from: Start | None = None,
+        onlooker: Onlooker | None = None,
+    ) -> None:
         """Nothing is sent yet. InvalidTopicName if `topic` is no name. `reading_from`: of a reader."""
         self._core = core
         self._options = options = with_topics(options)
         self._interceptors = Interceptors(self, options.interceptors)
         self._letters = Letters(core, options.subscription_name, options.schema)
-        self._parts = Parts(core, options, self._letters, self._interceptors, reading_from)
+        self._parts = Parts(core, options, self._letters, self._interceptors, reading_from, onlooker)
         self._inbox: Inbox = self._parts.inbox
         self._is_intercepted = bool(options.interceptors)
         timeouts = (options.unacked_messages_timeout, options.ack_timeout_redelivery_backoff)
@@ -119,6 +124,10 @@ class Consumer(Generic[T]):
         if self._options.receiver_queue_size == 0:
             raise InvalidConfiguration("batch_receive needs a queue: receiver_queue_size is 0")
         return await batch_receive(self._inbox, self._options.batch_receive_policy, self._take)
+
+    def statistics(self) -> ConsumerStatistics:
+        """Return what came, what waits, and what the brokers were told."""
+        return self._parts.statistics()
 
     def pause(self) -> None:
         """Ask the brokers for no more messages; those that wait here, or are on their way, can be received."""

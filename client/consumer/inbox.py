@@ -1,25 +1,42 @@
-"""What waits for an application in the queues of its consumer, one for each topic and partition."""
+"""What waits for an application in the queues of its consumer, and several messages of it at once (PIP-51)."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import anyio
 import anyio.lowlevel
 
+from pulsarium.client.consumer.policies import ConsumerBatchReceivePolicy
 from pulsarium.client.errors import PulsarError, copy_of
 from pulsarium.client.message import Message
+from pulsarium.client.message_id import MessageId
 
 if TYPE_CHECKING:
     from pulsarium.client.consumer.receiver import Receiver
     from pulsarium.client.schema.versions import Versions
 
 
+class Onlooker:
+    """Hears of entries of which nothing is received: override what is of interest. None of these may wait."""
+
+    def nothing(self, entry: tuple[int, int] | None) -> None:
+        """An entry came without a message to deliver."""
+
+    def unreadable(self, message_id: MessageId, error: PulsarError) -> None:
+        """A damaged entry came, which nobody gets."""
+
+
 class Inbox:
     """Receivers that have something take turns."""
 
-    def __init__(self, *, forgiving: bool = False, versions: Versions | None = None) -> None:
+    def __init__(
+        self, *, forgiving: bool = False, versions: Versions | None = None, onlooker: Onlooker | None = None
+    ) -> None:
         """`forgiving`: a receiver that failed for good only ends itself. `versions`: of schemas that read by them."""
+        self.onlooker: Onlooker = onlooker or Onlooker()
         self._versions = versions
         self._forgiving = forgiving
         self._receivers: dict[Receiver, None] = {}
@@ -142,3 +159,39 @@ class Inbox:
         if self._versions is not None:
             self._versions.tell(message)
         return message
+
+
+async def batch_receive(
+    inbox: Inbox, policy: ConsumerBatchReceivePolicy, take: Callable[[], Message[Any]]
+) -> list[Message[Any]]:
+    """What the policy has enough of; after its timeout what there is, perhaps nothing. `take` gives the next message
+    of the inbox; what it raises comes alone.
+
+    Nothing is taken before the end, so that nothing is lost by cancelling it.
+    """
+    await anyio.lowlevel.checkpoint()
+    with anyio.move_on_after(policy.timeout if policy.timeout > 0 else None):
+        while not _is_enough(inbox, policy):
+            await inbox.another()
+    if len(inbox):
+        await inbox.filled()  # the first one's schema may have to be asked for
+    taken: list[Message[Any]] = []
+    size = 0
+    most, most_bytes = _limit(policy.max_num_message), _limit(policy.max_num_bytes)
+    while len(taken) < most and inbox:
+        following = inbox.head
+        size += len(following.data()) if isinstance(following, Message) else 0
+        if taken and (size > most_bytes or not isinstance(following, Message)):
+            break
+        taken.append(take())
+    return taken
+
+
+def _is_enough(inbox: Inbox, policy: ConsumerBatchReceivePolicy) -> bool:
+    if inbox.is_full or len(inbox) >= _limit(policy.max_num_message):
+        return True
+    return policy.max_num_bytes > 0 and inbox.size() >= policy.max_num_bytes
+
+
+def _limit(number: int) -> float:
+    return number if number > 0 else math.inf

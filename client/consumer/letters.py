@@ -1,20 +1,29 @@
-"""Messages that a consumer puts into other topics, for which it has producers."""
+"""Messages that a consumer puts into other topics (PIP-22): to come again later, or delivered too often."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import anyio
+from anyio.abc import TaskGroup
 
+from pulsarium.client.connection.waiting import Backoff
+from pulsarium.client.consumer.delayed import Entry
+from pulsarium.client.consumer.options import ConsumerOptions
+from pulsarium.client.consumer.policies import ConsumerDeadLetterPolicy
 from pulsarium.client.core import Core
-from pulsarium.client.errors import AlreadyClosed
+from pulsarium.client.errors import AlreadyClosed, InvalidMessage, PulsarError
 from pulsarium.client.message import Message
 from pulsarium.client.message_id import MessageId
 from pulsarium.client.producer.options import ProducerOptions
 from pulsarium.client.producer.producer import Producer
 from pulsarium.client.schema.schema import Schema, SchemaInfo
 from pulsarium.client.together import together
+from pulsarium.client.topics import full_name, parse
 
 
 class Encoded(Schema[bytes]):
@@ -119,3 +128,159 @@ def _text(message_id: MessageId) -> str:
     if message_id.batch_index >= 0:
         parts.append(message_id.batch_index)
     return ":".join(map(str, parts))
+
+
+MAX_RECONSUME_TIMES = 16
+
+
+def with_topics(options: ConsumerOptions[Any]) -> ConsumerOptions[Any]:
+    """Options that name the topics of letters, as far as they are the same for all topics, and subscribe to those that
+    come again. InvalidTopicName."""
+    policy = options.dead_letter_policy
+    if policy is not None:
+        dead = policy.dead_letter_topic and full_name(policy.dead_letter_topic)
+        retry = policy.retry_letter_topic and full_name(policy.retry_letter_topic)
+        policy = replace(policy, dead_letter_topic=dead, retry_letter_topic=retry)
+        options = replace(options, dead_letter_policy=policy)
+    topic = options.topic
+    if not options.retry_enable:
+        return options
+    policy = policy or ConsumerDeadLetterPolicy(MAX_RECONSUME_TIMES)
+    if not isinstance(topic, str | list | tuple):
+        return replace(options, dead_letter_policy=policy)  # of a pattern each topic has its own
+    topics = [full_name(one) for one in ([topic] if isinstance(topic, str) else topic)]
+    policy = of_topic(policy, min(topics), options.subscription_name)
+    return replace(options, dead_letter_policy=policy, topic=[*topics, policy.retry_letter_topic or ""])
+
+
+def of_topic(policy: ConsumerDeadLetterPolicy, topic: str, subscription: str) -> ConsumerDeadLetterPolicy:
+    """The policy with topics named after this one where it names none."""
+    return replace(
+        policy,
+        dead_letter_topic=policy.dead_letter_topic or f"{topic}-{subscription}-DLQ",
+        retry_letter_topic=policy.retry_letter_topic or f"{topic}-{subscription}-RETRY",
+    )
+
+
+async def send_back(
+    letters: Letters,
+    policy: ConsumerDeadLetterPolicy,
+    message: Message[Any],
+    delay: float,
+    properties: Mapping[str, str],
+) -> None:
+    """Put a message where it comes again after `delay` seconds, or among the dead letters if it came too often.
+
+    Raises what the producer does.
+    """
+    assert policy.dead_letter_topic is not None
+    assert policy.retry_letter_topic is not None
+    origin = str(parse(message.topic_name()).partitioned_name)
+    all_properties = letters.properties_of(message, origin) | dict(properties)
+    before = all_properties.get("RECONSUMETIMES", "0")
+    if not before.isdecimal():
+        raise InvalidMessage(f"{message.message_id()}: RECONSUMETIMES is {before!r}")
+    times = int(before) + 1
+    all_properties["RECONSUMETIMES"] = str(times)
+    all_properties["DELAY_TIME"] = str(int(max(0.0, delay) * 1000))
+    if times > policy.max_redeliver_count:
+        name = policy.initial_subscription_name
+        await letters.send(policy.dead_letter_topic, message, all_properties, initial_subscription_name=name)
+    else:
+        after = delay if delay > 0 else None
+        await letters.send(policy.retry_letter_topic, message, all_properties, deliver_after=after)
+
+
+logger = logging.getLogger(__name__)
+
+
+class DeadLetters:
+    """Those of one topic: what was delivered for the last time, until it is acknowledged, or moved."""
+
+    def __init__(
+        self,
+        tasks: TaskGroup,
+        topic: str,
+        policy: ConsumerDeadLetterPolicy,
+        letters: Letters,
+        acknowledge: Callable[[MessageId], Awaitable[None]],
+        again: Callable[[Entry, float], None],
+    ) -> None:
+        """`topic`, in full, is where they come from. `again` is told of an entry that could not be moved, and after how
+        many seconds to come back with it to `move`; it must not wait."""
+        assert policy.dead_letter_topic is not None
+        self._tasks = tasks
+        self._origin = topic
+        self._topic = policy.dead_letter_topic
+        self._policy = policy
+        self._letters = letters
+        self._acknowledge = acknowledge
+        self._again = again
+        self._backoff = Backoff()
+        self._last: dict[Entry, list[Message[Any]]] = {}
+        self._moving: dict[Entry, list[Message[Any]]] = {}
+        self._scope: anyio.CancelScope | None = None
+
+    def __len__(self) -> int:
+        """Entries that were delivered for the last time."""
+        return len(self._last)
+
+    def arrived(self, entry: Entry, messages: list[Message[Any]], redelivery_count: int) -> bool:
+        """An entry came: whether that was once too often, so that it is moved, and nobody shall receive it."""
+        if redelivery_count < self._policy.max_redeliver_count:
+            return False
+        self._last[entry] = messages
+        if redelivery_count > self._policy.max_redeliver_count:
+            self.move({entry})
+            return True
+        return False
+
+    def move(self, entries: set[Entry]) -> set[Entry]:
+        """These would be delivered again. Moves those that must not be, and returns the others."""
+        rest = set(entries)
+        for entry in self._last.keys() & entries:
+            self._moving[entry] = self._last.pop(entry)
+            rest.difference_update(self._moving[entry][0].message_id().entries)
+        if self._moving and self._scope is None:
+            self._scope = anyio.CancelScope()
+            self._tasks.start_soon(self._run, self._scope)
+        return rest
+
+    def forget(self, entry: Entry) -> None:
+        """It was acknowledged."""
+        self._last.pop(entry, None)
+
+    def clear(self) -> None:
+        """Everything comes again."""
+        self._last.clear()
+
+    def close(self) -> None:
+        """Move nothing more."""
+        self._last.clear()
+        self._moving.clear()
+        if self._scope is not None:
+            self._scope.cancel()
+
+    async def _run(self, scope: anyio.CancelScope) -> None:
+        try:
+            with scope:
+                while self._moving:
+                    moving, self._moving = self._moving, {}
+                    await together([partial(self._move, *one) for one in moving.items()])
+        finally:
+            self._scope = None
+
+    async def _move(self, entry: Entry, messages: list[Message[Any]]) -> None:
+        try:
+            for message in messages:
+                properties = self._letters.properties_of(message, self._origin)
+                name = self._policy.initial_subscription_name
+                await self._letters.send(self._topic, message, properties, initial_subscription_name=name)
+            for message in messages:
+                await self._acknowledge(message.message_id())
+        except PulsarError as error:
+            logger.warning("%s: %s is no dead letter yet: %s", self._topic, messages[0].message_id(), error)
+            self._last[entry] = messages
+            self._again(entry, self._backoff.next())
+        else:
+            self._backoff = Backoff()

@@ -11,7 +11,7 @@ from typing import Any
 import anyio
 
 from pulsarium.client.consumer.discovery import discovery
-from pulsarium.client.consumer.inbox import Inbox
+from pulsarium.client.consumer.inbox import Inbox, Onlooker
 from pulsarium.client.consumer.interceptors import Interceptors
 from pulsarium.client.consumer.letters import Letters
 from pulsarium.client.consumer.options import ConsumerOptions
@@ -21,6 +21,7 @@ from pulsarium.client.core import Core
 from pulsarium.client.errors import AlreadyClosed, InvalidConfiguration, PulsarError
 from pulsarium.client.message import Message
 from pulsarium.client.message_id import MessageId
+from pulsarium.client.statistics import ConsumerStatistics, Received
 from pulsarium.client.together import together
 
 ENDS = (MessageId.earliest, MessageId.latest)
@@ -36,6 +37,7 @@ class Parts:
         letters: Letters,
         interceptors: Interceptors,
         reading_from: Start | None,
+        onlooker: Onlooker | None,
     ) -> None:
         """Nothing is sent yet. InvalidTopicName if there are names that are none. `reading_from`: of a reader."""
         self._brokers = core.brokers
@@ -47,12 +49,13 @@ class Parts:
         self.text: str = self._discovery.text
         """The topics in full, or the pattern."""
         versions = core.schemas if options.schema.reads_by_writer else None
-        self.inbox: Inbox = Inbox(forgiving=self._discovery.forgets, versions=versions)
+        self.inbox: Inbox = Inbox(forgiving=self._discovery.forgets, versions=versions, onlooker=onlooker)
         """What waits in them."""
         self._parts: dict[str, TopicConsumer] = {}
         self._opening: set[TopicConsumer] = set()
         self._is_paused = options.start_paused
         self._scope = anyio.CancelScope()
+        self._counts = Received()
 
     async def open(self) -> None:
         """Subscribe to what is there now; raises what the brokers refuse it with, InvalidConfiguration for several
@@ -101,6 +104,11 @@ class Parts:
             raise InvalidConfiguration(f"{what} does not tell which topic of {self.text} is meant")
         return self.all[0]
 
+    def statistics(self) -> ConsumerStatistics:
+        """Return what came, what waits, and what the brokers were told."""
+        pending = sum(part.pending_acknowledgements for part in self.all)
+        return self._counts.picture(len(self.inbox), self.inbox.size(), pending)
+
     def received(self, message: Message[Any]) -> None:
         """The application has it."""
         part = self._parts.get(message.topic_name())
@@ -126,7 +134,8 @@ class Parts:
         room = self._options.max_total_receiver_queue_size_across_partitions // max(1, count)
         size = max(self._options.receiver_queue_size, self._options.batch_receive_policy.max_num_message)
         options = replace(self._options, receiver_queue_size=min(size, max(1, room)), start_paused=self._is_paused)
-        make = partial(TopicConsumer, self._brokers, letters=self._letters, interceptors=self._interceptors)
+        brokers, letters, interceptors = self._brokers, self._letters, self._interceptors
+        make = partial(TopicConsumer, brokers, letters=letters, interceptors=interceptors, counts=self._counts)
         new = [make(topic, options, self.inbox, reading_from) for topic in topics]
         self._opening.update(new)
         try:

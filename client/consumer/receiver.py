@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections import deque
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple, Protocol
 
 from anyio.abc import TaskGroup
 
@@ -13,14 +15,16 @@ from pulsarium.client.connection.service_url import BrokerUrls
 from pulsarium.client.consumer import commands
 from pulsarium.client.consumer.acknowledgements import Acknowledgements
 from pulsarium.client.consumer.chunks import Chunks
+from pulsarium.client.consumer.flow import OnDemand, Permits
 from pulsarium.client.consumer.inbox import Inbox
 from pulsarium.client.consumer.options import ConsumerOptions
-from pulsarium.client.consumer.queue import ReceiveQueue, Waiting
+from pulsarium.client.consumer.redelivery import Redelivery
 from pulsarium.client.consumer.start import Start
 from pulsarium.client.entry.decoding import Decoded, Single, Unreadable, join, messages
-from pulsarium.client.errors import ConnectError, CryptoError, PulsarError
+from pulsarium.client.errors import ConnectError, CryptoError, InvalidMessage, PulsarError
 from pulsarium.client.message import Message
 from pulsarium.client.message_id import MessageId
+from pulsarium.client.statistics import Received
 from pulsarium.proto.entry import parse_metadata
 from pulsarium.proto.errors import EntryError
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
@@ -28,7 +32,26 @@ from pulsarium.proto.generated import PulsarApi_pb2 as pb
 MOST_UNASKED = 1000  # entries beyond the room of the queue; a broker reads 100 at a time (dispatcherMaxReadBatchSize)
 
 
-class Receiver(ReceiveQueue):
+class Waiting(NamedTuple):
+    """In the queue: a message, or why there is none; either took one permit."""
+
+    message_id: MessageId
+    content: Message[Any] | Exception
+
+
+class Owner(Protocol):
+    """Whose receiver it is. None of these may wait."""
+
+    def lost(self, error: PulsarError, owner: BrokerUrls | None) -> None:
+        """The consumer is not open any more; `owner` has the topic now."""
+        ...
+
+    def refuse(self, error: PulsarError) -> None:
+        """Something came that cannot be received."""
+        ...
+
+
+class Receiver:
     """A consumer's handler on the connection. Only one connection feeds it at a time."""
 
     def __init__(
@@ -37,16 +60,14 @@ class Receiver(ReceiveQueue):
         consumer_id: int,
         options: ConsumerOptions[Any],
         acknowledgements: Acknowledgements,
-        lost: Callable[[PulsarError, BrokerUrls | None], None],
+        redelivery: Redelivery,
         inbox: Inbox,
         tasks: TaskGroup,
+        owner: Owner,
+        counts: Received,
         reading_from: Start | None = None,
     ) -> None:
-        """`lost` is told when the consumer is not open any more, and whose the topic is now.
-
-        `reading_from`: of a reader, whose subscription is not kept.
-        """
-        super().__init__(consumer_id, options, acknowledgements, inbox)
+        """`reading_from`: of a reader, whose subscription is not kept."""
         self.start = reading_from
         """Where a reader, or a seek, begins: what is before it is not delivered."""
         self.last_seen: tuple[int, int] | None = None
@@ -55,22 +76,95 @@ class Receiver(ReceiveQueue):
         self.end_of_topic: bool = False
         self.error: PulsarError | None = None
         self.epoch = 0
-        self.once_too_often: Callable[[tuple[int, int], list[Message[Any]], int], bool] | None = None
-        """Told of each entry that was delivered before, and how often: whether nobody shall receive it."""
-        self.on_batch: Callable[[MessageId], None] | None = None
-        """Told of batches, which are not received then."""
-        self.on_nothing: Callable[[], None] | None = None
-        """Told of entries without a message to deliver."""
-        self.on_unreadable: Callable[[MessageId, Unreadable], None] | None = None
-        """Told of damaged entries, which nobody gets."""
         self._topic = topic
+        self._consumer_id = consumer_id
+        self._acknowledgements = acknowledgements
+        self._redelivery = redelivery
+        self._inbox = inbox
+        self._owner = owner
+        self._counts = counts
         self._durable = reading_from is None
         self._schema = options.schema
         self._processor = options.message_payload_processor
         self._decoder = options.decoder()
         self._chunks = Chunks(options, tasks, self._acknowledge_all)
-        self._lost = lost
+        self._size = options.receiver_queue_size
+        permits = Permits(self._size, paused=options.start_paused)
+        self._permits = permits if self._size else OnDemand(paused=options.start_paused)
+        self._queue: deque[Waiting] = deque()
+        self._connection: Connection | None = None
+        self._is_open = False
         self._unasked = 0  # entries on this connection for which there was no room
+
+    # ---- what waits to be received, and the permits it takes
+
+    def opened(self) -> None:
+        """SUBSCRIBE was answered: ask for messages."""
+        self._is_open = True
+        self._flow(self._permits.opened())
+
+    def __len__(self) -> int:
+        """Messages that can be received at once."""
+        return len(self._queue)
+
+    def size(self) -> int:
+        """Bytes of the messages that can be received at once."""
+        return sum(len(content.data()) for _, content in self._queue if not isinstance(content, Exception))
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the broker must not send more."""
+        return len(self._queue) >= self._size
+
+    def offer_room(self) -> None:
+        """Let the broker fill the queue: nothing is taken from it for a while."""
+        self._flow(self._permits.rest())
+
+    @contextmanager
+    def wanted(self) -> Iterator[None]:
+        """While somebody waits for a message; without a queue it is asked for then."""
+        assert isinstance(self._permits, OnDemand)
+        self._flow(self._permits.wait())
+        try:
+            yield
+        finally:
+            self._permits.waited()
+
+    def pause(self) -> None:
+        """Ask for no more messages."""
+        self._permits.pause()
+
+    def resume(self) -> None:
+        """Ask for messages again."""
+        self._flow(self._permits.resume())
+
+    @property
+    def head(self) -> Message[Any] | Exception:
+        """What `take` would return or raise."""
+        return self._queue[0].content
+
+    def take(self) -> Message[Any]:
+        """The next message of the queue, which must hold one; raises what is there instead."""
+        waiting = self._queue.popleft()
+        self._free(1)
+        if isinstance(waiting.content, Exception):
+            self._redelivery.received(waiting.message_id)
+            raise waiting.content
+        return waiting.content
+
+    def drop(self, entries: set[tuple[int, int]]) -> None:
+        """Drop what waits of these entries."""
+        kept = [waiting for waiting in self._queue if waiting.message_id.entry not in entries]
+        self._free(len(self._queue) - len(kept))
+        self._queue = deque(kept)
+        for entry in entries:
+            self._acknowledgements.forget(entry)
+
+    def skip(self, message_id: MessageId) -> None:
+        """Drop one message, if it waits."""
+        kept = [waiting for waiting in self._queue if waiting.message_id != message_id]
+        self._free(len(self._queue) - len(kept))
+        self._queue = deque(kept)
 
     # ---- for the consumer
 
@@ -127,19 +221,18 @@ class Receiver(ReceiveQueue):
                 whole = self._chunks.add(message_id, decoded, self._max_message_size)
                 if whole is None:
                     self._free(1)
-                    self._nothing()
+                    self._inbox.onlooker.nothing(self.last_seen)
                     return
                 message_id = whole.message_id
                 decoded = join(whole.chunks)
             found = messages(decoded, command.ack_set, self._processor)
         except Unreadable as error:
-            if self.on_unreadable is not None:
-                self.on_unreadable(message_id, error)
+            self._inbox.onlooker.unreadable(message_id, error)
             if error.validation_error == pb.CommandAck.DecryptionError:
                 self._chunks.fail(parse_metadata(trailing), acknowledge=True)
             self._acknowledge(message_id, error.validation_error)
             self._free(_charged(command, trailing))
-            self._nothing()
+            self._inbox.onlooker.nothing(self.last_seen)
         except Exception as error:  # no key, or the application's processor: `receive` raises it
             told = 0
             if not isinstance(error, CryptoError) or self._chunks.fail(parse_metadata(trailing), acknowledge=False):
@@ -148,10 +241,11 @@ class Receiver(ReceiveQueue):
                 told = 1
             self._free(_charged(command, trailing) - told)
             if not told:
-                self._nothing()
+                self._inbox.onlooker.nothing(self.last_seen)
         else:
-            if self.on_batch is not None and decoded.metadata.HasField("num_messages_in_batch"):
-                self.on_batch(message_id)
+            if not self._size and decoded.metadata.HasField("num_messages_in_batch"):
+                text = f"{message_id}: batches cannot be received with receiver_queue_size 0"
+                self._owner.refuse(InvalidMessage(text))
                 return
             wanted = self._wanted(message_id.entry, found)
             self._free(_left(command, decoded.metadata) - len(wanted))
@@ -182,7 +276,7 @@ class Receiver(ReceiveQueue):
         self._queue.clear()
         self._chunks.clear()
         self._acknowledgements.clear()
-        self._lost(error, owner)
+        self._owner.lost(error, owner)
 
     # ---- inside
 
@@ -208,7 +302,7 @@ class Receiver(ReceiveQueue):
     def _deliver(self, message_id: MessageId, decoded: Decoded, found: list[Single], redelivery_count: int) -> None:
         if not found:
             self._acknowledge(message_id)
-            self._nothing()
+            self._inbox.onlooker.nothing(self.last_seen)
             return
         metadata, entry = decoded.metadata, message_id.entry
         size = metadata.num_messages_in_batch if found[0][0] >= 0 else 0
@@ -228,16 +322,13 @@ class Receiver(ReceiveQueue):
                 broker_metadata=decoded.broker_metadata,
             )
             made.append(message)
-        if redelivery_count and self.once_too_often is not None and self.once_too_often(entry, made, redelivery_count):
+        if redelivery_count and self._redelivery.is_once_too_often(entry, made, redelivery_count):
             self._free(len(made))
             return
+        self._counts.messages += len(made)
+        self._counts.bytes += sum([len(data) for _, _, data in found])
         self._queue.extend([Waiting(message.message_id(), message) for message in made])
         self._inbox.wake(self)
-
-    def _nothing(self) -> None:
-        """An entry of which nothing is delivered."""
-        if self.on_nothing is not None:
-            self.on_nothing()
 
     def _acknowledge(self, message_id: MessageId, error: pb.CommandAck.ValidationError | None = None) -> None:
         """An entry that the application will not see; or all of a chunked message."""
@@ -248,6 +339,17 @@ class Receiver(ReceiveQueue):
     ) -> None:
         entries = [message_id.to_data() for message_id in message_ids]
         self._send(commands.ack(self._consumer_id, pb.CommandAck.Individual, entries, error))
+
+    def _free(self, count: int) -> None:
+        self._flow(self._permits.free(count))
+
+    def _flow(self, permits: int) -> None:
+        if permits > 0 and self._is_open:
+            self._send(commands.flow(self._consumer_id, permits))
+
+    def _send(self, command: pb.BaseCommand) -> None:
+        if self._connection is not None:
+            self._connection.send_nowait(command)
 
     @property
     def _max_message_size(self) -> int:

@@ -9,16 +9,27 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
+from pulsarium.client.connection.brokers import Brokers
 from pulsarium.client.connection.connection import Connection
+from pulsarium.client.connection.link import Link
+from pulsarium.client.connection.service_url import BrokerUrls
 from pulsarium.client.consumer import commands
-from pulsarium.client.consumer.acknowledgements import Acknowledgements, ack_set
+from pulsarium.client.consumer.acknowledgements import AckGroup, Acknowledgements, ack_set
 from pulsarium.client.consumer.delayed import Entry
+from pulsarium.client.consumer.inbox import Inbox
+from pulsarium.client.consumer.interceptors import Interceptors
+from pulsarium.client.consumer.last_entry import LastMessageIds
+from pulsarium.client.consumer.letters import Letters
+from pulsarium.client.consumer.options import ConsumerOptions
+from pulsarium.client.consumer.receiver import Receiver
+from pulsarium.client.consumer.redelivery import IN_ORDER, Redelivery
 from pulsarium.client.consumer.start import Start
-from pulsarium.client.consumer.subscribed import IN_ORDER, Subscribed
 from pulsarium.client.errors import AlreadyClosed, InvalidConfiguration, PulsarError
 from pulsarium.client.message import Message
 from pulsarium.client.message_id import MessageId
+from pulsarium.client.statistics import Received
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
+from pulsarium.proto.topic_name import TopicName
 
 if TYPE_CHECKING:
     from pulsarium.client.transaction.transaction import Transaction
@@ -27,8 +38,61 @@ Individual: pb.CommandAck.AckType = pb.CommandAck.Individual
 Cumulative: pb.CommandAck.AckType = pb.CommandAck.Cumulative
 
 
-class TopicConsumer(Subscribed):
-    """What a Consumer does, for one topic: it says what each of these is for."""
+class TopicConsumer:
+    """Does what a Consumer does, which says what each method is for, in one topic.
+
+    It is subscribed once, and again after each loss, until it is closed.
+    """
+
+    def __init__(
+        self,
+        brokers: Brokers,
+        topic: str,
+        options: ConsumerOptions[Any],
+        inbox: Inbox,
+        reading_from: Start | None = None,
+        *,
+        letters: Letters,
+        interceptors: Interceptors,
+        counts: Received,
+    ) -> None:
+        """Nothing is sent yet. `topic` is a full name; `reading_from`: of a reader, whose subscription is not kept."""
+        self.topic = topic
+        self._brokers = brokers
+        self._counts = counts
+        self._options = options
+        self.partition: int = TopicName.parse(topic).partition_index
+        self._durable = reading_from is None
+        self._inbox = inbox
+        self._id = brokers.next_consumer_id()
+        self._link = Link(brokers, topic, self._open, counts, on_failed=self._failed, what="consumer of")
+        self._acknowledgements = Acknowledgements(batch_index_ack_enabled=options.batch_index_ack_enabled)
+        tasks = brokers.task_group
+        self._redelivery = Redelivery(
+            tasks,
+            topic,
+            options,
+            letters,
+            interceptors,
+            ask_for=self._redeliver,
+            acknowledge=self._acknowledge_moved,
+        )
+        self.receiver: Receiver = Receiver(
+            topic, self._id, options, self._acknowledgements, self._redelivery, inbox, tasks, self, counts, reading_from
+        )
+        """What waits here."""
+        self._last_ids = LastMessageIds(options.crypto_key_reader, options.payload_to_message_id_converter)
+        delay, most = options.acknowledgement_group_time, options.max_acknowledgement_group_size
+        self._group = AckGroup(tasks, self._acknowledge_group, delay, most)
+        self._seeking = anyio.Lock()
+        self._closed = False
+
+    async def open(self) -> None:
+        """Subscribe for the first time; raises what the broker refuses it with."""
+        await self._link.start()
+        self._inbox.add(self.receiver)
+
+    # ---- acknowledging
 
     async def acknowledge(self, message_id: MessageId, txn: Transaction | None = None) -> None:
         if txn is not None:
@@ -68,22 +132,15 @@ class TopicConsumer(Subscribed):
         was_known = entry in self._acknowledgements
         data = self._acknowledgements.individual(message_id)
         if data is not None and (not data.ack_set or (was_known and entry not in self._acknowledgements)):
-            self._entry_done(entry)
+            self._redelivery.done(entry)
         return data
-
-    def _entry_done(self, entry: Entry) -> None:
-        self._nacks.forget(entry)
-        if self._unacknowledged is not None:
-            self._unacknowledged.forget(entry)
-        if self._dead_letters is not None:
-            self._dead_letters.forget(entry)
 
     def _in_transaction(self, message_ids: Sequence[MessageId]) -> list[pb.MessageIdData]:
         batches = {one.entry for one in message_ids if one.entry in self._acknowledgements}
         found = self._acknowledgements.in_transaction(message_ids)
         entries = {(data.ledgerId, data.entryId) for data in found if not data.ack_set}
         for entry in entries | {entry for entry in batches if entry not in self._acknowledgements}:
-            self._entry_done(entry)
+            self._redelivery.done(entry)
         return found
 
     async def acknowledge_alone(self, message_id: MessageId) -> None:
@@ -109,9 +166,7 @@ class TopicConsumer(Subscribed):
     def _cumulative(self, message_id: MessageId, *, in_transaction: bool = False) -> pb.MessageIdData:
         data = self._acknowledgements.cumulative(message_id, in_transaction=in_transaction)
         end = message_id.ledger_id, message_id.entry_id + (data.entryId == message_id.entry_id and not data.ack_set)
-        for waiting in (self._nacks, self._unacknowledged):
-            if waiting:
-                waiting.forget_before(end)
+        self._redelivery.done_before(end)
         return data
 
     async def _acknowledge_in(
@@ -121,7 +176,9 @@ class TopicConsumer(Subscribed):
         with txn._operation():
             await txn._acknowledges_on(self.topic, self._options.subscription_name)
             connection = await self._link.connection()
-            command = commands.ack_in(txn.id(), self._id, kind, found())
+            data = found()
+            self._counts.acknowledgements += len(data)
+            command = commands.ack_in(txn.id(), self._id, kind, data)
             command.ack.request_id = connection.next_request_id()
             await connection.request(command)
             if self._options.consumer_type in IN_ORDER:
@@ -134,12 +191,26 @@ class TopicConsumer(Subscribed):
     async def _acknowledge(
         self, connection: Connection, kind: pb.CommandAck.AckType, data: list[pb.MessageIdData]
     ) -> None:
+        self._counts.acknowledgements += len(data)
         command = commands.ack(self._id, kind, data)
         if self._options.ack_receipt_enabled:
             command.ack.request_id = connection.next_request_id()
             await connection.request(command)
         else:
             connection.send_nowait(command)
+
+    def _acknowledge_group(self, ids: list[pb.MessageIdData]) -> bool:
+        connection = self._link.current
+        if connection is None:
+            return False
+        self._counts.acknowledgements += len(ids)
+        connection.send_nowait(commands.ack(self._id, Individual, ids))
+        return True
+
+    @property
+    def pending_acknowledgements(self) -> int:
+        """How many wait to go out with others."""
+        return len(self._group)
 
     def read_through(self, message_id: MessageId) -> None:
         """For a reader: it is done with everything up to this entry, which lets the broker count what is left."""
@@ -150,19 +221,14 @@ class TopicConsumer(Subscribed):
 
     def received(self, message: Message[Any]) -> None:
         """The application has it from now on: the time for its acknowledgement runs, of a batch from its first one."""
-        self._wait_for_acknowledgement(message.message_id(), message.redelivery_count())
+        self._redelivery.received(message.message_id(), message.redelivery_count())
 
     def negative_acknowledge(self, message_id: MessageId, redelivery_count: int) -> None:
         if self._closed:
             raise AlreadyClosed(f"{self.topic}: the consumer was closed")
         self._acknowledgements.forget(message_id.entry)
-        backoff, delay = self._options.negative_ack_redelivery_backoff, self._options.negative_ack_redelivery_delay
-        if backoff is not None:
-            delay = backoff.next(redelivery_count)
-        for entry in message_id.entries:
-            self._nacks.add(entry, delay)
-            if self._unacknowledged is not None:
-                self._unacknowledged.forget(entry)
+        self._counts.refusals += 1
+        self._redelivery.refuse(message_id, redelivery_count)
 
     def redeliver(self, message_id: MessageId) -> None:
         """Deliver this entry again, now."""
@@ -171,6 +237,30 @@ class TopicConsumer(Subscribed):
     async def redeliver_unacknowledged_messages(self) -> None:
         await self._link.connection()
         self._redeliver(None)
+
+    def _redeliver(self, entries: set[Entry] | None) -> None:
+        connection = self._link.current
+        if connection is None:
+            return  # all of it comes again with the next connection
+        self._group.flush()
+        # the command first, then the permits of what is dropped: a FLOW in front of it makes a Java broker read ahead,
+        # and go on behind what it should deliver again
+        if self._options.consumer_type in IN_ORDER:
+            self.receiver.epoch += 1  # what is on its way is of one that is over (PIP-84)
+            connection.send_nowait(commands.redeliver(self._id, consumer_epoch=self.receiver.epoch))
+            self._drop_all()
+        elif entries is None:
+            connection.send_nowait(commands.redeliver(self._id))
+            self._drop_all()
+        else:
+            if again := self._redelivery.without_dead_letters(entries):
+                connection.send_nowait(commands.redeliver(self._id, sorted(again)))
+            self.receiver.drop(entries)
+            self._redelivery.asked_for(entries)
+
+    def _drop_all(self) -> None:
+        self._redelivery.clear()
+        self.receiver.clear()
 
     # ---- moving about
 
@@ -198,7 +288,7 @@ class TopicConsumer(Subscribed):
             self._group.flush()
             seek.request_id = connection.next_request_id()
             await connection.request(pb.BaseCommand(type=pb.BaseCommand.SEEK, seek=seek))
-            self._forget_all()
+            self._redelivery.clear()
             self.receiver.moved(start)
             return True
 
@@ -219,3 +309,91 @@ class TopicConsumer(Subscribed):
             mark = answer.consumer_mark_delete_position
             done = MessageId.from_data(mark) if answer.HasField("consumer_mark_delete_position") else None
             return self._last_ids.read(answer, reply.trailing), done
+
+    # ---- the end
+
+    async def unsubscribe(self, *, force: bool) -> None:
+        """Delete the subscription, and close. Raises the broker's refusal, as while others are subscribed."""
+        connection = await self._link.connection()
+        self._group.flush()
+        command = commands.unsubscribe(self._id, force=force)
+        command.unsubscribe.request_id = connection.next_request_id()
+        async with self._seeking:  # `force` closes this consumer, too, and it must not come back
+            await connection.request(command)
+            await self._end()
+
+    async def aclose(self) -> None:
+        """Leave the subscription; what is not acknowledged goes to others. A second call does nothing."""
+        connection = self._link.current
+        if self._closed:
+            return
+        self._redelivery.close()
+        try:
+            if connection is not None:
+                self._group.flush()
+                self.receiver.detach()
+                await connection.request(self._close_command(connection))
+        except PulsarError:
+            pass  # closed with its connection
+        finally:
+            await self._end()
+
+    async def _end(self) -> None:
+        self._closed = True
+        self.receiver.detach()
+        self.receiver.fail(AlreadyClosed(f"{self.topic}: the consumer was closed"))
+        self._redelivery.close()
+        self._group.close()
+        self._inbox.remove(self.receiver)
+        await self._link.aclose()
+
+    def _close_command(self, connection: Connection) -> pb.BaseCommand:
+        command = commands.close(self._id)
+        command.close_consumer.request_id = connection.next_request_id()
+        return command
+
+    # ---- for the link
+
+    async def _open(self, connection: Connection) -> None:
+        async with self._seeking:  # a SEEK under way decides where to begin
+            command = commands.subscribe(self.topic, self._id, self._options, durable=self._durable)
+            if not self._durable:
+                start = self.receiver.start
+                at = MessageId.earliest if start is None else start.first_entry
+                command.subscribe.start_message_id.CopyFrom(at.to_data())
+                if start is not None and start.rollback_duration:
+                    command.subscribe.start_message_rollback_duration_sec = start.rollback_duration
+            if self._options.consumer_type in IN_ORDER:
+                command.subscribe.consumer_epoch = self.receiver.epoch
+            command.subscribe.request_id = connection.next_request_id()
+            self.receiver.attach(connection)
+            try:
+                await connection.request(command)
+            except BaseException:
+                self.receiver.detach()
+                if not connection.is_lost:  # it may be open all the same
+                    connection.send_nowait(self._close_command(connection))
+                raise
+            if ids := self._group.take():  # of the connection before
+                self._counts.acknowledgements += len(ids)
+                connection.send_nowait(commands.ack(self._id, Individual, ids))
+            self.receiver.opened()
+
+    def _failed(self, error: PulsarError) -> None:
+        self.receiver.fail(error)
+
+    # ---- for the receiver
+
+    def lost(self, error: PulsarError, owner: BrokerUrls | None) -> None:
+        """It is not open any more; `owner` has the topic now."""
+        self._redelivery.clear()
+        self._link.lost(error, owner)
+
+    def refuse(self, error: PulsarError) -> None:
+        """Something came that cannot be received: nothing comes any more, and it goes to another consumer."""
+        connection = self._link.current
+        self.receiver.detach()
+        self.receiver.fail(error)
+        self._link.close_nowait()
+        if connection is not None:
+            connection.send_nowait(self._close_command(connection))

@@ -1,15 +1,29 @@
-"""What a producer has sent, until the broker has it."""
+"""What a producer has sent, until the broker has it, and the room for that."""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from time import perf_counter
+
+import anyio
 
 from pulsarium.client.connection.connection import Connection
-from pulsarium.client.errors import TRANSIENT, ConnectError, MessageTooBig, PulsarError, copy_of, error_of
+from pulsarium.client.errors import (
+    TRANSIENT,
+    ConnectError,
+    MemoryBufferIsFull,
+    MessageTooBig,
+    ProducerQueueIsFull,
+    PulsarError,
+    copy_of,
+    error_of,
+)
+from pulsarium.client.memory import MemoryLimit
 from pulsarium.client.message_id import MessageId
 from pulsarium.client.producer.receipt import Receipt
+from pulsarium.client.statistics import Sent
 from pulsarium.proto.entry import checksum_matches
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.txn_id import TxnId
@@ -33,6 +47,8 @@ class Messages:
     first_chunk: MessageId | None = None
     is_duplicate: bool = False
     txn: TxnId | None = None
+    made: float = field(default_factory=perf_counter)
+    """Seconds, of a clock that only runs forward."""
 
 
 def too_big(entry: bytes, most: int) -> MessageTooBig:
@@ -51,8 +67,9 @@ class _Unconfirmed:
 class Outbox:
     """Entries without a receipt, in the order in which they were sent."""
 
-    def __init__(self, partition: int, release: Callable[[int, int], None]) -> None:
+    def __init__(self, partition: int, release: Callable[[int, int], None], counts: Sent) -> None:
         """`release` is told how many messages, of how many bytes, are published or have failed."""
+        self._counts = counts
         self.connection: Connection | None = None
         """Where the producer is open now."""
         self.last_sequence_id: int = -1
@@ -154,6 +171,7 @@ class Outbox:
         """These messages are not published."""
         for receipt in messages.receipts:
             receipt._fail(copy_of(error))
+        self._counts.errors += len(messages.receipts)
         self._release(len(messages.receipts), messages.size)
 
     def fail_all(self, error: PulsarError) -> None:
@@ -226,6 +244,7 @@ class Outbox:
             ledger_id, entry_id, partition = where.ledger_id, where.entry_id, where.partition
             for index, receipt in enumerate(receipts):
                 receipt._settle(MessageId(ledger_id, entry_id, partition, index, count))
+        self._counts.published(count, messages.size, perf_counter() - messages.made)
         self._release(count, messages.size)
 
     def _reconnect(self, error: ConnectError) -> None:
@@ -253,3 +272,51 @@ class Outbox:
             send.ClearField("txnid_most_bits")
             send.ClearField("txnid_least_bits")
         self.connection.send_nowait(self._command, unconfirmed.entry, at_once=at_once)
+
+
+class Room:
+    """Places for the messages to one topic or partition, and bytes of the client's memory for their contents.
+
+    A message has both from before it is numbered until its receipt.
+    """
+
+    def __init__(self, topic: str, places: int, memory: MemoryLimit) -> None:
+        self.topic = topic
+        self._most = places
+        self._places = anyio.Semaphore(places, fast_acquire=True)
+        self._memory = memory
+        self.messages: int = 0
+        """Messages that have their place."""
+        self.bytes: int = 0
+        """Bytes of these."""
+
+    def acquire_nowait(self, size: int) -> None:
+        """A place, and so many bytes; ProducerQueueIsFull or MemoryBufferIsFull."""
+        try:
+            self._places.acquire_nowait()
+        except anyio.WouldBlock:
+            raise ProducerQueueIsFull(f"{self.topic}: {self._most} messages pending") from None
+        if not self._memory.acquire_nowait(size):
+            self._places.release()
+            raise MemoryBufferIsFull(f"{self.topic}: {self._memory.limit} bytes of messages pending")
+        self.messages += 1
+        self.bytes += size
+
+    async def acquire(self, size: int) -> None:
+        """The same, as soon as there is room. Cancelled, nothing is taken."""
+        await self._places.acquire()
+        try:
+            await self._memory.acquire(size)
+        except BaseException:
+            self._places.release()
+            raise
+        self.messages += 1
+        self.bytes += size
+
+    def release(self, messages: int, size: int) -> None:
+        """So many messages, of so many bytes together, are published or have failed."""
+        self.messages -= messages
+        self.bytes -= size
+        for _ in range(messages):
+            self._places.release()
+        self._memory.release(size)

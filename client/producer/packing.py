@@ -1,12 +1,59 @@
-"""Messages on their way into entries: one by one, or many in a batch."""
+"""Messages on their way into entries: alone, many in a batch, or in chunks."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
 from pulsarium.client.entry.encoding import Encoder
+from pulsarium.client.errors import MessageTooBig
 from pulsarium.client.producer.draft import Draft, now
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
+
+
+class Batch:
+    """Those that follow each other."""
+
+    def __init__(self, max_messages: int, max_bytes: int) -> None:
+        self.drafts: list[Draft] = []
+        self._bytes = 0
+        self._max_messages = max_messages
+        self._max_bytes = max_bytes
+
+    def fits(self, message: Draft) -> bool:
+        """Whether it may be added: to an empty batch any message, later those of the same transaction, or of none."""
+        if not self.drafts:
+            return True
+        return self.drafts[0].txn == message.txn and self._bytes + len(message.content) <= self._max_bytes
+
+    def add(self, message: Draft) -> None:
+        self.drafts.append(message)
+        self._bytes += len(message.content)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether nothing can be added."""
+        return len(self.drafts) >= self._max_messages or self._bytes >= self._max_bytes
+
+    def take(self) -> list[list[Draft]]:
+        """What is in it, once: the messages of each entry, in the order in which the entries are to be sent."""
+        drafts, self.drafts, self._bytes = self.drafts, [], 0
+        return [drafts] if drafts else []
+
+
+class KeyBatch(Batch):
+    """Those with the same key; the limits are of all keys together (BatchingType.KeyBased).
+
+    An entry's number is that of its last message, and entries are sent in the order of these: of the messages 0, 3 and
+    4 of one key and 1 and 2 of another the latter go first. So a broker that deduplicates takes them all.
+    """
+
+    def take(self) -> list[list[Draft]]:
+        by_key: dict[bytes | str | None, list[Draft]] = {}
+        for drafts in super().take():
+            for message in drafts:
+                by_key.setdefault(message.batch_key, []).append(message)
+        return sorted(by_key.values(), key=lambda drafts: drafts[-1].sequence_id)
+
 
 _KEYS = ("partition_key", "partition_key_b64_encoded", "null_partition_key", "ordering_key")
 
@@ -45,3 +92,52 @@ def _copy(names: Iterable[str], single: pb.SingleMessageMetadata, metadata: pb.M
     for name in names:
         if single.HasField(name):
             setattr(metadata, name, getattr(single, name))
+
+
+_LARGEST = 2**31 - 1  # number of a chunk
+
+
+class Splitter:
+    """Splits what one producer sends where it has to."""
+
+    def __init__(self, encoder: Encoder, max_chunk_size: int) -> None:
+        """`max_chunk_size`: bytes of a chunk's compressed content, 0: no limit but that of the entry."""
+        self._encoder = encoder
+        self._max_chunk_size = max_chunk_size
+
+    def entries(self, metadata: pb.MessageMetadata, content: bytes, max_entry_size: int) -> list[bytes]:
+        """The entry of a message, or those of its chunks; MessageTooBig where already its metadata is.
+
+        `max_entry_size` is in bytes; `metadata` must be new.
+        """
+        payload = self._encoder.compress(metadata, content)
+        if len(payload) <= (self._max_chunk_size or max_entry_size):
+            entry = self._sealed(metadata, payload)
+            if len(entry) <= max_entry_size:
+                return [entry]
+        metadata.uuid = f"{metadata.producer_name}-{metadata.sequence_id}"
+        metadata.total_chunk_msg_size = len(payload)
+        room = max_entry_size - self._most_around(metadata)
+        if room <= 0:
+            raise MessageTooBig(f"without its content the message takes more than the broker's {max_entry_size} bytes")
+        size = min(room, self._max_chunk_size or room)
+        parts = [payload[start : start + size] for start in range(0, len(payload), size)]
+        metadata.num_chunks_from_msg = len(parts)
+        return list(self._chunks(metadata, parts))
+
+    def _chunks(self, metadata: pb.MessageMetadata, parts: list[bytes]) -> Iterable[bytes]:
+        for number, part in enumerate(parts):
+            metadata.chunk_id = number
+            yield self._sealed(metadata, part)
+
+    def _most_around(self, metadata: pb.MessageMetadata) -> int:
+        """Bytes of a chunk's entry without its content, at most."""
+        largest = pb.MessageMetadata(chunk_id=_LARGEST, num_chunks_from_msg=_LARGEST)
+        largest.MergeFrom(metadata)
+        return len(self._encoder.seal(largest, b""))
+
+    def _sealed(self, metadata: pb.MessageMetadata, payload: bytes) -> bytes:
+        """Encryption adds to the metadata, each time something else."""
+        own = pb.MessageMetadata()
+        own.CopyFrom(metadata)
+        return self._encoder.seal(own, payload)

@@ -18,12 +18,13 @@ from pulsarium.client.message_id import MessageId
 from pulsarium.client.producer.draft import Draft, MessageOptions, draft_of
 from pulsarium.client.producer.interceptors import Interceptors
 from pulsarium.client.producer.options import ProducerOptions
+from pulsarium.client.producer.outbox import Room
 from pulsarium.client.producer.receipt import Receipt
-from pulsarium.client.producer.room import Room
 from pulsarium.client.producer.router import Router
 from pulsarium.client.producer.topic_producer import TopicProducer
 from pulsarium.client.schema.auto_produce import AutoProduceBytesSchema
 from pulsarium.client.schema.schema import T
+from pulsarium.client.statistics import ProducerStatistics, Sent
 from pulsarium.client.together import together
 from pulsarium.client.topics import full_name, partitions_of
 from pulsarium.client.transaction.transaction import Transaction
@@ -55,6 +56,7 @@ class Producer(Generic[T]):
         self._interceptors = Interceptors(self, options.interceptors) if options.interceptors else None
         self._partitions: list[TopicProducer] = []  # one that is the topic itself where it has none
         self._is_partitioned = False
+        self._counts = Sent()
         self._scope = anyio.CancelScope()
 
     async def __aenter__(self) -> Producer[T]:
@@ -160,6 +162,11 @@ class Producer(Generic[T]):
             message.receipt._fail(error)
             raise
 
+    def statistics(self) -> ProducerStatistics:
+        """Return what was sent, what is pending, and how long that took."""
+        rooms = [partition.room for partition in self._partitions]
+        return self._counts.picture(sum(room.messages for room in rooms), sum(room.bytes for room in rooms))
+
     async def flush(self) -> None:
         """Send what waits for its batch, and wait until everything sent so far is published or has failed.
 
@@ -238,7 +245,9 @@ class Producer(Generic[T]):
         if count:
             places = min(places, max(1, options.max_pending_messages_across_partitions // count))
         rooms = [Room(topic, places, core.memory) for topic in topics]
-        new = [TopicProducer(core.brokers, room.topic, options, self._encoder, room, name) for room in rooms]
+        new = [
+            TopicProducer(core.brokers, room.topic, options, self._encoder, room, name, self._counts) for room in rooms
+        ]
         try:
             await together([partition.open for partition in new], all_or_none=True)
             if self._scope.cancel_called:

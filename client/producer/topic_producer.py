@@ -23,17 +23,38 @@ from pulsarium.client.errors import (
     PulsarError,
     copy_of,
 )
-from pulsarium.client.producer.batching import Batch, KeyBatch
-from pulsarium.client.producer.chunks import Splitter
-from pulsarium.client.producer.commands import close_producer, open_producer
 from pulsarium.client.producer.draft import Draft
 from pulsarium.client.producer.options import BatchingType, ProducerAccessMode, ProducerOptions
-from pulsarium.client.producer.outbox import Messages, Outbox, too_big
-from pulsarium.client.producer.packing import encode, metadata_of
+from pulsarium.client.producer.outbox import Messages, Outbox, Room, too_big
+from pulsarium.client.producer.packing import Batch, KeyBatch, Splitter, encode, metadata_of
 from pulsarium.client.producer.receipt import Receipt
-from pulsarium.client.producer.room import Room
+from pulsarium.client.statistics import Sent
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.topic_name import TopicName
+
+
+def open_producer(topic: str, producer_id: int, name: str, options: ProducerOptions[Any]) -> pb.CommandProducer:
+    """PRODUCER, still without its request id, and without what a producer knows that was open before."""
+    command = pb.CommandProducer(
+        topic=topic,
+        producer_id=producer_id,
+        encrypted=bool(options.encryption_keys),
+        user_provided_producer_name=options.producer_name is not None,
+        producer_access_mode=options.access_mode.value,
+        initial_subscription_name=options.initial_subscription_name,
+        metadata=[pb.KeyValue(key=key, value=value) for key, value in options.properties.items()],
+    )
+    if name:
+        command.producer_name = name
+    if options.schema.info is not None:
+        command.schema.CopyFrom(options.schema.info.to_proto())
+    return command
+
+
+def close_producer(producer_id: int, request_id: int) -> pb.BaseCommand:
+    close = pb.CommandCloseProducer(producer_id=producer_id, request_id=request_id)
+    return pb.BaseCommand(type=pb.BaseCommand.CLOSE_PRODUCER, close_producer=close)
+
 
 QUEUE_AGAIN = 1.0  # seconds until a producer whose turn did not come, because the broker went, asks again
 
@@ -51,6 +72,7 @@ class TopicProducer:
         encoder: Encoder,
         room: Room,
         name: str,
+        counts: Sent,
     ) -> None:
         """`topic` is a full name; `name` is "" for any."""
         self.topic = topic
@@ -59,12 +81,12 @@ class TopicProducer:
         self._id = brokers.next_producer_id()
         self._encoder = encoder
         self._name = name
-        self._link = Link(brokers, topic, self._open, on_failed=self._end, what="producer of")
+        self._link = Link(brokers, topic, self._open, counts, on_failed=self._end, what="producer of")
         self.room: Room = room
         """Each message has its part of it until it is published."""
         self.topic_epoch: int | None = None
         """How many producers had the topic for themselves before this one, if it has."""
-        self._outbox = Outbox(TopicName.parse(topic).partition_index, room.release)
+        self._outbox = Outbox(TopicName.parse(topic).partition_index, room.release, counts)
         self._epoch = 0
         self._next_sequence_id = 0
         self._highest_sequence_id = -1  # of all messages so far
@@ -340,6 +362,5 @@ class TopicProducer:
     def _fail_all(self, error: PulsarError) -> None:
         self._outbox.fail_all(error)
         for drafts in self._batch.take():
-            for message in drafts:
-                message.receipt._fail(copy_of(error))
-                self.room.release(1, len(message.content))
+            size = sum([len(message.content) for message in drafts])
+            self._outbox.fail(Messages(0, 0, [message.receipt for message in drafts], size), error)

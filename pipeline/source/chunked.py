@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import uuid4
 
-from pulsarium.client import MessageId, Schema
+from pulsarium.client import MessageId, PulsarError, Schema
+from pulsarium.client.consumer.inbox import Onlooker
 from pulsarium.client.consumer.options import ConsumerOptions
-from pulsarium.client.consumer.receiver import Receiver
 from pulsarium.client.entry.decoding import Decoded, Decoder
 from pulsarium.pipeline.source.position import Position
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
@@ -60,31 +60,37 @@ def reading_options(topic: str, schema: Schema[Any], receiver_queue_size: int) -
     )
 
 
-class LookBack:
-    """Notices that a message ends in a split without its first chunk, and says from where to read again."""
+class LookBack(Onlooker):
+    """Notices that a message ends in a split without its first chunk, and says from where to read again; and damage."""
 
     def __init__(self, start: Position, end: Position) -> None:
         self.orphan: tuple[int, int] | None = None
         """The entry with the last chunk of such a message."""
+        self.damage = ""
+        """The first entry of the split that nobody can read, and why."""
+        self._decoder = ChunkDecoder()
         self._start = start
         self._end = end
         self._size = 0
         self._tries: dict[tuple[int, int], int] = {}
 
-    def watch(self, receiver: Receiver, decoder: ChunkDecoder) -> None:
-        """A receiver was made."""
+    def watch(self, decoder: ChunkDecoder) -> None:
+        """A consumer is opened, with this decoder, and tells what it gets."""
         self.orphan = None
+        self._decoder = decoder
 
-        def nothing() -> None:
-            chunk, entry = decoder.last, receiver.last_seen
-            if chunk is None or entry is None or self.orphan is not None:
-                return
-            is_last = chunk.chunk_id == chunk.num_chunks_from_msg - 1
-            is_ours = self._start <= Position(*entry) < self._end
-            if is_last and is_ours and chunk.uuid not in decoder.begun and self._tries.get(entry, 0) < len(_STEPS):
-                self.orphan, self._size = entry, chunk.num_chunks_from_msg
+    def nothing(self, entry: tuple[int, int] | None) -> None:
+        chunk, begun = self._decoder.last, self._decoder.begun
+        if chunk is None or entry is None or self.orphan is not None:
+            return
+        is_last = chunk.chunk_id == chunk.num_chunks_from_msg - 1
+        is_ours = self._start <= Position(*entry) < self._end
+        if is_last and is_ours and chunk.uuid not in begun and self._tries.get(entry, 0) < len(_STEPS):
+            self.orphan, self._size = entry, chunk.num_chunks_from_msg
 
-        receiver.on_nothing = nothing
+    def unreadable(self, message_id: MessageId, error: PulsarError) -> None:
+        if self._start[:2] <= message_id.entry and Position.of(message_id) < self._end:
+            self.damage = self.damage or f"the entry at {Position.of(message_id)}: {error}"
 
     def needed_from(self) -> MessageId:
         """Where its first chunk may be found; each call for an entry goes further back, the third to the beginning."""

@@ -14,7 +14,7 @@ from pyspark.sql.types import StructType
 from pulsarium.client import Client, Message, MessageId, PulsarError
 from pulsarium.client.consumer.consumer import Consumer
 from pulsarium.client.consumer.inbox import Inbox
-from pulsarium.client.consumer.place import Place
+from pulsarium.client.consumer.reader import Place
 from pulsarium.client.consumer.start import Start
 from pulsarium.client.schema.schema import BYTES
 from pulsarium.pipeline.columns import BatchBuilder, Columns
@@ -80,7 +80,6 @@ class SplitReader:
         self._stack = AsyncExitStack()
         self._consumer: Consumer[Any] | None = None
         self._place: Place
-        self._damage = ""
 
     async def aclose(self) -> None:
         await self._stack.aclose()
@@ -161,21 +160,17 @@ class SplitReader:
         orphan = self._look_back.orphan
         return orphan is not None and isinstance(head, Message) and head.message_id().entry > orphan
 
-    def _unreadable(self, message_id: MessageId, error: Exception) -> None:
-        if self._split.start[:2] <= message_id.entry and Position.of(message_id) < self._split.end:
-            self._damage = self._damage or f"the entry at {Position.of(message_id)}: {error}"
-
     def _check(self) -> None:
-        if self._damage:
-            raise ReadError(f"{self._split}: {self._damage}")
+        if self._look_back.damage:
+            raise ReadError(f"{self._split}: {self._look_back.damage}")
 
     async def _open(self, needed_from: MessageId | None = None) -> Consumer[Any]:
         start = MessageId.earliest if self.at == FIRST else self.at.message_id()
         options = reading_options(self._split.topic, self._schema, self._reading.receiver_queue_size)
-        consumer: Consumer[Any] = Consumer(self._client._core, options, Start(start, True, needed_from))
+        self._look_back.watch(options.chunks)
+        where = Start(start, True, needed_from)
+        consumer: Consumer[Any] = Consumer(self._client._core, options, where, self._look_back)
         self._consumer = await self._stack.enter_async_context(consumer)
-        consumer._parts.all[0].receiver.on_unreadable = self._unreadable
-        self._look_back.watch(consumer._parts.all[0].receiver, options.chunks)
         consumer.resume()
         self._place = Place(consumer._parts.all[0], 1, inclusive=False)
         return consumer

@@ -17,11 +17,11 @@ from pulsarium.client import Client, Consumer, Message, Producer, RawReader, Rea
 SHOWN: Mapping[type, str] = {
     Client: "aclose admin begin_transaction create_producer create_raw_reader create_reader create_table_view"
     " get_schema get_topic_partitions get_topics subscribe transaction",
-    Producer: "abandon aclose flush is_connected last_sequence_id producer_name send send_nowait submit topic"
-    " topic_epoch",
+    Producer: "abandon aclose flush is_connected last_sequence_id producer_name send send_nowait statistics submit"
+    " topic topic_epoch",
     Consumer: "acknowledge acknowledge_cumulative acknowledge_index aclose batch_receive consumer_name"
     " get_last_message_ids has_reached_end_of_topic is_active negative_acknowledge pause receive reconsume_later"
-    " redeliver_unacknowledged_messages resume seek seek_to_index subscription_name topic unsubscribe",
+    " redeliver_unacknowledged_messages resume seek seek_to_index statistics subscription_name topic unsubscribe",
     Reader: "aclose get_last_message_ids has_message_available read_next seek seek_to_index topic",
     RawReader: "aclose get_last_message_ids has_message_available read_next seek topic",
     TableView: "for_each for_each_and_listen listen refresh topic",

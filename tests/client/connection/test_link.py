@@ -10,12 +10,11 @@ import anyio
 import pytest
 from anyio.abc import TaskGroup
 
-from pulsarium.client.connection.backoff import Backoff
 from pulsarium.client.connection.brokers import Brokers
 from pulsarium.client.connection.connection import Connection
 from pulsarium.client.connection.link import _NEXT, Event, Link, State
 from pulsarium.client.connection.service_url import Address, BrokerUrls
-from pulsarium.client.connection.waiting import Waiting
+from pulsarium.client.connection.waiting import Backoff, Waiting
 from pulsarium.client.errors import (
     AlreadyClosed,
     ConnectError,
@@ -26,6 +25,7 @@ from pulsarium.client.errors import (
     TopicNotFound,
     WrongProtocol,
 )
+from pulsarium.client.statistics import Links
 from tests.client.both import run_on
 
 LOSS = ConnectError("cut")
@@ -94,7 +94,7 @@ async def linking(opened: Opened) -> AsyncIterator[tuple[Link, FakeBrokers, Call
     """The link, its brokers, and how long after the start it was opened each time."""
     async with anyio.create_task_group() as tasks:
         brokers = FakeBrokers(tasks)
-        link = Link(cast(Brokers, brokers), "t", opened.open, on_failed=opened.failed.append)
+        link = Link(cast(Brokers, brokers), "t", opened.open, Links(), on_failed=opened.failed.append)
         start = anyio.current_time()
         yield link, brokers, lambda: [round(at - start, 2) for at in opened.at]
         await link.aclose()

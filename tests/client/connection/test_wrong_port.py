@@ -118,8 +118,8 @@ def test_who_waits_for_a_broker_says_so_once_and_has_it_when_it_comes(
             await peer.take_in()
             await peer.lead_here()
             await peer.next()
-            await peer.close()
             tasks.cancel_scope.cancel()
+        await peer.close()
         peers.close()
 
     run_on(backend, test)

@@ -3,7 +3,7 @@ from __future__ import annotations
 import anyio
 from trio.testing import MockClock
 
-from pulsarium.client.consumer.ack_group import AckGroup
+from pulsarium.client.consumer.acknowledgements import AckGroup
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
 DELAY = 0.5

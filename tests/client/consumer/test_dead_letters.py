@@ -110,7 +110,7 @@ async def test_a_chunked_message_goes_as_a_whole(autojump_clock: MockClock) -> N
         await consumer.redeliver_unacknowledged_messages()
         await nothing_more(consumer, 5)
         (part,) = consumer._parts.all
-        assert len(part._nacks) == 0
+        assert len(part._redelivery.refused) == 0
 
 
 async def test_a_late_chunked_message_comes_as_a_whole(autojump_clock: MockClock) -> None:
@@ -142,8 +142,8 @@ async def test_acknowledged_in_the_last_moment(autojump_clock: MockClock) -> Non
             assert {letter.data() for letter in letters} == {b"1", b"2"}
             await nothing_more(dead)
             (part,) = consumer._parts.all
-            assert part._dead_letters is not None
-            assert len(part._dead_letters) == 0
+            assert part._redelivery.dead_letters is not None
+            assert len(part._redelivery.dead_letters) == 0
 
 
 async def test_what_is_redelivered_by_others_than_its_consumer(autojump_clock: MockClock) -> None:
@@ -209,8 +209,8 @@ async def test_letters_that_cannot_be_sent_are_tried_again(autojump_clock: MockC
                 consumer.negative_acknowledge((await received(consumer, 1))[0])
             await nothing_more(consumer, 100)
             (part,) = consumer._parts.all
-            assert part._dead_letters is not None
-            assert len(part._dead_letters) + len(part._nacks) == 2
+            assert part._redelivery.dead_letters is not None
+            assert len(part._redelivery.dead_letters) + len(part._redelivery.refused) == 2
             await dead.aclose()
             inside.bed.broker.topics.delete(TopicName.parse(DEAD), force=True)
             inside.bed.broker.turn.finish()

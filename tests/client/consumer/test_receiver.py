@@ -17,10 +17,12 @@ from pulsarium.client.consumer.acknowledgements import Acknowledgements, ack_set
 from pulsarium.client.consumer.inbox import Inbox
 from pulsarium.client.consumer.options import ConsumerOptions
 from pulsarium.client.consumer.receiver import Receiver
+from pulsarium.client.consumer.redelivery import Redelivery
 from pulsarium.client.consumer.start import Start
 from pulsarium.client.entry.crypto import ConsumerCryptoFailureAction
 from pulsarium.client.errors import ConnectError, CryptoError, PulsarError
 from pulsarium.client.message_id import MessageId
+from pulsarium.client.statistics import Received
 from pulsarium.proto import batch
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.broker.wire import batch_of, plain
@@ -59,7 +61,7 @@ class Fed:
     """An open receiver."""
 
     def __init__(self, reading_from: Start | None = None, **options: Any) -> None:
-        self.lost = 0
+        self.losses = 0
         self.connection = Recorder()
         self.acknowledgements = Acknowledgements()
         self.receiver = Receiver(
@@ -67,15 +69,23 @@ class Fed:
             0,
             ConsumerOptions("t", "s", **options),
             self.acknowledgements,
-            self._lost,
+            cast(Redelivery, self),
             Inbox(),
             cast(TaskGroup, self),
+            self,
+            Received(),
             reading_from,
         )
         self.open()
 
-    def _lost(self, error: PulsarError, owner: BrokerUrls | None) -> None:
-        self.lost += 1
+    def lost(self, error: PulsarError, owner: BrokerUrls | None) -> None:
+        self.losses += 1
+
+    def refuse(self, error: PulsarError) -> None:
+        raise error
+
+    def received(self, message_id: MessageId) -> None:
+        """The redelivery's part: there is no time for acknowledgements."""
 
     def open(self) -> None:
         self.receiver.attach(cast(Connection, self.connection))
@@ -153,7 +163,7 @@ def test_a_reader_that_lost_its_connection_goes_on_where_it_was() -> None:
     fed.feed(batch_of(b"0", b"1", b"2"), 4)
     fed.receiver.take()
     fed.receiver.on_lost(ConnectError())
-    assert fed.lost == 1
+    assert fed.losses == 1
     assert fed.receiver.start == Start(MessageId(1, 4, -1, 1), inclusive=True)
     fed.open()
     fed.feed(batch_of(b"0", b"1", b"2"), 4)

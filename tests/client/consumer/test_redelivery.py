@@ -181,6 +181,6 @@ async def test_nothing_is_kept_of_what_is_done(autojump_clock: MockClock) -> Non
                 else:
                     await consumer.acknowledge(messages)
             (part,) = consumer._parts.all
-            assert (len(part._acknowledgements), len(part._nacks)) == (0, 0)
-            assert part._unacknowledged is not None
-            assert len(part._unacknowledged) == 0
+            assert (len(part._acknowledgements), len(part._redelivery.refused)) == (0, 0)
+            assert part._redelivery.unacknowledged is not None
+            assert len(part._redelivery.unacknowledged) == 0

@@ -123,5 +123,9 @@ class _History:
         with anyio.move_on_after(20):
             raise AssertionError(await self.consumer.receive())
         (part,) = self.consumer._parts.all
-        assert part._unacknowledged is not None
-        assert (len(part._acknowledgements), len(part._nacks), len(part._unacknowledged)) == (0, 0, 0)
+        assert part._redelivery.unacknowledged is not None
+        assert (len(part._acknowledgements), len(part._redelivery.refused), len(part._redelivery.unacknowledged)) == (
+            0,
+            0,
+            0,
+        )

@@ -12,9 +12,9 @@ from trio.testing import MockClock
 
 from pulsarium.client.client import Client
 from pulsarium.client.consumer.consumer import Consumer
+from pulsarium.client.consumer.letters import with_topics
 from pulsarium.client.consumer.options import ConsumerOptions, ConsumerType, InitialPosition
 from pulsarium.client.consumer.policies import ConsumerDeadLetterPolicy
-from pulsarium.client.consumer.retry import with_topics
 from pulsarium.client.errors import InvalidConfiguration, InvalidMessage, TopicTerminated
 from pulsarium.client.producer import draft
 from tests.broker.wire import TOPIC, batch_of, plain

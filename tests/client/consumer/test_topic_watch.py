@@ -11,8 +11,7 @@ import anyio
 import pytest
 
 from pulsarium.client import Consumer
-from pulsarium.client.consumer.discovery import Matching
-from pulsarium.client.consumer.topic_watch import broker_pattern
+from pulsarium.client.consumer.discovery import Matching, broker_pattern
 from pulsarium.client.opening import open_client
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.client.both import on_both

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from pulsarium.client.errors import InvalidConfiguration, TopicTerminated
 from pulsarium.client.message_id import MessageId
-from pulsarium.client.producer.batching import Batch, KeyBatch
 from pulsarium.client.producer.draft import Draft
 from pulsarium.client.producer.options import PartitionsRoutingMode, ProducerOptions
+from pulsarium.client.producer.packing import Batch, KeyBatch
 from pulsarium.client.producer.receipt import Receipt
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.client.both import on_both

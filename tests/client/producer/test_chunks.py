@@ -11,7 +11,7 @@ import pytest
 from pulsarium.client import CompressionType, MessageId, errors
 from pulsarium.client.entry.encoding import Encoder
 from pulsarium.client.entry.encryption import MessageDecryptor
-from pulsarium.client.producer.chunks import Splitter
+from pulsarium.client.producer.packing import Splitter
 from pulsarium.proto import entry
 from pulsarium.proto.compression import decompress
 from pulsarium.proto.generated import PulsarApi_pb2 as pb

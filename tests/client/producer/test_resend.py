@@ -11,6 +11,7 @@ from pulsarium.client import MessageId, errors
 from pulsarium.client.opening import open_client
 from pulsarium.client.producer.outbox import Messages, Outbox
 from pulsarium.client.producer.receipt import Receipt
+from pulsarium.client.statistics import Sent
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.client.both import on_both
 from tests.client.peer import Peer, Peers, Type, bytes_of
@@ -58,7 +59,7 @@ def test_who_was_opened_again_is_given_time() -> None:
         def send_nowait(self, *_: object, at_once: bool = False) -> None:
             pass
 
-    outbox = Outbox(-1, lambda messages, size: None)
+    outbox = Outbox(-1, lambda messages, size: None, Sent())
     outbox.add(Messages(0, 0, [Receipt()], 1), b"entry")
     assert not outbox.is_stuck()
     connection: Any = Connection()
