@@ -4,7 +4,12 @@ async with connect("pulsar://localhost:6650") as client:
     async with client.create_producer("topic") as producer:
         await producer.send(b"content")
 
-What can go wrong is in `pulsarium.client.errors`.
+Public beside this module are `pulsarium.client.errors` and `.admin.errors` (what can go wrong), `.topics` (names of
+topics) and `.bulk` (for programs that read or write very much).
+
+What an object tells is a method, as in the official Python client (`producer.topic()`, `message.data()`); parts to call
+on (`client.admin`) and the fields of values (MessageId, options) are attributes. A duration is a number of seconds, a
+point in time milliseconds since the epoch, or a datetime where one is given.
 """
 
 from pulsarium.proto.extras import needs

@@ -25,7 +25,7 @@ from pulsarium.client import (
     SchemaInfo,
     errors,
 )
-from pulsarium.client.schema.schema import BYTES
+from pulsarium.client.bulk import BYTES
 from pulsarium.pipeline.columns import BadColumns, BadRow, Columns, Outgoing, RowReader, info_for
 from pulsarium.pipeline.sink.options import SinkOptions
 from pulsarium.pipeline.sink.routing import by_key_or_row
