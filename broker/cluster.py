@@ -18,12 +18,12 @@ from pulsarium.broker.model.ledger.cache import EntryCache
 from pulsarium.broker.model.namespace.metadata import Metadata
 from pulsarium.broker.model.namespace.ownership import Ownership
 from pulsarium.broker.model.rate.broker_limits import BrokerLimits, Limits
-from pulsarium.broker.model.rate.publish_buffer import PublishBuffer
 from pulsarium.broker.model.rate.resource_groups import ResourceGroups
 from pulsarium.broker.model.schema.registry import SchemaRegistry
 from pulsarium.broker.model.topic.topics import Topics
 from pulsarium.broker.model.transaction.coordinators import Coordinators
-from pulsarium.broker.model.upkeep.schedule import start_upkeep
+from pulsarium.broker.model.upkeep import start_upkeep
+from pulsarium.broker.publish_buffer import PublishBuffer
 from pulsarium.broker.slices import Door, Slice
 from pulsarium.broker.storage.interface import WRITTEN_BY, Entries, Storage
 from pulsarium.broker.turn import Turn

@@ -20,7 +20,7 @@ from .refusal import Refusal, RequestRefused, RunRefused
 if TYPE_CHECKING:
     from pulsarium.broker.broker import Broker
     from pulsarium.broker.config import ServeOptions
-    from pulsarium.broker.model.compaction.compactor import Compactor, Steps, Writer
+    from pulsarium.broker.model.compaction.compactor import Compactable, Compactor, Steps, Writer
     from pulsarium.broker.model.compaction.raw import RawMessage, RawReader
     from pulsarium.broker.model.topic.persistent import PersistentTopic
     from pulsarium.proto.topic_name import TopicName
@@ -205,7 +205,7 @@ def persistent(broker: Broker, name: TopicName) -> PersistentTopic:
 async def _compact(topic: PersistentTopic) -> bool:
     import trio
 
-    from pulsarium.broker.model.compaction.compacted_ledger import CompactedLedger
+    from pulsarium.broker.model.compaction.compacted import CompactedLedger
 
     compaction = topic.compaction
     made = topic.stores.compactor
@@ -233,7 +233,7 @@ async def _compact(topic: PersistentTopic) -> bool:
 
 def entries_to_read(topic: PersistentTopic) -> int:
     """What an engine will read, about: what the last compaction left, and what came since."""
-    from pulsarium.broker.model.compaction.compacted_ledger import CompactedLedger
+    from pulsarium.broker.model.compaction.compacted import CompactedLedger
 
     compacted, horizon = topic.compaction.compacted, topic.compaction.compacted.horizon
     left = compacted.ledger.confirmed if isinstance(compacted, CompactedLedger) else 0
@@ -249,7 +249,7 @@ class Watched:
         self._entries = max(entries, 1)
         self._read = 0
 
-    def create_raw_reader(self, topic: PersistentTopic) -> RawReader:
+    def create_raw_reader(self, topic: Compactable) -> RawReader:
         return _Counted(self._engine.create_raw_reader(topic), self._count)
 
     def compact(self, reader: RawReader, writer: Writer, ready: Callable[[], None], *, retain_null_key: bool) -> Steps:

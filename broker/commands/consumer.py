@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 from pulsarium.broker.clock import instant_text
 from pulsarium.broker.commands.errors import CloseConnection
 from pulsarium.broker.commands.registry import handles
+from pulsarium.broker.model.cursor.acked import Acked
 from pulsarium.broker.model.errors import BrokerServiceError, NotAllowedError, TransactionConflictError
 from pulsarium.broker.model.ledger.position import Position, signed
 from pulsarium.broker.model.ledger.position_set import LAST_ID, PositionSet
 from pulsarium.broker.model.subscription.persistent import PersistentSubscription
-from pulsarium.broker.model.transaction.acked import Acked
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.text import text_of
 from pulsarium.proto.txn_id import TxnId
@@ -58,20 +58,18 @@ def ack(session: Session, cmd: pb.CommandAck, trailing: bytes) -> None:
         consumer.acked_ms = session.broker.clock.now_ms()
     elif isinstance(subscription, PersistentSubscription):
         batch_acks = session.broker.config.acknowledgmentAtBatchIndexLevelEnabled
+        if cmd.ack_type == Individual and len(cmd.message_id) > IDS_A_STEP:
+            session.handle_in_slices(_acknowledge_many(session, consumer, subscription, cmd, reply))
+            return
+        consumer.acked_ms, save_now = session.broker.clock.now_ms(), reply is not None
         properties = {text_of(pair.key): signed(pair.value) for pair in cmd.properties}
         if cmd.ack_type == Individual:
-            if len(cmd.message_id) > IDS_A_STEP:
-                session.handle_in_slices(_acknowledge_many(session, consumer, subscription, cmd, reply))
-                return
-            _acknowledge(consumer, subscription, cmd.message_id, in_parts=batch_acks)
-            properties = {}
-        elif len(cmd.message_id) == 1 and not subscription.shares_messages:
-            message_id = cmd.message_id[0]
-            if batch_acks or not message_id.ack_set:
-                position = Position(signed(message_id.ledgerId), signed(message_id.entryId))
-                subscription.acknowledge_through(position, message_id.ack_set)
-        consumer.acked_ms = session.broker.clock.now_ms()
-        subscription.acknowledged(properties, save_now=reply is not None)
+            _acknowledge(consumer, subscription, cmd.message_id, in_parts=batch_acks, save_now=save_now)
+        elif (through := _cumulative(subscription, cmd)) is not None and (batch_acks or not through.ack_set):
+            position = Position(signed(through.ledgerId), signed(through.entryId))
+            subscription.acknowledge_through(position, through.ack_set, properties=properties, save_now=save_now)
+        else:  # changes nothing, and its properties are kept
+            subscription.acknowledge(consumer, (), properties=properties, save_now=save_now)
     if reply is not None:
         session.broker.turn.after_commit(lambda error: _answer(session, reply, error))
 
@@ -82,17 +80,24 @@ def _acknowledge(
     message_ids: Iterable[pb.MessageIdData],
     *,
     in_parts: bool,
+    save_now: bool,
 ) -> None:
     """Acknowledge entries one by one; without `in_parts` an ack set acknowledges nothing."""
     whole: list[Position] = []
+    parts: list[tuple[Position, Sequence[int]]] = []
     for message_id in message_ids:
         position = Position(message_id.ledgerId, message_id.entryId)
         ack_set = message_id.ack_set
         if not ack_set:
             whole.append(position)
         elif in_parts:
-            subscription.acknowledge_partly(consumer, position, ack_set)
-    subscription.acknowledge(consumer, whole)
+            parts.append((position, ack_set))
+    subscription.acknowledge(consumer, whole, parts, save_now=save_now)
+
+
+def _cumulative(subscription: PersistentSubscription, cmd: pb.CommandAck) -> pb.MessageIdData | None:
+    """Return up to where a cumulative ACK goes, where it makes sense."""
+    return cmd.message_id[0] if len(cmd.message_id) == 1 and not subscription.shares_messages else None
 
 
 def _acknowledge_many(
@@ -108,12 +113,11 @@ def _acknowledge_many(
     while some := list(islice(message_ids, IDS_A_STEP)):
         if session.consumers.get(cmd.consumer_id) is not consumer:
             return  # closed meanwhile
-        _acknowledge(consumer, subscription, some, in_parts=in_parts)
-        subscription.acknowledged({}, save_now=False)
+        _acknowledge(consumer, subscription, some, in_parts=in_parts, save_now=False)
         yield
     consumer.acked_ms = session.broker.clock.now_ms()
     if reply is not None:
-        subscription.acknowledged({}, save_now=True)
+        subscription.acknowledge(consumer, (), save_now=True)
         session.broker.turn.after_commit(lambda error: _answer(session, reply, error))
 
 

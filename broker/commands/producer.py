@@ -12,8 +12,8 @@ from pulsarium.broker.logs import Log
 from pulsarium.broker.model.errors import BrokerServiceError, NotAllowedError, OwnerMustAnswerError
 from pulsarium.broker.model.ledger.position import signed
 from pulsarium.broker.model.schema.errors import SchemaError
-from pulsarium.broker.model.schema.joining import of_producer
 from pulsarium.broker.model.topic.base import Topic
+from pulsarium.broker.model.topic.joining import of_producer
 from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.broker.model.topic.producer import ProducerOptions
 from pulsarium.broker.model.topic.shadow import NOT_A_SHADOW, ShadowTopic

@@ -9,7 +9,7 @@ from pulsarium.broker.commands.errors import CloseConnection
 from pulsarium.broker.commands.registry import handles
 from pulsarium.broker.model.errors import TopicNotFoundError
 from pulsarium.broker.model.schema.errors import SchemaError
-from pulsarium.broker.model.schema.joining import of_producer
+from pulsarium.broker.model.topic.joining import of_producer
 from pulsarium.proto.errors import InvalidTopicName
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.topic_name import TopicName

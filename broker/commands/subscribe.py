@@ -9,7 +9,6 @@ from pulsarium.broker.auth.needs import topic_operation
 from pulsarium.broker.commands.naming import check_metadata, parse_name, texts_of
 from pulsarium.broker.commands.registry import handles
 from pulsarium.broker.logs import Log
-from pulsarium.broker.model.dispatch.selector.options import KeySharedOptions
 from pulsarium.broker.model.errors import (
     BrokerServiceError,
     NamingError,
@@ -17,10 +16,9 @@ from pulsarium.broker.model.errors import (
     SubscriptionNotFoundError,
 )
 from pulsarium.broker.model.ledger.position import Position, signed
-from pulsarium.broker.model.schema.joining import AUTO_CONSUME, check_schema
 from pulsarium.broker.model.subscription.base import Subscription
-from pulsarium.broker.model.subscription.consumer import Consumer, ConsumerOptions
-from pulsarium.broker.model.topic.joining import IN_ORDER, check_consumer
+from pulsarium.broker.model.subscription.consumer import Consumer, ConsumerOptions, KeySharedOptions
+from pulsarium.broker.model.topic.joining import AUTO_CONSUME, IN_ORDER, check_consumer, check_schema
 from pulsarium.broker.model.topic.non_persistent import NonPersistentTopic
 from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.proto.generated import PulsarApi_pb2 as pb

@@ -6,9 +6,10 @@ import itertools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, Unpack
 
 from pulsarium.broker.config.profile import PROFILES, Profile
+from pulsarium.broker.lab.arguments import ANY, Whose, Worn, arguments_of, check_names, json_arguments
 from pulsarium.proto.commands import COMMANDS, Direction
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.near import did_you_mean
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from pulsarium.broker.lab.lab import Lab
     from pulsarium.broker.session.session import Session
 
-ANY: Final = "*"
 HIGHEST: Final = 22
 FLAGS: Final = tuple(each.name for each in pb.FeatureFlags.DESCRIPTOR.fields)
 ERRORS: Final = tuple(pb.ServerError.keys())
@@ -89,18 +89,16 @@ class WornMask:
 
     id: int
     mask: Mask
-    client_version: str
-    listener: str
-    role: str
+    whose: Whose
     _forget: Callable[[WornMask], None] = field(repr=False)
     hits: int = 0
 
     def fits(self, session: Session) -> bool:
         """Whether it is for this client. Texts are globs."""
         return (
-            fnmatchcase(session.client_version, self.client_version)
-            and fnmatchcase(session.listener, self.listener)
-            and fnmatchcase(role_of(session), self.role)
+            fnmatchcase(session.client_version, self.whose.get("client_version", ANY))
+            and fnmatchcase(session.listener, self.whose.get("listener", ANY))
+            and fnmatchcase(role_of(session), self.whose.get("role", ANY))
         )
 
     def put_on(self, session: Session, connect: pb.CommandConnect) -> None:
@@ -135,22 +133,15 @@ class Masks:
         self._lab = lab
         self._numbers = itertools.count(1)
 
-    def add(
-        self,
-        mask: Mask,
-        *,
-        client_version: str = ANY,
-        listener: str = ANY,
-        role: str = ANY,
-        disconnect: bool = False,
-    ) -> WornMask:
+    def add(self, mask: Mask, *, disconnect: bool = False, **whose: Unpack[Whose]) -> WornMask:
         """Connections opened from now on wear it, if their client fits these globs.
 
         client_version: what the client calls itself in CONNECT. listener: the URL it came by, pulsar://HOST:PORT or
         pulsar+ssl://HOST:PORT. role: the one that it proved, "" if none was asked for. `disconnect` closes those that
         fit and are open, so that their clients come back behind the mask.
         """
-        worn = WornMask(next(self._numbers), mask, client_version, listener, role, self._remove)
+        check_names(whose, Whose)
+        worn = WornMask(next(self._numbers), mask, whose, self._remove)
         self.worn.append(worn)
         self._lab.attend()
         if disconnect:
@@ -178,3 +169,43 @@ class Masks:
     def _remove(self, worn: WornMask) -> None:
         self.worn = [each for each in self.worn if each is not worn]
         self._lab.rest()
+
+
+_WORDS: Final = {str: "a text", int: "a number", dict: "an object", list: "a list", bool: "true or false"}
+
+
+def add_from_json(masks: Masks, given: Any) -> WornMask:
+    """Masks.add, with its arguments in one object. Raises MaskError."""
+    if not isinstance(given, dict):
+        raise MaskError("a mask is an object, such as " + '{"maxProtocolVersion": 19}')
+    mask_takes, known = arguments_of(Mask), json_arguments(Mask, Worn)
+    for name, value in given.items():
+        if name not in known:
+            raise MaskError(f"{name}: a mask takes {', '.join(known)}")
+        wanted = known[name].types[0]
+        if value is not None and type(value) is not wanted:
+            raise MaskError(f"{name}: it is {_WORDS[wanted]}")
+    said = {name: value for name, value in given.items() if value is not None}
+    for name in ("flags", "clientFlags"):
+        if not all(isinstance(value, bool) for value in said.get(name, {}).values()):
+            raise MaskError(f"{name}: each is true or false")
+    if not all(isinstance(each, str) for each in said.get("allowed", [])):
+        raise MaskError("allowed: names of commands, such as SEND")
+    if "allowed" in said:
+        said["allowed"] = frozenset(said["allowed"])
+    arguments = {known[name].name: value for name, value in said.items()}
+    mask = Mask(**{name: value for name, value in arguments.items() if name in mask_takes})
+    return masks.add(mask, **{name: value for name, value in arguments.items() if name not in mask_takes})
+
+
+def mask_to_json(worn: WornMask) -> dict[str, Any]:
+    """What it is and whom it was given to; only what was asked for."""
+    shown: dict[str, Any] = {"id": worn.id}
+    for name, each in json_arguments(Mask).items():
+        value = getattr(worn.mask, each.name)
+        if value or value == 0 or isinstance(value, frozenset):
+            shown[name] = sorted(value) if isinstance(value, frozenset) else value
+    for name, each in json_arguments(Whose).items():
+        if (glob := worn.whose.get(each.name, ANY)) != ANY:
+            shown[name] = glob
+    return {**shown, "hits": worn.hits}

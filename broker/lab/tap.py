@@ -6,8 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 from pulsarium.broker.lab.faults.claims import Claims
-from pulsarium.broker.lab.faults.passing import Passing
-from pulsarium.broker.lab.faults.present import OPENED, Present
+from pulsarium.broker.lab.faults.passing import OPENED, Passing, Present
 from pulsarium.broker.lab.faults.rule import Rule
 from pulsarium.broker.lab.faults.strike import UNTOUCHED, Piece, Strike
 from pulsarium.broker.lab.lane import Lane

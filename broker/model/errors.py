@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import Protocol
 
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
-
-if TYPE_CHECKING:
-    from pulsarium.broker.model.client import Client
 
 
 class BrokerServiceError(Exception):
@@ -144,13 +142,22 @@ class BacklogQuotaExceededError(BrokerServiceError):
         self.code = pb.ProducerBlockedQuotaExceededError if holds else pb.ProducerBlockedQuotaExceededException
 
 
+class Owner(Protocol):
+    """A connection that has a name or a subscription."""
+
+    def check_liveness(self, answered: Callable[[bool], None]) -> None:
+        """PING; `answered(True)` on a sign of life, `answered(False)` after the connection was closed for its silence
+        (connectionLivenessCheckTimeoutMillis)."""
+        ...
+
+
 class OwnerMustAnswerError(BrokerServiceError):
     """The name or subscription has an owner. Ask `owner` for a sign of life; only a dead one is evicted (P-02, C-04).
 
     `refusal` is what the newcomer is told when the owner lives.
     """
 
-    def __init__(self, owner: Client, refusal: BrokerServiceError) -> None:
+    def __init__(self, owner: Owner, refusal: BrokerServiceError) -> None:
         super().__init__(refusal.text)
         self.owner = owner
         self.refusal = refusal

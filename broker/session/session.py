@@ -10,7 +10,8 @@ from pulsarium.broker.auth.login import Login
 from pulsarium.broker.commands.errors import CloseConnection
 from pulsarium.broker.commands.registry import Handler
 from pulsarium.broker.logs import Log
-from pulsarium.broker.model.client import Assigned, Client, Delivery
+from pulsarium.broker.model.client import Assigned, Delivery
+from pulsarium.broker.model.topic.producer import Producer, ProducerClient
 from pulsarium.broker.session.capabilities import Capabilities
 from pulsarium.broker.session.gate import Gate
 from pulsarium.broker.session.hooks import Frame
@@ -31,14 +32,13 @@ if TYPE_CHECKING:
     from pulsarium.broker.commands.subscribe import PendingConsumer
     from pulsarium.broker.model.ledger.publication import Pending
     from pulsarium.broker.model.subscription.consumer import Consumer
-    from pulsarium.broker.model.topic.producer import Producer
     from pulsarium.broker.model.topic.watchers import TopicListWatcher
     from pulsarium.broker.session.transport import Transport
 
 log = Log("session")
 
 
-class Session(Gate, Client):
+class Session(Gate, ProducerClient):
     """Handles one connection's commands and sends what the model has for it."""
 
     def __init__(

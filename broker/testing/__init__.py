@@ -21,11 +21,16 @@ from pulsarium.broker.lab.faults import (
 from pulsarium.broker.lab.masks import Mask, MaskError
 from pulsarium.broker.lab.why import Why, WhyError
 from pulsarium.broker.testing.broker import PulsarBroker
-from pulsarium.broker.testing.captures import BrokerCapture, BrokerCaptures
-from pulsarium.broker.testing.clock import BrokerClock
-from pulsarium.broker.testing.faults import FaultRule, FaultRules
-from pulsarium.broker.testing.linter import BrokerLinter
-from pulsarium.broker.testing.masks import BrokerMask, BrokerMasks
+from pulsarium.broker.testing.lab import (
+    BrokerCapture,
+    BrokerCaptures,
+    BrokerClock,
+    BrokerLinter,
+    BrokerMask,
+    BrokerMasks,
+    FaultRule,
+    FaultRules,
+)
 from pulsarium.broker.testing.running import Running, running
 from pulsarium.broker.testing.thread import BrokerEnded
 

@@ -9,17 +9,13 @@ from typing import TYPE_CHECKING, TypeVar
 
 from pulsarium.broker.server import RunningCluster
 from pulsarium.broker.testing.changes import Changes, Expectation
+from pulsarium.broker.testing.lab import BrokerCaptures, BrokerClock, BrokerLinter, BrokerMasks, FaultRules
 from pulsarium.broker.testing.namespaces import Leaving, create_namespace, create_topic
 from pulsarium.broker.testing.thread import LoopThread
 
 if TYPE_CHECKING:
     from pulsarium.broker.cluster import Cluster
     from pulsarium.broker.lab.why import Why
-    from pulsarium.broker.testing.captures import BrokerCaptures
-    from pulsarium.broker.testing.clock import BrokerClock
-    from pulsarium.broker.testing.faults import FaultRules
-    from pulsarium.broker.testing.linter import BrokerLinter
-    from pulsarium.broker.testing.masks import BrokerMasks
 
 R = TypeVar("R")
 TIMEOUT = 5.0  # seconds
@@ -56,36 +52,26 @@ class PulsarBroker:
     @cached_property
     def faults(self) -> FaultRules:
         """What goes wrong between clients and the broker."""
-        from pulsarium.broker.testing.faults import FaultRules
-
         return FaultRules(self._thread, self._thread.call(lambda: self._running.lab.faults))
 
     @cached_property
     def clock(self) -> BrokerClock:
         """The broker's time."""
-        from pulsarium.broker.testing.clock import BrokerClock
-
         return BrokerClock(self._thread, self._thread.call(lambda: self._running.lab.clock))
 
     @cached_property
     def masks(self) -> BrokerMasks:
         """What the broker can do, as some of its clients see it."""
-        from pulsarium.broker.testing.masks import BrokerMasks
-
         return BrokerMasks(self._thread, self._thread.call(lambda: self._running.lab.masks))
 
     @cached_property
     def captures(self) -> BrokerCaptures:
         """Every frame, in files or in memory."""
-        from pulsarium.broker.testing.captures import BrokerCaptures
-
         return BrokerCaptures(self._thread, self._thread.call(lambda: self._running.lab.captures))
 
     @cached_property
     def linter(self) -> BrokerLinter:
         """What clients do wrong."""
-        from pulsarium.broker.testing.linter import BrokerLinter
-
         return BrokerLinter(self._thread, self._thread.call(lambda: self._running.lab.linter))
 
     def why(self, topic: str, subscription: str, message_id: object = None) -> Why:

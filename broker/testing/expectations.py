@@ -8,7 +8,7 @@ from operator import itemgetter
 
 from pulsarium.broker.cluster import Cluster
 from pulsarium.broker.model.ledger.position import Position
-from pulsarium.broker.model.subscription.base import Subscription
+from pulsarium.broker.model.subscription.base import SubscribedTopic, Subscription
 from pulsarium.broker.model.subscription.persistent import PersistentSubscription
 from pulsarium.broker.model.topic.base import Topic
 from pulsarium.broker.model.topic.persistent import PersistentTopic
@@ -30,7 +30,7 @@ class _OfTopic:
     def topics(self) -> list[Topic]:
         return topics_of(self.cluster, self.name)
 
-    def stored(self, topic: Topic) -> Stored:
+    def stored(self, topic: SubscribedTopic) -> Stored:
         """What the topic has now."""
         stored = self._stored.setdefault(str(topic.name), Stored())
         if isinstance(topic, PersistentTopic):
@@ -173,12 +173,12 @@ class Acked(_OfSubscription):
         cursor, counts = subscription.cursor, self.stored(subscription.topic).counts
         begun, mark = (bisect_right(counts, place, key=itemgetter(0)) for place in (cursor.start, cursor.mark_delete))
         whole = sum(count for _, count in counts[begun:mark])
-        if not cursor.holes and not cursor.batch_acks:
+        if not cursor.individual_acks and not cursor.batch_acks:
             return whole
         messages = dict(counts)
-        holes = sum(messages.get(position, 0) for position in cursor.holes)
+        individual = sum(messages.get(position, 0) for position in cursor.individual_acks)
         parts = sum(messages.get(position, 0) - cursor.batch_acks.remaining(position) for position in cursor.batch_acks)
-        return whole + holes + parts
+        return whole + individual + parts
 
     def decided(self) -> bool:
         found = self.persistent()

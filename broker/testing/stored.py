@@ -5,8 +5,8 @@ from __future__ import annotations
 from pulsarium.broker.cluster import Cluster
 from pulsarium.broker.model.ledger.managed_ledger import ManagedLedger
 from pulsarium.broker.model.ledger.position import EARLIEST, Position
+from pulsarium.broker.model.subscription.persistent import SubscribedPersistentTopic
 from pulsarium.broker.model.topic.base import Topic
-from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.proto.batch import unpack
 from pulsarium.proto.compression import decompress
 from pulsarium.proto.entry import payload_of, visible_metadata
@@ -33,7 +33,7 @@ class Stored:
         self._last = EARLIEST
         self._chunks: dict[str, list[bytes]] = {}
 
-    def read(self, topic: PersistentTopic) -> None:
+    def read(self, topic: SubscribedPersistentTopic) -> None:
         """Look at what came since."""
         ledger = topic.ledger
         position = self._first(ledger)

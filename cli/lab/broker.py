@@ -1,13 +1,18 @@
-"""The running broker whose lab a command talks to."""
+"""What commands of the lab have in common: the running broker that they talk to, and arguments as options."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import wraps
-from typing import Any
+from typing import Any, Final
 
+import click
+
+from pulsarium.broker.lab.arguments import json_arguments
 from pulsarium.cli.admin.api import done
 from pulsarium.cli.admin.asked import asks_which_broker
 from pulsarium.cli.admin.session import Session
 from pulsarium.rest.exchange import NO_BODY, Reply, Request
+
+VALUES: Final[Mapping[tuple[type, ...], type]] = {(str,): str, (int,): int, (int, type(None)): int, (int, float): float}
 
 
 class LabOf:
@@ -34,3 +39,21 @@ def of_broker(command: Callable[..., Any]) -> Callable[..., Any]:
         return command(LabOf(session), **options)
 
     return run
+
+
+def taking(kind: type) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Make a decorator that adds the options of declared arguments."""
+
+    def add_options(command: Callable[..., None]) -> Callable[..., None]:
+        for each in reversed(json_arguments(kind).values()):
+            value = click.Choice(each.choices) if each.choices else VALUES[each.types]
+            metavar, text = None if each.choices else each.metavar or "GLOB", each.text.replace("`", "'")
+            command = click.option(f"--{each.name.replace('_', '-')}", type=value, metavar=metavar, help=text)(command)
+        return command
+
+    return add_options
+
+
+def asked(given: Mapping[str, Any], *kinds: type) -> dict[str, Any]:
+    """What was said, by its JSON name."""
+    return {name: given[each.name] for name, each in json_arguments(*kinds).items() if given[each.name] is not None}

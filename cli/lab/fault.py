@@ -2,15 +2,16 @@
 
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 import click
 
+from pulsarium.broker.lab.arguments import Selected, When, json_arguments
 from pulsarium.cli.admin.errors import AdminError, ServerError
 from pulsarium.cli.admin.table import table
 from pulsarium.cli.grouped import GroupedCommands
-from pulsarium.cli.lab.broker import LabOf, of_broker
+from pulsarium.cli.lab.broker import LabOf, asked, of_broker, taking
 
 SLICE: Final = 20.0  # seconds that one call waits: shorter than any proxy's patience
 NOT_YET: Final = 408
@@ -28,8 +29,8 @@ ACTIONS: Final = {
     "observe": "comes as it is, and is counted",
 }
 OF_ACTIONS: Final = ("error", "message", "seconds", "times", "what", "keep")
-SELECTORS: Final = ("topic", "client_version", "producer", "consumer", "subscription", "sender", "broker")
-OCCURRENCE: Final = ("skip", "every", "probability", "seed")
+OF_RULES: Final = json_arguments(Selected)
+WHO: Final = sorted(OF_RULES, key=lambda name: OF_RULES[name].types != (str,))  # names first
 
 as_json = click.option("--json", "as_json", is_flag=True, help="Print what the broker answers.")
 
@@ -53,27 +54,6 @@ def fault() -> None:
     """
 
 
-def selecting(command: Callable[..., None]) -> Callable[..., None]:
-    """Options that say which frames."""
-    for option in reversed(
-        (
-            click.option("--topic", metavar="GLOB", help="Of these topics: 'orders*', 'public/default/*'."),
-            click.option("--client-version", metavar="GLOB", help="Of clients that call themselves so."),
-            click.option("--producer", metavar="GLOB", help="Of producers of this name."),
-            click.option("--consumer", metavar="GLOB", help="Of consumers of this name."),
-            click.option("--subscription", metavar="GLOB", help="Of subscriptions of this name."),
-            click.option(
-                "--sender",
-                type=click.Choice(["client", "broker"]),
-                help="Where either may send it: PING, CLOSE_CONSUMER.",
-            ),
-            click.option("--broker", metavar="INDEX", type=int, help="Of one broker of several; the first is 0."),
-        )
-    ):
-        command = option(command)
-    return command
-
-
 @fault.command(
     epilog="\b\nWhat may become of a frame:\n" + "\n".join(f"  {name:17} {does}" for name, does in ACTIONS.items())
 )
@@ -86,13 +66,9 @@ def selecting(command: Callable[..., None]) -> Callable[..., None]:
 @click.option("--times", type=int, metavar="N", help="duplicate: how often more.  [default: 1]")
 @click.option("--what", type=click.Choice(["checksum", "byte"]), help="corrupt: what.  [default: checksum]")
 @click.option("--keep", type=int, metavar="BYTES", help="truncate: after how many.  [default: 10]")
-@selecting
-@click.option("--count", type=int, metavar="N", help="How often.  [default: 1]")
+@taking(Selected)
+@taking(When)
 @click.option("--forever", is_flag=True, help="Each time.")
-@click.option("--skip", type=int, metavar="N", help="Not the first N.")
-@click.option("--every", type=int, metavar="K", help="Only the first of each K.")
-@click.option("--probability", type=float, metavar="P", help="Only by chance, from 0 to 1.")
-@click.option("--seed", type=int, metavar="N", help="Of chance, so that it falls the same way again.")
 @as_json
 @of_broker
 def add(
@@ -100,7 +76,6 @@ def add(
     command: str,
     action: str,
     after_work: bool,
-    count: int | None,
     forever: bool,
     as_json: bool,
     **given: Any,
@@ -109,27 +84,30 @@ def add(
 
     COMMAND is a name of Pulsar's protocol (SEND, ACK, MESSAGE ...), or '*'. Connections that are open are meant too.
     """
-    if forever and count is not None:
+    if forever and given["count"] is not None:
         raise click.UsageError("--forever or --count, not both")
     what = {name: given[name] for name in OF_ACTIONS if given[name] is not None}
-    rule = {"command": command.upper(), "action": {"kind": action, **what}, **_asked(given, *SELECTORS, *OCCURRENCE)}
+    rule = {
+        "command": command.upper(),
+        "action": {"kind": action, **what},
+        **asked(given, Selected),
+        **asked(given, When),
+    }
     if after_work:
         rule["stage"] = "after"
     if forever:
         rule["count"] = None
-    elif count is not None:
-        rule["count"] = count
     _print(lab.call("POST", "faults", rule), as_json)
 
 
 @fault.command()
 @click.argument("command")
-@selecting
+@taking(Selected)
 @as_json
 @of_broker
 def observe(lab: LabOf, command: str, as_json: bool, **given: Any) -> None:
     """Count COMMANDs, and touch none: `fault list` says how many, `fault wait` waits for them."""
-    rule = {"command": command.upper(), "action": {"kind": "observe"}, **_asked(given, *SELECTORS)}
+    rule = {"command": command.upper(), "action": {"kind": "observe"}, **asked(given, Selected)}
     _print(lab.call("POST", "faults", rule), as_json)
 
 
@@ -178,16 +156,6 @@ def wait(lab: LabOf, id: int, hits: int, timeout: float, as_json: bool) -> None:
         return
 
 
-def _asked(given: Mapping[str, Any], *names: str) -> dict[str, Any]:
-    """What was said, by its JSON name."""
-    return {_json_name(name): given[name] for name in names if given[name] is not None}
-
-
-def _json_name(name: str) -> str:
-    first, *rest = name.split("_")
-    return first + "".join(word.title() for word in rest)
-
-
 def _print(answer: Any, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(answer, indent=2))
@@ -200,7 +168,7 @@ def _row(rule: Mapping[str, Any]) -> dict[str, Any]:
     action = dict(rule["action"])
     kind = action.pop("kind")
     words = [kind, *(f"{name}={value}" for name, value in action.items())]
-    who = [f"{name}={rule[name]}" for name in map(_json_name, SELECTORS) if rule[name] not in ("*", None)]
+    who = [f"{name}={rule[name]}" for name in WHO if rule[name] not in ("*", None)]
     return {
         "id": rule["id"],
         "command": rule["command"],

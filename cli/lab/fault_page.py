@@ -7,26 +7,9 @@ import inspect
 from collections.abc import Iterator
 
 from pulsarium.broker.commands.answers import can_be_refused, has_answer
+from pulsarium.broker.lab.arguments import Which, arguments_of
 from pulsarium.broker.lab.faults import ACTIONS, Action
 from pulsarium.proto.commands import COMMANDS, CommandSpec, Direction
-
-SELECTORS = {
-    "command": "a name of the protocol below, or `*`",
-    "sender": "`client` or `broker`; without it who sends the command, or either",
-    "stage": "`before`: the frame itself; `after`: the client's command is handled, and its answer is meant",
-    "topic": "glob: `orders*`, `public/default/*` or `persistent://...`; partitions by their topic's name too",
-    "client_version": "glob of what the client calls itself in CONNECT",
-    "producer": "glob of a producer's name",
-    "consumer": "glob of a consumer's name",
-    "subscription": "glob of a subscription's name",
-    "broker": "index of one broker of several",
-    "predicate": "Python only: a function of the frame (`name`, `body`, `entry`, `topic`, `session` ...)",
-    "skip": "so many that are selected are let pass first",
-    "every": "of each so many, the first",
-    "count": "so many in all; 1 unless said, `None` (JSON: `null`) for ever",
-    "probability": "by chance, from 0 to 1",
-    "seed": "of chance, and of the byte that is corrupted",
-}
 
 
 def fault_page() -> str:
@@ -49,7 +32,8 @@ def fault_page() -> str:
             "",
             "| argument | what it selects |",
             "|---|---|",
-            *(f"| `{name}` | {text} |" for name, text in SELECTORS.items()),
+            "| `command` | A name of the protocol below, or `*`. |",
+            *(f"| `{argument.name}` | {argument.text} |" for argument in arguments_of(Which).values()),
             "",
             "A frame that does not name a topic is known by its producer or consumer. Answers with nothing but a",
             'request id (SUCCESS, ERROR ...) are about no topic: select their command, at stage "after".',

@@ -5,8 +5,9 @@ from typing import Any
 
 import click
 
+from pulsarium.broker.lab.arguments import Whose, json_name
 from pulsarium.cli.grouped import GroupedCommands
-from pulsarium.cli.lab.broker import LabOf, of_broker
+from pulsarium.cli.lab.broker import LabOf, of_broker, taking
 from pulsarium.cli.refusal import RequestRefused
 
 
@@ -34,28 +35,16 @@ def mask() -> None:
 )
 @click.option("--allow", "allowed", multiple=True, metavar="COMMAND", help="Know only these commands (SEND, ...).")
 @click.option("--unknown-error", metavar="ERROR", help="Answer other commands so, instead of closing the connection.")
-@click.option("--client-version", metavar="GLOB", help="For clients that call themselves so.")
-@click.option("--listener", metavar="GLOB", help="For those that came by this URL, such as 'pulsar+ssl:*'.")
-@click.option("--role", metavar="GLOB", help="For those that proved this role.")
+@taking(Whose)
 @click.option("--disconnect", is_flag=True, help="Close open connections that it is for.")
 @of_broker
 def add(
     lab: LabOf, flags: tuple[str, ...], client_flags: tuple[str, ...], allowed: tuple[str, ...], **given: Any
 ) -> None:
     """Add a mask, and print its id."""
-    words = {
-        "profile": given["profile"],
-        "maxProtocolVersion": given["max_protocol_version"],
-        "flags": _switches("--flag", flags),
-        "clientFlags": _switches("--client-flag", client_flags),
-        "allowed": list(allowed) or None,
-        "unknownError": given["unknown_error"],
-        "clientVersion": given["client_version"],
-        "listener": given["listener"],
-        "role": given["role"],
-        "disconnect": given["disconnect"] or None,
-    }
-    body = {name: value for name, value in words.items() if value not in (None, {})}
+    given["flags"], given["client_flags"] = _switches("--flag", flags), _switches("--client-flag", client_flags)
+    given["allowed"], given["disconnect"] = list(allowed) or None, given["disconnect"] or None
+    body = {json_name(name): value for name, value in given.items() if value not in (None, {})}
     click.echo(lab.call("POST", "masks", body)["id"])
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -30,23 +30,27 @@ class Module:
     @cached_property
     def imports(self) -> frozenset[str]:
         """Full names of all that is imported, anywhere in the file; `from a import b` names both `a` and `a.b`."""
-        return frozenset(self._imports(self.tree, types_too=True))
+        return frozenset(self._imports(types_too=True))
 
     @cached_property
     def imports_when_run(self) -> frozenset[str]:
         """The same without what is imported under `if TYPE_CHECKING:`, only to name types."""
-        return frozenset(self._imports(self.tree, types_too=False))
+        return frozenset(self._imports(types_too=False))
 
-    def _imports(self, node: ast.AST, *, types_too: bool) -> Iterator[str]:
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            base = self._absolute(node)
-            yield base
-            yield from (f"{base}.{alias.name}" for alias in node.names)
-        elif types_too or not _is_type_checking(node):
-            for child in ast.iter_child_nodes(node):
-                yield from self._imports(child, types_too=types_too)
+    def _imports(self, *, types_too: bool) -> Iterator[str]:
+        waiting: list[ast.AST] = [self.tree]
+        while waiting:
+            node = waiting.pop()
+            if isinstance(node, ast.Import):
+                yield from (alias.name for alias in node.names)
+            elif isinstance(node, ast.ImportFrom):
+                base = self._absolute(node)
+                yield base
+                yield from (f"{base}.{alias.name}" for alias in node.names)
+            elif isinstance(node, ast.expr):
+                continue
+            elif types_too or not _is_type_checking(node):
+                waiting += ast.iter_child_nodes(node)
 
     def _absolute(self, node: ast.ImportFrom) -> str:
         if not node.level:
@@ -60,6 +64,7 @@ def _is_type_checking(node: ast.AST) -> bool:
     return isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
 
 
+@cache
 def modules(folder: str, name: str | None = None) -> list[Module]:
     """The modules of a top-level folder, generated ones left out; `name` is its import name where FOLDERS has none."""
     base = ROOT / folder

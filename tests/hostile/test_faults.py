@@ -17,10 +17,10 @@ import trio.testing
 
 from pulsarium.broker.http import connection
 from pulsarium.broker.lab.lab import Lab
+from pulsarium.broker.model import upkeep
 from pulsarium.broker.model.ledger.managed_ledger import ManagedLedger
 from pulsarium.broker.model.subscription.base import Subscription
 from pulsarium.broker.model.subscription.persistent import PersistentSubscription
-from pulsarium.broker.model.upkeep import schedule
 from pulsarium.broker.session.outgoing import Outgoing
 from pulsarium.broker.session.session import Session
 from pulsarium.broker.session.transport import SocketTransport
@@ -182,7 +182,7 @@ async def test_upkeep(
     what: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, autojump_clock: object
 ) -> None:
     """One topic's fault, again and again."""
-    monkeypatch.setattr(schedule, what, fault)
+    monkeypatch.setattr(upkeep, what, fault)
     async with serving() as bed:
         wire = await bed.connect()
         await wire.producer()

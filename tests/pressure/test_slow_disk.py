@@ -11,7 +11,7 @@ import trio
 import trio.testing
 
 from pulsarium.broker.config import Config
-from pulsarium.broker.model.rate.publish_buffer import OF_ONE_CONNECTION
+from pulsarium.broker.publish_buffer import OF_ONE_CONNECTION
 from pulsarium.broker.session.session import Session
 from pulsarium.broker.session.transport import LARGEST_READ
 from pulsarium.broker.storage.interface import Done, Run

@@ -85,7 +85,7 @@ def _subscription(stats: dict[str, Any], subscription: Subscription | None) -> d
     if isinstance(subscription, PersistentSubscription):
         cursor = subscription.cursor
         figures["numberOfEntriesSinceFirstNotAckedMessage"] = entries_to_read_position(cursor)
-        figures["totalNonContiguousDeletedMessagesRange"] = cursor.holes.count_ranges()
+        figures["totalNonContiguousDeletedMessagesRange"] = cursor.individual_acks.count_ranges()
     return figures
 
 

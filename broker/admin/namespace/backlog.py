@@ -11,7 +11,7 @@ from pulsarium.broker.http.call import Call
 from pulsarium.broker.http.errors import AdminError, unexpected_body
 from pulsarium.broker.http.registry import route
 from pulsarium.broker.http.reply import Reply, done
-from pulsarium.broker.model.subscription.skipping import skip_all
+from pulsarium.broker.model.subscription.skip import skip_all
 from pulsarium.broker.model.topic.base import Topic
 from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.broker.slices import Slice

@@ -13,10 +13,10 @@ from pulsarium.broker.http.registry import SUBSCRIPTION, of_topic, route
 from pulsarium.broker.http.reply import NAMES, Reply, done, nothing
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.subscription.persistent import PersistentSubscription
-from pulsarium.broker.model.subscription.skipping import skip, skip_all
+from pulsarium.broker.model.subscription.skip import skip, skip_all
 from pulsarium.broker.model.topic.base import Topic
+from pulsarium.broker.model.topic.expiry import expire_older_than, expire_through
 from pulsarium.broker.model.topic.persistent import PersistentTopic
-from pulsarium.broker.model.upkeep.expiry import expire_older_than, expire_through
 
 JAVA_CLASS = "org.apache.pulsar.broker.service.{0}.{1}"
 

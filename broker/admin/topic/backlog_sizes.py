@@ -21,8 +21,8 @@ from pulsarium.broker.model.compaction.raw import READ_BATCH
 from pulsarium.broker.model.cursor.managed_cursor import ManagedCursor
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.subscription.persistent import PersistentSubscription
+from pulsarium.broker.model.topic.backlog_quota import size_after
 from pulsarium.broker.model.topic.persistent import PersistentTopic
-from pulsarium.broker.model.upkeep.backlog_quota import size_after
 from pulsarium.proto.entry import parse_metadata
 from pulsarium.proto.errors import EntryError
 
@@ -141,7 +141,7 @@ async def _scan(cursor: ManagedCursor, start: Position | None, limit: int, found
         entries = await loaded(lambda ready: ledger.read(here, READ_BATCH, ready))  # noqa: B023
         for entry_id, entry in enumerate(entries, position.entry_id):
             entry_position = Position(position.ledger_id, entry_id)
-            if entry_position in cursor.holes:
+            if entry_position in cursor.individual_acks:
                 continue
             if scanned >= limit:
                 found.aborted = True

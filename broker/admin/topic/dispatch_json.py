@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from pulsarium.broker.model.dispatch.dispatcher import Dispatcher
 from pulsarium.broker.model.dispatch.key_shared import KeySharedDispatcher
 from pulsarium.broker.model.dispatch.recently_joined import RecentlyJoinedDispatcher
 from pulsarium.broker.model.dispatch.sharing import SharingDispatcher
 from pulsarium.broker.model.subscription.base import Subscription
 from pulsarium.broker.model.subscription.consumer import Consumer
+from pulsarium.broker.model.subscription.dispatcher import Dispatcher
 from pulsarium.broker.model.subscription.persistent import PersistentSubscription
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 

@@ -12,7 +12,7 @@ from pulsarium.broker.http.call import Call
 from pulsarium.broker.http.errors import AdminError, ContainerError, unexpected_body
 from pulsarium.broker.http.registry import of_topic, route
 from pulsarium.broker.http.reply import NAMES, Reply, json_reply
-from pulsarium.broker.model.cursor.kept_cursor import KeptCursor
+from pulsarium.broker.model.cursor.managed_cursor import ManagedCursor
 from pulsarium.broker.model.cursor.records import read_cursor_info
 from pulsarium.broker.model.ledger.stores import Stat
 from pulsarium.broker.model.topic.persistent import PersistentTopic
@@ -73,7 +73,7 @@ def ledger_info(topic: PersistentTopic) -> Json:
     return info
 
 
-def _cursor(cursor: KeptCursor) -> Json:
+def _cursor(cursor: ManagedCursor) -> Json:
     """A CursorInfo: once the cursor has a ledger of its own, what is here is of when that was begun."""
     kept = read_cursor_info(cursor.info)
     info = _stat(cursor.stat)

@@ -14,14 +14,14 @@ from pulsarium.broker.http.call import Call
 from pulsarium.broker.http.errors import AdminError
 from pulsarium.broker.http.registry import of_topic, route
 from pulsarium.broker.http.reply import Reply, Written, json_reply
-from pulsarium.broker.model.compaction.compacted_ledger import CompactedLedger
+from pulsarium.broker.model.compaction.compacted import CompactedLedger
 from pulsarium.broker.model.compaction.record import COMPACTION_CURSOR
 from pulsarium.broker.model.cursor.managed_cursor import ManagedCursor
-from pulsarium.broker.model.dispatch.reason import Reason
 from pulsarium.broker.model.ledger.ledger import Ledger
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.ledger.position_set import PositionSet
 from pulsarium.broker.model.subscription.persistent import PersistentSubscription
+from pulsarium.broker.model.subscription.reason import Reason
 from pulsarium.broker.model.topic.base import Topic
 from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.broker.slices import Slice
@@ -170,12 +170,12 @@ def cursor_stats(cursor: ManagedCursor, *, active: bool = False, waiting: bool =
         "messagesConsumedCounter": cursor.consumed,
         "cursorLedger": cursor.ledger_id,
         "cursorLedgerLastEntry": cursor.ledger_last_entry,
-        "individuallyDeletedMessages": ranges_text(cursor.holes),
+        "individuallyDeletedMessages": ranges_text(cursor.individual_acks),
         "lastLedgerSwitchTimestamp": time_text(cursor.last_switch_ms),
         "state": "Open" if cursor.ledger_open else "NoLedger",
         "active": active,
         "numberOfEntriesSinceFirstNotAckedMessage": entries_to_read_position(cursor),
-        "totalNonContiguousDeletedMessagesRange": cursor.holes.count_ranges(),
+        "totalNonContiguousDeletedMessagesRange": cursor.individual_acks.count_ranges(),
         "subscriptionHavePendingRead": waiting,
         "subscriptionHavePendingReplayRead": False,
         "properties": cursor.properties,

@@ -20,8 +20,8 @@ from pulsarium.broker.model.ledger.interceptors import kept_index
 from pulsarium.broker.model.ledger.message_index import NoIndexError, find_index
 from pulsarium.broker.model.ledger.position import EARLIEST, Position, signed
 from pulsarium.broker.model.ledger.search import newest_position
+from pulsarium.broker.model.topic.expiry import published_before
 from pulsarium.broker.model.topic.persistent import PersistentTopic
-from pulsarium.broker.model.upkeep.age import published_before
 from pulsarium.proto.entry import parse_metadata
 from pulsarium.proto.errors import EntryError
 

@@ -17,10 +17,10 @@ from pulsarium.broker.http.call import Call
 from pulsarium.broker.http.errors import AdminError, unexpected_body
 from pulsarium.broker.http.registry import SUBSCRIPTION, of_topic, route
 from pulsarium.broker.http.reply import Reply
-from pulsarium.broker.model.cursor.skip import nth_position
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.ledger.search import Visible
 from pulsarium.broker.model.subscription.persistent import PersistentSubscription
+from pulsarium.broker.model.subscription.skip import nth_position
 from pulsarium.broker.model.topic.joining import OWN_CURSORS
 from pulsarium.broker.model.topic.persistent import PersistentTopic
 

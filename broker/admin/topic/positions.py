@@ -12,7 +12,7 @@ from pulsarium.broker.http.errors import UnreadableBody, unexpected_body
 from pulsarium.broker.jackson import place
 from pulsarium.broker.model.ledger.managed_ledger import ManagedLedger
 from pulsarium.broker.model.ledger.position import EARLIEST, LATEST, Position
-from pulsarium.broker.model.subscription.skip_entries import LARGEST_BATCH, batch_size
+from pulsarium.broker.model.subscription.skip import LARGEST_BATCH, batch_size
 from pulsarium.proto.ack_set import words_of
 
 LONG_MIN, LONG_MAX = -(2**63), 2**63 - 1

@@ -19,10 +19,10 @@ from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.ledger.publication import Unwatched
 from pulsarium.broker.model.schema.data import SchemaData
 from pulsarium.broker.model.schema.errors import SchemaError
-from pulsarium.broker.model.schema.joining import register
 from pulsarium.broker.model.schema.registry import NO_VERSION as WITHOUT
 from pulsarium.broker.model.subscription.non_persistent import NOWHERE
 from pulsarium.broker.model.topic.base import Topic
+from pulsarium.broker.model.topic.joining import register
 from pulsarium.broker.model.topic.non_persistent import NonPersistentTopic
 from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.proto.topic_name import TopicName

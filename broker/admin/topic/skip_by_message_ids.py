@@ -20,7 +20,7 @@ from pulsarium.broker.model.errors import UnsupportedSubscriptionTypeError
 from pulsarium.broker.model.ledger.managed_ledger import ManagedLedger
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.subscription.persistent import PersistentSubscription
-from pulsarium.broker.model.subscription.skip_entries import Skip, SkipEntry, batch_size
+from pulsarium.broker.model.subscription.skip import Skip, SkipEntry, batch_size
 from pulsarium.proto.message_id import MessageId
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from pulsarium.broker.http.errors import AdminError
 from pulsarium.broker.model.ledger.position import Position
-from pulsarium.broker.model.subscription.skip_entries import SkipEntry
+from pulsarium.broker.model.subscription.skip import SkipEntry
 from pulsarium.proto.errors import InvalidMessageId
 from pulsarium.proto.message_id import MessageId
 

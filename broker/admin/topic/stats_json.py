@@ -12,11 +12,11 @@ from pulsarium.broker.model.errors import BrokerServiceError
 from pulsarium.broker.model.ledger.position import Position, signed
 from pulsarium.broker.model.subscription.base import Subscription
 from pulsarium.broker.model.subscription.consumer import Consumer
-from pulsarium.broker.model.subscription.persistent import PersistentSubscription
+from pulsarium.broker.model.subscription.persistent import PersistentSubscription, SubscribedPersistentTopic
+from pulsarium.broker.model.topic.backlog_quota import backlog_size, size_after
 from pulsarium.broker.model.topic.base import Topic
 from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.broker.model.topic.producer import Producer
-from pulsarium.broker.model.upkeep.backlog_quota import backlog_size, size_after
 from pulsarium.broker.rates import Rates
 from pulsarium.broker.slices import Slice
 from pulsarium.broker.storage.errors import StorageError
@@ -26,7 +26,7 @@ from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
 Json = dict[str, Any]
 
-NO_HOLES = {
+NO_RANGES = {
     "nonContiguousDeletedMessagesRanges": 0,
     "nonContiguousDeletedMessagesRangesSerializedSize": 0,
     "delayedMessageIndexSizeInBytes": 0,
@@ -123,12 +123,12 @@ class StatsWriter:
         if not persistent:
             clients = {"publishers": publishers, "subscriptions": subscriptions, "replication": {}}
             drops = sum(map(self._rates.drops, topic.producers.by_name.values()))
-            return stats | waiting | NO_HOLES | compaction | {"msgDropRate": drops} | clients
+            return stats | waiting | NO_RANGES | compaction | {"msgDropRate": drops} | clients
         stats |= {"publishers": publishers, **waiting, "subscriptions": subscriptions, "replication": {}}
         if topic.producers.epoch is not None:
             stats["topicEpoch"] = topic.producers.epoch
         deduplication = {"deduplicationStatus": "Enabled" if topic.deduplication is not None else "Disabled"}
-        return stats | deduplication | {field: sums.of[field] for field in NO_HOLES} | compaction
+        return stats | deduplication | {field: sums.of[field] for field in NO_RANGES} | compaction
 
     async def _put_subscriptions(self, topic: Topic, into: Into, sums: Sums) -> None:
         for name, each in list(topic.subscriptions.items()):
@@ -222,7 +222,7 @@ class StatsWriter:
             **dispatch_json.key_sharing(dispatcher),
             "consumersAfterMarkDeletePosition": dispatch_json.recently_joined(subscription.dispatcher),
             **dispatch_json.draining(dispatcher),
-            **NO_HOLES,
+            **NO_RANGES,
             **self._kept(subscription),
             **NO_FILTERS,
             **NO_THROTTLING,
@@ -264,8 +264,8 @@ class StatsWriter:
             return {"subscriptionProperties": {}}
         cursor = subscription.cursor
         return {
-            "nonContiguousDeletedMessagesRanges": cursor.holes.count_ranges(),
-            "nonContiguousDeletedMessagesRangesSerializedSize": cursor.holes_size(),
+            "nonContiguousDeletedMessagesRanges": cursor.individual_acks.count_ranges(),
+            "nonContiguousDeletedMessagesRangesSerializedSize": cursor.individual_acks_size(),
             "subscriptionProperties": cursor.cursor_properties,
         }
 
@@ -311,7 +311,7 @@ class Sums:
             "msgThroughputOut": 0.0,
             "bytesOutCounter": topic.bytes_out_before,
             "msgOutCounter": topic.messages_out_before,
-            **NO_HOLES,
+            **NO_RANGES,
         }
         self.earliest = 0
 
@@ -336,7 +336,7 @@ def transaction_counts(topic: Topic) -> Json:
     return dict(zip(("ongoingTxnCount", "abortedTxnCount", "committedTxnCount"), counts, strict=True))
 
 
-def publish_time(topic: PersistentTopic, position: Position) -> int:
+def publish_time(topic: SubscribedPersistentTopic, position: Position) -> int:
     """When the entry there was published, by its producer's clock; 0 when nobody can tell."""
     if not topic.ledger.is_valid(position):
         return 0

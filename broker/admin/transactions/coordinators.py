@@ -91,7 +91,7 @@ def get_slow_transactions(call: Call) -> Reply:
 
     def slow(coordinator: Coordinator) -> Json:
         found = (each for each in coordinator.transactions if each.timeout_ms > timeout_ms)
-        metadata = [metadata_of(_all(call), coordinator.number, each) for each in found]
+        metadata = [metadata_of(call.broker.topics, coordinator.number, each) for each in found]
         return {each["txnId"]: each for each in metadata}
 
     return _of_one_or_all(
@@ -156,7 +156,7 @@ def get_transaction_metadata(call: Call) -> Reply:
         raise AdminError(404, error.text) from None
     if transaction.owner is None or transaction.owner != str(call.principal):
         _check_reader(call)
-    return json_reply(metadata_of(_all(call), number, transaction))
+    return json_reply(metadata_of(call.broker.topics, number, transaction))
 
 
 @route("POST", f"{ROOT}/abortTransaction/{{mostSigBits}}/{{leastSigBits}}", first=check_enabled)

@@ -6,22 +6,21 @@ from typing import Any
 
 from pulsarium.broker.admin.transactions.buffer import in_buffer_stats
 from pulsarium.broker.admin.transactions.pending_acks import in_pending_ack_stats
-from pulsarium.broker.broker import Broker
-from pulsarium.broker.model.transaction.coordinators import Coordinators
+from pulsarium.broker.model.topic.topics import Topics
 from pulsarium.broker.model.transaction.transaction import Transaction
 from pulsarium.proto.txn_id import TxnId
 
 Json = dict[str, Any]
 
 
-def metadata_of(coordinators: Coordinators[Broker], number: int, transaction: Transaction) -> Json:
+def metadata_of(topics: Topics, number: int, transaction: Transaction) -> Json:
     """With what became of it on each topic and subscription; nothing is said of those that are gone."""
     txn = TxnId(number, transaction.least)
     owner = {} if transaction.owner is None else {"owner": transaction.owner}
-    produced = {name: _produced(coordinators, name, txn) for name in transaction.topics}
+    produced = {name: _produced(topics, name, txn) for name in transaction.topics}
     acked: dict[str, Json] = {}
     for name, subscription in transaction.subscriptions:
-        acked.setdefault(name, {})[subscription] = _acked(coordinators, name, subscription, txn)
+        acked.setdefault(name, {})[subscription] = _acked(topics, name, subscription, txn)
     return {
         "txnId": str(txn),
         "status": transaction.status.value,
@@ -33,14 +32,14 @@ def metadata_of(coordinators: Coordinators[Broker], number: int, transaction: Tr
     }
 
 
-def _produced(coordinators: Coordinators[Broker], name: str, txn: TxnId) -> Json:
-    topic = coordinators.topic(name)
+def _produced(topics: Topics, name: str, txn: TxnId) -> Json:
+    topic = topics.persistent(name)
     return (
         {"aborted": False} if topic is None or topic.transactions is None else in_buffer_stats(topic.transactions, txn)
     )
 
 
-def _acked(coordinators: Coordinators[Broker], name: str, subscription: str, txn: TxnId) -> Json:
-    topic = coordinators.topic(name)
+def _acked(topics: Topics, name: str, subscription: str, txn: TxnId) -> Json:
+    topic = topics.persistent(name)
     found = None if topic is None else topic.subscriptions.get(subscription)
     return {} if found is None or found.pending_acks is None else in_pending_ack_stats(found.pending_acks, txn)

@@ -18,9 +18,9 @@ from pulsarium.broker.http.call import Call
 from pulsarium.broker.http.errors import AdminError, unexpected_body
 from pulsarium.broker.http.registry import route
 from pulsarium.broker.http.reply import Reply, json_reply
+from pulsarium.broker.model.cursor.pending_acks import PendingAcks
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.subscription.persistent import PersistentSubscription
-from pulsarium.broker.model.transaction.pending_acks import PendingAcks
 from pulsarium.proto.txn_id import TxnId
 
 Json = dict[str, Any]

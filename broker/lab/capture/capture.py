@@ -70,6 +70,12 @@ class Capture:
         if self.reason:
             log.warning("a capture ended", capture=self.path, reason=self.reason, frames=self.frames)
 
+    def __enter__(self) -> Capture:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.stop()
+
     def records(self) -> Iterator[Record]:
         """All that it holds now."""
         reader = CaptureReader()

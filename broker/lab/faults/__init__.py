@@ -15,10 +15,10 @@ from pulsarium.broker.lab.faults.actions import (
     Truncate,
     WrongRequestId,
 )
-from pulsarium.broker.lab.faults.errors import FaultError, FaultRemoved
 from pulsarium.broker.lab.faults.faults import Faults
 from pulsarium.broker.lab.faults.passing import Passing
 from pulsarium.broker.lab.faults.rule import Rule
+from pulsarium.broker.lab.faults.which import FaultError, FaultRemoved
 
 __all__ = [
     "ACTIONS",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 from google.protobuf.message import Message
 
 from pulsarium.broker.commands import answers
-from pulsarium.broker.lab.faults.errors import FaultError
+from pulsarium.broker.lab.faults.which import FaultError
 from pulsarium.proto.commands import CommandSpec
 from pulsarium.proto.entry import checksum_matches, strip_broker_metadata
 from pulsarium.proto.framing import frame as frame_of

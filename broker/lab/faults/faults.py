@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack, cast
 
+from pulsarium.broker.lab.arguments import Selected, When, Which, arguments_of, check_names
 from pulsarium.broker.lab.faults.actions import Action, Observe
-from pulsarium.broker.lab.faults.errors import FaultError
-from pulsarium.broker.lab.faults.occurrence import Occurrence
 from pulsarium.broker.lab.faults.rule import Rule
-from pulsarium.broker.lab.faults.selector import ANY, Predicate, Selector, sender_of, spec_of
+from pulsarium.broker.lab.faults.which import FaultError, Occurrence, Selector, sender_of, spec_of
 from pulsarium.proto.commands import Direction
 
 if TYPE_CHECKING:
@@ -27,78 +26,38 @@ class Faults:
         self.commands: frozenset[int] | None = frozenset()
         """That any rule is about; None: all."""
 
-    def add(
-        self,
-        action: Action,
-        command: str,
-        *,
-        sender: str | None = None,
-        topic: str = ANY,
-        client_version: str = ANY,
-        producer: str = ANY,
-        consumer: str = ANY,
-        subscription: str = ANY,
-        broker: int | None = None,
-        predicate: Predicate | None = None,
-        stage: str = "before",
-        skip: int = 0,
-        every: int = 1,
-        count: int | None = 1,
-        probability: float = 1.0,
-        seed: int | None = None,
-    ) -> Rule:
+    def add(self, action: Action, command: str, **which: Unpack[Which]) -> Rule:
         """From now on `action` happens to these frames, on connections that are open too.
 
-        `command` is a name of BaseCommand.Type, or "*". `sender` is "client" or "broker", by default who sends the
-        command. Names are globs (see Selector). At stage "before" it happens to the frame itself; at stage "after" the
-        client's command is handled and it happens to the answer. `skip`, `every`, `count` (None: for ever),
-        `probability` and `seed` say which of the frames it is (see Occurrence). Raises FaultError.
+        `command` is a name of BaseCommand.Type, or "*". `sender` is by default who sends the command. Names are globs
+        (see Selector). At stage "before" it happens to the frame itself; at stage "after" the client's command is
+        handled and it happens to the answer. `skip`, `every`, `count` (None: for ever), `probability` and `seed` say
+        which of the frames it is (see Occurrence). Raises FaultError.
         """
         if not isinstance(action, Action):
             raise FaultError(f"action is {action!r}; it is one such as Drop()")
-        spec = spec_of(command)
+        check_names(which, Which)
+        spec, stage, broker = spec_of(command), which.get("stage", "before"), which.get("broker")
         brokers = len(self._lab.cluster.brokers)
         if broker is not None and not 0 <= broker < brokers:
             raise FaultError(f"broker is {broker}; there are 0 to {brokers - 1}")
-        whose = sender_of(spec, sender)
+        whose = sender_of(spec, which.get("sender"))
         if whose is Direction.BOTH and (stage == "after" or action.of_client_only):
             whose = Direction.CLIENT
-        selector = Selector(command, whose, topic, client_version, producer, consumer, subscription, broker, predicate)
-        occurrence = Occurrence(skip, every, count, probability, seed)
-        rule = Rule(next(self._numbers), action, selector, stage, occurrence, self._remove)
+        occurrence = Occurrence(
+            **cast(When, {name: each for name, each in which.items() if name in arguments_of(When)})
+        )
+        rule = Rule(next(self._numbers), action, Selector(command, whose, which), stage, occurrence, self._remove)
         self._set([*self.rules, rule])
         self._lab.use()
         for tap in self._lab.taps():
             tap.look()
         return rule
 
-    def observe(
-        self,
-        command: str,
-        *,
-        sender: str | None = None,
-        topic: str = ANY,
-        client_version: str = ANY,
-        producer: str = ANY,
-        consumer: str = ANY,
-        subscription: str = ANY,
-        broker: int | None = None,
-        predicate: Predicate | None = None,
-    ) -> Rule:
+    def observe(self, command: str, **which: Unpack[Selected]) -> Rule:
         """Count these frames in the rule's `hits`, and do nothing to them. Raises FaultError."""
-        return self.add(
-            Observe(),
-            command,
-            sender=sender,
-            topic=topic,
-            client_version=client_version,
-            producer=producer,
-            consumer=consumer,
-            subscription=subscription,
-            broker=broker,
-            predicate=predicate,
-            count=None,
-        )
+        check_names(which, Selected)
+        return self.add(Observe(), command, count=None, **which)
 
     def _set(self, rules: list[Rule]) -> None:
         self.rules = rules

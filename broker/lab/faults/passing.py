@@ -1,4 +1,4 @@
-"""A frame on its way, as rules and predicates see it: whose it is, and what it is about."""
+"""A frame on its way, as rules and predicates see it: whose it is, and what it is about; who is on its connection."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ from pulsarium.proto.text import text_of
 from pulsarium.proto.topic_name import TopicName
 
 if TYPE_CHECKING:
-    from pulsarium.broker.lab.faults.present import Present
     from pulsarium.broker.model.subscription.consumer import Consumer
     from pulsarium.broker.model.topic.producer import Producer
     from pulsarium.broker.session.session import Session
 
 _T = pb.BaseCommand
+OPENED = {_T.SUCCESS, _T.PRODUCER_SUCCESS}
+SPARE = 100  # of the gone
 _OF_PRODUCERS = {_T.SEND, _T.SEND_RECEIPT, _T.SEND_ERROR, _T.CLOSE_PRODUCER}
 
 
@@ -117,3 +118,30 @@ def _topic_name(text: str) -> TopicName | str:
         return TopicName.parse(text)
     except InvalidTopicName:
         return text
+
+
+class Present:
+    """Producers and consumers of a session, by id: also those whom the broker has let go of but not told yet, for
+    CLOSE_PRODUCER and CLOSE_CONSUMER go out when it has none any more."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._producers: dict[int, Producer] = {}
+        self._consumers: dict[int, Consumer] = {}
+        self.look()
+
+    def look(self) -> None:
+        """Somebody may have come."""
+        session = self._session
+        if len(self._producers) > 2 * len(session.producers) + SPARE:
+            self._producers.clear()
+        if len(self._consumers) > 2 * len(session.consumers) + SPARE:
+            self._consumers.clear()
+        self._producers |= session.waiting_producers | session.producers
+        self._consumers |= session.consumers
+
+    def producer(self, producer_id: int) -> Producer | None:
+        return self._session.producers.get(producer_id) or self._producers.get(producer_id)
+
+    def consumer(self, consumer_id: int) -> Consumer | None:
+        return self._session.consumers.get(consumer_id) or self._consumers.get(consumer_id)

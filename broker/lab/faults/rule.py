@@ -9,10 +9,8 @@ import trio
 
 from pulsarium.broker.commands import answers
 from pulsarium.broker.lab.faults.actions import Action, Answer, Observe
-from pulsarium.broker.lab.faults.errors import FaultError, FaultRemoved
-from pulsarium.broker.lab.faults.occurrence import Occurrence
 from pulsarium.broker.lab.faults.passing import Passing
-from pulsarium.broker.lab.faults.selector import Selector, spec_of
+from pulsarium.broker.lab.faults.which import FaultError, FaultRemoved, Occurrence, Selector, spec_of
 from pulsarium.proto.commands import COMMANDS, CommandSpec, Direction
 
 STAGES = ("before", "after")

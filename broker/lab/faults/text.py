@@ -7,35 +7,19 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Final
 
+from pulsarium.broker.lab.arguments import ANY, Selected, When, Which, arguments_of, json_arguments
 from pulsarium.broker.lab.faults.actions import ACTIONS, Action
-from pulsarium.broker.lab.faults.errors import FaultError
 from pulsarium.broker.lab.faults.faults import Faults
 from pulsarium.broker.lab.faults.rule import Rule
+from pulsarium.broker.lab.faults.which import FaultError
 from pulsarium.proto.commands import Direction
 
-TEXT, NUMBER, WHOLE, NULL = (str,), (int, float), (int,), (type(None),)
 WORDS = {str: "a text", int: "a whole number", float: "a number", type(None): "null"}
-
-#: What a rule may have beside `command` and `action`, by its JSON name: the argument of Faults.add, and its JSON types.
-ARGUMENTS: Mapping[str, tuple[str, tuple[type, ...]]] = {
-    "sender": ("sender", TEXT + NULL),
-    "stage": ("stage", TEXT),
-    "topic": ("topic", TEXT),
-    "clientVersion": ("client_version", TEXT),
-    "producer": ("producer", TEXT),
-    "consumer": ("consumer", TEXT),
-    "subscription": ("subscription", TEXT),
-    "broker": ("broker", WHOLE + NULL),
-    "skip": ("skip", WHOLE),
-    "every": ("every", WHOLE),
-    "count": ("count", WHOLE + NULL),
-    "probability": ("probability", NUMBER),
-    "seed": ("seed", WHOLE + NULL),
-}
+ARGUMENTS: Final = json_arguments(Which)
+SELECTED, WHEN = json_arguments(Selected), json_arguments(When)
 NAMES = ("command", "action", *ARGUMENTS)
-OF_FIELDS: Mapping[str, tuple[type, ...]] = {"int": WHOLE, "float": NUMBER, "str": TEXT, "int | str": WHOLE + TEXT}
 
 
 def add_from_json(faults: Faults, value: object) -> Rule:
@@ -46,14 +30,14 @@ def add_from_json(faults: Faults, value: object) -> Rule:
     for name in ("command", "action"):
         if name not in value:
             raise FaultError(f"a fault needs {name}")
-    command = _typed("command", value["command"], TEXT)
+    command = _typed("command", value["command"], (str,))
     action = action_from_json(value["action"])
     arguments: dict[str, Any] = {}
     if action.kind == "observe":
         arguments["count"] = None
-    for name, (argument, types) in ARGUMENTS.items():
+    for name, argument in ARGUMENTS.items():
         if name in value:
-            arguments[argument] = _typed(name, value[name], types)
+            arguments[argument.name] = _typed(name, value[name], argument.types)
     return faults.add(action, command, **arguments)
 
 
@@ -67,7 +51,8 @@ def action_from_json(value: object) -> Action:
     if not isinstance(kind, str) or kind not in ACTIONS:
         raise FaultError(f"no action {kind!r}; there are {', '.join(ACTIONS)}")
     action = ACTIONS[kind]
-    fields = {field.name: OF_FIELDS[str(field.type)] for field in dataclasses.fields(action)}
+    known = arguments_of(action)
+    fields = {field.name: known[field.name].types for field in dataclasses.fields(action)}
     given = {name: each for name, each in value.items() if name != "kind"}
     _check_names(given, fields, f"the action {kind}")
     return action(**{name: _typed(name, each, fields[name]) for name, each in given.items()})
@@ -80,27 +65,20 @@ def action_to_json(action: Action) -> dict[str, Any]:
 
 def rule_to_json(rule: Rule) -> dict[str, Any]:
     """A rule with what it has done so far; a predicate cannot be shown."""
-    selector, occurrence = rule.selector, rule.occurrence
+    which: dict[str, Any] = {**rule.selector.which}
+    shown = {name: which.get(each.name, ANY if each.types == (str,) else None) for name, each in SELECTED.items()}
+    sender = rule.selector.sender
     return {
         "id": rule.id,
-        "command": selector.command,
+        "command": rule.selector.command,
         "action": action_to_json(rule.action),
-        "sender": None if selector.sender is Direction.BOTH else selector.sender.value,
+        **shown,
+        "sender": None if sender is Direction.BOTH else sender.value,
         "stage": rule.stage,
-        "topic": selector.topic,
-        "clientVersion": selector.client_version,
-        "producer": selector.producer,
-        "consumer": selector.consumer,
-        "subscription": selector.subscription,
-        "broker": selector.broker,
-        "skip": occurrence.skip,
-        "every": occurrence.every,
-        "count": occurrence.count,
-        "probability": occurrence.probability,
-        "seed": occurrence.seed,
+        **{name: getattr(rule.occurrence, each.name) for name, each in WHEN.items()},
         "hits": rule.hits,
         "matched": rule.matched,
-        "spent": occurrence.spent,
+        "spent": rule.occurrence.spent,
     }
 
 

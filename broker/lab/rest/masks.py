@@ -6,8 +6,7 @@ from pulsarium.broker.http.call import Call
 from pulsarium.broker.http.errors import AdminError
 from pulsarium.broker.http.registry import route
 from pulsarium.broker.http.reply import Reply, done, json_reply
-from pulsarium.broker.lab.masks import MaskError, WornMask
-from pulsarium.broker.lab.masks_json import add_from_json, mask_to_json
+from pulsarium.broker.lab.masks import MaskError, WornMask, add_from_json, mask_to_json
 from pulsarium.broker.lab.rest.find import lab_of, numbered
 
 ROOT = "/lab/masks"

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from pulsarium.broker.model.compaction.compacted_ledger import CompactedLedger
+from pulsarium.broker.model.compaction.compacted import CompactedLedger
 from pulsarium.broker.model.compaction.record import LEDGER_PROPERTY
 from pulsarium.broker.model.cursor.records import NO_LEDGER, CursorFormat
 from pulsarium.broker.storage.interface import Run

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Final
 from pulsarium.broker.lab.why.answer import MessageId, NotThere, Why, WhyError
 from pulsarium.broker.lab.why.past import acknowledged, batch_index_acknowledged
 from pulsarium.broker.lab.why.present import Facts, present, present_damage
-from pulsarium.broker.model.dispatch.reason import Reason
 from pulsarium.broker.model.dispatch.sharing import SharingDispatcher
 from pulsarium.broker.model.ledger.position import Position
+from pulsarium.broker.model.subscription.reason import Reason
 from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.proto.errors import InvalidTopicName
 from pulsarium.proto.topic_name import TopicName
@@ -121,8 +121,8 @@ def next_undelivered(subscription: PersistentSubscription) -> Position | None:
     found = [each for each in firsts if each is not None]
     read = subscription.reads_on_at
     unread = ledger.next(Position(read.ledger_id, read.entry_id - 1))
-    while unread in cursor.holes or cursor.left_of(unread) == 0:
-        last = cursor.holes.run_end(*unread) if unread in cursor.holes else unread.entry_id
+    while unread in cursor.individual_acks or cursor.left_of(unread) == 0:
+        last = cursor.individual_acks.run_end(*unread) if unread in cursor.individual_acks else unread.entry_id
         unread = ledger.next(Position(unread.ledger_id, last))
     if ledger.is_valid(unread):
         found.append(unread)

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 from pulsarium.broker.clock import instant_text
 from pulsarium.broker.lab.why.answer import Why
 from pulsarium.broker.model.dispatch.key_shared import KeySharedDispatcher
-from pulsarium.broker.model.dispatch.reason import Reason
-from pulsarium.broker.model.dispatch.selector.hashing import key_of
+from pulsarium.broker.model.dispatch.selector import key_of
 from pulsarium.broker.model.dispatch.sharing import SharingDispatcher
 from pulsarium.broker.model.dispatch.single_active import SingleActiveDispatcher
 from pulsarium.broker.model.ledger.position import Position, signed
 from pulsarium.broker.model.ledger.transactions import transaction_of
+from pulsarium.broker.model.subscription.reason import Reason
 from pulsarium.broker.storage.errors import StorageError
 from pulsarium.proto.entry import visible_metadata
 

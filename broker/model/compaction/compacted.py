@@ -1,11 +1,17 @@
-"""What the rest of the broker sees of a compacted topic."""
+"""The compacted topic: what compaction left of a topic, in a ledger of its own; who writes that, and how it is read."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Protocol
 
+from pulsarium.broker.model.compaction.raw import pack, position_of, unpack
+from pulsarium.broker.model.cursor.managed_cursor import ManagedCursor
+from pulsarium.broker.model.ledger.ledger import Ledger
 from pulsarium.broker.model.ledger.position import Position
+from pulsarium.broker.model.ledger.stores import Stores
+
+MOST_PLACES = 256  # readers whose place is remembered
 
 
 class CompactedTopic(Protocol):
@@ -26,3 +32,116 @@ class CompactedTopic(Protocol):
     def last_entry(self) -> tuple[Position, bytes] | None:
         """The last retained entry; None when nothing was retained."""
         ...
+
+
+class NothingCompacted:
+    """A topic that was not compacted."""
+
+    horizon: Position | None = None
+
+    def read(self, start: Position, limit: int, ready: Callable[[], None]) -> list[tuple[Position, bytes]] | None:
+        return []
+
+    def last_entry(self) -> tuple[Position, bytes] | None:
+        return None
+
+
+class CompactedLedger:
+    """The retained entries up to the horizon, in the order of their positions."""
+
+    def __init__(self, ledger: Ledger, horizon: Position) -> None:
+        self.horizon: Position | None = horizon
+        self.ledger = ledger
+        self._places: dict[Position, int] = {}  # where readers go on: position -> entry of the compacted ledger
+        self._last: tuple[Position, bytes] | None = None
+
+    @classmethod
+    def recovered(cls, ledger_id: int, horizon: Position, stores: Stores) -> CompactedLedger:
+        """The one that the store has."""
+        ledger = Ledger(ledger_id, stores.cache, stores.clock.now_ms())
+        ledger.adopt(stores.storage.stored_runs(ledger_id))
+        return cls(ledger, horizon)
+
+    def read(self, start: Position, limit: int, ready: Callable[[], None]) -> list[tuple[Position, bytes]] | None:
+        first = self._place_of(start)
+        entries = self.ledger.read(first, limit, ready)
+        if not entries:
+            return entries if entries is None else []
+        found: list[tuple[Position, bytes]] = list(map(unpack, entries))
+        ledger_id, entry_id = found[-1][0]
+        self._remember(Position(ledger_id, entry_id + 1), first + len(found))
+        return found
+
+    def last_entry(self) -> tuple[Position, bytes] | None:
+        if self._last is None and self.ledger.confirmed:
+            self._last = unpack(self.ledger.read_now(self.ledger.confirmed - 1))
+        return self._last
+
+    def _place_of(self, start: Position) -> int:
+        """The first entry that stands at `start` or behind it."""
+        place = self._places.get(start)
+        if place is not None:
+            return place
+        low, high = 0, self.ledger.confirmed
+        while low < high:
+            middle = (low + high) // 2
+            if position_of(self.ledger.read_now(middle)) < start:
+                low = middle + 1
+            else:
+                high = middle
+        self._remember(start, low)
+        return low
+
+    def _remember(self, start: Position, place: int) -> None:
+        if len(self._places) >= MOST_PLACES:
+            del self._places[next(iter(self._places))]
+        self._places[start] = place
+
+
+class CompactedWriter:
+    """Takes the entries of a new compacted ledger, in the order of their positions."""
+
+    def __init__(self, ledger: Ledger, stores: Stores) -> None:
+        self.ledger = ledger
+        self.removed = 0  # messages that did not stay, as the engine counts them (lastCompactionRemovedEventCount)
+        self._stores = stores
+
+    def write(self, position: Position, entry: bytes) -> None:
+        """Keep an entry, which stood there in the topic, with this turn's commit. Persist point: the entry."""
+        packed = pack(position, entry)
+        entry_id = self.ledger.append(packed)
+        if self._stores.storage.keeps_entries:
+            self._stores.turn.store_entry(self.ledger.id, entry_id, packed)
+
+    @property
+    def is_committed(self) -> bool:
+        return self.ledger.confirmed == self.ledger.count
+
+    def committed(self, count: int) -> None:
+        """That many entries are kept."""
+        self.ledger.confirmed = count
+
+
+def read_compacted(
+    compacted: CompactedTopic, cursor: ManagedCursor, limit: int, ready: Callable[[], None]
+) -> list[tuple[Position, bytes]] | None:
+    """As `ManagedCursor.read`. Entries keep their positions, so the cursor stands where it would in the topic."""
+    while (horizon := compacted.horizon) is not None and cursor.read_position <= horizon:
+        entries = compacted.read(cursor.read_position, limit, ready)
+        if entries is None:
+            return None
+        last = entries[-1][0] if entries else horizon
+        cursor.read_position = Position(last.ledger_id, last.entry_id + 1)
+        acked = cursor.individual_acks
+        found = [each for each in entries if each[0] not in acked] if acked else entries
+        if found:
+            return found
+    return cursor.read(limit, ready)
+
+
+def is_compacted_away(compacted: CompactedTopic, position: Position) -> bool:
+    """Whether compaction saw an entry and did not keep it. False while nobody knows: that is being loaded."""
+    if compacted.horizon is None or position > compacted.horizon:
+        return False
+    found = compacted.read(position, 1, lambda: None)
+    return found is not None and (not found or found[0][0] != position)

@@ -13,8 +13,8 @@ from pulsarium.broker.model.errors import NotAllowedError
 
 if TYPE_CHECKING:
     from pulsarium.broker.model.compaction.compacted import CompactedTopic
-    from pulsarium.broker.model.compaction.compactor import Compactor
-    from pulsarium.broker.model.topic.persistent import PersistentTopic
+    from pulsarium.broker.model.compaction.compactor import Compactable, Compactor
+    from pulsarium.broker.model.compaction.record import CompactionRecord
 
 log = Log("compaction")
 
@@ -34,13 +34,13 @@ class LastRun:
 class Compaction:
     """Compacts a topic while it is loaded, one time after the other."""
 
-    def __init__(self, topic: PersistentTopic) -> None:
+    def __init__(self, topic: Compactable, record: CompactionRecord) -> None:
         self.status: Status = "NOT_RUN"
         self.error = ""
         self.last_run = LastRun()
         self.compactor: Compactor | None = None  # None: the one of this run, or of this process
         self._topic = topic
-        self._record = topic.log.compaction
+        self._record = record
         self._run: CompactionRun | None = None
 
     @property
@@ -58,9 +58,9 @@ class Compaction:
             raise NotAllowedError("Compaction already in progress")
         self.status, self.error = "RUNNING", ""
         self._record.open_cursor()
-        self._run = run = CompactionRun(self._topic, self._done)
+        self._run = run = CompactionRun(self._topic, self._record, self._done)
         try:
-            run.begin(self.compactor or self._topic.stores.compactor or compactor())
+            run.begin(self.compactor or self._topic.compactor or compactor())
         except Exception as error:  # one that cannot be loaded, say
             run.fail(error)
 

@@ -10,7 +10,11 @@ from pulsarium.broker.model.ledger.position import Position
 from pulsarium.proto.compaction import Keyed, open_entry
 
 if TYPE_CHECKING:
-    from pulsarium.broker.model.topic.persistent import PersistentTopic
+    from pulsarium.broker.model.compaction.compaction import Compaction
+    from pulsarium.broker.model.ledger.managed_ledger import ManagedLedger
+    from pulsarium.broker.model.ledger.stores import Stores
+    from pulsarium.broker.model.policy.policies import Policies
+    from pulsarium.proto.topic_name import TopicName
 
 ENTRY_BITS, INDEX_BITS = 32, 28  # of an entry id, of an index in a batch
 INDEX_MASK = (1 << INDEX_BITS) - 1
@@ -30,10 +34,33 @@ class Writer(Protocol):
     def write(self, position: Position, entry: bytes) -> None: ...
 
 
+class Compactable(Protocol):
+    """The topic, as its compaction sees it."""
+
+    name: TopicName
+    policies: Policies
+    compaction: Compaction
+
+    @property
+    def ledger(self) -> ManagedLedger: ...
+
+    @property
+    def stores(self) -> Stores: ...
+
+    @property
+    def compactor(self) -> Compactor | None:
+        """The engine that this run of the broker was asked for."""
+        ...
+
+    def now_ms(self) -> int: ...
+
+    def trim_soon(self) -> None: ...
+
+
 class Compactor(Protocol):
     """An engine; another one may be found by an entry point (`service.py`)."""
 
-    def create_raw_reader(self, topic: PersistentTopic) -> RawReader:
+    def create_raw_reader(self, topic: Compactable) -> RawReader:
         """What it reads a topic with (S429-26)."""
         ...
 
@@ -48,7 +75,7 @@ class TwoPhaseCompactor:
     Memory is what the keys take that have a value.
     """
 
-    def create_raw_reader(self, topic: PersistentTopic) -> RawReader:
+    def create_raw_reader(self, topic: Compactable) -> RawReader:
         return topic.compaction.raw_reader()
 
     def compact(self, reader: RawReader, writer: Writer, ready: Callable[[], None], *, retain_null_key: bool) -> Steps:

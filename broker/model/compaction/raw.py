@@ -13,7 +13,7 @@ from pulsarium.proto.entry import strip_broker_metadata
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
 if TYPE_CHECKING:
-    from pulsarium.broker.model.topic.persistent import PersistentTopic
+    from pulsarium.broker.model.compaction.compactor import Compactable
 
 log = Log("compaction")
 
@@ -48,7 +48,7 @@ class RawReader(Protocol):
 class TopicReader:
     """The raw reader of a topic: what the last compaction left of it, then the entries behind that one's horizon."""
 
-    def __init__(self, topic: PersistentTopic) -> None:
+    def __init__(self, topic: Compactable) -> None:
         self.last = topic.ledger.max_read
         self._ledger = topic.ledger
         self._compacted = topic.compaction.compacted

@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Protocol
 
-from pulsarium.broker.model.compaction.compacted_ledger import CompactedLedger, NothingCompacted
+from pulsarium.broker.model.compaction.compacted import CompactedLedger, NothingCompacted
+from pulsarium.broker.model.cursor.managed_cursor import ManagedCursor
 from pulsarium.broker.model.ledger.ledger import Ledger
+from pulsarium.broker.model.ledger.managed_ledger import ManagedLedger
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.ledger.stores import Stores
-
-if TYPE_CHECKING:
-    from pulsarium.broker.model.cursor.managed_cursor import ManagedCursor
-    from pulsarium.broker.model.topic.log import TopicLog
-    from pulsarium.broker.storage.interface import Done
+from pulsarium.broker.storage.interface import Done
 
 COMPACTION_CURSOR = "__compaction"
 LEDGER_PROPERTY = "CompactedTopicLedger"
+
+
+class Log(Protocol):
+    """What outlives a topic's being loaded."""
+
+    cursors: dict[str, ManagedCursor]
+
+    @property
+    def ledger(self) -> ManagedLedger: ...
+
+    def open_cursor(self, name: str, start: Position) -> ManagedCursor: ...
 
 
 class CompactionRecord:
@@ -26,7 +35,7 @@ class CompactionRecord:
     the one before once the new one is named.
     """
 
-    def __init__(self, log: TopicLog, stores: Stores) -> None:
+    def __init__(self, log: Log, stores: Stores) -> None:
         self.compacted: CompactedLedger | NothingCompacted = NothingCompacted()
         self._log = log
         self._stores = stores

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 import trio
 
 from pulsarium.broker.logs import Log
-from pulsarium.broker.model.compaction.compacted_ledger import CompactedWriter
+from pulsarium.broker.model.compaction.compacted import CompactedWriter
 
 if TYPE_CHECKING:
-    from pulsarium.broker.model.compaction.compactor import Compactor, Steps
-    from pulsarium.broker.model.topic.persistent import PersistentTopic
+    from pulsarium.broker.model.compaction.compactor import Compactable, Compactor, Steps
+    from pulsarium.broker.model.compaction.record import CompactionRecord
 
 log = Log("compaction")
 
@@ -27,11 +27,11 @@ RunDone = Callable[["CompactionRun", Exception | None], None]
 class CompactionRun:
     """Lets an engine write a new compacted ledger, commit by commit, and names it once all of it is kept."""
 
-    def __init__(self, topic: PersistentTopic, done: RunDone) -> None:
+    def __init__(self, topic: Compactable, record: CompactionRecord, done: RunDone) -> None:
         self.began_ms = topic.now_ms()
         self._topic = topic
         self._stores = topic.stores
-        self._record = topic.log.compaction
+        self._record = record
         self._done = done
         self._stopped = False
         self._adopting = False  # the new ledger's name is on its way to the store

@@ -32,13 +32,13 @@ class CursorState(Protocol):
     """What outlives the broker."""
 
     mark_delete: Position
-    holes: PositionSet
+    individual_acks: PositionSet
     batch_acks: BatchAcks
     properties: dict[str, int]
 
 
-class HolesRecord(NamedTuple):
-    """The holes that are kept, as a part of a PositionInfo."""
+class AcksRecord(NamedTuple):
+    """The individual acknowledgements that are kept, as a part of a PositionInfo."""
 
     data: bytes
     through: Position  # acknowledging something behind it does not change the record
@@ -63,9 +63,9 @@ class CursorFormat:
             config.managedCursorInfoCompressionType, config.managedCursorInfoCompressionThresholdInBytes
         )
 
-    def fits_metadata(self, holes: PositionSet) -> bool:
-        """Whether a closed cursor with these holes goes into the metadata store."""
-        return self._max_ranges == 0 or holes.count_ranges() <= self.max_ranges_in_metadata
+    def fits_metadata(self, acks: PositionSet) -> bool:
+        """Whether a closed cursor with these individual acknowledgements goes into the metadata store."""
+        return self._max_ranges == 0 or acks.count_ranges() <= self.max_ranges_in_metadata
 
     # writing
 
@@ -81,23 +81,25 @@ class CursorFormat:
             properties=_long_properties(state),
         )
         if ledger_id == NO_LEDGER:
-            info.individualDeletedMessages.extend(map(_message_range, islice(state.holes.ranges(), self._max_ranges)))
+            info.individualDeletedMessages.extend(
+                map(_message_range, islice(state.individual_acks.ranges(), self._max_ranges))
+            )
         for name, text in cursor_properties.items():
             info.cursorProperties.add(name=name, value=text)
         batches = self._batches(state, _CURSOR_INFO_BATCH) if ledger_id == NO_LEDGER else b""
         return self._compression.pack(info.SerializeToString() + batches)  # a message may come in parts
 
-    def position_info(self, state: CursorState, holes: HolesRecord) -> bytes:
-        """The entry of the cursor's ledger; `holes` may be of earlier, when nothing changed that it shows."""
+    def position_info(self, state: CursorState, acks: AcksRecord) -> bytes:
+        """The entry of the cursor's ledger; `acks` may be of earlier, when nothing changed that it shows."""
         ledger_id, entry_id = state.mark_delete
         info = ml.PositionInfo(ledgerId=ledger_id, entryId=entry_id, properties=_long_properties(state))
-        return info.SerializeToString() + self._batches(state, _POSITION_INFO_BATCH) + holes.data
+        return info.SerializeToString() + self._batches(state, _POSITION_INFO_BATCH) + acks.data
 
-    def holes_record(self, holes: PositionSet) -> HolesRecord:
-        """The first holes, in no more ranges than are kept (managedLedgerMaxUnackedRangesToPersist)."""
+    def acks_record(self, acks: PositionSet) -> AcksRecord:
+        """Return the first individual acknowledgements, in managedLedgerMaxUnackedRangesToPersist ranges at most."""
         info = ml.PositionInfo()
         left, through = self._max_ranges, EARLIEST
-        for ledger_id, firsts, lasts in holes.runs():
+        for ledger_id, firsts, lasts in acks.runs():
             firsts, lasts = (firsts[:left], lasts[:left]) if left < len(firsts) else (firsts, lasts)
             if not firsts:
                 break
@@ -111,7 +113,7 @@ class CursorFormat:
                 )
             left -= len(firsts)
             through = Position(ledger_id, lasts.max() + 1)  # the entry behind the last one prolongs its range
-        return HolesRecord(info.SerializePartialToString(), LATEST if left else through)
+        return AcksRecord(info.SerializePartialToString(), LATEST if left else through)
 
     def _batches(self, state: CursorState, tag: bytes) -> bytes:
         """The first partly acknowledged batches (managedLedgerMaxBatchDeletedIndexToPersist), as fields with this tag.
@@ -136,12 +138,12 @@ class CursorFormat:
         if isinstance(info, ml.PositionInfo):
             state.mark_delete = Position(info.ledgerId, info.entryId)
             for words in info.individualDeletedMessageRanges:
-                _add_words(state.holes, words.key, words.values)
+                _add_words(state.individual_acks, words.key, words.values)
         else:
             state.mark_delete = Position(info.markDeleteLedgerId, info.markDeleteEntryId)
         for kept in info.individualDeletedMessages:
             lower, upper = kept.lowerEndpoint, kept.upperEndpoint
-            state.holes.add_range(upper.ledgerId, lower.entryId + 1, upper.entryId + 1)
+            state.individual_acks.add_range(upper.ledgerId, lower.entryId + 1, upper.entryId + 1)
         if self._batch_acks if isinstance(info, ml.PositionInfo) else self._batch_acks_of_info:
             for batch in info.batchedEntryDeletionIndexInfo:
                 state.batch_acks.merge(Position(batch.position.ledgerId, batch.position.entryId), batch.deleteSet)
@@ -191,13 +193,13 @@ def _words(firsts: BitMap, lasts: BitMap) -> tuple[int, ...]:
     return unpack(f"<{count}q", bits.to_bytes(8 * count, "little"))
 
 
-def _add_words(holes: PositionSet, ledger_id: int, words: Iterable[int]) -> None:
+def _add_words(acks: PositionSet, ledger_id: int, words: Iterable[int]) -> None:
     for base, word in enumerate(words):
         if word == -1:
-            holes.add_range(ledger_id, 64 * base, 64 * base + 64)
+            acks.add_range(ledger_id, 64 * base, 64 * base + 64)
             continue
         word &= 2**64 - 1
         while word:
             lowest = word & -word
-            holes.add(Position(ledger_id, 64 * base + lowest.bit_length() - 1))
+            acks.add(Position(ledger_id, 64 * base + lowest.bit_length() - 1))
             word ^= lowest

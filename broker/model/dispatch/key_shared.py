@@ -3,27 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
 from pulsarium.broker.model.client import Delivery
-from pulsarium.broker.model.cursor.managed_cursor import ManagedCursor
-from pulsarium.broker.model.dispatch.dispatcher import Entries
 from pulsarium.broker.model.dispatch.draining import KeyOwner, OwedKeys
-from pulsarium.broker.model.dispatch.reason import Reason
-from pulsarium.broker.model.dispatch.selector.hashing import key_of
-from pulsarium.broker.model.dispatch.selector.options import KeySharedOptions
-from pulsarium.broker.model.dispatch.selector.selector import Selector
+from pulsarium.broker.model.dispatch.selector import Selector, key_of
 from pulsarium.broker.model.dispatch.sharing import SharingDispatcher
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.ledger.position_set import PositionSet
-from pulsarium.broker.model.subscription.consumer import Consumer, ConsumerOptions
+from pulsarium.broker.model.subscription.base import Subscription
+from pulsarium.broker.model.subscription.consumer import Consumer, ConsumerOptions, KeySharedOptions
+from pulsarium.broker.model.subscription.dispatcher import Entries
+from pulsarium.broker.model.subscription.reason import Reason
 from pulsarium.proto.ack_set import words_of
 from pulsarium.proto.entry import parse_metadata, visible_metadata
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
-
-if TYPE_CHECKING:
-    from pulsarium.broker.model.subscription.base import Subscription
-    from pulsarium.broker.model.subscription.persistent import PersistentSubscription
 
 
 class Parcel:
@@ -124,34 +117,34 @@ class KeySharedDispatcher(SharingDispatcher):
 
     # delivering
 
-    def dispatch(self, subscription: PersistentSubscription) -> Reason:
-        cursor = subscription.cursor
+    def dispatch(self) -> Reason:
+        cursor = self.cursor
         while True:
             if not self.replay:  # else it comes first: what waits may be later in the order of its key
-                if (stopped := self._serve_waiting(subscription)) is not None:
+                if (stopped := self._serve_waiting()) is not None:
                     return stopped
-                self._again(self.delayed.take_due(subscription.max_read))
+                self._again(self.delayed.take_due(self._max_read))
             if self._rotation.next() is None:
                 return self.blocked_reason()
             if not self.replay:
                 if not cursor.has_more():
-                    return self.nothing_more(cursor)
+                    return self.nothing_more()
                 if self.blocked:
                     return Reason.SUBSCRIPTION_OWES
-                if self._is_far_ahead(cursor):
+                if self._is_far_ahead():
                     return Reason.LOOK_AHEAD
-            limit = self._allowed(subscription.max_read)
+            limit = self._allowed(self._max_read)
             if not limit:
                 return Reason.RATE_LIMITED
             if self.replay:
-                entries = self._stored(subscription, self.replay, limit)
+                entries = self._stored(self.replay, limit)
                 for position, _ in entries or ():
                     self.replay.discard(position)
             else:
-                entries = cursor.read(limit, subscription.dispatch_soon)
+                entries = cursor.read(limit, self._subscription.dispatch_soon)
             if entries is None:
                 return Reason.LOADING
-            self._share_out(cursor, entries)
+            self._share_out(entries)
 
     def _look_ahead(self) -> int:
         """How many entries may wait while others are read past them; 0: any number."""
@@ -160,8 +153,9 @@ class KeySharedDispatcher(SharingDispatcher):
         limits = (each, config.keySharedLookAheadMsgInReplayThresholdPerSubscription)
         return min((limit for limit in limits if limit > 0), default=0)
 
-    def _is_far_ahead(self, cursor: ManagedCursor) -> bool:
+    def _is_far_ahead(self) -> bool:
         """Whether so many entries wait that no others are read past them."""
+        cursor = self.cursor
         limit, mark = self._look_ahead(), cursor.mark_delete
         if not limit or cursor.ledger.count_after(mark, cursor.read_position) - self.owed.entries < limit:
             return False  # nearly always: to count what waits is dear
@@ -170,8 +164,9 @@ class KeySharedDispatcher(SharingDispatcher):
                 positions.remove_through(mark)
         return self.waiting_count >= limit
 
-    def _share_out(self, cursor: ManagedCursor, entries: Entries) -> None:
+    def _share_out(self, entries: Entries) -> None:
         """Deliver each entry to the consumer of its key, or keep it where that one will find it."""
+        cursor = self.cursor
         parcels: dict[Consumer, Parcel] = {}
         transactions, some_partly = cursor.ledger.transactions, cursor.has_parts
         some_hidden = bool(entries) and entries[0][0] <= transactions.hidden_through

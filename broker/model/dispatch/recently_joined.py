@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
-from pulsarium.broker.model.cursor.managed_cursor import ManagedCursor
 from pulsarium.broker.model.dispatch.key_shared import KeySharedDispatcher
-from pulsarium.broker.model.dispatch.reason import Reason
-from pulsarium.broker.model.dispatch.selector.options import KeySharedOptions
-from pulsarium.broker.model.dispatch.selector.selector import Selector
+from pulsarium.broker.model.dispatch.selector import Selector
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.ledger.position_set import PositionSet
-from pulsarium.broker.model.subscription.consumer import Consumer
+from pulsarium.broker.model.subscription.base import Subscription
+from pulsarium.broker.model.subscription.consumer import Consumer, KeySharedOptions
+from pulsarium.broker.model.subscription.reason import Reason
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
-
-if TYPE_CHECKING:
-    from pulsarium.broker.model.subscription.persistent import PersistentSubscription
 
 
 class RecentlyJoinedDispatcher(KeySharedDispatcher):
@@ -24,15 +19,14 @@ class RecentlyJoinedDispatcher(KeySharedDispatcher):
     acknowledged, by whomever: so no key can be with two consumers (B-12).
     """
 
-    def __init__(self, subscription: PersistentSubscription, selector: Selector, options: KeySharedOptions) -> None:
+    def __init__(self, subscription: Subscription, selector: Selector, options: KeySharedOptions) -> None:
         super().__init__(subscription, selector, options)
         self.drains = False
         self.joined: dict[Consumer, Position] = {}  # where reading stood then
-        self._cursor = subscription.cursor
         self._too_new = PositionSet()  # entries for those
 
     def add_consumer(self, consumer: Consumer) -> None:
-        cursor = self._cursor
+        cursor = self.cursor
         owes = cursor.ledger.next(cursor.mark_delete) < cursor.read_position
         if self.consumers and owes and not self.out_of_order:
             self.joined[consumer] = cursor.read_position
@@ -57,13 +51,14 @@ class RecentlyJoinedDispatcher(KeySharedDispatcher):
         if self.joined:
             self._subscription.dispatch_soon()
 
-    def dispatch(self, subscription: PersistentSubscription) -> Reason:
+    def dispatch(self) -> Reason:
         if self.joined:
-            self._let_go(subscription.cursor)
-        return super().dispatch(subscription)
+            self._let_go()
+        return super().dispatch()
 
-    def _let_go(self, cursor: ManagedCursor) -> None:
+    def _let_go(self) -> None:
         """Those who joined before the first entry that is not acknowledged are like all others now."""
+        cursor = self.cursor
         first = cursor.ledger.next(cursor.mark_delete)
         left = {consumer: position for consumer, position in self.joined.items() if position > first}
         if len(left) < len(self.joined):

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
-from pulsarium.broker.model.dispatch.reason import Reason
 from pulsarium.broker.model.dispatch.sharing import SharingDispatcher
 from pulsarium.broker.model.ledger.position import Position
+from pulsarium.broker.model.subscription.base import Subscription
 from pulsarium.broker.model.subscription.consumer import Consumer
+from pulsarium.broker.model.subscription.reason import Reason
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
-
-if TYPE_CHECKING:
-    from pulsarium.broker.model.subscription.base import Subscription
-    from pulsarium.broker.model.subscription.persistent import PersistentSubscription
 
 
 def is_last_chunk(metadata: pb.MessageMetadata) -> bool:
@@ -44,51 +40,48 @@ class SharedDispatcher(SharingDispatcher):
     def consumer_for(self, entry: bytes) -> Consumer | None:
         return self._rotation.next()
 
-    def dispatch(self, subscription: PersistentSubscription) -> Reason:
-        cursor = subscription.cursor
-        if self._to_serve and (stopped := self._serve_waiting(subscription)) is not None:
+    def dispatch(self) -> Reason:
+        cursor = self.cursor
+        if self._to_serve and (stopped := self._serve_waiting()) is not None:
             return stopped
         while True:
             replays = bool(self.replay)
-            if not replays and (due := self.delayed.take_due(subscription.max_read)):
+            if not replays and (due := self.delayed.take_due(self._max_read)):
                 self._again(due)
                 replays = True
             if not replays:
                 if not cursor.has_more():
-                    return self.nothing_more(cursor) if self.consumers else Reason.NO_CONSUMER
+                    return self.nothing_more() if self.consumers else Reason.NO_CONSUMER
                 if self.blocked:
                     return Reason.SUBSCRIPTION_OWES
-            limit = self._in_a_row if len(self.consumers) > 1 else subscription.max_read
+            limit = self._in_a_row if len(self.consumers) > 1 else self._max_read
             if self.throttle is not None and self._any_ready() and not (limit := self.throttle.entries(limit)):
                 return Reason.RATE_LIMITED  # and it is still the same one's turn
             consumer = self._rotation.next()
             if consumer is None:
                 return self.blocked_reason()
-            if replays:
-                stopped = self._replay_to(consumer, subscription, limit)
-            else:
-                stopped = self._read_for(consumer, subscription, limit)
+            stopped = self._replay_to(consumer, limit) if replays else self._read_for(consumer, limit)
             if stopped is not None:
                 return stopped
-            if self._to_serve and (stopped := self._serve_waiting(subscription)) is not None:
+            if self._to_serve and (stopped := self._serve_waiting()) is not None:
                 return stopped
 
-    def _replay_to(self, consumer: Consumer, subscription: PersistentSubscription, limit: int) -> Reason | None:
+    def _replay_to(self, consumer: Consumer, limit: int) -> Reason | None:
         """Give a consumer of what comes again; return what stops all delivery."""
         permits = self._capacity(consumer)
-        entries = self._stored(subscription, self.replay, min(permits, limit))
+        entries = self._stored(self.replay, min(permits, limit))
         if entries is None:
             return Reason.LOADING
-        self._hand_over(subscription.cursor, consumer, entries, permits, self.replay)
+        self._hand_over(consumer, entries, permits, self.replay)
         return None
 
-    def _read_for(self, consumer: Consumer, subscription: PersistentSubscription, limit: int) -> Reason | None:
+    def _read_for(self, consumer: Consumer, limit: int) -> Reason | None:
         """Give a consumer of what was not read yet; return what stops all delivery."""
-        cursor, permits = subscription.cursor, self._capacity(consumer)
-        entries = cursor.read(min(permits, limit), subscription.dispatch_soon)
+        cursor, permits = self.cursor, self._capacity(consumer)
+        entries = cursor.read(min(permits, limit), self._subscription.dispatch_soon)
         if entries is None:
             return Reason.LOADING
-        taken = self._hand_over(cursor, consumer, entries, permits)
+        taken = self._hand_over(consumer, entries, permits)
         if taken < len(entries):
             cursor.read_position = entries[taken][0]
         return None

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
 from pulsarium.broker.model.client import Delivery
 from pulsarium.broker.model.dispatch.delays import Delays
-from pulsarium.broker.model.dispatch.dispatcher import Dispatcher
-from pulsarium.broker.model.dispatch.reason import Reason
 from pulsarium.broker.model.dispatch.rotation import Rotation
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.ledger.position_set import PositionSet
+from pulsarium.broker.model.subscription.base import Subscription
 from pulsarium.broker.model.subscription.consumer import Consumer
+from pulsarium.broker.model.subscription.dispatcher import Dispatcher
+from pulsarium.broker.model.subscription.reason import Reason
 from pulsarium.broker.storage.errors import StorageError
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
-
-if TYPE_CHECKING:
-    from pulsarium.broker.model.subscription.base import Subscription
-    from pulsarium.broker.model.subscription.persistent import PersistentSubscription
 
 Entry = tuple[Position, bytes]
 
@@ -33,8 +29,7 @@ class SharingDispatcher(Dispatcher):
     shares_messages = True
 
     def __init__(self, subscription: Subscription) -> None:
-        super().__init__()
-        self._subscription = subscription
+        super().__init__(subscription)
         self.replay = PositionSet()
         self.delayed = Delays(subscription)
         self.unacked = 0  # messages, of all consumers
@@ -130,7 +125,7 @@ class SharingDispatcher(Dispatcher):
         """These are not owed any more."""
         return
 
-    def acknowledged(self, consumer: Consumer, positions: Sequence[Position]) -> None:
+    def settle(self, consumer: Consumer, positions: Sequence[Position]) -> None:
         pending, messages = consumer.pending, 0
         for position in positions:
             unacked = pending.pop(position, None)
@@ -145,7 +140,7 @@ class SharingDispatcher(Dispatcher):
             self.redeliveries.pop(position, None)
             self.replay.discard(position)
 
-    def acknowledged_partly(self, consumer: Consumer, position: Position, remaining: int) -> None:
+    def settle_partly(self, consumer: Consumer, position: Position, remaining: int) -> None:
         self.redeliveries.pop(position, None)  # counted anew, as in Pulsar
         self.owed_less(consumer, position, remaining)
 
@@ -165,29 +160,30 @@ class SharingDispatcher(Dispatcher):
         self._owe(owner, -owner.pending.pop(position))
         self._settled((position,))
 
-    def redeliver(
-        self, subscription: PersistentSubscription, consumer: Consumer, positions: Sequence[Position] | None
-    ) -> None:
+    def forget_delayed(self) -> None:
+        self.delayed.clear()
+
+    def redeliver(self, consumer: Consumer, positions: Sequence[Position] | None) -> None:
         again: list[Position] = []
         for position in list(consumer.pending) if positions is None else dict.fromkeys(positions):
             owner = consumer if position in consumer.pending else self._owner(position)
             if owner is None:
                 continue
             self._take_back(owner, position)
-            if not subscription.cursor.is_acked(position):
+            if not self.cursor.is_acked(position):
                 again.append(position)
                 self.redeliveries[position] = self.redeliveries.get(position, 0) + 1
         self._again(again)
         if consumer.blocked:
             self._unblock(consumer)
 
-    def give_back(self, subscription: PersistentSubscription, positions: Sequence[Position]) -> None:
+    def give_back(self, positions: Sequence[Position]) -> None:
         for position in positions if self.consumers else ():
             owner = self._owner(position)
             if owner is not None:  # of the rest of its batch
                 self._take_back(owner, position)
             self.redeliveries[position] = self.redeliveries.get(position, 0) + 1
-            if position < subscription.cursor.read_position:  # else it is still to be read
+            if position < self.cursor.read_position:  # else it is still to be read
                 self.replay.add(position)
 
     # what waits for its time
@@ -206,20 +202,20 @@ class SharingDispatcher(Dispatcher):
         """How many entries were read and wait for somebody who can take them."""
         return len(self.replay) + sum(map(len, self._waiting.values()))
 
-    def _serve_waiting(self, subscription: PersistentSubscription) -> Reason | None:
+    def _serve_waiting(self) -> Reason | None:
         """Give consumers what waits for them; what stops that: it is read from disk first, or a rate is used up."""
         while self._to_serve:
             consumer = next(iter(self._to_serve))
             positions = self._waiting.get(consumer)
             while positions and consumer.can_receive:
                 permits = self._capacity(consumer)
-                limit = self._allowed(min(permits, subscription.max_read))
+                limit = self._allowed(min(permits, self._max_read))
                 if not limit:
                     return Reason.RATE_LIMITED
-                entries = self._stored(subscription, positions, limit)
+                entries = self._stored(positions, limit)
                 if entries is None:
                     return Reason.LOADING
-                self._hand_over(subscription.cursor, consumer, entries, permits, positions)
+                self._hand_over(consumer, entries, permits, positions)
             if not positions:
                 self._waiting.pop(consumer, None)
             self._to_serve.pop(consumer, None)
@@ -232,9 +228,9 @@ class SharingDispatcher(Dispatcher):
     def undelivered(self) -> list[Iterable[Position]]:
         return [self.replay, *self._waiting.values()]
 
-    def _stored(self, subscription: PersistentSubscription, positions: PositionSet, limit: int) -> list[Entry] | None:
+    def _stored(self, positions: PositionSet, limit: int) -> list[Entry] | None:
         """The first of these entries; drops from `positions` what is acknowledged. None: they are being loaded."""
-        cursor = subscription.cursor
+        cursor = self.cursor
         found: list[Entry] = []
         gone: list[Position] = []
         for position in positions:
@@ -244,7 +240,7 @@ class SharingDispatcher(Dispatcher):
                 gone.append(position)
                 continue
             try:
-                entries = cursor.ledger.read(position, 1, subscription.dispatch_soon)
+                entries = cursor.ledger.read(position, 1, self._subscription.dispatch_soon)
             except StorageError:
                 if not found:
                     raise

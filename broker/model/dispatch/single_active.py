@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
-from pulsarium.broker.clock import Clock, Timer
-from pulsarium.broker.model.compaction.reading import read_compacted
-from pulsarium.broker.model.dispatch.dispatcher import Dispatcher, Entries
-from pulsarium.broker.model.dispatch.reason import Reason
-from pulsarium.broker.model.dispatch.selector.hashing import hash_of
+from pulsarium.broker.clock import Timer
+from pulsarium.broker.model.compaction.compacted import read_compacted
+from pulsarium.broker.model.dispatch.selector import hash_of
 from pulsarium.broker.model.errors import ConsumerBusyError, OwnerMustAnswerError
 from pulsarium.broker.model.ledger.position import Position
+from pulsarium.broker.model.subscription.base import Subscription
 from pulsarium.broker.model.subscription.consumer import Consumer
+from pulsarium.broker.model.subscription.dispatcher import Dispatcher, Entries
+from pulsarium.broker.model.subscription.reason import Reason
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
-
-if TYPE_CHECKING:
-    from pulsarium.broker.model.subscription.persistent import PersistentSubscription
 
 RING_POINTS = 100  # of each consumer name, on the ring that chooses for a topic without partitions
 
@@ -25,30 +22,24 @@ RING_POINTS = 100  # of each consumer name, on the ring that chooses for a topic
 class SingleActiveDispatcher(Dispatcher):
     """Delivers to the active consumer only.
 
-    `on_activated` is called when reading may begin from the mark-delete position: at once for Exclusive, after
+    The subscription hears when reading may begin from the mark-delete position: at once for Exclusive, after
     activeConsumerFailoverDelayTimeMillis for Failover (B-03). Without a delay, None, nobody is told either.
     """
 
-    def __init__(
-        self,
-        type: int,
-        topic: str,
-        partition: int,
-        clock: Clock,
-        delay_ms: int | None,
-        on_activated: Callable[[], None],
-    ) -> None:
-        super().__init__()
+    def __init__(self, subscription: Subscription, type: int) -> None:
+        super().__init__(subscription)
         self.type = type
         self.active: Consumer | None = None
-        self._topic = topic
-        self._partition = partition
-        self._clock = clock
+        self._topic = str(subscription.topic.name)
+        self._partition = subscription.failover_index
+        delay_ms = subscription.failover_delay_ms
         self._tells = type == pb.CommandSubscribe.Failover and delay_ms is not None
         self._delay = (delay_ms or 0) / 1000 if self._tells else 0.0
-        self._on_activated = on_activated
         self._waiting: Timer | None = None
-        self.closing = False  # who is sent away now has nobody take its place
+
+    @property
+    def served(self) -> Sequence[Consumer]:
+        return () if self.active is None else (self.active,)
 
     def add_consumer(self, consumer: Consumer) -> None:
         if self.type == pb.CommandSubscribe.Exclusive and self.consumers:
@@ -86,7 +77,7 @@ class SingleActiveDispatcher(Dispatcher):
         if self._delay <= 0:
             self._activate()
         elif self._waiting is None:
-            self._waiting = self._clock.call_later(self._delay, self._activate)
+            self._waiting = self._subscription.topic.stores.clock.call_later(self._delay, self._activate)
         return True
 
     def _on_ring(self, group: list[Consumer]) -> int:
@@ -99,7 +90,7 @@ class SingleActiveDispatcher(Dispatcher):
         if self._tells:
             for consumer in self.consumers:
                 consumer.client.active_consumer_change(consumer.consumer_id, consumer is self.active)
-        self._on_activated()
+        self._subscription.activated()
 
     def consumer_for(self, entry: bytes) -> Consumer | None:
         return self._ready()
@@ -118,34 +109,31 @@ class SingleActiveDispatcher(Dispatcher):
             return Reason.NO_CONSUMER
         return Reason.NOT_WRITABLE if self.active.permits > 0 else Reason.NO_PERMITS
 
-    def dispatch(self, subscription: PersistentSubscription) -> Reason:
-        cursor = subscription.cursor
+    def dispatch(self) -> Reason:
+        cursor = self.cursor
         while (consumer := self._ready()) is not None:
-            limit = min(consumer.permits, subscription.max_read)
+            limit = min(consumer.permits, self._max_read)
             if self.throttle is not None and cursor.has_more() and not (limit := self.throttle.entries(limit)):
                 return Reason.RATE_LIMITED
-            batch = self._read(subscription, consumer, limit)
+            batch = self._read(consumer, limit)
             if batch is None:
                 return Reason.LOADING
             if not batch:
-                return self.nothing_more(cursor)
-            taken = self._hand_over(cursor, consumer, batch, consumer.permits)
+                return self.nothing_more()
+            taken = self._hand_over(consumer, batch, consumer.permits)
             if taken < len(batch) and consumer is self.active:
                 cursor.read_position = batch[taken][0]
         return self.blocked_reason()
 
-    @staticmethod
-    def _read(subscription: PersistentSubscription, consumer: Consumer, limit: int) -> Entries | None:
-        ready = subscription.dispatch_soon
+    def _read(self, consumer: Consumer, limit: int) -> Entries | None:
+        ready = self._subscription.dispatch_soon
         if not consumer.read_compacted:
-            return subscription.cursor.read(limit, ready)
-        return read_compacted(subscription.topic.compaction.compacted, subscription.cursor, limit, ready)
+            return self.cursor.read(limit, ready)
+        return read_compacted(self._subscription.compacted, self.cursor, limit, ready)
 
-    def redeliver(
-        self, subscription: PersistentSubscription, consumer: Consumer, positions: Sequence[Position] | None
-    ) -> None:
+    def redeliver(self, consumer: Consumer, positions: Sequence[Position] | None) -> None:
         if consumer is self.active:  # ids are ignored: the order must hold (cmd 20)
-            subscription.cursor.rewind()
+            self.cursor.rewind()
 
-    def give_back(self, subscription: PersistentSubscription, positions: Sequence[Position]) -> None:
-        subscription.cursor.rewind()
+    def give_back(self, positions: Sequence[Position]) -> None:
+        self.cursor.rewind()

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from pulsarium.broker.model.dispatch.reason import Reason
 from pulsarium.broker.model.dispatch.shared import SharedDispatcher, is_last_chunk
 from pulsarium.broker.model.ledger.position import Position
+from pulsarium.broker.model.subscription.base import Subscription
 from pulsarium.broker.model.subscription.consumer import Consumer
+from pulsarium.broker.model.subscription.reason import Reason
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
-
-if TYPE_CHECKING:
-    from pulsarium.broker.model.subscription.base import Subscription
-    from pulsarium.broker.model.subscription.persistent import PersistentSubscription
 
 
 @dataclass(slots=True)
@@ -42,18 +38,18 @@ class StallingSharedDispatcher(SharedDispatcher):
             self._owners[uuid] = gone
         super().remove_consumer(consumer)
 
-    def acknowledged(self, consumer: Consumer, positions: Sequence[Position]) -> None:
+    def settle(self, consumer: Consumer, positions: Sequence[Position]) -> None:
         waiting = len(self.replay)
-        super().acknowledged(consumer, positions)
+        super().settle(consumer, positions)
         if len(self.replay) < waiting:  # perhaps what stopped the others
             self._subscription.dispatch_soon()
 
-    def _replay_to(self, consumer: Consumer, subscription: PersistentSubscription, limit: int) -> Reason | None:
-        entries = self._stored(subscription, self.replay, limit)
+    def _replay_to(self, consumer: Consumer, limit: int) -> Reason | None:
+        entries = self._stored(self.replay, limit)
         if entries is None:
             return Reason.LOADING
         self._put_back = 0
-        taken = self._hand_over(subscription.cursor, consumer, entries, self._capacity(consumer), self.replay)
+        taken = self._hand_over(consumer, entries, self._capacity(consumer), self.replay)
         return Reason.BEHIND_CHUNK if 0 < taken == self._put_back else None
 
     def _holds_back_chunk(self, consumer: Consumer, position: Position, metadata: pb.MessageMetadata) -> bool:

@@ -1,21 +1,53 @@
-"""How fast messages go out: of a broker, of a topic, of a subscription."""
+"""Limit how fast messages go out, perhaps relative to how fast they come in."""
 
 from __future__ import annotations
 
-import math
-from typing import TYPE_CHECKING
+from typing import Protocol
 
-from pulsarium.broker.clock import Clock, Timer
+from pulsarium.broker.clock import Clock
+from pulsarium.broker.config.keys import Config
 from pulsarium.broker.model.policy.policies import DispatchRate
-from pulsarium.broker.model.rate.publish_average import PublishAverage
 from pulsarium.broker.model.rate.token_bucket import TokenBucket, nothing_more
 
-if TYPE_CHECKING:
-    from pulsarium.broker.model.subscription.persistent import PersistentSubscription
 
-BACKOFF = 1.0  # seconds after which a dispatcher asks again (MESSAGE_RATE_BACKOFF_MS)
-READ_OVERHEAD = 64  # bytes that an entry counts for in a read, beside its own
-LARGEST_READ = 5 << 20  # dispatcherMaxReadSizeBytes
+class Counts(Protocol):
+    """A topic that counts what comes in."""
+
+    messages_in: int
+    bytes_in: int
+
+
+class PublishAverage:
+    """Tell how fast messages came in to a topic of late, for dispatch rates that are relative to it.
+
+    That is over the last whole interval of statsUpdateFrequencyInSecs, or the time since somebody last asked, if
+    that is longer. Costs nothing while nobody asks.
+    """
+
+    def __init__(self, topic: Counts, clock: Clock, config: Config) -> None:
+        self._topic = topic
+        self._clock = clock
+        self._config = config
+        self._since = clock.monotonic()
+        self._counts = (0, 0)
+        self._averages = (0.0, 0.0)
+
+    def messages(self) -> float:
+        """Return how many came a second."""
+        return self._now()[0]
+
+    def bytes(self) -> float:
+        """Return how many came a second."""
+        return self._now()[1]
+
+    def _now(self) -> tuple[float, float]:
+        now = self._clock.monotonic()
+        passed = now - self._since
+        if passed >= self._config.statsUpdateFrequencyInSecs:
+            before, self._counts = self._counts, (self._topic.messages_in, self._topic.bytes_in)
+            self._averages = (self._counts[0] - before[0]) / passed, (self._counts[1] - before[1]) / passed
+            self._since = now
+        return self._averages
 
 
 class DispatchLimiter:
@@ -57,102 +89,3 @@ class DispatchLimiter:
     def seconds(self) -> float:
         """How long until anything may be delivered."""
         return max(0.0 if bucket is None else bucket.seconds_until(1) for bucket in (self.messages, self.bytes))
-
-
-class Throttle:
-    """What the dispatcher of a subscription asks before it reads, while any limit is there.
-
-    Where there are no tokens it is dispatched again, in whole seconds, once there are. A limit is of messages, but what
-    is asked for are entries: batches may take more than there is, unless each counts as one message
-    (dispatchThrottlingOnBatchMessageEnabled).
-    """
-
-    def __init__(self, subscription: PersistentSubscription) -> None:
-        topic = subscription.topic
-        self._subscription = subscription
-        self._clock = topic.stores.clock
-        self._config = topic.stores.config
-        self._own = DispatchLimiter(self._clock, topic.publish_average)
-        self._limiters: list[tuple[str, DispatchLimiter]] = []
-        self._timer: Timer | None = None
-        self.events: dict[str, int] = {}  # how often each of the limits shortened a read, by its name in the stats
-        self.until_ms = 0  # when it goes on
-        self.limited_by = ""  # Broker, Topic or Subscription
-
-    def changed(self) -> Throttle | None:
-        """The limits may be others now: itself, if there are any."""
-        topic = self._subscription.topic
-        self._own.update(topic.policies.dispatch_rate_of(self._subscription.name))
-        every = (
-            ("Broker", topic.broker_limits.dispatch),
-            ("ResourceGroup", topic.group_limits.dispatch),
-            ("Topic", topic.dispatch_limit),
-            ("Subscription", self._own),
-        )
-        self._limiters = [(whose, limiter) for whose, limiter in every if limiter.is_active]
-        if self._timer is not None:  # what was waited for may come sooner now
-            self.stop()
-            self._subscription.dispatch_soon()
-        return self if self._limiters else None
-
-    def entries(self, most: int) -> int:
-        """How many of `most` entries may be read now; 0: none, until it is dispatched again."""
-        if self._is_exempt():
-            return most
-        for whose, limiter in self._limiters:
-            if limiter.messages is not None and (messages := limiter.messages.available()) < most:
-                self._count("Msg", whose)
-                most = messages
-            if limiter.bytes is not None and (size := limiter.bytes.available()) < LARGEST_READ:
-                self._count("Bytes", whose)
-                most = min(most, self._entries_in(size))
-            if most <= 0:
-                self._go_on_later(whose, limiter.seconds())
-                return 0
-        return most
-
-    def _is_exempt(self) -> bool:
-        """Whether who keeps up with the topic is not limited (dispatchThrottlingOnNonBacklogConsumerEnabled)."""
-        if self._config.dispatchThrottlingOnNonBacklogConsumerEnabled:
-            return False
-        cursor = self._subscription.cursor
-        unread = cursor.ledger.count_after(cursor.ledger.previous(cursor.read_position))
-        return unread < self._config.managedLedgerCursorBackloggedThreshold
-
-    def _entries_in(self, size: int) -> int:
-        """About how many entries so many bytes are, by the average of the ledger that is read; at least one."""
-        if size <= 0:
-            return 0
-        cursor = self._subscription.cursor
-        ledger = cursor.ledger.ledgers.get(cursor.read_position.ledger_id)
-        if ledger is None or not ledger.count:
-            return 1
-        return max(1, size // (max(1, ledger.size // ledger.count) + READ_OVERHEAD))
-
-    def _count(self, unit: str, whose: str) -> None:
-        name = f"dispatchThrottled{unit}EventsBy{whose}Limit"
-        self.events[name] = self.events.get(name, 0) + 1
-
-    def delivered(self, entries: int, messages: int, size: int) -> None:
-        """Entries went out, with so many messages and bytes."""
-        if not self._is_exempt():
-            counted = entries if self._config.dispatchThrottlingOnBatchMessageEnabled else messages
-            for _, limiter in self._limiters:
-                limiter.take(counted, size)
-
-    def _go_on_later(self, whose: str, seconds: float) -> None:
-        if self._timer is None:
-            wait = BACKOFF * max(1, math.ceil(seconds / BACKOFF - 1e-6))
-            self.limited_by = whose
-            self.until_ms = self._clock.now_ms() + round(wait * 1000)
-            self._timer = self._clock.call_later(wait, self._go_on)
-
-    def _go_on(self) -> None:
-        self._timer = None
-        self._subscription.dispatch_soon()
-
-    def stop(self) -> None:
-        """Nobody is there to deliver to."""
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from pulsarium.broker.clock import Clock, Timer
 from pulsarium.broker.model.policy.policies import PublishRate
 from pulsarium.broker.model.rate.token_bucket import TokenBucket
 
-if TYPE_CHECKING:
-    from pulsarium.broker.model.client import Client
-
 REFILL = 0.01  # of a second's tokens, which must be there before anybody goes on
+
+
+class Publisher(Protocol):
+    """A connection that publishes."""
+
+    def pause_reading(self) -> None:
+        """Take no more commands of it, until `resume_reading` was called as often."""
+        ...
+
+    def resume_reading(self) -> None:
+        """Go on, with what came meanwhile first."""
+        ...
 
 
 class PublishLimiter:
@@ -27,7 +36,7 @@ class PublishLimiter:
         self._buckets: list[tuple[TokenBucket, int]] = []  # and how many tokens let a connection go on
         self._messages: TokenBucket | None = None
         self._bytes: TokenBucket | None = None
-        self._waiting: list[Client] = []  # in the order they came
+        self._waiting: list[Publisher] = []  # in the order they came
         self._timer: Timer | None = None
 
     @property
@@ -49,7 +58,7 @@ class PublishLimiter:
     def _bucket(self, rate: int) -> TokenBucket | None:
         return TokenBucket(self._clock, rate) if rate > 0 else None
 
-    def published(self, client: Client, messages: int, size: int) -> None:
+    def published(self, client: Publisher, messages: int, size: int) -> None:
         """A connection published so many messages, of `size` bytes together."""
         enough = True
         if self._messages is not None:

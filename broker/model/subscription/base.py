@@ -2,29 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from pulsarium.broker.model.client import Assigned, Client
-from pulsarium.broker.model.dispatch.dispatcher import Dispatcher
-from pulsarium.broker.model.dispatch.key_shared import KeySharedDispatcher
-from pulsarium.broker.model.dispatch.selector.choice import selector_for
-from pulsarium.broker.model.dispatch.shared import SharedDispatcher
-from pulsarium.broker.model.dispatch.single_active import SingleActiveDispatcher
-from pulsarium.broker.model.dispatch.stalling import StallingSharedDispatcher
+from pulsarium.broker.model.compaction.compacted import CompactedTopic
+from pulsarium.broker.model.cursor.managed_cursor import ManagedCursor
 from pulsarium.broker.model.errors import (
     ConsumerBusyError,
     ServiceNotReadyError,
     SubscriptionBusyError,
 )
+from pulsarium.broker.model.ledger.stores import Stores
+from pulsarium.broker.model.policy.policies import Policies
 from pulsarium.broker.model.subscription.consumer import Consumer, ConsumerOptions
+from pulsarium.broker.model.subscription.dispatcher import Dispatcher
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
-
-if TYPE_CHECKING:
-    from pulsarium.broker.model.topic.base import Topic
+from pulsarium.proto.topic_name import TopicName
 
 SubType = pb.CommandSubscribe.SubType
+
+
+class SubscribedTopic(Protocol):
+    """A topic, as its subscriptions see it."""
+
+    closed: bool
+    moved_to: Assigned | None
+
+    @property
+    def name(self) -> TopicName: ...
+
+    @property
+    def subscriptions(self) -> Mapping[str, Subscription]: ...
+
+    @property
+    def stores(self) -> Stores: ...
+
+    @property
+    def policies(self) -> Policies: ...
+
+    def now_ms(self) -> int: ...
+
+    def unsubscribe(self, name: str) -> None: ...
+
+    def dispatcher_for(self, subscription: Subscription, options: ConsumerOptions) -> Dispatcher: ...
 
 
 class Subscription:
@@ -32,8 +54,9 @@ class Subscription:
 
     durable = False
     replicated = False
+    cursor: ManagedCursor | None = None  # of a persistent one
 
-    def __init__(self, topic: Topic, name: str) -> None:
+    def __init__(self, topic: SubscribedTopic, name: str) -> None:
         self.topic = topic
         self.name = name
         self.dispatcher: Dispatcher | None = None  # none until the first consumer gave the type
@@ -56,7 +79,7 @@ class Subscription:
             raise ServiceNotReadyError("Topic is temporarily unavailable")
         dispatcher = self.dispatcher
         if dispatcher is None or (not dispatcher.consumers and dispatcher.mismatch(options)):
-            dispatcher = self._dispatcher_for(options)
+            dispatcher = self.topic.dispatcher_for(self, options)
         elif mismatch := dispatcher.mismatch(options):
             raise SubscriptionBusyError(f"Subscription is of different type. Active subscription {mismatch}")
         self._check_limit(options.type)
@@ -73,30 +96,17 @@ class Subscription:
     def _before_adding(self, dispatcher: Dispatcher) -> None:
         self.dispatcher = dispatcher
 
-    def _dispatcher_for(self, options: ConsumerOptions) -> Dispatcher:
-        if options.type == SubType.Shared:
-            return StallingSharedDispatcher(self) if self.topic.stores.profile.chunks_stall else SharedDispatcher(self)
-        if options.type == SubType.Key_Shared:
-            selector = selector_for(options.key_shared, self.topic.stores.config)
-            return KeySharedDispatcher(self, selector, options.key_shared)
-        return SingleActiveDispatcher(
-            options.type,
-            str(self.topic.name),
-            self._failover_index(),
-            self.topic.stores.clock,
-            self._failover_delay_ms(),
-            self._activated,
-        )
-
-    def _failover_index(self) -> int:
+    @property
+    def failover_index(self) -> int:
         """Which of several Failover consumers is active; below zero a ring of hashes decides."""
         return self.topic.name.partition_index
 
-    def _failover_delay_ms(self) -> int | None:
+    @property
+    def failover_delay_ms(self) -> int | None:
         """How long a newly active Failover consumer waits; None: it is active without a word."""
         return self.topic.stores.config.activeConsumerFailoverDelayTimeMillis
 
-    def _activated(self) -> None:
+    def activated(self) -> None:
         """The active consumer changed and may now be served."""
 
     def remove_consumer(self, consumer: Consumer) -> None:
@@ -113,9 +123,12 @@ class Subscription:
 
     def may_be_dropped_by(self, consumer: Consumer) -> bool:
         """Whether UNSUBSCRIBE needs no force: nobody else is here, and one who waits to be active is not enough."""
-        dispatcher = self.dispatcher
-        passive = isinstance(dispatcher, SingleActiveDispatcher) and dispatcher.active is not consumer
-        return len(self.consumers) <= 1 and not passive
+        return self.dispatcher is None or (len(self.consumers) <= 1 and consumer in self.dispatcher.served)
+
+    @property
+    def compacted(self) -> CompactedTopic:
+        """Return what compaction kept of the topic."""
+        raise NotImplementedError
 
     def dispatch_soon(self) -> None:
         """Deliver what waits at the end of this turn, where anything does."""
@@ -148,12 +161,11 @@ class Subscription:
     def _nobody_follows(self) -> Iterator[None]:
         """Consumers that are sent away meanwhile have none made active in their place, as in Pulsar."""
         dispatcher = self.dispatcher
-        if not isinstance(dispatcher, SingleActiveDispatcher):
-            yield
-            return
-        dispatcher.closing = True
+        if dispatcher is not None:
+            dispatcher.closing = True
         yield
-        dispatcher.closing = False
+        if dispatcher is not None:
+            dispatcher.closing = False
 
     def disconnect_those(self, unwanted: Callable[[Consumer], bool], assigned: Assigned | None = None) -> None:
         """The same for some of them."""

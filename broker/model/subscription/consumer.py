@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from pulsarium.broker.model.client import Client, Delivery
-from pulsarium.broker.model.dispatch.selector.options import KeySharedOptions
 from pulsarium.broker.model.ledger.position import Position
+from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
 if TYPE_CHECKING:
     from pulsarium.broker.model.subscription.base import Subscription
@@ -16,6 +16,15 @@ if TYPE_CHECKING:
 INT_MAX = 2**31 - 1
 KEPT = 0.9
 """Of the running average of messages an entry, what a delivery leaves."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeySharedOptions:
+    """KeySharedMeta of SUBSCRIBE: `mode` is a KeySharedMode, `ranges` are what a STICKY consumer takes, inclusive."""
+
+    mode: int = pb.AUTO_SPLIT
+    ranges: tuple[tuple[int, int], ...] = ()
+    out_of_order: bool = False
 
 
 @dataclass(slots=True)

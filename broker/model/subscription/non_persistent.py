@@ -2,32 +2,37 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from pulsarium.broker.model.client import Delivery
 from pulsarium.broker.model.ledger.position import Position
-from pulsarium.broker.model.subscription.base import Subscription
+from pulsarium.broker.model.subscription.base import SubscribedTopic, Subscription
 from pulsarium.proto.entry import messages_in
 
-if TYPE_CHECKING:
-    from pulsarium.broker.model.topic.non_persistent import NonPersistentTopic
-
 NOWHERE = Position(0, 0)  # the id that every message of a non-persistent topic has
+
+
+class SubscribedNonPersistentTopic(SubscribedTopic, Protocol):
+    """A non-persistent topic, as its subscriptions see it."""
+
+    def forget_subscription(self, subscription: NonPersistentSubscription) -> None: ...
 
 
 class NonPersistentSubscription(Subscription):
     """Has consumers but no cursor."""
 
-    topic: NonPersistentTopic
+    topic: SubscribedNonPersistentTopic
 
-    def __init__(self, topic: NonPersistentTopic, name: str) -> None:
+    def __init__(self, topic: SubscribedNonPersistentTopic, name: str) -> None:
         super().__init__(topic, name)
         self.dropped = 0  # messages that nobody had permits for
 
-    def _failover_index(self) -> int:
+    @property
+    def failover_index(self) -> int:
         return max(self.topic.name.partition_index, 0)
 
-    def _failover_delay_ms(self) -> int | None:
+    @property
+    def failover_delay_ms(self) -> int | None:
         return None  # there is nothing to read again, so nothing to wait for
 
     def publish(self, entry: bytes) -> None:

@@ -2,34 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Protocol
 
 from pulsarium.broker.model.client import Client
-from pulsarium.broker.model.compaction.reading import is_compacted_away
+from pulsarium.broker.model.compaction.compacted import CompactedTopic, is_compacted_away
 from pulsarium.broker.model.cursor.managed_cursor import ManagedCursor
-from pulsarium.broker.model.dispatch.dispatcher import Dispatcher
-from pulsarium.broker.model.dispatch.reason import Reason
-from pulsarium.broker.model.dispatch.recently_joined import RecentlyJoinedDispatcher
-from pulsarium.broker.model.dispatch.selector.choice import selector_for
-from pulsarium.broker.model.dispatch.single_active import SingleActiveDispatcher
 from pulsarium.broker.model.errors import BrokerServiceError, ServiceNotReadyError
 from pulsarium.broker.model.ledger.position import Position, signed
 from pulsarium.broker.model.policy import without_effect
-from pulsarium.broker.model.rate.dispatch import Throttle
-from pulsarium.broker.model.subscription.base import Subscription
+from pulsarium.broker.model.rate.dispatch import DispatchLimiter, PublishAverage
+from pulsarium.broker.model.subscription.base import SubscribedTopic, Subscription
 from pulsarium.broker.model.subscription.consumer import INT_MAX, Consumer, ConsumerOptions
+from pulsarium.broker.model.subscription.dispatcher import Dispatcher
 from pulsarium.broker.model.subscription.passes import CUMULATIVE, How, Passes
+from pulsarium.broker.model.subscription.reason import Reason
+from pulsarium.broker.model.subscription.throttle import Throttle
 from pulsarium.broker.model.subscription.unreadable import Unreadable
 from pulsarium.broker.storage.errors import StorageError
 from pulsarium.proto.entry import visible_metadata
-from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
 if TYPE_CHECKING:
-    from pulsarium.broker.model.topic.persistent import PersistentTopic
-    from pulsarium.broker.model.transaction.acked import Acked
-    from pulsarium.broker.model.transaction.pending_acks import PendingAcks
+    from pulsarium.broker.model.cursor.acked import Acked
+    from pulsarium.broker.model.cursor.pending_acks import PendingAcks
+    from pulsarium.broker.model.ledger.managed_ledger import ManagedLedger
     from pulsarium.proto.txn_id import TxnId
 
 
@@ -42,17 +40,49 @@ class Expired:
 
 
 REPLICATED = "pulsar.replicated.subscription"
+NO_PROPERTIES: Mapping[str, int] = MappingProxyType({})
+
+
+class Compaction(Protocol):
+    """Compaction of a topic, as its subscriptions see it."""
+
+    @property
+    def compacted(self) -> CompactedTopic: ...
+
+
+class SubscribedPersistentTopic(SubscribedTopic, Protocol):
+    """A persistent topic, as its subscriptions see it."""
+
+    last_dispatchable: tuple[Position, Position]
+
+    @property
+    def ledger(self) -> ManagedLedger: ...
+
+    @property
+    def compaction(self) -> Compaction: ...
+
+    @property
+    def publish_average(self) -> PublishAverage: ...
+
+    @property
+    def dispatch_limits(self) -> Iterable[tuple[str, DispatchLimiter]]: ...
+
+    def forget_reader(self, subscription: PersistentSubscription) -> None: ...
+
+    def trim_soon(self) -> None: ...
+
+    def position_at(self, time_ms: int) -> Position: ...
 
 
 class PersistentSubscription(Subscription):
     """Delivers a topic's entries to consumers and keeps what they acknowledged."""
 
-    topic: PersistentTopic
+    topic: SubscribedPersistentTopic
+    cursor: ManagedCursor
 
-    def __init__(self, topic: PersistentTopic, cursor: ManagedCursor) -> None:
+    def __init__(self, topic: SubscribedPersistentTopic, cursor: ManagedCursor) -> None:
         super().__init__(topic, cursor.name)
         self.cursor = cursor
-        self.max_read = topic.stores.config.dispatcherMaxReadBatchSize
         self.reason = Reason.NO_CONSUMER  # why nothing more was delivered, the last time it was tried
         self.resetting = False
         self.mark_delete_advanced_ms = 0
@@ -60,19 +90,15 @@ class PersistentSubscription(Subscription):
         self.expired = Expired()
         self.unreadable = Unreadable(self)
         self.passes = Passes(cursor.mark_delete)
-        self.throttle = Throttle(self)
+        self.throttle = Throttle(cursor, topic.stores, topic.publish_average, self.dispatch_soon)
         self._mark_seen = cursor.mark_delete
         self._told_end: set[Consumer] = set()  # who was told that the topic ended
         if cursor.pending_acks is not None:
-            cursor.pending_acks.attach(self)
+            cursor.pending_acks.attach(self, str(topic.name))
 
-    def _dispatcher_for(self, options: ConsumerOptions) -> Dispatcher:
-        config = self.topic.stores.config
-        classic = config.subscriptionKeySharedUseClassicPersistentImplementation
-        if options.type == pb.CommandSubscribe.Key_Shared and classic:
-            selector = selector_for(options.key_shared, config, classic=True)
-            return RecentlyJoinedDispatcher(self, selector, options.key_shared)
-        return super()._dispatcher_for(options)
+    @property
+    def compacted(self) -> CompactedTopic:
+        return self.topic.compaction.compacted
 
     @property
     def durable(self) -> bool:  # type: ignore[override]
@@ -109,12 +135,16 @@ class PersistentSubscription(Subscription):
 
     def _before_adding(self, dispatcher: Dispatcher) -> None:
         super()._before_adding(dispatcher)
-        dispatcher.throttle = self.throttle.changed()
+        dispatcher.throttle = self._throttled()
         if not dispatcher.consumers:
             dispatcher.reset()
             self.cursor.rewind()
 
-    def _activated(self) -> None:
+    def _throttled(self) -> Throttle | None:
+        """Return the throttle, made to obey the limits of today; None without any."""
+        return self.throttle.changed(self.topic.policies.dispatch_rate_of(self.name), self.topic.dispatch_limits)
+
+    def activated(self) -> None:
         self.cursor.rewind()
         self.dispatch_soon()
 
@@ -146,7 +176,7 @@ class PersistentSubscription(Subscription):
     def policies_changed(self) -> None:
         """Limits and delays may be others now."""
         if self.dispatcher is not None:
-            self.dispatcher.throttle = self.throttle.changed()
+            self.dispatcher.throttle = self._throttled()
             self.dispatcher.policies_changed()
             self.dispatch_soon()
 
@@ -158,7 +188,7 @@ class PersistentSubscription(Subscription):
             self.reason = Reason.FENCED
         else:
             try:
-                self.reason = self.dispatcher.dispatch(self)
+                self.reason = self.dispatcher.dispatch()
             except StorageError as error:
                 self.reason = self.unreadable.met(error)
             if self.reason is Reason.CAUGHT_UP:
@@ -192,7 +222,7 @@ class PersistentSubscription(Subscription):
         if self.pending_acks and self.cursor.left_of(position) == 0:
             return Reason.PENDING_ACK
         reads_compacted = any(consumer.read_compacted for consumer in self.consumers)
-        if reads_compacted and is_compacted_away(self.topic.compaction.compacted, position):
+        if reads_compacted and is_compacted_away(self.compacted, position):
             return Reason.COMPACTED_AWAY
         ledger = self.topic.ledger
         if position > ledger.max_read:
@@ -223,32 +253,52 @@ class PersistentSubscription(Subscription):
             consumer.epoch = epoch
         if positions is None:
             self.flow_ms = self.topic.now_ms()  # in Pulsar the permits that were held back flow then, were it none
-        self.dispatcher.redeliver(self, consumer, positions)
+        self.dispatcher.redeliver(consumer, positions)
         self.dispatch_soon()
+
+    def give_back(self, positions: Sequence[Position]) -> None:
+        """Deliver these again at once: a transaction that had acknowledged them was aborted."""
+        if self.dispatcher is not None:
+            self.dispatcher.give_back(positions)
+            self.dispatch()  # who ends a transaction is answered after that
 
     # acknowledging
 
-    def acknowledge(self, consumer: Consumer | None, positions: Sequence[Position]) -> None:
-        """Acknowledge whole entries through a consumer; None while there is none."""
+    def acknowledge(
+        self,
+        consumer: Consumer | None,
+        positions: Sequence[Position],
+        parts: Iterable[tuple[Position, Sequence[int]]] = (),
+        properties: Mapping[str, int] = NO_PROPERTIES,
+        *,
+        save_now: bool,
+    ) -> None:
+        """Acknowledge whole entries and `parts` of batches, each with what is left of it (PIP-54).
+
+        `consumer` asks for that, or nobody does. `save_now`: somebody waits for it to be kept.
+        """
+        dispatcher = self.dispatcher
+        if consumer is None:
+            consumer = next(iter(self.consumers), None)
+        for position, ack_set in parts:
+            self._acknowledge_partly(consumer, position, ack_set)
         for position in positions:
             self.cursor.ack(position)
         if self.pending_acks:
             self.pending_acks.forget(positions)
-        if consumer is not None:
-            assert self.dispatcher is not None
-            self.dispatcher.acknowledged(consumer, positions)
+        if consumer is not None and dispatcher is not None:
+            dispatcher.settle(consumer, positions)
+        self._acknowledged(properties, save_now=save_now)
 
-    def acknowledge_partly(self, consumer: Consumer | None, position: Position, ack_set: Sequence[int]) -> None:
-        """Acknowledge the messages of a batch that are not in `ack_set` any more (PIP-54)."""
-        cursor = self.cursor
+    def _acknowledge_partly(self, consumer: Consumer | None, position: Position, ack_set: Sequence[int]) -> None:
+        cursor, dispatcher = self.cursor, self.dispatcher
         whole = cursor.ack_batch(position, ack_set)
-        if consumer is None:
+        if consumer is None or dispatcher is None:
             return
-        assert self.dispatcher is not None
         if whole:
-            self.dispatcher.acknowledged(consumer, (position,))
+            dispatcher.settle(consumer, (position,))
         elif not cursor.is_acked(position) and (left := cursor.left_of(position)) is not None:
-            self.dispatcher.acknowledged_partly(consumer, position, left.bit_count())
+            dispatcher.settle_partly(consumer, position, left.bit_count())
 
     def acknowledge_in(self, txn: TxnId, consumer: Consumer, acks: Sequence[Acked]) -> None:
         """Acknowledge entries, or parts of batches, in a transaction; raises TransactionConflictError."""
@@ -259,7 +309,15 @@ class PersistentSubscription(Subscription):
             left = self.cursor.left_of(each.position)
             self.dispatcher.owed_less(consumer, each.position, (left or 0).bit_count())
 
-    def acknowledge_through(self, position: Position, ack_set: Sequence[int], how: How = CUMULATIVE) -> None:
+    def acknowledge_through(
+        self,
+        position: Position,
+        ack_set: Sequence[int] = (),
+        how: How = CUMULATIVE,
+        properties: Mapping[str, int] = NO_PROPERTIES,
+        *,
+        save_now: bool,
+    ) -> None:
         """Acknowledge everything up to an entry; with an ack set, up to a message inside it."""
         before = self.cursor.mark_delete
         if ack_set:
@@ -270,16 +328,17 @@ class PersistentSubscription(Subscription):
             self.cursor.ack_cumulative(position)
         ms = 0 if how is CUMULATIVE else self.topic.now_ms()  # what clients do is not to cost anything
         self.passes.note(how, before, self.cursor.mark_delete, ms)
+        if self.dispatcher is not None and self.dispatcher.shares_messages:
+            for consumer in list(self.dispatcher.consumers):
+                passed = [each for each in consumer.pending if each <= self.cursor.mark_delete]
+                if passed:
+                    self.dispatcher.settle(consumer, passed)
+        self._acknowledged(properties, save_now=save_now)
 
-    @property
-    def shares_messages(self) -> bool:
-        """Whether several consumers get messages, so that "everything up to here" means nothing (B-16)."""
-        return self.dispatcher is not None and self.dispatcher.shares_messages
-
-    def acknowledged(self, properties: dict[str, int], *, save_now: bool) -> None:
-        """An ACK was applied: keep it, at once when its client waits for that, and let go of unneeded ledgers."""
+    def _acknowledged(self, properties: Mapping[str, int], *, save_now: bool) -> None:
+        """Keep what was acknowledged, and let go of unneeded ledgers."""
         if properties:
-            self.cursor.properties = ({REPLICATED: 1} if self.replicated else {}) | properties
+            self.cursor.properties = ({REPLICATED: 1} if self.replicated else {}) | dict(properties)
         if self.cursor.mark_delete != self._mark_seen:
             self._mark_seen = self.cursor.mark_delete
             self.mark_delete_advanced_ms = self.topic.now_ms()
@@ -290,6 +349,11 @@ class PersistentSubscription(Subscription):
         self.check_end_of_topic()
         if self.durable:
             self.topic.trim_soon()
+
+    @property
+    def shares_messages(self) -> bool:
+        """Whether several consumers get messages, so that "everything up to here" means nothing (B-16)."""
+        return self.dispatcher is not None and self.dispatcher.shares_messages
 
     # moving
 
@@ -326,14 +390,10 @@ class PersistentSubscription(Subscription):
         self._move(lambda: self.cursor.reset(position))
 
     def _move(self, move: Callable[[], None]) -> None:
-        dispatcher = self.dispatcher
-        if isinstance(dispatcher, SingleActiveDispatcher):
-            # As in Pulsar, passive consumers stay, and stay passive until somebody joins or leaves.
-            active = dispatcher.active
-            with self._nobody_follows():
-                self.disconnect_those(lambda consumer: consumer is active)
-        else:
-            self.disconnect_consumers()
+        # As in Pulsar, passive consumers stay, and stay passive until somebody joins or leaves.
+        served = () if self.dispatcher is None else tuple(self.dispatcher.served)
+        with self._nobody_follows():
+            self.disconnect_those(lambda consumer: consumer in served)
         move()
         self.touch()
         self.passes.sought(self.cursor.mark_delete, self.topic.now_ms())

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from pulsarium.broker.clock import Timer
 from pulsarium.broker.logs import Log
-from pulsarium.broker.model.dispatch.reason import Reason
 from pulsarium.broker.model.ledger.position import Position
+from pulsarium.broker.model.subscription.reason import Reason
 from pulsarium.broker.storage.errors import DamagedEntriesError, StorageError
 
 if TYPE_CHECKING:
@@ -72,8 +72,7 @@ class Unreadable:
             log.warning(
                 "damaged entries are skipped", topic=topic.name, subscription=subscription.name, first=first, last=last
             )
-            subscription.acknowledge(None, left)
-            subscription.acknowledged({}, save_now=False)
+            subscription.acknowledge(None, left, save_now=False)
         ledger_id, entry_id = cursor.read_position
         stood_there = ledger_id == error.ledger_id and error.first <= entry_id <= error.last
         if stood_there:

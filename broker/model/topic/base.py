@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
-from pulsarium.broker.model.client import Assigned, Client
+from pulsarium.broker.model.client import Assigned
 from pulsarium.broker.model.context import Context
+from pulsarium.broker.model.dispatch.choice import dispatcher_for
 from pulsarium.broker.model.errors import (
     ConsumerBusyError,
     MetadataError,
@@ -17,10 +18,12 @@ from pulsarium.broker.model.errors import (
 from pulsarium.broker.model.policy.policies import Policies, PublishRate
 from pulsarium.broker.model.rate.publish import PublishLimiter
 from pulsarium.broker.model.subscription.base import Subscription
+from pulsarium.broker.model.subscription.consumer import ConsumerOptions
+from pulsarium.broker.model.subscription.dispatcher import Dispatcher
 from pulsarium.broker.model.topic.deduplication import Deduplication
 from pulsarium.broker.model.topic.entry_checks import EntryChecks, entry_checks
 from pulsarium.broker.model.topic.joining import SubscribeRate
-from pulsarium.broker.model.topic.producer import Producer, ProducerOptions
+from pulsarium.broker.model.topic.producer import Producer, ProducerClient, ProducerOptions
 from pulsarium.broker.model.topic.producers import Producers
 from pulsarium.proto.topic_name import TopicName
 from pulsarium.proto.txn_id import TxnId
@@ -60,12 +63,21 @@ class Topic(ABC):
         return self.name
 
     @property
+    def has_messages(self) -> bool:
+        """Return whether there is any message that its schema would have to fit."""
+        return self.messages_in > 0
+
+    @property
     @abstractmethod
     def subscriptions(self) -> Mapping[str, Subscription]: ...
 
     def _keep_epoch(self, epoch: int) -> None:
         """Keep the topic epoch, where there is something to keep it in."""
         return
+
+    def dispatcher_for(self, subscription: Subscription, options: ConsumerOptions) -> Dispatcher:
+        """Return a dispatcher of the type that the first consumer of a subscription asks for."""
+        return dispatcher_for(subscription, options)
 
     def now_ms(self) -> int:
         return self.stores.clock.now_ms()
@@ -104,7 +116,7 @@ class Topic(ABC):
         if 0 < limit <= sum(len(subscription.consumers) for subscription in self.subscriptions.values()):
             raise ConsumerBusyError("Topic reached max consumers limit")
 
-    def add_producer(self, client: Client, options: ProducerOptions) -> tuple[Producer, bool]:
+    def add_producer(self, client: ProducerClient, options: ProducerOptions) -> tuple[Producer, bool]:
         """Let a producer in; False when it waits for its turn (WaitForExclusive)."""
         if self.closed:
             raise ServiceNotReadyError("Topic is temporarily unavailable")
@@ -150,12 +162,21 @@ class Topic(ABC):
         self.messages_out_before += subscription.messages_out
         self.bytes_out_before += subscription.bytes_out
 
-    def check_unused(self, brokers: int = 0) -> None:
-        """Raise when anybody is connected, in the words that REST shows; `brokers` are producers, too."""
-        producers = len(self.producers) + brokers
+    @property
+    def shadows(self) -> list[TopicName]:
+        """Return the loaded topics that show its messages."""
+        return []
+
+    def check_unused(self, policies_of: Callable[[TopicName], Policies]) -> None:
+        """Raise when anybody is connected, in the words that REST shows."""
+        producers = len(self.producers) + self._feeding_brokers(policies_of)
         consumers = sum(len(subscription.consumers) for subscription in self.subscriptions.values())
         if producers or consumers:
             raise TopicHasClientsError(self._in_use(producers, consumers))
+
+    def _feeding_brokers(self, policies_of: Callable[[TopicName], Policies]) -> int:
+        """Return how many brokers write here beside the producers."""
+        return 0
 
     def _in_use(self, producers: int, consumers: int) -> str:
         clients = producers + consumers
@@ -163,6 +184,10 @@ class Topic(ABC):
             f"Topic has {clients} client{'s' if clients > 1 else ''} connected Including {consumers} consumers, "
             f"{producers} producers, and 0 replicators."
         )
+
+    def stop_compaction(self) -> None:
+        """End what an engine of compaction runs elsewhere."""
+        return
 
     def close(self, assigned: Assigned | None = None) -> None:
         """Disconnect everybody (unload, delete): clients look the topic up again (B-50), or know where it is now."""

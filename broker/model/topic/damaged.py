@@ -6,7 +6,7 @@ from contextlib import suppress
 from itertools import chain
 
 from pulsarium.broker.model.compaction.record import COMPACTION_CURSOR, LEDGER_PROPERTY
-from pulsarium.broker.model.cursor.kept_cursor import ledger_path
+from pulsarium.broker.model.cursor.managed_cursor import ledger_path
 from pulsarium.broker.model.cursor.records import read_cursor_info
 from pulsarium.broker.model.ledger.info_compression import unpack
 from pulsarium.broker.model.ledger.stores import Stores

@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pulsarium.broker.config.keys import Config
-from pulsarium.broker.model.client import Client
 from pulsarium.broker.model.errors import MetadataError, NotAllowedError
 from pulsarium.broker.model.ledger.position import signed
 from pulsarium.broker.model.policy.policies import Policies
-from pulsarium.broker.model.rate.publish import PublishLimiter
+from pulsarium.broker.model.rate.publish import Publisher, PublishLimiter
 from pulsarium.proto.entry import parse_metadata
 
 
@@ -28,7 +27,7 @@ class EntryChecks:
         if self.encrypted and not parse_metadata(entry).encryption_keys:
             raise MetadataError("Messages must be encrypted")
 
-    def count(self, client: Client, messages: int, size: int) -> None:
+    def count(self, client: Publisher, messages: int, size: int) -> None:
         """An entry came: its connection pauses where that was too fast."""
         for limiter in self.limiters:
             limiter.published(client, messages, size)

@@ -13,7 +13,7 @@ from pulsarium.proto.errors import EntryError, ProtocolError
 from pulsarium.proto.last_entry import buffer_of, last_batch_index
 
 if TYPE_CHECKING:
-    from pulsarium.broker.model.topic.persistent import PersistentTopic
+    from pulsarium.broker.model.subscription.persistent import SubscribedPersistentTopic
 
 
 class LastMessage(NamedTuple):
@@ -25,7 +25,9 @@ class LastMessage(NamedTuple):
     buffer: bytes = b""
 
 
-def last_message(topic: PersistentTopic, *, read_compacted: bool = False, as_buffer: bool = False) -> LastMessage:
+def last_message(
+    topic: SubscribedPersistentTopic, *, read_compacted: bool = False, as_buffer: bool = False
+) -> LastMessage:
     """The last message, for a consumer that asked for read_compacted or for one that did not.
 
     `as_buffer`: of a compacted entry its bytes are enough. BrokerServiceError if the entry cannot be read.
@@ -40,7 +42,7 @@ def last_message(topic: PersistentTopic, *, read_compacted: bool = False, as_buf
         raise MetadataError(f"Failed to get batch size for entry {error}") from None
 
 
-def _last_of_all(topic: PersistentTopic) -> LastMessage:
+def _last_of_all(topic: SubscribedPersistentTopic) -> LastMessage:
     """-1:-1 on an empty topic (S429-33)."""
     last = _last_dispatchable(topic)
     if last == EARLIEST:  # there was none yet, or it was trimmed
@@ -51,7 +53,7 @@ def _last_of_all(topic: PersistentTopic) -> LastMessage:
     return LastMessage(last)
 
 
-def _last_dispatchable(topic: PersistentTopic) -> Position:
+def _last_dispatchable(topic: SubscribedPersistentTopic) -> Position:
     """The last entry that is no marker, and in no transaction that is open or was aborted; EARLIEST: there is none.
 
     No entry is looked at twice: the topic remembers what was found, and up to where that was.
@@ -69,7 +71,7 @@ def _last_dispatchable(topic: PersistentTopic) -> Position:
     return found if ledger.is_valid(found) else EARLIEST
 
 
-def _last_retained(topic: PersistentTopic, as_buffer: bool) -> LastMessage | None:
+def _last_retained(topic: SubscribedPersistentTopic, as_buffer: bool) -> LastMessage | None:
     """The last message that compaction kept; None where the topic has newer ones, or was never compacted.
 
     When nothing was kept it is -1:-1 with batch index 0, as in Pulsar.

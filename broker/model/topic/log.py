@@ -8,12 +8,12 @@ from urllib.parse import unquote
 
 from pulsarium.broker.model.compaction.record import CompactionRecord
 from pulsarium.broker.model.cursor.managed_cursor import ManagedCursor
+from pulsarium.broker.model.cursor.pending_acks import PendingAcks
 from pulsarium.broker.model.ledger.managed_ledger import LedgerListener, ManagedLedger
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.ledger.shadow_ledger import ShadowLedger
 from pulsarium.broker.model.ledger.stores import Stores
 from pulsarium.broker.model.topic.deduplication import Deduplication
-from pulsarium.broker.model.transaction.pending_acks import PendingAcks
 from pulsarium.broker.model.transaction.record import BufferRecord
 
 if TYPE_CHECKING:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pulsarium.broker.model.client import Client
 from pulsarium.broker.model.context import Context
 from pulsarium.broker.model.errors import NotAllowedError
 from pulsarium.broker.model.ledger.position import Position
@@ -10,7 +9,7 @@ from pulsarium.broker.model.ledger.publication import Pending
 from pulsarium.broker.model.policy.policies import Policies
 from pulsarium.broker.model.subscription.non_persistent import NOWHERE, NonPersistentSubscription
 from pulsarium.broker.model.topic.base import TRANSACTIONS_OFF, Topic
-from pulsarium.broker.model.topic.producer import Producer
+from pulsarium.broker.model.topic.producer import Producer, ProducerClient
 from pulsarium.proto.topic_name import TopicName
 from pulsarium.proto.txn_id import TxnId
 
@@ -56,7 +55,7 @@ class NonPersistentTopic(Topic):
         for subscription in list(self._subscriptions.values()):  # a delivery may end a connection, and with it one
             subscription.publish(entry)
 
-    def _takes_more(self, client: Client) -> bool:
+    def _takes_more(self, client: ProducerClient) -> bool:
         """Whether a connection has not sent too much at once (maxConcurrentNonPersistentMessagePerConnection).
 
         Here a message is passed on before the next is looked at, so what came together counts as concurrent. Where

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -21,24 +22,23 @@ from pulsarium.broker.model.ledger.interceptors import INDEX_PROPERTY, EntryStam
 from pulsarium.broker.model.ledger.position import EARLIEST, LATEST, Position
 from pulsarium.broker.model.ledger.publication import LedgerFencedError, LedgerTerminatedError
 from pulsarium.broker.model.policy.policies import Policies
-from pulsarium.broker.model.rate.dispatch import DispatchLimiter
-from pulsarium.broker.model.rate.publish_average import PublishAverage
+from pulsarium.broker.model.rate.dispatch import DispatchLimiter, PublishAverage
 from pulsarium.broker.model.subscription.persistent import PersistentSubscription
+from pulsarium.broker.model.topic.backlog_quota import refuse_producers
 from pulsarium.broker.model.topic.base import TRANSACTIONS_OFF, Topic
 from pulsarium.broker.model.topic.deduplication import deduplication_of
+from pulsarium.broker.model.topic.expiry import check_ttl, last_published_before
 from pulsarium.broker.model.topic.joining import OWN_CURSORS, check_new_subscription
-from pulsarium.broker.model.topic.producer import Producer, ProducerOptions
+from pulsarium.broker.model.topic.producer import Producer, ProducerClient, ProducerOptions
+from pulsarium.broker.model.topic.trimming import Trimmer
 from pulsarium.broker.model.transaction.buffer import TransactionBuffer
-from pulsarium.broker.model.upkeep.age import last_published_before
-from pulsarium.broker.model.upkeep.backlog_quota import refuse_producers
-from pulsarium.broker.model.upkeep.expiry import check_ttl
-from pulsarium.broker.model.upkeep.trimming import Trimmer
 from pulsarium.broker.storage.errors import StorageError
 from pulsarium.proto.entry import with_broker_metadata
 from pulsarium.proto.topic_name import TopicName
 
 if TYPE_CHECKING:
-    from pulsarium.broker.model.client import Assigned, Client
+    from pulsarium.broker.model.client import Assigned
+    from pulsarium.broker.model.compaction.compactor import Compactor
     from pulsarium.broker.model.cursor.managed_cursor import ManagedCursor
     from pulsarium.broker.model.ledger.publication import Publication
     from pulsarium.broker.model.topic.log import TopicLog
@@ -51,7 +51,7 @@ class PersistentTopic(Topic):
     def __init__(self, name: TopicName, stores: Context, policies: Policies, log: TopicLog) -> None:
         epoch = log.ledger.properties.get(EPOCH_PROPERTY)
         super().__init__(name, stores, policies, int(epoch) if epoch is not None else None)
-        self.publish_average = PublishAverage(self)
+        self.publish_average = PublishAverage(self, stores.clock, stores.config)
         self.dispatch_limit = DispatchLimiter(stores.clock, self.publish_average)
         self.dispatch_limit.update(policies.dispatch_rate)
         self.log = log
@@ -72,13 +72,17 @@ class PersistentTopic(Topic):
             if cursor.name not in OWN_CURSORS:
                 self._subscribe_cursor(cursor)
         self.deduplication = deduplication_of(self)
-        self.compaction = Compaction(self)
+        self.compaction = Compaction(self, log.compaction)
         self.compaction.policies_changed()
         check_ttl(self)
 
     @property
     def subscriptions(self) -> dict[str, PersistentSubscription]:
         return self._subscriptions
+
+    @property
+    def has_messages(self) -> bool:
+        return self.ledger.size > 0
 
     def set_policies(self, policies: Policies) -> None:
         before = self.policies
@@ -91,6 +95,20 @@ class PersistentTopic(Topic):
         for subscription in self._subscriptions.values():
             subscription.policies_changed()
 
+    @property
+    def compactor(self) -> Compactor | None:
+        """Return the engine of compaction that this run of the broker was asked for."""
+        return self.stores.compactor
+
+    @property
+    def dispatch_limits(self) -> tuple[tuple[str, DispatchLimiter], ...]:
+        """Return the limits that its subscriptions share, each with whose it is."""
+        return (
+            ("Broker", self.broker_limits.dispatch),
+            ("ResourceGroup", self.group_limits.dispatch),
+            ("Topic", self.dispatch_limit),
+        )
+
     def _check_backlog(self) -> None:
         refuse_producers(self)
 
@@ -99,7 +117,7 @@ class PersistentTopic(Topic):
 
     # publishing
 
-    def add_producer(self, client: Client, options: ProducerOptions) -> tuple[Producer, bool]:
+    def add_producer(self, client: ProducerClient, options: ProducerOptions) -> tuple[Producer, bool]:
         if MIGRATED_PROPERTY in self.ledger.properties:
             raise TopicMigratedError("Topic was already migrated")
         if self.ledger.terminated is not None:
@@ -306,13 +324,20 @@ class PersistentTopic(Topic):
 
     # life
 
-    def check_unused(self, brokers: int = 0) -> None:
+    @property
+    def shadows(self) -> list[TopicName]:
+        return [TopicName.from_managed_ledger(shadow.name) for shadow in self.ledger.shadows]
+
+    def check_unused(self, policies_of: Callable[[TopicName], Policies]) -> None:
         if self.policies.shadows:
             raise HasShadowsError(f"Delete forbidden. Topic {self.name} is replicated to shadow topics.")
-        super().check_unused(brokers)
+        super().check_unused(policies_of)
 
     def close(self, assigned: Assigned | None = None) -> None:
         super().close(assigned)
+        self.stop_compaction()
+
+    def stop_compaction(self) -> None:
         self.compaction.close()
 
     def terminate(self) -> Position:

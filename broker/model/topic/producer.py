@@ -4,18 +4,52 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
-from pulsarium.broker.model.client import Client
+from pulsarium.broker.model.client import Assigned, Client
 from pulsarium.broker.model.errors import BrokerServiceError
 from pulsarium.broker.model.ledger.position import signed, unsigned
 from pulsarium.broker.model.ledger.publication import Pending
+from pulsarium.broker.model.rate.publish import Publisher
 from pulsarium.proto.entry import checksum_matches
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
 if TYPE_CHECKING:
     from pulsarium.broker.model.topic.base import Topic
     from pulsarium.proto.txn_id import TxnId
+
+
+class ProducerClient(Client, Publisher, Protocol):
+    """One client connection, seen from producers."""
+
+    unstored: int  # messages for non-persistent topics that it sent in this turn
+
+    @property
+    def supports_partial_producer(self) -> bool: ...
+
+    def send_receipts(self, producer_id: int, entries: Sequence[Pending]) -> None:
+        """Send SEND_RECEIPT for each of `entries`."""
+        ...
+
+    def send_error(self, producer_id: int, sequence_id: int, code: int, text: str) -> None: ...
+
+    def producer_ready(self, producer: Producer) -> None:
+        """It is a waiting producer's turn (WaitForExclusive)."""
+        ...
+
+    def error(self, request_id: int, code: int, text: str) -> None: ...
+
+    def close_producer(self, producer_id: int, assigned: Assigned | None = None) -> None:
+        """Tell the client that the broker closed its producer, and forget it (cmd 15)."""
+        ...
+
+    def forget_producer(self, producer_id: int) -> None:
+        """Drop the producer without a word (ExclusiveWithFencing)."""
+        ...
+
+    def publish_finished(self, count: int) -> None:
+        """Publishes of this connection were answered (maxPendingPublishRequestsPerConnection)."""
+        ...
 
 
 @dataclass(slots=True)
@@ -53,7 +87,7 @@ class Producer:
         "topic_epoch",
     )
 
-    def __init__(self, client: Client, topic: Topic, options: ProducerOptions, now_ms: int) -> None:
+    def __init__(self, client: ProducerClient, topic: Topic, options: ProducerOptions, now_ms: int) -> None:
         self.client = client
         self.topic = topic
         self.producer_id = options.producer_id

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from pulsarium.broker.model.errors import NotAllowedError
@@ -37,6 +37,9 @@ class ShadowTopic(PersistentTopic):
     @property
     def schema_name(self) -> TopicName:
         return self.source
+
+    def _feeding_brokers(self, policies_of: Callable[[TopicName], Policies]) -> int:
+        return int(self.listed_as in policies_of(self.source).shadows)
 
     def publish(self, producer: Producer, *more: Any, **options: Any) -> None:
         raise NotAllowedError("Cannot send messages to a shadow topic")

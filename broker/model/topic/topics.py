@@ -32,6 +32,8 @@ from pulsarium.broker.model.topic.non_persistent import NonPersistentTopic
 from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.broker.model.topic.shadow import SHADOW_SOURCE, ShadowTopic
 from pulsarium.broker.model.topic.watchers import Watchers
+from pulsarium.broker.model.transaction.participant import Participant
+from pulsarium.broker.model.transaction.transaction import Part
 from pulsarium.broker.storage.errors import StorageError
 from pulsarium.proto.errors import InvalidTopicName
 from pulsarium.proto.system_topics import is_change_events, is_system_topic
@@ -110,6 +112,23 @@ class Topics:
         if not self.exists(name):
             raise TopicNotFoundError(f"Topic {name} not found")
         return self._load(name)
+
+    def persistent(self, text: str) -> PersistentTopic | None:
+        """Return a persistent topic by what a client calls it; None when there is none."""
+        try:
+            name = TopicName.parse(text)
+        except InvalidTopicName:
+            return None
+        topic = self.find(name) if self.exists(name) else None
+        return topic if isinstance(topic, PersistentTopic) else None
+
+    def participant(self, part: Part) -> Participant | None:
+        """Return what a transaction ends on; None where that is gone."""
+        topic = self.persistent(part.topic)
+        if topic is None or part.subscription is None:
+            return None if topic is None else topic.transactions
+        subscription = topic.subscriptions.get(part.subscription)
+        return None if subscription is None else subscription.pending_acks
 
     def find_or_create(self, name: TopicName, *, create: bool, absent: str) -> Topic:
         """A topic for a producer or consumer; `absent` is what it is told when there is none and none is made."""
@@ -319,14 +338,12 @@ class Topics:
         topic = self._openable(name)
         if topic is not None:
             if not force:
-                self._check_unused(topic)
+                topic.check_unused(self.policies_of)
             topic.close()
             del self.loaded[str(name)]
-            if isinstance(topic, PersistentTopic):
-                for shadow in topic.ledger.shadows:
-                    shown_in = TopicName.from_managed_ledger(shadow.name)
-                    if self.exists(shown_in):  # it may be on its way out, too
-                        self.unload(shown_in)
+            for shadow in topic.shadows:
+                if self.exists(shadow):  # it may be on its way out, too
+                    self.unload(shadow)
         if name.is_persistent:
             log = self._logs.pop(str(name))
             if log is not None:
@@ -344,11 +361,7 @@ class Topics:
         """Raise when a topic is in use."""
         topic = self._openable(name)
         if topic is not None:
-            self._check_unused(topic)
-
-    def _check_unused(self, topic: Topic) -> None:
-        is_fed = isinstance(topic, ShadowTopic) and topic.listed_as in self.policies_of(topic.source).shadows
-        topic.check_unused(int(is_fed))
+            topic.check_unused(self.policies_of)
 
     def _deleted(self, name: str, log: TopicLog | None, error: Exception | None) -> None:
         self._leaving.discard(name)
@@ -429,5 +442,4 @@ class Topics:
     def stop_compactions(self) -> None:
         """End what engines run elsewhere."""
         for topic in self.loaded.values():
-            if isinstance(topic, PersistentTopic):
-                topic.compaction.close()
+            topic.stop_compaction()

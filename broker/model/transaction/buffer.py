@@ -5,21 +5,36 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from pulsarium.broker.model.errors import NotAllowedError, TopicTerminatedError
+from pulsarium.broker.model.ledger.managed_ledger import ManagedLedger
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.ledger.publication import Pending, Publication
+from pulsarium.broker.model.ledger.stores import Stores
 from pulsarium.broker.model.transaction.markers import marker, naming
 from pulsarium.broker.model.transaction.record import BufferRecord, Sent
 from pulsarium.proto.txn_id import TxnId
 
-if TYPE_CHECKING:
-    from pulsarium.broker.model.topic.persistent import PersistentTopic
-
 ONE_MESSAGE = (
     1  # what a marker counts for, and with `index_per_transactional_entry` whatever a transaction brings (X-32)
 )
+
+
+class PublishedTo(Protocol):
+    """The topic, as its buffer sees it."""
+
+    @property
+    def ledger(self) -> ManagedLedger: ...
+
+    @property
+    def stores(self) -> Stores: ...
+
+    def now_ms(self) -> int: ...
+
+    def append(
+        self, publication: Publication, sequence_id: int, highest_sequence_id: int, messages: int, entry: bytes
+    ) -> Position: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +66,7 @@ class TransactionBuffer:
     that was aborted it is passed over, else it is held back until a low watermark says that it is over.
     """
 
-    def __init__(self, topic: PersistentTopic, record: BufferRecord) -> None:
+    def __init__(self, topic: PublishedTo, record: BufferRecord) -> None:
         self.committed = 0  # since the topic was loaded
         self.aborted = 0
         self._topic = topic

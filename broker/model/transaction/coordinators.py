@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from pulsarium.broker.model.errors import CoordinatorNotFoundError
 from pulsarium.broker.model.ledger.stores import Stores
 from pulsarium.broker.model.namespace.metadata import Metadata
 from pulsarium.broker.model.namespace.ownership import Member, Ownership
-from pulsarium.broker.model.topic.persistent import PersistentTopic
-from pulsarium.broker.model.topic.topics import Topics
 from pulsarium.broker.model.transaction.coordinator import Coordinator
 from pulsarium.broker.model.transaction.participant import Participant
 from pulsarium.broker.model.transaction.transaction import Part, Transaction
-from pulsarium.proto.errors import InvalidTopicName
 from pulsarium.proto.topic_name import TopicName
 
 ASSIGN = TopicName.parse("persistent://pulsar/system/transaction_coordinator_assign")
 FOLDER = "/transactions/coordinators"
 
 M = TypeVar("M", bound=Member)
+
+
+class Participants(Protocol):
+    """The topics that transactions touch."""
+
+    def participant(self, part: Part) -> Participant | None:
+        """Return what a transaction ends on; None where that is gone."""
+        ...
 
 
 class Coordinators(Generic[M]):
@@ -29,7 +34,7 @@ class Coordinators(Generic[M]):
     Transactions belong to the cluster, and go on while no broker serves their coordinator.
     """
 
-    def __init__(self, stores: Stores, ownership: Ownership[M], metadata: Metadata, topics: Topics) -> None:
+    def __init__(self, stores: Stores, ownership: Ownership[M], metadata: Metadata, topics: Participants) -> None:
         self._stores = stores
         self._ownership = ownership
         self._metadata = metadata
@@ -62,7 +67,7 @@ class Coordinators(Generic[M]):
             self._metadata.put_partitioned(ASSIGN, brokers)
 
     def _make(self, number: int, last: int = -1, kept: list[Transaction] | None = None) -> Coordinator:
-        made = Coordinator(number, f"{FOLDER}/{number}", self._stores, self._participant, last, kept or ())
+        made = Coordinator(number, f"{FOLDER}/{number}", self._stores, self._topics.participant, last, kept or ())
         self._coordinators[number] = made
         return made
 
@@ -94,21 +99,3 @@ class Coordinators(Generic[M]):
         """The coordinator, if any broker serves it."""
         broker = self._open.get(number)
         return self.served(number, broker) if broker is not None and self.is_open(number, broker) else None
-
-    # what transactions touched
-
-    def topic(self, text: str) -> PersistentTopic | None:
-        """A topic that a transaction touched, by what the client called it; None when there is none."""
-        try:
-            name = TopicName.parse(text)
-        except InvalidTopicName:
-            return None
-        topic = self._topics.find(name) if self._topics.exists(name) else None
-        return topic if isinstance(topic, PersistentTopic) else None
-
-    def _participant(self, part: Part) -> Participant | None:
-        topic = self.topic(part.topic)
-        if topic is None or part.subscription is None:
-            return None if topic is None else topic.transactions
-        subscription = topic.subscriptions.get(part.subscription)
-        return None if subscription is None else subscription.pending_acks

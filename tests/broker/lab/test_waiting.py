@@ -14,8 +14,8 @@ from pulsarium.broker import slices
 from pulsarium.broker.config import Config
 from pulsarium.broker.config.keys import APPEND_BROKER_TIMESTAMP
 from pulsarium.broker.lab import Lab
-from pulsarium.broker.model.dispatch.reason import Reason
 from pulsarium.broker.model.errors import TopicNotFoundError
+from pulsarium.broker.model.subscription.reason import Reason
 from pulsarium.broker.model.transaction.coordinators import ASSIGN
 from pulsarium.broker.rates import Rates
 from pulsarium.broker.storage.errors import StorageError
@@ -364,8 +364,7 @@ async def test_cursors_are_kept_after_a_while() -> None:
         (position,) = await wire.publish(plain(b"0"))
         await wire.message()
         saves = subscription_of(bed.broker).cursor.saves
-        subscription_of(bed.broker).acknowledge(None, [position])
-        subscription_of(bed.broker).acknowledged({}, save_now=False)
+        subscription_of(bed.broker).acknowledge(None, [position], save_now=False)
         assert subscription_of(bed.broker).cursor.saves == saves
         await lab.clock.advance(HOUR)
         assert subscription_of(bed.broker).cursor.saves == saves + 1

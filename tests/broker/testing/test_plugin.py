@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
 import re
 import signal
 import subprocess
@@ -9,6 +11,8 @@ import sys
 from pathlib import Path
 
 import pytest
+
+from pulsarium.broker import pytest_marks, pytest_plugin
 
 # Users may have the plugins of trio, anyio and hypothesis or not, which take seconds in a new folder.
 OTHERS = ("cacheprovider", "trio", "anyio", "hypothesispytest")
@@ -238,3 +242,14 @@ def test_without_a_broker_it_is_not_in_the_way(run: Run) -> None:
             assert "trio" not in sys.modules
     """)
     result.assert_outcomes(passed=2)
+
+
+def test_it_leaves_alone_what_is_private_to_pytest() -> None:
+    """Every run of every user's pytest loads it."""
+    for module in (pytest_plugin, pytest_marks):
+        nodes = list(ast.walk(ast.parse(inspect.getsource(module))))
+        asked = {node.attr for node in nodes if isinstance(node, ast.Attribute) and ast.unparse(node.value) != "self"}
+        named = {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+        imported = {node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)}
+        private = {name for name in asked | named | imported if name.startswith("_") and not name.startswith("__")}
+        assert private == set()

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from pulsarium.broker.model.compaction.compactor import Steps, TwoPhaseCompactor, Writer
+from pulsarium.broker.model.compaction.compactor import Compactable, Steps, TwoPhaseCompactor, Writer
 from pulsarium.broker.model.compaction.raw import RawMessage, RawReader
 from pulsarium.broker.model.ledger.position import Position
-from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.proto.compacted_values import to_batch, to_values
 
 
@@ -18,7 +17,7 @@ class ValuesCompactor(TwoPhaseCompactor):
     """Clients up to v21 ask the broker for the last message's id. It cannot read these payloads, but it need not:
     `compacted_batch_indexes` tells it. Without the field they get an error, and only v22 works."""
 
-    def create_raw_reader(self, topic: PersistentTopic) -> RawReader:
+    def create_raw_reader(self, topic: Compactable) -> RawReader:
         """The next compaction reads what this engine wrote, too."""
         return _Reader(super().create_raw_reader(topic))
 

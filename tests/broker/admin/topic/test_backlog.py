@@ -6,7 +6,7 @@ import pytest
 import trio
 
 from pulsarium.broker.model.ledger.position import LATEST, Position
-from pulsarium.broker.model.subscription.skip_entries import LARGEST_BATCH
+from pulsarium.broker.model.subscription.skip import LARGEST_BATCH
 from tests.broker.admin.rest import NON_PERSISTENT, TOPICS, Rest
 from tests.broker.model.upkeep.policed import fresh, set_policies, subscription_of, topic_of
 from tests.broker.wire import Bed, Earliest, KeyShared, Latest, Shared, Type, Wire, batch_of, plain

@@ -82,21 +82,21 @@ async def test_a_cursor_that_nothing_was_acknowledged_on(rest: Rest) -> None:
 
 
 @pytest.mark.req("S423-67")
-@pytest.mark.parametrize(("holes", "ledger"), [(3, False), (4, True)])
-async def test_a_cursor_with_too_many_ranges_stays_in_its_ledger(holes: int, ledger: bool) -> None:
+@pytest.mark.parametrize(("ranges", "ledger"), [(3, False), (4, True)])
+async def test_a_cursor_with_too_many_ranges_stays_in_its_ledger(ranges: int, ledger: bool) -> None:
     async with serving(Config(managedLedgerMaxUnackedRangesToPersistInMetadataStore=3)) as bed:
         rest, wire = rest_of(bed), await bed.connect()
         await wire.producer()
         await wire.subscribe(name="s", type=Shared)
         positions = await wire.publish(*[plain(b"x")] * 10)
-        await wire.ack(*positions[1 : 2 * holes : 2])
+        await wire.ack(*positions[1 : 2 * ranges : 2])
         opened = (await rest.get(URL))["cursors"]["s"]
         assert (opened["state"], opened["cursorLedgerLastEntry"]) == ("Open", 1)
         await rest.done("PUT", f"{TOPICS}/t/unload")
         cursor = (await rest.get(URL))["cursors"]["s"]
         assert cursor["state"] == "NoLedger"
         assert cursor["cursorLedger"] == (opened["cursorLedger"] if ledger else -1)
-        assert cursor["totalNonContiguousDeletedMessagesRange"] == holes
+        assert cursor["totalNonContiguousDeletedMessagesRange"] == ranges
         assert cursor["individuallyDeletedMessages"] == opened["individuallyDeletedMessages"]
 
 

@@ -9,7 +9,7 @@ import pytest
 from pulsarium.broker.admin.topic import skip_by_message_ids
 from pulsarium.broker.admin.topic.skip_request import skip_entries
 from pulsarium.broker.model.ledger.position import Position
-from pulsarium.broker.model.subscription.skip_entries import SkipEntry
+from pulsarium.broker.model.subscription.skip import SkipEntry
 from pulsarium.proto.message_id import MessageId
 from tests.broker.admin.rest import TOPICS, Rest
 from tests.broker.admin.skipped import encoded, format_1, posted, send_batch, skip, triplet

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from pulsarium.broker.config import Config
+from pulsarium.broker.model.cursor.pending_acks import PendingAcks
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.topic.persistent import PersistentTopic
-from pulsarium.broker.model.transaction.pending_acks import PendingAcks
 from pulsarium.proto.topic_name import TopicName
 from pulsarium.proto.txn_id import TxnId
 from tests.broker.admin.rest import Rest, rest_of

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 import trio
@@ -114,7 +114,9 @@ async def test_some_forms_call_it_error_code(faults: Faults, wire: Wire, command
 
 
 @pytest.mark.parametrize("stage", ["before", "after"])
-async def test_a_connect_that_is_refused_ends_the_connection(faults: Faults, bed: Bed, stage: str) -> None:
+async def test_a_connect_that_is_refused_ends_the_connection(
+    faults: Faults, bed: Bed, stage: Literal["before", "after"]
+) -> None:
     faults.add(Answer("AuthenticationError", "no"), "CONNECT", stage=stage)
     wire = bed.dial()
     await wire.send(Type.CONNECT, client_version="x", protocol_version=19)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 import trio
 
 from pulsarium.broker.lab.faults import Action, Answer, Delay, Drop, FaultError, FaultRemoved, Faults, Passing, Stall
-from pulsarium.broker.lab.faults.occurrence import Occurrence
-from pulsarium.broker.lab.faults.selector import names_of
+from pulsarium.broker.lab.faults.which import Occurrence, names_of
 from pulsarium.proto.topic_name import TopicName
 from tests.broker.wire import TOPIC, Bed, Failover, Type, Wire, plain, serving
 
@@ -161,7 +160,7 @@ async def test_a_predicate_may_remove_its_rule(faults: Faults, wire: Wire) -> No
 
 @pytest.mark.parametrize(("action", "stage"), [(Stall(), "before"), (Delay(3600), "before"), (Drop(), "after")])
 async def test_nothing_waits_for_a_rule_that_its_predicate_removed(
-    faults: Faults, wire: Wire, action: Action, stage: str
+    faults: Faults, wire: Wire, action: Action, stage: Literal["before", "after"]
 ) -> None:
     def last(frame: Passing) -> bool:
         rule.remove()

@@ -71,7 +71,7 @@ async def acknowledge(wire: Wire, topic: str, name: str, number: int, chance: Ra
 def unacknowledged(cursor: ManagedCursor) -> list[Position]:
     ledgers = cursor.ledger.ledgers.values()
     positions = [Position(ledger.id, number) for ledger in ledgers for number in range(ledger.count)]
-    return [each for each in positions if each > cursor.mark_delete and each not in cursor.holes]
+    return [each for each in positions if each > cursor.mark_delete and each not in cursor.individual_acks]
 
 
 def seen(bed: Bed) -> dict[str, Any]:

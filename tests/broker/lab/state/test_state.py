@@ -15,7 +15,7 @@ from pulsarium.broker.config import Config, ConfigError, ServeOptions
 from pulsarium.broker.lab import Lab
 from pulsarium.broker.lab.faults import Close
 from pulsarium.broker.lab.masks import Mask
-from pulsarium.broker.model.compaction.compacted_ledger import CompactedLedger
+from pulsarium.broker.model.compaction.compacted import CompactedLedger
 from pulsarium.broker.model.compaction.record import CompactionRecord
 from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.broker.server import open_core

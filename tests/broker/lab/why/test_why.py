@@ -11,9 +11,8 @@ import trio
 from pulsarium.broker.config import Config
 from pulsarium.broker.lab.why import NotThere, Why, WhyError
 from pulsarium.broker.model.ledger.position import Position
-from pulsarium.broker.model.subscription.skip_entries import Skip, SkipEntry
-from pulsarium.broker.model.subscription.skipping import skip, skip_all
-from pulsarium.broker.model.upkeep.expiry import check_ttl
+from pulsarium.broker.model.subscription.skip import Skip, SkipEntry, skip, skip_all
+from pulsarium.broker.model.topic.expiry import check_ttl
 from pulsarium.proto.entry import build
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.topic_name import TopicName

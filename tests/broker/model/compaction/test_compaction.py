@@ -14,8 +14,8 @@ from pulsarium.broker.broker import Broker
 from pulsarium.broker.config import Config
 from pulsarium.broker.config.keys import APPEND_INDEX
 from pulsarium.broker.model.compaction import run
-from pulsarium.broker.model.compaction.compacted_ledger import CompactedLedger
-from pulsarium.broker.model.compaction.compactor import TwoPhaseCompactor
+from pulsarium.broker.model.compaction.compacted import CompactedLedger
+from pulsarium.broker.model.compaction.compactor import Compactable, TwoPhaseCompactor
 from pulsarium.broker.model.compaction.raw import RawMessage, TopicReader
 from pulsarium.broker.model.compaction.record import COMPACTION_CURSOR, LEDGER_PROPERTY
 from pulsarium.broker.model.errors import NamingError, NotAllowedError
@@ -465,7 +465,7 @@ async def test_the_reader_can_be_substituted(bed: Bed) -> None:
             ]
 
     class OtherReader(TwoPhaseCompactor):
-        def create_raw_reader(self, topic: PersistentTopic) -> Upper:
+        def create_raw_reader(self, topic: Compactable) -> Upper:
             return Upper(topic)
 
     topic = topic_of(bed.broker)

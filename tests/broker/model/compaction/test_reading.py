@@ -8,7 +8,7 @@ import trio
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pulsarium.broker.model.compaction.reading import read_compacted
+from pulsarium.broker.model.compaction.compacted import read_compacted
 from pulsarium.broker.model.cursor.managed_cursor import ManagedCursor
 from pulsarium.broker.model.ledger.managed_ledger import ManagedLedger
 from pulsarium.broker.model.ledger.position import Position

@@ -180,7 +180,7 @@ class Both:
             p: bits.bit_count() for p, bits in naive.remaining.items()
         }
         assert len(cursor.batch_acks) == len(naive.remaining)
-        assert len(cursor.holes) == len(naive.acked) - naive.mark  # nothing behind the mark is held
+        assert len(cursor.individual_acks) == len(naive.acked) - naive.mark  # nothing behind the mark is held
         if naive.unread():
             assert cursor.has_more()
 

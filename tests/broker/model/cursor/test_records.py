@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from pulsarium.broker.cluster import LEDGER_COUNTER
 from pulsarium.broker.config import Config
 from pulsarium.broker.model.cursor.batch_acks import BatchAcks
-from pulsarium.broker.model.cursor.kept_cursor import entry_path
+from pulsarium.broker.model.cursor.managed_cursor import entry_path
 from pulsarium.broker.model.cursor.records import CursorFormat, CursorState, read_cursor_info
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.ledger.position_set import PositionSet
@@ -82,15 +82,15 @@ async def test_acknowledgements_go_to_a_ledger_of_its_own() -> None:
 
 @pytest.mark.req("S423-67")
 @both_forms
-@pytest.mark.parametrize(("holes", "in_metadata"), [(1000, True), (1001, False)])
-async def test_many_ranges_do_not_go_to_the_metadata_store(holes: int, in_metadata: bool, long_arrays: bool) -> None:
+@pytest.mark.parametrize(("acks", "in_metadata"), [(1000, True), (1001, False)])
+async def test_many_ranges_do_not_go_to_the_metadata_store(acks: int, in_metadata: bool, long_arrays: bool) -> None:
     kept = Kept(1200, 1200, managedLedgerPersistIndividualAckAsLongArray=long_arrays)
-    kept.ack(*range(1, 2 * holes, 2))
+    kept.ack(*range(1, 2 * acks, 2))
     ledger_id = kept.cursor.ledger_id
     kept.restart()
-    assert kept.acked() == [*range(1, 2 * holes, 2)]
+    assert kept.acked() == [*range(1, 2 * acks, 2)]
     if in_metadata:
-        assert len(kept.info.individualDeletedMessages) == holes
+        assert len(kept.info.individualDeletedMessages) == acks
         assert kept.record is None
         assert (kept.cursor.ledger_id, kept.cursor.ledger_last_entry) == (-1, -1)
     else:
@@ -98,7 +98,7 @@ async def test_many_ranges_do_not_go_to_the_metadata_store(holes: int, in_metada
         assert (kept.cursor.ledger_id, kept.cursor.ledger_last_entry) == (ledger_id, 2)
     kept.ack(0)
     kept.crash()
-    assert kept.acked() == [0, *range(1, 2 * holes, 2)]
+    assert kept.acked() == [0, *range(1, 2 * acks, 2)]
 
 
 @pytest.mark.req("S423-63")
@@ -249,7 +249,7 @@ def test_what_was_answered_is_kept_up_to_the_limit(
         expected = first_ranges({position for position in acked if position > mark}, most)
         (kept.restart if clean else kept.crash)()
         assert kept.cursor.mark_delete == mark
-        assert set(kept.cursor.holes) == expected
+        assert set(kept.cursor.individual_acks) == expected
 
     trio.run(check)
 
@@ -257,13 +257,13 @@ def test_what_was_answered_is_kept_up_to_the_limit(
 class State:
     """A cursor without anything around it."""
 
-    def __init__(self, *holes: Position) -> None:
+    def __init__(self, *acks: Position) -> None:
         self.mark_delete = Position(0, 0)
-        self.holes = PositionSet()
+        self.individual_acks = PositionSet()
         self.batch_acks = BatchAcks()
         self.properties = {"n": -1}
-        for position in holes:
-            self.holes.add(position)
+        for position in acks:
+            self.individual_acks.add(position)
 
 
 positions = st.builds(Position, st.integers(1, 3), st.integers(1, 200))
@@ -277,34 +277,34 @@ positions = st.builds(Position, st.integers(1, 3), st.integers(1, 200))
     ),
     st.booleans(),
 )
-def test_records_come_back(holes: list[Position], batches: dict[Position, list[int]], long_arrays: bool) -> None:
+def test_records_come_back(acks: list[Position], batches: dict[Position, list[int]], long_arrays: bool) -> None:
     form = CursorFormat(Config(managedLedgerPersistIndividualAckAsLongArray=long_arrays))
-    state: CursorState = State(*holes)
+    state: CursorState = State(*acks)
     for position, words in batches.items():
         state.batch_acks.merge(position, [-1] * len(words))
-    form.position_info(state, form.holes_record(state.holes))  # keeps what it made of them
+    form.position_info(state, form.acks_record(state.individual_acks))  # keeps what it made of them
     for position, words in batches.items():
         state.batch_acks.merge(position, words)
-    position_info = ml.PositionInfo.FromString(form.position_info(state, form.holes_record(state.holes)))
+    position_info = ml.PositionInfo.FromString(form.position_info(state, form.acks_record(state.individual_acks)))
     cursor_info = read_cursor_info(form.cursor_info(state, -1, {"a": "b"}, 1))
     assert {text.name: text.value for text in cursor_info.cursorProperties} == {"a": "b"}
     for info in (position_info, cursor_info):
         again: CursorState = State()
         form.restore(again, info)
         assert again.mark_delete == state.mark_delete
-        assert list(again.holes) == list(state.holes)
+        assert list(again.individual_acks) == list(state.individual_acks)
         assert {each: again.batch_acks.words(each) for each in again.batch_acks} == {
             each: state.batch_acks.words(each) for each in state.batch_acks
         }
         assert again.properties == {"n": -1}
 
 
-async def test_a_hundred_thousand_holes_make_a_small_record() -> None:
-    holes = PositionSet()
+async def test_a_hundred_thousand_individual_acks_make_a_small_record() -> None:
+    acks = PositionSet()
     for entry_id in range(1, 200_000, 2):
-        holes.add(Position(1, entry_id))
+        acks.add(Position(1, entry_id))
     for long_arrays, most in ((True, 8_000), (False, 300_000)):
-        record = CursorFormat(Config(managedLedgerPersistIndividualAckAsLongArray=long_arrays)).holes_record(holes)
+        record = CursorFormat(Config(managedLedgerPersistIndividualAckAsLongArray=long_arrays)).acks_record(acks)
         assert len(record.data) < most
         assert record.through == Position(1, 20_000)
 
@@ -312,13 +312,13 @@ async def test_a_hundred_thousand_holes_make_a_small_record() -> None:
 async def test_an_ack_behind_the_kept_ones_costs_no_new_record() -> None:
     kept = Kept(20, managedLedgerMaxUnackedRangesToPersist=2)
     kept.ack(1, 3, 7)
-    record = kept.cursor._holes_record
+    record = kept.cursor._acks_record
     kept.ack(9)
-    assert kept.cursor._holes_record is record
+    assert kept.cursor._acks_record is record
     kept.ack(5)
-    assert kept.cursor._holes_record is record
+    assert kept.cursor._acks_record is record
     kept.ack(4)  # prolongs the second one
-    assert kept.cursor._holes_record is not record
+    assert kept.cursor._acks_record is not record
     kept.crash()
     assert kept.acked() == [1, 3, 4, 5]
 

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pulsarium.broker.model.cursor.managed_cursor import ManagedCursor
-from pulsarium.broker.model.cursor.skip import nth_position
 from pulsarium.broker.model.ledger.managed_ledger import ManagedLedger
 from pulsarium.broker.model.ledger.position import Position
+from pulsarium.broker.model.subscription.skip import nth_position
 from tests.broker.conftest import run_without_waiting
 from tests.broker.model.stores import NAME, append, cluster_of, read_all
 

@@ -7,10 +7,9 @@ from typing import Any, cast
 
 from pulsarium.broker.cluster import Cluster
 from pulsarium.broker.model.client import Assigned, Client, Delivery
-from pulsarium.broker.model.dispatch.selector.options import KeySharedOptions
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.policy.resolve import resolve
-from pulsarium.broker.model.subscription.consumer import Consumer, ConsumerOptions
+from pulsarium.broker.model.subscription.consumer import Consumer, ConsumerOptions, KeySharedOptions
 from pulsarium.broker.model.subscription.persistent import PersistentSubscription
 from pulsarium.broker.model.topic.log import TopicLog
 from pulsarium.broker.model.topic.persistent import PersistentTopic
@@ -129,8 +128,7 @@ class Stand:
         self.end_turn()
 
     def ack(self, consumer: Consumer, *positions: Position) -> None:
-        self.subscription.acknowledge(consumer, positions)
-        self.subscription.acknowledged({}, save_now=False)
+        self.subscription.acknowledge(consumer, positions, save_now=False)
         self.end_turn()
 
     def redeliver(self, consumer: Consumer, *positions: Position) -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pulsarium.broker.model.dispatch.delayed import DelayedMessages
+from pulsarium.broker.model.dispatch.delays import DelayedMessages
 from pulsarium.broker.model.ledger.position import Position
 
 TICK = 1000

@@ -14,17 +14,15 @@ import trio
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pulsarium.broker.model.dispatch.delayed import DelayedMessages, _unpacked
+from pulsarium.broker.model.dispatch.delays import DelayedMessages, _unpacked
 from pulsarium.broker.model.dispatch.draining import KeyOwner
 from pulsarium.broker.model.dispatch.key_shared import KeySharedDispatcher
-from pulsarium.broker.model.dispatch.selector.options import KeySharedOptions
 from pulsarium.broker.model.dispatch.shared import SharedDispatcher
 from pulsarium.broker.model.dispatch.sharing import SharingDispatcher
 from pulsarium.broker.model.errors import BrokerServiceError
 from pulsarium.broker.model.ledger.position import Position
-from pulsarium.broker.model.subscription.consumer import Consumer
-from pulsarium.broker.model.subscription.skip_entries import Skip, SkipEntry
-from pulsarium.broker.model.subscription.skipping import skip_through
+from pulsarium.broker.model.subscription.consumer import Consumer, KeySharedOptions
+from pulsarium.broker.model.subscription.skip import Skip, SkipEntry, skip_through
 from pulsarium.broker.storage.errors import StorageError
 from pulsarium.broker.storage.interface import ReadDone
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
@@ -119,8 +117,8 @@ class Life:
 
     def ack_partly(self) -> None:
         if (consumer := self.consumer()) is not None:
-            for position in self.some(consumer):
-                self.stand.subscription.acknowledge_partly(consumer, position, [self.random.randrange(8)])
+            parts = [(position, [self.random.randrange(8)]) for position in self.some(consumer)]
+            self.stand.subscription.acknowledge(consumer, (), parts, save_now=False)
 
     def nack(self) -> None:
         if (consumer := self.consumer()) is not None:

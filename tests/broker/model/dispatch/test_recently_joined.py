@@ -8,8 +8,8 @@ import pytest
 from trio.testing import MockClock
 
 from pulsarium.broker.config import Config
-from pulsarium.broker.model.dispatch.reason import Reason
 from pulsarium.broker.model.dispatch.recently_joined import RecentlyJoinedDispatcher
+from pulsarium.broker.model.subscription.reason import Reason
 from tests.broker.admin.rest import TOPICS, rest_of
 from tests.broker.model.dispatch.sharing import dispatcher, got, joined, keyed, payloads, why
 from tests.broker.wire import Bed, Wire, serving

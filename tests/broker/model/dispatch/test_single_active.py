@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from pulsarium.broker.config import Config
-from pulsarium.broker.model.dispatch.reason import Reason
-from pulsarium.broker.model.dispatch.selector.hashing import hash_of
+from pulsarium.broker.model.dispatch.selector import hash_of
 from pulsarium.broker.model.dispatch.single_active import SingleActiveDispatcher
+from pulsarium.broker.model.subscription.base import Subscription
 from pulsarium.broker.model.subscription.persistent import PersistentSubscription
+from pulsarium.broker.model.subscription.reason import Reason
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.topic_name import TopicName
 from tests.broker.wire import TOPIC, Bed, Failover, Type, Wire, batch_of, plain, serving
@@ -45,8 +47,21 @@ class Member:
         self.client = Client()
 
 
+class Subscribed:
+    """As much of a subscription as the choice looks at."""
+
+    cursor = None
+    failover_delay_ms = 0
+
+    def __init__(self, topic: str, partition: int) -> None:
+        self.topic = SimpleNamespace(name=topic, stores=SimpleNamespace(config=Config()))
+        self.failover_index = partition
+
+    def activated(self) -> None: ...
+
+
 def dispatcher(topic: str = TOPIC, partition: int = -1) -> SingleActiveDispatcher:
-    return SingleActiveDispatcher(Failover, topic, partition, None, 0, lambda: None)  # type: ignore[arg-type]
+    return SingleActiveDispatcher(cast(Subscription, Subscribed(topic, partition)), Failover)
 
 
 def chosen(made: SingleActiveDispatcher, members: list[Member]) -> str:

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from pulsarium.broker.model.dispatch.key_shared import KeySharedDispatcher
-from pulsarium.broker.model.dispatch.reason import Reason
-from pulsarium.broker.model.dispatch.selector.options import KeySharedOptions
 from pulsarium.broker.model.ledger.position import Position
-from pulsarium.broker.model.subscription.skipping import skip_through
+from pulsarium.broker.model.subscription.consumer import KeySharedOptions
+from pulsarium.broker.model.subscription.reason import Reason
+from pulsarium.broker.model.subscription.skip import skip_through
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.broker.model.dispatch.clients import FakeClient, Stand
 from tests.broker.wire import Exclusive, Failover, KeyShared, Shared, batch_of, plain
@@ -124,7 +124,7 @@ async def test_only_who_owes_an_entry_pays_for_what_others_acknowledge(type: int
     both = [stand.join(client, type, 100) for _ in range(2)]
     (position,) = stand.publish(batch_of(b"a", b"b", b"c"))
     owner, other = both if both[0].pending else reversed(both)
-    stand.subscription.acknowledge_partly(other, position, [0b011])
+    stand.subscription.acknowledge(other, (), [(position, [0b011])], save_now=False)
     assert (owner.unacked, other.unacked) == (2, 0)
     for _ in range(2):
         stand.ack(other, position)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from pulsarium.broker.model.errors import NoSuchMessageError
 from pulsarium.broker.model.ledger.position import Position
-from pulsarium.broker.model.subscription.skip_entries import (
+from pulsarium.broker.model.subscription.skip import (
     LARGEST_BATCH,
     Skip,
     SkipEntry,

@@ -14,9 +14,9 @@ import trio.testing
 
 from pulsarium.broker.config import Config
 from pulsarium.broker.lab.why.explain import explain
-from pulsarium.broker.model.dispatch.reason import Reason
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.subscription.persistent import PersistentSubscription
+from pulsarium.broker.model.subscription.reason import Reason
 from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.broker.admin.rest import TOPICS, Rest
@@ -155,7 +155,7 @@ async def test_why_says_so(tmp_path: Path) -> None:
         assert behind.reason == "unreadable"
         assert f"damaged entries from {DAMAGED} on" in behind.text
         assert "tried again at" in behind.text
-        subscription.acknowledge(None, [Position(ledger, DAMAGED)])
+        subscription.acknowledge(None, [Position(ledger, DAMAGED)], save_now=False)
         assert explain(cluster, TOPIC, "sub", f"{ledger}:{DAMAGED}").reason == "acknowledged"
         await wire.flow(1)  # an operator may skip it too
         assert await wire.payloads(3) == [b"3", b"4", b"5"]

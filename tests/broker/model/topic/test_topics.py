@@ -11,7 +11,7 @@ from pulsarium.broker.model.errors import TopicHasClientsError, TopicNotFoundErr
 from pulsarium.broker.model.ledger.interceptors import index_of
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.topic.persistent import PersistentTopic
-from pulsarium.broker.model.upkeep.schedule import check_all, trim
+from pulsarium.broker.model.upkeep import check_all, trim
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.topic_name import TopicName
 from tests.broker.held import HeldStorage

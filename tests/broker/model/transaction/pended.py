@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from pulsarium.broker.model.cursor.acked import Acked
+from pulsarium.broker.model.cursor.pending_acks import PendingAcks
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.subscription.consumer import Consumer
-from pulsarium.broker.model.transaction.acked import Acked
-from pulsarium.broker.model.transaction.pending_acks import PendingAcks
 from pulsarium.proto.txn_id import TxnId
 from tests.broker.held import HeldStorage
 from tests.broker.model.dispatch.clients import FakeClient, Stand

@@ -8,10 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pulsarium.broker.model.cursor import acked as module
+from pulsarium.broker.model.cursor.acked import Acked, Holders, left_by
 from pulsarium.broker.model.ledger.position import Position
-from pulsarium.broker.model.transaction import holders as module
-from pulsarium.broker.model.transaction.acked import Acked
-from pulsarium.broker.model.transaction.holders import Holders, left_by
 from tests.broker.model.transaction.pended import part
 
 WHERE = Position(1, 0)

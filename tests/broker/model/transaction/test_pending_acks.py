@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from pulsarium.broker.model.dispatch.reason import Reason
+from pulsarium.broker.model.cursor.acked import Acked
 from pulsarium.broker.model.errors import TransactionConflictError
 from pulsarium.broker.model.ledger.position import Position
-from pulsarium.broker.model.subscription.skip_entries import Skip, SkipEntry
-from pulsarium.broker.model.subscription.skipping import skip_all
-from pulsarium.broker.model.transaction.acked import Acked
+from pulsarium.broker.model.subscription.reason import Reason
+from pulsarium.broker.model.subscription.skip import Skip, SkipEntry, skip_all
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.broker.model.dispatch.clients import FakeClient, Stand
 from tests.broker.model.transaction.pended import Pended, part, txn
@@ -276,7 +275,7 @@ async def test_no_transaction_acknowledges_all_of_a_batch_of_which_part_is() -> 
         stand = Pended()
         (where,) = stand.publish(batch_of(b"x", b"y"))
         consumer = stand.join(stand.client, kind, permits=10)
-        stand.subscription.acknowledge_partly(consumer, where, (0b10,))
+        stand.subscription.acknowledge(consumer, (), [(where, (0b10,))], save_now=False)
         if kind == Shared:
             with pytest.raises(TransactionConflictError, match="in pending ack status"):
                 stand.acks(txn(1), consumer, where)
@@ -311,7 +310,7 @@ async def test_a_plain_ack_of_the_other_part(type: int) -> None:
     (where,) = stand.publish(batch_of(b"x", b"y", partition_key="k"))
     consumer = stand.join(stand.client, type, permits=10)
     stand.acks(txn(1), consumer, part(where, 2, 0))
-    stand.subscription.acknowledge_partly(consumer, where, (0b01,))
+    stand.subscription.acknowledge(consumer, (), [(where, (0b01,))], save_now=False)
     assert (consumer.unacked, consumer.pending) == (0, {})
     assert stand.acked == set()
     stand.commit(txn(1))

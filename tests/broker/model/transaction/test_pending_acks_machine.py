@@ -14,10 +14,10 @@ import trio
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pulsarium.broker.model.cursor.acked import Acked
 from pulsarium.broker.model.errors import TransactionConflictError
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.subscription.consumer import Consumer
-from pulsarium.broker.model.transaction.acked import Acked
 from pulsarium.proto.ack_set import words_of
 from tests.broker.model.dispatch.clients import FakeClient
 from tests.broker.model.transaction.pended import Pended, txn
@@ -131,10 +131,9 @@ class Driver:
         indexes, whole = self.what(entry, step)
         left = self.acked(entry, indexes, whole=False).ack_set
         if whole:
-            self.stand.subscription.acknowledge(self.consumer, [self.sent[entry]])
+            self.stand.subscription.acknowledge(self.consumer, [self.sent[entry]], save_now=True)
         else:
-            self.stand.subscription.acknowledge_partly(self.consumer, self.sent[entry], left)
-        self.stand.subscription.acknowledged({}, save_now=True)
+            self.stand.subscription.acknowledge(self.consumer, (), [(self.sent[entry], left)], save_now=True)
         self.stand.end_turn()
         self.model.plain(entry, indexes)
 

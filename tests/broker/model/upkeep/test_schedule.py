@@ -7,11 +7,10 @@ from collections.abc import Callable, Iterator
 import pytest
 from trio.testing import MockClock
 
+from pulsarium.broker.model import upkeep
 from pulsarium.broker.model.topic.base import Topic
 from pulsarium.broker.model.topic.topics import Topics
-from pulsarium.broker.model.upkeep import inactivity
-from pulsarium.broker.model.upkeep.inactivity import delete_inactive
-from pulsarium.broker.model.upkeep.schedule import check_all
+from pulsarium.broker.model.upkeep import check_all, delete_inactive
 from pulsarium.proto.topic_name import TopicName
 from tests.broker.model.upkeep.policed import patient
 
@@ -25,7 +24,7 @@ def with_migration(topics: Topics, note: Note, patched: pytest.MonkeyPatch) -> I
 
 
 def with_inactivity(topics: Topics, note: Note, patched: pytest.MonkeyPatch) -> Iterator[None]:
-    patched.setattr(inactivity, "may_go", note)  # which says no
+    patched.setattr(upkeep, "may_go", note)  # which says no
     return delete_inactive(topics)
 
 

@@ -8,13 +8,13 @@ import pytest
 from trio.testing import MockClock
 
 from pulsarium.broker.config.keys import APPEND_INDEX
-from pulsarium.broker.model.compaction.compacted_ledger import CompactedWriter
+from pulsarium.broker.model.compaction.compacted import CompactedWriter
 from pulsarium.broker.model.ledger.position import EARLIEST, Position
 from pulsarium.broker.model.ledger.retention import Retention
 from pulsarium.broker.model.topic.last_message import LastMessage, last_message
 from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.broker.model.topic.topics import Topics
-from pulsarium.broker.model.upkeep.schedule import trim
+from pulsarium.broker.model.upkeep import trim
 from pulsarium.proto.entry import parse_broker_metadata
 from pulsarium.proto.topic_name import TopicName
 from tests.broker.held import HeldStorage
@@ -59,8 +59,7 @@ def ledgers(topic: PersistentTopic) -> list[int]:
 
 
 def consume(topic: PersistentTopic, subscription: str, through: Position) -> None:
-    topic.subscriptions[subscription].acknowledge_through(through, ())
-    topic.subscriptions[subscription].acknowledged({}, save_now=False)
+    topic.subscriptions[subscription].acknowledge_through(through, save_now=False)
     topic.stores.turn.finish()
 
 
@@ -216,8 +215,7 @@ async def test_what_is_compacted_stays_until_that_is_kept(kept: bool) -> None:
     turn.finish()
     writer.committed(1)
     store.holding = True
-    subscription.acknowledge_through(second, ())
-    subscription.acknowledged({}, save_now=True)
+    subscription.acknowledge_through(second, save_now=True)
     turn.finish()
     record.adopt(writer.ledger, first, lambda error: topic.trim_soon())
     turn.finish()

@@ -9,9 +9,8 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
-from pulsarium.broker.model.dispatch.selector.options import KeySharedOptions
-from pulsarium.broker.model.dispatch.selector.selector import Range, Selector
-from pulsarium.broker.model.subscription.consumer import Consumer
+from pulsarium.broker.model.dispatch.selector import Range, Selector
+from pulsarium.broker.model.subscription.consumer import Consumer, KeySharedOptions
 from pulsarium.proto.entry import parse_metadata
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 

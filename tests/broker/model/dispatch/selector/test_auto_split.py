@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pulsarium.broker.model.dispatch.selector.auto_split import AutoSplit
+from pulsarium.broker.model.dispatch.selector import AutoSplit
 from pulsarium.broker.model.errors import ConsumerAssignError
 from pulsarium.broker.model.subscription.consumer import Consumer
 from pulsarium.proto.generated import PulsarApi_pb2 as pb

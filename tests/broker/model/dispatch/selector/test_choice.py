@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from pulsarium.broker.config import Config
-from pulsarium.broker.model.dispatch.selector.auto_split import AutoSplit
-from pulsarium.broker.model.dispatch.selector.choice import selector_for
-from pulsarium.broker.model.dispatch.selector.options import KeySharedOptions
-from pulsarium.broker.model.dispatch.selector.ring import ConsistentHashRing
+from pulsarium.broker.model.dispatch.selector import AutoSplit, ConsistentHashRing, selector_for
+from pulsarium.broker.model.subscription.consumer import KeySharedOptions
 
 
 def test_a_broker_may_halve_ranges_where_others_have_a_ring() -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pulsarium.broker.model.dispatch.selector.hashing import NONE_KEY, hash_of, key_of, sticky_hash
+from pulsarium.broker.model.dispatch.selector import NONE_KEY, hash_of, key_of, sticky_hash
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
 RING = (1, 65535)

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pulsarium.broker.model.dispatch.selector.hashing import key_of
-from pulsarium.broker.model.dispatch.selector.ring import ConsistentHashRing
+from pulsarium.broker.model.dispatch.selector import ConsistentHashRing, key_of
 from pulsarium.broker.model.subscription.consumer import Consumer
 from tests.broker.model.dispatch.selector.recordings import consumer, deliveries, lines, owners
 

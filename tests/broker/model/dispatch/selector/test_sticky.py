@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pulsarium.broker.model.dispatch.selector.selector import Range
-from pulsarium.broker.model.dispatch.selector.sticky import StickyRanges
+from pulsarium.broker.model.dispatch.selector import Range, StickyRanges
 from pulsarium.broker.model.errors import ConsumerAssignError, OwnerMustAnswerError
 from pulsarium.broker.model.subscription.consumer import Consumer
 from pulsarium.proto.generated import PulsarApi_pb2 as pb

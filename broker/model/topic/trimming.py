@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.ledger.retention import consumed, first_needed
 from pulsarium.broker.model.subscription.passes import How
-from pulsarium.broker.model.subscription.skipping import skip_all, skip_through
+from pulsarium.broker.model.subscription.skip import skip_all, skip_through
 
 if TYPE_CHECKING:
     from pulsarium.broker.model.subscription.persistent import PersistentSubscription

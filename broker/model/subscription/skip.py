@@ -1,4 +1,4 @@
-"""PIP-423: acknowledging entries by their ids, for everybody and without a consumer."""
+"""Moving a subscription on for everybody, without its consumers: they owe what was passed over no longer."""
 
 from __future__ import annotations
 
@@ -6,17 +6,74 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from pyroaring import BitMap
+
 from pulsarium.broker.model.errors import NoSuchMessageError, UnsupportedSubscriptionTypeError
 from pulsarium.broker.model.ledger.position import Position
+from pulsarium.broker.model.subscription.passes import How
 from pulsarium.proto.ack_set import words_of
 from pulsarium.proto.entry import parse_metadata
 from pulsarium.proto.errors import EntryError
 
 if TYPE_CHECKING:
+    from pulsarium.broker.model.cursor.managed_cursor import ManagedCursor
     from pulsarium.broker.model.ledger.managed_ledger import ManagedLedger
     from pulsarium.broker.model.subscription.persistent import PersistentSubscription
 
 LARGEST_BATCH = 1 << 20  # messages; metadata may claim any number, and an ack set has a bit for each
+
+
+def skip_through(
+    subscription: PersistentSubscription, position: Position, ack_set: Sequence[int] = (), how: How = How.SKIPPED
+) -> int:
+    """Acknowledge everything up to an entry, or with an ack set up to a message in it; how many entries went.
+
+    Consumers stay, and owe what was passed over no longer.
+    """
+    cursor = subscription.cursor
+    before = cursor.backlog()
+    subscription.acknowledge_through(position, ack_set, how, save_now=True)
+    subscription.dispatch_soon()
+    return before - cursor.backlog()
+
+
+def skip(subscription: PersistentSubscription, count: int, *, with_acked: bool = False) -> int:
+    """Pass over the next `count` unacknowledged entries; how many there were. `with_acked` as for `nth_position`."""
+    position = nth_position(subscription.cursor, count, with_acked=with_acked)
+    return skip_through(subscription, position) if position is not None else 0
+
+
+def skip_all(subscription: PersistentSubscription) -> int:
+    """Pass over everything that there is, delayed or not."""
+    if subscription.dispatcher is not None:
+        subscription.dispatcher.forget_delayed()
+    last = subscription.cursor.ledger.last_confirmed
+    return skip_through(subscription, last) if last > subscription.cursor.mark_delete else 0
+
+
+def nth_position(cursor: ManagedCursor, count: int, *, with_acked: bool = False) -> Position | None:
+    """The `count`th unacknowledged entry, the last one when there are fewer; None when there is none.
+
+    `with_acked` counts what was acknowledged behind the mark-delete position too.
+    """
+    mark = cursor.mark_delete
+    found: Position | None = None
+    for ledger in cursor.ledger.ledgers.values():
+        if count <= 0:
+            break
+        if ledger.id < mark.ledger_id:
+            continue
+        waiting = BitMap(range(mark.entry_id + 1 if ledger.id == mark.ledger_id else 0, ledger.confirmed))
+        acked = None if with_acked else cursor.individual_acks.of(ledger.id)
+        if acked is not None:
+            waiting -= acked
+        if waiting:
+            found = Position(ledger.id, waiting[min(count, len(waiting)) - 1])
+            count -= len(waiting)
+    return found
+
+
+# entries by their ids (PIP-423)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,14 +134,12 @@ class Skip:
 
     def apply(self) -> None:
         """Acknowledge, as one ACK of a consumer would. Whoever has the messages owes them no longer."""
-        subscription = self._subscription
-        consumer = next(iter(subscription.consumers), None)
-        for position, indexes in self._indexes.items():
-            ack_set = ack_set_without(position, indexes, self._sizes[position])  # as large as a batch claims to be
-            subscription.acknowledge_partly(consumer, position, ack_set)
-        subscription.acknowledge(consumer, self._whole)
-        subscription.acknowledged({}, save_now=True)
-        subscription.dispatch_soon()  # a consumer that owes less may be given more
+        parts = (  # one at a time: an ack set is as large as a batch claims to be
+            (position, ack_set_without(position, indexes, self._sizes[position]))
+            for position, indexes in self._indexes.items()
+        )
+        self._subscription.acknowledge(None, self._whole, parts, save_now=True)
+        self._subscription.dispatch_soon()  # a consumer that owes less may be given more
 
 
 def batch_size(entry: bytes) -> int:

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
 
 import trio
 
-if TYPE_CHECKING:
-    from pulsarium.broker.model.client import Client
-    from pulsarium.broker.model.ledger.cache import EntryCache
-    from pulsarium.broker.turn import Turn
-
+from pulsarium.broker.model.ledger.cache import EntryCache
+from pulsarium.broker.model.rate.publish import Publisher
+from pulsarium.broker.turn import Turn
 
 OF_ONE_CONNECTION = 2 << 20
 """Bytes that one connection may have on its way: enough to keep a disk busy, few enough to wait behind."""
@@ -31,9 +28,9 @@ class PublishBuffer:
         self._cache = cache
         self._most = most
         self._share = min(most, OF_ONE_CONNECTION)
-        self._of: dict[Client, int] = {}  # bytes that were read and are not stored yet
-        self._above_share: set[Client] = set()
-        self._waiting: dict[Client, None] = {}
+        self._of: dict[Publisher, int] = {}  # bytes that were read and are not stored yet
+        self._above_share: set[Publisher] = set()
+        self._waiting: dict[Publisher, None] = {}
         self._token = trio.lowlevel.current_trio_token()
         cache.when_spilled = self.review
 
@@ -42,7 +39,7 @@ class PublishBuffer:
         """Bytes that are not stored yet."""
         return max(self._turn.unstored, self._cache.size - self._cache.limit)
 
-    def published(self, client: Client, size: int) -> None:
+    def published(self, client: Publisher, size: int) -> None:
         """A connection published something, in a read of so many bytes."""
         if not self._most:
             return
@@ -55,7 +52,7 @@ class PublishBuffer:
             self._waiting[client] = None
             client.pause_reading()
 
-    def _stored(self, client: Client, size: int, error: Exception | None) -> None:
+    def _stored(self, client: Publisher, size: int, error: Exception | None) -> None:
         own = self._of.pop(client) - size
         if own:
             self._of[client] = own
@@ -70,5 +67,5 @@ class PublishBuffer:
             for client in waiting:
                 self._go_on(client)
 
-    def _go_on(self, client: Client) -> None:
+    def _go_on(self, client: Publisher) -> None:
         self._token.run_sync_soon(client.resume_reading)  # in a turn of its own

@@ -7,23 +7,20 @@ next save lets go of both. So what a failed commit leaves in the store is what i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
+from pulsarium.broker.model.cursor.acked import Acked, Holders, left_by
+from pulsarium.broker.model.cursor.pending_record import PendingRecord, Piece, Pieces
 from pulsarium.broker.model.errors import TransactionConflictError
 from pulsarium.broker.model.ledger.position import Position
-from pulsarium.broker.model.transaction.acked import Acked
-from pulsarium.broker.model.transaction.holders import Holders, left_by
-from pulsarium.broker.model.transaction.overdue import Overdue
-from pulsarium.broker.model.transaction.pending_record import PendingRecord, Piece, Pieces
 from pulsarium.proto.txn_id import TxnId
 
 if TYPE_CHECKING:
     from pulsarium.broker.model.cursor.managed_cursor import ManagedCursor
     from pulsarium.broker.model.ledger.stores import Stores
-    from pulsarium.broker.model.subscription.persistent import PersistentSubscription
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +36,28 @@ class PendingAckStats:
         return "Ready" if self.began_ms else "None"
 
 
+class Acknowledging(Protocol):
+    """The subscription of a cursor, once its topic is loaded."""
+
+    @property
+    def shares_messages(self) -> bool: ...
+
+    def acknowledge(
+        self,
+        consumer: None,
+        positions: Sequence[Position],
+        parts: Iterable[tuple[Position, Sequence[int]]],
+        *,
+        save_now: bool,
+    ) -> None: ...
+
+    def acknowledge_through(self, position: Position, ack_set: Sequence[int], *, save_now: bool) -> None: ...
+
+    def give_back(self, positions: Sequence[Position]) -> None:
+        """Deliver these again at once: a transaction that had acknowledged them was aborted."""
+        ...
+
+
 class PendingAcks:
     """What open transactions acknowledged of one subscription. It outlives the topic's being unloaded, as the cursor
     does that it belongs to."""
@@ -48,7 +67,8 @@ class PendingAcks:
         self.low_watermarks: dict[int, int] = {}  # by coordinator
         self._cursor = cursor
         self._stores = stores
-        self._subscription: PersistentSubscription | None = None
+        self._subscription: Acknowledging | None = None
+        self._topic = ""  # its name, once there is a subscription
         self._pieces: Pieces = {}  # all of those below, by number
         self._open: dict[TxnId, Pieces] = {}
         self._overdue = Overdue()
@@ -108,8 +128,7 @@ class PendingAcks:
             )
 
     def _who(self, txn: TxnId) -> str:
-        topic = "" if self._subscription is None else self._subscription.topic.name
-        return f"[{topic}][{self._cursor.name}] Transaction:{txn}"
+        return f"[{self._topic}][{self._cursor.name}] Transaction:{txn}"
 
     def _add(self, piece: Piece) -> None:
         number = self.record.add(piece)
@@ -239,22 +258,21 @@ class PendingAcks:
             self._committed.append(pieces)
             return
         self._release(pieces)
-        consumer = next(iter(subscription.consumers), None)
         in_parts = self._stores.config.acknowledgmentAtBatchIndexLevelEnabled
         whole: list[Position] = []
+        parts: list[tuple[Position, Sequence[int]]] = []
+        self.record.applied(pieces)
         for piece in pieces.values():
             for each in piece.acks:
                 if each.remaining is not None and not in_parts:
                     continue
                 if piece.cumulative:
-                    subscription.acknowledge_through(each.position, each.ack_set)
+                    subscription.acknowledge_through(each.position, each.ack_set, save_now=False)
                 elif each.remaining is None:
                     whole.append(each.position)
                 else:
-                    subscription.acknowledge_partly(consumer, each.position, each.ack_set)
-        subscription.acknowledge(consumer, whole)
-        self.record.applied(pieces)
-        subscription.acknowledged({}, save_now=True)
+                    parts.append((each.position, each.ack_set))
+        subscription.acknowledge(None, whole, parts, save_now=True)
 
     def _give_back(self, pieces: Pieces) -> None:
         """What these acknowledged is delivered again; not where it was cumulatively, for the order must hold."""
@@ -262,9 +280,8 @@ class PendingAcks:
         subscription, is_acked = self._subscription, self._cursor.is_acked
         acks = [each for piece in pieces.values() if not piece.cumulative for each in piece.acks]
         positions = dict.fromkeys(each.position for each in acks if not is_acked(each.position))
-        if positions and subscription is not None and subscription.dispatcher is not None:
-            subscription.dispatcher.give_back(subscription, list(positions))
-            subscription.dispatch()  # who ends a transaction is answered after that
+        if positions and subscription is not None:
+            subscription.give_back(list(positions))
 
     # life
 
@@ -283,9 +300,41 @@ class PendingAcks:
             for number in numbers:
                 self._withdraw(number, self._pieces[number].txn)
 
-    def attach(self, subscription: PersistentSubscription) -> None:
+    def attach(self, subscription: Acknowledging, topic: str) -> None:
         """The topic is loaded."""
-        self._subscription, self._gone = subscription, False
+        self._subscription, self._topic, self._gone = subscription, topic, False
         committed, self._committed = self._committed, []
         for pieces in committed:
             self._apply(pieces)
+
+
+class Overdue:
+    """Finds open transactions that are over, as their coordinators' low watermarks say.
+
+    It does not look at all that are open: the watermark rises by about one with each end.
+    """
+
+    def __init__(self) -> None:
+        self._reached: dict[int, int] = {}  # the highest watermark of each coordinator
+        self._late: dict[int, set[TxnId]] = {}  # of each those that were opened below it
+
+    def opened(self, txn: TxnId) -> None:
+        """Something was done in a transaction, which may be over."""
+        if txn.least <= self._reached.get(txn.most, -1):
+            self._late.setdefault(txn.most, set()).add(txn)
+
+    def taken_back(self, most: int) -> None:
+        """An end of this coordinator's is not kept, and so its watermark may have been too high: look at all again."""
+        self._reached.pop(most, None)
+        self._late.pop(most, None)
+
+    def take(self, most: int, low_watermark: int, among: Set[TxnId]) -> list[TxnId]:
+        """Those of a coordinator that are over, `among` the open ones, each once; in order."""
+        reached = self._reached.get(most, -1)
+        self._reached[most] = max(reached, low_watermark)
+        found = self._late.pop(most, set()) & among
+        if low_watermark - reached <= len(among):
+            found |= {TxnId(most, least) for least in range(reached + 1, low_watermark + 1)} & among
+        else:
+            found |= {each for each in among if each.most == most and reached < each.least <= low_watermark}
+        return sorted(found)

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING
 
 from pulsarium.broker.model.client import Delivery
 from pulsarium.broker.model.cursor.managed_cursor import ManagedCursor
-from pulsarium.broker.model.dispatch.reason import Reason
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.ledger.position_set import PositionSet
 from pulsarium.broker.model.subscription.consumer import Consumer, ConsumerOptions
+from pulsarium.broker.model.subscription.reason import Reason
 from pulsarium.proto.ack_set import words_of
 from pulsarium.proto.entry import is_plain, visible_metadata
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
 if TYPE_CHECKING:
-    from pulsarium.broker.model.rate.dispatch import Throttle
-    from pulsarium.broker.model.subscription.persistent import PersistentSubscription
+    from pulsarium.broker.model.subscription.base import Subscription
+    from pulsarium.broker.model.subscription.throttle import Throttle
 
 SubType = pb.CommandSubscribe.SubType
 Entries = Sequence[tuple[Position, bytes]]
@@ -30,10 +30,17 @@ class Dispatcher(ABC):
     type: int  # CommandSubscribe.SubType
     shares_messages = False  # whether several consumers get messages at a time
 
-    def __init__(self) -> None:
+    cursor: ManagedCursor  # of a persistent subscription; nothing is dispatched for another
+
+    def __init__(self, subscription: Subscription) -> None:
+        self._subscription = subscription
+        if subscription.cursor is not None:
+            self.cursor = subscription.cursor
+        self._max_read = subscription.topic.stores.config.dispatcherMaxReadBatchSize
         self.consumers: list[Consumer] = []
         self.redeliveries: dict[Position, int] = {}  # in memory, until all consumers are gone (B-19)
         self.throttle: Throttle | None = None  # where there is a dispatch rate
+        self.closing = False  # who is sent away now has nobody take its place
 
     def mismatch(self, options: ConsumerOptions) -> str:
         """What keeps a consumer with these options from joining, behind "Active subscription"; "" when nothing does."""
@@ -52,33 +59,34 @@ class Dispatcher(ABC):
     def remove_consumer(self, consumer: Consumer) -> None:
         """A consumer left; what it owed goes to others."""
 
+    @property
+    def served(self) -> Sequence[Consumer]:
+        """Return the consumers that messages go to; others only wait for their turn."""
+        return self.consumers
+
+    def forget_delayed(self) -> None:
+        """Have nothing wait for its time: it was passed over."""
+        return
+
     @abstractmethod
     def consumer_for(self, entry: bytes) -> Consumer | None:
         """The consumer that an entry which is stored nowhere goes to now."""
 
     @abstractmethod
-    def dispatch(self, subscription: PersistentSubscription) -> Reason:
+    def dispatch(self) -> Reason:
         """Deliver what can be delivered; why no more."""
 
     @abstractmethod
-    def redeliver(
-        self, subscription: PersistentSubscription, consumer: Consumer, positions: Sequence[Position] | None
-    ) -> None:
+    def redeliver(self, consumer: Consumer, positions: Sequence[Position] | None) -> None:
         """REDELIVER_UNACKNOWLEDGED_MESSAGES: the named entries, or all that the consumer owes."""
 
-    def _hand_over(
-        self,
-        cursor: ManagedCursor,
-        consumer: Consumer,
-        entries: Entries,
-        permits: int,
-        source: PositionSet | None = None,
-    ) -> int:
+    def _hand_over(self, consumer: Consumer, entries: Entries, permits: int, source: PositionSet | None = None) -> int:
         """Deliver entries to a consumer while `permits` last and its connection has room; how many were dealt with.
 
         Each is taken from `source` before it is dealt with: to send it may end the connection, and bring it back.
         """
         has_room = room = consumer.client.room
+        cursor = self.cursor
         redeliveries, some_partly = self.redeliveries, cursor.has_parts
         transactions = cursor.ledger.transactions
         some_hidden = bool(entries) and entries[0][0] <= transactions.hidden_through
@@ -131,21 +139,20 @@ class Dispatcher(ABC):
         """Remember what a consumer owes, where that is counted; before it is sent, for that may end the connection."""
         return
 
-    @staticmethod
-    def nothing_more(cursor: ManagedCursor) -> Reason:
+    def nothing_more(self) -> Reason:
         """Why a read found nothing."""
-        return Reason.OPEN_TRANSACTION if cursor.is_held() else Reason.CAUGHT_UP
+        return Reason.OPEN_TRANSACTION if self.cursor.is_held() else Reason.CAUGHT_UP
 
     def resume(self, consumer: Consumer) -> None:
         """A consumer got permits, or its connection has room again."""
         return
 
-    def acknowledged(self, consumer: Consumer, positions: Sequence[Position]) -> None:
-        """Whole entries were acknowledged through `consumer`, whoever has them."""
+    def settle(self, consumer: Consumer, positions: Sequence[Position]) -> None:
+        """Have nobody owe these entries: they were acknowledged through `consumer`, whoever has them."""
         return
 
-    def acknowledged_partly(self, consumer: Consumer, position: Position, remaining: int) -> None:
-        """Of a batch, `remaining` messages are still unacknowledged."""
+    def settle_partly(self, consumer: Consumer, position: Position, remaining: int) -> None:
+        """Have `remaining` messages of a batch owed, of which the others were acknowledged."""
         return
 
     def owed_less(self, consumer: Consumer, position: Position, remaining: int) -> None:
@@ -153,7 +160,7 @@ class Dispatcher(ABC):
         return
 
     @abstractmethod
-    def give_back(self, subscription: PersistentSubscription, positions: Sequence[Position]) -> None:
+    def give_back(self, positions: Sequence[Position]) -> None:
         """A transaction that had acknowledged these was aborted: deliver them again."""
 
     def policies_changed(self) -> None:

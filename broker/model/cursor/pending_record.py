@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from pulsarium.broker.model.transaction.acked import Acked
+from pulsarium.broker.model.cursor.acked import Acked
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.txn_id import TxnId
 

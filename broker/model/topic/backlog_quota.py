@@ -9,15 +9,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pulsarium.broker.model.cursor.managed_cursor import ManagedCursor
-from pulsarium.broker.model.cursor.skip import nth_position
 from pulsarium.broker.model.errors import BacklogQuotaExceededError
 from pulsarium.broker.model.ledger.ledger import Ledger
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.policy.policies import AGE, STORAGE, Quota
 from pulsarium.broker.model.subscription.passes import How
-from pulsarium.broker.model.subscription.skipping import skip_through
+from pulsarium.broker.model.subscription.skip import nth_position, skip_through
 
 if TYPE_CHECKING:
+    from pulsarium.broker.model.subscription.persistent import SubscribedPersistentTopic
     from pulsarium.broker.model.topic.persistent import PersistentTopic
 
 EVICTION = "consumer_backlog_eviction"
@@ -43,7 +43,7 @@ def backlog_size(topic: PersistentTopic) -> int:
     return size_after(topic, slowest.mark_delete) if slowest is not None else 0
 
 
-def size_after(topic: PersistentTopic, position: Position) -> int:
+def size_after(topic: SubscribedPersistentTopic, position: Position) -> int:
     """The bytes after a position, taking every entry of its ledger for one of average size, as Pulsar does."""
     ledgers = topic.ledger.ledgers
     size = sum(ledger.size for ledger in ledgers.values() if ledger.id >= position.ledger_id)

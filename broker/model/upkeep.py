@@ -1,0 +1,133 @@
+"""Do what a broker does for its topics every so often: expiry, trimming, backlog quotas, deletion of what nobody uses
+(B-41)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import partial
+
+from pulsarium.broker.clock import Clock
+from pulsarium.broker.config.keys import Config
+from pulsarium.broker.logs import Log
+from pulsarium.broker.model.errors import TopicHasClientsError
+from pulsarium.broker.model.topic.backlog_quota import check_backlog
+from pulsarium.broker.model.topic.base import Topic
+from pulsarium.broker.model.topic.deduplication import forget_inactive, snapshot_when_old
+from pulsarium.broker.model.topic.expiry import check_ttl
+from pulsarium.broker.model.topic.persistent import PersistentTopic
+from pulsarium.broker.model.topic.topics import Topics
+from pulsarium.broker.slices import Rounds
+
+log = Log("upkeep")
+INACTIVITY = Log("inactivity")
+
+CAUGHT_UP = "delete_when_subscriptions_caught_up"
+
+
+def work(config: Config, topics: Topics) -> Iterator[tuple[float, Callable[[], Iterator[None]]]]:
+    """(interval in seconds, what is done topic by topic) for each periodic check. All look at loaded topics only."""
+
+    def each(check: Callable[[PersistentTopic], None]) -> Callable[[], Iterator[None]]:
+        return partial(check_all, topics, check)
+
+    yield config.messageExpiryCheckIntervalInMinutes * 60, each(check_ttl)
+    yield config.retentionCheckIntervalInSeconds, each(trim)
+    yield config.brokerDeduplicationSnapshotFrequencyInSeconds, each(snapshot_when_old)
+    yield config.brokerDeduplicationProducerInactivityTimeoutMinutes * 20, each(forget_inactive)  # a third of it
+    yield config.brokerServiceCompactionMonitorIntervalInSeconds, each(compact)
+    if config.backlogQuotaCheckEnabled:
+        yield config.backlogQuotaCheckIntervalInSeconds, each(check_backlog)
+    if config.subscriptionExpiryCheckIntervalInMinutes > 0:
+        yield config.subscriptionExpiryCheckIntervalInMinutes * 60, each(delete_unused_subscriptions)
+    if config.brokerDeleteInactiveTopicsEnabled:
+        yield config.brokerDeleteInactiveTopicsFrequencySeconds, partial(delete_inactive, topics)
+    if config.clusterMigrationCheckDurationSeconds > 0:
+        yield config.clusterMigrationCheckDurationSeconds, topics.migration.check_all
+
+
+def trim(topic: PersistentTopic) -> None:
+    """Close a ledger that is old, delete those that need not be kept."""
+    topic.ledger.roll_over_when_old()
+    topic.trimmer.trim()
+
+
+def compact(topic: PersistentTopic) -> None:
+    """Compact a topic that has as much new as its policy says."""
+    topic.compaction.trigger_when_due()
+
+
+def check_all(topics: Topics, check: Callable[[PersistentTopic], None]) -> Iterator[None]:
+    """Check each persistent topic, step by step; the fault of one does not spare the others."""
+    for topic in list(topics.loaded.values()):
+        if isinstance(topic, PersistentTopic) and not topic.closed:
+            try:
+                check(topic)
+            except Exception as error:
+                log.error("a periodic check failed", exception=error, topic=topic.name)
+        yield
+
+
+def start_upkeep(clock: Clock, config: Config, topics: Topics) -> None:
+    """Begin; it goes on as long as the clock runs."""
+    for seconds, what in work(config, topics):
+        clock.every(seconds, Rounds(clock, what))
+
+
+# what nobody uses
+
+
+def delete_inactive(topics: Topics) -> Iterator[None]:
+    """Delete topics that were unused for long enough, one by one; partitioned ones stay, with fewer partitions."""
+    for topic in list(topics.loaded.values()):
+        if not topic.closed and may_go(topic):
+            with suppress(TopicHasClientsError):
+                topics.delete(topic.name, force=False)
+                INACTIVITY.info("topic deleted: nobody used it", topic=topic.name)
+        yield
+
+
+def may_go(topic: Topic) -> bool:
+    """Whether a topic was unused for long enough to be deleted; notes that it is in use where it is.
+
+    Retention by time keeps one that has messages. Consumers do not count here: where subscriptions need only be caught
+    up, just the deletion itself is refused because of them, as in Pulsar.
+    """
+    inactivity = topic.policies.inactivity
+    if not inactivity.delete:
+        return False
+    if topic.producers or _is_subscribed(topic, inactivity.mode):
+        topic.touch()
+        return False
+    idle = topic.stores.clock.monotonic() - topic.used
+    return idle >= inactivity.max_seconds and not _is_retained(topic, idle)
+
+
+def _is_subscribed(topic: Topic, mode: str) -> bool:
+    """Compaction counts as a subscription in Pulsar; and one that runs is in nobody's interest to lose."""
+    if not isinstance(topic, PersistentTopic):
+        return bool(topic.subscriptions)
+    if topic.compaction.status == "RUNNING":
+        return True
+    if mode == CAUGHT_UP:
+        return any(subscription.cursor.backlog() for subscription in topic.subscriptions.values())
+    return bool(topic.subscriptions) or topic.log.compaction.cursor is not None
+
+
+def _is_retained(topic: Topic, idle: float) -> bool:
+    if not isinstance(topic, PersistentTopic) or not topic.ledger.count:
+        return False
+    minutes = topic.policies.retention.minutes
+    return minutes < 0 or idle < minutes * 60
+
+
+def delete_unused_subscriptions(topic: PersistentTopic) -> None:
+    """Delete subscriptions unused for subscriptionExpirationTimeMinutes. Replicated ones stay, as in Pulsar."""
+    seconds = topic.policies.subscription_expiration_minutes * 60
+    if seconds <= 0:
+        return
+    now = topic.stores.clock.monotonic()
+    for subscription in list(topic.subscriptions.values()):
+        if not (subscription.consumers or subscription.replicated) and now - subscription.used > seconds:
+            topic.unsubscribe(subscription.name)
+            INACTIVITY.info("subscription deleted: nobody used it", topic=topic.name, subscription=subscription.name)
