@@ -4,7 +4,12 @@ async with connect("pulsar://localhost:6650") as client:
     async with client.create_producer("topic") as producer:
         await producer.send(b"content")
 
-What can go wrong is in `pulsarium.client.errors`.
+Public beside this module are `pulsarium.client.errors` and `.admin.errors` (what can go wrong), `.topics` (names of
+topics) and `.bulk` (for programs that read or write very much).
+
+What an object tells is a method, as in the official Python client (`producer.topic()`, `message.data()`); parts to call
+on (`client.admin`) and the fields of values (MessageId, options) are attributes. A duration is a number of seconds, a
+point in time milliseconds since the epoch, or a datetime where one is given.
 """
 
 from pulsarium.proto.extras import needs
@@ -15,7 +20,7 @@ with needs("pulsarium.client", "client"):
 
 from pulsarium.client.admin.admin import Admin, connect_admin
 from pulsarium.client.admin.errors import AdminError
-from pulsarium.client.client import Client, connect
+from pulsarium.client.client import Client
 from pulsarium.client.connection.authentication import (
     Authentication,
     AuthenticationBasic,
@@ -42,9 +47,10 @@ from pulsarium.client.consumer.raw_reader import RawMessage, RawReader
 from pulsarium.client.consumer.reader import Reader
 from pulsarium.client.entry.crypto import ConsumerCryptoFailureAction, CryptoKeyReader, KeyReader
 from pulsarium.client.entry.payload_processor import MessagePayloadProcessor
-from pulsarium.client.errors import PulsarError
+from pulsarium.client.errors import FixError, GiveUpError, PulsarError, RetryError
 from pulsarium.client.message import Message
 from pulsarium.client.message_id import MessageId
+from pulsarium.client.opening import connect
 from pulsarium.client.producer.draft import MessageOptions
 from pulsarium.client.producer.interceptors import ProducerInterceptor
 from pulsarium.client.producer.options import (
@@ -114,7 +120,9 @@ __all__ = [
     "CryptoKeyReader",
     "DateSchema",
     "DoubleSchema",
+    "FixError",
     "FloatSchema",
+    "GiveUpError",
     "HashingScheme",
     "InitialPosition",
     "InstantSchema",
@@ -151,6 +159,7 @@ __all__ = [
     "Receipt",
     "RedeliveryBackoff",
     "RegexSubscriptionMode",
+    "RetryError",
     "Schema",
     "SchemaInfo",
     "StringSchema",

@@ -1,6 +1,7 @@
 """What can go wrong, named as the official Python client names it.
 
-Everything the client raises on purpose is a `PulsarError`; `args[0]` says what happened, where the broker refused in
+Everything the client raises on purpose is a `PulsarError`, and one of three kinds by what can be done: `RetryError`,
+`FixError` or `GiveUpError`. `code` is a word for programs; `args[0]` says what happened, where the broker refused in
 the broker's words.
 """
 
@@ -8,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
+from typing import ClassVar
 
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
@@ -15,19 +17,38 @@ from pulsarium.proto.generated import PulsarApi_pb2 as pb
 class PulsarError(Exception):
     """Any failure of the client or of the broker behind it."""
 
+    code: ClassVar[str]
+    """A word that stays: the name of Pulsar's ServerError where there is one, else that of the class."""
+
+    def __init_subclass__(cls, *, code: str = "") -> None:
+        super().__init_subclass__()
+        cls.code = code or cls.__name__
+
+
+class RetryError(PulsarError):
+    """The same call may succeed later."""
+
+
+class FixError(PulsarError):
+    """The same call will fail again: its arguments, the permissions or the cluster have to change first."""
+
+
+class GiveUpError(PulsarError):
+    """The producer, consumer, topic or transaction is over: what is wanted takes a new one."""
+
 
 # ---- the client's own
 
 
-class InvalidConfiguration(PulsarError):
+class InvalidConfiguration(FixError):
     """An option that makes no sense, or two that do not go together."""
 
 
-class InvalidUrl(PulsarError):
+class InvalidUrl(FixError):
     """A service URL that cannot be read."""
 
 
-class ConnectError(PulsarError):
+class ConnectError(RetryError):
     """No connection to the broker, or it was lost."""
 
 
@@ -36,182 +57,160 @@ class WrongProtocol(ConnectError):
     for the first time after it, however long it is tried; what was open before is tried again."""
 
 
-class LocalProtocolError(PulsarError):
+class LocalProtocolError(FixError):
     """A command that must not be sent now: a mistake in the code that uses the connection."""
 
 
-class Timeout(PulsarError):
+class Timeout(RetryError):
     """The broker did not answer within `operation_timeout`."""
 
 
-class AlreadyClosed(PulsarError):
+class AlreadyClosed(GiveUpError):
     """The producer, consumer, reader or client was closed."""
 
 
-class ProducerQueueIsFull(PulsarError):
+class ProducerQueueIsFull(RetryError):
     """`max_pending_messages` wait for their receipts, and the call was one that does not wait."""
 
 
-class MemoryBufferIsFull(PulsarError):
+class MemoryBufferIsFull(RetryError):
     """`memory_limit` bytes are taken by messages without a receipt, and the call was one that does not wait."""
 
 
-class MessageTooBig(PulsarError):
+class MessageTooBig(FixError):
     """A message, or the batch it is in, has more bytes than the broker takes."""
 
 
-class InvalidMessage(PulsarError):
+class InvalidMessage(FixError):
     """An entry that cannot be taken apart, or a call that needs another kind of message."""
 
 
-class CryptoError(PulsarError):
+class CryptoError(FixError):
     """A message cannot be encrypted or decrypted."""
 
 
-class TransactionHasOperationFailed(PulsarError):
+class TransactionHasOperationFailed(GiveUpError):
     """The transaction was aborted in place of its commit: something sent or acknowledged in it had failed."""
 
 
-class OperationNotSupported(PulsarError):
+class OperationNotSupported(FixError):
     """Not built yet, or not possible with this broker."""
 
 
 # ---- the broker's, one for each ServerError
 
 
-class UnknownError(PulsarError):
+class UnknownError(RetryError):
     """Anything without an error of its own."""
 
 
-class BrokerMetadataError(PulsarError):
+class BrokerMetadataError(RetryError, code="MetadataError"):
     """Metadata could not be read or written."""
 
 
-class BrokerPersistenceError(PulsarError):
+class BrokerPersistenceError(RetryError, code="PersistenceError"):
     """Storage failed."""
 
 
-class AuthenticationError(PulsarError):
+class AuthenticationError(FixError):
     """The broker does not know who this is, or with TLS one side does not believe the other."""
 
 
-class AuthorizationError(PulsarError):
+class AuthorizationError(FixError):
     """The broker knows, and refuses."""
 
 
-class ConsumerBusy(PulsarError):
+class ConsumerBusy(RetryError):
     """The subscription has a consumer and takes no second one of that kind."""
 
 
-class ServiceUnitNotReady(PulsarError):
+class ServiceUnitNotReady(RetryError, code="ServiceNotReady"):
     """The broker does not serve this topic, or not yet."""
 
 
-class ProducerBlockedQuotaExceededError(PulsarError):
+class ProducerBlockedQuotaExceededError(RetryError):
     """The backlog quota is exceeded; the broker holds producers back."""
 
 
-class ProducerBlockedQuotaExceededException(PulsarError):
+class ProducerBlockedQuotaExceededException(RetryError):
     """The backlog quota is exceeded; the broker refuses producers."""
 
 
-class ChecksumError(PulsarError):
+class ChecksumError(RetryError):
     """A message was damaged on its way."""
 
 
-class UnsupportedVersionError(PulsarError):
+class UnsupportedVersionError(FixError):
     """The broker wants a client of a newer protocol."""
 
 
-class TopicNotFound(PulsarError):
+class TopicNotFound(FixError):
     """No such topic, or no such namespace."""
 
 
-class SubscriptionNotFound(PulsarError):
+class SubscriptionNotFound(FixError):
     """No such subscription."""
 
 
-class ConsumerNotFound(PulsarError):
+class ConsumerNotFound(GiveUpError):
     """No such consumer."""
 
 
-class TooManyLookupRequestException(PulsarError):
+class TooManyLookupRequestException(RetryError, code="TooManyRequests"):
     """The broker has too much to do."""
 
 
-class TopicTerminated(PulsarError):
+class TopicTerminated(GiveUpError, code="TopicTerminatedError"):
     """Nothing can be published to the topic any more."""
 
 
-class ProducerBusy(PulsarError):
+class ProducerBusy(RetryError):
     """The producer's name is taken, or there are too many producers."""
 
 
-class InvalidTopicName(PulsarError):
+class InvalidTopicName(FixError):
     """No name of a topic."""
 
 
-class IncompatibleSchema(PulsarError):
+class IncompatibleSchema(FixError):
     """The topic has another schema."""
 
 
-class ConsumerAssignError(PulsarError):
+class ConsumerAssignError(FixError):
     """Key_Shared hash ranges that overlap."""
 
 
-class TransactionCoordinatorNotFoundError(PulsarError):
+class TransactionCoordinatorNotFoundError(RetryError, code="TransactionCoordinatorNotFound"):
     """No transaction coordinator here."""
 
 
-class InvalidTxnStatusError(PulsarError):
+class InvalidTxnStatusError(GiveUpError, code="InvalidTxnStatus"):
     """The transaction is not in a state that allows it."""
 
 
-class NotAllowedError(PulsarError):
+class NotAllowedError(FixError):
     """The broker does not allow it."""
 
 
-class TransactionConflict(PulsarError):
+class TransactionConflict(GiveUpError):
     """Another transaction holds this acknowledgement."""
 
 
-class TransactionNotFound(PulsarError):
+class TransactionNotFound(GiveUpError):
     """No such transaction."""
 
 
-class ProducerFenced(PulsarError):
+class ProducerFenced(GiveUpError):
     """Another producer has the topic for itself."""
 
 
 #: ServerError -> what is raised for it.
 BY_CODE: Mapping[int, type[PulsarError]] = MappingProxyType(
     {
-        pb.UnknownError: UnknownError,
-        pb.MetadataError: BrokerMetadataError,
-        pb.PersistenceError: BrokerPersistenceError,
-        pb.AuthenticationError: AuthenticationError,
-        pb.AuthorizationError: AuthorizationError,
-        pb.ConsumerBusy: ConsumerBusy,
-        pb.ServiceNotReady: ServiceUnitNotReady,
-        pb.ProducerBlockedQuotaExceededError: ProducerBlockedQuotaExceededError,
-        pb.ProducerBlockedQuotaExceededException: ProducerBlockedQuotaExceededException,
-        pb.ChecksumError: ChecksumError,
-        pb.UnsupportedVersionError: UnsupportedVersionError,
-        pb.TopicNotFound: TopicNotFound,
-        pb.SubscriptionNotFound: SubscriptionNotFound,
-        pb.ConsumerNotFound: ConsumerNotFound,
-        pb.TooManyRequests: TooManyLookupRequestException,
-        pb.TopicTerminatedError: TopicTerminated,
-        pb.ProducerBusy: ProducerBusy,
-        pb.InvalidTopicName: InvalidTopicName,
-        pb.IncompatibleSchema: IncompatibleSchema,
-        pb.ConsumerAssignError: ConsumerAssignError,
-        pb.TransactionCoordinatorNotFound: TransactionCoordinatorNotFoundError,
-        pb.InvalidTxnStatus: InvalidTxnStatusError,
-        pb.NotAllowedError: NotAllowedError,
-        pb.TransactionConflict: TransactionConflict,
-        pb.TransactionNotFound: TransactionNotFound,
-        pb.ProducerFenced: ProducerFenced,
+        pb.ServerError.Value(kind.code): kind
+        for base in (RetryError, FixError, GiveUpError)
+        for kind in base.__subclasses__()
+        if kind.code in pb.ServerError.DESCRIPTOR.values_by_name
     }
 )
 

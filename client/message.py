@@ -51,12 +51,10 @@ class Message(Generic[T]):
         self._broker_metadata = broker_metadata
         self._writer: SchemaInfo | PulsarError | None = None
 
-    @property
     def entry_metadata(self) -> pb.MessageMetadata:
         """What holds for all of its entry, as it was stored."""
         return self._metadata
 
-    @property
     def broker_metadata(self) -> pb.BrokerEntryMetadata | None:
         """What the broker wrote in front of its entry (PIP-70), where it shows that (PIP-90)."""
         return self._broker_metadata
@@ -88,7 +86,7 @@ class Message(Generic[T]):
             value = self._schema.decode(self._data, self._writer)
         return value
 
-    def written_with(self, writer: SchemaInfo | PulsarError) -> None:
+    def _written_with(self, writer: SchemaInfo | PulsarError) -> None:
         """For the consumer: the schema of the message's `schema_version`, or why there is none."""
         self._writer = writer
 

@@ -34,8 +34,8 @@ async def send_all(producer: Producer, work: Work) -> None:
     for _ in range(work.count):
         await submit(payload)
     await producer.flush()
-    if producer.last_sequence_id != work.count - 1:
-        raise RuntimeError(f"the last message taken is {producer.last_sequence_id} of {work.count}")
+    if producer.last_sequence_id() != work.count - 1:
+        raise RuntimeError(f"the last message taken is {producer.last_sequence_id()} of {work.count}")
 
 
 async def receive(client: Client, work: Work, go: Callable[[Run], Awaitable[Done]], *, batched: bool) -> Done:

@@ -4,37 +4,39 @@ from __future__ import annotations
 
 import ast
 import inspect
+import re
 import textwrap
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple, TypeAlias
 
-from pulsarium.client import errors
-from pulsarium.client.connection.settings import Settings
-from pulsarium.client.consumer.options import ConsumerOptions, ReaderOptions, ReceivingOptions, TableViewOptions
-from pulsarium.client.consumer.policies import (
+from pulsarium.client import (
+    Client,
     ConsumerBatchReceivePolicy,
     ConsumerDeadLetterPolicy,
+    MessageOptions,
     MultiplierRedeliveryBackoff,
+    connect,
+    errors,
 )
-from pulsarium.client.producer.draft import MessageOptions
-from pulsarium.client.producer.options import ProducerOptions
+from pulsarium.client.admin import errors as admin_errors
 from pulsarium.client.statistics import ConsumerStatistics, ProducerStatistics
-from pulsarium.client.transaction.options import TransactionOptions
 
-OPTIONS: tuple[tuple[str, type], ...] = (
-    ("`connect(service_url, ...)`", Settings),
-    ("`client.create_producer(topic, ...)`", ProducerOptions),
+Explained: TypeAlias = type | Callable[..., Any]
+"""A class whose fields have a string behind them, or a function whose docstring says what its arguments mean."""
+
+OPTIONS: tuple[tuple[str, Explained], ...] = (
+    ("`connect(service_url, ...)`", connect),
+    ("`client.create_producer(topic, ...)`", Client.create_producer),
     ("`producer.send(content, ...)`, and `submit` and `send_nowait`", MessageOptions),
     ("`producer.statistics()`: a `ProducerStatistics`", ProducerStatistics),
-    ("What `subscribe`, `create_reader` and `create_table_view` share", ReceivingOptions),
-    ("`client.subscribe(topic, subscription_name, ...)`", ConsumerOptions),
+    ("`client.subscribe(topic, subscription_name, ...)`", Client.subscribe),
     ("`consumer.statistics()`: a `ConsumerStatistics`", ConsumerStatistics),
     ("`ConsumerDeadLetterPolicy`", ConsumerDeadLetterPolicy),
     ("`ConsumerBatchReceivePolicy`", ConsumerBatchReceivePolicy),
     ("`MultiplierRedeliveryBackoff`", MultiplierRedeliveryBackoff),
-    ("`client.create_reader(topic, start_message_id, ...)`", ReaderOptions),
-    ("`client.create_table_view(topic, ...)`", TableViewOptions),
-    ("`client.transaction(...)` and `client.begin_transaction(...)`", TransactionOptions),
+    ("`client.create_reader(topic, start_message_id, ...)`, others as `subscribe`", Client.create_reader),
+    ("`client.create_table_view(topic, ...)`, others as `subscribe`", Client.create_table_view),
+    ("`client.transaction(...)` and `client.begin_transaction(...)`", Client.begin_transaction),
 )
 
 
@@ -47,32 +49,39 @@ class Field(NamedTuple):
     text: str
 
 
-def fields_of(cls: type) -> list[Field]:
-    """The annotated fields of a class, each with the string behind it."""
-    (definition,) = ast.parse(textwrap.dedent(inspect.getsource(cls))).body
-    assert isinstance(definition, ast.ClassDef)
-    found = []
+def fields_of(explained: Explained) -> list[Field]:
+    """Return the fields of a class, or the arguments of a function, that it explains itself."""
+    (definition,) = ast.parse(textwrap.dedent(inspect.getsource(explained))).body
+    if isinstance(definition, ast.ClassDef):
+        return list(_fields(definition))
+    assert isinstance(definition, ast.FunctionDef | ast.AsyncFunctionDef)
+    arguments, texts = definition.args, _texts(inspect.getdoc(explained) or "")
+    positional = zip(arguments.args[::-1], [*arguments.defaults[::-1], *[None] * len(arguments.args)], strict=False)
+    named = zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+    return [
+        Field(one.arg, ast.unparse(one.annotation), _default(default), texts[one.arg])
+        for one, default in (*[*positional][::-1], *named)
+        if one.annotation is not None and one.arg in texts
+    ]
+
+
+def _fields(definition: ast.ClassDef) -> Iterator[Field]:
     for statement, following in zip(definition.body, [*definition.body[1:], None], strict=True):
-        if not isinstance(statement, ast.AnnAssign) or not isinstance(statement.target, ast.Name):
-            continue
-        if statement.target.id.startswith("_"):
-            continue
-        default = "" if statement.value is None else _default(statement.value)
-        text = _text(following)
-        if not text and _is_inherited(cls, statement.target.id):
-            continue  # there is nothing new about it
-        found.append(Field(statement.target.id, ast.unparse(statement.annotation), default, text))
-    return found
+        if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
+            type_ = ast.unparse(statement.annotation)
+            yield Field(statement.target.id, type_, _default(statement.value), _text(following))
 
 
-def _is_inherited(cls: type, name: str) -> bool:
-    return any(name in vars(base).get("__annotations__", ()) for base in cls.__mro__[1:])
+def _texts(doc: str) -> Mapping[str, str]:
+    """What a docstring says of arguments: `name: text`, whose further lines are indented."""
+    found = re.findall(r"^([a-z_]+): (.*(?:\n    .*)*)", doc, re.MULTILINE)
+    return {name: " ".join(text.split()) for name, text in found}
 
 
-def _default(value: ast.expr) -> str:
-    if isinstance(value, ast.Call) and ast.unparse(value.func) == "field":
-        return "empty"
-    return ast.unparse(value)
+def _default(value: ast.expr | None) -> str:
+    if value is None:
+        return ""
+    return "empty" if (text := ast.unparse(value)) in ("_BATCH", "_NOTHING") else text
 
 
 def _text(following: ast.stmt | None) -> str:
@@ -89,31 +98,39 @@ def client_page() -> str:
             "",
             "Every option and every error of `pulsarium.client`; the README has the examples. Generated from",
             "`client/`; do not edit. Times are seconds unless something else is said.",
-            *(line for title, cls in OPTIONS for line in _options(title, cls)),
+            *(line for title, explained in OPTIONS for line in _options(title, explained)),
             "",
             "## Errors",
             "",
-            "All of them are in `pulsarium.client.errors`, under `PulsarError`.",
-            "",
-            "| error | when |",
-            "|---|---|",
-            *_errors(),
+            "All of them are in `pulsarium.client.errors`, those of the REST API in `pulsarium.client.admin.errors`.",
+            "Each is a `PulsarError` of one of these kinds. Its `code` is a word that stays: the name of Pulsar's",
+            "ServerError where there is one.",
+            *(line for kind in (errors.RetryError, errors.FixError, errors.GiveUpError) for line in _errors(kind)),
             "",
         )
     )
 
 
-def _options(title: str, cls: type) -> Iterator[str]:
+def _options(title: str, explained: Explained) -> Iterator[str]:
     yield from ("", f"## {title}", "", "| option | type | default | meaning |", "|---|---|---|---|")
-    for name, type_, default, text in fields_of(cls):
+    for name, type_, default, text in fields_of(explained):
         shown = f"`{default}`" if default else ""
         yield f"| `{name}` | `{_escaped(type_)}` | {_escaped(shown)} | {_escaped(text)} |"
 
 
-def _errors() -> Iterator[str]:
-    for name, error in vars(errors).items():
-        if isinstance(error, type) and issubclass(error, errors.PulsarError) and error is not errors.PulsarError:
-            yield f"| `{name}` | {' '.join((inspect.getdoc(error) or '').split())} |"
+def _errors(kind: type[errors.PulsarError]) -> Iterator[str]:
+    yield from (
+        "",
+        f"### `{kind.__name__}`",
+        "",
+        inspect.getdoc(kind) or "",
+        "",
+        "| error | code | when |",
+        "|---|---|---|",
+    )
+    for error in (*vars(errors).values(), *vars(admin_errors).values()):
+        if isinstance(error, type) and issubclass(error, kind) and error is not kind:
+            yield f"| `{error.__name__}` | `{error.code}` | {' '.join((inspect.getdoc(error) or '').split())} |"
 
 
 def _escaped(text: str) -> str:

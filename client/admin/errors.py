@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from pulsarium.client.errors import PulsarError
+from pulsarium.client.errors import FixError, PulsarError, RetryError
 
 
 class AdminError(PulsarError):
@@ -17,35 +17,35 @@ class AdminError(PulsarError):
         self.status = status
 
 
-class AdminConnectError(AdminError):
+class AdminConnectError(AdminError, RetryError):
     """No broker answered."""
 
 
-class BadRequest(AdminError):
+class BadRequest(AdminError, FixError):
     """400: the call makes no sense to the broker."""
 
 
-class NotAuthorized(AdminError):
+class NotAuthorized(AdminError, FixError):
     """401 and 403: the broker does not know who calls, or knows and refuses; it does not always tell them apart."""
 
 
-class NotFound(AdminError):
+class NotFound(AdminError, FixError):
     """404: no such tenant, namespace, topic, subscription, message or route."""
 
 
-class NotAllowed(AdminError):
+class NotAllowed(AdminError, FixError):
     """405: not for a topic, namespace or broker like this."""
 
 
-class Conflict(AdminError):
+class Conflict(AdminError, FixError):
     """409: it is there already, or somebody else changes it."""
 
 
-class PreconditionFailed(AdminError):
+class PreconditionFailed(AdminError, FixError):
     """412: not in the state it is in, or with a value out of bounds."""
 
 
-class ServerSideError(AdminError):
+class ServerSideError(AdminError, RetryError):
     """500 and above: the broker failed, or leaves that to another."""
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 MOST_BODY = 64 * 1024 * 1024  # bytes of an answer
 
 
-class _NotConnected(AdminConnectError):
+class _NotConnected(AdminConnectError, code="AdminConnectError"):
     """The call was not sent: another broker may have it."""
 
 

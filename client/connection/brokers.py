@@ -22,7 +22,7 @@ from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
 T = TypeVar("T")
 
-logger = logging.getLogger(__name__)
+logger: logging.Logger = logging.getLogger(__name__)
 
 
 class Brokers:

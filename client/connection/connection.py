@@ -41,7 +41,7 @@ LAST_WORDS = 1.0  # seconds that what is queued may take to go out when the conn
 _READ = 256 * 1024  # bytes asked of the stream at once
 _MOST_REQUEST_IDS = 2**64 - 1  # this one marks what the broker sends unasked
 
-logger = logging.getLogger(__name__)
+logger: logging.Logger = logging.getLogger(__name__)
 
 __all__ = ["Connection", "ConsumerHandler", "ProducerHandler", "Reply", "WatcherHandler"]
 

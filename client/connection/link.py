@@ -26,7 +26,7 @@ from pulsarium.client.errors import (
 )
 from pulsarium.client.statistics import Links
 
-logger = logging.getLogger(__name__)
+logger: logging.Logger = logging.getLogger(__name__)
 
 
 class State(Enum):

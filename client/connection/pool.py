@@ -18,7 +18,7 @@ from pulsarium.client.connection.waiting import Waiting, printable
 from pulsarium.client.errors import AlreadyClosed, ConnectError
 from pulsarium.client.together import together
 
-logger = logging.getLogger(__name__)
+logger: logging.Logger = logging.getLogger(__name__)
 
 SLOW = 0.7  # seconds without an answer, after which the log says so
 

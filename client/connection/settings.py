@@ -26,48 +26,29 @@ async def dial_tcp(address: Address) -> ByteStream:
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """Names as in the official Python client, or in Java's where only that has it; times in seconds."""
+    """What `connect` takes beside the service URL, and explains. Names as in the official Python client, or in Java's
+    where only that has it."""
 
     operation_timeout: float = 30.0
-    """How long the broker may take for an answer, and the first opening of anything altogether."""
     connection_timeout: float = 10.0
-    """Until a connection has to be there."""
     max_protocol_version: int = MAX_PROTOCOL_VERSION
-    """The highest version of the protocol to offer."""
     authentication: Authentication | None = None
-    """AuthenticationToken, AuthenticationBasic or AuthenticationTLS."""
     tls_trust_certs_file_path: str | None = None
-    """PEM file of the authorities to believe; None: the system's."""
     tls_allow_insecure_connection: bool = False
-    """Believe any certificate."""
     tls_validate_hostname: bool = True
-    """The certificate must be the host's: on, unlike in the official client."""
     tls_certificate_file_path: str | None = None
-    """PEM file of the client's own certificate, which AuthenticationTLS names as well."""
     tls_private_key_file_path: str | None = None
-    """PEM file of its private key."""
     listener_name: str | None = None
-    """Which of a broker's advertisedListeners to connect to (PIP-61)."""
     max_lookup_redirects: int = 20
-    """How many brokers may name another one, before a lookup ends with ConnectError."""
     connections_per_broker: int = 1
-    """Producers and consumers share so many connections to each broker."""
     connection_max_idle: float = 60.0
-    """A connection that nothing used for so long is closed, at the next `keep_alive_interval`; 0: none."""
     keep_alive_interval: float = 30.0
-    """Between PINGs, and within which something has to come from the broker; 0: no PINGs."""
     starting_backoff_interval: float = 0.1
-    """Until the first try to open something again; doubled with each."""
     max_backoff_interval: float = 60.0
-    """The longest time between two tries."""
     memory_limit: int = 0
-    """Bytes that messages without a receipt may take, of all producers together (PIP-74); 0: no limit."""
     admin_url: str | None = None
-    """Of the brokers' REST API, for what only that can: `http://host:8080`."""
     description: str = ""
-    """Shown in the broker's stats behind the client's version; at most 64 characters."""
     dial: Dial = dial_tcp
-    """Makes the stream to an address: another one may lead through SOCKS, say."""
 
     def __post_init__(self) -> None:
         if min(self.operation_timeout, self.connection_timeout, self.starting_backoff_interval) <= 0:
@@ -99,8 +80,6 @@ class Settings:
 
 @dataclass(frozen=True)
 class ClientOptions(Settings):
-    """What `connect` takes."""
+    """What `connect` takes and explains."""
 
     service_url: str
-    """`pulsar://host:6650`, with TLS `pulsar+ssl://host:6651`; `http://host:8080` or `https://` to look topics up over
-    HTTP. Several hosts with commas between."""

@@ -13,7 +13,7 @@ from pulsarium.client.errors import PulsarError
 LONGEST = 500  # characters of somebody else's text in the log
 AGAIN = 60.0  # seconds until the same is said once more
 
-logger = logging.getLogger(__name__)
+logger: logging.Logger = logging.getLogger(__name__)
 
 
 def printable(text: object) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from datetime import datetime
 from functools import partial
@@ -56,13 +56,12 @@ class Consumer(Generic[T]):
         self._interceptors = Interceptors(self, options.interceptors)
         self._letters = Letters(core, options.subscription_name, options.schema)
         self._parts = Parts(core, options, self._letters, self._interceptors, reading_from, onlooker)
-        self.inbox: Inbox = self._parts.inbox
-        """What waits here."""
+        self._inbox: Inbox = self._parts.inbox
         self._is_intercepted = bool(options.interceptors)
         timeouts = (options.unacked_messages_timeout, options.ack_timeout_redelivery_backoff)
         is_watched = self._is_intercepted or timeouts != (None, None)
-        self._take = self._take_watched if is_watched else self.inbox.take
-        self._arrival = self.inbox.arrival if options.receiver_queue_size else self._arrival_on_demand
+        self._take = self._take_watched if is_watched else self._inbox.take
+        self._arrival = self._inbox.arrival if options.receiver_queue_size else self._arrival_on_demand
 
     async def __aenter__(self) -> Consumer[T]:
         await self._parts.open()
@@ -93,24 +92,17 @@ class Consumer(Generic[T]):
         """Its own name, "" where the broker is to find one."""
         return self._options.consumer_name
 
-    @property
-    def parts(self) -> Sequence[TopicConsumer]:
-        """What it is made of, one for each topic or partition."""
-        return self._parts.all
-
-    @property
     def is_active(self) -> bool | None:
         """Whether this is the one of a Failover subscription that gets the messages; None: the broker said nothing.
 
         Of several topics, or partitions, it may be the one for some only: that is True, too.
         """
-        said = [part.receiver.is_active for part in self.parts if part.receiver.is_active is not None]
+        said = [part.receiver.is_active for part in self._parts.all if part.receiver.is_active is not None]
         return any(said) if said else None
 
-    @property
     def has_reached_end_of_topic(self) -> bool:
         """Whether the topic, each of them, is terminated and everything in it was acknowledged."""
-        return bool(self.parts) and all(part.receiver.end_of_topic for part in self.parts)
+        return bool(self._parts.all) and all(part.receiver.end_of_topic for part in self._parts.all)
 
     # ---- receiving
 
@@ -131,7 +123,7 @@ class Consumer(Generic[T]):
         """
         if self._options.receiver_queue_size == 0:
             raise InvalidConfiguration("batch_receive needs a queue: receiver_queue_size is 0")
-        return await batch_receive(self.inbox, self._options.batch_receive_policy, self._take)
+        return await batch_receive(self._inbox, self._options.batch_receive_policy, self._take)
 
     def statistics(self) -> ConsumerStatistics:
         """Return what came, what waits, and what the brokers were told."""
@@ -146,16 +138,16 @@ class Consumer(Generic[T]):
         self._parts.resume()
 
     def _take_watched(self) -> Message[T]:
-        message = self.inbox.take()
+        message = self._inbox.take()
         self._parts.received(message)
         return self._interceptors.before_consume(message)
 
     async def _arrival_on_demand(self, *, until_end: bool = False) -> bool:
         """Without a queue: ask for a message. If it is cancelled, the next call gets what was asked for."""
         with ExitStack() as stack:
-            for part in self.parts:
+            for part in self._parts.all:
                 stack.enter_context(part.receiver.wanted())
-            return await self.inbox.arrival(until_end=until_end)
+            return await self._inbox.arrival(until_end=until_end)
 
     # ---- acknowledging
 
@@ -267,7 +259,7 @@ class Consumer(Generic[T]):
         its own partition; MessageId.earliest and latest, and a time, move all. Raises the broker's refusal.
         """
         if callable(target):
-            targets = [(part, target(part.topic)) for part in self.parts]
+            targets = [(part, target(part.topic)) for part in self._parts.all]
             await together([partial(part.seek, to) for part, to in targets if to is not None])
         elif isinstance(target, MessageId) and target not in ENDS:
             await self._parts.of(target).seek(target)
@@ -301,7 +293,7 @@ class Consumer(Generic[T]):
         Ledger and entry are -1 if there is none. Raises what a `payload_to_message_id_converter` raises.
         """
         await anyio.lowlevel.checkpoint()  # a pattern may match nothing
-        return [(await part.last_message())[0] for part in self.parts]
+        return [(await part.last_message())[0] for part in self._parts.all]
 
     # ---- the end
 

@@ -24,9 +24,9 @@ async def message_at(topics: Topics, topic: str, index: int) -> MessageId:
         messages = await topics.get_messages_by_id(topic, *found.entry)
     else:
         found, messages = MessageId.earliest, await topics.examine_message(topic, "earliest")
-    if not messages or not messages[0].entry_metadata.HasField("num_messages_in_batch"):
+    if not messages or not messages[0].entry_metadata().HasField("num_messages_in_batch"):
         return found
-    size, last = messages[0].entry_metadata.num_messages_in_batch, messages[0].broker_metadata
+    size, last = messages[0].entry_metadata().num_messages_in_batch, messages[0].broker_metadata()
     if last is None:
         return found
     first = last.index - size + 1  # an entry's index is its last message's

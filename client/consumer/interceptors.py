@@ -12,7 +12,7 @@ from pulsarium.client.message_id import MessageId
 if TYPE_CHECKING:
     from pulsarium.client.consumer.consumer import Consumer
 
-logger = logging.getLogger(__name__)
+logger: logging.Logger = logging.getLogger(__name__)
 
 
 class ConsumerInterceptor:

@@ -191,7 +191,7 @@ async def send_back(
         await letters.send(policy.retry_letter_topic, message, all_properties, deliver_after=after)
 
 
-logger = logging.getLogger(__name__)
+logger: logging.Logger = logging.getLogger(__name__)
 
 
 class DeadLetters:

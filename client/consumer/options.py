@@ -77,36 +77,21 @@ class RegexSubscriptionMode(enum.Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class ReceivingOptions(Generic[T]):
-    """What consumers and readers take. Names as in the official Python client, times in seconds."""
+    """What consumers and readers take; `Client.subscribe` says what each means."""
 
-    schema: Schema[T] = BYTES
-    """What `Message.value` is; told to the broker."""
+    schema: Schema[T] = BYTES  # type: ignore[assignment]  # mypy: T may be another
     receiver_queue_size: int = 1000
-    """Messages of each topic and partition that may wait here. 0, of a consumer on one topic without partitions: the
-    broker is asked for each message when somebody wants it; then there must be no batches in the topic."""
     max_total_receiver_queue_size_across_partitions: int = 50000
-    """Messages of all of them."""
     read_compacted: bool = False
-    """Of a compacted topic only the newest message of each key."""
     start_message_id_inclusive: bool = False
-    """A seek, or a reader's start, at a message delivers that message, too."""
     crypto_key_reader: KeyReader | None = None
-    """Finds the keys that decrypt."""
     crypto_failure_action: ConsumerCryptoFailureAction = ConsumerCryptoFailureAction.FAIL
-    """What becomes of a message that cannot be decrypted."""
     payload_to_message_id_converter: PayloadToMessageIdConverter | None = None
-    """Computes the last message's id where the broker sends its entry (PIP-429); None: understands Pulsar's format."""
     message_payload_processor: MessagePayloadProcessor | None = None
-    """Takes entries apart (PIP-96); None: understands Pulsar's format."""
     max_pending_chunked_message: int = 10
-    """Messages of several chunks (PIP-37) of each topic and partition that may be incomplete here; with one more the
-    oldest is given up. 0: any number."""
     auto_ack_oldest_chunked_message_on_queue_full: bool = False
-    """What is given up then is acknowledged; else it is left for another delivery."""
     expire_time_of_incomplete_chunked_message: float = 60.0
-    """After so long the chunks of a message that is still incomplete are acknowledged. 0: never."""
     auto_update_partitions_interval: float = 60.0
-    """How often to look whether a topic has more partitions."""
 
     def __post_init__(self) -> None:
         if self.receiver_queue_size < 0:
@@ -123,61 +108,33 @@ class ReceivingOptions(Generic[T]):
 
 @dataclass(frozen=True)
 class ConsumerOptions(ReceivingOptions[T]):
-    """What `subscribe` takes."""
+    """What `Client.subscribe` takes and explains."""
 
     topic: str | Sequence[str] | re.Pattern[str]
-    """One with its partitions, several, or a pattern; that one may begin with `persistent://tenant/namespace/`."""
     subscription_name: str
-    """Made by its first consumer."""
     _: KW_ONLY
-    schema: Schema[T] = BYTES  # again: else pyright takes it for bytes in what `arguments_of` makes
     consumer_type: ConsumerType = ConsumerType.Exclusive
-    """Who of its consumers gets which message."""
     initial_position: InitialPosition = InitialPosition.Latest
-    """Where it begins, if it is made by this."""
     consumer_name: str = ""
-    """Shown in the stats, and what Failover chooses by; "": the broker finds one."""
     properties: Mapping[str, str] = field(default_factory=dict)
-    """Shown in the stats."""
     priority_level: int = 0
-    """Of a Shared or Failover subscription those get messages first who have the lowest number."""
     negative_ack_redelivery_delay: float = 60.0
-    """How long a negatively acknowledged message waits."""
     negative_ack_redelivery_backoff: RedeliveryBackoff | None = None
-    """Says in its place how long a negatively acknowledged message waits, by how often it was delivered before."""
     unacked_messages_timeout: float | None = None
-    """How long a received message may be unacknowledged before it is delivered again, of a batch all of it; at least 1
-    second, None: for ever. Without `ack_timeout_redelivery_backoff`."""
     ack_timeout_redelivery_backoff: RedeliveryBackoff | None = None
-    """Says how long that is, by how often the message was delivered before."""
     dead_letter_policy: ConsumerDeadLetterPolicy | None = None
-    """Where messages go that are delivered again too often; None: nowhere."""
     retry_enable: bool = False
-    """`reconsume_later` may be called, and the retry letter topic is subscribed to, too. The topics are the names'
-    first in the alphabet with `-<subscription>-RETRY` and `-DLQ`, and 16 the most redeliveries, unless
-    `dead_letter_policy` says otherwise."""
     batch_receive_policy: ConsumerBatchReceivePolicy = field(default_factory=ConsumerBatchReceivePolicy)
-    """When `batch_receive` has enough."""
     start_paused: bool = False
-    """Ask for no messages before `Consumer.resume`."""
     interceptors: Sequence[ConsumerInterceptor] = ()
-    """See and change what is received, and see what is acknowledged; in this order."""
     acknowledgement_group_time: float = 0.01
-    """How long an acknowledgement may wait to go out with others; 0: it goes at once."""
     max_acknowledgement_group_size: int = 1000
-    """Acknowledgements that wait; with so many they go out."""
     batch_index_ack_enabled: bool = False
-    """Tell the broker of each acknowledged message of a batch (PIP-54); else only when all of them are."""
     ack_receipt_enabled: bool = False
-    """Acknowledging waits for the broker's word that it is kept."""
     replicate_subscription_state_enabled: bool = False
-    """Keep its position in step in the other clusters (PIP-33)."""
     key_shared_policy: ConsumerKeySharedPolicy | None = None
-    """How KeyShared shares the keys."""
     pattern_auto_discovery_period: float = 60.0
-    """How often to look which topics match a pattern."""
     regex_subscription_mode: RegexSubscriptionMode = RegexSubscriptionMode.PersistentOnly
-    """Which kind of topics a pattern is held against."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -199,20 +156,14 @@ class ConsumerOptions(ReceivingOptions[T]):
 
 @dataclass(frozen=True)
 class ReaderOptions(ReceivingOptions[T]):
-    """What `create_reader` takes."""
+    """What `Client.create_reader` takes and explains."""
 
     topic: str
-    """With its partitions, where it has some."""
     start_message_id: MessageId | None = None
-    """Reading begins behind it; of partitioned topics the earliest or the latest."""
     _: KW_ONLY
-    schema: Schema[T] = BYTES  # again: else pyright takes it for bytes in what `arguments_of` makes
     start_message_from_rollback_duration: int = 0
-    """In its place: begin with what is not older than so many seconds."""
     reader_name: str | None = None
-    """Shown in the stats."""
     subscription_role_prefix: str | None = None
-    """Put in front of the name of the reader's subscription: subscriptionAuthMode Prefix wants the role there."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -236,16 +187,12 @@ class ReaderOptions(ReceivingOptions[T]):
 
 @dataclass(frozen=True)
 class TableViewOptions(ReceivingOptions[T]):
-    """What `create_table_view` takes."""
+    """What `Client.create_table_view` takes and explains."""
 
     topic: str
-    """With its partitions, where it has some."""
     _: KW_ONLY
-    schema: Schema[T] = BYTES  # again: else pyright takes it for bytes in what `arguments_of` makes
     read_compacted: bool = True
-    """Of each key the last message that compaction left, and what came since; not of topics that are not kept."""
     subscription_name: str | None = None
-    """Of the subscription that lasts as long as the view."""
 
     def start(self) -> Start:
         """Where reading begins."""

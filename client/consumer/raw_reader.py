@@ -108,4 +108,4 @@ class RawReader:
 
 def _raw(message: Message[bytes]) -> RawMessage:
     entry = strip_broker_metadata(message.data())
-    return RawMessage(message.message_id(), entry, message.entry_metadata, message.broker_metadata)
+    return RawMessage(message.message_id(), entry, message.entry_metadata(), message.broker_metadata())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from types import TracebackType
@@ -121,18 +121,13 @@ class Reader(Generic[T]):
         """The topic, in full."""
         return self._consumer.topic()
 
-    @property
-    def parts(self) -> Sequence[TopicConsumer]:
-        """What it is made of, one for each topic or partition."""
-        return self._consumer.parts
-
     async def read_next(self) -> Message[T]:
         """The next message, as soon as there is one; raises as `Consumer.receive` does."""
         return self._passed(await self._consumer.receive())
 
     async def _some(self) -> list[Message[T]]:
         """Return what can be read now, for which one checkpoint is enough; wait for the first message."""
-        found, inbox = [await self.read_next()], self._consumer.inbox
+        found, inbox = [await self.read_next()], self._consumer._inbox
         while len(found) < TOGETHER and inbox and isinstance(inbox.head, Message):
             found.append(self._passed(self._consumer._take()))
         return found
@@ -144,7 +139,7 @@ class Reader(Generic[T]):
 
     def _all_places(self) -> dict[str, Place]:
         """With those of partitions that came since."""
-        for part in self._consumer.parts:
+        for part in self._consumer._parts.all:
             if part.topic not in self._places:
                 every = max(1, self._options.receiver_queue_size // 2)
                 self._places[part.topic] = Place(part, every, inclusive=self._options.start_message_id_inclusive)
@@ -156,9 +151,9 @@ class Reader(Generic[T]):
         Asks the broker for the last message, unless something waits here already. What is compacted out does not count.
         Raises the broker's refusal, and what a `payload_to_message_id_converter` raises.
         """
-        if self._consumer.inbox:
+        if self._consumer._inbox:
             await anyio.lowlevel.checkpoint()
-        if self._consumer.inbox:
+        if self._consumer._inbox:
             return True
         for place in list(self._all_places().values()):
             if await place.has_more():

@@ -34,8 +34,8 @@ from pulsarium.proto.topic_name import TopicName
 if TYPE_CHECKING:
     from pulsarium.client.transaction.transaction import Transaction
 
-Individual = pb.CommandAck.Individual
-Cumulative = pb.CommandAck.Cumulative
+Individual: pb.CommandAck.AckType = pb.CommandAck.Individual
+Cumulative: pb.CommandAck.AckType = pb.CommandAck.Cumulative
 
 
 class TopicConsumer:
@@ -173,16 +173,16 @@ class TopicConsumer:
         self, txn: Transaction, kind: pb.CommandAck.AckType, found: Callable[[], list[pb.MessageIdData]]
     ) -> None:
         """At once, and always with the broker's answer: another transaction may have it."""
-        with txn.operation():
-            await txn.acknowledges_on(self.topic, self._options.subscription_name)
+        with txn._operation():
+            await txn._acknowledges_on(self.topic, self._options.subscription_name)
             connection = await self._link.connection()
             data = found()
             self._counts.acknowledgements += len(data)
-            command = commands.ack_in(txn.id, self._id, kind, data)
+            command = commands.ack_in(txn.id(), self._id, kind, data)
             command.ack.request_id = connection.next_request_id()
             await connection.request(command)
             if self._options.consumer_type in IN_ORDER:
-                txn.on_abort(self._rewind)
+                txn._when_aborted(self._rewind)
 
     def _rewind(self) -> None:
         """A transaction was aborted, and what it acknowledged comes again; in order, with all that is behind it."""

@@ -16,7 +16,7 @@ from pulsarium.client.schema.schema import T
 if TYPE_CHECKING:
     from pulsarium.client.producer.producer import Producer
 
-log = logging.getLogger(__name__)
+log: logging.Logger = logging.getLogger(__name__)
 
 
 class ProducerInterceptor(Generic[T]):

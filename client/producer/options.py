@@ -73,61 +73,37 @@ class HashingScheme(enum.Enum):
 
 @dataclass(frozen=True)
 class ProducerOptions(Generic[T]):
-    """What `create_producer` takes. Names as in the official Python client, times in seconds.
+    """What `Client.create_producer` takes and explains. Names as in the official Python client, times in seconds.
 
     Its `block_if_queue_full` is the choice between `send` or `submit`, and `send_nowait`; its `send_timeout_millis` is
     cancellation; and nothing needs `lazy_start_partitioned_producers`, since all partitions are opened at once.
     """
 
     topic: str
-    """With its partitions, where it has some."""
     _: KW_ONLY
-    schema: Schema[T] = BYTES
-    """Makes bytes of what is sent, and is told to the broker."""
+    schema: Schema[T] = BYTES  # type: ignore[assignment]  # mypy: T may be another
     producer_name: str | None = None
-    """None: the broker chooses one."""
     compression_type: CompressionType = CompressionType.NONE
-    """Of contents, or of whole batches."""
     batching_enabled: bool = True
-    """Put messages that are sent together into one entry."""
     batching_max_messages: int = 1000
-    """Messages of one batch."""
     batching_max_allowed_size_in_bytes: int = 128 * 1024
-    """Bytes of the contents of one batch, before compression."""
     batching_max_publish_delay: float = 0.01
-    """How long a message of `send_nowait` may wait for others to go with it."""
     batching_type: BatchingType = BatchingType.Default
-    """Which messages share a batch."""
     chunking_enabled: bool = False
-    """Send what is larger than a message may be in several entries (PIP-37); needs `batching_enabled=False`."""
     chunk_max_message_size: int | None = None
-    """Bytes of a chunk's content, after compression; None or 0: what the broker's `maxMessageSize` leaves."""
     max_pending_messages: int = 1000
-    """Messages without a receipt, in each partition; with more, `send` waits and `send_nowait` refuses."""
     max_pending_messages_across_partitions: int = 50_000
-    """And in all of them: each partition gets its share, if that is less."""
     message_routing_mode: PartitionsRoutingMode = PartitionsRoutingMode.RoundRobinDistribution
-    """Which partition gets a message without a key."""
     hashing_scheme: HashingScheme = HashingScheme.JavaStringHash
-    """How a key finds its partition."""
     message_router: MessageRouter | None = None
-    """Given a message, which has no id yet, and the number of partitions: the index of its partition."""
     auto_update_partitions_interval: float = 60.0
-    """How often to look whether the topic has more partitions."""
     properties: Mapping[str, str] = field(default_factory=dict)
-    """Shown in the stats of the topic."""
     initial_sequence_id: int | None = None
-    """The first message gets the number behind it; None: where the broker says that this producer's name left off."""
     access_mode: ProducerAccessMode = ProducerAccessMode.Shared
-    """Whether others may publish to the topic, too (PIP-68)."""
     initial_subscription_name: str | None = None
-    """A subscription to be created with the topic, where this is the one that creates it (PIP-124)."""
     interceptors: Sequence[ProducerInterceptor[T]] = ()
-    """Called in this order."""
     encryption_keys: Collection[str] = ()
-    """Names of the keys to encrypt for; none: nothing is encrypted."""
     crypto_key_reader: KeyReader | None = None
-    """Finds these keys."""
 
     def __post_init__(self) -> None:
         batch = min(self.batching_max_messages, self.batching_max_allowed_size_in_bytes)

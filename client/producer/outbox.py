@@ -170,7 +170,7 @@ class Outbox:
     def fail(self, messages: Messages, error: PulsarError) -> None:
         """These messages are not published."""
         for receipt in messages.receipts:
-            receipt.fail(copy_of(error))
+            receipt._fail(copy_of(error))
         self._counts.errors += len(messages.receipts)
         self._release(len(messages.receipts), messages.size)
 
@@ -180,7 +180,7 @@ class Outbox:
         self._go_on(())
         while self._unconfirmed:
             messages = self._unconfirmed.popleft().messages
-            if messages.receipts and not messages.receipts[0].is_done:  # of chunks only once
+            if messages.receipts and not messages.receipts[0].is_done():  # of chunks only once
                 self.fail(messages, error)
 
     def _drop(self, messages: Messages, error: PulsarError) -> None:
@@ -239,11 +239,11 @@ class Outbox:
         receipts = messages.receipts
         count = len(receipts)
         if count == 1:
-            receipts[0].settle(where)
+            receipts[0]._settle(where)
         else:
             ledger_id, entry_id, partition = where.ledger_id, where.entry_id, where.partition
             for index, receipt in enumerate(receipts):
-                receipt.settle(MessageId(ledger_id, entry_id, partition, index, count))
+                receipt._settle(MessageId(ledger_id, entry_id, partition, index, count))
         self._counts.published(count, messages.size, perf_counter() - messages.made)
         self._release(count, messages.size)
 

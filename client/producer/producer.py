@@ -51,11 +51,11 @@ class Producer(Generic[T]):
 
     def __init__(self, core: Core, options: ProducerOptions[T]) -> None:
         """Nothing is sent yet. InvalidTopicName or CryptoError for options that make no sense."""
-        self.topic: str = full_name(options.topic)
+        self._topic: str = full_name(options.topic)
         self._core = core
         self._options = options
         self._encoder = Encoder(options.compression_type.value, options.encryption_keys, options.crypto_key_reader)
-        self._router = Router(self.topic, options)
+        self._router = Router(self._topic, options)
         self._interceptors = Interceptors(self, options.interceptors) if options.interceptors else None
         self._partitions: list[TopicProducer] = []  # one that is the topic itself where it has none
         self._is_partitioned = False
@@ -65,10 +65,10 @@ class Producer(Generic[T]):
     async def __aenter__(self) -> Producer[T]:
         brokers = self._core.brokers
         try:
-            count = await brokers.patiently(lambda: brokers.partitions(self.topic))
+            count = await brokers.patiently(lambda: brokers.partitions(self._topic))
             if isinstance(self._options.schema, AutoProduceBytesSchema):
-                self._options = replace(self._options, schema=await self._options.schema.on(brokers, self.topic))
-            topics = partitions_of(self.topic, count)
+                self._options = replace(self._options, schema=await self._options.schema.on(brokers, self._topic))
+            topics = partitions_of(self._topic, count)
             self._is_partitioned = count > 0
             await self._open(topics[:1], count)  # who has the name for all of them, and the topic for itself
             await self._open(topics[1:], count)
@@ -88,12 +88,14 @@ class Producer(Generic[T]):
         finally:
             self.abandon()
 
-    @property
+    def topic(self) -> str:
+        """The topic, in full."""
+        return self._topic
+
     def producer_name(self) -> str:
         """Its name, in all partitions; the broker's choice if the application made none, "" until it is open."""
         return self._partitions[0].producer_name if self._partitions else self._options.producer_name or ""
 
-    @property
     def last_sequence_id(self) -> int:
         """The number of the last message that was published, also before this producer was created; -1: none.
 
@@ -101,7 +103,6 @@ class Producer(Generic[T]):
         """
         return max((partition.last_sequence_id for partition in self._partitions), default=-1)
 
-    @property
     def topic_epoch(self) -> int | None:
         """How many producers had the topic for themselves before this one (PIP-68); None if it has to share it.
 
@@ -110,7 +111,6 @@ class Producer(Generic[T]):
         epochs = [epoch for epoch in (partition.topic_epoch for partition in self._partitions) if epoch is not None]
         return max(epochs, default=None)
 
-    @property
     def is_connected(self) -> bool:
         """Whether the brokers have it open now, for each partition."""
         return bool(self._partitions) and all(partition.is_connected for partition in self._partitions)
@@ -162,7 +162,7 @@ class Producer(Generic[T]):
         except PulsarError as error:
             if isinstance(error, _FULL):
                 self._send_batches()
-            message.receipt.fail(error)
+            message.receipt._fail(error)
             raise
 
     def statistics(self) -> ProducerStatistics:
@@ -214,14 +214,14 @@ class Producer(Generic[T]):
             if txn is None:
                 await self._make_room(partition, message)
                 return partition, partition.add(message)
-            with txn.operation():
-                message.txn = txn.id
-                await txn.produces_to(partition.topic)
+            with txn._operation():
+                message.txn = txn.id()
+                await txn._produces_to(partition.topic)
                 await self._make_room(partition, message)
-                txn.sending(message.receipt)
+                txn._sending(message.receipt)
                 return partition, partition.add(message)
         except PulsarError as error:
-            message.receipt.fail(error)
+            message.receipt._fail(error)
             raise
 
     async def _make_room(self, partition: TopicProducer, message: Draft) -> None:
@@ -234,7 +234,7 @@ class Producer(Generic[T]):
 
     def _route(self, message: Draft) -> TopicProducer:
         if not self._partitions:
-            raise AlreadyClosed(f"{self.topic}: the producer is not open")
+            raise AlreadyClosed(f"{self._topic}: the producer is not open")
         return self._partitions[self._router.choose(message, self._partitions) if self._is_partitioned else 0]
 
     def _send_batches(self) -> None:
@@ -243,7 +243,7 @@ class Producer(Generic[T]):
 
     async def _open(self, topics: list[str], count: int) -> None:
         """All or none of these, of so many partitions."""
-        core, options, name = self._core, self._options, self.producer_name
+        core, options, name = self._core, self._options, self.producer_name()
         places = options.max_pending_messages
         if count:
             places = min(places, max(1, options.max_pending_messages_across_partitions // count))
@@ -254,7 +254,7 @@ class Producer(Generic[T]):
         try:
             await together([partition.open for partition in new], all_or_none=True)
             if self._scope.cancel_called:
-                raise AlreadyClosed(f"{self.topic}: the producer was closed")
+                raise AlreadyClosed(f"{self._topic}: the producer was closed")
         except BaseException:
             for partition in new:
                 partition.abandon()
@@ -267,7 +267,7 @@ class Producer(Generic[T]):
             while True:
                 await anyio.sleep(self._options.auto_update_partitions_interval)
                 try:
-                    count = await self._core.brokers.partitions(self.topic, create=False)
-                    await self._open(partitions_of(self.topic, count)[len(self._partitions) :], count)
+                    count = await self._core.brokers.partitions(self._topic, create=False)
+                    await self._open(partitions_of(self._topic, count)[len(self._partitions) :], count)
                 except PulsarError as error:
-                    logger.info("%s: partitions are looked for again later: %s", self.topic, printable(error))
+                    logger.info("%s: partitions are looked for again later: %s", self._topic, printable(error))

@@ -26,7 +26,6 @@ class Receipt:
         self._event: anyio.Event | None = None  # made for those who wait
         self._outcomes: tuple[Outcome, ...] = ()
 
-    @property
     def is_done(self) -> bool:
         """Tell whether `result` says what became of it."""
         return self._message_id is not None or self._error is not None
@@ -37,9 +36,9 @@ class Receipt:
         Of what the broker had stored before, going by its sequence id, the id is (-1, -1): nobody remembers where. Of a
         message in chunks it is that of the last chunk, and `first_chunk` that of the first.
         """
-        if self.is_done:
+        if self.is_done():
             await anyio.lowlevel.checkpoint()
-        while not self.is_done:
+        while not self.is_done():
             if self._event is None:
                 self._event = anyio.Event()
             await self._event.wait()
@@ -56,12 +55,12 @@ class Receipt:
         """Call this when it is known, before anybody who waits."""
         self._outcomes += (outcome,)
 
-    def settle(self, message_id: MessageId) -> None:
+    def _settle(self, message_id: MessageId) -> None:
         """It was published."""
         self._message_id = message_id
         self._wake()
 
-    def fail(self, error: PulsarError) -> None:
+    def _fail(self, error: PulsarError) -> None:
         """It was not, or nobody knows."""
         self._error = error
         self._wake()

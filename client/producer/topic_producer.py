@@ -174,7 +174,7 @@ class TopicProducer:
         await anyio.lowlevel.checkpoint()
         for receipt in self._outbox.pending():
             try:
-                if receipt.is_done:
+                if receipt.is_done():
                     receipt.result()
                 else:
                     await receipt.wait()

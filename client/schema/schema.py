@@ -81,5 +81,5 @@ class BytesSchema(Schema[bytes]):
         return data
 
 
-BYTES: Schema[Any] = BytesSchema()
+BYTES: Schema[bytes] = BytesSchema()
 """Where no other is given."""

@@ -79,11 +79,11 @@ class Versions:
         if not version:
             return
         if len(version) != VERSION_BYTES:  # brokers close the connection of who asks for such a version
-            message.written_with(InvalidMessage(f"{version[:VERSION_BYTES].hex()} is no version of a schema"))
+            message._written_with(InvalidMessage(f"{version[:VERSION_BYTES].hex()} is no version of a schema"))
             return
         kept = self._kept.get((message.topic_name(), version))
         if kept is not None:
-            message.written_with(kept.schema)
+            message._written_with(kept.schema)
 
     def _forget(self, key: tuple[str, bytes]) -> None:
         kept = self._kept.pop(key, None)

@@ -32,7 +32,6 @@ class TransactionOptions:
     """What `transaction` and `begin_transaction` take."""
 
     timeout: float = 60.0
-    """Seconds after which the broker aborts it, unless it has ended."""
 
     def __post_init__(self) -> None:
         if not 0.001 <= self.timeout <= _MOST_SECONDS:

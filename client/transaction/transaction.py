@@ -42,12 +42,10 @@ class Transaction:
         self._settled = anyio.Event()
         self._has_failed = False
 
-    @property
     def id(self) -> TxnId:
         """Who it is, on all brokers."""
         return self._id
 
-    @property
     def state(self) -> TransactionState:
         """How far it got."""
         if self._state is TransactionState.OPEN and anyio.current_time() >= self._deadline:
@@ -84,7 +82,7 @@ class Transaction:
     # ---- for producers and consumers
 
     @contextmanager
-    def operation(self) -> Iterator[None]:
+    def _operation(self) -> Iterator[None]:
         """Something in it, for which its end waits; if that fails or is cancelled, it cannot be committed.
 
         InvalidTxnStatusError if it is not open.
@@ -99,29 +97,29 @@ class Transaction:
         finally:
             self._done()
 
-    def sending(self, receipt: Receipt) -> None:
+    def _sending(self, receipt: Receipt) -> None:
         """The same for a message on its way."""
         self._under_way += 1
         receipt.then(self._sent)
 
-    async def produces_to(self, topic: str) -> None:
+    async def _produces_to(self, topic: str) -> None:
         """Tell the coordinator, once, before anything is sent there. In the order of the calls."""
         await self._produced.once(topic, lambda: self._coordinator.add_partition(self._id, topic))
 
-    async def acknowledges_on(self, topic: str, subscription: str) -> None:
+    async def _acknowledges_on(self, topic: str, subscription: str) -> None:
         """The same before anything is acknowledged there."""
         await self._acknowledged.once(
             (topic, subscription), lambda: self._coordinator.add_subscription(self._id, topic, subscription)
         )
 
-    def on_abort(self, tell: Callable[[], None]) -> None:
+    def _when_aborted(self, tell: Callable[[], None]) -> None:
         """Call this, once, when it is aborted."""
         self._on_abort.add(tell)
 
     # ---- its own
 
     def _expect(self, *states: TransactionState) -> None:
-        if self.state not in states:
+        if self.state() not in states:
             raise InvalidTxnStatusError(f"{self._id} is {self._state.name}, not {states[0].name}")
 
     def _begin_end(self, state: TransactionState) -> None:
@@ -181,7 +179,7 @@ async def transaction(coordinators: Coordinators, options: TransactionOptions) -
         with anyio.move_on_after(LAST_WORDS, shield=True), suppress(PulsarError):
             await txn.abort()
         raise
-    if txn.state in _UNDECIDED:
+    if txn.state() in _UNDECIDED:
         await txn.commit()
 
 

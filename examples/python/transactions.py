@@ -15,7 +15,7 @@ async def main():
             message = await consumer.receive()
             await invoices.send(b"pay " + message.data(), txn=txn)
             await consumer.acknowledge(message, txn=txn)
-        print(txn.state.name, txn.id)  # both happened, or, after an exception, nothing
+        print(txn.state().name, txn.id())  # both happened, or, after an exception, nothing
 
 
 anyio.run(main)

@@ -8,9 +8,8 @@ from typing import Any
 from pyspark.sql.types import BinaryType, StructField, StructType
 
 from pulsarium.client import AvroSchema, JsonSchema, Schema, SchemaInfo
+from pulsarium.client.bulk import Form, read_definition
 from pulsarium.client.errors import InvalidConfiguration, InvalidMessage
-from pulsarium.client.schema.nodes import Form
-from pulsarium.client.schema.structured import read_definition
 from pulsarium.pipeline.columns.errors import BadColumns
 from pulsarium.pipeline.columns.kinds import Kind, NoKind, record_kind
 from pulsarium.pipeline.columns.metadata import METADATA

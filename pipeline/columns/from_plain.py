@@ -13,7 +13,7 @@ from uuid import UUID
 
 from pyspark.sql.types import DecimalType
 
-from pulsarium.client.schema.nodes import Form, Misfit, expected
+from pulsarium.client.bulk import Form, Misfit, expected
 from pulsarium.pipeline.columns import json_times
 from pulsarium.pipeline.columns.kinds import Kind
 

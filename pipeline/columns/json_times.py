@@ -11,7 +11,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
-from pulsarium.client.schema.nodes import EPOCH, expected
+from pulsarium.client.bulk import EPOCH, expected
 
 _MIDNIGHT = EPOCH.replace(tzinfo=None)
 _DAY = 86_400_000_000  # microseconds

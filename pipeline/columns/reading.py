@@ -10,7 +10,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
 
 from pulsarium.client import Message, PulsarError
-from pulsarium.client.schema.nodes import Form, Misfit
+from pulsarium.client.bulk import Form, Misfit
 from pulsarium.pipeline.columns.errors import BadColumns, BadMessage
 from pulsarium.pipeline.columns.from_plain import Convert, reader
 from pulsarium.pipeline.columns.kinds import Kind

@@ -24,7 +24,7 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from pulsarium.client.schema.nodes import Form, Misfit
+from pulsarium.client.bulk import Form, Misfit
 from pulsarium.pipeline.columns import json_times
 from pulsarium.pipeline.columns.errors import BadColumns
 from pulsarium.pipeline.columns.from_plain import Convert, as_it_is, or_none

@@ -19,7 +19,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from pulsarium.client.schema.nodes import EPOCH, Form, Misfit
+from pulsarium.client.bulk import EPOCH, Form, Misfit
 from pulsarium.pipeline.columns.errors import BadColumns, BadRow
 from pulsarium.pipeline.columns.from_plain import Convert
 from pulsarium.pipeline.columns.kinds import Kind, no_twins

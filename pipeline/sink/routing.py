@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pulsarium.client import HashingScheme, Message
-from pulsarium.client.producer.options import MessageRouter
-from pulsarium.client.producer.router import hash_of
+from pulsarium.client.bulk import MessageRouter, hash_of
 from pulsarium.pipeline.sink.sequence import row_of
 
 

@@ -25,7 +25,7 @@ from pulsarium.client import (
     SchemaInfo,
     errors,
 )
-from pulsarium.client.schema.schema import BYTES
+from pulsarium.client.bulk import BYTES
 from pulsarium.pipeline.columns import BadColumns, BadRow, Columns, Outgoing, RowReader, info_for
 from pulsarium.pipeline.sink.options import SinkOptions
 from pulsarium.pipeline.sink.routing import by_key_or_row
@@ -140,7 +140,7 @@ class Sender:
         for _ in range(len(self._sent) - len(self._sent) // 2):
             topic, number, receipt = self._sent.popleft()
             try:
-                where = receipt.result() if receipt.is_done else await self._patiently(receipt.wait())
+                where = receipt.result() if receipt.is_done() else await self._patiently(receipt.wait())
             except errors.PulsarError as error:
                 raise self._failed(topic, number, error) from error
             if where.ledger_id < 0:
@@ -159,9 +159,9 @@ class Sender:
             producer = await self._producer(topic, columns.client_schema() or BYTES)
         except (errors.PulsarError, BadColumns) as error:
             raise WriteFailed(f"{topic}: {error}") from error
-        if batch_of(producer.last_sequence_id) > batch_id:
+        if (written := batch_of(producer.last_sequence_id())) > batch_id:
             raise WriteFailed(
-                f"{topic}: the producer {self._name} has written batch {batch_of(producer.last_sequence_id)} already, "
+                f"{topic}: the producer {self._name} has written batch {written} already, "
                 f"and this is batch {batch_id}, which the broker would drop. Of another query, or of a checkpoint that "
                 "was deleted or put back: choose another producerName"
             )

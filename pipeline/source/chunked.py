@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any
-from uuid import uuid4
-
-from pulsarium.client import MessageId, PulsarError, Schema
-from pulsarium.client.consumer.inbox import Onlooker
-from pulsarium.client.consumer.options import ConsumerOptions
-from pulsarium.client.entry.decoding import Decoded, Decoder
+from pulsarium.client import MessageId, PulsarError
+from pulsarium.client.bulk import Decoded, Decoder, Onlooker
 from pulsarium.pipeline.source.position import Position
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
@@ -36,30 +30,6 @@ class ChunkDecoder(Decoder):
         return decoded
 
 
-@dataclass(frozen=True)
-class ReadingOptions(ConsumerOptions[Any]):
-    """Of the consumer that reads a split."""
-
-    chunks: ChunkDecoder = field(default_factory=ChunkDecoder, kw_only=True)
-
-    def decoder(self) -> ChunkDecoder:
-        return self.chunks
-
-
-def reading_options(topic: str, schema: Schema[Any], receiver_queue_size: int) -> ReadingOptions:
-    """However many messages begin before others end, and however long that takes. Nothing comes before `resume`."""
-    return ReadingOptions(
-        topic,
-        f"reader-{uuid4().hex[:10]}",
-        schema=schema,
-        consumer_name="spark",
-        start_paused=True,
-        receiver_queue_size=receiver_queue_size,
-        max_pending_chunked_message=0,
-        expire_time_of_incomplete_chunked_message=0,
-    )
-
-
 class LookBack(Onlooker):
     """Notices that a message ends in a split without its first chunk, and says from where to read again; and damage."""
 
@@ -74,10 +44,11 @@ class LookBack(Onlooker):
         self._size = 0
         self._tries: dict[tuple[int, int], int] = {}
 
-    def watch(self, decoder: ChunkDecoder) -> None:
-        """A consumer is opened, with this decoder, and tells what it gets."""
+    def begin(self) -> ChunkDecoder:
+        """Return the decoder of a reader that is opened, and tells what it gets."""
         self.orphan = None
-        self._decoder = decoder
+        self._decoder = ChunkDecoder()
+        return self._decoder
 
     def nothing(self, entry: tuple[int, int] | None) -> None:
         chunk, begun = self._decoder.last, self._decoder.begun

@@ -70,10 +70,10 @@ class Cutting:
     async def _index(self, topic: str, ledger: int, entry: int) -> tuple[int, int] | None:
         """Of the first message of an entry, and behind its last; None where the broker does not number them."""
         messages = await self._client.admin.topics.get_messages_by_id(topic, ledger, entry)
-        stamp = messages[0].broker_metadata if messages else None
+        stamp = messages[0].broker_metadata() if messages else None
         if stamp is None or not stamp.HasField("index"):
             return None
-        return stamp.index - max(messages[0].entry_metadata.num_messages_in_batch, 1) + 1, stamp.index + 1
+        return stamp.index - max(messages[0].entry_metadata().num_messages_in_batch, 1) + 1, stamp.index + 1
 
     def _pieces(self, records: int, total: int) -> int:
         """As Kafka's source shares them out: by size, and no piece above the limit."""

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import anyio
 
-from pulsarium.client.together import together
+from pulsarium.client.bulk import together
 
 K = TypeVar("K")
 T = TypeVar("T")

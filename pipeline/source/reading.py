@@ -5,22 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
-from typing import Any
 
 import anyio
 import pyarrow as pa
 from pyspark.sql.types import StructType
 
 from pulsarium.client import Client, Message, MessageId, PulsarError
-from pulsarium.client.consumer.consumer import Consumer
-from pulsarium.client.consumer.inbox import Inbox
-from pulsarium.client.consumer.reader import Place
-from pulsarium.client.consumer.start import Start
-from pulsarium.client.schema.schema import BYTES
+from pulsarium.client.bulk import BYTES, TopicReader
 from pulsarium.pipeline.columns import BatchBuilder, Columns
 from pulsarium.pipeline.options import Connection
 from pulsarium.pipeline.pulsar import Pulsar
-from pulsarium.pipeline.source.chunked import LookBack, reading_options
+from pulsarium.pipeline.source.chunked import LookBack
 from pulsarium.pipeline.source.offsets import Split
 from pulsarium.pipeline.source.options import SourceOptions
 from pulsarium.pipeline.source.position import FIRST, Position
@@ -78,12 +73,11 @@ class SplitReader:
         self._schema = reading.columns.client_schema() or BYTES
         self._look_back = LookBack(split.start, split.end)
         self._stack = AsyncExitStack()
-        self._consumer: Consumer[Any] | None = None
-        self._place: Place
+        self._reader: TopicReader | None = None
 
     async def aclose(self) -> None:
         await self._stack.aclose()
-        self._consumer = None
+        self._reader = None
 
     async def fill(self, builder: BatchBuilder) -> bool:
         """Put messages there until it is full; True: there are no more.
@@ -92,39 +86,37 @@ class SplitReader:
         """
         came, at = anyio.current_time(), self.at
         while True:
-            consumer = self._consumer or await self._open()
-            if not consumer.inbox:
-                with anyio.move_on_after(
-                    PATIENCE if consumer.inbox.head is None else None
-                ):  # its schema may take longer
-                    await consumer.inbox.arrival()
-            is_done = self._take(consumer, builder)
+            reader = self._reader if self._reader is not None else await self._open()
+            if not reader:
+                with anyio.move_on_after(PATIENCE if reader.head() is None else None):  # its schema may take longer
+                    await reader.arrival()
+            is_done = self._take(reader, builder)
             self._check()
             if is_done or builder.rows >= ROWS or builder.size >= SIZE:
-                self._read_through(consumer)
+                self._read_through(reader)
                 return is_done
             if self.at != at:
                 came, at = anyio.current_time(), self.at
             if self._look_back.orphan is not None:
                 await self.aclose()
                 await self._open(self._look_back.needed_from())
-            elif consumer.inbox:
+            elif reader:
                 continue
-            elif not await self._place.has_more():
+            elif not await reader.has_more():
                 self._check()
                 if self._look_back.orphan is None:  # it may have come while the broker was asked
                     return True
             elif anyio.current_time() > came + self._reading.poll_timeout:
                 raise ReadError(f"{self._split}: nothing comes at {self.at} (pollTimeoutMs)")
 
-    def _take(self, consumer: Consumer[Any], builder: BatchBuilder) -> bool:
+    def _take(self, reader: TopicReader, builder: BatchBuilder) -> bool:
         """What waits here, as far as it belongs to the split; True: that was all of it."""
-        inbox, end, take, add = consumer.inbox, self._split.end, consumer.inbox.take, builder.add
+        end, take, add = self._split.end, reader.take, builder.add
         last = end.ledger, end.entry - (not end.batch_index)  # only from there on it has to be looked at closely
         message_id: MessageId | None = None
         try:
-            while inbox and builder.rows < ROWS and builder.size < SIZE and not self._is_behind_orphan(inbox.head):
-                for _ in range(self._at_once(inbox)):
+            while reader and builder.rows < ROWS and builder.size < SIZE and not self._is_behind_orphan(reader.head()):
+                for _ in range(self._at_once(reader)):
                     if builder.size >= SIZE:
                         break
                     message = take()
@@ -144,16 +136,16 @@ class SplitReader:
             if message_id is not None:
                 self.at = Position.behind(message_id)
 
-    def _at_once(self, inbox: Inbox) -> int:
+    def _at_once(self, reader: TopicReader) -> int:
         """How many can be taken without another look."""
         if self._look_back.orphan is not None or self._schema.reads_by_writer:
             return 1
-        return min(len(inbox), AT_ONCE)
+        return min(len(reader), AT_ONCE)
 
-    def _read_through(self, consumer: Consumer[Any]) -> None:
+    def _read_through(self, reader: TopicReader) -> None:
         """The client may forget the entries before."""
         if self.at.entry > 0:
-            consumer.parts[0].read_through(MessageId(self.at.ledger, self.at.entry - 1))
+            reader.read_through(MessageId(self.at.ledger, self.at.entry - 1))
 
     def _is_behind_orphan(self, head: object) -> bool:
         """What comes behind a message that is to be read again, with its first chunks."""
@@ -164,16 +156,20 @@ class SplitReader:
         if self._look_back.damage:
             raise ReadError(f"{self._split}: {self._look_back.damage}")
 
-    async def _open(self, needed_from: MessageId | None = None) -> Consumer[Any]:
-        start = MessageId.earliest if self.at == FIRST else self.at.message_id()
-        options = reading_options(self._split.topic, self._schema, self._reading.receiver_queue_size)
-        self._look_back.watch(options.chunks)
-        where = Start(start, True, needed_from)
-        consumer: Consumer[Any] = Consumer(self._client._core, options, where, self._look_back)
-        self._consumer = await self._stack.enter_async_context(consumer)
-        consumer.resume()
-        self._place = Place(consumer.parts[0], 1, inclusive=False)
-        return consumer
+    async def _open(self, needed_from: MessageId | None = None) -> TopicReader:
+        reader = TopicReader(
+            self._client,
+            self._split.topic,
+            MessageId.earliest if self.at == FIRST else self.at.message_id(),
+            schema=self._schema,
+            receiver_queue_size=self._reading.receiver_queue_size,
+            consumer_name="spark",
+            needed_from=needed_from,
+            decoder=self._look_back.begin(),
+            onlooker=self._look_back,
+        )
+        self._reader = await self._stack.enter_async_context(reader)
+        return reader
 
 
 def reading(options: SourceOptions, wanted: StructType) -> Reading:

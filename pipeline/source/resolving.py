@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pulsarium.client import Client, MessageId
 from pulsarium.client.admin.errors import NotFound, PreconditionFailed
-from pulsarium.client.consumer.indexes import message_at
+from pulsarium.client.bulk import message_at
 from pulsarium.client.errors import InvalidConfiguration
 from pulsarium.pipeline.options import ADMIN_URL, BadOption
 from pulsarium.pipeline.source.places import AtIndex, AtMessage, AtTime, Earliest, Latest, Place

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Mapping
 
 from pulsarium.client import Client, Consumer, ConsumerType, InitialPosition, MessageId, PulsarError
+from pulsarium.client.bulk import last_message
 from pulsarium.pipeline.source.ledgers import Ledgers
 from pulsarium.pipeline.source.many import each
 from pulsarium.pipeline.source.position import FIRST, Position
@@ -27,8 +28,7 @@ class Subscription:
 
     async def last_message(self, topic: str) -> tuple[MessageId, MessageId | None]:
         """The last message of a topic, and the last entry that the subscription has done, where the broker says it."""
-        consumer = await self._member(topic)
-        return await consumer.parts[0].last_message()
+        return await last_message(await self._member(topic))
 
     async def begin(self, starts: Mapping[str, Position]) -> None:
         """Set it to where a new stream begins, be that forward or back."""
@@ -36,7 +36,7 @@ class Subscription:
         async def one(topic: str) -> None:
             consumer, start = await self._member(topic), starts[topic]
             held = Position(start.ledger, max(start.entry - self._held, 0))
-            await consumer.parts[0].seek(MessageId.earliest if start == FIRST else held.message_id(), inclusive=True)
+            await consumer.seek(MessageId.earliest if start == FIRST else held.message_id())
             self._moved[topic] = start
 
         await each(starts, one)
@@ -81,6 +81,7 @@ class Subscription:
                 initial_position=initial,
                 consumer_name="spark",
                 start_paused=True,
+                start_message_id_inclusive=True,
                 ack_receipt_enabled=True,
             )
             await consumer.__aenter__()

@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pulsarium.client import Client, RegexSubscriptionMode
-from pulsarium.client.consumer.discovery import Matching
+from pulsarium.client import Client
+from pulsarium.client.bulk import topics_matching
 from pulsarium.client.errors import TopicNotFound
 from pulsarium.client.topics import full_name, parse
 from pulsarium.pipeline.options import BadOption, Options
@@ -54,8 +54,7 @@ class Topics:
     async def find(self, client: Client) -> Sequence[str]:
         """Full names, in order: of partitioned topics the partitions. NoSuchTopic for a name that is none."""
         if self.pattern is not None:
-            matching = Matching(re.compile(self.pattern), RegexSubscriptionMode.PersistentOnly, 60)
-            return sorted(await matching.find(client._core.brokers, first=False))
+            return await topics_matching(client, self.pattern)
         found: set[str] = set()
         for name in self.names:
             found.update(await _partitions(client, name))

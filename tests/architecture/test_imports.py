@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 import pytest
 
+import pulsarium.client
 from tests.architecture.source import FOLDERS, Module, modules, production, within
 
 # broker -> capture -> proto <- rest <- client <- pipeline -> capture; matrix may import all of these, cli all.
@@ -191,6 +192,26 @@ def test_the_client_knows_no_event_loop() -> None:
     assert wrong(
         (module, name) for module in modules("client") for name in module.imports if name.partition(".")[0] in loops
     ) == ["pulsarium.client.connection.tcp imports socket"]
+
+
+def test_the_pipeline_uses_of_the_client_what_is_public() -> None:
+    """Which are the names that `pulsarium.client` exports, and the modules that its docstring names."""
+    client = "pulsarium.client"
+    public = [f"{client}.{name}" for name in ("admin.errors", "bulk", "errors", "topics")]
+    exported = {client, *(f"{client}.{name}" for name in pulsarium.client.__all__)}
+    assert not wrong(
+        (module, name)
+        for module in modules("pipeline")
+        for name in module.imports
+        if within(name, client) and name not in exported and not any(within(name, one) for one in public)
+    )
+    assert not [
+        f"{module.path}:{node.lineno}: {ast.unparse(node)}"
+        for module in modules("pipeline")
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.Attribute) and node.attr.startswith("_") and not node.attr.startswith("__")
+        if ast.unparse(node.value) in ("client", "consumer", "producer", "reader", "self._client", "pulsar.client")
+    ]
 
 
 def test_nothing_imports_the_folders_by_their_bare_names() -> None:

@@ -12,9 +12,10 @@ import trio.testing
 from anyio.abc import ByteStream
 
 from pulsarium.broker.config import Config
-from pulsarium.client.client import Client, open_client
+from pulsarium.client.client import Client
 from pulsarium.client.connection.service_url import Address
 from pulsarium.client.connection.settings import Settings
+from pulsarium.client.opening import open_client
 from pulsarium.proto.topic_name import TopicName
 from tests.broker.wire import Bed, Wire, serving
 

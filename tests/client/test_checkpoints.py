@@ -21,10 +21,10 @@ from tests.client.peer import Type
 async def queued(consumer: Any, count: int) -> None:
     """Wait until so many messages can be received at once."""
     for _ in range(1000):
-        if len(consumer.inbox) >= count:
+        if len(consumer._inbox) >= count:
             return
         await anyio.sleep(0.01)
-    raise AssertionError(f"only {len(consumer.inbox)} came")
+    raise AssertionError(f"only {len(consumer._inbox)} came")
 
 
 async def test_a_consumer_that_need_not_wait() -> None:
@@ -68,7 +68,7 @@ async def test_a_producer_that_need_not_wait() -> None:
             await producer.flush()
         with trio.testing.assert_checkpoints():
             await producer.flush()
-        assert receipt.is_done
+        assert receipt.is_done()
         with trio.testing.assert_checkpoints():
             assert await receipt.wait() == receipt.result()
         for _ in range(2):
@@ -114,7 +114,7 @@ async def test_what_was_cancelled_did_not_happen() -> None:
         assert await cancelled(partial(producer.submit, b"x"))
         await producer.submit(b"y")
         await producer.flush()
-        assert producer.last_sequence_id == 0
+        assert producer.last_sequence_id() == 0
 
 
 @on_both

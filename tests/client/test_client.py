@@ -8,7 +8,7 @@ import anyio
 import pytest
 
 from pulsarium.client import connect, errors
-from pulsarium.client.client import open_client
+from pulsarium.client.opening import open_client
 from tests.client.both import on_both
 from tests.client.peer import Peer, Peers, Type
 from tests.client.producer.test_producer import answer_producer

@@ -18,7 +18,7 @@ async def test_a_message_that_is_due_in_a_week() -> None:
         assert lab is not None
         async with client.subscribe("t", "s", consumer_type=ConsumerType.Shared) as consumer:
             async with client.create_producer("t") as producer:
-                await producer.send(b"week", deliver_after=timedelta(seconds=WEEK))
+                await producer.send(b"week", deliver_after=timedelta(seconds=WEEK).total_seconds())
             await lab.clock.advance(WEEK - 60)
             assert lab.why("t", "s").reason == "delayed"
             await lab.clock.advance(60)

@@ -141,7 +141,7 @@ async def test_what_was_read_is_not_kept(autojump_clock: MockClock) -> None:
             await anyio.sleep(1)
             (subscription,) = topic_of(inside).subscriptions.values()
             assert subscription.cursor.backlog() == 0
-            (part,) = view._reader.parts
+            (part,) = view._reader._consumer._parts.all
             assert len(part._acknowledgements) == 0
 
 

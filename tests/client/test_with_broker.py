@@ -45,7 +45,7 @@ async def test_what_is_sent_is_received(
             assert [message.data() for message in messages] == contents
             assert [message.message_id() for message in messages] == ids
             assert {(m.partition_key(), m.properties()["a"], m.producer_name()) for m in messages} == {
-                ("k", "b", producer.producer_name)
+                ("k", "b", producer.producer_name())
             }
             assert len({message_id.entry for message_id in ids}) == (1 if batching else 10)
             assert [message.sequence_id() for message in messages] == list(range(10))
@@ -90,9 +90,9 @@ async def test_with_deduplication_nothing_is_doubled_either(autojump_clock: Mock
                     await anyio.sleep(0.001)
                     await inside.cut()
             await producer.flush()
-            assert producer.last_sequence_id == count - 1
+            assert producer.last_sequence_id() == count - 1
         async with client.create_producer("t", producer_name="p") as producer:  # goes on where the name left off
-            assert producer.last_sequence_id == count - 1
+            assert producer.last_sequence_id() == count - 1
             await producer.send(b"%d" % count)
         async with reading(client) as consumer:
             assert [(await consumer.receive()).data() for _ in range(count + 1)] == [
@@ -107,7 +107,7 @@ async def test_a_name_that_is_taken(autojump_clock: MockClock) -> None:
                 async with client.create_producer("t", producer_name="p"):
                     pass
         async with client.create_producer("t", producer_name="p") as producer:
-            assert producer.producer_name == "p"
+            assert producer.producer_name() == "p"
 
 
 async def test_topics_that_cannot_be_had(autojump_clock: MockClock) -> None:

@@ -70,7 +70,7 @@ class Transactions:
     ) -> None:
         chance = stage.chance
         txn = await client.begin_transaction(timeout=TIMEOUT)
-        mine = Open(txn.id)
+        mine = Open(txn.id())
         self._open.append(mine)
         receipts = {}
         for _ in range(chance.randrange(1, 5)):

@@ -34,7 +34,7 @@ async def test_the_official_client_reads_what_we_send(
     messages = [consumer.receive(5000) for _ in CONTENTS]
     assert [message.data() for message in messages] == CONTENTS
     assert {(m.partition_key(), m.properties()["a"], m.event_timestamp()) for m in messages} == {("k", "ä", 5)}
-    assert {message.producer_name() for message in messages} == {producer.producer_name}
+    assert {message.producer_name() for message in messages} == {producer.producer_name()}
     found = [message.message_id() for message in messages]
     assert [(one.ledger_id(), one.entry_id(), one.batch_index()) for one in found] == [
         (one.ledger_id, one.entry_id, one.batch_index) for one in ids

@@ -137,9 +137,9 @@ def assert_same(theirs: list[dict[str, Any]], ours: list[dict[str, Any]], way: W
 
 def assert_sent(messages: list[Message[Any]], way: Way) -> None:
     """As it was asked for, by both."""
-    kinds = {pb.CompressionType.Name(message.entry_metadata.compression) for message in messages if message.data()}
+    kinds = {pb.CompressionType.Name(message.entry_metadata().compression) for message in messages if message.data()}
     assert kinds == {way.compression}
-    assert {bool(message.entry_metadata.encryption_keys) for message in messages} == {way.keys is not None}
+    assert {bool(message.entry_metadata().encryption_keys) for message in messages} == {way.keys is not None}
     assert {message.message_id().batch_index >= 0 for message in messages} == {way.sending == BATCHED}
     chunks = [len(message.message_id().entries) > 1 for message in messages]
     assert chunks.count(True) == (2 if way.sending == CHUNKED else 0)

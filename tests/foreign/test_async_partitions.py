@@ -95,7 +95,7 @@ async def test_topics_by_pattern(broker: Address, admin: Admin, own_namespace: s
             async with client.create_producer(name) as producer:
                 if name != names[2]:
                     with anyio.fail_after(10):
-                        while not any(part.topic.startswith(name) for part in consumer.parts):
+                        while not any(part.topic.startswith(name) for part in consumer._parts.all):
                             await client._core.brokers.partitions(name)
                 await producer.send(name.encode())
         found = sorted([(await consumer.receive()).data().decode() for _ in range(3)])

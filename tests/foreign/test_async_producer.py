@@ -132,12 +132,12 @@ async def test_a_name_goes_on_where_the_official_client_left_off(
         connect(broker.service_url) as client,
         client.create_producer(topic, producer_name="p", batching_enabled=batched) as producer,
     ):
-        assert producer.last_sequence_id == 4
+        assert producer.last_sequence_id() == 4
         again = await producer.send(b"again", sequence_id=3)
         assert again.entry == (-1, -1)
         receipts = [producer.send_nowait(b"%d" % n) for n in range(5, 10)]
         assert all([(await receipt.wait()).ledger_id >= 0 for receipt in receipts])
-        assert producer.last_sequence_id == 9
+        assert producer.last_sequence_id() == 9
     theirs = await anyio.to_thread.run_sync(lambda: official.create_producer(topic, producer_name="p"))
     assert theirs.last_sequence_id() == 9
     theirs.close()
@@ -153,7 +153,7 @@ async def test_the_topic_for_oneself(broker: Address, official: pulsar.Client, t
         async def wait(of: Client) -> None:
             mode = ProducerAccessMode.WaitForExclusive
             async with of.create_producer(topic, access_mode=mode, batching_enabled=False) as producer:
-                opened.append(producer.topic_epoch)
+                opened.append(producer.topic_epoch())
                 await producer.send(b"waited")
 
         async with (
@@ -167,7 +167,7 @@ async def test_the_topic_for_oneself(broker: Address, official: pulsar.Client, t
                 await client.create_producer(topic).__aenter__()
             await anyio.to_thread.run_sync(refused, official, topic)
             await owner.send(b"owner")
-            first = owner.topic_epoch or 0
+            first = owner.topic_epoch() or 0
             assert opened == []
         assert opened == [first + 1]
 

@@ -151,7 +151,7 @@ async def zero_queue(cell: Lines, ours: Ours) -> None:
 
 async def producer_name(cell: Lines, ours: Ours) -> None:
     producer = await ours.single(cell.topic, producer_name="p")
-    equal(producer.producer_name, "p")
+    equal(producer.producer_name(), "p")
     await refused(ProducerBusy, lambda: ours.single(cell.topic, producer_name="p"))
     await producer.aclose()
     await ours.single(cell.topic, producer_name="p")

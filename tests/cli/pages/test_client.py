@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import inspect
+
 import pytest
 
-from pulsarium.cli.pages.client import OPTIONS, client_page, fields_of
-from pulsarium.client import errors
+from pulsarium.cli.pages.client import OPTIONS, Explained, client_page, fields_of
+from pulsarium.client import Client, errors
 
 
-@pytest.mark.parametrize(("title", "cls"), OPTIONS)
-def test_every_option_is_explained(title: str, cls: type) -> None:
-    fields = fields_of(cls)
-    assert fields
-    assert [field.name for field in fields if not field.text] == []
-    assert all(f"| `{field.name}` |" in client_page() for field in fields)
+@pytest.mark.parametrize(("title", "explained"), OPTIONS)
+def test_every_option_is_explained(title: str, explained: Explained) -> None:
+    found = fields_of(explained)
+    assert found
+    assert [field.name for field in found if not field.text] == []
+    assert all(f"| `{field.name}` |" in client_page() for field in found)
+    if inspect.isfunction(explained):
+        taken = inspect.signature(explained).parameters.keys() - {"self"}
+        shared = {field.name for field in fields_of(Client.subscribe)} if "as `subscribe`" in title else set()
+        assert {field.name for field in found} <= taken <= {field.name for field in found} | shared
 
 
 def test_every_error_is_there() -> None:

@@ -9,7 +9,6 @@ import anyio
 import pytest
 
 from pulsarium.client import errors
-from pulsarium.client.client import open_client
 from pulsarium.client.connection.authentication import (
     Authentication,
     AuthenticationBasic,
@@ -17,6 +16,7 @@ from pulsarium.client.connection.authentication import (
     AuthenticationToken,
 )
 from pulsarium.client.connection.connection import Connection
+from pulsarium.client.opening import open_client
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.client.both import on_both
 from tests.client.peer import Peer, Peers, Type, pipes

@@ -12,10 +12,11 @@ import pytest
 from anyio.abc import ByteStream
 
 from pulsarium.client import errors
-from pulsarium.client.client import Client, open_client
+from pulsarium.client.client import Client
 from pulsarium.client.connection.connection import Connection, ConsumerHandler
 from pulsarium.client.connection.service_url import Address
 from pulsarium.client.connection.settings import Settings
+from pulsarium.client.opening import open_client
 from pulsarium.client.topics import MOST_TOPICS
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.client.both import on_both, run_on

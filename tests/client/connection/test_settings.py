@@ -10,8 +10,8 @@ import anyio
 import pytest
 
 from pulsarium.client import AuthenticationTLS, AuthenticationToken, connect, errors
-from pulsarium.client.client import open_client
 from pulsarium.client.connection.settings import ClientOptions, Settings
+from pulsarium.client.opening import open_client
 from tests.client.both import on_both
 from tests.client.peer import Peers, Type
 

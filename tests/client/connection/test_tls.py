@@ -20,8 +20,8 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from pulsarium.client import AuthenticationTLS, connect, errors
-from pulsarium.client.client import open_client
 from pulsarium.client.connection.tls import Tls
+from pulsarium.client.opening import open_client
 from tests.broker.auth.secured import Authority, Files
 from tests.client.both import on_both
 from tests.client.peer import Peer, Peers, Type

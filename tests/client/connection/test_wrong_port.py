@@ -12,10 +12,10 @@ import pytest
 from anyio.abc import ByteStream
 
 from pulsarium.client import connect, errors
-from pulsarium.client.client import open_client
 from pulsarium.client.connection import wrong_port
 from pulsarium.client.connection.service_url import Address
 from pulsarium.client.connection.settings import Settings
+from pulsarium.client.opening import open_client
 from tests.client.both import on_both, run_on
 from tests.client.peer import Peers
 

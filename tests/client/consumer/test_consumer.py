@@ -357,7 +357,7 @@ async def test_a_terminated_topic_ends_the_loop(autojump_clock: MockClock) -> No
                 seen.append(message.data())
                 await consumer.acknowledge(message)
             assert seen == [b"1", b"2"]
-            assert consumer.has_reached_end_of_topic
+            assert consumer.has_reached_end_of_topic()
             with anyio.move_on_after(5) as scope:
                 await consumer.receive()
             assert scope.cancelled_caught
@@ -369,9 +369,9 @@ async def test_failover_says_who_is_active(autojump_clock: MockClock) -> None:
         async with client.subscribe("t", "s", consumer_type=kind, consumer_name="b") as second:
             async with client.subscribe("t", "s", consumer_type=kind, consumer_name="a") as first:
                 await trio.sleep(2)
-                assert {first.is_active, second.is_active} == {True, False}
+                assert {first.is_active(), second.is_active()} == {True, False}
             await trio.sleep(2)
-            assert second.is_active
+            assert second.is_active()
 
 
 async def test_unsubscribe_deletes_the_subscription(autojump_clock: MockClock) -> None:

@@ -109,7 +109,7 @@ async def test_a_chunked_message_goes_as_a_whole(autojump_clock: MockClock) -> N
         assert await data_of(dead, 1) == [b"0123456789" * 5]
         await consumer.redeliver_unacknowledged_messages()
         await nothing_more(consumer, 5)
-        (part,) = consumer.parts
+        (part,) = consumer._parts.all
         assert len(part._redelivery.refused) == 0
 
 
@@ -141,7 +141,7 @@ async def test_acknowledged_in_the_last_moment(autojump_clock: MockClock) -> Non
             letters = await received(dead, 2)  # of the batch, which was refused, one is not enough
             assert {letter.data() for letter in letters} == {b"1", b"2"}
             await nothing_more(dead)
-            (part,) = consumer.parts
+            (part,) = consumer._parts.all
             assert part._redelivery.dead_letters is not None
             assert len(part._redelivery.dead_letters) == 0
 
@@ -208,7 +208,7 @@ async def test_letters_that_cannot_be_sent_are_tried_again(autojump_clock: MockC
             for _ in range(2):
                 consumer.negative_acknowledge((await received(consumer, 1))[0])
             await nothing_more(consumer, 100)
-            (part,) = consumer.parts
+            (part,) = consumer._parts.all
             assert part._redelivery.dead_letters is not None
             assert len(part._redelivery.dead_letters) + len(part._redelivery.refused) == 2
             await dead.aclose()
@@ -240,7 +240,7 @@ async def test_nothing_stays_behind_when_it_is_closed_while_letters_are_sent(aut
                     while True:
                         consumer.negative_acknowledge(await consumer.receive())
                         await anyio.lowlevel.checkpoint()  # what is refused comes again beside what waits
-                        if not consumer.inbox:
+                        if not consumer._inbox:
                             break
                 for _ in range(steps):
                     await anyio.lowlevel.checkpoint()

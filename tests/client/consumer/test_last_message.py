@@ -9,9 +9,10 @@ from contextlib import asynccontextmanager
 import anyio
 import pytest
 
-from pulsarium.client.client import Client, open_client
+from pulsarium.client.client import Client
 from pulsarium.client.consumer.last_entry import LastEntry
 from pulsarium.client.message_id import MessageId
+from pulsarium.client.opening import open_client
 from pulsarium.proto.entry import build
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.client.both import on_both

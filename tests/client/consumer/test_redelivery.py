@@ -180,7 +180,7 @@ async def test_nothing_is_kept_of_what_is_done(autojump_clock: MockClock) -> Non
                     await consumer.acknowledge([messages[0], *messages[3:]])
                 else:
                     await consumer.acknowledge(messages)
-            (part,) = consumer.parts
+            (part,) = consumer._parts.all
             assert (len(part._acknowledgements), len(part._redelivery.refused)) == (0, 0)
             assert part._redelivery.unacknowledged is not None
             assert len(part._redelivery.unacknowledged) == 0

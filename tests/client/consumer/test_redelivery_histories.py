@@ -122,7 +122,7 @@ class _History:
         await self.consumer.redeliver_unacknowledged_messages()
         with anyio.move_on_after(20):
             raise AssertionError(await self.consumer.receive())
-        (part,) = self.consumer.parts
+        (part,) = self.consumer._parts.all
         assert part._redelivery.unacknowledged is not None
         assert (len(part._acknowledgements), len(part._redelivery.refused), len(part._redelivery.unacknowledged)) == (
             0,

@@ -96,7 +96,7 @@ async def test_of_several_topics_they_share_the_topics_of_the_first(autojump_clo
             retry_enable=True,
         )
         async with consumer, client.create_producer("p") as p, client.create_producer("q") as q:
-            assert len(consumer.parts) == 4
+            assert len(consumer._parts.all) == 4
             await p.send(b"p")
             await q.send(b"q")
             for message in await received(consumer, 2):
@@ -153,7 +153,7 @@ async def test_a_cancelled_one_comes_again_when_it_is_asked_for(autojump_clock: 
                 await consumer.redeliver_unacknowledged_messages()
                 await trio.sleep(1)
                 again = [await consumer.receive()]
-                while consumer.inbox:
+                while consumer._inbox:
                     again.append(await consumer.receive())
                 assert {one.data() for one in again} == {b"%d" % steps}
                 await consumer.acknowledge(again)

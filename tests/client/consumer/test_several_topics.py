@@ -182,12 +182,12 @@ async def test_the_end_is_that_of_all_partitions(autojump_clock: MockClock) -> N
                     found.append(message)
                     await consumer.acknowledge(message)
             assert scope.cancelled_caught
-            assert not consumer.has_reached_end_of_topic
+            assert not consumer.has_reached_end_of_topic()
             terminate(inside, names[1])
             async for _ in consumer:
                 pass
             assert contents(found) == NINE
-            assert consumer.has_reached_end_of_topic
+            assert consumer.has_reached_end_of_topic()
 
 
 def terminate(inside: InProcess, name: TopicName) -> None:
@@ -298,7 +298,7 @@ async def test_a_topic_that_goes_stays_away(autojump_clock: MockClock, watched: 
             await nothing(consumer, 30)
             with pytest.raises(TopicNotFoundError):
                 topics.find(name)
-            assert consumer.parts == ()
+            assert consumer._parts.all == ()
             await publish(client, "x1", b"2")
             await nothing(consumer, 30)
             await publish(client, "x1", b"3")
@@ -334,7 +334,7 @@ async def test_paused_while_a_partition_is_opened(autojump_clock: MockClock, mon
 
             monkeypatch.setattr(client._core.brokers, "connect_to", connect_to)
             await anyio.sleep(20)
-            assert len(consumer.parts) == 2
+            assert len(consumer._parts.all) == 2
             await publish(client, "parts-partition-1", b"1")
             await nothing(consumer)
             consumer.resume()
@@ -428,7 +428,7 @@ async def test_a_seek_that_each_topic_has_of_its_own(autojump_clock: MockClock) 
                 await producer.send(b"%d" % number)
             for _ in range(4):
                 await consumer.acknowledge(await consumer.receive())
-            first = consumer.parts[0].topic
+            first = consumer._parts.all[0].topic
             await consumer.seek(lambda topic: MessageId.earliest if topic == first else None)
             with anyio.fail_after(10):
                 again = [await consumer.receive() for _ in range(2)]

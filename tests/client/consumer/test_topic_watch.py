@@ -11,8 +11,8 @@ import anyio
 import pytest
 
 from pulsarium.client import Consumer
-from pulsarium.client.client import open_client
 from pulsarium.client.consumer.discovery import Matching, broker_pattern
+from pulsarium.client.opening import open_client
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.client.both import on_both
 from tests.client.peer import Peer, Peers, Type
@@ -91,7 +91,7 @@ class Played:
 
     @property
     def topics(self) -> list[str]:
-        return sorted(part.topic.removeprefix(BASE) for part in self.consumer.parts)
+        return sorted(part.topic.removeprefix(BASE) for part in self.consumer._parts.all)
 
     async def subscribed(self, *topics: str) -> None:
         await until(lambda: self.topics == list(topics))

@@ -11,9 +11,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pulsarium.broker.config import Config
-from pulsarium.client.client import open_client
 from pulsarium.client.connection.settings import Settings
 from pulsarium.client.consumer.options import InitialPosition
+from pulsarium.client.opening import open_client
 from tests.client.both import run_on
 from tests.client.hostile.faults import Fault, faults
 from tests.client.hostile.left_over import nothing_left

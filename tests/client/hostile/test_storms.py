@@ -132,7 +132,7 @@ async def storm(name: str, times: int, limit: int) -> None:
             await flood(stage.peer, STORMS[name], times)
             stage.played.record = True
             await is_read(stage)
-            assert sum(len(part.receiver) for part in stage.consumer.parts) <= MOST_WAITING
+            assert sum(len(part.receiver) for part in stage.consumer._parts.all) <= MOST_WAITING
         stage.played.record = True
         await settled(stage)
 
@@ -258,7 +258,7 @@ async def test_a_list_of_a_million_topics_that_do_not_match() -> None:
         names = [f"persistent://public/default/n{number}" for number in range(140_000)]
         played.on[Type.GET_TOPICS_OF_NAMESPACE] = saying(Type.GET_TOPICS_OF_NAMESPACE_RESPONSE, topics=names)
         async with client.subscribe(re.compile("public/default/t.*"), "s") as consumer:
-            assert not consumer.parts
+            assert not consumer._parts.all
 
 
 @pytest.mark.parametrize(
@@ -271,7 +271,7 @@ async def test_a_list_of_topics_with_garbage_in_it(name: str) -> None:
         played.on[Type.GET_TOPICS_OF_NAMESPACE] = saying(Type.GET_TOPICS_OF_NAMESPACE_RESPONSE, topics=names)
         try:
             async with client.subscribe(re.compile("public/default/.*"), "s") as consumer:
-                assert 1 <= len(consumer.parts) <= 2
+                assert 1 <= len(consumer._parts.all) <= 2
         except errors.PulsarError:
             pass
 

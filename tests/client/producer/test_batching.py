@@ -75,11 +75,11 @@ async def test_a_receipt_has_many_readers() -> None:
         tasks.start_soon(wait)
         tasks.start_soon(wait)
         await anyio.lowlevel.checkpoint()
-        assert not receipt.is_done
-        receipt.settle(MessageId(1, 2))
+        assert not receipt.is_done()
+        receipt._settle(MessageId(1, 2))
     assert found == [await receipt.wait()] * 2
-    failing.fail(TopicTerminated("over"))
-    assert failing.is_done
+    failing._fail(TopicTerminated("over"))
+    assert failing.is_done()
     with pytest.raises(TopicTerminated, match="over"):
         await failing.wait()
 

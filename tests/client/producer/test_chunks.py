@@ -87,14 +87,14 @@ async def test_the_receipt_has_the_first_and_the_last_chunk() -> None:
         await stage.receipt(0, 5)
         await stage.receipt(0, 7)
         await anyio.wait_all_tasks_blocked()
-        assert not receipts[0].is_done
-        assert stage.producer.last_sequence_id == -1
+        assert not receipts[0].is_done()
+        assert stage.producer.last_sequence_id() == -1
         await stage.receipt(0, 8)
         await stage.receipt(1, 9)
         where = await receipts[0].wait()
         assert (where, where.first_chunk) == (MessageId(9, 8), MessageId(9, 5))
         assert (await receipts[1].wait()).first_chunk is None
-        assert stage.producer.last_sequence_id == 1
+        assert stage.producer.last_sequence_id() == 1
 
 
 @on_both
@@ -135,7 +135,7 @@ async def test_who_is_cancelled_while_chunks_are_on_their_way() -> None:
         for number in range(6):
             await stage.receipt(number // 3, number)
         await stage.producer.flush()
-        assert stage.producer.last_sequence_id == 1
+        assert stage.producer.last_sequence_id() == 1
         for _ in range(2):
             stage.producer.send_nowait(b"")
 
@@ -165,7 +165,7 @@ async def test_flush_waits_for_the_last_chunk_and_closing_fails_a_message_once()
             await stage.receipt(0, 5)
             await stage.receipt(0, 6)
             await anyio.wait_all_tasks_blocked()
-            assert not receipt.is_done
+            assert not receipt.is_done()
             await stage.receipt(0, 7)
         receipt = stage.producer.send_nowait(b"0123456789")
         await stage.payloads(3)

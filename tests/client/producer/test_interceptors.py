@@ -24,7 +24,7 @@ class Adding(ProducerInterceptor[bytes]):
     def before_send(
         self, producer: Producer[bytes], content: bytes | None, options: MessageOptions
     ) -> tuple[bytes | None, MessageOptions]:
-        assert producer.producer_name == "named"
+        assert producer.producer_name() == "named"
         options["properties"] = {**(options.get("properties") or {}), self.name: "seen"}
         return (content or b"") + self.name.encode(), options
 

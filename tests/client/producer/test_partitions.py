@@ -38,12 +38,12 @@ async def test_one_after_the_other(autojump_clock: MockClock) -> None:
         async with client.create_producer("parts") as producer:
             ids = [await producer.send(b"%d" % n) for n in range(9)]
             assert Counter(one.partition for one in ids) == {0: 3, 1: 3, 2: 3}
-            assert producer.topic == TOPIC
-            assert producer.last_sequence_id == 2
-            assert producer.is_connected
+            assert producer.topic() == TOPIC
+            assert producer.last_sequence_id() == 2
+            assert producer.is_connected()
             names = broker_side(inside)
             assert [topic for topic, _ in names] == [f"parts-partition-{n}" for n in range(3)]
-            assert {name for _, name in names} == {producer.producer_name}
+            assert {name for _, name in names} == {producer.producer_name()}
         for partition in range(3):
             own = [b"%d" % n for n, one in enumerate(ids) if one.partition == partition]
             assert await stored(client, partition, 3) == own

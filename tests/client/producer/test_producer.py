@@ -12,10 +12,11 @@ import anyio
 import pytest
 
 from pulsarium.client import errors
-from pulsarium.client.client import Client, open_client
+from pulsarium.client.client import Client
 from pulsarium.client.entry.encoding import Encoder
 from pulsarium.client.entry.encryption import MessageDecryptor
 from pulsarium.client.message_id import MessageId
+from pulsarium.client.opening import open_client
 from pulsarium.client.producer.producer import Producer
 from pulsarium.client.producer.receipt import Receipt
 from pulsarium.proto import batch, entry
@@ -98,10 +99,10 @@ async def test_what_opens_a_producer() -> None:
 
         async def use() -> None:
             async with client.create_producer("t", producer_name="mine", properties={"a": "b"}) as producer:
-                assert producer.topic == TOPIC
-                assert producer.producer_name == "mine"
-                assert producer.last_sequence_id == 41
-                assert producer.is_connected
+                assert producer.topic() == TOPIC
+                assert producer.producer_name() == "mine"
+                assert producer.last_sequence_id() == 41
+                assert producer.is_connected()
 
         tasks.start_soon(use)
         peer = await peers.next()
@@ -133,11 +134,11 @@ async def test_one_message() -> None:
         assert (metadata.partition_key, metadata.ordering_key, metadata.event_time) == ("k", b"o", 77)
         assert [(pair.key, pair.value) for pair in metadata.properties] == [("a", "b")]
         assert abs(metadata.publish_time / 1000 - datetime.now(UTC).timestamp()) < 60
-        assert not receipt.is_done
+        assert not receipt.is_done()
         await stage.receipt(7, 3)
         assert await receipt.wait() == MessageId(9, 3)
         assert await receipt.wait() == MessageId(9, 3)
-        assert stage.producer.last_sequence_id == 7
+        assert stage.producer.last_sequence_id() == 7
 
 
 @on_both
@@ -153,8 +154,8 @@ async def test_a_batch_is_sent_when_it_is_full() -> None:
         ]
         await stage.receipt(0, 5)
         assert [await receipt.wait() for receipt in receipts[:3]] == [MessageId(9, 5, -1, n) for n in range(3)]
-        assert stage.producer.last_sequence_id == 2
-        assert not receipts[3].is_done
+        assert stage.producer.last_sequence_id() == 2
+        assert not receipts[3].is_done()
 
 
 @on_both
@@ -224,7 +225,7 @@ async def test_flush_waits_for_what_was_sent() -> None:
 async def test_delayed_messages_go_alone_and_in_order() -> None:
     async with producing(batching_max_publish_delay=1000) as stage:
         stage.producer.send_nowait(b"before")
-        stage.producer.send_nowait(b"later", deliver_after=timedelta(hours=1))
+        stage.producer.send_nowait(b"later", deliver_after=timedelta(hours=1).total_seconds())
         stage.producer.send_nowait(b"at", deliver_at=123456)
         stage.producer.send_nowait(b"at", deliver_at=datetime(2030, 1, 1, tzinfo=UTC))
         found = [await stage.sent() for _ in range(4)]
@@ -285,7 +286,7 @@ async def test_own_sequence_ids() -> None:
         await stage.receipt(10)
         await stage.receipt(500)
         await receipt.wait()
-        assert stage.producer.last_sequence_id == 500
+        assert stage.producer.last_sequence_id() == 500
 
 
 @pytest.mark.parametrize(
@@ -408,7 +409,7 @@ async def test_after_an_unload_everything_is_sent_again_in_order() -> None:
         await stage.peer.say(Type.CLOSE_PRODUCER, producer_id=0, request_id=UNASKED)
         await stage.peer.lead_here_again()
         receipts.append(stage.producer.send_nowait(b"3"))  # while there is none to send to
-        assert not stage.producer.is_connected
+        assert not stage.producer.is_connected()
         asked = await answer_producer(stage.peer, last_sequence_id=0)
         assert (asked.producer_name, asked.epoch, asked.user_provided_producer_name) == ("named", 1, False)
         assert await stage.payloads(3) == [b"1", b"2", b"3"]

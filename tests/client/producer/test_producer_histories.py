@@ -70,14 +70,14 @@ async def history(actions: list[int | str], kind: str) -> None:
                     await send(producer, deliver_after=0.5)
                 elif action == "flush":
                     await producer.flush()
-                    assert all(receipt.is_done for receipt in receipts)
+                    assert all(receipt.is_done() for receipt in receipts)
                 else:
                     await act(action, inside)
         for number, receipt in enumerate(receipts):
             chunks = -(-len(content(number)) // 3) if kind == "chunked" else 1
             where = await receipt.wait()
             assert where.ledger_id < 0 or (where.first_chunk is not None) == (chunks > 1)
-        assert producer.last_sequence_id == len(receipts) - 1
+        assert producer.last_sequence_id() == len(receipts) - 1
         assert client._core.memory.used == 0
         found = await everything(inside)
         sent = [content(n) for n in range(len(receipts))]

@@ -8,7 +8,7 @@ import anyio
 import pytest
 
 from pulsarium.client import MessageId, errors
-from pulsarium.client.client import open_client
+from pulsarium.client.opening import open_client
 from pulsarium.client.producer.outbox import Messages, Outbox
 from pulsarium.client.producer.receipt import Receipt
 from pulsarium.client.statistics import Sent
@@ -43,7 +43,7 @@ async def test_a_late_receipt_is_not_taken_for_another_chunk() -> None:
         await stage.receipt(0, 5)
         await stage.receipt(0, 6)
         await anyio.wait_all_tasks_blocked()
-        assert not receipt.is_done
+        assert not receipt.is_done()
         stage.producer_id = asked.producer_id
         for entry_id in (7, 8):
             await stage.receipt(0, entry_id)

@@ -44,7 +44,7 @@ async def a_producer_goes_on_after_an_unload(world: World) -> object:
         return {
             "ids": ids,
             "data": (await world.contents(topic))[:3],
-            "connected": producer.is_connected,
+            "connected": producer.is_connected(),
         }
 
 

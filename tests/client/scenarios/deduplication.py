@@ -26,7 +26,7 @@ async def a_producer_that_comes_back(world: World) -> object:
         await producer.send(b"a", sequence_id=0)
         await producer.send(b"b", sequence_id=4)
     async with world.client.create_producer(topic, producer_name="p") as producer:
-        last = producer.last_sequence_id
+        last = producer.last_sequence_id()
         await producer.send(b"again", sequence_id=3)
         await producer.send(b"c")
     async with world.client.create_reader(topic, MessageId.earliest) as reader:

@@ -66,7 +66,7 @@ async def a_terminated_topic_ends_the_loop(world: World) -> object:
         async for message in consumer:
             seen.append(message.data())
             await consumer.acknowledge(message)
-        return {"seen": seen, "again": await all_of(consumer), "reached": consumer.has_reached_end_of_topic}
+        return {"seen": seen, "again": await all_of(consumer), "reached": consumer.has_reached_end_of_topic()}
 
 
 @scenario(

@@ -87,9 +87,9 @@ async def topics_that_are_deleted(world: World) -> object:
     ) as consumer:
         await take(consumer, 2)
         await world.admin(Admin.call, "DELETE", f"/admin/v2/{one.replace('://', '/')}?force=true")
-        await until(lambda: [part.topic for part in consumer.parts] == [two])
+        await until(lambda: [part.topic for part in consumer._parts.all] == [two])
         await world.send(two, b"b2")
-        return {"left": [part.topic for part in consumer.parts], "data": data(await take(consumer, 1))}
+        return {"left": [part.topic for part in consumer._parts.all], "data": data(await take(consumer, 1))}
 
 
 @scenario(expected={"persistent": ["t"], "both": ["non-persistent t", "t"]})
@@ -106,5 +106,5 @@ async def by_domain(world: World) -> object:
             ("both", RegexSubscriptionMode.AllTopics),
         ):
             async with world.client.subscribe(expression, name, regex_subscription_mode=mode) as consumer:
-                found[name] = {part.topic for part in consumer.parts}
+                found[name] = {part.topic for part in consumer._parts.all}
     return found

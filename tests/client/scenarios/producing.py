@@ -102,10 +102,10 @@ async def each_compression_of_one_message(world: World) -> object:
 async def sequence_ids(world: World) -> object:
     topic = world.topic()
     async with world.client.create_producer(topic, producer_name="p", batching_enabled=False) as producer:
-        before = producer.last_sequence_id
+        before = producer.last_sequence_id()
         for number in (None, None, 10, None):
             await producer.send(b"x", sequence_id=number)
-        last = producer.last_sequence_id
+        last = producer.last_sequence_id()
     async with world.client.create_producer(topic, producer_name="p", initial_sequence_id=11) as producer:
         await producer.send(b"x")
         await producer.send(b"x")
@@ -128,7 +128,7 @@ async def a_name_that_is_taken(world: World) -> object:
 async def names_that_the_broker_chooses(world: World) -> object:
     topic = world.topic()
     async with world.client.create_producer(topic) as one, world.client.create_producer(topic) as other:
-        return [one.producer_name != other.producer_name, one.producer_name.startswith("standalone-")]
+        return [one.producer_name() != other.producer_name(), one.producer_name().startswith("standalone-")]
 
 
 @scenario(expected={"too big": "MessageTooBig", "largest": "ok", "order": [1, 5242880 - 1000, 2], "after": "ok"})

@@ -88,13 +88,13 @@ async def failover(world: World) -> object:
         world.client.subscribe(topic, "s", consumer_type=kind, consumer_name="a", ack_receipt_enabled=True) as one,
         world.client.subscribe(topic, "s", consumer_type=kind, consumer_name="b", ack_receipt_enabled=True) as other,
     ):
-        await until(lambda: {one.is_active, other.is_active} == {True, False})
-        active, waiting = (one, other) if one.is_active else (other, one)
+        await until(lambda: {one.is_active(), other.is_active()} == {True, False})
+        active, waiting = (one, other) if one.is_active() else (other, one)
         await world.send(topic, *NUMBERS[:3])
         messages = await take(active, 3)
         await active.acknowledge(messages[0])
         await active.aclose()
-        await until(lambda: waiting.is_active is True)
+        await until(lambda: waiting.is_active() is True)
         await world.send(topic, NUMBERS[3])
         rest = await take(waiting, 3)
         return {

@@ -35,8 +35,8 @@ async def what_is_sent_shows_when_it_is_committed(world: World) -> object:
             await producer.send(b"a", txn=txn)
             await producer.send(b"b", txn=txn)
             await producer.send(b"behind")
-            states, before = [txn.state], await world.contents(topic)
-        return {"open": before, "committed": await world.contents(topic), "states": [*states, txn.state]}
+            states, before = [txn.state()], await world.contents(topic)
+        return {"open": before, "committed": await world.contents(topic), "states": [*states, txn.state()]}
 
 
 @transactional(expected={"seen": ["before", "behind"], "state": "ABORTED"})
@@ -48,7 +48,7 @@ async def what_is_sent_never_shows_when_it_is_aborted(world: World) -> object:
         await producer.send(b"never", txn=txn)
         await producer.send(b"behind")
         await txn.abort()
-        return {"seen": await world.contents(topic), "state": txn.state}
+        return {"seen": await world.contents(topic), "state": txn.state()}
 
 
 @transactional(expected={"raised": "ValueError", "state": "ABORTED", "seen": []})
@@ -63,7 +63,7 @@ async def an_exception_aborts(world: World) -> object:
                 raise ValueError
         except ValueError as error:
             raised = type(error).__name__
-        return {"raised": raised, "state": begun[0].state, "seen": await world.contents(topic)}
+        return {"raised": raised, "state": begun[0].state(), "seen": await world.contents(topic)}
 
 
 @transactional(expected={"out": ["<0>", "<1>", "<2>"], "left": ["3", "4"]})
@@ -174,7 +174,7 @@ async def two_acknowledge_the_same(world: World) -> object:
     return {
         "acknowledge": conflict,
         "commit": commit,
-        "states": [one.state, two.state],
+        "states": [one.state(), two.state()],
         "left": await left(world, topic, **SHARED),
         "out": await world.contents(other),
     }
@@ -189,7 +189,7 @@ async def one_that_takes_too_long(world: World) -> object:
         await producer.send(b"behind")
         received = await take(consumer, 1)
         await anyio.sleep(0.5)
-        return {"received": received, "commit": await outcome(txn.commit()), "state": txn.state}
+        return {"received": received, "commit": await outcome(txn.commit()), "state": txn.state()}
 
 
 @transactional(expected={"open": [], "committed": ["0", "1", "2", "3", "4"], "partitions": [0, 1]})
@@ -290,7 +290,7 @@ async def a_cancelled_block_is_aborted(world: World) -> object:
                 await producer.send(b"never", txn=txn)
                 scope.cancel()
                 await anyio.sleep_forever()
-        return {"cancelled": scope.cancelled_caught, "state": found[0].state, "seen": await world.contents(topic)}
+        return {"cancelled": scope.cancelled_caught, "state": found[0].state(), "seen": await world.contents(topic)}
 
 
 @scenario(expected={"begin": "TransactionCoordinatorNotFoundError"})

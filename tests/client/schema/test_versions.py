@@ -12,13 +12,14 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from pulsarium.client.client import Client, open_client
+from pulsarium.client.client import Client
 from pulsarium.client.connection.brokers import Brokers
 from pulsarium.client.consumer.options import InitialPosition
 from pulsarium.client.consumer.policies import ConsumerBatchReceivePolicy
 from pulsarium.client.errors import IncompatibleSchema, InvalidMessage, InvalidTopicName, Timeout, TopicNotFound
 from pulsarium.client.message import Message
 from pulsarium.client.message_id import MessageId
+from pulsarium.client.opening import open_client
 from pulsarium.client.producer.producer import Producer
 from pulsarium.client.schema import versions
 from pulsarium.client.schema.avro_schema import AvroSchema

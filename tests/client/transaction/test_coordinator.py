@@ -21,7 +21,7 @@ from tests.client.transaction.stage import coordinated
 @on_both
 async def test_coordinators_are_asked_in_turn_and_connected_to_once() -> None:
     async with coordinated(2) as (told, played, client):
-        ids = [(await client.begin_transaction(timeout=1.5)).id for _ in range(3)]
+        ids = [(await client.begin_transaction(timeout=1.5)).id() for _ in range(3)]
         assert ids == [TxnId(0, 1), TxnId(1, 2), TxnId(0, 3)]
         assert told.asked == [
             ("connect", 0), ("new", 0, 1500), ("connect", 1), ("new", 1, 1500), ("new", 0, 1500)

@@ -47,7 +47,7 @@ async def test_each_topic_and_subscription_is_registered_once_and_first() -> Non
         assert {(ack.txnid_most_bits, ack.txnid_least_bits, ack.HasField("request_id")) for ack in acks} == {
             (0, 1, True)
         }
-        assert txn.state is TransactionState.COMMITTED
+        assert txn.state() is TransactionState.COMMITTED
 
 
 @on_both
@@ -65,7 +65,7 @@ async def test_its_end_waits_for_what_is_under_way() -> None:
             tasks.start_soon(txn.commit)
             await anyio.sleep(5)
             assert ends(told.asked) == []
-            assert txn.state is TransactionState.COMMITTING
+            assert txn.state() is TransactionState.COMMITTING
             await played.answer(*held[0])
         assert ends(told.asked) == [("commit", 1)]
 
@@ -80,7 +80,7 @@ async def test_what_failed_in_it_is_not_committed() -> None:
         with pytest.raises(errors.TransactionHasOperationFailed):
             await txn.commit()
         assert ends(told.asked) == [("abort", 1)]
-        assert txn.state is TransactionState.ABORTED
+        assert txn.state() is TransactionState.ABORTED
 
 
 @on_both
@@ -94,7 +94,7 @@ async def test_a_message_that_is_refused() -> None:
         with pytest.raises(errors.NotAllowedError):
             async with client.transaction() as txn:
                 await producer.send(b"x", txn=txn)
-        assert (ends(told.asked), txn.state) == ([("abort", 1)], TransactionState.ABORTED)
+        assert (ends(told.asked), txn.state()) == ([("abort", 1)], TransactionState.ABORTED)
 
 
 @on_both
@@ -118,7 +118,7 @@ async def test_after_its_time_it_is_over() -> None:
         await anyio.sleep(9.9)
         await producer.send(b"x", txn=txn)
         await anyio.sleep(0.1)
-        assert txn.state is TransactionState.TIME_OUT
+        assert txn.state() is TransactionState.TIME_OUT
         for call in (txn.commit, txn.abort, lambda: producer.send(b"x", txn=txn)):
             with pytest.raises(errors.InvalidTxnStatusError, match="TIME_OUT"):
                 await call()
@@ -134,7 +134,7 @@ async def test_its_end_waits_no_longer_than_its_time() -> None:
         await producer.submit(b"x", txn=txn)
         with pytest.raises(errors.InvalidTxnStatusError, match="timed out"):
             await txn.commit()
-        assert (ends(told.asked), txn.state) == ([], TransactionState.TIME_OUT)
+        assert (ends(told.asked), txn.state()) == ([], TransactionState.TIME_OUT)
         producer.abandon()
 
 
@@ -145,7 +145,7 @@ async def test_a_lost_commit_is_asked_again() -> None:
         async with client.transaction() as txn:
             pass
         assert ends(told.asked) == [("commit", 1)] * 2
-        assert txn.state is TransactionState.COMMITTED
+        assert txn.state() is TransactionState.COMMITTED
 
 
 @on_both
@@ -155,7 +155,7 @@ async def test_a_lost_commit_that_may_have_been_one() -> None:
         txn = await client.begin_transaction()
         with pytest.raises(errors.TransactionNotFound, match="unless it timed out"):
             await txn.commit()
-        assert txn.state is TransactionState.ERROR
+        assert txn.state() is TransactionState.ERROR
 
 
 @on_both
@@ -164,7 +164,7 @@ async def test_a_lost_abort_is_one() -> None:
         told.refusals[Type.END_TXN] = [None, pb.TransactionNotFound]
         txn = await client.begin_transaction()
         await txn.abort()
-        assert txn.state is TransactionState.ABORTED
+        assert txn.state() is TransactionState.ABORTED
 
 
 @on_both
@@ -175,7 +175,7 @@ async def test_one_that_the_coordinator_does_not_know() -> None:
             txn = await client.begin_transaction()
             with pytest.raises(error):
                 await txn.abort()
-            assert txn.state is TransactionState.ERROR
+            assert txn.state() is TransactionState.ERROR
 
 
 @on_both
@@ -186,12 +186,12 @@ async def test_without_an_answer_it_can_be_committed_again() -> None:
         played.on[Type.END_TXN] = silence
         with pytest.raises(errors.Timeout):
             await txn.commit()
-        states = [txn.state]
+        states = [txn.state()]
         with pytest.raises(errors.InvalidTxnStatusError):
             await txn.abort()
         played.on[Type.END_TXN] = end
         await txn.commit()
-        assert [*states, txn.state] == [TransactionState.COMMITTING, TransactionState.COMMITTED]
+        assert [*states, txn.state()] == [TransactionState.COMMITTING, TransactionState.COMMITTED]
 
 
 @on_both
@@ -227,7 +227,7 @@ async def test_a_block_that_ended_it_itself() -> None:
         async with client.transaction() as two:
             await two.commit()
         assert ends(told.asked) == [("abort", 1), ("commit", 2)]
-        assert (one.state, two.state) == (TransactionState.ABORTED, TransactionState.COMMITTED)
+        assert (one.state(), two.state()) == (TransactionState.ABORTED, TransactionState.COMMITTED)
 
 
 @on_both

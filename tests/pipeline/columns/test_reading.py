@@ -140,7 +140,7 @@ def test_written_with_an_older_schema() -> None:
     old = AvroSchema(record(("a", "int")))
     columns = Columns.of(AvroSchema(record(("a", "long"), ("b", "string", "none"))).info)
     versioned = message(old.encode({"a": 3}), schema=columns.client_schema())
-    versioned.written_with(old.info)
+    versioned._written_with(old.info)
     assert read(columns, [versioned], StructType(columns.schema.fields[:2])) == [{"a": 3, "b": "none"}]
 
 
@@ -169,7 +169,7 @@ def test_numbers_that_do_not_fit() -> None:
 def test_writers_that_nobody_knows() -> None:
     columns = Columns.of(AVRO.info)
     lost = message(AVRO.encode({"a": 1, "b": ""}), schema=columns.client_schema())
-    lost.written_with(SchemaInfo(pb.Schema.Avro, b"nonsense"))
+    lost._written_with(SchemaInfo(pb.Schema.Avro, b"nonsense"))
     with pytest.raises(BadMessage, match=TOPIC):
         read(columns, [lost])
 
