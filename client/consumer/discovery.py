@@ -20,7 +20,7 @@ from pulsarium.client.topics import MOST_TOPICS, bounded, full_name, parse, part
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.text import text_of
 
-logger = logging.getLogger(__name__)
+logger: logging.Logger = logging.getLogger(__name__)
 
 _SUPPORTED = "supports_topic_watchers"
 _LONGEST = 50  # subscriptionPatternMaxLength, unless a broker is told another

@@ -25,7 +25,7 @@ from pulsarium.client.message_id import MessageId
 from pulsarium.client.statistics import ConsumerStatistics, Received
 from pulsarium.client.together import together
 
-logger = logging.getLogger(__name__)
+logger: logging.Logger = logging.getLogger(__name__)
 
 ENDS = (MessageId.earliest, MessageId.latest)
 

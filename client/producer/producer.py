@@ -30,7 +30,7 @@ from pulsarium.client.together import together
 from pulsarium.client.topics import full_name, partitions_of
 from pulsarium.client.transaction.transaction import Transaction
 
-logger = logging.getLogger(__name__)
+logger: logging.Logger = logging.getLogger(__name__)
 
 _FULL = (MemoryBufferIsFull, ProducerQueueIsFull)
 
