@@ -11,21 +11,18 @@ from pulsarium.broker.admin.cluster import (
     broker_stats,
     brokers,
     clusters,
-    failure_domains,
     isolation,
+    kept,
     metrics,
     migration,
-    resource_groups,
-    resource_quotas,
 )
+from pulsarium.broker.admin.namespace import backlog as namespace_backlog
 from pulsarium.broker.admin.namespace import (
-    affinity,
     bundles,
     namespaces,
     permissions,
     tenants,
 )
-from pulsarium.broker.admin.namespace import backlog as namespace_backlog
 from pulsarium.broker.admin.namespace import properties as namespace_properties
 from pulsarium.broker.admin.policies import backlog_quotas
 from pulsarium.broker.admin.policies import namespaces as namespace_policies
@@ -54,7 +51,6 @@ from pulsarium.broker.admin.transactions import buffer as transaction_buffers
 from pulsarium.broker.admin.transactions import coordinators, pending_acks
 
 MODULES = (
-    affinity,
     backlog,
     backlog_quotas,
     backlog_sizes,
@@ -65,10 +61,10 @@ MODULES = (
     clusters,
     compaction,
     coordinators,
-    failure_domains,
     internal_info,
     internal_stats,
     isolation,
+    kept,
     lookup,
     message_ids,
     messages,
@@ -86,8 +82,6 @@ MODULES = (
     producing,
     properties,
     replicated_subscriptions,
-    resource_groups,
-    resource_quotas,
     schemas,
     skip_by_message_ids,
     stats,

@@ -18,7 +18,6 @@ from pulsarium.broker.http.reply import Reply, done, json_reply
 
 POLICIES = "namespaceIsolationPolicies"
 ALL = f"{CLUSTER}/{POLICIES}"
-ONE = f"{ALL}/{{policyName}}"
 READ = cluster_policy("NAMESPACE_ISOLATION", write=False)
 WRITE = cluster_policy("NAMESPACE_ISOLATION", write=True)
 FIELDS = ("namespaces", "primary", "secondary", "auto_failover_policy", "unload_scope")
@@ -40,26 +39,10 @@ ISOLATION = record(
 Json = Mapping[str, Any]
 
 
-@route("GET", ALL, needs=READ)
-def get_policies(call: Call) -> Reply:
-    """All of them, by name; 404 while none was ever set."""
-    return json_reply(_kept(call, existing_cluster(call, 404)))
-
-
-@route("GET", ONE, needs=READ)
-def get_policy(call: Call) -> Reply:
-    """One of them."""
-    cluster, name = existing_cluster(call), call.parameter("policyName")
-    policies = _kept(call, cluster)
-    if name not in policies:
-        raise AdminError(404, f"Cannot find NamespaceIsolationPolicy {name} for cluster {cluster}")
-    return json_reply(policies[name])
-
-
 @route("GET", f"{ALL}/brokers", needs=READ)
 def get_brokers(call: Call) -> Reply:
     """What holds for each broker."""
-    policies = _kept(call, existing_cluster(call))
+    policies = kept_of(call, existing_cluster(call))
     members = call.broker.cluster.ownership.alive
     return json_reply([_of_broker(member.web_address, policies) for member in members])
 
@@ -67,42 +50,43 @@ def get_brokers(call: Call) -> Reply:
 @route("GET", f"{ALL}/brokers/{{broker}}", needs=READ)
 def get_broker(call: Call) -> Reply:
     """What holds, or would hold, for one."""
-    return json_reply(_of_broker(call.parameter("broker"), _kept(call, existing_cluster(call))))
+    return json_reply(_of_broker(call.parameter("broker"), kept_of(call, existing_cluster(call))))
 
 
-@route("POST", ONE, needs=WRITE)
-async def set_policy(call: Call) -> Reply:
-    """Set one. Namespaces that it matches are unloaded, so that they may go to brokers that are theirs."""
-    policy = ISOLATION.read(call)
-    cluster, name = existing_cluster(call), call.parameter("policyName")
+def kept_of(call: Call, cluster: str) -> dict[str, Any]:
+    """Return all policies of a cluster, by name; 404 while none was ever set."""
+    return _known(cluster, call.broker.metadata.records.get(FOLDER, cluster, POLICIES))
+
+
+def shown(call: Call, kept: Json | None) -> Reply:
+    """Return one policy of a cluster."""
+    cluster, name = call.parameter("cluster"), call.parameter("policyName")
+    policies = _known(cluster, kept)
+    if name not in policies:
+        raise AdminError(404, f"Cannot find NamespaceIsolationPolicy {name} for cluster {cluster}")
+    return json_reply(policies[name])
+
+
+def changed(call: Call, kept: Json | None, policy: Json | None) -> Json:
+    """Return the policies of a cluster with the one that is set."""
+    name = call.parameter("policyName")
     if policy is None:
         raise unexpected_body(f'Cannot invoke "{ISOLATION_TYPE}.validate()" because "policyData" is null')
     if not _is_valid(policy):
-        shown = {field: policy.get(field) for field in FIELDS}
-        raise AdminError(400, f"Invalid format of input policy data. policy: {name}; data: {_as_jackson(shown)}")
-    records = call.broker.metadata.records
-    policies = records.get(FOLDER, cluster, POLICIES) or {}
-    records.put(FOLDER, cluster, POLICIES, value={**policies, name: policy})
-    await _unload(call, policy, policies.get(name, {}))
-    return done()
+        fields = {field: policy.get(field) for field in FIELDS}
+        raise AdminError(400, f"Invalid format of input policy data. policy: {name}; data: {_as_jackson(fields)}")
+    return {**(kept or {}), name: policy}
 
 
-@route("DELETE", ONE, needs=WRITE)
-def delete_policy(call: Call) -> Reply:
-    """Forget one, which need not be there."""
-    cluster = existing_cluster(call)
-    records = call.broker.metadata.records
-    policies = dict(records.get(FOLDER, cluster, POLICIES) or {})
-    policies.pop(call.parameter("policyName"), None)
-    records.put(FOLDER, cluster, POLICIES, value=policies)
-    return done()
+def without(call: Call, kept: Json | None) -> Json:
+    """Return the policies of a cluster without one, which need not be there."""
+    return {name: policy for name, policy in (kept or {}).items() if name != call.parameter("policyName")}
 
 
-def _kept(call: Call, cluster: str) -> dict[str, Any]:
-    policies: dict[str, Any] | None = call.broker.metadata.records.get(FOLDER, cluster, POLICIES)
+def _known(cluster: str, policies: Any) -> dict[str, Any]:
     if policies is None:
         raise AdminError(404, f"NamespaceIsolationPolicies for cluster {cluster} does not exist")
-    return policies
+    return policies  # type: ignore[no-any-return]
 
 
 def _of_broker(broker: str, policies: Json) -> Json:
@@ -146,14 +130,20 @@ def _as_jackson(value: Any, indent: str = "") -> str:
     return "\n".join(["{", ",\n".join(lines), f"{indent}}}"]) if lines else "{ }"
 
 
-async def _unload(call: Call, policy: Json, before: Json) -> None:
-    """Unload the namespaces that a policy is about: all of them, or those of patterns that changed."""
+async def unload(call: Call, before: Json | None, now: Json) -> Reply:
+    """Unload the namespaces that a policy is about, so that they may go to brokers that are theirs.
+
+    These are all of them, or those of patterns that changed.
+    """
+    name = call.parameter("policyName")
+    policy, old = now[name], (before or {}).get(name, {})
     scope = policy.get("unload_scope")
     if scope == "none":
-        return
-    patterns = {*policy["namespaces"], *before.get("namespaces", ())}
-    if scope != "all_matching" and sorted(before.get("primary", policy["primary"])) == sorted(policy["primary"]):
-        patterns -= set(policy["namespaces"]) & set(before.get("namespaces", ()))
+        return done()
+    patterns = {*policy["namespaces"], *old.get("namespaces", ())}
+    if scope != "all_matching" and sorted(old.get("primary", policy["primary"])) == sorted(policy["primary"]):
+        patterns -= set(policy["namespaces"]) & set(old.get("namespaces", ()))
     for namespace in list(call.broker.metadata.namespaces):
         if _matches(namespace, patterns):
             await unload_namespace(call.broker, namespace)
+    return done()

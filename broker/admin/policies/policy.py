@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from pulsarium.broker.admin.policies.values import KINDS, Kind
 from pulsarium.broker.auth.needs import Needs
@@ -16,6 +16,7 @@ from pulsarium.proto.topic_name import TopicName
 from pulsarium.rest.policies import Place, Policy
 
 Json = Mapping[str, Any]
+H = TypeVar("H", bound=Callable[[Call], Any])
 Check = Callable[[Call, Json, Any], None]  # the call, what else is set there, the new value; raises AdminError
 
 MISSING = "Namespace does not exist"
@@ -129,7 +130,7 @@ def with_value(kept: Json, name: str, value: Any) -> dict[str, Any]:
     return {field: each for field, each in {**kept, name: value}.items() if each is not None}
 
 
-def named(handler: Callable[[Call], Reply], name: str, about: str) -> Callable[[Call], Reply]:
+def named(handler: H, name: str, about: str) -> H:
     """Return a handler made from a table, as pages and tests know it."""
     handler.__name__ = handler.__qualname__ = name
     handler.__doc__ = about
