@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pulsarium.broker.admin.namespace.owned import boundaries_of
+from pulsarium.broker.admin.namespace.bundles import boundaries_of
 from pulsarium.broker.auth.needs import namespace_operation, topic_operation
 from pulsarium.broker.http.call import Call
 from pulsarium.broker.http.errors import AdminError, ContainerError

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from pulsarium.broker.admin.cluster.topic_figures import topic_figures
-from pulsarium.broker.admin.namespace.owned import boundaries_of
+from typing import Any
+
+from pulsarium.broker.admin.namespace.bundles import boundaries_of
+from pulsarium.broker.admin.topic.internal_stats import entries_to_read_position
 from pulsarium.broker.admin.topic.stats_json import StatsWriter
 from pulsarium.broker.auth.needs import SUPERUSER
 from pulsarium.broker.http.call import Call
@@ -11,6 +13,9 @@ from pulsarium.broker.http.errors import AdminError
 from pulsarium.broker.http.registry import route
 from pulsarium.broker.http.reply import Reply, Written, done, json_reply
 from pulsarium.broker.model.namespace.bundles import bundle_of
+from pulsarium.broker.model.subscription.base import Subscription
+from pulsarium.broker.model.subscription.persistent import PersistentSubscription
+from pulsarium.broker.model.topic.base import Topic
 from pulsarium.broker.slices import Slice
 
 ROOT = "/admin/v2/broker-stats"
@@ -134,3 +139,85 @@ def get_load_report(call: Call) -> Reply:
 def get_resource_availability(call: Call) -> Reply:
     """Which brokers have room for a namespace: unknown, as in a standalone."""
     raise AdminError(409, "org.apache.pulsar.broker.loadbalance.NoopLoadManager does not support this operation")
+
+
+CLIENT = ("address", "connectedSince", "clientVersion", "metadata")
+PUBLISHER = (*CLIENT, "msgRateIn", "msgThroughputIn", "averageMsgSize", "producerId", "producerName")
+CONSUMER = (
+    *CLIENT,
+    "consumerName",
+    "availablePermits",
+    "msgRateOut",
+    "msgThroughputOut",
+    "msgRateRedeliver",
+    "avgMessagesPerEntry",
+    "messageAckRate",
+)
+SUBSCRIPTION = (
+    "msgBacklog",
+    "msgRateExpired",
+    "msgRateOut",
+    "messageAckRate",
+    "msgThroughputOut",
+    "msgRateRedeliver",
+    "type",
+    "filterProcessedMsgCount",
+    "filterAcceptedMsgCount",
+    "filterRejectedMsgCount",
+    "filterRescheduledMsgCount",
+    "msgDropRate",
+)
+TOPIC = (
+    "averageMsgSize",
+    "msgRateIn",
+    "msgRateOut",
+    "msgThroughputIn",
+    "msgThroughputOut",
+    "storageSize",
+    "backlogSize",
+)
+RENAMED = {
+    "msgInCount": "msgInCounter",
+    "bytesInCount": "bytesInCounter",
+    "msgOutCount": "msgOutCounter",
+    "bytesOutCount": "bytesOutCounter",
+}
+
+
+async def topic_figures(writer: StatsWriter, topic: Topic) -> dict[str, Any]:
+    """Return the figures of one topic."""
+    subscriptions = Subscriptions(topic)
+    stats = await writer.topic(topic, subscriptions)
+    figures = _some(stats, TOPIC) | {name: stats[kept] for name, kept in RENAMED.items()}
+    return figures | {
+        "publishers": [_some(each, PUBLISHER) for each in stats["publishers"]],
+        "replication": {},
+        "subscriptions": subscriptions.written,
+        "producerCount": len(stats["publishers"]),
+        "pendingAddEntriesCount": 0,
+        "filteredEntriesCount": 0,
+    }
+
+
+class Subscriptions:
+    """Writes the figures of a topic's subscriptions, from their stats."""
+
+    def __init__(self, topic: Topic) -> None:
+        self.written = Written()
+        self._topic = topic
+
+    def __setitem__(self, name: str, stats: dict[str, Any]) -> None:
+        self.written[name] = _subscription(stats, self._topic.subscriptions.get(name))
+
+
+def _subscription(stats: dict[str, Any], subscription: Subscription | None) -> dict[str, Any]:
+    figures = _some(stats, SUBSCRIPTION) | {"consumers": [_some(each, CONSUMER) for each in stats["consumers"]]}
+    if isinstance(subscription, PersistentSubscription):
+        cursor = subscription.cursor
+        figures["numberOfEntriesSinceFirstNotAckedMessage"] = entries_to_read_position(cursor)
+        figures["totalNonContiguousDeletedMessagesRange"] = cursor.individual_acks.count_ranges()
+    return figures
+
+
+def _some(stats: dict[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
+    return {name: stats[name] for name in names if name in stats}

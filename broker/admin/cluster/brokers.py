@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pulsarium.broker.admin.namespace.owned import owned_bundles
+from pulsarium.broker.admin.namespace.bundles import owned_bundles
 from pulsarium.broker.auth.needs import ANYBODY, broker_operation
 from pulsarium.broker.config.dynamic import NAMES
 from pulsarium.broker.config.keys import documented_keys

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from pulsarium.broker.admin.cluster.clusters import CLUSTER, FOLDER, existing_cluster
-from pulsarium.broker.admin.namespace.owned import unload_namespace
+from pulsarium.broker.admin.namespace.bundles import unload_namespace
 from pulsarium.broker.admin.policies.values import DATA, TEXT, TEXT_LIST, choice, mapping, record
 from pulsarium.broker.auth.needs import cluster_policy
 from pulsarium.broker.http.call import Call

@@ -8,7 +8,7 @@ from typing import Any
 
 from pulsarium.broker.admin.cluster import clusters, isolation
 from pulsarium.broker.admin.cluster.clusters import CLUSTER, FOLDER, existing_cluster
-from pulsarium.broker.admin.namespace.owned import named_bundle
+from pulsarium.broker.admin.namespace.bundles import named_bundle
 from pulsarium.broker.admin.policies.namespaces import NAMESPACE
 from pulsarium.broker.admin.policies.policy import POLICIES_MISSING, named, with_value
 from pulsarium.broker.admin.policies.values import BOOL, DATA, DOUBLE, TEXT, TEXTS, integer, record

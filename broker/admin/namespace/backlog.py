@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pulsarium.broker.admin.namespace.owned import named_bundle, names_in
+from pulsarium.broker.admin.namespace.bundles import named_bundle, names_in
 from pulsarium.broker.admin.policies.namespaces import NAMESPACE
 from pulsarium.broker.auth.needs import namespace_operation
 from pulsarium.broker.http.call import Call

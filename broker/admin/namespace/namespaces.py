@@ -1,18 +1,20 @@
-"""/admin/v2/namespaces: what namespaces there are, and their policies as one object."""
+"""/admin/v2/namespaces: what namespaces there are, their policies as one object, and what users call properties."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from pulsarium.broker.admin.namespace import owned
+from pulsarium.broker.admin.namespace import bundles
 from pulsarium.broker.admin.policies.namespaces import KINDS, NAMESPACE
+from pulsarium.broker.admin.policies.policy import with_value
 from pulsarium.broker.admin.policies.retention import validate_retention
-from pulsarium.broker.auth.needs import namespace_operation, namespace_policy, tenant_operation
+from pulsarium.broker.admin.policies.values import TEXT, mapping
+from pulsarium.broker.auth.needs import TENANT_ADMIN, namespace_operation, namespace_policy, tenant_operation
 from pulsarium.broker.broker import Broker
 from pulsarium.broker.http.call import Call, wrong_type
 from pulsarium.broker.http.errors import AdminError, ContainerError
 from pulsarium.broker.http.registry import route
-from pulsarium.broker.http.reply import Reply, done, json_reply
+from pulsarium.broker.http.reply import Reply, done, json_reply, nothing, text_reply
 from pulsarium.broker.model.namespace.policies import is_readable, read_bundles, read_policies, whole_policies
 from pulsarium.proto.topic_name import NON_PERSISTENT, PERSISTENT
 
@@ -101,7 +103,7 @@ async def unload_namespace(call: Call) -> Reply:
     """Disconnect the clients of all topics; they come back by looking them up."""
     if call.namespace not in call.broker.metadata.namespaces:
         raise AdminError(404, "Namespace not found")
-    await owned.unload_namespace(call.broker, call.namespace)
+    await bundles.unload_namespace(call.broker, call.namespace)
     return done()
 
 
@@ -124,3 +126,65 @@ def get_topics(call: Call) -> Reply:
 def get_bundles(call: Call) -> Reply:
     """How the namespace's hash space is divided."""
     return json_reply(policies_of(call)["bundles"])
+
+
+FIELD = "properties"
+ONE = f"{NAMESPACE}/property/{{key}}"
+PROPERTIES = mapping(TEXT, "java.util.LinkedHashMap")
+
+
+@route("GET", f"{NAMESPACE}/properties", needs=TENANT_ADMIN)
+def get_properties(call: Call) -> Reply:
+    """All of them."""
+    if call.parameter("tenant") not in call.broker.metadata.tenants:
+        raise AdminError(404, "Tenant does not exist")
+    return json_reply(_kept(call))
+
+
+@route("PUT", f"{NAMESPACE}/properties", needs=TENANT_ADMIN)
+def put_properties(call: Call) -> Reply:
+    """Give it more; no body changes nothing, where Pulsar never answers."""
+    sent = PROPERTIES.read(call) or {}
+    return _keep(call, {**_kept(call), **sent})
+
+
+@route("DELETE", f"{NAMESPACE}/properties", needs=TENANT_ADMIN)
+def delete_properties(call: Call) -> Reply:
+    """Take all away."""
+    _kept(call)
+    return _keep(call, {})
+
+
+@route("GET", ONE, needs=TENANT_ADMIN)
+def get_property(call: Call) -> Reply:
+    """One of them."""
+    return _shown(_kept(call).get(call.parameter("key")))
+
+
+@route("PUT", f"{ONE}/{{value}}", needs=TENANT_ADMIN)
+def put_property(call: Call) -> Reply:
+    """Set one."""
+    return _keep(call, {**_kept(call), call.parameter("key"): call.parameter("value")})
+
+
+@route("DELETE", ONE, needs=TENANT_ADMIN)
+def delete_property(call: Call) -> Reply:
+    """Take one away, and show what it was."""
+    kept, key = _kept(call), call.parameter("key")
+    _keep(call, with_value(kept, key, None))
+    return _shown(kept.get(key))
+
+
+def _shown(value: str | None) -> Reply:
+    return nothing() if value is None else text_reply(value)
+
+
+def _kept(call: Call) -> dict[str, Any]:
+    kept: dict[str, Any] = call.broker.metadata.namespaces[call.existing_namespace].get(FIELD) or {}
+    return kept
+
+
+def _keep(call: Call, properties: dict[str, Any]) -> Reply:
+    metadata, name = call.broker.metadata, call.namespace
+    metadata.put_namespace(name, with_value(metadata.namespaces[name], FIELD, properties or None))
+    return done()

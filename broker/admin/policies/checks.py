@@ -1,13 +1,16 @@
-"""Values that are read well and refused all the same."""
+"""Values that are read well and refused all the same. Of replication, which is kept and shown: no copy is made."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from pulsarium.broker.admin.cluster import clusters
 from pulsarium.broker.admin.policies.policy import Json
-from pulsarium.broker.admin.policies.values import BOOKIES, FILTER_NAMES, request_failed
+from pulsarium.broker.admin.policies.values import BOOKIES, FILTER_NAMES, TEXT_LIST, Kind, request_failed
 from pulsarium.broker.http.call import Call
 from pulsarium.broker.http.errors import AdminError, unexpected_body
+from pulsarium.proto.errors import InvalidTopicName
+from pulsarium.proto.topic_name import TopicName
 
 MOST_BOOKIES = 5  # managedLedgerMaxEnsembleSize, managedLedgerMaxWriteQuorum, managedLedgerMaxAckQuorum
 INVALID = "Invalid configuration for autoTopicCreationOverride. the detail is "
@@ -78,3 +81,96 @@ def check_persistence(call: Call, kept: Json, value: Any) -> None:
             raise AdminError(400, f"Bookkeeper-{word} must be <= {MOST_BOOKIES} and > 0.")
     if list(numbers.values()) != sorted(numbers.values(), reverse=True):
         raise AdminError(400, "Bookkeeper " + " >= ".join(f"{word} ({number})" for word, number in numbers.items()))
+
+
+CLUSTERS = "replication_clusters"
+ALLOWED = "allowed_clusters"
+SET = Kind(TEXT_LIST.java_type, lambda value: list(dict.fromkeys(TEXT_LIST.of(value))))
+
+
+def check_known(call: Call, value: Any) -> None:
+    """Refuse clusters that there are not, or that the tenant may not use."""
+    known = clusters.names(call.broker)
+    for name in value:
+        if name not in known:
+            raise AdminError(403, f"Invalid cluster id: {name}")
+    check_of_tenant(call, value)
+
+
+def check_of_tenant(call: Call, value: Any) -> None:
+    """Refuse clusters that the tenant may not use."""
+    tenant = call.parameter("tenant")
+    allowed = call.broker.metadata.tenants.get(tenant, {}).get("allowedClusters", [])
+    for name in value:
+        if name not in allowed:
+            text = f"Cluster [{name}] is not in the list of allowed clusters list for tenant [{tenant}]"
+            raise AdminError(403, text)
+
+
+def check_some(value: Any) -> None:
+    if not value:
+        raise AdminError(412, "ClusterIds should not be null or empty")
+
+
+def check_clusters_of_namespace(call: Call, kept: Json, value: Any) -> None:
+    """Refuse none, and clusters that cannot be."""
+    check_some(value)
+    if not call.broker.metadata.namespaces.get(call.namespace):
+        return  # which is what is told then
+    check_known(call, value)
+    allowed = kept.get(ALLOWED) or value
+    for name in value:
+        if name not in allowed:
+            text = f"Cluster [{name}] is not in the list of allowed clusters list for namespace [{call.namespace}]"
+            raise AdminError(400, text)
+
+
+def check_clusters_of_topic(call: Call, kept: Json, value: Any) -> None:
+    """The same of a topic, which is always in its own cluster."""
+    check_some(value)
+    local = call.broker.metadata.cluster
+    if call.flag("isGlobal"):
+        replicated = call.broker.metadata.namespaces[call.namespace].get(CLUSTERS, [])
+        if len(replicated) < 2:
+            text = "Please do not use the global topic level policy when namespace-level replication is not enabled, "
+            raise AdminError(412, f"{text}because the global level policy relies on namespace-level replication")
+        if not set(value) <= set(replicated):
+            text = "The policies at the global topic level will only be copied to the clusters included in the "
+            text += "namespace level replication. Therefore, please do not set the policies including other clusters"
+            raise AdminError(412, text)
+    elif local not in value:
+        raise AdminError(412, "Can not remove local cluster from the local topic-level replication clusters policy")
+    check_known(call, value)
+
+
+def check_allowed_clusters(call: Call, kept: Json, value: Any) -> None:
+    """Refuse a set without the clusters that the namespace has now."""
+    if not call.broker.metadata.namespaces.get(call.namespace):
+        return
+    if value is None:
+        text = 'Cannot invoke "java.util.List.stream()" because "clusterIds" is null'
+        raise unexpected_body(text, AdminError(400, "ClusterIds should not be null"))
+    check_of_tenant(call, value)
+    clusters_now = kept.get(CLUSTERS, [])
+    if not set(clusters_now) <= set(value):
+        text = f"Allowed clusters do not contain the replication cluster [{', '.join(clusters_now)}]. "
+        text += "Please remove the replication cluster if the cluster is not allowed for this namespace"
+        raise AdminError(400, text)
+    check_known(call, value)
+
+
+def check_shadow_topics(call: Call, kept: Json, value: Any) -> None:
+    """Refuse topics that cannot be shadows."""
+    if call.domain != "persistent":
+        raise AdminError(412, "Only persistent source topic is supported with shadow topics.")
+    if not value:
+        raise AdminError(412, "Cannot specify empty shadow topics, please use remove command instead.")
+    for text in value:
+        try:
+            name = TopicName.parse(text)
+        except InvalidTopicName:
+            raise AdminError(403, f"Invalid shadow topic name: {text}") from None
+        if not name.is_persistent:
+            raise AdminError(412, "Only persistent topic can be set as shadow topic")
+        if not (call.broker.topics.exists(name) or call.broker.metadata.partitions_of(name)):
+            raise AdminError(412, f"Shadow topic [{text}] not exists.")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from pulsarium.broker.admin.policies import checks, offload, replication, retention, values
+from pulsarium.broker.admin.policies import checks, offload, retention, values
 from pulsarium.broker.admin.policies.policy import POLICIES_MISSING, Json, Rule, at_least_0, with_value
 from pulsarium.broker.admin.topic.partitions import JAVA_INT, NUMBER
 from pulsarium.broker.auth.needs import SUPERUSER, TENANT_ADMIN
@@ -93,9 +93,9 @@ OF_NAMESPACES: Mapping[Policy[Any], Rule] = {
         unset=json_reply(False), read=lambda call: True, removed=False, missing_for_get=POLICIES_MISSING),
     rows.PERSISTENCE: Rule(check=checks.check_persistence),
     rows.REPLICATION: Rule(
-        kind=replication.SET, check=replication.check_clusters_of_namespace, answer=nothing()),
+        kind=checks.SET, check=checks.check_clusters_of_namespace, answer=nothing()),
     rows.ALLOWED_CLUSTERS: Rule(
-        kind=replication.SET, check=replication.check_allowed_clusters, unset=json_reply([]), answer=nothing()),
+        kind=checks.SET, check=checks.check_allowed_clusters, unset=json_reply([]), answer=nothing()),
     rows.OFFLOAD: Rule(
         kind=offload.OFFLOAD_POLICIES, check=offload.check_offload, changed=offload.set_whole,
         missing=(500, unexpected_body(NO_NODE).reason),
@@ -132,9 +132,9 @@ OF_TOPICS: Mapping[Policy[Any], Rule] = {
     rows.DISPATCHER_PAUSE: Rule(kind=values.BOOLEAN, unset=json_reply(False), read=lambda call: True),
     rows.PERSISTENCE: Rule(check=checks.check_persistence, in_force=persistence_in_force),
     rows.REPLICATION: Rule(
-        kind=values.TEXT_LIST, check=replication.check_clusters_of_topic,
-        in_force=lambda call, kept, namespace: kept.get(replication.CLUSTERS) or namespace.get(replication.CLUSTERS)),
-    rows.SHADOW_TOPICS: Rule(kind=values.TEXT_LIST, check=replication.check_shadow_topics),
+        kind=values.TEXT_LIST, check=checks.check_clusters_of_topic,
+        in_force=lambda call, kept, namespace: kept.get(checks.CLUSTERS) or namespace.get(checks.CLUSTERS)),
+    rows.SHADOW_TOPICS: Rule(kind=values.TEXT_LIST, check=checks.check_shadow_topics),
     rows.OFFLOAD: Rule(
         kind=offload.OFFLOAD_POLICIES, check=offload.check_offload, in_force=offload.offload_in_force),
 }

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from pulsarium.broker.admin.topic.partitioned_stats import together
+from collections.abc import Iterable, Mapping
+from itertools import zip_longest
+from typing import Any
+
 from pulsarium.broker.admin.topic.partitions import shown
-from pulsarium.broker.admin.topic.stats_json import StatsWriter
+from pulsarium.broker.admin.topic.stats_json import SUBSCRIPTION_TIMES, StatsWriter
 from pulsarium.broker.admin.topic.topics import find, parts
 from pulsarium.broker.auth.needs import topic_operation
 from pulsarium.broker.http.call import Call
 from pulsarium.broker.http.errors import AdminError
 from pulsarium.broker.http.registry import of_topic, route
 from pulsarium.broker.http.reply import Reply, Written, json_reply
+from pulsarium.broker.slices import Slice
 
 
 @route("GET", *of_topic("/stats"), needs=topic_operation("GET_STATS"))
@@ -46,3 +50,115 @@ def _writer(call: Call) -> StatsWriter:
         earliest_time=call.flag("getEarliestTimeInBacklog"),
         backlog_size=call.flag("subscriptionBacklogSize", default=True),
     )
+
+
+Json = dict[str, Any]
+
+NOT_OF_ALL = ("ownerBroker", "deduplicationStatus")
+OLDEST = ("topicCreationTimeStamp", "earliestMsgPublishTimeInBacklogs")
+NEWEST = ("lastPublishTimeStamp", "backlogQuotaLimitSize", "backlogQuotaLimitTime")
+ZERO = ("oldestBacklogMessageAgeSeconds",)
+# of clients, which may be others on each partition
+PUBLISHER_FIELDS = ("msgRateIn", "msgThroughputIn", "averageMsgSize", "chunkedMessageRate")
+CONSUMER_NOT_ADDED = ("avgMessagesPerEntry", "lastAckedTimestamp", "lastConsumedTimestamp", "lastConsumedFlowTimestamp")
+CONSUMER_OWN = ("address", "connectedSince", "clientVersion", "metadata")
+EPOCH = "1970-01-01T00:00:00Z"
+
+
+async def together(partitions: list[Json], metadata: Json, each: Mapping[str, Json], *, persistent: bool) -> Json:
+    """Stats added up. `each` is shown under "partitions"."""
+    publishers = _publishers([stats["publishers"] for stats in partitions], persistent=persistent)
+    subscriptions = await _subscriptions([stats["subscriptions"] for stats in partitions])
+    total: Json = {}
+    for field, first in (partitions[0] if partitions else {}).items():
+        if field == "publishers":
+            total[field] = publishers
+        elif field == "subscriptions":
+            total[field] = subscriptions
+        elif field not in NOT_OF_ALL:
+            total[field] = _added(field, [stats[field] for stats in partitions], first)
+    about = {"metadata": metadata, "partitions": each}
+    if persistent or not total:
+        return total | about
+    clients = {field: total.pop(field) for field in ("publishers", "subscriptions", "replication")}
+    return total | about | clients
+
+
+def _added(field: str, values: list[Any], first: Any) -> Any:
+    if field in ZERO:
+        return 0
+    if field in OLDEST:
+        return min((value for value in values if value > 0), default=0)
+    if field in NEWEST:
+        return max(values)
+    if field == "averageMsgSize":
+        return sum(values) / len(values)
+    if isinstance(first, bool):
+        return any(values)
+    if isinstance(first, (int, float)):
+        return sum(values)
+    return first
+
+
+def _publishers(lists: list[list[Json]], *, persistent: bool) -> list[Json]:
+    """One entry for each client that is a partial producer, by name; of the others the first with the first, ..."""
+    named: dict[str, list[Json]] = {}
+    for publisher in (each for publishers in lists for each in publishers if each["supportsPartialProducer"]):
+        named.setdefault(publisher["producerName"], []).append(publisher)
+    rows = zip_longest(*([each for each in publishers if not each["supportsPartialProducer"]] for publishers in lists))
+    found = [_publisher([each for each in row if each is not None], persistent=persistent) for row in rows]
+    return found + [
+        {**_publisher(group, persistent=persistent), "supportsPartialProducer": True, "producerName": name}
+        for name, group in named.items()
+    ]
+
+
+def _publisher(group: list[Json], *, persistent: bool) -> Json:
+    rates: Json = {field: sum(each[field] for each in group) for field in PUBLISHER_FIELDS}
+    rates["averageMsgSize"] /= len(group)
+    drop = {} if persistent else {"msgDropRate": 0.0}
+    return rates | {"producerId": 0, "supportsPartialProducer": False} | drop
+
+
+async def _subscriptions(maps: list[dict[str, Json]]) -> dict[str, Json]:
+    total: dict[str, Json] = {}
+    slice_ = Slice()
+    for name in dict.fromkeys(name for subscriptions in maps for name in subscriptions):
+        total[name] = _subscription([each[name] for each in maps if name in each])
+        await slice_.pause()
+    return total
+
+
+def _subscription(group: list[Json]) -> Json:
+    total: Json = {}
+    for field, first in group[0].items():
+        if field == "consumers":
+            total[field] = _consumers([each["consumers"] for each in group])
+        elif field in SUBSCRIPTION_TIMES:
+            total[field] = 0
+        elif field == "subscriptionProperties":
+            total[field] = {key: value for each in group for key, value in each[field].items()}
+        elif field == "earliestMsgPublishTimeInBacklog":
+            total[field] = min((each[field] for each in group if each[field] > 0), default=0)
+        elif field != "activeConsumerName":
+            total[field] = _added(field, [each[field] for each in group], first)
+    return total
+
+
+def _consumers(lists: list[list[Json]]) -> list[Json]:
+    rows: Iterable[tuple[Json | None, ...]] = zip_longest(*lists)
+    return [_consumer([each for each in row if each is not None]) for row in rows]
+
+
+def _consumer(group: list[Json]) -> Json:
+    total: Json = {}
+    for field, first in group[0].items():
+        if field in CONSUMER_NOT_ADDED:
+            total[field] = 0
+        elif field in ("firstMessagesSentTimestamp", "firstConsumedFlowTimestamp"):
+            total[field] = max(each[field] for each in group)
+        elif field in ("lastAckedTime", "lastConsumedTime"):
+            total[field] = EPOCH
+        elif field not in CONSUMER_OWN:
+            total[field] = _added(field, [each[field] for each in group], first)
+    return total

@@ -1,7 +1,10 @@
-"""/admin/v2/persistent and non-persistent: the subscriptions of topics."""
+"""/admin/v2: the subscriptions of topics, and whether they should be replicated: kept; nothing is replicated."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from pulsarium.broker.admin.policies.values import BOOL
 from pulsarium.broker.admin.topic.positions import read_start
 from pulsarium.broker.admin.topic.topics import each, parts
 from pulsarium.broker.auth.needs import topic_operation
@@ -10,6 +13,7 @@ from pulsarium.broker.http.errors import AdminError
 from pulsarium.broker.http.registry import SUBSCRIPTION, of_topic, route
 from pulsarium.broker.http.reply import Reply, done, json_reply
 from pulsarium.broker.model.ledger.position import EARLIEST, LATEST
+from pulsarium.broker.model.subscription.persistent import PersistentSubscription
 
 
 @route("GET", *of_topic("/subscriptions"), needs=topic_operation("GET_SUBSCRIPTIONS"))
@@ -64,3 +68,33 @@ def delete_subscription(call: Call) -> Reply:
     for topic in topics:
         topic.unsubscribe(subscription)
     return done()
+
+
+STATUS = "/subscription/{subscription}/replicatedSubscriptionStatus"
+
+
+@route("GET", *of_topic(STATUS), needs=topic_operation("GET_REPLICATED_SUBSCRIPTION_STATUS"))
+def get_replicated(call: Call) -> Reply:
+    """For the topic, or each partition of it, by name."""
+    found = _subscriptions(call, "Cannot get replicated subscriptions on non-persistent topics")
+    return json_reply({str(subscription.topic.name): subscription.replicated for subscription in found})
+
+
+@route("POST", *of_topic(STATUS), needs=topic_operation("SET_REPLICATED_SUBSCRIPTION_STATUS"))
+def set_replicated(call: Call) -> Reply:
+    """Wish it, or not."""
+    replicated = BOOL.read(call)
+    for subscription in _subscriptions(call, "Cannot enable/disable replicated subscriptions on non-persistent topics"):
+        subscription.set_replicated(replicated)
+    return done()
+
+
+def _subscriptions(call: Call, only_persistent: str) -> Iterator[PersistentSubscription]:
+    if call.domain != "persistent":
+        raise AdminError(405, only_persistent)
+    name = call.encoded_parameter("subscription")
+    for topic in each(call):
+        subscription = topic.subscriptions.get(name)
+        if not isinstance(subscription, PersistentSubscription):
+            raise AdminError(404, f"Subscription {name} not found for topic {topic.name}")
+        yield subscription

@@ -8,8 +8,7 @@ from typing import Any
 from pulsarium.broker.admin.policies.values import INT, NUMBER, request_failed
 from pulsarium.broker.admin.topic.backlog import number_in
 from pulsarium.broker.admin.topic.internal_stats import NOTHING_STORED
-from pulsarium.broker.admin.transactions.enabled import check_enabled
-from pulsarium.broker.admin.transactions.metadata import metadata_of
+from pulsarium.broker.admin.transactions.on_topics import check_enabled, metadata_of
 from pulsarium.broker.auth.authorization import of_topic
 from pulsarium.broker.auth.needs import ANYBODY, topic_operation
 from pulsarium.broker.broker import Broker

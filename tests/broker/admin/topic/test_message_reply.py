@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pulsarium.broker.admin.topic.message_reply import date_text, message_reply
+from pulsarium.broker.admin.topic.messages import date_text, message_reply
 from pulsarium.broker.http.errors import AdminError
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.proto.compression import compress

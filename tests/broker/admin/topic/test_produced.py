@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pulsarium.broker.admin.topic.produced import STRING, TYPES, Info, Schema, encode, entry_of, read_info
+from pulsarium.broker.admin.topic.producing import STRING, TYPES, Info, Schema, encode, entry_of, read_info
 from pulsarium.broker.http.call import parse_json
 from pulsarium.broker.http.errors import AdminError, UnreadableBody
 from pulsarium.proto.entry import checksum_matches, parse_metadata

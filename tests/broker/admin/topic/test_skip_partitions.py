@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from pulsarium.broker.admin.topic import skip_by_message_ids
-from pulsarium.broker.admin.topic.skip_request import skip_entries
+from pulsarium.broker.admin.topic.skip_by_message_ids import skip_entries
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.subscription.skip import SkipEntry
 from pulsarium.proto.message_id import MessageId

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pulsarium.broker.admin.topic.skip_request import read_message_ids, skip_entries
+from pulsarium.broker.admin.topic.skip_by_message_ids import read_message_ids, skip_entries
 from pulsarium.broker.http.errors import AdminError
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.proto.message_id import MessageId

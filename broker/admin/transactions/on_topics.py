@@ -1,29 +1,117 @@
-"""/admin/v3/transactions: what open transactions acknowledged."""
+"""/admin/v3/transactions: what topics know of transactions, in their buffers and pending acknowledgements."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote_plus
 
 from pulsarium.broker.admin.topic.backlog import no_subscription, number_in, number_of
 from pulsarium.broker.admin.topic.internal_stats import NOTHING_STORED
-from pulsarium.broker.admin.transactions.enabled import (
-    READING,
-    check_enabled,
-    existing_topic,
-    low_watermarks_json,
-    txn_of,
-)
+from pulsarium.broker.auth.needs import topic_operation
 from pulsarium.broker.http.call import Call
 from pulsarium.broker.http.errors import AdminError, unexpected_body
 from pulsarium.broker.http.registry import route
 from pulsarium.broker.http.reply import Reply, json_reply
 from pulsarium.broker.model.cursor.pending_acks import PendingAcks
-from pulsarium.broker.model.ledger.position import Position
+from pulsarium.broker.model.errors import BrokerServiceError
+from pulsarium.broker.model.ledger.position import Position, unsigned
 from pulsarium.broker.model.subscription.persistent import PersistentSubscription
+from pulsarium.broker.model.topic.persistent import PersistentTopic
+from pulsarium.broker.model.topic.topics import Topics
+from pulsarium.broker.model.transaction.buffer import TransactionBuffer, TransactionBufferStats
+from pulsarium.broker.model.transaction.transaction import Transaction
 from pulsarium.proto.txn_id import TxnId
 
+READING = topic_operation("GET_STATS", unasked=True)  # what every other statistic of a topic needs
+
+
+def check_enabled(call: Call) -> None:
+    """503 where the broker serves no transactions."""
+    if not call.broker.config.transactionCoordinatorEnabled:
+        raise AdminError(503, "This Broker is not configured with transactionCoordinatorEnabled=true.")
+
+
+def existing_topic(call: Call) -> PersistentTopic:
+    """The topic of the path, loaded; 404 also for one with partitions as a whole."""
+    name = call.topic
+    try:
+        return call.broker.topics.find_persistent(name)
+    except BrokerServiceError:
+        raise AdminError(404, f"Topic not found {name}") from None
+
+
+def txn_of(call: Call) -> TxnId:
+    """The transaction of the path."""
+    most, least = (unsigned(number_of(call, name, bits=64)) for name in ("mostSigBits", "leastSigBits"))
+    return TxnId(most, least)
+
+
+def low_watermarks_json(low_watermarks: Mapping[int, int], *, asked: bool) -> dict[str, Any]:
+    """As stats show them, by coordinator; nothing where nobody asked."""
+    return {"lowWaterMarks": {str(tc): least for tc, least in low_watermarks.items()}} if asked else {}
+
+
 Json = dict[str, Any]
+
+TOPIC = "/{tenant}/{namespace}/{topic}"
+SNAPSHOT_TYPE = "Single"  # transactionBufferSegmentedSnapshotEnabled=false; nothing takes snapshots here
+SNAPSHOT_TOPIC = "__transaction_buffer_snapshot"
+
+
+@route("GET", f"/admin/v3/transactions/transactionBufferStats{TOPIC}", needs=READING, first=check_enabled)
+def get_transaction_buffer_stats(call: Call) -> Reply:
+    """How far consumers may read, and how many transactions are open or were aborted."""
+    return json_reply(buffer_stats(_buffer(call).stats(), low_watermarks=call.flag("lowWaterMarks")))
+
+
+@route("GET", f"/admin/v3/transactions/transactionBufferInternalStats{TOPIC}", needs=READING, first=check_enabled)
+def get_transaction_buffer_internal_stats(call: Call) -> Reply:
+    """The ledgers of the snapshots, of which there are none: the topic's own metadata has what they would tell."""
+    _buffer(call)
+    stored = {"entriesAddedCounter": 0, **NOTHING_STORED, "ledgers": [], "cursors": {}}
+    snapshots = {"managedLedgerName": SNAPSHOT_TOPIC, "managedLedgerInternalStats": stored}
+    return json_reply({"snapshotType": SNAPSHOT_TYPE, "singleSnapshotSystemTopicInternalStats": snapshots})
+
+
+@route(
+    "GET",
+    f"/admin/v3/transactions/transactionInBufferStats{TOPIC}/{{mostSigBits}}/{{leastSigBits}}",
+    needs=READING,
+    first=check_enabled,
+)
+def get_transaction_in_buffer_stats(call: Call) -> Reply:
+    """What became of one transaction on a topic."""
+    return json_reply(in_buffer_stats(_buffer(call), txn_of(call)))
+
+
+def in_buffer_stats(buffer: TransactionBuffer, txn: TxnId) -> Json:
+    """As TransactionInBufferStats of Pulsar's admin client."""
+    stats = buffer.stats_of(txn)
+    start = {} if stats.start is None else {"startPosition": str(stats.start)}
+    return {**start, "aborted": stats.aborted}
+
+
+def buffer_stats(stats: TransactionBufferStats, *, low_watermarks: bool) -> Json:
+    """As TransactionBufferStats of Pulsar's admin client."""
+    return {
+        "state": stats.state,
+        "maxReadPosition": str(stats.max_read_position),
+        "lastSnapshotTimestamps": stats.last_snapshot_ms,
+        **low_watermarks_json(stats.low_watermarks, asked=low_watermarks),
+        "ongoingTxnSize": stats.ongoing,
+        "recoverStartTime": stats.recover_start_ms,
+        "recoverEndTime": stats.recover_end_ms,
+        "totalAbortedTransactions": stats.aborted,
+        "snapshotType": SNAPSHOT_TYPE,
+    }
+
+
+def _buffer(call: Call) -> TransactionBuffer:
+    buffer = existing_topic(call).transactions
+    assert buffer is not None  # check_enabled
+    return buffer
+
 
 PREFIX = "/admin/v3/transactions"
 SUBSCRIPTION = "/{tenant}/{namespace}/{topic}/{subscription}"
@@ -142,3 +230,35 @@ def _subscription(call: Call, fault: str) -> PersistentSubscription:
     if name not in topic.subscriptions:
         raise unexpected_body(fault, no_subscription(name, str(topic.name)))
     return topic.subscriptions[name]
+
+
+def metadata_of(topics: Topics, number: int, transaction: Transaction) -> Json:
+    """With what became of it on each topic and subscription; nothing is said of those that are gone."""
+    txn = TxnId(number, transaction.least)
+    owner = {} if transaction.owner is None else {"owner": transaction.owner}
+    produced = {name: _produced(topics, name, txn) for name in transaction.topics}
+    acked: dict[str, Json] = {}
+    for name, subscription in transaction.subscriptions:
+        acked.setdefault(name, {})[subscription] = _acked(topics, name, subscription, txn)
+    return {
+        "txnId": str(txn),
+        "status": transaction.status.value,
+        "openTimestamp": transaction.opened_ms,
+        "timeoutAt": transaction.timeout_ms,
+        **owner,
+        "producedPartitions": produced,
+        "ackedPartitions": acked,
+    }
+
+
+def _produced(topics: Topics, name: str, txn: TxnId) -> Json:
+    topic = topics.persistent(name)
+    return (
+        {"aborted": False} if topic is None or topic.transactions is None else in_buffer_stats(topic.transactions, txn)
+    )
+
+
+def _acked(topics: Topics, name: str, subscription: str, txn: TxnId) -> Json:
+    topic = topics.persistent(name)
+    found = None if topic is None else topic.subscriptions.get(subscription)
+    return {} if found is None or found.pending_acks is None else in_pending_ack_stats(found.pending_acks, txn)
