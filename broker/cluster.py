@@ -17,10 +17,10 @@ from pulsarium.broker.config.version import VERSION
 from pulsarium.broker.model.ledger.cache import EntryCache
 from pulsarium.broker.model.namespace.metadata import Metadata
 from pulsarium.broker.model.namespace.ownership import Ownership
-from pulsarium.broker.model.rate.limits import BrokerLimits, Limits, ResourceGroups
+from pulsarium.broker.model.rate.rates import BrokerLimits, Limits, ResourceGroups
 from pulsarium.broker.model.schema.registry import SchemaRegistry
 from pulsarium.broker.model.topic.topics import Topics
-from pulsarium.broker.model.transaction.coordinators import Coordinators
+from pulsarium.broker.model.transaction.coordinator import Coordinators
 from pulsarium.broker.model.upkeep import start_upkeep
 from pulsarium.broker.publish_buffer import PublishBuffer
 from pulsarium.broker.slices import Door, Slice

@@ -7,7 +7,7 @@ from functools import partial
 import trio
 
 from pulsarium.broker.model.ledger.cache import EntryCache
-from pulsarium.broker.model.rate.publish import Publisher
+from pulsarium.broker.model.rate.rates import Publisher
 from pulsarium.broker.turn import Turn
 
 OF_ONE_CONNECTION = 2 << 20

@@ -18,7 +18,7 @@ from pulsarium.broker.config.errors import ConfigError
 from pulsarium.broker.config.options import PortNumbers, ServeOptions
 from pulsarium.broker.errors import PortInUse
 from pulsarium.broker.lab import Lab
-from pulsarium.broker.model.compaction.service import make_engine
+from pulsarium.broker.model.compaction.compaction import make_engine
 from pulsarium.broker.session.tls import over_tls
 from pulsarium.broker.session.transport import accept
 from pulsarium.broker.storage.errors import StorageError

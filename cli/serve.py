@@ -237,7 +237,7 @@ def check_engine(name: str | None, options: tuple[tuple[str, str], ...]) -> None
             raise RequestRefused("--compaction-option is for the engine that --compaction-engine names")
         return
     from pulsarium.broker.config import ConfigError
-    from pulsarium.broker.model.compaction.service import make_engine
+    from pulsarium.broker.model.compaction.compaction import make_engine
 
     try:
         make_engine(name, options)

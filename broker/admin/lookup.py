@@ -9,7 +9,7 @@ from pulsarium.broker.http.errors import AdminError, ContainerError
 from pulsarium.broker.http.owner import reached_by, redirect, web_url
 from pulsarium.broker.http.registry import route
 from pulsarium.broker.http.reply import Reply, json_reply, text_reply
-from pulsarium.broker.model.namespace.bundles import bundle_of
+from pulsarium.broker.model.namespace.policies import bundle_of
 from pulsarium.proto.errors import InvalidTopicName
 from pulsarium.proto.topic_name import TopicName
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from pulsarium.broker.clock import instant_text
 from pulsarium.broker.commands.registry import CloseConnection, handles
-from pulsarium.broker.model.cursor.acked import Acked
+from pulsarium.broker.model.cursor.pending_record import Acked
 from pulsarium.broker.model.errors import BrokerServiceError, NotAllowedError, TransactionConflictError
 from pulsarium.broker.model.ledger.position import Position, signed
 from pulsarium.broker.model.ledger.position_set import LAST_ID, PositionSet

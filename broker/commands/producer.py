@@ -10,7 +10,7 @@ from pulsarium.broker.commands.registry import CloseConnection, handles
 from pulsarium.broker.logs import Log
 from pulsarium.broker.model.errors import BrokerServiceError, OwnerMustAnswerError
 from pulsarium.broker.model.ledger.position import signed
-from pulsarium.broker.model.schema.errors import SchemaError
+from pulsarium.broker.model.schema.data import SchemaError
 from pulsarium.broker.model.topic.base import Topic
 from pulsarium.broker.model.topic.joining import of_producer
 from pulsarium.broker.model.topic.producer import ProducerOptions

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from pulsarium.broker.auth.needs import topic_operation
 from pulsarium.broker.commands.registry import CloseConnection, handles
 from pulsarium.broker.model.errors import TopicNotFoundError
-from pulsarium.broker.model.schema.errors import SchemaError
+from pulsarium.broker.model.schema.data import SchemaError
 from pulsarium.broker.model.topic.joining import of_producer
 from pulsarium.proto.errors import InvalidTopicName
 from pulsarium.proto.generated import PulsarApi_pb2 as pb

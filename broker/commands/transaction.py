@@ -15,9 +15,14 @@ from pulsarium.broker.model.errors import (
     TransactionNotFoundError,
 )
 from pulsarium.broker.model.ledger.position import signed
-from pulsarium.broker.model.transaction.coordinator import Coordinator, Done, TooManyTransactionsError
-from pulsarium.broker.model.transaction.coordinators import ASSIGN
-from pulsarium.broker.model.transaction.transaction import Part, Participant
+from pulsarium.broker.model.transaction.coordinator import (
+    ASSIGN,
+    Coordinator,
+    Done,
+    Part,
+    Participant,
+    TooManyTransactionsError,
+)
 from pulsarium.proto.commands import COMMANDS
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.text import text_of

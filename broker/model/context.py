@@ -8,7 +8,7 @@ from pulsarium.broker.model.ledger.stores import Stores
 
 if TYPE_CHECKING:
     from pulsarium.broker.model.compaction.compactor import Compactor
-    from pulsarium.broker.model.rate.limits import BrokerLimits, Limits
+    from pulsarium.broker.model.rate.rates import BrokerLimits, Limits
     from pulsarium.proto.topic_name import TopicName
 
 

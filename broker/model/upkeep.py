@@ -11,12 +11,11 @@ from pulsarium.broker.clock import Clock
 from pulsarium.broker.config.keys import Config
 from pulsarium.broker.logs import Log
 from pulsarium.broker.model.errors import TopicHasClientsError
-from pulsarium.broker.model.topic.backlog_quota import check_backlog
 from pulsarium.broker.model.topic.base import Topic
 from pulsarium.broker.model.topic.deduplication import forget_inactive, snapshot_when_old
-from pulsarium.broker.model.topic.expiry import check_ttl
 from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.broker.model.topic.topics import Topics
+from pulsarium.broker.model.topic.upkeep import check_backlog, check_ttl
 from pulsarium.broker.slices import Rounds
 
 log = Log("upkeep")

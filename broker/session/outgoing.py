@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from pulsarium.broker.model.client import Assigned, Delivery
+from pulsarium.broker.model.ledger.managed_ledger import Pending
 from pulsarium.broker.model.ledger.position import unsigned
-from pulsarium.broker.model.ledger.publication import Pending
 from pulsarium.broker.session.hooks import Tap
 from pulsarium.proto.framing import frame, frame_head
 from pulsarium.proto.generated import PulsarApi_pb2 as pb

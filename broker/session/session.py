@@ -26,7 +26,7 @@ from pulsarium.proto.text import text_of
 if TYPE_CHECKING:
     from pulsarium.broker.broker import Broker
     from pulsarium.broker.commands.subscribe import PendingConsumer
-    from pulsarium.broker.model.ledger.publication import Pending
+    from pulsarium.broker.model.ledger.managed_ledger import Pending
     from pulsarium.broker.model.subscription.consumer import Consumer
     from pulsarium.broker.model.topic.watchers import TopicListWatcher
     from pulsarium.broker.session.transport import Transport

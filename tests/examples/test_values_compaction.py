@@ -15,8 +15,8 @@ from values_compaction.client import ValuesConverter, ValuesProcessor
 from values_compaction.engine import ValuesCompactor
 
 from pulsarium.broker.config import Config
+from pulsarium.broker.model.compaction.compaction import GROUP, compactor
 from pulsarium.broker.model.compaction.compactor import TwoPhaseCompactor
-from pulsarium.broker.model.compaction.service import GROUP, compactor
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.client.consumer.reader import Reader

@@ -12,7 +12,7 @@ from pulsarium.broker.http.call import Call
 from pulsarium.broker.http.errors import AdminError
 from pulsarium.broker.http.registry import route
 from pulsarium.broker.http.reply import Reply, Written, done, json_reply
-from pulsarium.broker.model.namespace.bundles import bundle_of
+from pulsarium.broker.model.namespace.policies import bundle_of
 from pulsarium.broker.model.subscription.base import Subscription
 from pulsarium.broker.model.subscription.persistent import PersistentSubscription
 from pulsarium.broker.model.topic.base import Topic

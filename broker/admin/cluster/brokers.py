@@ -12,7 +12,7 @@ from pulsarium.broker.http.call import Call
 from pulsarium.broker.http.errors import AdminError
 from pulsarium.broker.http.registry import route
 from pulsarium.broker.http.reply import Reply, done, json_reply, nothing, text_reply
-from pulsarium.broker.model.namespace.bundles import even_boundaries, ranges
+from pulsarium.broker.model.namespace.policies import even_boundaries, ranges
 
 ROOT = "/admin/v2/brokers"
 

@@ -18,7 +18,7 @@ from pulsarium.broker.http.errors import AdminError, unexpected_body
 from pulsarium.broker.http.registry import Handler, Route, route
 from pulsarium.broker.http.reply import Reply, done, json_reply, nothing, text_reply
 from pulsarium.broker.model.namespace.metadata import LOCAL_POLICIES, RESOURCE_QUOTAS
-from pulsarium.broker.model.rate.limits import FOLDER as GROUPS
+from pulsarium.broker.model.rate.rates import FOLDER as GROUPS
 
 Key = tuple[str, ...]  # where a record is kept: a folder, and names in it
 

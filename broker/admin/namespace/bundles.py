@@ -16,9 +16,10 @@ from pulsarium.broker.http.errors import AdminError, unexpected_body
 from pulsarium.broker.http.registry import route
 from pulsarium.broker.http.reply import Reply, done, json_reply
 from pulsarium.broker.model.namespace import policies
-from pulsarium.broker.model.namespace.bundles import (
+from pulsarium.broker.model.namespace.policies import (
     bundle_named,
     bundle_of,
+    bundles_data,
     even_boundaries,
     hash_position,
     middle,
@@ -26,7 +27,6 @@ from pulsarium.broker.model.namespace.bundles import (
     split_at,
     topics_middle,
 )
-from pulsarium.broker.model.namespace.policies import bundles_data
 from pulsarium.proto.errors import InvalidTopicName
 from pulsarium.proto.topic_name import TopicName
 

@@ -15,8 +15,8 @@ from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.subscription.persistent import PersistentSubscription
 from pulsarium.broker.model.subscription.skip import skip, skip_all
 from pulsarium.broker.model.topic.base import Topic
-from pulsarium.broker.model.topic.expiry import expire_older_than, expire_through
 from pulsarium.broker.model.topic.persistent import PersistentTopic
+from pulsarium.broker.model.topic.upkeep import expire_older_than, expire_through
 
 ONLY_PERSISTENT_IS_TRIMMED = "Trim on a non-persistent topic is not allowed"
 NOT_TRUNCATED = "unsupport truncate"

@@ -7,9 +7,9 @@ from typing import Any
 from pulsarium.broker.model.policy.policies import AGE, STORAGE
 from pulsarium.broker.model.subscription.base import Subscription
 from pulsarium.broker.model.subscription.persistent import Expired, PersistentSubscription
-from pulsarium.broker.model.topic.backlog_quota import oldest_ms, quota_of
 from pulsarium.broker.model.topic.base import Topic
 from pulsarium.broker.model.topic.persistent import PersistentTopic
+from pulsarium.broker.model.topic.upkeep import oldest_ms, quota_of
 from pulsarium.broker.rates import Rates
 
 Json = dict[str, Any]

@@ -21,8 +21,8 @@ from pulsarium.broker.model.compaction.raw import READ_BATCH
 from pulsarium.broker.model.cursor.managed_cursor import ManagedCursor
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.subscription.persistent import PersistentSubscription
-from pulsarium.broker.model.topic.backlog_quota import size_after
 from pulsarium.broker.model.topic.persistent import PersistentTopic
+from pulsarium.broker.model.topic.upkeep import size_after
 from pulsarium.proto.entry import parse_metadata
 from pulsarium.proto.errors import EntryError
 

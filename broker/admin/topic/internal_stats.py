@@ -22,8 +22,8 @@ from pulsarium.broker.model.ledger.ledger import Ledger
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.ledger.position_set import PositionSet
 from pulsarium.broker.model.ledger.stores import Stat
+from pulsarium.broker.model.subscription.dispatcher import Reason
 from pulsarium.broker.model.subscription.persistent import PersistentSubscription
-from pulsarium.broker.model.subscription.reason import Reason
 from pulsarium.broker.model.topic.base import Topic
 from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.broker.slices import Slice

@@ -16,12 +16,11 @@ from pulsarium.broker.http.errors import AdminError, unexpected_body
 from pulsarium.broker.http.registry import of_topic, route
 from pulsarium.broker.http.reply import Reply, json_reply
 from pulsarium.broker.model.compaction.raw import READ_BATCH
-from pulsarium.broker.model.ledger.interceptors import kept_index
-from pulsarium.broker.model.ledger.message_index import NoIndexError, find_index
+from pulsarium.broker.model.ledger.interceptors import NoIndexError, find_index, kept_index
 from pulsarium.broker.model.ledger.position import EARLIEST, Position, signed
 from pulsarium.broker.model.ledger.search import newest_position
-from pulsarium.broker.model.topic.expiry import published_before
 from pulsarium.broker.model.topic.persistent import PersistentTopic
+from pulsarium.broker.model.topic.upkeep import published_before
 from pulsarium.proto.entry import parse_metadata
 from pulsarium.proto.errors import EntryError
 

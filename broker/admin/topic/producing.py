@@ -21,9 +21,7 @@ from pulsarium.broker.http.registry import DOMAINS, route
 from pulsarium.broker.http.reply import Reply, json_reply
 from pulsarium.broker.model.errors import BrokerServiceError
 from pulsarium.broker.model.ledger.position import Position
-from pulsarium.broker.model.schema.data import SchemaData
-from pulsarium.broker.model.schema.errors import SchemaError
-from pulsarium.broker.model.schema.key_value import split
+from pulsarium.broker.model.schema.data import SchemaData, SchemaError, split
 from pulsarium.broker.model.schema.registry import NO_VERSION as WITHOUT
 from pulsarium.broker.model.schema.registry import StoredSchema
 from pulsarium.broker.model.topic.base import Topic

@@ -10,14 +10,16 @@ from pulsarium.broker.http.call import Call, text_of, texts_of
 from pulsarium.broker.http.errors import AdminError, ContainerError, unexpected_body
 from pulsarium.broker.http.registry import route
 from pulsarium.broker.http.reply import Reply, json_reply, nothing
-from pulsarium.broker.model.schema.data import SCHEMA_TYPES, SchemaData
-from pulsarium.broker.model.schema.errors import (
+from pulsarium.broker.model.schema.data import (
+    SCHEMA_TYPES,
     IncompatibleSchemaError,
     InvalidSchemaDataError,
     MalformedSchemaError,
+    SchemaData,
     SchemaError,
+    joined,
+    split,
 )
-from pulsarium.broker.model.schema.key_value import joined, split
 from pulsarium.broker.model.schema.registry import StoredSchema
 from pulsarium.broker.model.schema.validation import validate
 from pulsarium.proto.topic_name import TopicName

@@ -12,10 +12,10 @@ from pulsarium.broker.model.ledger.position import Position, signed
 from pulsarium.broker.model.subscription.base import Subscription
 from pulsarium.broker.model.subscription.consumer import Consumer
 from pulsarium.broker.model.subscription.persistent import PersistentSubscription, SubscribedPersistentTopic
-from pulsarium.broker.model.topic.backlog_quota import backlog_size, size_after
 from pulsarium.broker.model.topic.base import Topic
 from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.broker.model.topic.producer import Producer
+from pulsarium.broker.model.topic.upkeep import backlog_size, size_after
 from pulsarium.broker.rates import Rates
 from pulsarium.broker.slices import Slice
 from pulsarium.broker.storage.errors import StorageError

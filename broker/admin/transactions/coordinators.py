@@ -25,8 +25,7 @@ from pulsarium.broker.model.errors import (
     InvalidTxnStatusError,
     TransactionNotFoundError,
 )
-from pulsarium.broker.model.transaction.coordinator import Coordinator
-from pulsarium.broker.model.transaction.coordinators import ASSIGN, Coordinators
+from pulsarium.broker.model.transaction.coordinator import ASSIGN, Coordinator, Coordinators
 
 ROOT = "/admin/v3/transactions"
 NOT_FOUND = "Transaction coordinator not found! coordinator id : {}"

@@ -20,7 +20,7 @@ from pulsarium.broker.model.subscription.persistent import PersistentSubscriptio
 from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.broker.model.topic.topics import Topics
 from pulsarium.broker.model.transaction.buffer import TransactionBuffer, TransactionBufferStats
-from pulsarium.broker.model.transaction.transaction import Transaction
+from pulsarium.broker.model.transaction.coordinator import Transaction
 from pulsarium.proto.txn_id import TxnId
 
 READING = topic_operation("GET_STATS", unasked=True)  # what every other statistic of a topic needs

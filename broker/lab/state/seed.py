@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from pulsarium.broker.lab.state.description import Description, Message, SeedError, Topic, read
 from pulsarium.broker.model.errors import BrokerServiceError
-from pulsarium.broker.model.ledger.publication import Unwatched
+from pulsarium.broker.model.ledger.managed_ledger import Unwatched
 from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.broker.slices import Slice
 from pulsarium.proto.entry import build

@@ -9,7 +9,7 @@ from pulsarium.broker.lab.why.answer import MessageId, NotThere, Why, WhyError
 from pulsarium.broker.lab.why.past import acknowledged, batch_index_acknowledged
 from pulsarium.broker.lab.why.present import Facts, present, present_damage
 from pulsarium.broker.model.ledger.position import Position
-from pulsarium.broker.model.subscription.reason import Reason
+from pulsarium.broker.model.subscription.dispatcher import Reason
 from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.proto.errors import InvalidTopicName
 from pulsarium.proto.topic_name import TopicName

@@ -7,9 +7,8 @@ from functools import partial
 from urllib.parse import quote
 
 from pulsarium.broker.clock import Timer
-from pulsarium.broker.model.cursor.batch_acks import BatchAcks
 from pulsarium.broker.model.cursor.pending_acks import PendingAcks
-from pulsarium.broker.model.cursor.records import NO_LEDGER, AcksRecord, CursorFormat, read_cursor_info
+from pulsarium.broker.model.cursor.records import NO_LEDGER, AcksRecord, BatchAcks, CursorFormat, read_cursor_info
 from pulsarium.broker.model.ledger.managed_ledger import ManagedLedger
 from pulsarium.broker.model.ledger.position import EARLIEST, LATEST, Position
 from pulsarium.broker.model.ledger.position_set import PositionSet

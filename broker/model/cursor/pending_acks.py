@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
-from pulsarium.broker.model.cursor.acked import Acked, Holders, left_by
-from pulsarium.broker.model.cursor.pending_record import PendingRecord, Piece, Pieces
+from pulsarium.broker.model.cursor.pending_record import Acked, Holders, PendingRecord, Piece, Pieces, left_by
 from pulsarium.broker.model.errors import TransactionConflictError
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.proto.txn_id import TxnId

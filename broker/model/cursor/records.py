@@ -7,7 +7,7 @@ cursor that is closed puts everything back into the metadata store, unless its r
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from struct import unpack
 from typing import NamedTuple, Protocol
@@ -15,11 +15,74 @@ from typing import NamedTuple, Protocol
 from pyroaring import BitMap
 
 from pulsarium.broker.config.keys import Config
-from pulsarium.broker.model.cursor.batch_acks import BatchAcks
 from pulsarium.broker.model.ledger import info_compression
 from pulsarium.broker.model.ledger.position import EARLIEST, LATEST, Position
 from pulsarium.broker.model.ledger.position_set import PositionSet
+from pulsarium.proto.ack_set import bits_of, words_of
 from pulsarium.proto.generated import MLDataFormats_pb2 as ml
+
+
+class BatchAcks:
+    """The remaining messages of each partly acknowledged batch."""
+
+    def __init__(self) -> None:
+        self._remaining: dict[Position, int] = {}
+        self._order = PositionSet()  # the same positions, in order
+        self.encoded: dict[Position, bytes] = {}  # what a record says of them; whoever writes one fills it
+
+    def __len__(self) -> int:
+        return len(self._remaining)
+
+    def merge(self, position: Position, words: Sequence[int]) -> bool:
+        """Intersect with what a client says remains; True when nothing does: the whole entry is acknowledged."""
+        bits = bits_of(words)
+        if position in self._remaining:
+            bits &= self._remaining[position]
+        if bits == 0:
+            self.forget(position)
+            return True
+        self._remaining[position] = bits
+        self._order.add(position)
+        self.encoded.pop(position, None)
+        return False
+
+    def bits(self, position: Position) -> int | None:
+        """The messages of a partly acknowledged batch that remain; None of any other entry."""
+        return self._remaining.get(position)
+
+    def words(self, position: Position) -> list[int]:
+        """The ack set of an entry for MESSAGE; [] when all of it remains."""
+        bits = self._remaining.get(position)
+        return words_of(bits) if bits else []
+
+    def remaining(self, position: Position) -> int:
+        """How many messages of a partly acknowledged batch are left."""
+        return self._remaining.get(position, 0).bit_count()
+
+    def forget(self, position: Position) -> None:
+        """The whole entry was acknowledged."""
+        if self._remaining.pop(position, None) is not None:
+            self._order.discard(position)
+            self.encoded.pop(position, None)
+
+    def forget_through(self, position: Position) -> None:
+        """Everything up to `position` was acknowledged."""
+        for known in self._order:
+            if known > position:
+                break
+            del self._remaining[known]
+            self.encoded.pop(known, None)
+        self._order.remove_through(position)
+
+    def __iter__(self) -> Iterator[Position]:
+        """The positions, in order."""
+        return iter(self._order)
+
+    def clear(self) -> None:
+        self._remaining.clear()
+        self._order.clear()
+        self.encoded.clear()
+
 
 _BATCH = "batchedEntryDeletionIndexInfo"
 _POSITION_INFO_BATCH = bytes([ml.PositionInfo.DESCRIPTOR.fields_by_name[_BATCH].number << 3 | 2])  # tags

@@ -9,7 +9,7 @@ from pulsarium.broker.model.dispatch.sharing import SharingDispatcher
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.subscription.base import Subscription
 from pulsarium.broker.model.subscription.consumer import Consumer
-from pulsarium.broker.model.subscription.reason import Reason
+from pulsarium.broker.model.subscription.dispatcher import Reason
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
 

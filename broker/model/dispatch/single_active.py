@@ -12,8 +12,7 @@ from pulsarium.broker.model.errors import ConsumerBusyError, OwnerMustAnswerErro
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.subscription.base import Subscription
 from pulsarium.broker.model.subscription.consumer import Consumer
-from pulsarium.broker.model.subscription.dispatcher import Dispatcher, Entries
-from pulsarium.broker.model.subscription.reason import Reason
+from pulsarium.broker.model.subscription.dispatcher import Dispatcher, Entries, Reason
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
 RING_POINTS = 100  # of each consumer name, on the ring that chooses for a topic without partitions

@@ -1,4 +1,4 @@
-"""The managed ledger: a topic's entries, over all its ledgers."""
+"""The managed ledger: a topic's entries, over all its ledgers, and who waits for those on their way."""
 
 from __future__ import annotations
 
@@ -6,13 +6,11 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, groupby
 from operator import itemgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from pulsarium.broker.model.ledger.info_compression import InfoCompression, unpack
-from pulsarium.broker.model.ledger.ledger import Ledger
+from pulsarium.broker.model.ledger.ledger import NO_RETENTION, Ledger, Retention, consumed, not_retained
 from pulsarium.broker.model.ledger.position import Position
-from pulsarium.broker.model.ledger.publication import LedgerFencedError, LedgerTerminatedError, Pending, Publication
-from pulsarium.broker.model.ledger.retention import NO_RETENTION, Retention, consumed, not_retained
 from pulsarium.broker.model.ledger.sequence import LedgerSequence
 from pulsarium.broker.model.ledger.stores import Stat, Stores
 from pulsarium.broker.storage.errors import StorageError
@@ -20,6 +18,48 @@ from pulsarium.proto.generated import MLDataFormats_pb2 as ml
 
 if TYPE_CHECKING:
     from pulsarium.broker.model.ledger.shadow_ledger import ShadowLedger
+
+
+class Pending(NamedTuple):
+    """An appended entry that is not committed yet."""
+
+    publication: Publication
+    position: Position
+    sequence_id: int
+    highest_sequence_id: int
+
+
+class Publication(Protocol):
+    """What waits for entries to be committed. Each call answers a run of its own entries, in order."""
+
+    def persisted(self, entries: Sequence[Pending]) -> None: ...
+
+    def failed(self, entries: Sequence[Pending], error: Exception) -> None: ...
+
+    def forgotten(self, entries: Sequence[Pending]) -> None:
+        """They are committed, but their topic is being deleted: nobody waits for the answers any more."""
+        ...
+
+
+class Unwatched:
+    """Nobody waits for the single entry: whoever wrote it waits for the commit, or does not care."""
+
+    def persisted(self, entries: Sequence[Pending]) -> None:
+        """There is nobody to tell."""
+
+    def forgotten(self, entries: Sequence[Pending]) -> None:
+        """The same."""
+
+    def failed(self, entries: Sequence[Pending], error: Exception) -> None:
+        """The turn tells of it."""
+
+
+class LedgerFencedError(Exception):
+    """A commit failed; the managed ledger takes no more entries until its topic is loaded again."""
+
+
+class LedgerTerminatedError(Exception):
+    """The managed ledger was terminated: it takes no more entries, ever."""
 
 
 def path_of(name: str) -> str:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from pulsarium.broker.model.ledger.ledger import Ledger
+from pulsarium.broker.model.ledger.ledger import NO_RETENTION, Ledger, Retention
 from pulsarium.broker.model.ledger.managed_ledger import NOBODY, LedgerListener, ManagedLedger
 from pulsarium.broker.model.ledger.position import Position
-from pulsarium.broker.model.ledger.retention import NO_RETENTION, Retention
 from pulsarium.broker.model.ledger.stores import Stores
 from pulsarium.proto.generated import MLDataFormats_pb2 as ml
 from pulsarium.proto.topic_name import TopicName

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final
 
-from pulsarium.broker.model.ledger.retention import NO_RETENTION, Retention
+from pulsarium.broker.model.ledger.ledger import NO_RETENTION, Retention
 
 STORAGE: Final = "destination_storage"  # the kinds of backlog quota, as REST names them
 AGE: Final = "message_age"

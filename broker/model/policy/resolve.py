@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any
 
 from pulsarium.broker.config.keys import Config
-from pulsarium.broker.model.ledger.retention import Retention
+from pulsarium.broker.model.ledger.ledger import Retention
 from pulsarium.broker.model.policy.policies import (
     AGE,
     STORAGE,

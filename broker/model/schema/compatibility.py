@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from pulsarium.broker.model.schema.data import SchemaData
+from pulsarium.broker.model.schema.data import IncompatibleSchemaError, SchemaData, split
 from pulsarium.broker.model.schema.definition import Definition, DefinitionError
-from pulsarium.broker.model.schema.errors import IncompatibleSchemaError
-from pulsarium.broker.model.schema.key_value import split
-from pulsarium.broker.model.schema.protobuf_native import root_name
 from pulsarium.broker.model.schema.resolution import can_read
+from pulsarium.broker.model.schema.validation import root_name
 
 ALWAYS: Final = "ALWAYS_COMPATIBLE"
 NEVER: Final = "ALWAYS_INCOMPATIBLE"

@@ -1,11 +1,14 @@
-"""One schema as a topic has it."""
+"""One schema as a topic has it, pairs of schemas included, and what is refused."""
 
 from __future__ import annotations
 
+import json
+import struct
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from pulsarium.broker.model.errors import BrokerServiceError
 from pulsarium.broker.model.schema.definition import Definition, DefinitionError, read_definition
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
@@ -56,3 +59,100 @@ class SchemaData:
             return self.definition().equals(definition)
         except DefinitionError:  # it came when nobody judged it
             return False
+
+
+EXCEPTIONS = "org.apache.pulsar.broker.service.schema.exceptions"
+
+
+class SchemaError(BrokerServiceError):
+    """Of PRODUCER and GET_OR_CREATE_SCHEMA, `java_text` is what is told; SUBSCRIBE and REST are told `text`."""
+
+    code: pb.ServerError = pb.IncompatibleSchema
+
+    @property
+    def java_text(self) -> str:
+        return self.text
+
+
+class IncompatibleSchemaError(SchemaError):
+    """It does not fit those that the topic has, or the topic takes none."""
+
+    @property
+    def java_text(self) -> str:
+        named = f"{EXCEPTIONS}.IncompatibleSchemaException: {self.text}"
+        return f"{named} caused by {named}"
+
+
+class NoSchemaError(IncompatibleSchemaError):
+    """There is none to compare with (NotExistSchemaException)."""
+
+    def __init__(self) -> None:
+        super().__init__("Topic does not have schema to check")
+
+
+class MalformedSchemaError(SchemaError):
+    """What Pulsar stumbles over; `java` is its exception as a text, with its class."""
+
+    code = pb.UnknownError
+
+    def __init__(self, java: str) -> None:
+        super().__init__("")
+        self._java = java
+
+    @property
+    def java_text(self) -> str:
+        return self._java
+
+    @property
+    def message(self) -> str:
+        """What the exception says itself."""
+        return self._java.partition(": ")[2] or "null"
+
+
+class InvalidSchemaDataError(SchemaError):
+    """It is no schema. `cause` is Java's exception as a text, "" for none."""
+
+    def __init__(self, text: str, cause: str = "") -> None:
+        super().__init__(text)
+        self.cause = cause
+
+    @property
+    def java_text(self) -> str:
+        return f"{self.text} caused by {self.cause}" if self.cause else self.text
+
+
+NOTHING = b"\xff\xff\xff\xff"  # the length of a definition that is null
+
+
+def split(schema: SchemaData) -> tuple[SchemaData, SchemaData]:
+    """The schemas of key and value. Raises MalformedSchemaError."""
+    rest = schema.data
+    parts = []
+    for what in ("key", "value"):
+        size = int.from_bytes(rest[:4], "big", signed=True)
+        if rest[:4] == NOTHING:
+            size = 0
+        if len(rest) < 4 or not 0 <= size <= len(rest) - 4:
+            raise MalformedSchemaError("java.nio.BufferUnderflowException")
+        parts.append(_part(schema, what, rest[4 : 4 + size]))
+        rest = rest[4 + size :]
+    return parts[0], parts[1]
+
+
+def joined(key: bytes, value: bytes) -> bytes:
+    return b"".join(struct.pack(">I", len(part)) + part for part in (key, value))
+
+
+def _part(schema: SchemaData, what: str, data: bytes) -> SchemaData:
+    texts = schema.texts
+    kind = texts.get(f"{what}.schema.type", "BYTES")
+    if kind not in SCHEMA_TYPES:
+        text = f"No enum constant org.apache.pulsar.common.schema.SchemaType.{kind}"
+        raise MalformedSchemaError(f"java.lang.IllegalArgumentException: {text}")
+    properties = {}
+    try:
+        properties = json.loads(texts.get(f"{what}.schema.properties") or "{}")
+    except (ValueError, RecursionError):
+        raise MalformedSchemaError("com.google.gson.JsonSyntaxException") from None
+    pairs = properties.items() if isinstance(properties, dict) else ()
+    return SchemaData(kind, data, tuple((str(name), str(value)) for name, value in pairs))

@@ -6,11 +6,10 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from pulsarium.broker.model.namespace.records import Keeps
+from pulsarium.broker.model.namespace.metadata import Keeps
 from pulsarium.broker.model.schema.compatibility import ALWAYS, check, is_transitive
-from pulsarium.broker.model.schema.data import AVRO_TYPES, SchemaData
+from pulsarium.broker.model.schema.data import AVRO_TYPES, NoSchemaError, SchemaData
 from pulsarium.broker.model.schema.definition import DefinitionError
-from pulsarium.broker.model.schema.errors import NoSchemaError
 from pulsarium.broker.model.schema.validation import validate
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.topic_name import TopicName

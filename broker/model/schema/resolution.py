@@ -12,8 +12,7 @@ import math
 from collections.abc import Callable, Mapping, Set
 from typing import Any, Final
 
-from pulsarium.broker.model.schema.definition import Definition, name_in_union
-from pulsarium.broker.model.schema.definition_text import NAMED, RECORDS, Json
+from pulsarium.broker.model.schema.definition import NAMED, RECORDS, Definition, Json, name_in_union
 
 PROMOTED: Final[Mapping[str, frozenset[str]]] = {
     "int": frozenset({"long", "float", "double"}),

@@ -2,11 +2,83 @@
 
 from __future__ import annotations
 
-from pulsarium.broker.model.schema.data import AVRO_TYPES, CLIENT_SIDE, SchemaData
+import base64
+from typing import Any
+
+from google.protobuf import descriptor_pb2, descriptor_pool
+from google.protobuf.message import DecodeError
+
+from pulsarium.broker import jackson
+from pulsarium.broker.model.schema.data import AVRO_TYPES, CLIENT_SIDE, InvalidSchemaDataError, SchemaData, split
 from pulsarium.broker.model.schema.definition import DefinitionError
-from pulsarium.broker.model.schema.errors import InvalidSchemaDataError
-from pulsarium.broker.model.schema.key_value import split
-from pulsarium.broker.model.schema.protobuf_native import root_name
+
+CAUSE = "org.apache.pulsar.client.api.SchemaSerializationException: "
+NULL = "java.lang.NullPointerException: Cannot"
+PROTOBUF = "com.google.protobuf"
+NO_SET = f'{NULL} read the array length because "data" is null'
+NO_ROOT = f'{NULL} invoke "{PROTOBUF}.Descriptors$Descriptor.getFullName()" because "descriptor" is null'
+NO_FILE = (
+    f'{NULL} invoke "{PROTOBUF}.DescriptorProtos$FileDescriptorProto.getDependencyList()" because'
+    ' "fileDescriptorProto" is null'
+)
+NO_SETS = f"{PROTOBUF}.InvalidProtocolBufferException: Protocol message contained an invalid tag (zero)."
+NOTHING = "com.fasterxml.jackson.databind.exc.MismatchedInputException: No content to map due to end-of-input"
+
+
+def root_name(data: bytes) -> str:
+    """The whole name of the message that a schema is of. Raises InvalidSchemaDataError."""
+    sent = _json(data)
+    packed = sent.get("fileDescriptorSet")
+    if packed is None:
+        raise _broken(NO_SET)
+    try:
+        files = descriptor_pb2.FileDescriptorSet.FromString(base64.b64decode(packed, validate=True))
+    except (ValueError, TypeError, DecodeError):
+        raise _broken(NO_SETS) from None
+    try:
+        pool = _pool({each.name: each for each in files.file}, sent.get("rootFileDescriptorName"))
+    except KeyError:
+        raise _broken(NO_FILE) from None
+    except (ValueError, TypeError, RecursionError) as error:
+        raise _broken(f"{PROTOBUF}.Descriptors$DescriptorValidationException: {error}") from None
+    try:
+        return str(pool.FindMessageTypeByName(str(sent.get("rootMessageTypeName"))).full_name)
+    except KeyError:
+        raise _broken(NO_ROOT) from None
+
+
+def _json(data: bytes) -> dict[str, Any]:
+    try:
+        sent = jackson.parse(data.decode(errors="replace"))
+    except EOFError:
+        raise _broken(NOTHING) from None
+    except ValueError as error:
+        raise _broken(str(error)) from None
+    if not isinstance(sent, dict):
+        raise _broken("com.fasterxml.jackson.databind.exc.MismatchedInputException: no object")
+    return sent
+
+
+def _pool(files: dict[str, descriptor_pb2.FileDescriptorProto], root: Any) -> descriptor_pool.DescriptorPool:
+    """The root file and those that it needs, in an order in which each finds what it names."""
+    pool = descriptor_pool.DescriptorPool()
+    added: set[str] = set()
+
+    def add(name: str) -> None:
+        if name in added:
+            return
+        added.add(name)
+        for needed in files[name].dependency:
+            add(needed)
+        pool.AddSerializedFile(files[name].SerializeToString())
+
+    add(root)
+    return pool
+
+
+def _broken(cause: str) -> InvalidSchemaDataError:
+    return InvalidSchemaDataError("deserialize ProtobufNative Schema failed", CAUSE + cause)
+
 
 UNSEEN = frozenset({"NONE", "BYTES", "EXTERNAL"})
 OF_PYTHON = b"null"  # what Python's client sends as the definition of a string

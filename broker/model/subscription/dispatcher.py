@@ -1,9 +1,10 @@
-"""What all dispatchers have in common."""
+"""What all dispatchers have in common, and why nothing more is delivered."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from enum import Enum
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,6 @@ from pulsarium.broker.model.cursor.managed_cursor import ManagedCursor
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.ledger.position_set import PositionSet
 from pulsarium.broker.model.subscription.consumer import Consumer, ConsumerOptions
-from pulsarium.broker.model.subscription.reason import Reason
 from pulsarium.proto.ack_set import words_of
 from pulsarium.proto.entry import is_plain, visible_metadata
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
@@ -20,6 +20,42 @@ from pulsarium.proto.generated import PulsarApi_pb2 as pb
 if TYPE_CHECKING:
     from pulsarium.broker.model.subscription.base import Subscription
     from pulsarium.broker.model.subscription.throttle import Throttle
+
+
+class Reason(Enum):
+    """The outcome of a dispatch, or the state of one entry, in the words of "why was this not delivered?"."""
+
+    NO_CONSUMER = "no consumer is connected"
+    FAILOVER_DELAY = "the active consumer changed; waiting for activeConsumerFailoverDelayTimeMillis"
+    NO_PERMITS = "no consumer has permits left: the client sent no FLOW"
+    NOT_WRITABLE = "the connections of the consumers with permits are full: the client does not read"
+    CONSUMERS_OWE = "the consumers with permits owe maxUnackedMessagesPerConsumer messages"
+    SUBSCRIPTION_OWES = "the consumers together owe maxUnackedMessagesPerSubscription messages"
+    LOOK_AHEAD = "too many entries wait for their consumers (keySharedLookAheadMsgInReplayThreshold...)"
+    RATE_LIMITED = "rate limited until the tokens of a dispatch rate come back"
+    LOADING = "the entries are being read back from disk"
+    UNREADABLE = "the disk cannot read what comes next; it is tried again (dispatcherReadFailureBackoff...)"
+    BEHIND_CHUNK = (
+        "a chunk comes first that the consumer of its message's first chunk cannot be given, as in Pulsar 4.2"
+    )
+    CAUGHT_UP = "everything was delivered"
+    OPEN_TRANSACTION = "what comes next is in an open transaction, or behind one"
+    FENCED = "the subscription is being reset"
+
+    # of one entry
+    ACKNOWLEDGED = "it is acknowledged"
+    PENDING_ACK = "a transaction acknowledged it that is not over"
+    COMPACTED_AWAY = "compaction did not keep it, and its consumers read compacted: a cumulative ack goes past it"
+    ABORTED = "its transaction was aborted: consumers are not given it"
+    DELIVERED = "a consumer has it and did not acknowledge it yet"
+    DELAYED = "its deliver_at_time has not come"
+    WAITING = "its consumer has no permits, or its connection is full"
+    DRAINING = "the consumer that had its key still owes messages of that key"
+    RECENTLY_JOINED = "its consumer joined before older messages were acknowledged, which come first"
+    NO_OWNER = "no consumer has its key (STICKY ranges with a gap)"
+    ORPHAN_CHUNK = "it is a chunk of a message whose first chunk no consumer has"
+    TO_BE_DELIVERED = "it is next"
+
 
 SubType = pb.CommandSubscribe.SubType
 Entries = Sequence[tuple[Position, bytes]]

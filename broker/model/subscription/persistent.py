@@ -13,20 +13,19 @@ from pulsarium.broker.model.cursor.managed_cursor import ManagedCursor
 from pulsarium.broker.model.errors import BrokerServiceError, ServiceNotReadyError
 from pulsarium.broker.model.ledger.position import Position, signed
 from pulsarium.broker.model.policy import without_effect
-from pulsarium.broker.model.rate.dispatch import DispatchLimiter, PublishAverage
+from pulsarium.broker.model.rate.rates import DispatchLimiter, PublishAverage
 from pulsarium.broker.model.subscription.base import SubscribedTopic, Subscription
 from pulsarium.broker.model.subscription.consumer import INT_MAX, Consumer, ConsumerOptions
-from pulsarium.broker.model.subscription.dispatcher import Dispatcher
-from pulsarium.broker.model.subscription.mark_moves import CUMULATIVE, MarkMoves, MovedBy
-from pulsarium.broker.model.subscription.reason import Reason
+from pulsarium.broker.model.subscription.dispatcher import Dispatcher, Reason
+from pulsarium.broker.model.subscription.skip import CUMULATIVE, MarkMoves, MovedBy
 from pulsarium.broker.model.subscription.throttle import Throttle
 from pulsarium.broker.model.subscription.unreadable import Unreadable
 from pulsarium.broker.storage.errors import StorageError
 from pulsarium.proto.entry import visible_metadata
 
 if TYPE_CHECKING:
-    from pulsarium.broker.model.cursor.acked import Acked
     from pulsarium.broker.model.cursor.pending_acks import PendingAcks
+    from pulsarium.broker.model.cursor.pending_record import Acked
     from pulsarium.broker.model.ledger.managed_ledger import ManagedLedger
     from pulsarium.proto.txn_id import TxnId
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from typing import TYPE_CHECKING
 
 from pyroaring import BitMap
 
 from pulsarium.broker.model.errors import NoSuchMessageError, UnsupportedSubscriptionTypeError
 from pulsarium.broker.model.ledger.position import Position
-from pulsarium.broker.model.subscription.mark_moves import MovedBy
 from pulsarium.proto.ack_set import words_of
 from pulsarium.proto.entry import parse_metadata
 from pulsarium.proto.errors import EntryError
@@ -19,6 +20,64 @@ if TYPE_CHECKING:
     from pulsarium.broker.model.cursor.managed_cursor import ManagedCursor
     from pulsarium.broker.model.ledger.managed_ledger import ManagedLedger
     from pulsarium.broker.model.subscription.persistent import PersistentSubscription
+
+
+KEPT = 64  # the newest ones
+
+
+class MovedBy(Enum):
+    """Name who moved it."""
+
+    CUMULATIVE = "a cumulative acknowledgement"
+    EXPIRED = "TTL or a request to expire messages"
+    SKIPPED = "a request to skip messages, or to clear the backlog"
+    EVICTED = "backlog quota or truncation"
+    SEEK = "a seek or a reset of the cursor"
+
+
+CUMULATIVE = MovedBy.CUMULATIVE  # an enumeration is slow to ask
+
+
+@dataclass(slots=True)
+class MarkMove:
+    """Tell that it went from `after` to `through`. `ms`: when, in ms since the epoch; 0 where nobody looked."""
+
+    by: MovedBy
+    after: Position
+    through: Position
+    ms: int
+
+
+class MarkMoves:
+    """Remember those since the topic was loaded, where the mark stood at `start`. In memory only, for "why"."""
+
+    __slots__ = ("_known", "forgotten", "start")
+
+    def __init__(self, start: Position) -> None:
+        self.start = start
+        self.forgotten = start  # of nothing up to here is known how
+        self._known: deque[MarkMove] = deque()
+
+    def note(self, by: MovedBy, after: Position, through: Position, ms: int = 0) -> None:
+        """The mark moved. Cumulative acknowledgements in a row are one."""
+        known = self._known
+        if known and by is CUMULATIVE is known[-1].by:
+            known[-1].through = through
+        elif through > after:
+            known.append(MarkMove(by, after, through, ms))
+            if len(known) > KEPT:
+                self.forgotten = known.popleft().through
+
+    def sought(self, mark: Position, ms: int) -> None:
+        """The cursor was reset: what was before it means nothing any more."""
+        self._known.clear()
+        self.start = self.forgotten = Position(-1, -1)
+        self.note(MovedBy.SEEK, self.start, mark, ms)
+
+    def of(self, position: Position) -> MarkMove | None:
+        """The one that went past an entry."""
+        return next((each for each in reversed(self._known) if each.after < position <= each.through), None)
+
 
 LARGEST_BATCH = 1 << 20  # messages; metadata may claim any number, and an ack set has a bit for each
 

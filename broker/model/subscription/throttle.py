@@ -9,7 +9,7 @@ from pulsarium.broker.clock import Timer
 from pulsarium.broker.model.cursor.managed_cursor import ManagedCursor
 from pulsarium.broker.model.ledger.stores import Stores
 from pulsarium.broker.model.policy.policies import DispatchRate
-from pulsarium.broker.model.rate.dispatch import DispatchLimiter, PublishAverage
+from pulsarium.broker.model.rate.rates import DispatchLimiter, PublishAverage
 
 BACKOFF = 1.0  # seconds after which a dispatcher asks again (MESSAGE_RATE_BACKOFF_MS)
 READ_OVERHEAD = 64  # bytes that an entry counts for in a read, beside its own

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from pulsarium.broker.clock import Timer
 from pulsarium.broker.logs import Log
 from pulsarium.broker.model.ledger.position import Position
-from pulsarium.broker.model.subscription.reason import Reason
+from pulsarium.broker.model.subscription.dispatcher import Reason
 from pulsarium.broker.storage.errors import DamagedEntriesError, StorageError
 
 if TYPE_CHECKING:

@@ -1,11 +1,12 @@
-"""What persistent and non-persistent topics share."""
+"""What persistent and non-persistent topics share, and what their policies ask of each entry."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from pulsarium.broker.config.keys import Config
 from pulsarium.broker.model.client import Assigned
 from pulsarium.broker.model.compaction.compaction import Compaction
 from pulsarium.broker.model.context import Context
@@ -13,26 +14,74 @@ from pulsarium.broker.model.dispatch.choice import dispatcher_for
 from pulsarium.broker.model.errors import (
     ConsumerBusyError,
     MetadataError,
+    NotAllowedError,
     ProducerBusyError,
     ServiceNotReadyError,
     TopicHasClientsError,
 )
 from pulsarium.broker.model.ledger.managed_ledger import ManagedLedger
-from pulsarium.broker.model.ledger.position import Position
+from pulsarium.broker.model.ledger.position import Position, signed
 from pulsarium.broker.model.policy.policies import Policies, PublishRate
-from pulsarium.broker.model.rate.publish import PublishLimiter
+from pulsarium.broker.model.rate.rates import Publisher, PublishLimiter
 from pulsarium.broker.model.subscription.base import Subscription
 from pulsarium.broker.model.subscription.consumer import ConsumerOptions
 from pulsarium.broker.model.subscription.dispatcher import Dispatcher
 from pulsarium.broker.model.topic.deduplication import Deduplication
-from pulsarium.broker.model.topic.entry_checks import EntryChecks, entry_checks
 from pulsarium.broker.model.topic.joining import SubscribeRate
 from pulsarium.broker.model.topic.producer import Producer, ProducerClient, ProducerOptions
 from pulsarium.broker.model.topic.producers import Producers
 from pulsarium.broker.model.transaction.buffer import TransactionBuffer
-from pulsarium.broker.model.transaction.transaction import Participant
+from pulsarium.broker.model.transaction.coordinator import Participant
+from pulsarium.proto.entry import parse_metadata
 from pulsarium.proto.topic_name import TopicName
 from pulsarium.proto.txn_id import TxnId
+
+
+@dataclass(frozen=True, slots=True)
+class EntryChecks:
+    """Limits of 0 are none. They raise what a SEND is told, or EntryError where metadata must be read and cannot."""
+
+    encrypted: bool
+    max_size: int  # bytes of the whole entry, not only of its payload (W-05)
+    max_delay_ms: int
+    limiters: Sequence[PublishLimiter] = ()
+
+    def check_encryption(self, entry: bytes) -> None:
+        """What is refused here counts nowhere."""
+        if self.encrypted and not parse_metadata(entry).encryption_keys:
+            raise MetadataError("Messages must be encrypted")
+
+    def count(self, client: Publisher, messages: int, size: int) -> None:
+        """An entry came: its connection pauses where that was too fast."""
+        for limiter in self.limiters:
+            limiter.published(client, messages, size)
+
+    def check_limits(self, entry: bytes, is_chunk: bool) -> None:
+        """What is refused here is in the topic's counters."""
+        if 0 < self.max_size < len(entry) and not is_chunk:
+            raise NotAllowedError("Exceed maximum message size")
+        if self.max_delay_ms > 0:
+            metadata = parse_metadata(entry)
+            delay = metadata.deliver_at_time - signed(metadata.publish_time)
+            if metadata.HasField("deliver_at_time") and delay > self.max_delay_ms:
+                raise NotAllowedError(f"Exceeds max allowed delivery delay of {self.max_delay_ms} milliseconds")
+
+
+def entry_checks(
+    policies: Policies, config: Config, *, persistent: bool, limiters: Sequence[PublishLimiter] = ()
+) -> EntryChecks | None:
+    """The checks of a topic. What is not below maxMessageSize is left to the frame limit, as in Pulsar."""
+    delay = policies.delayed_delivery
+    size = policies.max_message_size
+    checks = EntryChecks(
+        encrypted=policies.encryption_required,
+        max_size=size if size < config.maxMessageSize else 0,
+        max_delay_ms=delay.max_delay_ms if delay.active and persistent else 0,
+        limiters=tuple(limiter for limiter in limiters if limiter.is_active),
+    )
+    needed = checks.encrypted or checks.max_size > 0 or checks.max_delay_ms > 0 or checks.limiters
+    return checks if needed else None
+
 
 TRANSACTIONS_OFF = "Transaction buffer disable!"
 NO_PENDING_ACKS = "The transaction is disabled"

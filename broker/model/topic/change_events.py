@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pulsarium.broker.logs import Log
 from pulsarium.broker.model.errors import BrokerServiceError
+from pulsarium.broker.model.ledger.managed_ledger import Publication, Unwatched
 from pulsarium.broker.model.ledger.position import Position
-from pulsarium.broker.model.ledger.publication import Publication, Unwatched
 from pulsarium.broker.model.namespace.metadata import Metadata, global_of, local_of, with_part
 from pulsarium.broker.model.policy.event import PolicyEvent, decode, encode, key_of, topic_of_key
 from pulsarium.broker.model.policy.event_schema import EVENT_CODEC, EVENT_PROPERTIES, EVENT_SCHEMA

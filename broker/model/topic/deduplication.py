@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from pulsarium.broker.logs import Log
 from pulsarium.broker.model.errors import PersistenceError
+from pulsarium.broker.model.ledger.managed_ledger import Pending, Publication
 from pulsarium.broker.model.ledger.position import Position, signed
-from pulsarium.broker.model.ledger.publication import Pending, Publication
 from pulsarium.broker.model.ledger.stores import Stores
 from pulsarium.broker.storage.errors import DamagedEntriesError, StorageError
 from pulsarium.proto.entry import parse_metadata

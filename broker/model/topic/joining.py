@@ -10,9 +10,13 @@ from pulsarium.broker.clock import Clock
 from pulsarium.broker.model.compaction.record import COMPACTION_CURSOR
 from pulsarium.broker.model.errors import NamingError, NotAllowedError
 from pulsarium.broker.model.policy.policies import Rate, SchemaPolicies
-from pulsarium.broker.model.rate.token_bucket import TokenBucket
-from pulsarium.broker.model.schema.data import SchemaData
-from pulsarium.broker.model.schema.errors import IncompatibleSchemaError, InvalidSchemaDataError, NoSchemaError
+from pulsarium.broker.model.rate.rates import TokenBucket
+from pulsarium.broker.model.schema.data import (
+    IncompatibleSchemaError,
+    InvalidSchemaDataError,
+    NoSchemaError,
+    SchemaData,
+)
 from pulsarium.broker.model.schema.registry import NO_VERSION, SchemaRegistry, StoredSchema
 from pulsarium.broker.model.topic.deduplication import DEDUPLICATION_CURSOR
 from pulsarium.proto.generated import PulsarApi_pb2 as pb

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from pulsarium.broker.model.errors import MetadataError
-from pulsarium.broker.model.ledger.message_index import is_marker
+from pulsarium.broker.model.ledger.interceptors import is_marker
 from pulsarium.broker.model.ledger.position import EARLIEST, Position
 from pulsarium.broker.storage.errors import StorageError
 from pulsarium.proto.entry import parse_metadata, payload_of

@@ -20,18 +20,16 @@ from pulsarium.broker.model.errors import (
     TopicTerminatedError,
 )
 from pulsarium.broker.model.ledger.interceptors import INDEX_PROPERTY, EntryStamps
+from pulsarium.broker.model.ledger.managed_ledger import LedgerFencedError, LedgerTerminatedError, Unwatched
 from pulsarium.broker.model.ledger.position import EARLIEST, LATEST, Position
-from pulsarium.broker.model.ledger.publication import LedgerFencedError, LedgerTerminatedError, Unwatched
 from pulsarium.broker.model.policy.policies import Policies
-from pulsarium.broker.model.rate.dispatch import DispatchLimiter, PublishAverage
+from pulsarium.broker.model.rate.rates import DispatchLimiter, PublishAverage
 from pulsarium.broker.model.subscription.persistent import PersistentSubscription
-from pulsarium.broker.model.topic.backlog_quota import refuse_producers
 from pulsarium.broker.model.topic.base import FAILED_ON_SUBSCRIPTION, NO_PENDING_ACKS, TRANSACTIONS_OFF, Joining, Topic
 from pulsarium.broker.model.topic.deduplication import deduplication_of
-from pulsarium.broker.model.topic.expiry import check_ttl, last_published_before
 from pulsarium.broker.model.topic.joining import OWN_CURSORS, check_new_subscription
 from pulsarium.broker.model.topic.producer import Producer, ProducerClient, ProducerOptions
-from pulsarium.broker.model.topic.trimming import Trimmer
+from pulsarium.broker.model.topic.upkeep import Trimmer, check_ttl, last_published_before, refuse_producers
 from pulsarium.broker.model.transaction.buffer import TransactionBuffer
 from pulsarium.broker.storage.errors import StorageError
 from pulsarium.proto.entry import with_broker_metadata
@@ -41,10 +39,9 @@ if TYPE_CHECKING:
     from pulsarium.broker.model.client import Assigned
     from pulsarium.broker.model.compaction.compactor import Compactor
     from pulsarium.broker.model.cursor.managed_cursor import ManagedCursor
-    from pulsarium.broker.model.ledger.managed_ledger import ManagedLedger
-    from pulsarium.broker.model.ledger.publication import Publication
+    from pulsarium.broker.model.ledger.managed_ledger import ManagedLedger, Publication
     from pulsarium.broker.model.topic.log import TopicLog
-    from pulsarium.broker.model.transaction.transaction import Participant
+    from pulsarium.broker.model.transaction.coordinator import Participant
     from pulsarium.proto.txn_id import TxnId
 
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Protocol
 
 from pulsarium.broker.model.client import Assigned, Client
 from pulsarium.broker.model.errors import BrokerServiceError
+from pulsarium.broker.model.ledger.managed_ledger import Pending
 from pulsarium.broker.model.ledger.position import signed, unsigned
-from pulsarium.broker.model.ledger.publication import Pending
-from pulsarium.broker.model.rate.publish import Publisher
+from pulsarium.broker.model.rate.rates import Publisher
 from pulsarium.proto.entry import checksum_matches
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 

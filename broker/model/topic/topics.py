@@ -25,14 +25,13 @@ from pulsarium.broker.model.policy.resolve import auto_creation, most_topics, of
 from pulsarium.broker.model.schema.registry import SchemaRegistry
 from pulsarium.broker.model.topic.base import Topic
 from pulsarium.broker.model.topic.change_events import ChangeEvents, ChangeEventsTopic
-from pulsarium.broker.model.topic.damaged import delete_damaged
-from pulsarium.broker.model.topic.log import TopicLog
+from pulsarium.broker.model.topic.log import TopicLog, delete_damaged
 from pulsarium.broker.model.topic.migration import Migration
 from pulsarium.broker.model.topic.non_persistent import NonPersistentTopic
 from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.broker.model.topic.shadow import SHADOW_SOURCE, ShadowTopic, shadow_properties, source_of
 from pulsarium.broker.model.topic.watchers import Watchers
-from pulsarium.broker.model.transaction.transaction import Part, Participant
+from pulsarium.broker.model.transaction.coordinator import Part, Participant
 from pulsarium.broker.storage.errors import StorageError
 from pulsarium.proto.errors import InvalidTopicName
 from pulsarium.proto.system_topics import is_change_events, is_system_topic

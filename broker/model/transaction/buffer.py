@@ -8,9 +8,8 @@ from functools import partial
 from typing import Protocol
 
 from pulsarium.broker.model.errors import NotAllowedError, TopicTerminatedError
-from pulsarium.broker.model.ledger.managed_ledger import ManagedLedger
+from pulsarium.broker.model.ledger.managed_ledger import ManagedLedger, Pending, Publication
 from pulsarium.broker.model.ledger.position import Position
-from pulsarium.broker.model.ledger.publication import Pending, Publication
 from pulsarium.broker.model.ledger.stores import Stores
 from pulsarium.broker.model.transaction.record import BufferRecord, Sent
 from pulsarium.proto.entry import build, txn_bits_of, with_txn_bits

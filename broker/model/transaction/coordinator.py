@@ -7,9 +7,12 @@ and again, and nobody is answered before that is done.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from enum import Enum
 from functools import partial
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from pulsarium.broker.clock import Timer
 from pulsarium.broker.logs import Log
@@ -20,8 +23,75 @@ from pulsarium.broker.model.errors import (
     TransactionNotFoundError,
 )
 from pulsarium.broker.model.ledger.stores import Stores
-from pulsarium.broker.model.transaction.transaction import Part, Participant, Status, Transaction
+from pulsarium.broker.model.namespace.metadata import Metadata
+from pulsarium.broker.model.namespace.ownership import Member, Ownership
+from pulsarium.proto.topic_name import TopicName
 from pulsarium.proto.txn_id import TxnId
+
+
+class Status(Enum):
+    """Pulsar's TxnStatus, without those of a transaction that is over: nothing is left of it then."""
+
+    OPEN = "OPEN"
+    COMMITTING = "COMMITTING"
+    ABORTING = "ABORTING"
+
+
+class Part(NamedTuple):
+    """Where a transaction did something: a topic that it published to, or a subscription that it acknowledged on."""
+
+    topic: str
+    subscription: str | None = None
+
+    @property
+    def order(self) -> tuple[bool, str, str]:
+        """Acknowledgements end before what was published becomes visible, as in Pulsar."""
+        return self.subscription is None, self.topic, self.subscription or ""
+
+
+@dataclass(frozen=True, slots=True)
+class Transaction:
+    """A value: what changes makes another one. `parts` are those that are not ended yet."""
+
+    least: int
+    opened_ms: int
+    timeout_ms: int
+    owner: str | None  # role of who opened it; None: anybody's
+    status: Status = Status.OPEN
+    parts: frozenset[Part] = frozenset()
+
+    @property
+    def topics(self) -> list[str]:
+        """What it published to."""
+        return sorted(part.topic for part in self.parts if part.subscription is None)
+
+    @property
+    def subscriptions(self) -> list[tuple[str, str]]:
+        """What it acknowledged on: topic and subscription."""
+        return sorted((part.topic, part.subscription) for part in self.parts if part.subscription is not None)
+
+    def to_bytes(self) -> bytes:
+        """As it is stored, where its number is part of the path."""
+        parts = sorted(self.parts, key=lambda part: part.order)
+        return json.dumps([self.opened_ms, self.timeout_ms, self.owner, self.status.value, parts]).encode()
+
+    @classmethod
+    def from_bytes(cls, least: int, value: bytes) -> Transaction:
+        """From the store."""
+        opened_ms, timeout_ms, owner, status, parts = json.loads(value)
+        return cls(least, opened_ms, timeout_ms, owner, Status(status), frozenset(Part(*part) for part in parts))
+
+
+class Participant(Protocol):
+    """A topic's transaction buffer, or the pending acknowledgements of a subscription."""
+
+    def end(self, txn: TxnId, *, commit: bool, low_watermark: int) -> None:
+        """The transaction is over; nothing happens where it left nothing. What changes is noted for this turn's commit.
+
+        All transactions of the same coordinator up to `low_watermark` are over too. Raises BrokerServiceError where it
+        cannot be done now, and then nothing changed.
+        """
+
 
 log = Log("transactions")
 
@@ -221,3 +291,91 @@ class Coordinator:
             log.info("a transaction timed out", txn=TxnId(self.number, least), timeout_ms=transaction.timeout_ms)
             transaction = replace(transaction, status=Status.ABORTING)
         self._finish(transaction)
+
+
+ASSIGN = TopicName.parse("persistent://pulsar/system/transaction_coordinator_assign")
+FOLDER = "/transactions/coordinators"
+
+M = TypeVar("M", bound=Member)
+
+
+class Participants(Protocol):
+    """The topics that transactions touch."""
+
+    def participant(self, part: Part) -> Participant | None:
+        """Return what a transaction ends on; None where that is gone."""
+        ...
+
+
+class Coordinators(Generic[M]):
+    """Number N belongs to the broker that owns partition N of ASSIGN, a topic that nobody publishes to: who looks for a
+    coordinator looks that up. Any number is served whose bundle is owned, as in Pulsar.
+
+    Transactions belong to the cluster, and go on while no broker serves their coordinator.
+    """
+
+    def __init__(self, stores: Stores, ownership: Ownership[M], metadata: Metadata, topics: Participants) -> None:
+        self._stores = stores
+        self._ownership = ownership
+        self._metadata = metadata
+        self._topics = topics
+        self._coordinators: dict[int, Coordinator] = {}
+        self._open: dict[int, M] = {}  # number -> the broker that a client opened it at
+        self.recover()
+
+    def recover(self) -> None:
+        """Begin with what the store has. Numbers go on where there were some: clients may still have them."""
+        reached = {number: coordinator.last for number, coordinator in self._coordinators.items()}
+        for coordinator in self._coordinators.values():
+            coordinator.close()
+        self._open.clear()
+        self._coordinators.clear()
+        kept = {int(name): int(last) for name, last in self._stores.recovered_under(FOLDER)}
+        for number in {**kept, **reached}:
+            found = self._stores.recovered_under(f"{FOLDER}/{number}")
+            transactions = [Transaction.from_bytes(int(least), value) for least, value in found]
+            last = max(kept.get(number, -1), reached.get(number, -1))
+            if last != kept.get(number):
+                self._stores.turn.store(f"{FOLDER}/{number}", str(last).encode())
+            self._make(number, last, transactions)
+        self.provide()
+
+    def provide(self) -> None:
+        """One for each broker; those that there were before stay."""
+        brokers = len(self._ownership.members)
+        if brokers > self.count:
+            self._metadata.put_partitioned(ASSIGN, brokers)
+
+    def _make(self, number: int, last: int = -1, kept: list[Transaction] | None = None) -> Coordinator:
+        made = Coordinator(number, f"{FOLDER}/{number}", self._stores, self._topics.participant, last, kept or ())
+        self._coordinators[number] = made
+        return made
+
+    # who serves them
+
+    @property
+    def count(self) -> int:
+        """How many clients are told of."""
+        return self._metadata.partitions_of(ASSIGN)
+
+    def open(self, number: int, broker: M) -> bool:
+        """A client wants it from this broker. Whether that is its owner."""
+        if self._ownership.taker(ASSIGN.partition(number)) is not broker:
+            return False
+        self._open[number] = broker
+        return True
+
+    def is_open(self, number: int, broker: M) -> bool:
+        """Whether this broker serves it, and a client has opened it there."""
+        return self._open.get(number) is broker and self._ownership.taker(ASSIGN.partition(number)) is broker
+
+    def served(self, number: int, broker: M) -> Coordinator:
+        """The coordinator, for what clients ask of it. Raises CoordinatorNotFoundError."""
+        if not self.is_open(number, broker):
+            raise CoordinatorNotFoundError(f"Transaction coordinator with id {number} not found!")
+        return self._coordinators.get(number) or self._make(number)
+
+    def anywhere(self, number: int) -> Coordinator | None:
+        """The coordinator, if any broker serves it."""
+        broker = self._open.get(number)
+        return self.served(number, broker) if broker is not None and self.is_open(number, broker) else None

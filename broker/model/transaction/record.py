@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from pulsarium.broker.model.ledger.managed_ledger import Pending, Publication
 from pulsarium.broker.model.ledger.position import Position
-from pulsarium.broker.model.ledger.publication import Pending, Publication
 from pulsarium.broker.model.ledger.transactions import TransactionEntries
 from pulsarium.proto.txn_id import TxnId
 

@@ -79,7 +79,7 @@ async def test_why_nothing_more_is_delivered(rest: Rest, wire: Wire) -> None:
 
 
 async def test_the_reason_that_the_page_knows() -> None:
-    from pulsarium.broker.model.subscription.reason import Reason
+    from pulsarium.broker.model.subscription.dispatcher import Reason
 
     assert f'const CAUGHT_UP = "{Reason.CAUGHT_UP.value}";' in PAGE
 

@@ -8,7 +8,7 @@ import pytest
 import trio
 
 from pulsarium.broker.config import Config
-from pulsarium.broker.model.subscription.reason import Reason
+from pulsarium.broker.model.subscription.dispatcher import Reason
 from tests.broker.commands.test_producer_limits import put, put_topic
 from tests.broker.model.upkeep.policed import subscription_of
 from tests.broker.wire import TOPIC, Bed, Earliest, Exclusive, KeyShared, Shared, Type, Wire, batch_of, plain, serving

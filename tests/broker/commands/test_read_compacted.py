@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from pulsarium.broker.model.ledger.position import EARLIEST, LATEST, Position
-from pulsarium.broker.model.subscription.reason import Reason
+from pulsarium.broker.model.subscription.dispatcher import Reason
 from pulsarium.proto import entry
 from tests.broker.compacted import Retained, compacted, compacted_batch, topic_of, trim
 from tests.broker.model.compaction.topics import compact

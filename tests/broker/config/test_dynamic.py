@@ -5,7 +5,7 @@ from __future__ import annotations
 from pulsarium.broker.config import Config
 from pulsarium.broker.config.dynamic import NAMES, DynamicSettings
 from pulsarium.broker.config.keys import documented_keys
-from pulsarium.broker.model.namespace.records import Records
+from pulsarium.broker.model.namespace.metadata import Records
 from tests.broker.model.namespace.test_records import Store
 
 

@@ -15,8 +15,8 @@ from pulsarium.broker.config import Config
 from pulsarium.broker.config.keys import APPEND_BROKER_TIMESTAMP
 from pulsarium.broker.lab import Lab
 from pulsarium.broker.model.errors import TopicNotFoundError
-from pulsarium.broker.model.subscription.reason import Reason
-from pulsarium.broker.model.transaction.coordinators import ASSIGN
+from pulsarium.broker.model.subscription.dispatcher import Reason
+from pulsarium.broker.model.transaction.coordinator import ASSIGN
 from pulsarium.broker.rates import Rates
 from pulsarium.broker.storage.errors import StorageError
 from pulsarium.proto.generated import PulsarApi_pb2 as pb

@@ -21,7 +21,7 @@ CLOCK = ("time", "monotonic", "perf_counter", "time_ns")
 PATIENCE = ("sleep", "move_on_after", "move_on_at", "fail_after", "current_time")
 
 # What waits, or decides by time: the test of tests/broker/lab/test_waiting.py that advances it.
-OBEYS: Mapping[str, str] = {
+OBEYS: Mapping[str, str | tuple[str, ...]] = {
     "rates.py": "test_rates",
     "model/cursor/managed_cursor.py": "test_cursors_are_kept_after_a_while",
     "model/dispatch/delays.py": "test_delayed_delivery",
@@ -33,13 +33,10 @@ OBEYS: Mapping[str, str] = {
     "model/subscription/unreadable.py": "test_a_read_that_failed",
     "model/topic/base.py": "test_inactive_topics",
     "model/topic/deduplication.py": "test_producers_that_left_are_forgotten",
-    "model/rate/dispatch.py": "test_a_dispatch_rate_beyond_what_comes_in",
-    "model/rate/publish.py": "test_publish_rate",
-    "model/rate/token_bucket.py": "test_subscribe_rate",
+    "model/rate/rates.py": ("test_a_dispatch_rate_beyond_what_comes_in", "test_publish_rate", "test_subscribe_rate"),
     "model/topic/persistent.py": "test_a_cursor_is_moved_by_the_brokers_time",
     "model/transaction/coordinator.py": "test_transactions_time_out",
-    "model/topic/backlog_quota.py": "test_backlog_quotas_by_age",
-    "model/topic/expiry.py": "test_time_to_live",
+    "model/topic/upkeep.py": ("test_backlog_quotas_by_age", "test_time_to_live"),
     "model/upkeep.py": "test_inactive_topics",
     "slices.py": "test_a_check_of_many_topics",
 }
@@ -48,14 +45,13 @@ STAMPS = {
     "admin/cluster/broker_stats.py",
     "admin/pages.py",
     "admin/topic/backlog_json.py",
+    "admin/topic/internal_stats.py",
     "admin/topic/backlog_sizes.py",
-    "admin/topic/internal_info.py",
     "admin/topic/producing.py",
     "admin/topic/schemas.py",
     "broker.py",
     "commands/consumer.py",
     "model/compaction/compacted.py",
-    "model/compaction/compaction.py",
     "model/compaction/record.py",
     "model/ledger/shadow_ledger.py",
     "model/topic/joining.py",
@@ -68,13 +64,13 @@ STAMPS = {
 }
 # Timelines of their own (broker/clock.py), which obey when they are included, or never.
 APART = {
-    "admin/cluster/shutdown.py": "machine: the answer is written first",
+    "admin/cluster/brokers.py": "machine: the answer is written first",
     "http/site.py": "machine: a clock that stands still would refuse everybody",
     "auth/authentication.py": "token-expiry",
     "auth/login.py": "token-expiry",
     "auth/tokens.py": "token-expiry",
     "cluster.py": "machine: a store that failed is tried again; token-expiry; the rest of the clock is passed on",
-    "model/compaction/run.py": "machine: others get a turn",
+    "model/compaction/compaction.py": "machine: others get a turn",
     "session/liveness.py": "keep-alive",
     "session/refresh.py": "token-expiry",
 }
@@ -85,7 +81,7 @@ MACHINE = {
     "http/connection.py": "a client that neither sends nor takes anything",
     "http/request.py": "a body that does not come",
     "admin/topic/backlog_sizes.py": "how long a scan may work",
-    "model/compaction/run.py": "processor time of a slice",
+    "model/compaction/compaction.py": "processor time of a slice",
     "session/transport.py": "the last words to a socket",
     "slices.py": "processor time of a slice",
     "storage/committer.py": "how often it looks whether its files are still there",
@@ -130,6 +126,10 @@ def test_whoever_sets_a_timer_obeys_or_is_apart() -> None:
     assert setting <= OBEYS.keys() | APART.keys()
 
 
-@pytest.mark.parametrize("test", sorted(set(OBEYS.values())))
+def named_by(found: str | tuple[str, ...]) -> tuple[str, ...]:
+    return (found,) if isinstance(found, str) else found
+
+
+@pytest.mark.parametrize("test", sorted({test for found in OBEYS.values() for test in named_by(found)}))
 def test_who_obeys_is_tested(test: str) -> None:
     assert callable(getattr(test_waiting, test))

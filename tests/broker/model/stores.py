@@ -8,9 +8,8 @@ from typing import Any
 
 from pulsarium.broker.cluster import Cluster
 from pulsarium.broker.config import PIP, Config
-from pulsarium.broker.model.ledger.managed_ledger import LedgerListener, ManagedLedger
+from pulsarium.broker.model.ledger.managed_ledger import LedgerListener, ManagedLedger, Pending
 from pulsarium.broker.model.ledger.position import Position
-from pulsarium.broker.model.ledger.publication import Pending
 from pulsarium.broker.storage.interface import Storage
 from tests.broker.held import HeldStorage
 

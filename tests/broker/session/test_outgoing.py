@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pulsarium.broker.model.client import Delivery
+from pulsarium.broker.model.ledger.managed_ledger import Pending
 from pulsarium.broker.model.ledger.position import Position
-from pulsarium.broker.model.ledger.publication import Pending
 from pulsarium.broker.session.outgoing import Outgoing
 from pulsarium.proto.framing import frame
 from tests.broker.wire import Type, command, frame_of

@@ -20,7 +20,7 @@ import trio.lowlevel
 
 from pulsarium.broker.broker import Broker
 from pulsarium.broker.config import Config, ConfigError, ServeOptions
-from pulsarium.broker.model.compaction.service import make_engine
+from pulsarium.broker.model.compaction.compaction import make_engine
 from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.broker.server import open_core
 from pulsarium.pipeline.compaction import child

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pulsarium.broker.config import PULSAR_4_2
-from pulsarium.broker.model.namespace.bundles import bundle_of, hash_position
+from pulsarium.broker.model.namespace.policies import bundle_of, hash_position
 from pulsarium.proto.topic_name import TopicName
 from tests.broker.admin.rest import ADMIN, NAMESPACES, Rest, rest_of
 from tests.broker.admin.steps import Reason, Step, play

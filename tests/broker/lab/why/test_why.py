@@ -12,7 +12,7 @@ from pulsarium.broker.config import Config
 from pulsarium.broker.lab.why import NotThere, Why, WhyError
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.subscription.skip import Skip, SkipEntry, skip, skip_all
-from pulsarium.broker.model.topic.expiry import check_ttl
+from pulsarium.broker.model.topic.upkeep import check_ttl
 from pulsarium.proto.entry import build
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.topic_name import TopicName

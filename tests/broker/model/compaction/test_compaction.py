@@ -13,7 +13,7 @@ import trio
 from pulsarium.broker.broker import Broker
 from pulsarium.broker.config import Config
 from pulsarium.broker.config.keys import APPEND_INDEX
-from pulsarium.broker.model.compaction import run
+from pulsarium.broker.model.compaction import compaction as run
 from pulsarium.broker.model.compaction.compacted import CompactedLedger
 from pulsarium.broker.model.compaction.compactor import Compactable, TwoPhaseCompactor
 from pulsarium.broker.model.compaction.raw import RawMessage, TopicReader

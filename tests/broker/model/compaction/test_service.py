@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from pulsarium.broker.config import ConfigError, ServeOptions
-from pulsarium.broker.model.compaction import service
+from pulsarium.broker.model.compaction import compaction as service
 from pulsarium.broker.model.compaction.compactor import TwoPhaseCompactor, Writer
 from pulsarium.broker.model.compaction.raw import RawReader, each
 from pulsarium.broker.model.ledger.position import EARLIEST

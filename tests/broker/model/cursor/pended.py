@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pulsarium.broker.model.cursor.acked import Acked
 from pulsarium.broker.model.cursor.pending_acks import PendingAcks
+from pulsarium.broker.model.cursor.pending_record import Acked
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.subscription.consumer import Consumer
 from pulsarium.proto.txn_id import TxnId

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pulsarium.broker.model.cursor.batch_acks import BatchAcks
+from pulsarium.broker.model.cursor.records import BatchAcks
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.proto.ack_set import bits_of, words_of
 

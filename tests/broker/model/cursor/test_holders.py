@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pulsarium.broker.model.cursor import acked as module
-from pulsarium.broker.model.cursor.acked import Acked, Holders, left_by
+from pulsarium.broker.model.cursor import pending_record as module
+from pulsarium.broker.model.cursor.pending_record import Acked, Holders, left_by
 from pulsarium.broker.model.ledger.position import Position
 from tests.broker.model.cursor.pended import part
 

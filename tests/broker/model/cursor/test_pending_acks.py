@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from pulsarium.broker.model.cursor.acked import Acked
+from pulsarium.broker.model.cursor.pending_record import Acked
 from pulsarium.broker.model.errors import TransactionConflictError
 from pulsarium.broker.model.ledger.position import Position
-from pulsarium.broker.model.subscription.reason import Reason
+from pulsarium.broker.model.subscription.dispatcher import Reason
 from pulsarium.broker.model.subscription.skip import Skip, SkipEntry, skip_all
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.broker.model.cursor.pended import Pended, part, txn

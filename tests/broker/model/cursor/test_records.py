@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 
 from pulsarium.broker.cluster import LEDGER_COUNTER
 from pulsarium.broker.config import Config
-from pulsarium.broker.model.cursor.batch_acks import BatchAcks
 from pulsarium.broker.model.cursor.managed_cursor import entry_path
-from pulsarium.broker.model.cursor.records import CursorFormat, CursorState, read_cursor_info
+from pulsarium.broker.model.cursor.records import BatchAcks, CursorFormat, CursorState, read_cursor_info
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.ledger.position_set import PositionSet
 from pulsarium.proto.generated import MLDataFormats_pb2 as ml

@@ -7,8 +7,8 @@ from typing import Any
 
 from pulsarium.broker.model.dispatch.key_shared import KeySharedDispatcher
 from pulsarium.broker.model.ledger.position import Position
+from pulsarium.broker.model.subscription.dispatcher import Reason
 from pulsarium.broker.model.subscription.persistent import PersistentSubscription
-from pulsarium.broker.model.subscription.reason import Reason
 from pulsarium.proto.topic_name import TopicName
 from tests.broker.wire import TOPIC, Bed, Earliest, KeyShared, Message, Type, Wire, plain
 

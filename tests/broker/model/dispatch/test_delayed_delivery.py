@@ -6,7 +6,7 @@ import pytest
 import trio
 
 from pulsarium.broker.model.ledger.position import Position
-from pulsarium.broker.model.subscription.reason import Reason
+from pulsarium.broker.model.subscription.dispatcher import Reason
 from tests.broker.model.dispatch.sharing import got, joined, payloads, subscription, why
 from tests.broker.wire import Bed, Exclusive, Failover, KeyShared, Shared, Wire, batch_of, plain
 

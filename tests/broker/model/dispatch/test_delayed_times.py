@@ -14,7 +14,7 @@ import trio
 
 from pulsarium.broker.config import PIP, PULSAR_4_2, Config, Profile
 from pulsarium.broker.model.ledger.position import Position
-from pulsarium.broker.model.subscription.reason import Reason
+from pulsarium.broker.model.subscription.dispatcher import Reason
 from tests.broker.model.dispatch.sharing import joined, why
 from tests.broker.wire import Bed, KeyShared, Message, Shared, Wire, plain, serving
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pulsarium.broker.config import Config
-from pulsarium.broker.model.subscription.reason import Reason
+from pulsarium.broker.model.subscription.dispatcher import Reason
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.broker.model.dispatch.sharing import dispatcher, got, joined, keyed, payloads, reason, why
 from tests.broker.wire import Bed, Message, Type, Wire, frame_of, message_id, serving

@@ -9,7 +9,7 @@ from trio.testing import MockClock
 
 from pulsarium.broker.config import Config
 from pulsarium.broker.model.dispatch.key_shared import RecentlyJoinedDispatcher
-from pulsarium.broker.model.subscription.reason import Reason
+from pulsarium.broker.model.subscription.dispatcher import Reason
 from tests.broker.admin.rest import TOPICS, rest_of
 from tests.broker.model.dispatch.sharing import dispatcher, got, joined, keyed, payloads, why
 from tests.broker.wire import Bed, Wire, serving

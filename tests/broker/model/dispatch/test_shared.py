@@ -7,8 +7,8 @@ from collections import Counter
 import pytest
 
 from pulsarium.broker.config import Config
+from pulsarium.broker.model.subscription.dispatcher import Reason
 from pulsarium.broker.model.subscription.persistent import PersistentSubscription
-from pulsarium.broker.model.subscription.reason import Reason
 from pulsarium.proto.topic_name import TopicName
 from tests.broker.wire import TOPIC, Bed, Earliest, Shared, Type, Wire, batch_of, plain, serving
 

@@ -15,8 +15,8 @@ from pulsarium.broker.config import Config
 from pulsarium.broker.model.dispatch.selector import hash_of
 from pulsarium.broker.model.dispatch.single_active import SingleActiveDispatcher
 from pulsarium.broker.model.subscription.base import Subscription
+from pulsarium.broker.model.subscription.dispatcher import Reason
 from pulsarium.broker.model.subscription.persistent import PersistentSubscription
-from pulsarium.broker.model.subscription.reason import Reason
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.topic_name import TopicName
 from tests.broker.wire import TOPIC, Bed, Failover, Type, Wire, batch_of, plain, serving

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pulsarium.broker.config import Config
-from pulsarium.broker.model.subscription.reason import Reason
+from pulsarium.broker.model.subscription.dispatcher import Reason
 from tests.broker.model.dispatch.sharing import got, joined, payloads, reason, subscription
 from tests.broker.wire import Bed, Exclusive, KeyShared, Shared, Wire, batch_of, plain, serving
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from pulsarium.broker.cluster import Cluster
-from pulsarium.broker.model.ledger.interceptors import EntryStamps
+from pulsarium.broker.model.ledger.interceptors import EntryStamps, find_index
 from pulsarium.broker.model.ledger.managed_ledger import ManagedLedger
-from pulsarium.broker.model.ledger.message_index import find_index
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.ledger.search import read_through
 from pulsarium.proto.entry import with_broker_metadata

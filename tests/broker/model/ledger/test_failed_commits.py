@@ -10,9 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pulsarium.broker.cluster import Cluster
-from pulsarium.broker.model.ledger.managed_ledger import ManagedLedger
+from pulsarium.broker.model.ledger.managed_ledger import LedgerFencedError, ManagedLedger
 from pulsarium.broker.model.ledger.position import LATEST, Position
-from pulsarium.broker.model.ledger.publication import LedgerFencedError
 from pulsarium.proto.generated import MLDataFormats_pb2 as ml
 from tests.broker.held import HeldStorage
 from tests.broker.model.stores import NAME, Heard, Publisher, append, cluster_of, heard, read_all

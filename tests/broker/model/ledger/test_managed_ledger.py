@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 from trio.testing import MockClock
 
 from pulsarium.broker.cluster import Cluster
-from pulsarium.broker.model.ledger.managed_ledger import ManagedLedger
+from pulsarium.broker.model.ledger.ledger import Retention
+from pulsarium.broker.model.ledger.managed_ledger import LedgerFencedError, ManagedLedger
 from pulsarium.broker.model.ledger.position import EARLIEST, LATEST, Position
-from pulsarium.broker.model.ledger.publication import LedgerFencedError
-from pulsarium.broker.model.ledger.retention import Retention
 from pulsarium.broker.storage.errors import StorageError
 from pulsarium.broker.storage.sqlite import SqliteStorage
 from pulsarium.proto.generated import MLDataFormats_pb2 as ml

@@ -7,7 +7,7 @@ import trio
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pulsarium.broker.model.ledger.message_index import NoIndexError
+from pulsarium.broker.model.ledger.interceptors import NoIndexError
 from pulsarium.broker.model.ledger.position import EARLIEST, Position
 from tests.broker.model.ledger.indexed import MARKER, Indexed
 from tests.broker.model.stores import append

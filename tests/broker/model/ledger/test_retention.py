@@ -7,9 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pulsarium.broker.model.ledger.cache import EntryCache
-from pulsarium.broker.model.ledger.ledger import Ledger
+from pulsarium.broker.model.ledger.ledger import (
+    MEGABYTE,
+    MINUTE_MS,
+    Ledger,
+    Retention,
+    consumed,
+    first_needed,
+    not_retained,
+)
 from pulsarium.broker.model.ledger.position import Position
-from pulsarium.broker.model.ledger.retention import MEGABYTE, MINUTE_MS, Retention, consumed, first_needed, not_retained
 from tests.broker.held import HeldStorage
 
 NOW = 100 * MINUTE_MS

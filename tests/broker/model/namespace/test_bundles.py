@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pulsarium.broker.model.namespace.bundles import (
+from pulsarium.broker.model.namespace.policies import (
     bundle_named,
     bundle_of,
     even_boundaries,

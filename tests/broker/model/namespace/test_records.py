@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from pulsarium.broker.model.namespace.records import Records
+from pulsarium.broker.model.namespace.metadata import Records
 from pulsarium.broker.storage.interface import Done
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pulsarium.broker.config import Config
-from pulsarium.broker.model.ledger.retention import Retention
+from pulsarium.broker.model.ledger.ledger import Retention
 from pulsarium.broker.model.policy.policies import (
     AGE,
     STORAGE,

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pulsarium.broker.clock import Timeline
-from pulsarium.broker.model.rate.token_bucket import RESOLUTION, TokenBucket
+from pulsarium.broker.model.rate.rates import RESOLUTION, TokenBucket
 
 
 class Hands:

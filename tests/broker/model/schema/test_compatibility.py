@@ -11,9 +11,7 @@ from hypothesis import strategies as st
 
 from pulsarium.broker.config.keys import SCHEMA_STRATEGIES
 from pulsarium.broker.model.schema.compatibility import check, is_transitive
-from pulsarium.broker.model.schema.data import SchemaData
-from pulsarium.broker.model.schema.errors import IncompatibleSchemaError, MalformedSchemaError
-from pulsarium.broker.model.schema.key_value import joined
+from pulsarium.broker.model.schema.data import IncompatibleSchemaError, MalformedSchemaError, SchemaData, joined
 from tests.broker.model.schema.descriptors import descriptor
 
 STRATEGIES = [each for each in SCHEMA_STRATEGIES if each != "UNDEFINED"]

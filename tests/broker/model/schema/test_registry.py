@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pulsarium.broker.model.schema.data import SchemaData
-from pulsarium.broker.model.schema.errors import IncompatibleSchemaError, NoSchemaError
+from pulsarium.broker.model.schema.data import IncompatibleSchemaError, NoSchemaError, SchemaData
 from pulsarium.broker.model.schema.registry import TIMESTAMP, SchemaRegistry
 from pulsarium.broker.storage.interface import Done
 from pulsarium.proto.topic_name import TopicName

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from pulsarium.broker.model.schema.data import SchemaData
-from pulsarium.broker.model.schema.errors import InvalidSchemaDataError, MalformedSchemaError
-from pulsarium.broker.model.schema.key_value import joined
-from pulsarium.broker.model.schema.protobuf_native import root_name
-from pulsarium.broker.model.schema.validation import validate
+from pulsarium.broker.model.schema.data import InvalidSchemaDataError, MalformedSchemaError, SchemaData, joined
+from pulsarium.broker.model.schema.validation import root_name, validate
 from tests.broker.model.schema.descriptors import descriptor
 
 RECORD = b'{"type":"record","name":"R","fields":[]}'

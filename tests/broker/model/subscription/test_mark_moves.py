@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pulsarium.broker.model.ledger.position import Position
-from pulsarium.broker.model.subscription.mark_moves import KEPT, MarkMove, MarkMoves, MovedBy
+from pulsarium.broker.model.subscription.skip import KEPT, MarkMove, MarkMoves, MovedBy
 
 
 def at(entry: int) -> Position:

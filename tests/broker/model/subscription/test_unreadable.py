@@ -15,8 +15,8 @@ import trio.testing
 from pulsarium.broker.config import Config
 from pulsarium.broker.lab.why.explain import explain
 from pulsarium.broker.model.ledger.position import Position
+from pulsarium.broker.model.subscription.dispatcher import Reason
 from pulsarium.broker.model.subscription.persistent import PersistentSubscription
-from pulsarium.broker.model.subscription.reason import Reason
 from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.broker.admin.rest import TOPICS, Rest

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from pulsarium.broker.cluster import Cluster
 from pulsarium.broker.model.client import Assigned
-from pulsarium.broker.model.ledger.publication import Pending
+from pulsarium.broker.model.ledger.managed_ledger import Pending
 from pulsarium.broker.model.topic.deduplication import STORED_BEFORE
 from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.broker.model.topic.producer import Producer, ProducerOptions

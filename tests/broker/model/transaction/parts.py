@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from pulsarium.broker.clock import Clock
 from pulsarium.broker.cluster import Cluster
 from pulsarium.broker.model.errors import BrokerServiceError, ServiceNotReadyError
-from pulsarium.broker.model.transaction.coordinator import Coordinator
-from pulsarium.broker.model.transaction.transaction import Part, Transaction
+from pulsarium.broker.model.transaction.coordinator import Coordinator, Part, Transaction
 from pulsarium.broker.storage.interface import Storage
 from pulsarium.proto.txn_id import TxnId
 from tests.broker.held import HeldStorage

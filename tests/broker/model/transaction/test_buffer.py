@@ -6,8 +6,7 @@ import pytest
 
 from pulsarium.broker.config import PROFILES
 from pulsarium.broker.model.errors import NotAllowedError, PersistenceError
-from pulsarium.broker.model.ledger.interceptors import index_of
-from pulsarium.broker.model.ledger.message_index import find_index
+from pulsarium.broker.model.ledger.interceptors import find_index, index_of
 from pulsarium.broker.model.ledger.position import EARLIEST, Position
 from pulsarium.broker.model.ledger.search import read_through
 from pulsarium.broker.model.ledger.transactions import transaction_of

@@ -12,8 +12,7 @@ from pulsarium.broker.model.errors import (
     InvalidTxnStatusError,
     TransactionNotFoundError,
 )
-from pulsarium.broker.model.transaction.coordinator import TooManyTransactionsError
-from pulsarium.broker.model.transaction.transaction import Status
+from pulsarium.broker.model.transaction.coordinator import Status, TooManyTransactionsError
 from pulsarium.proto.txn_id import TxnId
 from tests.broker.held import HeldStorage
 from tests.broker.model.transaction.parts import PATH, Bench

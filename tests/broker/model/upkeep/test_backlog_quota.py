@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from trio.testing import MockClock
 
 from pulsarium.broker.model.ledger.position import Position
-from pulsarium.broker.model.topic.backlog_quota import backlog_size, oldest_ms, size_after
 from pulsarium.broker.model.topic.persistent import PersistentTopic
+from pulsarium.broker.model.topic.upkeep import backlog_size, oldest_ms, size_after
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.broker.conftest import run_without_waiting
 from tests.broker.model.upkeep.policed import fresh, patient, set_policies, subscription_of, topic_of

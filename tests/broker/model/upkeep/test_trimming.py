@@ -9,8 +9,8 @@ from trio.testing import MockClock
 
 from pulsarium.broker.config.keys import APPEND_INDEX
 from pulsarium.broker.model.compaction.compacted import CompactedWriter
+from pulsarium.broker.model.ledger.ledger import Retention
 from pulsarium.broker.model.ledger.position import EARLIEST, Position
-from pulsarium.broker.model.ledger.retention import Retention
 from pulsarium.broker.model.topic.last_message import LastMessage, last_message
 from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.broker.model.topic.topics import Topics
