@@ -10,7 +10,7 @@ from pulsarium.broker.auth.identity import Certificate
 from pulsarium.broker.cluster import Cluster
 from pulsarium.broker.commands import handlers
 from pulsarium.broker.commands.registry import Handler
-from pulsarium.broker.config.listeners import Listener, parse_listeners
+from pulsarium.broker.config.options import Listener, parse_listeners
 from pulsarium.broker.config.profile import Profile
 from pulsarium.broker.logs import Log
 from pulsarium.broker.model.client import Assigned

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from pulsarium.broker.broker import Broker
-from pulsarium.broker.model.subscription.non_persistent import NonPersistentSubscription
+from pulsarium.broker.model.subscription.base import NonPersistentSubscription
 from pulsarium.broker.model.subscription.persistent import PersistentSubscription
 from pulsarium.broker.model.topic.base import Topic
 from pulsarium.broker.slices import Rounds

@@ -14,7 +14,7 @@ import trio
 
 from pulsarium.broker.broker import Broker
 from pulsarium.broker.cluster import Cluster
-from pulsarium.broker.config.errors import ConfigError
+from pulsarium.broker.config.meaning import ConfigError
 from pulsarium.broker.config.options import PortNumbers, ServeOptions
 from pulsarium.broker.errors import PortInUse
 from pulsarium.broker.lab import Lab

@@ -6,7 +6,7 @@ import ssl
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
-    from pulsarium.broker.config.listeners import Listener
+    from pulsarium.broker.config.options import Listener
 
 _TLS: Final = b"\x16\x03"  # a TLS record with a handshake
 _ALERT: Final = b"\x15\x03\x01\x00\x02\x02\x46"  # protocol_version: what a TLS server says to who speaks none it knows

@@ -16,7 +16,7 @@ import trio
 
 from pulsarium.broker.config import Config, ConfigError, LoadedConfig, ServeOptions
 from pulsarium.broker.config.keys import documented_keys
-from pulsarium.broker.config.listeners import is_loopback
+from pulsarium.broker.config.options import is_loopback
 from pulsarium.broker.logs import Log
 
 from .ready import Urls, ready_content, remove_ready_file, remove_stale_ready_file, write_ready_file

@@ -11,7 +11,6 @@ from pulsarium.broker.admin.policies import namespaces as namespace_policies
 from pulsarium.broker.admin.policies import topics as topic_policies
 from pulsarium.broker.admin.topic import (
     backlog,
-    backlog_sizes,
     internal_stats,
     message_ids,
     messages,
@@ -33,7 +32,7 @@ MODULES = (
     bookies, broker_stats, brokers, clusters, isolation, kept, metrics,
     bundles, namespace_backlog, namespaces, permissions, tenants,
     backlog_quotas, namespace_policies, topic_policies,
-    backlog, backlog_sizes, internal_stats, message_ids, messages, partitions, producing, properties, schemas,
+    backlog, internal_stats, message_ids, messages, partitions, producing, properties, schemas,
     skip_by_message_ids, stats, subscriptions, topics, upkeep,
     coordinators, on_topics,
 )

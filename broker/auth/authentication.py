@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from pulsarium.broker.auth.identity import AuthenticationError, Certificate, HttpCredentials, Identity, Provider
 from pulsarium.broker.auth.tls import context_of
-from pulsarium.broker.config.errors import ConfigError
 from pulsarium.broker.config.keys import AUTHENTICATION_PROVIDERS, Config
+from pulsarium.broker.config.meaning import ConfigError
 from pulsarium.broker.logs import Log
 
 

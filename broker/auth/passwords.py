@@ -7,8 +7,8 @@ from typing import Final, Protocol
 
 from pulsarium.broker.auth.identity import AuthenticationError, Certificate, HttpCredentials, Identity
 from pulsarium.broker.auth.sources import needs_extra, read_source
-from pulsarium.broker.config.errors import ConfigError
 from pulsarium.broker.config.keys import Config
+from pulsarium.broker.config.meaning import ConfigError
 from pulsarium.broker.logs import Log
 
 log = Log("auth")

@@ -12,7 +12,7 @@ from pulsarium.broker.logs import Log
 from pulsarium.broker.model.namespace.metadata import Metadata
 from pulsarium.broker.model.subscription.consumer import Consumer
 from pulsarium.broker.model.topic.base import Topic
-from pulsarium.broker.model.topic.producer import Producer
+from pulsarium.broker.model.topic.producers import Producer
 from pulsarium.broker.model.topic.topics import Topics
 from pulsarium.proto.topic_name import TopicName
 

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import unquote_to_bytes, urlsplit
 
-from pulsarium.broker.config.errors import ConfigError
+from pulsarium.broker.config.meaning import ConfigError
 from pulsarium.proto.extras import MissingExtra, needs
 
 FORMS = "it is file:///path, data:;base64,..., the path of a file, or base64"

@@ -9,8 +9,8 @@ from typing import Final, Protocol
 
 from pulsarium.broker.auth.identity import Certificate
 from pulsarium.broker.auth.sources import cannot_be_read
-from pulsarium.broker.config.errors import ConfigError
 from pulsarium.broker.config.keys import Config
+from pulsarium.broker.config.meaning import ConfigError
 from pulsarium.broker.logs import Log
 
 log = Log("tls")

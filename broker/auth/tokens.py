@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pulsarium.broker.auth.identity import AuthenticationError, Certificate, HttpCredentials, Identity
 from pulsarium.broker.auth.sources import needs_extra, read_source
-from pulsarium.broker.config.errors import ConfigError
 from pulsarium.broker.config.keys import Config
+from pulsarium.broker.config.meaning import ConfigError
 
 if TYPE_CHECKING:
     from jwt.types import Options

@@ -13,7 +13,7 @@ from pulsarium.broker.model.ledger.position import signed
 from pulsarium.broker.model.schema.data import SchemaError
 from pulsarium.broker.model.topic.base import Topic
 from pulsarium.broker.model.topic.joining import of_producer
-from pulsarium.broker.model.topic.producer import ProducerOptions
+from pulsarium.broker.model.topic.producers import ProducerOptions
 from pulsarium.broker.model.topic.shadow import NOT_A_SHADOW
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.text import text_of

@@ -1,8 +1,8 @@
 """Settings: broker.conf keys, behaviour profiles, and the options of a run."""
 
-from pulsarium.broker.config.errors import ConfigError
 from pulsarium.broker.config.file import LoadedConfig, load
 from pulsarium.broker.config.keys import Config
+from pulsarium.broker.config.meaning import ConfigError
 from pulsarium.broker.config.options import Durability, ServeOptions
 from pulsarium.broker.config.profile import PIP, PROFILES, PULSAR_4_2, Profile, profile_of
 

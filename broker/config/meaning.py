@@ -1,4 +1,4 @@
-"""How a broker.conf key is declared: its default, what it means, and what it takes."""
+"""How a broker.conf key is declared (default, meaning, what it takes), and what is wrong with a setting."""
 
 from __future__ import annotations
 
@@ -40,3 +40,18 @@ def key(
     )
     made: T = field(default=default, metadata={"meaning": meaning}, repr=not secret)
     return made
+
+
+class ConfigError(Exception):
+    """A configuration that cannot be used.
+
+    where: the file and line, or the option, that holds the value ("broker.conf:12", "--set"); "" when there is none.
+    key: the broker.conf key, or "" when the file itself cannot be read.
+    reason: what is wrong and what is accepted.
+    """
+
+    def __init__(self, where: str, key: str, reason: str) -> None:
+        super().__init__(": ".join(part for part in (where, key, reason) if part))
+        self.where = where
+        self.key = key
+        self.reason = reason

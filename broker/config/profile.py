@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final
 
-from pulsarium.broker.config.errors import ConfigError
+from pulsarium.broker.config.meaning import ConfigError
 from pulsarium.broker.config.version import VERSION
 
 # These clients close their connection on a REACHED_END_OF_TOPIC (requirements.md, "Open choices"; protocol.md W-10).

@@ -11,7 +11,7 @@ from pulsarium.broker.auth.login import Login
 from pulsarium.broker.commands.registry import CloseConnection
 from pulsarium.broker.logs import Log
 from pulsarium.broker.model.client import Assigned, Delivery
-from pulsarium.broker.model.topic.producer import Producer, ProducerClient
+from pulsarium.broker.model.topic.producers import Producer, ProducerClient
 from pulsarium.broker.session.capabilities import Capabilities
 from pulsarium.broker.session.gate import Gate
 from pulsarium.broker.session.liveness import LateSends, Liveness

@@ -29,7 +29,7 @@ class Caller:
         """The settings of the client.conf. Raises click.UsageError if the file cannot be read."""
         if self.config is None:
             return {}
-        from pulsarium.broker.config.properties import PropertiesError, parse
+        from pulsarium.broker.config.file import PropertiesError, parse
 
         try:
             text = self.config.read_text(encoding="latin-1")

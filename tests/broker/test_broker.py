@@ -8,7 +8,7 @@ import pytest
 
 from pulsarium.broker.broker import Broker
 from pulsarium.broker.config import Config
-from pulsarium.broker.config.listeners import Listener
+from pulsarium.broker.config.options import Listener
 from pulsarium.broker.http.request import Caller
 from pulsarium.broker.model.client import Assigned
 from tests.broker.admin.rest import Rest

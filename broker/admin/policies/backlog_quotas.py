@@ -19,7 +19,7 @@ from pulsarium.broker.http.call import Call
 from pulsarium.broker.http.errors import AdminError
 from pulsarium.broker.http.registry import of_topic, route
 from pulsarium.broker.http.reply import Reply, done, json_reply
-from pulsarium.broker.model.policy.resolve import resolve
+from pulsarium.broker.model.policy.policies import resolve
 
 
 @route("GET", f"{NAMESPACE}/backlogQuotaMap", needs=namespace_policy("BACKLOG", write=False))

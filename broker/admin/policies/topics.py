@@ -16,7 +16,7 @@ from pulsarium.broker.auth.needs import topic_policy
 from pulsarium.broker.http.call import Call
 from pulsarium.broker.http.registry import Handler, Route, of_topic, route
 from pulsarium.broker.http.reply import Reply, done, json_reply, nothing
-from pulsarium.broker.model.policy.resolve import in_force
+from pulsarium.broker.model.policy.policies import in_force
 from pulsarium.rest import policies as rows
 
 POLICIES: tuple[Taken, ...] = tuple(

@@ -12,7 +12,7 @@ from pulsarium.broker.http.call import Call, text_of, wrong_type
 from pulsarium.broker.http.errors import ContainerError, UnreadableBody
 from pulsarium.broker.http.reply import JSON, NAMES
 from pulsarium.broker.jackson import place
-from pulsarium.broker.model.policy.resolve import OLDER_STRATEGIES
+from pulsarium.broker.model.policy.policies import OLDER_STRATEGIES
 from pulsarium.rest import policies
 
 NUMBER = re.compile(r"-?[0-9]{1,20}")

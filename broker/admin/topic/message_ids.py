@@ -6,7 +6,7 @@ from contextlib import suppress
 
 from trio.lowlevel import checkpoint
 
-from pulsarium.broker.admin.topic.backlog import number_in, number_of, refuse_parent
+from pulsarium.broker.admin.topic.backlog import ON_PARTITION, number_in, number_of, refuse_parent
 from pulsarium.broker.admin.topic.positions import message_id_json
 from pulsarium.broker.admin.topic.reading import entry_at, follow, loaded
 from pulsarium.broker.admin.topic.topics import find
@@ -18,13 +18,12 @@ from pulsarium.broker.http.reply import Reply, json_reply
 from pulsarium.broker.model.compaction.raw import READ_BATCH
 from pulsarium.broker.model.ledger.interceptors import NoIndexError, find_index, kept_index
 from pulsarium.broker.model.ledger.position import EARLIEST, Position, signed
-from pulsarium.broker.model.ledger.search import newest_position
+from pulsarium.broker.model.ledger.sequence import newest_position
 from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.broker.model.topic.upkeep import published_before
 from pulsarium.proto.entry import parse_metadata
 from pulsarium.proto.errors import EntryError
 
-ON_PARTITION = "is not allowed, please try do it on specific topic partition"
 PEEK = topic_operation("PEEK_MESSAGES")
 
 

@@ -24,7 +24,7 @@ from pulsarium.broker.http.errors import AdminError, unexpected_body
 from pulsarium.broker.http.registry import SUBSCRIPTION, of_topic, route
 from pulsarium.broker.http.reply import JSON, Reply
 from pulsarium.broker.model.ledger.position import Position, signed
-from pulsarium.broker.model.ledger.search import Visible
+from pulsarium.broker.model.ledger.sequence import Visible
 from pulsarium.broker.model.subscription.persistent import PersistentSubscription
 from pulsarium.broker.model.subscription.skip import nth_position
 from pulsarium.broker.model.topic.joining import OWN_CURSORS

@@ -9,8 +9,7 @@ import trio
 
 from pulsarium.broker.model.errors import TopicNotFoundError
 from pulsarium.broker.model.ledger.position import Position
-from pulsarium.broker.model.ledger.search import Reading
-from pulsarium.broker.model.ledger.sequence import LedgerSequence
+from pulsarium.broker.model.ledger.sequence import LedgerSequence, Reading
 from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.broker.storage.errors import DamagedEntriesError, StorageError
 

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-from pulsarium.broker.admin.topic import backlog_json, dispatch_json
 from pulsarium.broker.clock import instant_text
 from pulsarium.broker.model.compaction.compaction import LastRun
+from pulsarium.broker.model.dispatch.key_shared import KeySharedDispatcher
 from pulsarium.broker.model.errors import BrokerServiceError
 from pulsarium.broker.model.ledger.position import Position, signed
+from pulsarium.broker.model.policy.policies import AGE, STORAGE
 from pulsarium.broker.model.subscription.base import Subscription
 from pulsarium.broker.model.subscription.consumer import Consumer
-from pulsarium.broker.model.subscription.persistent import PersistentSubscription, SubscribedPersistentTopic
+from pulsarium.broker.model.subscription.dispatcher import Dispatcher
+from pulsarium.broker.model.subscription.persistent import Expired, PersistentSubscription, SubscribedPersistentTopic
 from pulsarium.broker.model.topic.base import Topic
 from pulsarium.broker.model.topic.persistent import PersistentTopic
-from pulsarium.broker.model.topic.producer import Producer
-from pulsarium.broker.model.topic.upkeep import backlog_size, size_after
+from pulsarium.broker.model.topic.producers import Producer
+from pulsarium.broker.model.topic.upkeep import backlog_size, oldest_ms, quota_of, size_after
 from pulsarium.broker.rates import Rates
 from pulsarium.broker.slices import Slice
 from pulsarium.broker.storage.errors import StorageError
@@ -102,7 +104,7 @@ class StatsWriter:
             await self._slice.pause()
         stats = self._numbers(topic, sums)
         stats |= {
-            **backlog_json.quotas(topic),
+            **quotas(topic),
             "publishRateLimitedTimes": self._rates.limited(topic),
             "earliestMsgPublishTimeInBacklogs": sums.earliest,
             "offloadedStorageSize": 0,
@@ -193,7 +195,7 @@ class StatsWriter:
         dispatcher = subscription.dispatcher
         active = None if dispatcher is None else dispatcher.active
         durable = isinstance(subscription, PersistentSubscription)
-        ranges, waiting = dispatch_json.key_ranges(dispatcher), dispatch_json.waiting(subscription)
+        ranges, waiting = key_ranges(dispatcher), held_back(subscription)
         shown = []
         for each in () if self._exclude_consumers else consumers:
             shown.append(self.consumer(each, ranges.get(each, {})))
@@ -212,14 +214,14 @@ class StatsWriter:
             "unackedMessages": sum(each.unacked for each in consumers),
             "type": subscription.type_name,
             **({"activeConsumerName": active.name} if active is not None and durable else {}),
-            **backlog_json.expired(subscription, self._rates),
+            **expired(subscription, self._rates),
             **self._times(subscription),
             "consumers": shown,
             "isDurable": subscription.durable,
             "isReplicated": replicated,
-            **dispatch_json.key_sharing(dispatcher),
-            "consumersAfterMarkDeletePosition": dispatch_json.recently_joined(subscription.dispatcher),
-            **dispatch_json.draining(dispatcher),
+            **key_sharing(dispatcher),
+            "consumersAfterMarkDeletePosition": recently_joined(subscription.dispatcher),
+            **draining(dispatcher),
             **NO_RANGES,
             **self._kept(subscription),
             **NO_FILTERS,
@@ -283,7 +285,7 @@ class StatsWriter:
             "unackedMessages": consumer.unacked,
             "avgMessagesPerEntry": int(consumer.messages_per_entry + 0.5),  # as Java rounds
             "blockedConsumerOnUnackedMsgs": consumer.blocked,
-            **dispatch_json.draining_of(consumer.subscription.dispatcher, consumer),
+            **draining_of(consumer.subscription.dispatcher, consumer),
             "address": consumer.client.address,
             "connectedSince": time_text(consumer.connected_ms),
             "clientVersion": consumer.client.client_version,
@@ -347,3 +349,90 @@ def publish_time(topic: SubscribedPersistentTopic, position: Position) -> int:
 def last_publish_ms(topic: PersistentTopic) -> int:
     """When the last entry was published; 0 when none was since the topic was loaded."""
     return publish_time(topic, topic.ledger.last_confirmed) if topic.messages_in else 0
+
+
+NO_DRAINING = {"drainingHashesCount": 0, "drainingHashesClearedTotal": 0, "drainingHashesUnackedMessages": 0}
+
+
+def held_back(subscription: Subscription) -> Json:
+    """What a subscription holds back."""
+    dispatcher = subscription.dispatcher
+    if dispatcher is None:
+        return {"blockedSubscriptionOnUnackedMsgs": False, "msgDelayed": 0, "msgInReplay": 0}
+    as_released = subscription.topic.stores.profile.acknowledged_stay_delayed
+    return {
+        "blockedSubscriptionOnUnackedMsgs": dispatcher.blocked,
+        "msgDelayed": dispatcher.count_delayed(unacknowledged=not as_released and subscription.cursor is not None),
+        "msgInReplay": dispatcher.waiting_count,
+    }
+
+
+def recently_joined(dispatcher: Dispatcher | None) -> Json:
+    """Where reading stood when consumers joined that still wait for what was read before."""
+    joined = {} if dispatcher is None else dispatcher.joined
+    return {consumer.name: str(position) for consumer, position in joined.items()}
+
+
+def key_sharing(dispatcher: Dispatcher | None) -> Json:
+    """How a subscription divides keys."""
+    if not isinstance(dispatcher, KeySharedDispatcher):
+        return {"allowOutOfOrderDelivery": False}
+    mode = pb.KeySharedMode.Name(dispatcher.mode)
+    return {"allowOutOfOrderDelivery": dispatcher.out_of_order, "keySharedMode": mode}
+
+
+def draining(dispatcher: Dispatcher | None) -> Json:
+    """The hashes that change hands, of all consumers."""
+    if not isinstance(dispatcher, KeySharedDispatcher):
+        return NO_DRAINING
+    each = [draining_of(dispatcher, consumer) for consumer in dispatcher.consumers]
+    return {field: sum(one[field] for one in each) for field in NO_DRAINING}
+
+
+def draining_of(dispatcher: Dispatcher | None, consumer: Consumer) -> Json:
+    """The hashes that a consumer has to let go of."""
+    if not isinstance(dispatcher, KeySharedDispatcher) or not dispatcher.drains:
+        return NO_DRAINING
+    hashes = dispatcher.owed.draining_of(consumer)
+    return {
+        "drainingHashesCount": len(hashes),
+        "drainingHashesClearedTotal": dispatcher.owed.drained.get(consumer, 0),
+        "drainingHashesUnackedMessages": sum(owed for owed, _ in hashes.values()),
+        "drainingHashes": [
+            {"hash": key_hash, "unackMsgs": owed, "blockedAttempts": attempts}
+            for key_hash, (owed, attempts) in sorted(hashes.items())
+        ],
+    }
+
+
+def key_ranges(dispatcher: Dispatcher | None) -> dict[Consumer, Json]:
+    """Which hashes belong to whom."""
+    if not isinstance(dispatcher, KeySharedDispatcher):
+        return {}
+    ranges = dispatcher.selector.ranges()
+    return {each: {"keyHashRangeArrays": [list(one) for one in ranges.get(each, ())]} for each in dispatcher.consumers}
+
+
+def quotas(topic: Topic) -> Json:
+    """The limits of a topic's backlog, and how old it is as far as that is known; -1: none."""
+    size = seconds = age = 0
+    if isinstance(topic, PersistentTopic):
+        size, seconds = quota_of(topic, STORAGE).limit_size, quota_of(topic, AGE).limit_seconds
+        oldest = oldest_ms(topic)
+        age = -1 if oldest is None else (topic.now_ms() - oldest) // 1000
+    return {
+        "backlogQuotaLimitSize": size,
+        "backlogQuotaLimitTime": seconds,
+        "oldestBacklogMessageAgeSeconds": age,
+    }
+
+
+def expired(subscription: Subscription, rates: Rates) -> Json:
+    """How many entries of a subscription expired, in the last interval and in all."""
+    found = subscription.expired if isinstance(subscription, PersistentSubscription) else Expired()
+    return {
+        "msgRateExpired": rates.of(subscription).messages,
+        "msgExpired": rates.events(subscription),
+        "totalMsgExpired": found.total,
+        "lastExpireTimestamp": found.tried_ms,
+    }

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 from urllib.parse import quote_plus
 
 from pulsarium.broker.admin.topic.backlog import no_subscription, number_in, number_of
@@ -11,7 +11,7 @@ from pulsarium.broker.admin.topic.internal_stats import NOTHING_STORED
 from pulsarium.broker.auth.needs import topic_operation
 from pulsarium.broker.http.call import Call
 from pulsarium.broker.http.errors import AdminError, unexpected_body
-from pulsarium.broker.http.registry import route
+from pulsarium.broker.http.registry import Handler, route
 from pulsarium.broker.http.reply import Reply, json_reply
 from pulsarium.broker.model.cursor.pending_acks import PendingAcks
 from pulsarium.broker.model.errors import BrokerServiceError
@@ -24,6 +24,12 @@ from pulsarium.broker.model.transaction.coordinator import Transaction
 from pulsarium.proto.txn_id import TxnId
 
 READING = topic_operation("GET_STATS", unasked=True)  # what every other statistic of a topic needs
+H = TypeVar("H", bound=Handler)
+
+
+def _read(path: str) -> Callable[[H], H]:
+    """Make a function the handler of GET on a path of transactions, where there are any."""
+    return route("GET", f"/admin/v3/transactions/{path}", needs=READING, first=check_enabled)
 
 
 def check_enabled(call: Call) -> None:
@@ -59,13 +65,13 @@ SNAPSHOT_TYPE = "Single"  # transactionBufferSegmentedSnapshotEnabled=false; not
 SNAPSHOT_TOPIC = "__transaction_buffer_snapshot"
 
 
-@route("GET", f"/admin/v3/transactions/transactionBufferStats{TOPIC}", needs=READING, first=check_enabled)
+@_read(f"transactionBufferStats{TOPIC}")
 def get_transaction_buffer_stats(call: Call) -> Reply:
     """How far consumers may read, and how many transactions are open or were aborted."""
     return json_reply(buffer_stats(_buffer(call).stats(), low_watermarks=call.flag("lowWaterMarks")))
 
 
-@route("GET", f"/admin/v3/transactions/transactionBufferInternalStats{TOPIC}", needs=READING, first=check_enabled)
+@_read(f"transactionBufferInternalStats{TOPIC}")
 def get_transaction_buffer_internal_stats(call: Call) -> Reply:
     """The ledgers of the snapshots, of which there are none: the topic's own metadata has what they would tell."""
     _buffer(call)
@@ -74,12 +80,7 @@ def get_transaction_buffer_internal_stats(call: Call) -> Reply:
     return json_reply({"snapshotType": SNAPSHOT_TYPE, "singleSnapshotSystemTopicInternalStats": snapshots})
 
 
-@route(
-    "GET",
-    f"/admin/v3/transactions/transactionInBufferStats{TOPIC}/{{mostSigBits}}/{{leastSigBits}}",
-    needs=READING,
-    first=check_enabled,
-)
+@_read(f"transactionInBufferStats{TOPIC}/{{mostSigBits}}/{{leastSigBits}}")
 def get_transaction_in_buffer_stats(call: Call) -> Reply:
     """What became of one transaction on a topic."""
     return json_reply(in_buffer_stats(_buffer(call), txn_of(call)))
@@ -113,7 +114,6 @@ def _buffer(call: Call) -> TransactionBuffer:
     return buffer
 
 
-PREFIX = "/admin/v3/transactions"
 SUBSCRIPTION = "/{tenant}/{namespace}/{topic}/{subscription}"
 JAVA = "org.apache.pulsar.broker.service.persistent"
 NULL = f'Cannot invoke "{JAVA}.PersistentSubscription.{{0}}" because the return value of "{{1}}" is null'
@@ -121,7 +121,7 @@ OF_MAP = "java.util.Map.get(Object)"
 OF_TOPIC = f"{JAVA}.PersistentTopic.getSubscription(String)"
 
 
-@route("GET", f"{PREFIX}/pendingAckStats{SUBSCRIPTION}", needs=READING, first=check_enabled)
+@_read(f"pendingAckStats{SUBSCRIPTION}")
 def get_pending_ack_stats(call: Call) -> Reply:
     """How many transactions acknowledged entries one by one and are open."""
     pending = _pending(call, NULL.format("getTransactionPendingAckStats(boolean)", OF_MAP))
@@ -140,12 +140,7 @@ def pending_ack_stats(pending: PendingAcks, *, low_watermarks: bool) -> Json:
     }
 
 
-@route(
-    "GET",
-    f"{PREFIX}/transactionInPendingAckStats{SUBSCRIPTION}/{{mostSigBits}}/{{leastSigBits}}",
-    needs=READING,
-    first=check_enabled,
-)
+@_read(f"transactionInPendingAckStats{SUBSCRIPTION}/{{mostSigBits}}/{{leastSigBits}}")
 def get_transaction_in_pending_ack_stats(call: Call) -> Reply:
     """Up to where one transaction acknowledged everything."""
     signature = "getTransactionInPendingAckStats(org.apache.pulsar.client.api.transaction.TxnID)"
@@ -161,7 +156,7 @@ def in_pending_ack_stats(pending: PendingAcks, txn: TxnId) -> Json:
     return {"cumulativeAckPosition": f"{acked.position}{batch}"}
 
 
-@route("GET", f"{PREFIX}/pendingAckInternalStats{SUBSCRIPTION}", needs=READING, first=check_enabled)
+@_read(f"pendingAckInternalStats{SUBSCRIPTION}")
 def get_pending_ack_internal_stats(call: Call) -> Reply:
     """The ledgers of the log, of which there are none: the topic's own metadata has what they would tell."""
     topic, name = existing_topic(call), call.encoded_parameter("subscription")
@@ -186,12 +181,7 @@ def get_pending_ack_internal_stats(call: Call) -> Reply:
     return json_reply({"pendingAckLogStats": stats})
 
 
-@route(
-    "GET",
-    f"{PREFIX}/positionStatsInPendingAck{SUBSCRIPTION}/{{ledgerId}}/{{entryId}}",
-    needs=READING,
-    first=check_enabled,
-)
+@_read(f"positionStatsInPendingAck{SUBSCRIPTION}/{{ledgerId}}/{{entryId}}")
 def get_position_stats_in_pending_ack(call: Call) -> Reply:
     """Whether an entry, or with ?batchIndex= a message of it, waits for the end of a transaction."""
     position = Position(number_of(call, "ledgerId", bits=64), number_of(call, "entryId", bits=64))

@@ -13,7 +13,7 @@ from pulsarium.proto.topic_name import TopicName
 
 if TYPE_CHECKING:
     from pulsarium.broker.model.subscription.consumer import Consumer
-    from pulsarium.broker.model.topic.producer import Producer
+    from pulsarium.broker.model.topic.producers import Producer
     from pulsarium.broker.session.session import Session
 
 _T = pb.BaseCommand

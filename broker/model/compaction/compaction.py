@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Literal
 
 import trio
 
-from pulsarium.broker.config.errors import ConfigError
+from pulsarium.broker.config.meaning import ConfigError
 from pulsarium.broker.logs import Log
 from pulsarium.broker.model.compaction.compacted import CompactedWriter
 from pulsarium.broker.model.compaction.compactor import Compactor, TwoPhaseCompactor

@@ -9,8 +9,7 @@ from pulsarium.broker.clock import Clock
 from pulsarium.broker.config.keys import Config
 from pulsarium.broker.logs import Log
 from pulsarium.broker.model.ledger.position import EARLIEST, Position
-from pulsarium.broker.model.ledger.search import Reading, Visible, newest_matching
-from pulsarium.broker.model.ledger.sequence import LedgerSequence
+from pulsarium.broker.model.ledger.sequence import LedgerSequence, Reading, Visible, newest_matching
 from pulsarium.broker.storage.errors import DamagedEntriesError
 from pulsarium.proto.entry import messages_in, parse_broker_metadata, parse_metadata
 from pulsarium.proto.errors import EntryError

@@ -10,7 +10,10 @@ from pulsarium.broker.config.keys import Config
 from pulsarium.broker.model.client import Assigned
 from pulsarium.broker.model.compaction.compaction import Compaction
 from pulsarium.broker.model.context import Context
-from pulsarium.broker.model.dispatch.choice import dispatcher_for
+from pulsarium.broker.model.dispatch.key_shared import KeySharedDispatcher, RecentlyJoinedDispatcher
+from pulsarium.broker.model.dispatch.selector import selector_for
+from pulsarium.broker.model.dispatch.shared import SharedDispatcher, StallingSharedDispatcher
+from pulsarium.broker.model.dispatch.single_active import SingleActiveDispatcher
 from pulsarium.broker.model.errors import (
     ConsumerBusyError,
     MetadataError,
@@ -28,11 +31,11 @@ from pulsarium.broker.model.subscription.consumer import ConsumerOptions
 from pulsarium.broker.model.subscription.dispatcher import Dispatcher
 from pulsarium.broker.model.topic.deduplication import Deduplication
 from pulsarium.broker.model.topic.joining import SubscribeRate
-from pulsarium.broker.model.topic.producer import Producer, ProducerClient, ProducerOptions
-from pulsarium.broker.model.topic.producers import Producers
+from pulsarium.broker.model.topic.producers import Producer, ProducerClient, ProducerOptions, Producers
 from pulsarium.broker.model.transaction.buffer import TransactionBuffer
 from pulsarium.broker.model.transaction.coordinator import Participant
 from pulsarium.proto.entry import parse_metadata
+from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.topic_name import TopicName
 from pulsarium.proto.txn_id import TxnId
 
@@ -313,3 +316,18 @@ class Topic(ABC):
         self.producers.disconnect(assigned)
         for subscription in list(self.subscriptions.values()):
             subscription.disconnect_consumers(assigned)
+
+
+def dispatcher_for(subscription: Subscription, options: ConsumerOptions) -> Dispatcher:
+    """Return a dispatcher of the type that the first consumer asks for."""
+    stores = subscription.topic.stores
+    if options.type == pb.CommandSubscribe.Shared:
+        kind = StallingSharedDispatcher if stores.profile.chunks_stall else SharedDispatcher
+        return kind(subscription)
+    if options.type == pb.CommandSubscribe.Key_Shared:
+        persistent = subscription.cursor is not None
+        classic = persistent and stores.config.subscriptionKeySharedUseClassicPersistentImplementation
+        selector = selector_for(options.key_shared, stores.config, classic=classic)
+        sharing = RecentlyJoinedDispatcher if classic else KeySharedDispatcher
+        return sharing(subscription, selector, options.key_shared)
+    return SingleActiveDispatcher(subscription, options.type)

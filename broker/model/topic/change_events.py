@@ -15,8 +15,16 @@ from pulsarium.broker.model.errors import BrokerServiceError
 from pulsarium.broker.model.ledger.managed_ledger import Publication, Unwatched
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.namespace.metadata import Metadata, global_of, local_of, with_part
-from pulsarium.broker.model.policy.event import PolicyEvent, decode, encode, key_of, topic_of_key
-from pulsarium.broker.model.policy.event_schema import EVENT_CODEC, EVENT_PROPERTIES, EVENT_SCHEMA
+from pulsarium.broker.model.policy.event import (
+    EVENT_CODEC,
+    EVENT_PROPERTIES,
+    EVENT_SCHEMA,
+    PolicyEvent,
+    decode,
+    encode,
+    key_of,
+    topic_of_key,
+)
 from pulsarium.broker.model.schema.compatibility import ALWAYS
 from pulsarium.broker.model.schema.data import SchemaData
 from pulsarium.broker.model.schema.registry import SchemaRegistry

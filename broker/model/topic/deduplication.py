@@ -19,7 +19,7 @@ from pulsarium.proto.text import text_of
 if TYPE_CHECKING:
     from pulsarium.broker.model.cursor.managed_cursor import ManagedCursor
     from pulsarium.broker.model.topic.persistent import PersistentTopic
-    from pulsarium.broker.model.topic.producer import Producer
+    from pulsarium.broker.model.topic.producers import Producer
     from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
 log = Log("topics")

@@ -7,9 +7,9 @@ from pulsarium.broker.model.errors import BrokerServiceError, NotAllowedError
 from pulsarium.broker.model.ledger.managed_ledger import Pending
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.policy.policies import Policies
-from pulsarium.broker.model.subscription.non_persistent import NOWHERE, NonPersistentSubscription
+from pulsarium.broker.model.subscription.base import NOWHERE, NonPersistentSubscription
 from pulsarium.broker.model.topic.base import FAILED_ON_SUBSCRIPTION, TRANSACTIONS_OFF, Joining, Topic
-from pulsarium.broker.model.topic.producer import Producer, ProducerClient
+from pulsarium.broker.model.topic.producers import Producer, ProducerClient
 from pulsarium.broker.model.transaction.coordinator import Participant
 from pulsarium.proto.topic_name import TopicName
 from pulsarium.proto.txn_id import TxnId

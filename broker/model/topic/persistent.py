@@ -28,7 +28,7 @@ from pulsarium.broker.model.subscription.persistent import PersistentSubscriptio
 from pulsarium.broker.model.topic.base import FAILED_ON_SUBSCRIPTION, NO_PENDING_ACKS, TRANSACTIONS_OFF, Joining, Topic
 from pulsarium.broker.model.topic.deduplication import deduplication_of
 from pulsarium.broker.model.topic.joining import OWN_CURSORS, check_new_subscription
-from pulsarium.broker.model.topic.producer import Producer, ProducerClient, ProducerOptions
+from pulsarium.broker.model.topic.producers import Producer, ProducerClient, ProducerOptions
 from pulsarium.broker.model.topic.upkeep import Trimmer, check_ttl, last_published_before, refuse_producers
 from pulsarium.broker.model.transaction.buffer import TransactionBuffer
 from pulsarium.broker.storage.errors import StorageError

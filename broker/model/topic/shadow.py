@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pulsarium.broker.model.errors import NotAllowedError
 from pulsarium.broker.model.ledger.shadow_ledger import ShadowLedger
 from pulsarium.broker.model.topic.persistent import PersistentTopic
-from pulsarium.broker.model.topic.producer import Producer
+from pulsarium.broker.model.topic.producers import Producer
 from pulsarium.proto.errors import InvalidTopicName
 from pulsarium.proto.topic_name import TopicName
 

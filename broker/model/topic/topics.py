@@ -20,8 +20,14 @@ from pulsarium.broker.model.errors import (
 from pulsarium.broker.model.ledger.managed_ledger import ManagedLedger, kept_info
 from pulsarium.broker.model.ledger.shadow_ledger import ShadowLedger
 from pulsarium.broker.model.namespace.metadata import Metadata
-from pulsarium.broker.model.policy.policies import AutoCreation, Policies
-from pulsarium.broker.model.policy.resolve import auto_creation, most_topics, of_system_topic, resolve
+from pulsarium.broker.model.policy.policies import (
+    AutoCreation,
+    Policies,
+    auto_creation,
+    most_topics,
+    of_system_topic,
+    resolve,
+)
 from pulsarium.broker.model.schema.registry import SchemaRegistry
 from pulsarium.broker.model.topic.base import Topic
 from pulsarium.broker.model.topic.change_events import ChangeEvents, ChangeEventsTopic

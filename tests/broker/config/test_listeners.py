@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pulsarium.broker.config.listeners import Listener, parse_listeners
+from pulsarium.broker.config.options import Listener, parse_listeners
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pulsarium.broker.config.properties import PropertiesError, parse
+from pulsarium.broker.config.file import PropertiesError, parse
 
 
 def pairs(text: str) -> list[tuple[str, str]]:

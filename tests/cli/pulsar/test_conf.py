@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pulsarium.broker.config import PIP, PULSAR_4_2, Profile, load
-from pulsarium.broker.config.properties import parse
+from pulsarium.broker.config.file import parse
 from pulsarium.broker.config.pulsar_keys import PULSAR_KEYS
 from pulsarium.cli.admin.caller import Caller
 from pulsarium.cli.pulsar.apply_config import apply

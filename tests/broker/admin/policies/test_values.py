@@ -25,8 +25,7 @@ from pulsarium.broker.admin.policies.values import (
 )
 from pulsarium.broker.config import Config
 from pulsarium.broker.http.errors import UnreadableBody
-from pulsarium.broker.model.policy.policies import Policies
-from pulsarium.broker.model.policy.resolve import auto_creation, resolve
+from pulsarium.broker.model.policy.policies import Policies, auto_creation, resolve
 
 ALL = [kind for kind in vars(policy_values).values() if isinstance(kind, Kind)]
 NAMES = [

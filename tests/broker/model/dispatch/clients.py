@@ -8,7 +8,7 @@ from typing import Any, cast
 from pulsarium.broker.cluster import Cluster
 from pulsarium.broker.model.client import Assigned, Client, Delivery
 from pulsarium.broker.model.ledger.position import Position
-from pulsarium.broker.model.policy.resolve import resolve
+from pulsarium.broker.model.policy.policies import resolve
 from pulsarium.broker.model.subscription.consumer import Consumer, ConsumerOptions, KeySharedOptions
 from pulsarium.broker.model.subscription.persistent import PersistentSubscription
 from pulsarium.broker.model.topic.log import TopicLog

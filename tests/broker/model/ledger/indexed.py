@@ -6,7 +6,7 @@ from pulsarium.broker.cluster import Cluster
 from pulsarium.broker.model.ledger.interceptors import EntryStamps, find_index
 from pulsarium.broker.model.ledger.managed_ledger import ManagedLedger
 from pulsarium.broker.model.ledger.position import Position
-from pulsarium.broker.model.ledger.search import read_through
+from pulsarium.broker.model.ledger.sequence import read_through
 from pulsarium.proto.entry import with_broker_metadata
 from tests.broker.model.stores import NAME, append, cluster_of
 from tests.broker.wire import batch_of, plain

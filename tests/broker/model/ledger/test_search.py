@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pulsarium.broker.model.ledger.cache import EntryCache
 from pulsarium.broker.model.ledger.ledger import Ledger
 from pulsarium.broker.model.ledger.position import Position
-from pulsarium.broker.model.ledger.search import Visible, newest_matching, newest_position, read_through
+from pulsarium.broker.model.ledger.sequence import Visible, newest_matching, newest_position, read_through
 from pulsarium.broker.storage.errors import DamagedEntriesError
 from tests.broker.held import HeldStorage
 

@@ -8,8 +8,15 @@ from typing import Any
 
 import pytest
 
-from pulsarium.broker.model.policy.event import PolicyEvent, decode, encode, key_of, topic_of_key
-from pulsarium.broker.model.policy.event_schema import EVENT_PROPERTIES, EVENT_SCHEMA
+from pulsarium.broker.model.policy.event import (
+    EVENT_PROPERTIES,
+    EVENT_SCHEMA,
+    PolicyEvent,
+    decode,
+    encode,
+    key_of,
+    topic_of_key,
+)
 from pulsarium.proto.avro import AvroCodec
 from pulsarium.proto.errors import AvroError
 from pulsarium.proto.topic_name import TopicName

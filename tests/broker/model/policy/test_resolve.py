@@ -21,8 +21,11 @@ from pulsarium.broker.model.policy.policies import (
     Quota,
     Rate,
     SchemaPolicies,
+    auto_creation,
+    of_broker,
+    of_system_topic,
+    resolve,
 )
-from pulsarium.broker.model.policy.resolve import auto_creation, of_broker, of_system_topic, resolve
 from pulsarium.broker.model.topic import topics as topics_module
 from pulsarium.proto.topic_name import TopicName
 from pulsarium.rest.policies import POLICIES, Policy

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from pulsarium.broker.config import Config
-from pulsarium.broker.model.policy.event import PolicyEvent, decode, encode
-from pulsarium.broker.model.policy.event_schema import EVENT_SCHEMA
+from pulsarium.broker.model.policy.event import EVENT_SCHEMA, PolicyEvent, decode, encode
 from pulsarium.proto.compression import compress
 from pulsarium.proto.entry import parse_metadata
 from pulsarium.proto.generated import PulsarApi_pb2 as pb

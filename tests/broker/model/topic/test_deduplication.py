@@ -15,7 +15,7 @@ from pulsarium.broker.model.client import Assigned
 from pulsarium.broker.model.ledger.managed_ledger import Pending
 from pulsarium.broker.model.topic.deduplication import STORED_BEFORE
 from pulsarium.broker.model.topic.persistent import PersistentTopic
-from pulsarium.broker.model.topic.producer import Producer, ProducerOptions
+from pulsarium.broker.model.topic.producers import Producer, ProducerOptions
 from pulsarium.proto.entry import parse_metadata
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.topic_name import TopicName

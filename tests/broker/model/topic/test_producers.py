@@ -17,8 +17,7 @@ from pulsarium.broker.model.errors import (
     OwnerMustAnswerError,
     ProducerFencedError,
 )
-from pulsarium.broker.model.topic.producer import Producer, ProducerOptions
-from pulsarium.broker.model.topic.producers import Producers
+from pulsarium.broker.model.topic.producers import Producer, ProducerOptions, Producers
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
 MODES = [pb.Shared, pb.Exclusive, pb.WaitForExclusive, pb.ExclusiveWithFencing]

@@ -8,7 +8,7 @@ from pulsarium.broker.cluster import Cluster
 from pulsarium.broker.config import PIP, Config, Profile
 from pulsarium.broker.model.ledger.position import EARLIEST, Position
 from pulsarium.broker.model.topic.persistent import PersistentTopic
-from pulsarium.broker.model.topic.producer import Producer
+from pulsarium.broker.model.topic.producers import Producer
 from pulsarium.broker.model.transaction.buffer import TransactionBuffer
 from pulsarium.proto.entry import payload_of, visible_metadata
 from pulsarium.proto.topic_name import TopicName

@@ -8,7 +8,7 @@ from pulsarium.broker.config import PROFILES
 from pulsarium.broker.model.errors import NotAllowedError, PersistenceError
 from pulsarium.broker.model.ledger.interceptors import find_index, index_of
 from pulsarium.broker.model.ledger.position import EARLIEST, Position
-from pulsarium.broker.model.ledger.search import read_through
+from pulsarium.broker.model.ledger.sequence import read_through
 from pulsarium.broker.model.ledger.transactions import transaction_of
 from pulsarium.broker.model.topic.last_message import last_message
 from pulsarium.broker.model.transaction.buffer import TXN_ABORT, TXN_COMMIT
