@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from pulsarium.cli.admin.command import Group, Values, argument, option, shows
+from pulsarium.cli.admin.command import CommandsOf, Group, Values, argument, option
 from pulsarium.cli.admin.output import compact
+from pulsarium.rest.brokers import BrokerStats
+
+broker_stats = CommandsOf(BrokerStats)
 
 INDENT = option("--indent", "-i", flag=True, help="Indent the JSON.")
 
@@ -23,31 +26,31 @@ GROUP = Group(
     "broker-stats",
     "What a broker measures.",
     (
-        shows(
+        broker_stats.shows(
             "monitoring-metrics",
-            lambda api, v: api.broker_stats.get_metrics(),
+            BrokerStats.get_metrics,
             "Show the metrics as monitoring takes them, one group a line.",
             INDENT,
             show=_metrics,
         ),
-        shows("mbeans", lambda api, v: api.broker_stats.get_mbeans(), "Show the MBeans.", INDENT, show=_json),
-        shows(
+        broker_stats.shows("mbeans", BrokerStats.get_mbeans, "Show the MBeans.", INDENT, show=_json),
+        broker_stats.shows(
             "topics",
-            lambda api, v: api.broker_stats.get_topics(),
+            BrokerStats.get_topics,
             "Show the stats of all topics, by namespace and bundle.",
             INDENT,
             show=_json,
             alias="destinations",
             example="--indent",
         ),
-        shows(
+        broker_stats.shows(
             "allocator-stats",
-            lambda api, v: api.broker_stats.get_allocator_stats(v.allocator),
+            BrokerStats.get_allocator_stats,
             "Show the stats of a memory allocator.",
             argument("allocator"),
             example="default",
         ),
-        shows("load-report", lambda api, v: api.broker_stats.get_load_report(), "Show the load report."),
+        broker_stats.shows("load-report", BrokerStats.get_load_report, "Show the load report."),
     ),
     examples=("broker-stats topics --indent",),
 )

@@ -7,13 +7,16 @@ from typing import Any
 import click
 
 from pulsarium.cli.admin.api import Api
-from pulsarium.cli.admin.command import Command, Group, Values, argument, does, option, shows
+from pulsarium.cli.admin.command import Command, CommandsOf, Group, Values, argument, option
 from pulsarium.cli.admin.output import java, json_value, lines
 from pulsarium.cli.admin.values import split
+from pulsarium.rest.clusters import Clusters
 from pulsarium.rest.data import FailureDomain
 
 CLUSTER = argument("cluster")
-DOMAIN = option("--domain-name", required=True, help="The failure domain.")
+DOMAIN = option("--domain-name", dest="domain", required=True, help="The failure domain.")
+of_cluster = CommandsOf(Clusters, CLUSTER)
+of_domain = CommandsOf(Clusters, CLUSTER, DOMAIN)
 BROKERS = option("--broker-list", metavar="BROKER,...", help="The brokers in it.")
 
 # Option, field of ClusterData, what it is.
@@ -145,21 +148,17 @@ GROUP = Group(
     "clusters",
     "Clusters, their peers and failure domains.",
     (
-        shows("get", lambda api, v: api.clusters.get_cluster(v.cluster), "Show a cluster.", CLUSTER),
-        does(
+        of_cluster.shows("get", Clusters.get_cluster, "Show a cluster."),
+        of_cluster.does(
             "create",
-            lambda api, v: api.clusters.create_cluster(v.cluster, _cluster(v)),
+            Clusters.create_cluster,
             "Make another cluster known.",
-            CLUSTER,
             *_DATA,
             example="east --url http://east:8080 --broker-url pulsar://east:6650",
+            data=_cluster,
         ),
-        does(
-            "update",
-            lambda api, v: api.clusters.update_cluster(v.cluster, _cluster(v)),
-            "Replace what is known of a cluster.",
-            CLUSTER,
-            *_DATA,
+        of_cluster.does(
+            "update", Clusters.update_cluster, "Replace what is known of a cluster.", *_DATA, data=_cluster
         ),
         Command(
             "delete",
@@ -174,73 +173,38 @@ GROUP = Group(
             (option("--current", "-c", flag=True, help="Mark this broker's own with (*)."),),
             lines,
         ),
-        does(
+        of_cluster.does(
             "update-peer-clusters",
-            lambda api, v: api.clusters.update_peer_cluster_names(v.cluster, split(v.peer_clusters)),
+            Clusters.update_peer_cluster_names,
             "Set the peers of a cluster.",
-            CLUSTER,
             option("--peer-clusters", required=True, metavar="CLUSTER,...", help="Its peers; '' for none."),
+            peers=lambda v: split(v.peer_clusters),
         ),
-        shows(
-            "get-cluster-migration",
-            lambda api, v: api.clusters.get_cluster_migration(v.cluster),
-            "Show where a cluster migrates to.",
-            CLUSTER,
-        ),
-        does(
+        of_cluster.shows("get-cluster-migration", Clusters.get_cluster_migration, "Show where a cluster migrates to."),
+        of_cluster.does(
             "update-cluster-migration",
-            lambda api, v: api.clusters.update_cluster_migration(v.cluster, _migration(v), migrated=v.migrated),
+            Clusters.update_cluster_migration,
             "Say where a cluster migrates to.",
-            CLUSTER,
             option("--migrated", flag=True, help="It has."),
             option("--service-url", help="Web service of the new one."),
             option("--service-url-secure", help="Its web service with TLS."),
             option("--broker-url", help="Its binary service."),
             option("--broker-url-secure", help="Its binary service with TLS."),
+            to=_migration,
         ),
-        shows(
-            "get-peer-clusters",
-            lambda api, v: api.clusters.get_peer_cluster_names(v.cluster),
-            "List the peers of a cluster.",
-            CLUSTER,
-            show=json_value,
+        of_cluster.shows(
+            "get-peer-clusters", Clusters.get_peer_cluster_names, "List the peers of a cluster.", show=json_value
         ),
-        shows(
-            "get-failure-domain",
-            lambda api, v: api.clusters.get_failure_domain(v.cluster, v.domain_name),
-            "Show a failure domain.",
-            CLUSTER,
-            DOMAIN,
+        of_domain.shows("get-failure-domain", Clusters.get_failure_domain, "Show a failure domain."),
+        of_domain.does(
+            "create-failure-domain", Clusters.create_failure_domain, "Create a failure domain.", BROKERS, data=_brokers
         ),
-        does(
-            "create-failure-domain",
-            lambda api, v: api.clusters.create_failure_domain(v.cluster, v.domain_name, _brokers(v)),
-            "Create a failure domain.",
-            CLUSTER,
-            DOMAIN,
-            BROKERS,
+        of_domain.does(
+            "update-failure-domain", Clusters.update_failure_domain, "Replace a failure domain.", BROKERS, data=_brokers
         ),
-        does(
-            "update-failure-domain",
-            lambda api, v: api.clusters.update_failure_domain(v.cluster, v.domain_name, _brokers(v)),
-            "Replace a failure domain.",
-            CLUSTER,
-            DOMAIN,
-            BROKERS,
-        ),
-        does(
-            "delete-failure-domain",
-            lambda api, v: api.clusters.delete_failure_domain(v.cluster, v.domain_name),
-            "Delete a failure domain.",
-            CLUSTER,
-            DOMAIN,
-        ),
-        shows(
-            "list-failure-domains",
-            lambda api, v: api.clusters.get_failure_domains(v.cluster),
-            "List the failure domains.",
-            CLUSTER,
-            show=_domains,
+        of_domain.does("delete-failure-domain", Clusters.delete_failure_domain, "Delete a failure domain."),
+        of_cluster.shows(
+            "list-failure-domains", Clusters.get_failure_domains, "List the failure domains.", show=_domains
         ),
     ),
     examples=("clusters list", "clusters get standalone"),

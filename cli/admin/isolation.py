@@ -6,12 +6,15 @@ from typing import Any
 
 import click
 
-from pulsarium.cli.admin.command import Group, Values, argument, does, option, shows
+from pulsarium.cli.admin.command import CommandsOf, Group, Values, argument, option
 from pulsarium.cli.admin.output import java, lines
 from pulsarium.cli.admin.values import key_values, split
+from pulsarium.rest.clusters import Clusters
 from pulsarium.rest.data import NamespaceIsolation
 
-CLUSTER, POLICY = argument("cluster"), argument("policy")
+CLUSTER = argument("cluster")
+of_cluster = CommandsOf(Clusters, CLUSTER)
+of_policy = CommandsOf(Clusters, CLUSTER, argument("policy"))
 _PARAMETERS = {"min_limit", "usage_threshold"}
 
 
@@ -53,12 +56,10 @@ GROUP = Group(
     "ns-isolation-policy",
     "Isolation policies: which namespaces go to which brokers.",
     (
-        does(
+        of_policy.does(
             "set",
-            lambda api, v: api.clusters.create_namespace_isolation_policy(v.cluster, v.policy, _policy(v)),
+            Clusters.create_namespace_isolation_policy,
             "Create or replace a policy.",
-            CLUSTER,
-            POLICY,
             option("--namespaces", many=True, required=True, metavar="REGEX,...", help="The namespaces."),
             option("--primary", many=True, required=True, metavar="REGEX,...", help="Brokers they go to."),
             option("--secondary", many=True, metavar="REGEX,...", help="Brokers they go to when those fail."),
@@ -75,40 +76,21 @@ GROUP = Group(
                 type=click.Choice(["all_matching", "none", "changed"]),
                 help="Which namespaces are unloaded so that it holds at once.",
             ),
+            data=_policy,
         ),
-        shows(
-            "get",
-            lambda api, v: api.clusters.get_namespace_isolation_policy(v.cluster, v.policy),
-            "Show a policy.",
-            CLUSTER,
-            POLICY,
-        ),
-        shows(
-            "list",
-            lambda api, v: api.clusters.get_namespace_isolation_policies(v.cluster),
-            "List the policies.",
-            CLUSTER,
-            show=_list,
-        ),
-        does(
-            "delete",
-            lambda api, v: api.clusters.delete_namespace_isolation_policy(v.cluster, v.policy),
-            "Delete a policy.",
-            CLUSTER,
-            POLICY,
-        ),
-        shows(
+        of_policy.shows("get", Clusters.get_namespace_isolation_policy, "Show a policy."),
+        of_cluster.shows("list", Clusters.get_namespace_isolation_policies, "List the policies.", show=_list),
+        of_policy.does("delete", Clusters.delete_namespace_isolation_policy, "Delete a policy."),
+        of_cluster.shows(
             "brokers",
-            lambda api, v: api.clusters.get_brokers_with_namespace_isolation_policy(v.cluster),
+            Clusters.get_brokers_with_namespace_isolation_policy,
             "Show which brokers have which namespaces.",
-            CLUSTER,
             show=lines,
         ),
-        shows(
+        of_cluster.shows(
             "broker",
-            lambda api, v: api.clusters.get_broker_with_namespace_isolation_policy(v.cluster, v.broker),
+            Clusters.get_broker_with_namespace_isolation_policy,
             "Show which namespaces one broker has.",
-            CLUSTER,
             option("--broker", required=True, metavar="HOST:PORT", help="The broker."),
         ),
     ),

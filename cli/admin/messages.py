@@ -9,15 +9,18 @@ from typing import Any
 import click
 
 from pulsarium.cli.admin.api import Api
-from pulsarium.cli.admin.command import Command, Values, argument, does, option, shows
+from pulsarium.cli.admin.command import Command, CommandsOf, Values, argument, option
 from pulsarium.cli.admin.message import Message, messages_of, show, show_by_id
 from pulsarium.cli.admin.output import value
 from pulsarium.cli.admin.skipped import entries_of, note
 from pulsarium.cli.admin.values import INT, LONG, TIMESTAMP, TOPIC, Parsed
 from pulsarium.rest.message_ids import Place
+from pulsarium.rest.topics import Topics
 
 TOPIC_ARGUMENT = argument("topic", TOPIC)
 SUBSCRIPTION = option("--subscription", "-s", required=True, help="The subscription.")
+of_subscription = CommandsOf(Topics, TOPIC_ARGUMENT, SUBSCRIPTION)
+of_topic = CommandsOf(Topics, TOPIC_ARGUMENT)
 COUNT = option("--count", "-n", type=INT, default=1, help="How many messages.")
 
 
@@ -76,12 +79,8 @@ BY_ID = Command(
     example="orders --ledgerId 12 --entryId 3",
 )
 
-LAST = shows(
-    "last-message-id",
-    lambda api, v: api.topics.get_last_message_id(v.topic),
-    "Show the id of the last message.",
-    TOPIC_ARGUMENT,
-    show=message_id,
+LAST = of_topic.shows(
+    "last-message-id", Topics.get_last_message_id, "Show the id of the last message.", show=message_id
 )
 
 
@@ -124,33 +123,34 @@ async def _skip(api: Api, values: Values) -> None:
         click.echo(note(values.topic, ids, entries), err=True)
 
 
-SKIP_BY_ID = does(
+SKIP_BY_ID = Command(
     "skip-messages",
-    _skip,
     "Skip some messages for a subscription by their message IDs.",
-    TOPIC_ARGUMENT,
-    SUBSCRIPTION,
-    option(
-        "--messageId-triplet",
-        type=Parsed("L:E[:B]", _triplet),
-        many=True,
-        help="The message ID as ledgerId:entryId, and :batchIndex for one of a batch; may be repeated.",
-    ),
-    option(
-        "--messageId-base64",
-        type=Parsed("ID", _serialized),
-        many=True,
-        help="A serialized MessageId in base64; may be repeated.",
+    _skip,
+    (
+        TOPIC_ARGUMENT,
+        SUBSCRIPTION,
+        option(
+            "--messageId-triplet",
+            type=Parsed("L:E[:B]", _triplet),
+            many=True,
+            help="The message ID as ledgerId:entryId, and :batchIndex for one of a batch; may be repeated.",
+        ),
+        option(
+            "--messageId-base64",
+            type=Parsed("ID", _serialized),
+            many=True,
+            help="A serialized MessageId in base64; may be repeated.",
+        ),
     ),
     example="orders -s billing --messageId-triplet 12345:100 --messageId-triplet 12345:101:3",
 )
 
 
-BY_INDEX = shows(
+BY_INDEX = of_topic.shows(
     "get-message-id-by-index",
-    lambda api, v: api.topics.get_message_id_by_index(v.topic, v.index),
+    Topics.get_message_id_by_index,
     "Show the id of the entry that holds the message of an index. Needs a broker that counts them.",
-    TOPIC_ARGUMENT,
     option("--index", "-i", type=LONG, required=True, help="The index, from 0."),
     show=message_id,
     example="--index 12345 persistent://public/default/orders",
@@ -180,12 +180,18 @@ COMMANDS = (
         example="orders --initialPosition earliest --messagePosition 1",
     ),
     BY_ID,
-    shows(
+    of_topic.shows(
         "get-message-id",
-        lambda api, v: api.topics.get_message_id_by_timestamp(v.topic, v.datetime),
+        Topics.get_message_id_by_timestamp,
         "Show the id of the first message published at or after a time.",
-        TOPIC_ARGUMENT,
-        option("--datetime", "-d", type=TIMESTAMP, required=True, help="The time, like 2021-06-28T16:53:08Z."),
+        option(
+            "--datetime",
+            "-d",
+            dest="timestamp",
+            type=TIMESTAMP,
+            required=True,
+            help="The time, like 2021-06-28T16:53:08Z.",
+        ),
         show=message_id,
         example="orders --datetime 2021-06-28T16:53:08Z",
     ),

@@ -8,13 +8,17 @@ from typing import Any
 import click
 
 from pulsarium.cli.admin.api import Api
-from pulsarium.cli.admin.command import Command, Group, Values, does, option, shows
+from pulsarium.cli.admin.command import Command, CommandsOf, Group, Values, option
 from pulsarium.cli.admin.messages import TOPIC_ARGUMENT
 from pulsarium.cli.admin.output import lines
 from pulsarium.cli.admin.partitions import PARTITIONED_METADATA
 from pulsarium.cli.admin.policies import NAMESPACES
 from pulsarium.cli.admin.topics import LOOKUP
 from pulsarium.cli.admin.values import INT
+from pulsarium.rest.non_persistent_topics import NonPersistentTopics
+
+of_namespace = CommandsOf(NonPersistentTopics, NAMESPACES.of)
+of_topic = CommandsOf(NonPersistentTopics, TOPIC_ARGUMENT)
 
 
 def _non_persistent(command: Command) -> Command:
@@ -29,38 +33,20 @@ def _non_persistent(command: Command) -> Command:
 
 
 _COMMANDS = (
-    does(
+    of_topic.does(
         "create-partitioned-topic",
-        lambda api, v: api.non_persistent_topics.create_partitioned_topic(v.topic, v.partitions),
+        NonPersistentTopics.create_partitioned_topic,
         "Create a partitioned topic.",
-        TOPIC_ARGUMENT,
         option("--partitions", "-p", type=INT, required=True, help="How many partitions."),
     ),
-    shows(
-        "stats",
-        lambda api, v: api.non_persistent_topics.get_stats(v.topic),
-        "Show the stats of a topic.",
-        TOPIC_ARGUMENT,
-    ),
-    shows(
-        "stats-internal",
-        lambda api, v: api.non_persistent_topics.get_internal_stats(v.topic),
-        "Show the internal stats of a topic.",
-        TOPIC_ARGUMENT,
-    ),
+    of_topic.shows("stats", NonPersistentTopics.get_stats, "Show the stats of a topic."),
+    of_topic.shows("stats-internal", NonPersistentTopics.get_internal_stats, "Show the internal stats of a topic."),
     PARTITIONED_METADATA,
-    shows(
-        "list",
-        lambda api, v: api.non_persistent_topics.get_list(v.namespace),
-        "List the topics of a namespace.",
-        NAMESPACES.of,
-        show=lines,
-    ),
-    shows(
+    of_namespace.shows("list", NonPersistentTopics.get_list, "List the topics of a namespace.", show=lines),
+    of_namespace.shows(
         "list-in-bundle",
-        lambda api, v: api.non_persistent_topics.get_list_in_bundle(v.namespace, v.bundle),
+        NonPersistentTopics.get_list_in_bundle,
         "List the topics of a bundle.",
-        NAMESPACES.of,
         option("--bundle", "-b", required=True, metavar="0x..._0x...", help="The bundle."),
         show=lines,
     ),

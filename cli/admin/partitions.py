@@ -7,12 +7,13 @@ from typing import Any
 import click
 
 from pulsarium.cli.admin.api import Api
-from pulsarium.cli.admin.command import Command, Values, does, option, shows
+from pulsarium.cli.admin.command import Command, Values, option
 from pulsarium.cli.admin.errors import AdminError
-from pulsarium.cli.admin.messages import TOPIC_ARGUMENT
+from pulsarium.cli.admin.messages import TOPIC_ARGUMENT, of_topic
 from pulsarium.cli.admin.output import pairs
 from pulsarium.cli.admin.upkeep import position_of
 from pulsarium.cli.admin.values import INT, key_values
+from pulsarium.rest.topics import Topics
 
 METADATA = option("--metadata", "-m", many=True, metavar="KEY=VALUE", help="A property of it; may be repeated.")
 
@@ -57,11 +58,10 @@ def _partitions_terminated(data: Any, values: Values) -> str:
     )
 
 
-PARTITIONED_METADATA = shows(
+PARTITIONED_METADATA = of_topic.shows(
     "get-partitioned-topic-metadata",
-    lambda api, v: api.topics.get_partitioned_topic_metadata(v.topic),
+    Topics.get_partitioned_topic_metadata,
     "Show how many partitions a topic has; 0 if it is not partitioned.",
-    TOPIC_ARGUMENT,
 )
 
 COMMANDS = (
@@ -79,11 +79,8 @@ COMMANDS = (
         (TOPIC_ARGUMENT, option("--partitions", "-p", type=INT, required=True, help="How many partitions."), METADATA),
         example="orders --partitions 4",
     ),
-    does(
-        "create-missed-partitions",
-        lambda api, v: api.topics.create_missed_partitions(v.topic),
-        "Create partitions that are not there yet.",
-        TOPIC_ARGUMENT,
+    of_topic.does(
+        "create-missed-partitions", Topics.create_missed_partitions, "Create partitions that are not there yet."
     ),
     Command(
         "update-partitioned-topic",
@@ -98,19 +95,17 @@ COMMANDS = (
         example="orders --partitions 8",
     ),
     PARTITIONED_METADATA,
-    does(
+    of_topic.does(
         "delete-partitioned-topic",
-        lambda api, v: api.topics.delete_partitioned_topic(v.topic, force=v.force),
+        Topics.delete_partitioned_topic,
         "Delete a partitioned topic.",
-        TOPIC_ARGUMENT,
         option("--force", "-f", flag=True, help="Also while clients are connected; they are closed."),
         option("--deleteSchema", "-d", flag=True, hidden=True, help="Its schemas too, which always go."),
     ),
-    shows(
+    of_topic.shows(
         "partitioned-terminate",
-        lambda api, v: api.topics.terminate_partitioned_topic(v.topic),
+        Topics.terminate_partitioned_topic,
         "End all partitions of a topic.",
-        TOPIC_ARGUMENT,
         show=_partitions_terminated,
     ),
 )

@@ -9,11 +9,12 @@ import click
 
 from pulsarium.cli.admin import messages, partitions, subscriptions, topic_stats, topics, upkeep
 from pulsarium.cli.admin.api import Api
-from pulsarium.cli.admin.command import Command, Group, Values, does, option, shows
+from pulsarium.cli.admin.command import Command, Group, Values, option
 from pulsarium.cli.admin.message import hex_dump
-from pulsarium.cli.admin.messages import TOPIC_ARGUMENT
+from pulsarium.cli.admin.messages import TOPIC_ARGUMENT, of_topic
 from pulsarium.cli.admin.permissions import ACTIONS, actions
 from pulsarium.cli.admin.values import INT
+from pulsarium.rest.topics import Topics
 
 _PRECISE = option("--get-precise-backlog", "-gpb", flag=True, help="Count the backlog exactly, by message.")
 _LEAST_STATS = "subscriptionBacklogSize=false&getEarliestTimeInBacklog=false"
@@ -36,48 +37,36 @@ _COMMANDS = (
     topics.LIST,
     topics.LIST_PARTITIONED,
     topics.PERMISSIONS,
-    does(
+    of_topic.does(
         "grant-permission",
-        lambda api, v: api.topics.grant_permission(v.topic, v.role, actions(v)),
+        Topics.grant_permission,
         "Allow a role to use a topic.",
-        TOPIC_ARGUMENT,
         option("--role", required=True, help="Who."),
         option("--actions", **ACTIONS),
+        actions=actions,
     ),
-    does(
-        "revoke-permission",
-        lambda api, v: api.topics.revoke_permissions(v.topic, v.role),
-        "Take that back.",
-        TOPIC_ARGUMENT,
-        option("--role", required=True, help="Who."),
+    of_topic.does(
+        "revoke-permission", Topics.revoke_permissions, "Take that back.", option("--role", required=True, help="Who.")
     ),
     topics.LOOKUP,
     topics.BUNDLE_RANGE,
-    does("delete", lambda api, v: api.topics.delete(v.topic, force=v.force), "Delete a topic.", TOPIC_ARGUMENT, _FORCE),
+    of_topic.does("delete", Topics.delete, "Delete a topic.", _FORCE),
     upkeep.UNLOAD,
     upkeep.TRUNCATE,
     subscriptions.LIST,
     subscriptions.UNSUBSCRIBE,
     subscriptions.create_command(),
-    shows(
-        "stats",
-        lambda api, v: api.topics.get_stats(
-            v.topic, get_precise_backlog=v.get_precise_backlog, subscription_backlog_size=False
-        ),
-        "Show the stats of a topic.",
-        TOPIC_ARGUMENT,
-        _PRECISE,
+    of_topic.shows(
+        "stats", Topics.get_stats, "Show the stats of a topic.", _PRECISE, subscription_backlog_size=lambda v: False
     ),
     topic_stats.STATS_INTERNAL,
     topic_stats.INFO_INTERNAL,
-    shows(
+    of_topic.shows(
         "partitioned-stats",
-        lambda api, v: api.topics.get_partitioned_stats(
-            v.topic, per_partition=v.per_partition, subscription_backlog_size=False
-        ),
+        Topics.get_partitioned_stats,
         "Show the stats of all partitions together.",
-        TOPIC_ARGUMENT,
         option("--per-partition", flag=True, help="Of each partition too."),
+        subscription_backlog_size=lambda v: False,
     ),
     topic_stats.PARTITIONED_STATS_INTERNAL,
     subscriptions.SKIP,
@@ -97,13 +86,7 @@ _COMMANDS = (
         (TOPIC_ARGUMENT, _PARTITIONS),
     ),
     partitions.PARTITIONED_METADATA,
-    does(
-        "delete-partitioned-topic",
-        lambda api, v: api.topics.delete_partitioned_topic(v.topic, force=v.force),
-        "Delete a partitioned topic.",
-        TOPIC_ARGUMENT,
-        _FORCE,
-    ),
+    of_topic.does("delete-partitioned-topic", Topics.delete_partitioned_topic, "Delete a partitioned topic.", _FORCE),
     messages.peek_command(),
     replace(messages.BY_ID, show=lambda data, values: "\n".join(hex_dump(message.payload) for message in data)),
     messages.LAST,

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from pulsarium.cli.admin.command import Group, Values, argument, does, option, shows
+from pulsarium.cli.admin.command import CommandsOf, Group, Values, argument, option
 from pulsarium.cli.admin.output import lines
 from pulsarium.cli.admin.values import INT, LONG
+from pulsarium.rest.resources import ResourceGroups
 
-NAME = argument("resource_group")
+resource_groups = CommandsOf(ResourceGroups)
+
+NAME = argument("name", metavar="RESOURCE_GROUP")
+of_group = CommandsOf(ResourceGroups, NAME)
 _PATH = "resourcegroups/{resource_group}"
 # Option, field of ResourceGroup.
 _RATES = {
@@ -35,36 +39,24 @@ GROUP = Group(
     "resourcegroups",
     "Resource groups: rates that namespaces share.",
     (
-        shows(
-            "list", lambda api, v: api.resource_groups.get_resource_groups(), "List the resource groups.", show=lines
-        ),
-        shows(
-            "get",
-            lambda api, v: api.resource_groups.get_resource_group(v.resource_group),
-            "Show a resource group.",
-            NAME,
-        ),
-        does(
+        resource_groups.shows("list", ResourceGroups.get_resource_groups, "List the resource groups.", show=lines),
+        of_group.shows("get", ResourceGroups.get_resource_group, "Show a resource group."),
+        of_group.does(
             "create",
-            lambda api, v: api.resource_groups.create_resource_group(v.resource_group, _rates(v)),
+            ResourceGroups.create_resource_group,
             "Create a resource group.",
-            NAME,
             *_OPTIONS,
             example="rg --msg-publish-rate 100",
+            rates=_rates,
         ),
-        does(
+        of_group.does(
             "update",
-            lambda api, v: api.resource_groups.update_resource_group(v.resource_group, _rates(v)),
+            ResourceGroups.update_resource_group,
             "Change the rates of a resource group.",
-            NAME,
             *_OPTIONS,
+            rates=_rates,
         ),
-        does(
-            "delete",
-            lambda api, v: api.resource_groups.delete_resource_group(v.resource_group),
-            "Delete a resource group.",
-            NAME,
-        ),
+        of_group.does("delete", ResourceGroups.delete_resource_group, "Delete a resource group."),
     ),
     examples=("resourcegroups list",),
 )

@@ -5,10 +5,13 @@ from __future__ import annotations
 import click
 
 from pulsarium.cli.admin.api import Api
-from pulsarium.cli.admin.command import Command, Group, Values, does, option
+from pulsarium.cli.admin.command import Command, CommandsOf, Group, Values, option
 from pulsarium.cli.admin.output import value
 from pulsarium.cli.admin.values import LONG, NAMESPACE
 from pulsarium.rest.data import ResourceQuota
+from pulsarium.rest.resources import ResourceQuotas
+
+resource_quotas = CommandsOf(ResourceQuotas)
 
 
 def _of(required: bool = False) -> tuple[click.Option, click.Option]:
@@ -68,9 +71,9 @@ GROUP = Group(
                 option("--dynamic", "-d", flag=True, help="Let the broker adjust it."),
             ),
         ),
-        does(
+        resource_quotas.does(
             "reset-namespace-bundle-quota",
-            lambda api, v: api.resource_quotas.reset_namespace_bundle_resource_quota(v.namespace, v.bundle),
+            ResourceQuotas.reset_namespace_bundle_resource_quota,
             "Give a bundle the default quota again.",
             *_of(required=True),
         ),

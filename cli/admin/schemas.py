@@ -10,14 +10,16 @@ from typing import Any
 import click
 
 from pulsarium.cli.admin.api import Api
-from pulsarium.cli.admin.command import Command, Group, Values, argument, does, option, shows
+from pulsarium.cli.admin.command import Command, CommandsOf, Group, Values, argument, option
 from pulsarium.cli.admin.errors import AdminError
 from pulsarium.cli.admin.output import gson, jackson, silent
 from pulsarium.cli.admin.values import LONG, TOPIC
 from pulsarium.proto.topic_name import TopicName
 from pulsarium.rest.data import SchemaInfo
+from pulsarium.rest.schemas import Schemas
 
 TOPIC_ARGUMENT = argument("topic", TOPIC)
+of_topic = CommandsOf(Schemas, TOPIC_ARGUMENT)
 FILENAME = option(
     "--filename", "-f", required=True, type=click.Path(path_type=Path), help="A JSON file with the schema."
 )
@@ -97,11 +99,10 @@ GROUP = Group(
             ),
             _show,
         ),
-        does(
+        of_topic.does(
             "delete",
-            lambda api, v: api.schemas.delete_schema(v.topic, force=v.force),
+            Schemas.delete_schema,
             "Delete the schema of a topic.",
-            TOPIC_ARGUMENT,
             option("--force", "-f", flag=True, help="All versions, beyond recall."),
         ),
         Command(
@@ -125,12 +126,7 @@ GROUP = Group(
             ),
             hidden=True,
         ),
-        shows(
-            "metadata",
-            lambda api, v: api.schemas.get_schema_metadata(v.topic),
-            "Show where the schemas are kept.",
-            TOPIC_ARGUMENT,
-        ),
+        of_topic.shows("metadata", Schemas.get_schema_metadata, "Show where the schemas are kept."),
         Command(
             "compatibility",
             "Ask whether a schema would be accepted.",

@@ -2,45 +2,31 @@
 
 from __future__ import annotations
 
-from pulsarium.cli.admin.command import does, option, shows
-from pulsarium.cli.admin.messages import TOPIC_ARGUMENT
+from pulsarium.cli.admin.command import option
+from pulsarium.cli.admin.messages import of_topic
 from pulsarium.cli.admin.output import lines
+from pulsarium.cli.admin.policies import TOPIC_POLICIES
 from pulsarium.cli.admin.values import TOPIC, key_values, split
 from pulsarium.rest.policies import SHADOW_TOPICS
+from pulsarium.rest.topics import Topics
 
 COMMANDS = (
-    shows(
-        "get-shadow-topics",
-        lambda api, v: api.topic_policies[SHADOW_TOPICS].get(v.topic),
-        "List the shadow topics of a topic.",
-        TOPIC_ARGUMENT,
-        show=lines,
-    ),
-    does(
+    TOPIC_POLICIES.gets(SHADOW_TOPICS, "get-shadow-topics", "List the shadow topics of a topic.", show=lines),
+    TOPIC_POLICIES.sets(
+        SHADOW_TOPICS,
         "set-shadow-topics",
-        lambda api, v: api.topic_policies[SHADOW_TOPICS].set(v.topic, split(v.topics)),
         "Set the shadow topics of a topic.",
-        TOPIC_ARGUMENT,
         option("--topics", "-t", required=True, metavar="TOPIC,...", help="The topics."),
+        body=lambda v: split(v.topics),
     ),
-    does(
-        "remove-shadow-topics",
-        lambda api, v: api.topic_policies[SHADOW_TOPICS].remove(v.topic),
-        "Remove the shadow topics of a topic.",
-        TOPIC_ARGUMENT,
-    ),
-    does(
+    TOPIC_POLICIES.removes(SHADOW_TOPICS, "remove-shadow-topics", "Remove the shadow topics of a topic."),
+    of_topic.does(
         "create-shadow-topic",
-        lambda api, v: api.topics.create_shadow_topic(v.topic, v.source, key_values(split(v.properties))),
+        Topics.create_shadow_topic,
         "Create a topic that shadows another.",
-        TOPIC_ARGUMENT,
         option("--source", "-s", type=TOPIC, required=True, help="The other."),
         option("--properties", "-p", many=True, metavar="KEY=VALUE,...", help="Properties of it."),
+        properties=lambda v: key_values(split(v.properties)),
     ),
-    shows(
-        "get-shadow-source",
-        lambda api, v: api.topics.get_shadow_source(v.topic),
-        "Show which topic this one shadows.",
-        TOPIC_ARGUMENT,
-    ),
+    of_topic.shows("get-shadow-source", Topics.get_shadow_source, "Show which topic this one shadows."),
 )

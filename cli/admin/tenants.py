@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from pulsarium.cli.admin.api import Api
-from pulsarium.cli.admin.command import Command, Group, Values, argument, does, option, shows
+from pulsarium.cli.admin.command import Command, CommandsOf, Group, Values, argument, option
 from pulsarium.cli.admin.output import lines
 from pulsarium.cli.admin.values import split
+from pulsarium.rest.tenants import Tenants
+
+tenants = CommandsOf(Tenants)
 
 TENANT = argument("tenant")
 ADMIN_ROLES = option("--admin-roles", "-r", many=True, metavar="ROLE,...", help="Roles that may administer it.")
@@ -32,13 +35,8 @@ GROUP = Group(
     "tenants",
     "Tenants: who namespaces belong to.",
     (
-        shows("list", lambda api, v: api.tenants.get_tenants(), "List the tenants.", show=lines),
-        shows(
-            "get",
-            lambda api, v: api.tenants.get_tenant_info(v.tenant),
-            "Show the admin roles and allowed clusters of a tenant.",
-            TENANT,
-        ),
+        tenants.shows("list", Tenants.get_tenants, "List the tenants.", show=lines),
+        tenants.shows("get", Tenants.get_tenant_info, "Show the admin roles and allowed clusters of a tenant.", TENANT),
         Command(
             "create",
             "Create a tenant.",
@@ -53,9 +51,9 @@ GROUP = Group(
             (TENANT, ADMIN_ROLES, ALLOWED_CLUSTERS),
             example="shop --admin-roles alice",
         ),
-        does(
+        tenants.does(
             "delete",
-            lambda api, v: api.tenants.delete_tenant(v.tenant, force=v.force),
+            Tenants.delete_tenant,
             "Delete a tenant without namespaces.",
             TENANT,
             option("--force", "-f", flag=True, help="Its namespaces and topics too."),

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from pulsarium.cli.admin.command import Values, option, shows
-from pulsarium.cli.admin.messages import TOPIC_ARGUMENT
+from pulsarium.cli.admin.command import Values, option
+from pulsarium.cli.admin.messages import of_topic
 from pulsarium.cli.admin.output import gson
+from pulsarium.rest.topics import Topics
 
 _PRECISE = option("--get-precise-backlog", "-gpb", flag=True, help="Count the backlog exactly, by message.")
 # The one flag of pulsar-admin that turns off what is on without it.
@@ -12,57 +13,47 @@ _SIZES = option("--get-subscription-backlog-size", "-sbs", flag=True, help="Leav
 _EARLIEST = option("--get-earliest-time-in-backlog", "-etb", flag=True, help="When the oldest message was published.")
 
 
-def _counted(values: Values) -> dict[str, bool]:
-    return {
-        "get_precise_backlog": values.get_precise_backlog,
-        "subscription_backlog_size": not values.get_subscription_backlog_size,
-        "get_earliest_time_in_backlog": values.get_earliest_time_in_backlog,
-    }
+def _with_sizes(values: Values) -> bool:
+    return not values.get_subscription_backlog_size
 
 
-STATS_INTERNAL = shows(
+STATS_INTERNAL = of_topic.shows(
     "stats-internal",
-    lambda api, v: api.topics.get_internal_stats(v.topic, metadata=v.metadata),
+    Topics.get_internal_stats,
     "Show the ledgers and cursors of a topic.",
-    TOPIC_ARGUMENT,
     option("--metadata", "-m", flag=True, help="Metadata of the ledgers too."),
 )
-INFO_INTERNAL = shows(
-    "info-internal",
-    lambda api, v: api.topics.get_internal_info(v.topic),
-    "Show the metadata of a topic's ledgers.",
-    TOPIC_ARGUMENT,
-    show=gson,
+INFO_INTERNAL = of_topic.shows(
+    "info-internal", Topics.get_internal_info, "Show the metadata of a topic's ledgers.", show=gson
 )
-PARTITIONED_STATS_INTERNAL = shows(
+PARTITIONED_STATS_INTERNAL = of_topic.shows(
     "partitioned-stats-internal",
-    lambda api, v: api.topics.get_partitioned_internal_stats(v.topic),
+    Topics.get_partitioned_internal_stats,
     "Show the ledgers and cursors of all partitions.",
-    TOPIC_ARGUMENT,
 )
 
 COMMANDS = (
-    shows(
+    of_topic.shows(
         "stats",
-        lambda api, v: api.topics.get_stats(v.topic, **_counted(v)),
+        Topics.get_stats,
         "Show the rates, producers, subscriptions and backlog of a topic.",
-        TOPIC_ARGUMENT,
         _PRECISE,
         _SIZES,
         _EARLIEST,
         example="orders --get-precise-backlog",
+        subscription_backlog_size=_with_sizes,
     ),
     STATS_INTERNAL,
     INFO_INTERNAL,
-    shows(
+    of_topic.shows(
         "partitioned-stats",
-        lambda api, v: api.topics.get_partitioned_stats(v.topic, per_partition=v.per_partition, **_counted(v)),
+        Topics.get_partitioned_stats,
         "Show the stats of all partitions together.",
-        TOPIC_ARGUMENT,
         option("--per-partition", flag=True, help="Of each partition too."),
         _PRECISE,
         _SIZES,
         _EARLIEST,
+        subscription_backlog_size=_with_sizes,
     ),
     PARTITIONED_STATS_INTERNAL,
 )

@@ -8,19 +8,24 @@ import click
 
 from pulsarium.cli.admin import messages, partitions, shadows, subscriptions, topic_stats, upkeep
 from pulsarium.cli.admin.api import Api
-from pulsarium.cli.admin.command import Command, Group, Values, argument, does, option, shows
+from pulsarium.cli.admin.command import Command, CommandsOf, Group, Values, argument, of, option
 from pulsarium.cli.admin.errors import AdminError
 from pulsarium.cli.admin.forms import ENABLE
-from pulsarium.cli.admin.messages import TOPIC_ARGUMENT
+from pulsarium.cli.admin.messages import TOPIC_ARGUMENT, of_topic
 from pulsarium.cli.admin.output import lines, pairs, value
 from pulsarium.cli.admin.permissions import ACTIONS, ROLE, actions
-from pulsarium.cli.admin.policies import NAMESPACES, applied
+from pulsarium.cli.admin.policies import NAMESPACES, TOPIC_POLICIES, applied
 from pulsarium.cli.admin.topic_policies import older_policies
 from pulsarium.cli.admin.values import TOPIC, key_values, pattern
 from pulsarium.proto.topic_name import TopicName
+from pulsarium.rest.lookups import Lookups
 from pulsarium.rest.policies import SCHEMA_VALIDATION
+from pulsarium.rest.topics import Topics
+
+lookups = CommandsOf(Lookups, TOPIC_ARGUMENT)
 
 NAMESPACE = NAMESPACES.of
+of_namespace = CommandsOf(Topics, NAMESPACE)
 _SYSTEM_TOPICS = option("--include-system-topic", "-ist", flag=True, help="System topics too.")
 
 
@@ -67,33 +72,18 @@ def _topic(text: str) -> TopicName:
     return name
 
 
-LIST = shows(
-    "list", lambda api, v: api.topics.get_list(v.namespace), "List the topics of a namespace.", NAMESPACE, show=lines
+LIST = of_namespace.shows("list", Topics.get_list, "List the topics of a namespace.", show=lines)
+LIST_PARTITIONED = of_namespace.shows(
+    "list-partitioned-topics", Topics.get_partitioned_topic_list, "List the partitioned topics.", show=lines
 )
-LIST_PARTITIONED = shows(
-    "list-partitioned-topics",
-    lambda api, v: api.topics.get_partitioned_topic_list(v.namespace),
-    "List the partitioned topics.",
-    NAMESPACE,
-    show=lines,
-)
-PERMISSIONS = shows(
-    "permissions",
-    lambda api, v: api.topics.get_permissions(v.topic),
-    "Show who may do what with a topic.",
-    TOPIC_ARGUMENT,
-    show=pairs,
-)
-LOOKUP = shows(
+PERMISSIONS = of_topic.shows("permissions", Topics.get_permissions, "Show who may do what with a topic.", show=pairs)
+LOOKUP = lookups.shows(
     "lookup",
-    lambda api, v: api.lookups.lookup_topic(v.topic),
+    Lookups.lookup_topic,
     "Show the broker that serves a topic.",
-    TOPIC_ARGUMENT,
     show=lambda data, values: value(data["brokerUrl"]),
 )
-BUNDLE_RANGE = shows(
-    "bundle-range", lambda api, v: api.lookups.get_bundle_range(v.topic), "Show the bundle of a topic.", TOPIC_ARGUMENT
-)
+BUNDLE_RANGE = lookups.shows("bundle-range", Lookups.get_bundle_range, "Show the bundle of a topic.")
 
 _LIFE = (
     Command(
@@ -114,31 +104,24 @@ _LIFE = (
         lines,
         example="public/default",
     ),
-    shows(
+    of_namespace.shows(
         "list-partitioned-topics",
-        lambda api, v: api.topics.get_partitioned_topic_list(v.namespace, include_system_topic=v.include_system_topic),
+        Topics.get_partitioned_topic_list,
         "List the partitioned topics of a namespace.",
-        NAMESPACE,
         _SYSTEM_TOPICS,
         show=lines,
     ),
     PERMISSIONS,
-    does(
+    of_topic.does(
         "grant-permission",
-        lambda api, v: api.topics.grant_permission(v.topic, v.role, actions(v)),
+        Topics.grant_permission,
         "Allow a role to use a topic.",
-        TOPIC_ARGUMENT,
         ROLE,
         option("--actions", "-a", **ACTIONS),
         example="orders --role alice --actions produce,consume",
+        actions=actions,
     ),
-    does(
-        "revoke-permission",
-        lambda api, v: api.topics.revoke_permissions(v.topic, v.role),
-        "Take that back.",
-        TOPIC_ARGUMENT,
-        ROLE,
-    ),
+    of_topic.does("revoke-permission", Topics.revoke_permissions, "Take that back.", ROLE),
     LOOKUP,
     BUNDLE_RANGE,
     Command(
@@ -154,48 +137,37 @@ _LIFE = (
         ),
         lines,
     ),
-    does(
+    of_topic.does(
         "create",
-        lambda api, v: api.topics.create_non_partitioned_topic(v.topic, key_values(v.metadata)),
+        Topics.create_non_partitioned_topic,
         "Create a topic without partitions.",
-        TOPIC_ARGUMENT,
         partitions.METADATA,
         example="persistent://public/default/orders",
+        properties=lambda v: key_values(v.metadata),
     ),
-    shows(
-        "get-properties",
-        lambda api, v: api.topics.get_properties(v.topic),
-        "Show the properties of a topic.",
-        TOPIC_ARGUMENT,
-        show=pairs,
-    ),
-    does(
+    of_topic.shows("get-properties", Topics.get_properties, "Show the properties of a topic.", show=pairs),
+    of_topic.does(
         "update-properties",
-        lambda api, v: api.topics.update_properties(v.topic, key_values(v.property)),
+        Topics.update_properties,
         "Set properties of a topic.",
-        TOPIC_ARGUMENT,
         subscriptions.PROPERTY,
+        properties=lambda v: key_values(v.property),
     ),
-    does(
+    of_topic.does(
         "remove-properties",
-        lambda api, v: api.topics.remove_properties(v.topic, v.key),
+        Topics.remove_properties,
         "Remove a property of a topic.",
-        TOPIC_ARGUMENT,
         option("--key", "-k", help="Which one."),
     ),
-    shows(
-        "get-schema-validation-enforce",
-        lambda api, v: api.topic_policies[SCHEMA_VALIDATION].get(v.topic, applied=v.applied),
-        "Show whether producers have to have a schema.",
-        TOPIC_ARGUMENT,
-        applied(),
+    TOPIC_POLICIES.gets(
+        SCHEMA_VALIDATION, "get-schema-validation-enforce", "Show whether producers have to have a schema.", applied()
     ),
-    does(
+    TOPIC_POLICIES.sets(
+        SCHEMA_VALIDATION,
         "set-schema-validation-enforce",
-        lambda api, v: api.topic_policies[SCHEMA_VALIDATION].set(v.topic, v.enable),
         "Say whether producers have to have a schema.",
-        TOPIC_ARGUMENT,
         ENABLE,
+        body=of("enable"),
     ),
 )
 

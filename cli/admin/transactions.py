@@ -5,19 +5,30 @@ from __future__ import annotations
 from typing import Any
 
 from pulsarium.cli.admin.api import Api
-from pulsarium.cli.admin.command import Command, Group, Values, does, option, shows
+from pulsarium.cli.admin.command import Command, CommandsOf, Group, Values, option
 from pulsarium.cli.admin.output import pairs, value
 from pulsarium.cli.admin.values import INT, LONG, MILLISECONDS, TOPIC
+from pulsarium.rest.transactions import Transactions
+
+transactions = CommandsOf(Transactions)
 
 COORDINATOR = option("--coordinator-id", "-c", type=INT, help="Number of one coordinator; all of them if not given.")
 THE_COORDINATOR = option("--coordinator-id", "-c", type=INT, required=True, help="Number of the coordinator.")
-MOST = option("--most-sig-bits", "-m", type=LONG, required=True, help="Number of the transaction's coordinator.")
-LEAST = option("--least-sig-bits", "-l", type=LONG, required=True, help="Its own number there.")
+MOST = option(
+    "--most-sig-bits", "-m", dest="most", type=LONG, required=True, help="Number of the transaction's coordinator."
+)
+LEAST = option("--least-sig-bits", "-l", dest="least", type=LONG, required=True, help="Its own number there.")
 OF_TOPIC = option("--topic", "-t", type=TOPIC, required=True, help="The topic.")
-SUB_NAME = option("--sub-name", "-s", required=True, help="The subscription.")
-SUBSCRIPTION = option("--subscription-name", "-s", required=True, help="The subscription.")
+SUB_NAME = option("--sub-name", "-s", dest="subscription", required=True, help="The subscription.")
+SUBSCRIPTION = option("--subscription-name", "-s", dest="subscription", required=True, help="The subscription.")
+of_topic = CommandsOf(Transactions, OF_TOPIC)
+acks_of = CommandsOf(Transactions, OF_TOPIC, SUB_NAME)
+pending_of = CommandsOf(Transactions, OF_TOPIC, SUBSCRIPTION)
+of_transaction = CommandsOf(Transactions, MOST, LEAST)
 METADATA = option("--metadata", "-m", flag=True, help="Show the metadata of ledgers too.")
-LOW_WATER_MARK = option("--low-water-mark", "-l", flag=True, help="Show the low-water marks too.")
+LOW_WATER_MARK = option(
+    "--low-water-mark", "-l", dest="low_water_marks", flag=True, help="Show the low-water marks too."
+)
 
 
 async def _stats(api: Api, values: Values) -> Any:
@@ -34,114 +45,88 @@ GROUP = Group(
     "transactions",
     "Transactions: their coordinators, what they published, what they acknowledged.",
     (
-        shows(
+        transactions.shows(
             "coordinators-list",
-            lambda api, v: api.transactions.list_transaction_coordinators(),
+            Transactions.list_transaction_coordinators,
             "List the coordinators and the brokers that serve them.",
             show=_coordinators,
         ),
         Command("coordinator-stats", "Show how many transactions coordinators have.", _stats, (COORDINATOR,), value),
-        shows(
+        transactions.shows(
             "coordinator-internal-stats",
-            lambda api, v: api.transactions.get_coordinator_internal_stats(v.coordinator_id, metadata=v.metadata),
+            Transactions.get_coordinator_internal_stats,
             "Show the ledger of a coordinator's log.",
             THE_COORDINATOR,
             METADATA,
         ),
-        does(
+        transactions.does(
             "scale-transactionCoordinators",
-            lambda api, v: api.transactions.scale_transaction_coordinators(v.replicas),
+            Transactions.scale_transaction_coordinators,
             "Have more coordinators.",
             option("--replicas", "-r", type=INT, default=0, help="How many."),
             example="--replicas 4",
         ),
-        shows(
+        transactions.shows(
             "slow-transactions",
-            lambda api, v: api.transactions.get_slow_transactions(v.time, v.coordinator_id),
+            Transactions.get_slow_transactions,
             "List open transactions that have more time than that.",
             COORDINATOR,
-            option("--time", "-t", type=MILLISECONDS, required=True, help="How much, like 10s or 5m."),
+            option(
+                "--time", "-t", dest="timeout_ms", type=MILLISECONDS, required=True, help="How much, like 10s or 5m."
+            ),
             example="--time 10m",
         ),
-        shows(
+        of_transaction.shows(
             "transaction-metadata",
-            lambda api, v: api.transactions.get_transaction_metadata(v.most_sig_bits, v.least_sig_bits),
+            Transactions.get_transaction_metadata,
             "Show a transaction that is not over.",
-            MOST,
-            LEAST,
             example="-m 0 -l 12",
         ),
-        does(
-            "abort-transaction",
-            lambda api, v: api.transactions.abort_transaction(v.most_sig_bits, v.least_sig_bits),
-            "Abort a transaction, whoever's it is.",
-            MOST,
-            LEAST,
+        of_transaction.does(
+            "abort-transaction", Transactions.abort_transaction, "Abort a transaction, whoever's it is."
         ),
-        shows(
+        of_topic.shows(
             "transaction-buffer-stats",
-            lambda api, v: api.transactions.get_transaction_buffer_stats(
-                v.topic, low_water_marks=v.low_water_mark, segment_stats=v.segment_stats
-            ),
+            Transactions.get_transaction_buffer_stats,
             "Show what a topic has of open and aborted transactions.",
-            OF_TOPIC,
             LOW_WATER_MARK,
             option("--segment-stats", "-s", flag=True, help="Show the segments of its snapshot too."),
         ),
-        shows(
+        of_topic.shows(
             "buffer-snapshot-internal-stats",
-            lambda api, v: api.transactions.get_transaction_buffer_internal_stats(v.topic, metadata=v.metadata),
+            Transactions.get_transaction_buffer_internal_stats,
             "Show the ledgers of a topic's snapshots.",
-            OF_TOPIC,
             METADATA,
         ),
-        shows(
+        of_transaction.shows(
             "transaction-in-buffer-stats",
-            lambda api, v: api.transactions.get_transaction_in_buffer_stats(v.most_sig_bits, v.least_sig_bits, v.topic),
+            Transactions.get_transaction_in_buffer_stats,
             "Show what became of a transaction on a topic.",
-            MOST,
-            LEAST,
             OF_TOPIC,
         ),
-        shows(
+        acks_of.shows(
             "pending-ack-stats",
-            lambda api, v: api.transactions.get_pending_ack_stats(
-                v.topic, v.sub_name, low_water_marks=v.low_water_mark
-            ),
+            Transactions.get_pending_ack_stats,
             "Show what a subscription has of open transactions.",
-            OF_TOPIC,
-            SUB_NAME,
             LOW_WATER_MARK,
         ),
-        shows(
+        pending_of.shows(
             "pending-ack-internal-stats",
-            lambda api, v: api.transactions.get_pending_ack_internal_stats(
-                v.topic, v.subscription_name, metadata=v.metadata
-            ),
+            Transactions.get_pending_ack_internal_stats,
             "Show the ledger of a subscription's pending acknowledgements.",
-            OF_TOPIC,
-            SUBSCRIPTION,
             METADATA,
         ),
-        shows(
+        of_transaction.shows(
             "transaction-in-pending-ack-stats",
-            lambda api, v: api.transactions.get_transaction_in_pending_ack_stats(
-                v.most_sig_bits, v.least_sig_bits, v.topic, v.sub_name
-            ),
+            Transactions.get_transaction_in_pending_ack_stats,
             "Show what a transaction acknowledged on a subscription.",
-            MOST,
-            LEAST,
             OF_TOPIC,
             SUB_NAME,
         ),
-        shows(
+        pending_of.shows(
             "position-stats-in-pending-ack",
-            lambda api, v: api.transactions.get_position_stats_in_pending_ack(
-                v.topic, v.subscription_name, v.ledger_id, v.entry_id, v.batch_index
-            ),
+            Transactions.get_position_stats_in_pending_ack,
             "Show whether a message waits for the end of a transaction.",
-            OF_TOPIC,
-            SUBSCRIPTION,
             option("--ledger-id", "-l", type=LONG, required=True, help="Ledger of its id."),
             option("--entry-id", "-e", type=LONG, required=True, help="Entry of its id."),
             option("--batch-index", "-b", type=INT, help="Its place in a batch."),
