@@ -1,4 +1,4 @@
-"""`pulsarium admin clusters`."""
+"""`pulsarium admin clusters` and `ns-isolation-policy`."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import click
 from pulsarium.cli.admin.api import Api
 from pulsarium.cli.admin.command import Command, CommandsOf, Group, Values, argument, option
 from pulsarium.cli.admin.output import java, json_value, lines
-from pulsarium.cli.admin.values import split
+from pulsarium.cli.admin.values import key_values, split
 from pulsarium.rest.clusters import Clusters
-from pulsarium.rest.data import FailureDomain
+from pulsarium.rest.data import FailureDomain, NamespaceIsolation
 
 CLUSTER = argument("cluster")
 DOMAIN = option("--domain-name", dest="domain", required=True, help="The failure domain.")
@@ -144,68 +144,143 @@ def _domains(data: Any, values: Values) -> str:
     )
 
 
-GROUP = Group(
-    "clusters",
-    "Clusters, their peers and failure domains.",
-    (
-        of_cluster.shows("get", Clusters.get_cluster, "Show a cluster."),
-        of_cluster.does(
-            "create",
-            Clusters.create_cluster,
-            "Make another cluster known.",
-            *_DATA,
-            example="east --url http://east:8080 --broker-url pulsar://east:6650",
-            data=_cluster,
-        ),
-        of_cluster.does(
-            "update", Clusters.update_cluster, "Replace what is known of a cluster.", *_DATA, data=_cluster
-        ),
-        Command(
-            "delete",
-            "Forget a cluster.",
-            _delete,
-            (CLUSTER, option("--all", "-a", flag=True, help="Delete all tenants, namespaces and topics before.")),
-        ),
-        Command(
-            "list",
-            "List the clusters.",
-            _list,
-            (option("--current", "-c", flag=True, help="Mark this broker's own with (*)."),),
-            lines,
-        ),
-        of_cluster.does(
-            "update-peer-clusters",
-            Clusters.update_peer_cluster_names,
-            "Set the peers of a cluster.",
-            option("--peer-clusters", required=True, metavar="CLUSTER,...", help="Its peers; '' for none."),
-            peers=lambda v: split(v.peer_clusters),
-        ),
-        of_cluster.shows("get-cluster-migration", Clusters.get_cluster_migration, "Show where a cluster migrates to."),
-        of_cluster.does(
-            "update-cluster-migration",
-            Clusters.update_cluster_migration,
-            "Say where a cluster migrates to.",
-            option("--migrated", flag=True, help="It has."),
-            option("--service-url", help="Web service of the new one."),
-            option("--service-url-secure", help="Its web service with TLS."),
-            option("--broker-url", help="Its binary service."),
-            option("--broker-url-secure", help="Its binary service with TLS."),
-            to=_migration,
-        ),
-        of_cluster.shows(
-            "get-peer-clusters", Clusters.get_peer_cluster_names, "List the peers of a cluster.", show=json_value
-        ),
-        of_domain.shows("get-failure-domain", Clusters.get_failure_domain, "Show a failure domain."),
-        of_domain.does(
-            "create-failure-domain", Clusters.create_failure_domain, "Create a failure domain.", BROKERS, data=_brokers
-        ),
-        of_domain.does(
-            "update-failure-domain", Clusters.update_failure_domain, "Replace a failure domain.", BROKERS, data=_brokers
-        ),
-        of_domain.does("delete-failure-domain", Clusters.delete_failure_domain, "Delete a failure domain."),
-        of_cluster.shows(
-            "list-failure-domains", Clusters.get_failure_domains, "List the failure domains.", show=_domains
-        ),
+_CLUSTERS = (
+    of_cluster.shows("get", Clusters.get_cluster, "Show a cluster."),
+    of_cluster.does(
+        "create",
+        Clusters.create_cluster,
+        "Make another cluster known.",
+        *_DATA,
+        example="east --url http://east:8080 --broker-url pulsar://east:6650",
+        data=_cluster,
     ),
-    examples=("clusters list", "clusters get standalone"),
+    of_cluster.does("update", Clusters.update_cluster, "Replace what is known of a cluster.", *_DATA, data=_cluster),
+    Command(
+        "delete",
+        "Forget a cluster.",
+        _delete,
+        (CLUSTER, option("--all", "-a", flag=True, help="Delete all tenants, namespaces and topics before.")),
+    ),
+    Command(
+        "list",
+        "List the clusters.",
+        _list,
+        (option("--current", "-c", flag=True, help="Mark this broker's own with (*)."),),
+        lines,
+    ),
+    of_cluster.does(
+        "update-peer-clusters",
+        Clusters.update_peer_cluster_names,
+        "Set the peers of a cluster.",
+        option("--peer-clusters", required=True, metavar="CLUSTER,...", help="Its peers; '' for none."),
+        peers=lambda v: split(v.peer_clusters),
+    ),
+    of_cluster.shows("get-cluster-migration", Clusters.get_cluster_migration, "Show where a cluster migrates to."),
+    of_cluster.does(
+        "update-cluster-migration",
+        Clusters.update_cluster_migration,
+        "Say where a cluster migrates to.",
+        option("--migrated", flag=True, help="It has."),
+        option("--service-url", help="Web service of the new one."),
+        option("--service-url-secure", help="Its web service with TLS."),
+        option("--broker-url", help="Its binary service."),
+        option("--broker-url-secure", help="Its binary service with TLS."),
+        to=_migration,
+    ),
+    of_cluster.shows(
+        "get-peer-clusters", Clusters.get_peer_cluster_names, "List the peers of a cluster.", show=json_value
+    ),
+    of_domain.shows("get-failure-domain", Clusters.get_failure_domain, "Show a failure domain."),
+    of_domain.does(
+        "create-failure-domain", Clusters.create_failure_domain, "Create a failure domain.", BROKERS, data=_brokers
+    ),
+    of_domain.does(
+        "update-failure-domain", Clusters.update_failure_domain, "Replace a failure domain.", BROKERS, data=_brokers
+    ),
+    of_domain.does("delete-failure-domain", Clusters.delete_failure_domain, "Delete a failure domain."),
+    of_cluster.shows("list-failure-domains", Clusters.get_failure_domains, "List the failure domains.", show=_domains),
 )
+
+
+of_policy = CommandsOf(Clusters, CLUSTER, argument("policy"))
+_PARAMETERS = {"min_limit", "usage_threshold"}
+
+
+def _policy(values: Values) -> NamespaceIsolation:
+    parameters = key_values(split(values.auto_failover_policy_params))
+    if values.auto_failover_policy_type != "min_available":
+        raise click.UsageError(f"Unknown auto failover policy type specified : {values.auto_failover_policy_type}")
+    if set(parameters) != _PARAMETERS:
+        raise click.UsageError(f"Unknown auto failover policy params specified : {java(parameters)}")
+    namespaces, primary = split(values.namespaces), split(values.primary)
+    for name, given in (("namespaces", namespaces), ("primary", primary)):
+        if not given:
+            raise click.UsageError(f"unable to parse {name} parameter list: []")
+    body: NamespaceIsolation = {
+        "namespaces": namespaces,
+        "primary": primary,
+        "secondary": split(values.secondary),
+        "auto_failover_policy": {"parameters": parameters, "policy_type": "min_available"},
+    }
+    if values.unload_scope is not None:
+        body["unload_scope"] = values.unload_scope
+    return body
+
+
+def _policies(data: Any, values: Values) -> str:
+    shown = []
+    for name, policy in (data or {}).items():
+        failover = policy.get("auto_failover_policy") or {}
+        inner = f"policyType={failover.get('policy_type')}, parameters={java(failover.get('parameters'))}"
+        shown.append(
+            f"{name}    NamespaceIsolationDataImpl(namespaces={java(policy.get('namespaces'))}, "
+            f"primary={java(policy.get('primary'))}, secondary={java(policy.get('secondary'))}, "
+            f"autoFailoverPolicy=AutoFailoverPolicyDataImpl({inner}), unloadScope={java(policy.get('unload_scope'))})"
+        )
+    return "\n".join(shown)
+
+
+_ISOLATION = (
+    of_policy.does(
+        "set",
+        Clusters.create_namespace_isolation_policy,
+        "Create or replace a policy.",
+        option("--namespaces", many=True, required=True, metavar="REGEX,...", help="The namespaces."),
+        option("--primary", many=True, required=True, metavar="REGEX,...", help="Brokers they go to."),
+        option("--secondary", many=True, metavar="REGEX,...", help="Brokers they go to when those fail."),
+        option("--auto-failover-policy-type", required=True, metavar="min_available", help="When that is."),
+        option(
+            "--auto-failover-policy-params",
+            many=True,
+            required=True,
+            metavar="min_limit=N,usage_threshold=N",
+            help="How many primary brokers it takes, and the load in percent that counts as none.",
+        ),
+        option(
+            "--unload-scope",
+            type=click.Choice(["all_matching", "none", "changed"]),
+            help="Which namespaces are unloaded so that it holds at once.",
+        ),
+        data=_policy,
+    ),
+    of_policy.shows("get", Clusters.get_namespace_isolation_policy, "Show a policy."),
+    of_cluster.shows("list", Clusters.get_namespace_isolation_policies, "List the policies.", show=_policies),
+    of_policy.does("delete", Clusters.delete_namespace_isolation_policy, "Delete a policy."),
+    of_cluster.shows(
+        "brokers",
+        Clusters.get_brokers_with_namespace_isolation_policy,
+        "Show which brokers have which namespaces.",
+        show=lines,
+    ),
+    of_cluster.shows(
+        "broker",
+        Clusters.get_broker_with_namespace_isolation_policy,
+        "Show which namespaces one broker has.",
+        option("--broker", required=True, metavar="HOST:PORT", help="The broker."),
+    ),
+)
+
+GROUPS = {
+    "clusters": Group(_CLUSTERS, examples=("clusters list", "clusters get standalone")),
+    "ns-isolation-policy": Group(_ISOLATION, examples=("ns-isolation-policy list standalone",)),
+}

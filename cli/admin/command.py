@@ -18,7 +18,7 @@ import click
 
 from pulsarium.cli.admin import output
 from pulsarium.cli.admin.api import Api, done
-from pulsarium.cli.admin.session import Session
+from pulsarium.cli.admin.asked import Session
 from pulsarium.cli.grouped import Commands
 from pulsarium.cli.refusal import RunRefused
 from pulsarium.rest import group as rest
@@ -53,18 +53,16 @@ class Command:
 class Group:
     """The commands under one word."""
 
-    name: str
-    help: str
     commands: tuple[Command, ...]
     examples: tuple[str, ...] = ()
     hidden: bool = False
 
-    def click(self) -> click.Group:
-        group = AdminGroup(self.name, help=_with_examples(self.help, self.examples), hidden=self.hidden)
+    def click(self, name: str, help: str) -> click.Group:
+        group = AdminGroup(name, help=_with_examples(help, self.examples), hidden=self.hidden)
         for command in self.commands:
-            group.add_command(_click_command(self.name, command, command.name))
+            group.add_command(_click_command(name, command, command.name))
             if command.alias:
-                group.add_command(_click_command(self.name, command, command.alias, hidden=True))
+                group.add_command(_click_command(name, command, command.alias, hidden=True))
         return group
 
 

@@ -1,4 +1,4 @@
-"""What a command line says of each policy: the words for it, the options of `set`, and the value they make."""
+"""What a command line says of policies and permissions: words for them, options of `set`, the values they make."""
 
 from __future__ import annotations
 
@@ -288,3 +288,23 @@ FORMS: Final[Mapping[Policy[Any], Form]] = {
     ),
     rows.REPLICATION: clusters("the clusters it is replicated to", output.json_value),
 }
+
+# ---- permissions
+
+_ACTIONS: Final = ("produce", "consume", "functions", "sources", "sinks", "packages")
+
+ROLE: Final = option("--role", "-r", required=True, help="Who.")
+ACTIONS: Final[dict[str, Any]] = {
+    "many": True,
+    "required": True,
+    "metavar": "ACTION,...",
+    "help": f"Of {', '.join(_ACTIONS)}.",
+}
+
+
+def actions(values: Values) -> list[str]:
+    found = split(values.actions)
+    for action in found:
+        if action not in _ACTIONS:
+            raise click.UsageError(f"Illegal auth action '{action}'. Possible values: [{', '.join(_ACTIONS)}]")
+    return found

@@ -4,18 +4,26 @@ from __future__ import annotations
 
 import base64
 import binascii
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from pulsarium.cli.admin.api import Api
 from pulsarium.cli.admin.command import Command, CommandsOf, Values, argument, option
+from pulsarium.cli.admin.errors import ServerError
 from pulsarium.cli.admin.message import Message, messages_of, show, show_by_id
 from pulsarium.cli.admin.output import value
-from pulsarium.cli.admin.skipped import entries_of, note
 from pulsarium.cli.admin.values import INT, LONG, TIMESTAMP, TOPIC, Parsed
 from pulsarium.rest.message_ids import Place
 from pulsarium.rest.topics import Topics
+
+if TYPE_CHECKING:
+    from pulsarium.rest.stats import TopicInternalStats
+
+NAMED = 5  # of the ids that are not there
+
+Entries = dict[int, int]  # how many there are in each ledger
 
 TOPIC_ARGUMENT = argument("topic", TOPIC)
 SUBSCRIPTION = option("--subscription", "-s", required=True, help="The subscription.")
@@ -115,12 +123,51 @@ def _skipped(values: Values) -> list[Place]:
     return ids
 
 
+async def _entries_of(api: Api, topic: str) -> Entries | None:
+    """How many entries there are in the ledgers of a topic, or of all its partitions. None: the broker does not say."""
+    try:
+        found = [await api.topics.get_internal_stats(topic)]
+    except ServerError:
+        try:
+            parts = await api.topics.get_partitioned_internal_stats(topic)
+        except ServerError:
+            return None
+        found = list((parts or {}).get("partitions", {}).values())
+    ledgers: Entries = {}
+    for stats in found:
+        if stats:
+            ledgers.update(_entries(stats))
+    return ledgers or None
+
+
+def _entries(stats: TopicInternalStats) -> Entries:
+    ledgers = {ledger["ledgerId"]: ledger["entries"] for ledger in stats.get("ledgers", ())}
+    if ledgers:  # the last one is written to, and counted apart
+        last = max(ledgers)
+        ledgers[last] = max(ledgers[last], stats.get("currentLedgerEntries", 0))
+    return ledgers
+
+
+def _note(topic: str, ids: Sequence[Place], entries: Entries) -> str:
+    """Return the note about these ids."""
+    missing = [each for each in ids if not 0 <= each.entry_id < entries.get(each.ledger_id, 0)]
+    names = ", ".join(f"{each.ledger_id}:{each.entry_id}" for each in missing[:NAMED])
+    if len(missing) > NAMED:
+        names += f" and {len(missing) - NAMED} more"
+    told = f"In the topic's ledgers: {len(ids) - len(missing)} of {len(ids)} message ids"
+    if missing:
+        told += f"; not there: {names}"
+    if len(missing) < len(ids):
+        return told
+    return f"Warning: nothing is skipped. {told}; see pulsarium admin topics stats-internal {topic}"
+
+
 async def _skip(api: Api, values: Values) -> None:
     ids = _skipped(values)
-    entries = await entries_of(api, values.topic)  # before: ledgers that nobody needs any more may go with this
+    entries = await _entries_of(api, values.topic)  # before: ledgers that nobody needs any more may go with this
     await api.topics.skip_by_message_ids(values.topic, values.subscription, ids)
     if entries is not None:
-        click.echo(note(values.topic, ids, entries), err=True)
+        click.echo(_note(values.topic, ids, entries), err=True)
 
 
 SKIP_BY_ID = Command(

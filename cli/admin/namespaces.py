@@ -9,9 +9,9 @@ import click
 from pulsarium.cli.admin.api import Api
 from pulsarium.cli.admin.command import Command, CommandsOf, Group, Values, argument, option
 from pulsarium.cli.admin.errors import AdminError
+from pulsarium.cli.admin.forms import ACTIONS, ROLE, actions
 from pulsarium.cli.admin.namespace_policies import POLICIES, SETTINGS
 from pulsarium.cli.admin.output import lines, pairs, value
-from pulsarium.cli.admin.permissions import ACTIONS, ROLE, actions
 from pulsarium.cli.admin.policies import NAMESPACES
 from pulsarium.cli.admin.values import LONG, key_values, split
 from pulsarium.rest.namespaces import Namespaces
@@ -226,13 +226,13 @@ _COMMANDS = (
     ),
 )
 
-GROUP = Group(
-    "namespaces",
-    "Namespaces: their topics and policies.",
-    (*_COMMANDS, *POLICIES, *SETTINGS),
-    examples=(
-        "namespaces create shop/orders",
-        "namespaces set-retention shop/orders --time 3h --size 10G",
-        "namespaces policies shop/orders",
-    ),
-)
+GROUPS = {
+    "namespaces": Group(
+        (*_COMMANDS, *POLICIES, *SETTINGS),
+        examples=(
+            "namespaces create shop/orders",
+            "namespaces set-retention shop/orders --time 3h --size 10G",
+            "namespaces policies shop/orders",
+        ),
+    )
+}

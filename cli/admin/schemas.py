@@ -84,56 +84,49 @@ async def _extract(api: Api, values: Values) -> None:
     raise AdminError("A schema cannot be extracted from a Java class here; write it to a file and use `schemas upload`")
 
 
-GROUP = Group(
-    "schemas",
-    "Schemas of topics.",
-    (
-        Command(
-            "get",
-            "Show the schema of a topic: the newest, one version, or all.",
-            _get,
-            (
-                TOPIC_ARGUMENT,
-                option("--version", "-v", type=LONG, help="Which version."),
-                option("--all-version", "-a", flag=True, help="All of them."),
-            ),
-            _show,
+_ROWS = (
+    Command(
+        "get",
+        "Show the schema of a topic: the newest, one version, or all.",
+        _get,
+        (
+            TOPIC_ARGUMENT,
+            option("--version", "-v", type=LONG, help="Which version."),
+            option("--all-version", "-a", flag=True, help="All of them."),
         ),
-        of_topic.does(
-            "delete",
-            Schemas.delete_schema,
-            "Delete the schema of a topic.",
-            option("--force", "-f", flag=True, help="All versions, beyond recall."),
-        ),
-        Command(
-            "upload",
-            'Give a topic a schema: {"type": "JSON", "schema": "...", "properties": {}} in a file.',
-            _upload,
-            (TOPIC_ARGUMENT, FILENAME),
-            example="orders --filename order.json",
-        ),
-        Command(
-            "extract",
-            "Take a schema from a Java class. Needs a JVM, so it is refused here.",
-            _extract,
-            (
-                TOPIC_ARGUMENT,
-                option("--jar", "-j", required=True, help="The jar."),
-                option("--type", "-t", required=True, help="avro or json."),
-                option("--classname", "-c", required=True, help="The class."),
-                option("--always-allow-null", "-a", type=bool, default=True, help="Whether fields may be null."),
-                option("--dry-run", "-n", flag=True, help="Show it only."),
-            ),
-            hidden=True,
-        ),
-        of_topic.shows("metadata", Schemas.get_schema_metadata, "Show where the schemas are kept."),
-        Command(
-            "compatibility",
-            "Ask whether a schema would be accepted.",
-            _compatibility,
-            (TOPIC_ARGUMENT, FILENAME),
-            silent,
-        ),
+        _show,
     ),
-    examples=("schemas get orders", "schemas upload orders --filename order.json"),
+    of_topic.does(
+        "delete",
+        Schemas.delete_schema,
+        "Delete the schema of a topic.",
+        option("--force", "-f", flag=True, help="All versions, beyond recall."),
+    ),
+    Command(
+        "upload",
+        'Give a topic a schema: {"type": "JSON", "schema": "...", "properties": {}} in a file.',
+        _upload,
+        (TOPIC_ARGUMENT, FILENAME),
+        example="orders --filename order.json",
+    ),
+    Command(
+        "extract",
+        "Take a schema from a Java class. Needs a JVM, so it is refused here.",
+        _extract,
+        (
+            TOPIC_ARGUMENT,
+            option("--jar", "-j", required=True, help="The jar."),
+            option("--type", "-t", required=True, help="avro or json."),
+            option("--classname", "-c", required=True, help="The class."),
+            option("--always-allow-null", "-a", type=bool, default=True, help="Whether fields may be null."),
+            option("--dry-run", "-n", flag=True, help="Show it only."),
+        ),
+        hidden=True,
+    ),
+    of_topic.shows("metadata", Schemas.get_schema_metadata, "Show where the schemas are kept."),
+    Command(
+        "compatibility", "Ask whether a schema would be accepted.", _compatibility, (TOPIC_ARGUMENT, FILENAME), silent
+    ),
 )
+
+GROUPS = {"schemas": Group(_ROWS, examples=("schemas get orders", "schemas upload orders --filename order.json"))}

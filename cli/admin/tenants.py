@@ -31,33 +31,30 @@ async def _update(api: Api, values: Values) -> None:
     await api.tenants.update_tenant(values.tenant, allowed_clusters=allowed, admin_roles=roles)
 
 
-GROUP = Group(
-    "tenants",
-    "Tenants: who namespaces belong to.",
-    (
-        tenants.shows("list", Tenants.get_tenants, "List the tenants.", show=lines),
-        tenants.shows("get", Tenants.get_tenant_info, "Show the admin roles and allowed clusters of a tenant.", TENANT),
-        Command(
-            "create",
-            "Create a tenant.",
-            _create,
-            (TENANT, ADMIN_ROLES, ALLOWED_CLUSTERS),
-            example="shop --admin-roles alice,bob",
-        ),
-        Command(
-            "update",
-            "Change a tenant; what is not named stays.",
-            _update,
-            (TENANT, ADMIN_ROLES, ALLOWED_CLUSTERS),
-            example="shop --admin-roles alice",
-        ),
-        tenants.does(
-            "delete",
-            Tenants.delete_tenant,
-            "Delete a tenant without namespaces.",
-            TENANT,
-            option("--force", "-f", flag=True, help="Its namespaces and topics too."),
-        ),
+_ROWS = (
+    tenants.shows("list", Tenants.get_tenants, "List the tenants.", show=lines),
+    tenants.shows("get", Tenants.get_tenant_info, "Show the admin roles and allowed clusters of a tenant.", TENANT),
+    Command(
+        "create",
+        "Create a tenant.",
+        _create,
+        (TENANT, ADMIN_ROLES, ALLOWED_CLUSTERS),
+        example="shop --admin-roles alice,bob",
     ),
-    examples=("tenants list", "tenants create shop --admin-roles alice"),
+    Command(
+        "update",
+        "Change a tenant; what is not named stays.",
+        _update,
+        (TENANT, ADMIN_ROLES, ALLOWED_CLUSTERS),
+        example="shop --admin-roles alice",
+    ),
+    tenants.does(
+        "delete",
+        Tenants.delete_tenant,
+        "Delete a tenant without namespaces.",
+        TENANT,
+        option("--force", "-f", flag=True, help="Its namespaces and topics too."),
+    ),
 )
+
+GROUPS = {"tenants": Group(_ROWS, examples=("tenants list", "tenants create shop --admin-roles alice"))}

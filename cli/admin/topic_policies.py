@@ -138,20 +138,20 @@ def _of_topic_policies() -> list[Command]:
     ]
 
 
-GROUP = Group(
-    "topicPolicies",
-    "Policies of a topic: they win over its namespace's and the broker's.",
-    (
-        CommandsOf(TopicPolicies, TOPIC_POLICIES.of).does(
-            "delete", TopicPolicies.delete_topic_policies, "Remove all policies of a topic."
+GROUPS = {
+    "topicPolicies": Group(
+        (
+            CommandsOf(TopicPolicies, TOPIC_POLICIES.of).does(
+                "delete", TopicPolicies.delete_topic_policies, "Remove all policies of a topic."
+            ),
+            *_of_topic_policies(),
         ),
-        *_of_topic_policies(),
-    ),
-    examples=(
-        "topicPolicies set-retention orders --time 3h --size 10G",
-        "topicPolicies get-retention orders --applied",
-    ),
-)
+        examples=(
+            "topicPolicies set-retention orders --time 3h --size 10G",
+            "topicPolicies get-retention orders --applied",
+        ),
+    )
+}
 
 
 def older_policies() -> list[Command]:

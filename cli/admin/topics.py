@@ -6,20 +6,19 @@ from pathlib import Path
 
 import click
 
-from pulsarium.cli.admin import messages, partitions, shadows, subscriptions, topic_stats, upkeep
+from pulsarium.cli.admin import messages, partitions, subscriptions, upkeep
 from pulsarium.cli.admin.api import Api
 from pulsarium.cli.admin.command import Command, CommandsOf, Group, Values, argument, of, option
 from pulsarium.cli.admin.errors import AdminError
-from pulsarium.cli.admin.forms import ENABLE
+from pulsarium.cli.admin.forms import ACTIONS, ENABLE, ROLE, actions
 from pulsarium.cli.admin.messages import TOPIC_ARGUMENT, of_topic
-from pulsarium.cli.admin.output import lines, pairs, value
-from pulsarium.cli.admin.permissions import ACTIONS, ROLE, actions
+from pulsarium.cli.admin.output import gson, lines, pairs, value
 from pulsarium.cli.admin.policies import NAMESPACES, TOPIC_POLICIES, applied
 from pulsarium.cli.admin.topic_policies import older_policies
-from pulsarium.cli.admin.values import TOPIC, key_values, pattern
+from pulsarium.cli.admin.values import TOPIC, key_values, pattern, split
 from pulsarium.proto.topic_name import TopicName
 from pulsarium.rest.lookups import Lookups
-from pulsarium.rest.policies import SCHEMA_VALIDATION
+from pulsarium.rest.policies import SCHEMA_VALIDATION, SHADOW_TOPICS
 from pulsarium.rest.topics import Topics
 
 lookups = CommandsOf(Lookups, TOPIC_ARGUMENT)
@@ -171,23 +170,97 @@ _LIFE = (
     ),
 )
 
-GROUP = Group(
-    "topics",
-    "Topics: their life, stats, messages and subscriptions.",
-    (
-        *_LIFE,
-        *partitions.COMMANDS,
-        *topic_stats.COMMANDS,
-        *subscriptions.COMMANDS,
-        *messages.COMMANDS,
-        *upkeep.COMMANDS,
-        *shadows.COMMANDS,
-        *older_policies(),
-    ),
-    examples=(
-        "topics create orders",
-        "topics stats persistent://public/default/orders",
-        "topics create-subscription orders -s billing --messageId earliest",
-        "topics peek-messages orders -s billing -n 3",
-    ),
+_PRECISE = option("--get-precise-backlog", "-gpb", flag=True, help="Count the backlog exactly, by message.")
+# The one flag of pulsar-admin that turns off what is on without it.
+_SIZES = option("--get-subscription-backlog-size", "-sbs", flag=True, help="Leave out the size of each backlog.")
+_EARLIEST = option("--get-earliest-time-in-backlog", "-etb", flag=True, help="When the oldest message was published.")
+
+
+def _with_sizes(values: Values) -> bool:
+    return not values.get_subscription_backlog_size
+
+
+STATS_INTERNAL = of_topic.shows(
+    "stats-internal",
+    Topics.get_internal_stats,
+    "Show the ledgers and cursors of a topic.",
+    option("--metadata", "-m", flag=True, help="Metadata of the ledgers too."),
 )
+INFO_INTERNAL = of_topic.shows(
+    "info-internal", Topics.get_internal_info, "Show the metadata of a topic's ledgers.", show=gson
+)
+PARTITIONED_STATS_INTERNAL = of_topic.shows(
+    "partitioned-stats-internal",
+    Topics.get_partitioned_internal_stats,
+    "Show the ledgers and cursors of all partitions.",
+)
+
+_STATS = (
+    of_topic.shows(
+        "stats",
+        Topics.get_stats,
+        "Show the rates, producers, subscriptions and backlog of a topic.",
+        _PRECISE,
+        _SIZES,
+        _EARLIEST,
+        example="orders --get-precise-backlog",
+        subscription_backlog_size=_with_sizes,
+    ),
+    STATS_INTERNAL,
+    INFO_INTERNAL,
+    of_topic.shows(
+        "partitioned-stats",
+        Topics.get_partitioned_stats,
+        "Show the stats of all partitions together.",
+        option("--per-partition", flag=True, help="Of each partition too."),
+        _PRECISE,
+        _SIZES,
+        _EARLIEST,
+        subscription_backlog_size=_with_sizes,
+    ),
+    PARTITIONED_STATS_INTERNAL,
+)
+
+_SHADOWS = (
+    TOPIC_POLICIES.gets(SHADOW_TOPICS, "get-shadow-topics", "List the shadow topics of a topic.", show=lines),
+    TOPIC_POLICIES.sets(
+        SHADOW_TOPICS,
+        "set-shadow-topics",
+        "Set the shadow topics of a topic.",
+        option("--topics", "-t", required=True, metavar="TOPIC,...", help="The topics."),
+        body=lambda v: split(v.topics),
+    ),
+    TOPIC_POLICIES.removes(SHADOW_TOPICS, "remove-shadow-topics", "Remove the shadow topics of a topic."),
+    of_topic.does(
+        "create-shadow-topic",
+        Topics.create_shadow_topic,
+        "Create a topic that shadows another.",
+        option("--source", "-s", type=TOPIC, required=True, help="The other."),
+        option("--properties", "-p", many=True, metavar="KEY=VALUE,...", help="Properties of it."),
+        properties=lambda v: key_values(split(v.properties)),
+    ),
+    of_topic.shows("get-shadow-source", Topics.get_shadow_source, "Show which topic this one shadows."),
+)
+
+_ROWS = (
+    *_LIFE,
+    *partitions.COMMANDS,
+    *_STATS,
+    *subscriptions.COMMANDS,
+    *messages.COMMANDS,
+    *upkeep.COMMANDS,
+    *_SHADOWS,
+    *older_policies(),
+)
+
+GROUPS = {
+    "topics": Group(
+        _ROWS,
+        examples=(
+            "topics create orders",
+            "topics stats persistent://public/default/orders",
+            "topics create-subscription orders -s billing --messageId earliest",
+            "topics peek-messages orders -s billing -n 3",
+        ),
+    )
+}

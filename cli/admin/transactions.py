@@ -41,96 +41,93 @@ def _coordinators(data: Any, values: Values) -> str:
     return pairs({each["id"]: each["brokerServiceUrl"] for each in data})
 
 
-GROUP = Group(
-    "transactions",
-    "Transactions: their coordinators, what they published, what they acknowledged.",
-    (
-        transactions.shows(
-            "coordinators-list",
-            Transactions.list_transaction_coordinators,
-            "List the coordinators and the brokers that serve them.",
-            show=_coordinators,
-        ),
-        Command("coordinator-stats", "Show how many transactions coordinators have.", _stats, (COORDINATOR,), value),
-        transactions.shows(
-            "coordinator-internal-stats",
-            Transactions.get_coordinator_internal_stats,
-            "Show the ledger of a coordinator's log.",
-            THE_COORDINATOR,
-            METADATA,
-        ),
-        transactions.does(
-            "scale-transactionCoordinators",
-            Transactions.scale_transaction_coordinators,
-            "Have more coordinators.",
-            option("--replicas", "-r", type=INT, default=0, help="How many."),
-            example="--replicas 4",
-        ),
-        transactions.shows(
-            "slow-transactions",
-            Transactions.get_slow_transactions,
-            "List open transactions that have more time than that.",
-            COORDINATOR,
-            option(
-                "--time", "-t", dest="timeout_ms", type=MILLISECONDS, required=True, help="How much, like 10s or 5m."
-            ),
-            example="--time 10m",
-        ),
-        of_transaction.shows(
-            "transaction-metadata",
-            Transactions.get_transaction_metadata,
-            "Show a transaction that is not over.",
-            example="-m 0 -l 12",
-        ),
-        of_transaction.does(
-            "abort-transaction", Transactions.abort_transaction, "Abort a transaction, whoever's it is."
-        ),
-        of_topic.shows(
-            "transaction-buffer-stats",
-            Transactions.get_transaction_buffer_stats,
-            "Show what a topic has of open and aborted transactions.",
-            LOW_WATER_MARK,
-            option("--segment-stats", "-s", flag=True, help="Show the segments of its snapshot too."),
-        ),
-        of_topic.shows(
-            "buffer-snapshot-internal-stats",
-            Transactions.get_transaction_buffer_internal_stats,
-            "Show the ledgers of a topic's snapshots.",
-            METADATA,
-        ),
-        of_transaction.shows(
-            "transaction-in-buffer-stats",
-            Transactions.get_transaction_in_buffer_stats,
-            "Show what became of a transaction on a topic.",
-            OF_TOPIC,
-        ),
-        acks_of.shows(
-            "pending-ack-stats",
-            Transactions.get_pending_ack_stats,
-            "Show what a subscription has of open transactions.",
-            LOW_WATER_MARK,
-        ),
-        pending_of.shows(
-            "pending-ack-internal-stats",
-            Transactions.get_pending_ack_internal_stats,
-            "Show the ledger of a subscription's pending acknowledgements.",
-            METADATA,
-        ),
-        of_transaction.shows(
-            "transaction-in-pending-ack-stats",
-            Transactions.get_transaction_in_pending_ack_stats,
-            "Show what a transaction acknowledged on a subscription.",
-            OF_TOPIC,
-            SUB_NAME,
-        ),
-        pending_of.shows(
-            "position-stats-in-pending-ack",
-            Transactions.get_position_stats_in_pending_ack,
-            "Show whether a message waits for the end of a transaction.",
-            option("--ledger-id", "-l", type=LONG, required=True, help="Ledger of its id."),
-            option("--entry-id", "-e", type=LONG, required=True, help="Entry of its id."),
-            option("--batch-index", "-b", type=INT, help="Its place in a batch."),
-        ),
+_ROWS = (
+    transactions.shows(
+        "coordinators-list",
+        Transactions.list_transaction_coordinators,
+        "List the coordinators and the brokers that serve them.",
+        show=_coordinators,
     ),
-    examples=("transactions coordinators-list", "transactions slow-transactions --time 10m"),
+    Command("coordinator-stats", "Show how many transactions coordinators have.", _stats, (COORDINATOR,), value),
+    transactions.shows(
+        "coordinator-internal-stats",
+        Transactions.get_coordinator_internal_stats,
+        "Show the ledger of a coordinator's log.",
+        THE_COORDINATOR,
+        METADATA,
+    ),
+    transactions.does(
+        "scale-transactionCoordinators",
+        Transactions.scale_transaction_coordinators,
+        "Have more coordinators.",
+        option("--replicas", "-r", type=INT, default=0, help="How many."),
+        example="--replicas 4",
+    ),
+    transactions.shows(
+        "slow-transactions",
+        Transactions.get_slow_transactions,
+        "List open transactions that have more time than that.",
+        COORDINATOR,
+        option("--time", "-t", dest="timeout_ms", type=MILLISECONDS, required=True, help="How much, like 10s or 5m."),
+        example="--time 10m",
+    ),
+    of_transaction.shows(
+        "transaction-metadata",
+        Transactions.get_transaction_metadata,
+        "Show a transaction that is not over.",
+        example="-m 0 -l 12",
+    ),
+    of_transaction.does("abort-transaction", Transactions.abort_transaction, "Abort a transaction, whoever's it is."),
+    of_topic.shows(
+        "transaction-buffer-stats",
+        Transactions.get_transaction_buffer_stats,
+        "Show what a topic has of open and aborted transactions.",
+        LOW_WATER_MARK,
+        option("--segment-stats", "-s", flag=True, help="Show the segments of its snapshot too."),
+    ),
+    of_topic.shows(
+        "buffer-snapshot-internal-stats",
+        Transactions.get_transaction_buffer_internal_stats,
+        "Show the ledgers of a topic's snapshots.",
+        METADATA,
+    ),
+    of_transaction.shows(
+        "transaction-in-buffer-stats",
+        Transactions.get_transaction_in_buffer_stats,
+        "Show what became of a transaction on a topic.",
+        OF_TOPIC,
+    ),
+    acks_of.shows(
+        "pending-ack-stats",
+        Transactions.get_pending_ack_stats,
+        "Show what a subscription has of open transactions.",
+        LOW_WATER_MARK,
+    ),
+    pending_of.shows(
+        "pending-ack-internal-stats",
+        Transactions.get_pending_ack_internal_stats,
+        "Show the ledger of a subscription's pending acknowledgements.",
+        METADATA,
+    ),
+    of_transaction.shows(
+        "transaction-in-pending-ack-stats",
+        Transactions.get_transaction_in_pending_ack_stats,
+        "Show what a transaction acknowledged on a subscription.",
+        OF_TOPIC,
+        SUB_NAME,
+    ),
+    pending_of.shows(
+        "position-stats-in-pending-ack",
+        Transactions.get_position_stats_in_pending_ack,
+        "Show whether a message waits for the end of a transaction.",
+        option("--ledger-id", "-l", type=LONG, required=True, help="Ledger of its id."),
+        option("--entry-id", "-e", type=LONG, required=True, help="Entry of its id."),
+        option("--batch-index", "-b", type=INT, help="Its place in a batch."),
+    ),
 )
+
+GROUPS = {
+    "transactions": Group(
+        _ROWS, examples=("transactions coordinators-list", "transactions slow-transactions --time 10m")
+    )
+}

@@ -8,8 +8,7 @@ import click
 
 from pulsarium.broker.lab.arguments import json_arguments
 from pulsarium.cli.admin.api import done
-from pulsarium.cli.admin.asked import asks_which_broker
-from pulsarium.cli.admin.session import Session
+from pulsarium.cli.admin.asked import Session, asks_which_broker
 from pulsarium.rest.exchange import NO_BODY, Reply, Request
 
 VALUES: Final[Mapping[tuple[type, ...], type]] = {(str,): str, (int,): int, (int, type(None)): int, (int, float): float}

@@ -19,7 +19,7 @@ import trio.testing
 from click.testing import CliRunner, Result
 
 from pulsarium.capture.file import CaptureReader
-from pulsarium.cli.admin.session import Session
+from pulsarium.cli.admin.asked import Session
 from pulsarium.cli.lab.broker import LabOf
 from pulsarium.cli.lab.capture import file as capture_files
 from pulsarium.cli.lab.capture.file import capture_file, records_of
