@@ -10,8 +10,12 @@ from pulsarium.cli.admin.api import Api
 from pulsarium.cli.admin.command import Command, CommandsOf, Group, Values, argument, option
 from pulsarium.cli.admin.output import java, json_value, lines
 from pulsarium.cli.admin.values import key_values, split
+from pulsarium.rest.brokers import Brokers
 from pulsarium.rest.clusters import Clusters
 from pulsarium.rest.data import FailureDomain, NamespaceIsolation
+from pulsarium.rest.namespaces import Namespaces
+from pulsarium.rest.tenants import Tenants
+from pulsarium.rest.topics import Topics
 
 CLUSTER = argument("cluster")
 DOMAIN = option("--domain-name", dest="domain", required=True, help="The failure domain.")
@@ -101,26 +105,26 @@ def _file(path: str) -> dict[str, object]:
 
 async def _delete(api: Api, values: Values) -> None:
     if values.all:
-        for tenant in await api.tenants.get_tenants():
+        for tenant in await Tenants(api).get_tenants():
             await _delete_tenant(api, tenant)
-    await api.clusters.delete_cluster(values.cluster)
+    await Clusters(api).delete_cluster(values.cluster)
 
 
 async def _delete_tenant(api: Api, tenant: str) -> None:
-    for namespace in await api.namespaces.get_namespaces(tenant):
-        for topic in await api.topics.get_partitioned_topic_list(namespace):
-            await api.topics.delete_partitioned_topic(topic, force=True)
-        for topic in await api.topics.get_list(namespace):
-            await api.topics.delete(topic, force=True)
-        await api.namespaces.delete_namespace(namespace, force=True)
-    await api.tenants.delete_tenant(tenant)
+    for namespace in await Namespaces(api).get_namespaces(tenant):
+        for topic in await Topics(api).get_partitioned_topic_list(namespace):
+            await Topics(api).delete_partitioned_topic(topic, force=True)
+        for topic in await Topics(api).get_list(namespace):
+            await Topics(api).delete(topic, force=True)
+        await Namespaces(api).delete_namespace(namespace, force=True)
+    await Tenants(api).delete_tenant(tenant)
 
 
 async def _list(api: Api, values: Values) -> list[str]:
-    names = await api.clusters.get_clusters()
+    names = await Clusters(api).get_clusters()
     if not values.current:
         return names
-    current = (await api.brokers.get_runtime_configurations() or {}).get("clusterName")
+    current = (await Brokers(api).get_runtime_configurations() or {}).get("clusterName")
     return [f"{name}(*)" if name == current else name for name in names]
 
 

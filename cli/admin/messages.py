@@ -43,7 +43,7 @@ def message_id(data: Any, values: Values) -> str:
 async def _peek(api: Api, values: Values) -> list[Message]:
     if values.count <= 0:
         raise click.UsageError("--count: there have to be messages to show")
-    entries = await api.topics.peek_messages(values.topic, values.subscription, values.count)
+    entries = await Topics(api).peek_messages(values.topic, values.subscription, values.count)
     return [message for entry in entries for message in messages_of(entry) if _visible(message, values)]
 
 
@@ -56,11 +56,13 @@ def _visible(message: Message, values: Values) -> bool:
 
 
 async def _examine(api: Api, values: Values) -> list[Message]:
-    return messages_of(await api.topics.examine_message(values.topic, values.initial_position, values.message_position))
+    return messages_of(
+        await Topics(api).examine_message(values.topic, values.initial_position, values.message_position)
+    )
 
 
 async def _by_id(api: Api, values: Values) -> list[Message]:
-    return messages_of(await api.topics.get_messages_by_id(values.topic, values.ledger_id, values.entry_id))
+    return messages_of(await Topics(api).get_messages_by_id(values.topic, values.ledger_id, values.entry_id))
 
 
 def peek_command(*more: click.Option) -> Command:
@@ -126,10 +128,10 @@ def _skipped(values: Values) -> list[Place]:
 async def _entries_of(api: Api, topic: str) -> Entries | None:
     """How many entries there are in the ledgers of a topic, or of all its partitions. None: the broker does not say."""
     try:
-        found = [await api.topics.get_internal_stats(topic)]
+        found = [await Topics(api).get_internal_stats(topic)]
     except ServerError:
         try:
-            parts = await api.topics.get_partitioned_internal_stats(topic)
+            parts = await Topics(api).get_partitioned_internal_stats(topic)
         except ServerError:
             return None
         found = list((parts or {}).get("partitions", {}).values())
@@ -165,7 +167,7 @@ def _note(topic: str, ids: Sequence[Place], entries: Entries) -> str:
 async def _skip(api: Api, values: Values) -> None:
     ids = _skipped(values)
     entries = await _entries_of(api, values.topic)  # before: ledgers that nobody needs any more may go with this
-    await api.topics.skip_by_message_ids(values.topic, values.subscription, ids)
+    await Topics(api).skip_by_message_ids(values.topic, values.subscription, ids)
     if entries is not None:
         click.echo(_note(values.topic, ids, entries), err=True)
 

@@ -30,6 +30,7 @@ from pulsarium.cli.admin.values import BYTES, INT, MILLISECONDS, SECONDS
 from pulsarium.rest import policies as rows
 from pulsarium.rest.namespaces import Namespaces
 from pulsarium.rest.policies import BookieAffinity, Policy
+from pulsarium.rest.policy_calls import NamespacePolicies
 
 _N = NAMESPACES
 of_namespace = CommandsOf(Namespaces, _N.of)
@@ -63,14 +64,14 @@ def _bookies(values: Values) -> BookieAffinity:
 
 async def _offload_threshold(api: Api, values: Values) -> dict[str, Any]:
     return {
-        "offloadThresholdInBytes": await api.namespace_policies[rows.OFFLOAD_THRESHOLD].get(values.namespace),
-        "offloadThresholdInSeconds": await api.namespace_policies[rows.OFFLOAD_SECONDS].get(values.namespace),
+        "offloadThresholdInBytes": await NamespacePolicies(api)[rows.OFFLOAD_THRESHOLD].get(values.namespace),
+        "offloadThresholdInSeconds": await NamespacePolicies(api)[rows.OFFLOAD_SECONDS].get(values.namespace),
     }
 
 
 async def _set_offload_threshold(api: Api, values: Values) -> None:
-    await api.namespace_policies[rows.OFFLOAD_THRESHOLD].set(values.namespace, values.size)
-    await api.namespace_policies[rows.OFFLOAD_SECONDS].set(values.namespace, values.time)
+    await NamespacePolicies(api)[rows.OFFLOAD_THRESHOLD].set(values.namespace, values.size)
+    await NamespacePolicies(api)[rows.OFFLOAD_SECONDS].set(values.namespace, values.time)
 
 
 def _lag(data: Any, values: Values) -> str:

@@ -44,14 +44,14 @@ def _confirmed(question: str) -> bool:
 async def _clear_backlog(api: Api, values: Values) -> None:
     if not values.force and not _confirmed("Are you sure you want to clear the backlog?"):
         raise AdminError("the backlog was not cleared; --force clears it without being asked")
-    await api.namespaces.clear_namespace_backlog(values.namespace, bundle=values.bundle, subscription=values.sub)
+    await Namespaces(api).clear_namespace_backlog(values.namespace, bundle=values.bundle, subscription=values.sub)
 
 
 async def _split_bundle(api: Api, values: Values) -> None:
     bundle = values.bundle or values.bundle_type
     if bundle is None:
         raise click.UsageError("Must pass one of the params: --bundle / --bundle-type")
-    await api.namespaces.split_namespace_bundle(
+    await Namespaces(api).split_namespace_bundle(
         values.namespace,
         bundle,
         unload=values.unload,
@@ -63,14 +63,14 @@ async def _split_bundle(api: Api, values: Values) -> None:
 async def _positions(api: Api, values: Values) -> Any:
     if values.bundle is None:
         raise click.UsageError("Must pass one of the params: --bundle")
-    return await api.namespaces.get_topic_hash_positions(values.namespace, values.bundle, values.topic_list)
+    return await Namespaces(api).get_topic_hash_positions(values.namespace, values.bundle, values.topic_list)
 
 
 async def _list_cluster(api: Api, values: Values) -> Any:
     cluster, slash, tenant = values.params.partition("/")
     if not slash:
         raise click.UsageError("Parameter format is incorrect: it is cluster/tenant")
-    return await api.namespaces.get_namespaces_of_cluster(cluster, tenant)
+    return await Namespaces(api).get_namespaces_of_cluster(cluster, tenant)
 
 
 _UNLOAD_TO = option(

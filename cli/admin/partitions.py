@@ -13,13 +13,14 @@ from pulsarium.cli.admin.messages import TOPIC_ARGUMENT, of_topic
 from pulsarium.cli.admin.output import pairs
 from pulsarium.cli.admin.upkeep import position_of
 from pulsarium.cli.admin.values import INT, key_values
+from pulsarium.rest.lookups import Lookups
 from pulsarium.rest.topics import Topics
 
 METADATA = option("--metadata", "-m", many=True, metavar="KEY=VALUE", help="A property of it; may be repeated.")
 
 
 async def _partitioned_lookup(api: Api, values: Values) -> dict[str, str]:
-    found = await api.lookups.lookup_partitioned_topic(values.topic)
+    found = await Lookups(api).lookup_partitioned_topic(values.topic)
     if not found:
         raise AdminError(f"Topic {values.topic} is not a partitioned topic")
     return {name: broker["brokerUrl"] for name, broker in found.items()}
@@ -36,13 +37,13 @@ def _show_lookups(data: dict[str, str], values: Values) -> str:
 
 async def create_partitioned(api: Api, values: Values) -> None:
     properties = key_values(getattr(values, "metadata", ()))
-    await api.topics.create_partitioned_topic(values.topic, _more_than_0(values.partitions), properties)
+    await Topics(api).create_partitioned_topic(values.topic, _more_than_0(values.partitions), properties)
 
 
 async def update_partitioned(api: Api, values: Values) -> None:
     local, force = getattr(values, "update_local_only", False), getattr(values, "force", False)
     partitions = _more_than_0(values.partitions)
-    await api.topics.update_partitioned_topic(values.topic, partitions, update_local_only=local, force=force)
+    await Topics(api).update_partitioned_topic(values.topic, partitions, update_local_only=local, force=force)
 
 
 def _more_than_0(partitions: int) -> int:

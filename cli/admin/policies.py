@@ -15,6 +15,7 @@ from pulsarium.cli.admin.output import value
 from pulsarium.cli.admin.values import NAMESPACE, TOPIC
 from pulsarium.rest import policies as rows
 from pulsarium.rest.policies import Place, Policy
+from pulsarium.rest.policy_calls import NamespacePolicies, TopicPolicies
 
 if TYPE_CHECKING:
     from pulsarium.rest.policy_calls import PoliciesOf, PolicyCalls
@@ -97,12 +98,8 @@ class Scope:
         return lambda api, values: self.calls(api)[row]
 
 
-NAMESPACES = Scope(
-    argument("namespace", NAMESPACE), "namespace", lambda api: api.namespace_policies, lambda row: row.namespace
-)
-TOPIC_POLICIES = Scope(
-    argument("topic", TOPIC), "topic", lambda api: api.topic_policies, lambda row: row.topic, everywhere=True
-)
+NAMESPACES = Scope(argument("namespace", NAMESPACE), "namespace", NamespacePolicies, lambda row: row.namespace)
+TOPIC_POLICIES = Scope(argument("topic", TOPIC), "topic", TopicPolicies, lambda row: row.topic, everywhere=True)
 TOPICS = replace(TOPIC_POLICIES, everywhere=False, hidden=True)
 
 GLOBAL = option("--global", "-g", flag=True, help="The policy of all clusters, not of this one alone.")

@@ -75,8 +75,8 @@ def _is_default(values: Values) -> bool:
 
 async def _get(api: Api, values: Values) -> ResourceQuota:
     if _is_default(values):
-        return await api.resource_quotas.get_default_resource_quota()
-    return await api.resource_quotas.get_namespace_bundle_resource_quota(values.namespace, values.bundle)
+        return await ResourceQuotas(api).get_default_resource_quota()
+    return await ResourceQuotas(api).get_namespace_bundle_resource_quota(values.namespace, values.bundle)
 
 
 async def _set(api: Api, values: Values) -> None:
@@ -89,9 +89,9 @@ async def _set(api: Api, values: Values) -> None:
         "dynamic": values.dynamic,
     }
     if _is_default(values):
-        await api.resource_quotas.set_default_resource_quota(quota)
+        await ResourceQuotas(api).set_default_resource_quota(quota)
     else:
-        await api.resource_quotas.set_namespace_bundle_resource_quota(values.namespace, values.bundle, quota)
+        await ResourceQuotas(api).set_namespace_bundle_resource_quota(values.namespace, values.bundle, quota)
 
 
 def _amount(name: str, short: str, help: str) -> click.Option:

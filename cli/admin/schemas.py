@@ -42,8 +42,8 @@ def _info(topic: TopicName, answer: SchemaInfo) -> dict[str, Any]:
 
 async def _get(api: Api, values: Values) -> Any:
     if values.all_version:
-        return [_info(values.topic, answer) for answer in await api.schemas.get_all_schemas(values.topic)]
-    answer = await api.schemas.get_schema_info(values.topic, values.version)
+        return [_info(values.topic, answer) for answer in await Schemas(api).get_all_schemas(values.topic)]
+    answer = await Schemas(api).get_schema_info(values.topic, values.version)
     if values.version is not None:
         return _info(values.topic, answer)
     return {"version": answer.get("version"), "schemaInfo": _info(values.topic, answer)}
@@ -73,11 +73,11 @@ def _read(path: Path) -> Any:
 async def _upload(api: Api, values: Values) -> None:
     given = _read(values.filename)
     schema: Any = {name: given[name] for name in ("type", "schema", "properties") if name in given}
-    await api.schemas.create_schema(values.topic, schema)
+    await Schemas(api).create_schema(values.topic, schema)
 
 
 async def _compatibility(api: Api, values: Values) -> Any:
-    return await api.schemas.test_compatibility(values.topic, _read(values.filename))
+    return await Schemas(api).test_compatibility(values.topic, _read(values.filename))
 
 
 async def _extract(api: Api, values: Values) -> None:

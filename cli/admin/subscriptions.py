@@ -28,7 +28,7 @@ async def _update_properties(api: Api, values: Values) -> None:
         raise click.UsageError("If you want to clear the properties you have to use --clear")
     if properties and values.clear:
         raise click.UsageError("If you set --clear then you should not pass any properties")
-    await api.topics.update_subscription_properties(values.topic, values.subscription, properties)
+    await Topics(api).update_subscription_properties(values.topic, values.subscription, properties)
 
 
 async def _expire(api: Api, values: Values) -> None:
@@ -37,20 +37,20 @@ async def _expire(api: Api, values: Values) -> None:
         raise click.UsageError("Either --expireTime or --position has to be provided to expire messages")
     of = (values.topic, values.subscription)
     if position is None:
-        await api.topics.expire_messages(*of, values.expire_time)
+        await Topics(api).expire_messages(*of, values.expire_time)
     elif values.expire_time >= 0:
         raise click.UsageError("Can't expire messages by --expireTime and --position at the same time")
     else:
-        await api.topics.expire_messages_up_to(*of, position, is_excluded=values.exclude_reset_position)
+        await Topics(api).expire_messages_up_to(*of, position, is_excluded=values.exclude_reset_position)
 
 
 async def _reset(api: Api, values: Values) -> None:
     of = (values.topic, values.subscription)
     if values.message_id is not None:
         excluded = getattr(values, "exclude_reset_position", False)
-        await api.topics.reset_cursor_to(*of, values.message_id, is_excluded=excluded)
+        await Topics(api).reset_cursor_to(*of, values.message_id, is_excluded=excluded)
     elif values.time is not None:
-        await api.topics.reset_cursor(*of, round(time.time() * 1000) - values.time * 1000)
+        await Topics(api).reset_cursor(*of, round(time.time() * 1000) - values.time * 1000)
     else:
         raise click.UsageError("Either --time or --messageId has to be provided to reset the cursor")
 

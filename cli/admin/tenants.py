@@ -6,6 +6,7 @@ from pulsarium.cli.admin.api import Api
 from pulsarium.cli.admin.command import Command, CommandsOf, Group, Values, argument, option
 from pulsarium.cli.admin.output import lines
 from pulsarium.cli.admin.values import split
+from pulsarium.rest.clusters import Clusters
 from pulsarium.rest.tenants import Tenants
 
 tenants = CommandsOf(Tenants)
@@ -18,17 +19,17 @@ ALLOWED_CLUSTERS = option(
 
 
 async def _create(api: Api, values: Values) -> None:
-    allowed = split(values.allowed_clusters) or await api.clusters.get_clusters()
+    allowed = split(values.allowed_clusters) or await Clusters(api).get_clusters()
     roles = split(values.admin_roles)
-    await api.tenants.create_tenant(values.tenant, allowed_clusters=allowed, admin_roles=roles)
+    await Tenants(api).create_tenant(values.tenant, allowed_clusters=allowed, admin_roles=roles)
 
 
 async def _update(api: Api, values: Values) -> None:
     roles, allowed = split(values.admin_roles), split(values.allowed_clusters)
     if not (roles and allowed):
-        now = await api.tenants.get_tenant_info(values.tenant) or {}
+        now = await Tenants(api).get_tenant_info(values.tenant) or {}
         roles, allowed = roles or now.get("adminRoles", []), allowed or now.get("allowedClusters", [])
-    await api.tenants.update_tenant(values.tenant, allowed_clusters=allowed, admin_roles=roles)
+    await Tenants(api).update_tenant(values.tenant, allowed_clusters=allowed, admin_roles=roles)
 
 
 _ROWS = (

@@ -114,8 +114,8 @@ def _subscription_rate() -> list[Command]:
 
 def _of_subscription(api: Api, values: Values) -> PolicyCalls[Any, Any]:
     if values.subscription is None:
-        return api.topic_policies[rows.SUBSCRIPTION_DISPATCH_RATE]
-    return api.topic_policies.dispatch_rate_of(values.subscription)
+        return TopicPolicies(api)[rows.SUBSCRIPTION_DISPATCH_RATE]
+    return TopicPolicies(api).dispatch_rate_of(values.subscription)
 
 
 def _of_topic_policies() -> list[Command]:

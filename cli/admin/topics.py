@@ -30,7 +30,7 @@ _SYSTEM_TOPICS = option("--include-system-topic", "-ist", flag=True, help="Syste
 
 async def _list(api: Api, values: Values) -> list[str]:
     domain = values.topic_domain and values.topic_domain.replace("_", "-")
-    return await api.topics.get_list(
+    return await Topics(api).get_list(
         values.namespace, domain=domain, bundle=values.bundle, include_system_topic=values.include_system_topic
     )
 
@@ -40,7 +40,7 @@ async def _delete(api: Api, values: Values) -> list[str]:
     refused = []
     for name in await _named(api, values):
         try:
-            await api.topics.delete(name, force=values.force)
+            await Topics(api).delete(name, force=values.force)
         except AdminError as error:
             refused.append(f"Failed to delete topic: {name}. Exception: {error.message}")
     return refused
@@ -55,7 +55,7 @@ async def _named(api: Api, values: Values) -> list[TopicName]:
     if not values.regex:
         return [name]
     wanted = pattern("TOPIC", str(name))
-    return [_topic(topic) for topic in await api.topics.get_list(name.namespace_name) if wanted.fullmatch(topic)]
+    return [_topic(topic) for topic in await Topics(api).get_list(name.namespace_name) if wanted.fullmatch(topic)]
 
 
 def _in_file(name: str) -> list[TopicName]:

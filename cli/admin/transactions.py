@@ -33,8 +33,8 @@ LOW_WATER_MARK = option(
 
 async def _stats(api: Api, values: Values) -> Any:
     if values.coordinator_id is None:
-        return await api.transactions.get_coordinator_stats()
-    return await api.transactions.get_coordinator_stats_by_id(values.coordinator_id)
+        return await Transactions(api).get_coordinator_stats()
+    return await Transactions(api).get_coordinator_stats_by_id(values.coordinator_id)
 
 
 def _coordinators(data: Any, values: Values) -> str:

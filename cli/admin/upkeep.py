@@ -52,11 +52,11 @@ def _progress(ask: Callable[[Api, Values], Coroutine[Any, Any, LongRunningStatus
     return Command(f"{noun.lower()}-status", what, run, (TOPIC_ARGUMENT, wait), show)
 
 
-COMPACTION_STATUS = _progress(lambda api, v: api.topics.compaction_status(v.topic), "Compaction", "compacting")
+COMPACTION_STATUS = _progress(lambda api, v: Topics(api).compaction_status(v.topic), "Compaction", "compacting")
 
 
 async def _offload(api: Api, values: Values) -> Any:
-    stats = await api.topics.get_internal_stats(values.topic)
+    stats = await Topics(api).get_internal_stats(values.topic)
     if not stats["ledgers"]:
         raise AdminError("Topic doesn't have any data")
     # A ledger that is still open has its size elsewhere.
@@ -64,7 +64,7 @@ async def _offload(api: Api, values: Values) -> Any:
     first = _first_to_keep(stats["ledgers"], values.size_threshold)
     if first is None:
         return None
-    await api.topics.trigger_offload(values.topic, Place(first, 0))
+    await Topics(api).trigger_offload(values.topic, Place(first, 0))
     return {"ledgerId": first, "entryId": 0}
 
 
@@ -87,7 +87,7 @@ def _offloaded(data: Any, values: Values) -> str:
 
 
 async def _compact(api: Api, values: Values) -> str:
-    await api.topics.trigger_compaction(values.topic)
+    await Topics(api).trigger_compaction(values.topic)
     return f"Topic compaction requested for {values.topic}"
 
 
@@ -114,7 +114,7 @@ COMMANDS = (
         ),
         _offloaded,
     ),
-    _progress(lambda api, v: api.topics.offload_status(v.topic), "Offload", "offloading"),
+    _progress(lambda api, v: Topics(api).offload_status(v.topic), "Offload", "offloading"),
     of_topic.shows(
         "get-backlog-size",
         Topics.get_backlog_size_by_message_id,
