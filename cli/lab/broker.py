@@ -1,5 +1,7 @@
 """What commands of the lab have in common: the running broker that they talk to, and arguments as options."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
 from functools import wraps
 from typing import Any, Final

@@ -1,5 +1,7 @@
 """`pulsarium fault`: what goes wrong on the wire of a running broker."""
 
+from __future__ import annotations
+
 import json
 import time
 from collections.abc import Mapping
