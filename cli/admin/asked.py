@@ -11,8 +11,7 @@ from typing import Any
 import click
 
 from pulsarium.cli.admin.api import Api, check_url
-from pulsarium.cli.admin.caller import Caller
-from pulsarium.cli.admin.credentials import credentials
+from pulsarium.cli.admin.caller import Caller, credentials
 from pulsarium.cli.grouped import options_of, together
 from pulsarium.rest.exchange import places
 

@@ -294,6 +294,7 @@ FORMS: Final[Mapping[Policy[Any], Form]] = {
 _ACTIONS: Final = ("produce", "consume", "functions", "sources", "sinks", "packages")
 
 ROLE: Final = option("--role", "-r", required=True, help="Who.")
+LONG_ROLE: Final = option("--role", required=True, help="Who.")  # where -r is not taken
 ACTIONS: Final[dict[str, Any]] = {
     "many": True,
     "required": True,

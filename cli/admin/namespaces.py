@@ -9,7 +9,7 @@ import click
 from pulsarium.cli.admin.api import Api
 from pulsarium.cli.admin.command import Command, CommandsOf, Group, Values, argument, option
 from pulsarium.cli.admin.errors import AdminError
-from pulsarium.cli.admin.forms import ACTIONS, ROLE, actions
+from pulsarium.cli.admin.forms import ACTIONS, LONG_ROLE, ROLE, actions
 from pulsarium.cli.admin.namespace_policies import POLICIES, SETTINGS
 from pulsarium.cli.admin.output import lines, pairs, value
 from pulsarium.cli.admin.policies import NAMESPACES
@@ -116,7 +116,7 @@ _COMMANDS = (
         "grant-permission",
         Namespaces.grant_permission_on_namespace,
         "Allow a role to act in a namespace.",
-        option("--role", required=True, help="Who."),
+        LONG_ROLE,
         option("--actions", **ACTIONS),
         example="shop/orders --role alice --actions produce,consume",
         actions=actions,
@@ -125,7 +125,7 @@ _COMMANDS = (
         "revoke-permission",
         Namespaces.revoke_permissions_on_namespace,
         "Take back all that a role may do in a namespace.",
-        option("--role", required=True, help="Who."),
+        LONG_ROLE,
     ),
     of_namespace.shows(
         "subscription-permission",

@@ -10,7 +10,7 @@ import click
 from pulsarium.cli.admin import messages, partitions, subscriptions, topics, upkeep
 from pulsarium.cli.admin.api import Api
 from pulsarium.cli.admin.command import Command, CommandsOf, Group, Values, option
-from pulsarium.cli.admin.forms import ACTIONS, actions
+from pulsarium.cli.admin.forms import ACTIONS, LONG_ROLE, actions
 from pulsarium.cli.admin.message import hex_dump
 from pulsarium.cli.admin.messages import TOPIC_ARGUMENT, of_topic
 from pulsarium.cli.admin.output import lines
@@ -45,13 +45,11 @@ _OF_PERSISTENT = (
         "grant-permission",
         Topics.grant_permission,
         "Allow a role to use a topic.",
-        option("--role", required=True, help="Who."),
+        LONG_ROLE,
         option("--actions", **ACTIONS),
         actions=actions,
     ),
-    of_topic.does(
-        "revoke-permission", Topics.revoke_permissions, "Take that back.", option("--role", required=True, help="Who.")
-    ),
+    of_topic.does("revoke-permission", Topics.revoke_permissions, "Take that back.", LONG_ROLE),
     topics.LOOKUP,
     topics.BUNDLE_RANGE,
     of_topic.does("delete", Topics.delete, "Delete a topic.", _FORCE),

@@ -72,7 +72,7 @@ class Session(Caller):
             raise Failed(f"{type(error).__name__}: {with_remedy(error)}") from None
 
     def _authentication(self) -> Authentication | None:
-        from pulsarium.cli.admin.credentials import basic, certificate, token
+        from pulsarium.cli.admin.caller import basic, certificate, token
         from pulsarium.client import AuthenticationBasic, AuthenticationTLS, AuthenticationToken
 
         kind, params = self.proof
