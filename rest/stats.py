@@ -6,7 +6,7 @@ from typing import TypedDict
 
 
 class Incoming(TypedDict, total=False):
-    """What comes in; rates are per second: of messages, and of bytes where they are called throughput."""
+    """Count incoming messages: rates are per second, of bytes where they are called throughput."""
 
     msgRateIn: float
     msgThroughputIn: float
@@ -14,7 +14,7 @@ class Incoming(TypedDict, total=False):
 
 
 class Outgoing(TypedDict, total=False):
-    """What goes out."""
+    """Count outgoing messages."""
 
     msgRateOut: float
     msgThroughputOut: float
@@ -23,7 +23,7 @@ class Outgoing(TypedDict, total=False):
 
 
 class Acknowledged(Outgoing, total=False):
-    """What goes out and is acknowledged; timestamps in milliseconds since the epoch."""
+    """Count messages that go out and are acknowledged; timestamps in milliseconds since the epoch."""
 
     msgRateRedeliver: float
     messageAckRate: float
@@ -33,7 +33,7 @@ class Acknowledged(Outgoing, total=False):
 
 
 class Connected(TypedDict, total=False):
-    """Who is connected."""
+    """Name the client of a producer or consumer."""
 
     address: str
     connectedSince: str
@@ -42,7 +42,7 @@ class Connected(TypedDict, total=False):
 
 
 class PublisherStats(Incoming, Connected, total=False):
-    """One producer of a topic."""
+    """Describe a producer of a topic."""
 
     producerId: int
     producerName: str
@@ -50,7 +50,7 @@ class PublisherStats(Incoming, Connected, total=False):
 
 
 class ConsumerStats(Acknowledged, Connected, total=False):
-    """One consumer of a subscription."""
+    """Describe a consumer of a subscription."""
 
     consumerName: str
     availablePermits: int

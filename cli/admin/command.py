@@ -126,7 +126,7 @@ def argument(dest: str, type: click.ParamType[Any] | None = None, **settings: An
 
 
 class CommandsOf(Generic[G]):
-    """Commands that are one call each, of this group of the REST API.
+    """Make commands that are one call each, of this group of the REST API.
 
     All of them begin with `params`. A call is given the values that have its parameters' names, and what `made` makes
     for the others.
@@ -142,7 +142,7 @@ class CommandsOf(Generic[G]):
         call: Callable[Concatenate[G, ...], Coroutine[Any, Any, object]],
         help: str,
         *params: click.Parameter,
-        show: Show | None = output.value,
+        show: Show = output.value,
         hidden: bool = False,
         example: str = "",
         alias: str = "",
@@ -174,7 +174,7 @@ class CommandsOf(Generic[G]):
 
 
 def of(name: str) -> Callable[[Values], Any]:
-    """An argument that is one value."""
+    """Make an argument of one value."""
     return lambda values: getattr(values, name)
 
 

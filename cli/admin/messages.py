@@ -126,7 +126,7 @@ def _skipped(values: Values) -> list[Place]:
 
 
 async def _entries_of(api: Api, topic: str) -> Entries | None:
-    """How many entries there are in the ledgers of a topic, or of all its partitions. None: the broker does not say."""
+    """Return the entries in each ledger of a topic, or of all its partitions. None: the broker does not say."""
     try:
         found = [await Topics(api).get_internal_stats(topic)]
     except ServerError:

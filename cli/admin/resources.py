@@ -17,7 +17,6 @@ resource_groups = CommandsOf(ResourceGroups)
 
 NAME = argument("name", metavar="RESOURCE_GROUP")
 of_group = CommandsOf(ResourceGroups, NAME)
-_PATH = "resourcegroups/{resource_group}"
 # Option, field of ResourceGroup.
 _RATES = {
     "msg_publish_rate": "publishRateInMsgs",
