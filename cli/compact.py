@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .grouped import GroupedCommand, options_of
-from .logs import LEVELS
-from .refusal import Refusal, RequestRefused, RunRefused
+from pulsarium.cli.grouped import GroupedCommand, options_of
+from pulsarium.cli.logs import LEVELS
+from pulsarium.cli.refusal import Refusal, RequestRefused, RunRefused
 
 if TYPE_CHECKING:
     from pulsarium.broker.broker import Broker
@@ -81,7 +81,7 @@ def compact(topics: tuple[str, ...], log_level: str, **asked: Any) -> None:
     """
     options = gather(asked)
     names = [parse(each) for each in topics]
-    from .logs import configure
+    from pulsarium.cli.logs import configure
 
     configure(log_level, "text")
     if not run(options, names):
@@ -106,8 +106,7 @@ def gather(asked: dict[str, Any]) -> ServeOptions:
     """The options of a broker without ports that does nothing else. Raises Refusal."""
     from pulsarium.broker.config import ConfigError, ServeOptions, load
     from pulsarium.broker.storage.database import DATABASE_NAME
-
-    from .serve import check_engine, pairs
+    from pulsarium.cli.serve import check_engine, pairs
 
     if not (asked["data"] / DATABASE_NAME).is_file():
         raise RunRefused(f"--data {asked['data']}: no broker keeps its data there")
@@ -133,7 +132,7 @@ def run(options: ServeOptions, names: list[TopicName]) -> bool:
     """Whether all of them are compacted. Raises Refusal."""
     import trio
 
-    from .run import refusal_of
+    from pulsarium.cli.run import refusal_of
 
     try:
         return trio.run(_compact_until_signalled, options, names)

@@ -1,5 +1,7 @@
 """`pulsarium exec`: a broker for as long as a command runs."""
 
+from __future__ import annotations
+
 import os
 import shutil
 import signal
@@ -11,15 +13,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from .grouped import GroupedCommand
-from .ready import URLS, Urls
-from .refusal import Refusal, RequestRefused, RunRefused
-from .serve import FILE, broker_options, gather, output
+from pulsarium.cli.grouped import GroupedCommand
+from pulsarium.cli.ready import URLS, Urls
+from pulsarium.cli.refusal import Refusal, RequestRefused, RunRefused
+from pulsarium.cli.serve import FILE, broker_options, gather, output
 
 if TYPE_CHECKING:
     from pulsarium.broker.config import ServeOptions
-
-    from .run import Opener, Running
+    from pulsarium.cli.run import Opener, Running
 
 _FORWARDED: Final = ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2")
 _FROM_KEYBOARD: Final = ("SIGINT", "SIGQUIT")
@@ -69,8 +70,8 @@ def exec_(command: tuple[str, ...], export: Path | None, log_level: str, log_for
         raise RequestRefused(f"--export: {export.parent} is not a directory")
     options, loaded = gather(asked, free_ports=True)
 
-    from .logs import configure
-    from .run import run_loop
+    from pulsarium.cli.logs import configure
+    from pulsarium.cli.run import run_loop
 
     configure(log_level, log_format)
     sys.exit(run_loop(options, loaded, partial(accompany, command=command, export=export)))
@@ -85,13 +86,11 @@ def _look_for(program: str) -> None:
         raise NotFound(f"exec: {program}: command not found; name a program on the PATH, or the path of one")
 
 
-async def accompany(
-    options: "ServeOptions", opener: "Opener", command: Sequence[str], export: Path | None = None
-) -> int:
+async def accompany(options: ServeOptions, opener: Opener, command: Sequence[str], export: Path | None = None) -> int:
     """Open the broker, run the command, close the broker, and return the exit code."""
     import trio
 
-    from .run import GRACE_SECONDS, log, ready
+    from pulsarium.cli.run import GRACE_SECONDS, log, ready
 
     run = Run(command)
     heeded = [number for number in _numbers(*_FORWARDED) if signal.getsignal(number) is not signal.SIG_IGN]
@@ -169,7 +168,7 @@ def environment(running: Urls) -> dict[str, str]:
     return {**others, **{variable: url for variable, url in urls.items() if url is not None}}
 
 
-async def _export(running: "Running", path: Path) -> None:
+async def _export(running: Running, path: Path) -> None:
     from pulsarium.broker.storage.errors import StorageError
 
     try:

@@ -1,13 +1,14 @@
 """Groups of commands, and help in which options stand under headings."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from typing import Any
 
 import click
 
+from pulsarium.cli.refusal import Refusal, RequestRefused, one_line
 from pulsarium.proto.near import did_you_mean
-
-from .refusal import Refusal, RequestRefused, one_line
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 

@@ -4,6 +4,8 @@
 was cut short, and a shell sees 130.
 """
 
+from __future__ import annotations
+
 import os
 import signal
 import threading

@@ -1,5 +1,7 @@
 """Where log lines go and how they look: stderr, as text or as one JSON object a line."""
 
+from __future__ import annotations
+
 import json
 import logging
 import sys

@@ -1,5 +1,7 @@
 """The `pulsarium` command. Imports as little as it can: the broker's start-up time begins here."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from importlib import import_module
 from typing import Final
@@ -7,8 +9,7 @@ from typing import Final
 import click
 
 from pulsarium.broker.config.version import VERSION
-
-from .grouped import Commands
+from pulsarium.cli.grouped import Commands
 
 _COMMANDS: Final[Mapping[str, str]] = {
     "serve": "pulsarium.cli.serve:serve",

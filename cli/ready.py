@@ -1,5 +1,7 @@
 """The ready file: where scripts read the URLs of a broker that took free ports."""
 
+from __future__ import annotations
+
 import json
 import os
 import sys

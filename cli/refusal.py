@@ -1,5 +1,7 @@
 """Say no in one line on stderr: `pulsarium: <what happened, and what to do next>`."""
 
+from __future__ import annotations
+
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -7,9 +9,8 @@ from typing import IO, Any
 
 import click
 
+from pulsarium.cli.interrupts import INTERRUPTED
 from pulsarium.proto.extras import MissingExtra
-
-from .interrupts import INTERRUPTED
 
 
 class Refusal(click.ClickException):

@@ -1,5 +1,7 @@
 """Runs a broker from its options to its signal."""
 
+from __future__ import annotations
+
 import ctypes
 import errno
 import gc
@@ -18,9 +20,8 @@ from pulsarium.broker.config import Config, ConfigError, LoadedConfig, ServeOpti
 from pulsarium.broker.config.keys import documented_keys
 from pulsarium.broker.config.options import is_loopback
 from pulsarium.broker.logs import Log
-
-from .ready import Urls, ready_content, remove_ready_file, remove_stale_ready_file, write_ready_file
-from .refusal import Refusal, RunRefused
+from pulsarium.cli.ready import Urls, ready_content, remove_ready_file, remove_stale_ready_file, write_ready_file
+from pulsarium.cli.refusal import Refusal, RunRefused
 
 if TYPE_CHECKING:
     from pulsarium.broker.lab.lab import Lab
@@ -44,7 +45,7 @@ class Running(Urls, Protocol):
     @property
     def brokers(self) -> Sequence[Urls]: ...
     @property
-    def lab(self) -> "Lab": ...
+    def lab(self) -> Lab: ...
     async def wait_shut_down(self) -> None: ...
 
 

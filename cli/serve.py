@@ -1,14 +1,16 @@
 """`pulsarium serve`: the options, and what they mean together."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from .grouped import Decorator, GroupedCommand, options_of, together
-from .logs import FORMATS, LEVELS
-from .refusal import RequestRefused
+from pulsarium.cli.grouped import Decorator, GroupedCommand, options_of, together
+from pulsarium.cli.logs import FORMATS, LEVELS
+from pulsarium.cli.refusal import RequestRefused
 
 if TYPE_CHECKING:
     from pulsarium.broker.config import Config, LoadedConfig, Profile, ServeOptions
@@ -168,18 +170,17 @@ def serve(log_level: str, log_format: str, **asked: Any) -> None:
     """
     options, loaded = gather(asked)
 
-    from .logs import configure
-    from .run import run
+    from pulsarium.cli.logs import configure
+    from pulsarium.cli.run import run
 
     configure(log_level, log_format)
     run(options, loaded)
 
 
-def gather(asked: dict[str, Any], *, free_ports: bool = False) -> "tuple[ServeOptions, LoadedConfig]":
+def gather(asked: dict[str, Any], *, free_ports: bool = False) -> tuple[ServeOptions, LoadedConfig]:
     """The options of a run, from what click read. `free_ports`: those of --config are not taken. Raises Refusal."""
     from pulsarium.broker.config import ConfigError, ServeOptions, load
-
-    from .lab.capture.file import capture_file
+    from pulsarium.cli.lab.capture.file import capture_file
 
     if asked["durability"] not in (None, "none") and asked["data"] is None:
         raise RequestRefused(f"--durability {asked['durability']} needs --data DIR: without it nothing is on disk")
@@ -245,7 +246,7 @@ def check_engine(name: str | None, options: tuple[tuple[str, str], ...]) -> None
         raise RequestRefused(str(error)) from None
 
 
-def _check_tls_options(config: "Config", asked: dict[str, Any]) -> None:
+def _check_tls_options(config: Config, asked: dict[str, Any]) -> None:
     """Refuse a port without a certificate, and a certificate without a port."""
     ports = [option for option in ("tls_port", "https_port") if asked[option] is not None]
     files = [option for option in ("tls_cert", "tls_key", "tls_ca") if asked[option] is not None]
@@ -258,7 +259,7 @@ def _check_tls_options(config: "Config", asked: dict[str, Any]) -> None:
         raise RequestRefused(f"{_named(files[0])} has no effect without --tls-port N or --https-port N")
 
 
-def _check_several(options: "ServeOptions") -> None:
+def _check_several(options: ServeOptions) -> None:
     """Refuse what cannot be of more than one broker."""
     count = options.brokers
     if count == 1:
@@ -276,7 +277,7 @@ def _check_several(options: "ServeOptions") -> None:
         raise RequestRefused(f"--brokers {count}: the last one's ports would be beyond {LAST_PORT}; begin lower")
 
 
-def _free_ports(asked: dict[str, Any], loaded: "LoadedConfig") -> dict[str, int]:
+def _free_ports(asked: dict[str, Any], loaded: LoadedConfig) -> dict[str, int]:
     """A free port for each that the broker has and the command line does not name."""
     ports = {option: KEYS[option] for option in ("port", "http_port", "tls_port", "https_port")}
     return {
@@ -286,7 +287,7 @@ def _free_ports(asked: dict[str, Any], loaded: "LoadedConfig") -> dict[str, int]
     }
 
 
-def _with_command_line(config: "Config", asked: dict[str, Any]) -> "Config":
+def _with_command_line(config: Config, asked: dict[str, Any]) -> Config:
     from dataclasses import replace
 
     given: dict[str, Any] = {key: asked[option] for option, key in KEYS.items() if asked[option] is not None}
@@ -298,7 +299,7 @@ def _named(option: str) -> str:
     return f"--{option.replace('_', '-')}"
 
 
-def _check_security(config: "Config", places: Mapping[str, str]) -> None:
+def _check_security(config: Config, places: Mapping[str, str]) -> None:
     """Refuse keys, passwords and certificates that cannot be used, by the place that names them."""
     if not (config.authenticationEnabled or config.authorizationEnabled or config.has_tls):
         return
@@ -312,7 +313,7 @@ def _check_security(config: "Config", places: Mapping[str, str]) -> None:
         raise RequestRefused(str(ConfigError(place, error.key, error.reason))) from None
 
 
-def _profile(name: str, max_protocol_version: int | None) -> "Profile":
+def _profile(name: str, max_protocol_version: int | None) -> Profile:
     from pulsarium.broker.config import ConfigError, profile_of
 
     try:

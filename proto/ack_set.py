@@ -1,5 +1,7 @@
 """Ack sets (PIP-54): a set bit is a message of a batch that is NOT yet acknowledged."""
 
+from __future__ import annotations
+
 import struct
 from collections.abc import Sequence
 

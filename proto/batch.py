@@ -4,6 +4,8 @@ A row of `[u32 size][SingleMessageMetadata][message: its payload_size bytes]`, b
 encrypted as one, so both have to be undone first.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator
 from struct import Struct
 

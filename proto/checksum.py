@@ -1,5 +1,7 @@
 """The checksum of entries and topic lists: CRC32C (Castagnoli)."""
 
+from __future__ import annotations
+
 from crc32c import crc32c as _crc32c
 
 

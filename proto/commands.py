@@ -4,6 +4,8 @@ A command's body is the field of BaseCommand whose number is its type's. The one
 capability checks, generated pages and the capture format.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum

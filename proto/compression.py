@@ -4,6 +4,8 @@ The libraries are loaded with the first use of their format. The size a stranger
 compressed bytes can possibly grow, and nothing is written beyond it.
 """
 
+from __future__ import annotations
+
 import zlib
 from collections.abc import Callable, Mapping
 from types import MappingProxyType

@@ -7,6 +7,8 @@
 All numbers are big-endian. An entry is kept as it came: nothing here encodes metadata again (`with_txn_bits` adds).
 """
 
+from __future__ import annotations
+
 from struct import Struct
 from typing import NamedTuple
 

@@ -3,6 +3,8 @@
 All derive from `ProtocolError`; `args[0]` is a text fit for a log line or, for `InvalidTopicName`, for a reply.
 """
 
+from __future__ import annotations
+
 
 class ProtocolError(ValueError):
     """Something received does not follow the protocol."""

@@ -1,5 +1,7 @@
 """The extras of the package: libraries that only some of it needs, and what to do where one is missing."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec

@@ -5,6 +5,8 @@ itself. What trails is the entry of SEND and MESSAGE; other commands may carry b
 them.
 """
 
+from __future__ import annotations
+
 from struct import Struct
 
 from pulsarium.proto.errors import FrameError

@@ -4,6 +4,8 @@ The buffer is the stored entry as a MESSAGE would carry it to a client that is s
 `[u16 0x0e01][u32 CRC32C][u32 size][MessageMetadata][payload]`. Another compaction service may leave the checksum away.
 """
 
+from __future__ import annotations
+
 from typing import NamedTuple
 
 from pulsarium.proto import compression

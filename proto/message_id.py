@@ -1,5 +1,7 @@
 """What names a message, in the forms that leave the wire: a text for people, bytes for applications to keep."""
 
+from __future__ import annotations
+
 import re
 from dataclasses import dataclass
 from typing import ClassVar
@@ -29,13 +31,13 @@ class MessageId:
     partition: int = -1
     batch_index: int = -1
     batch_size: int = 0
-    first_chunk: "MessageId | None" = None
+    first_chunk: MessageId | None = None
 
-    EARLIEST: ClassVar["MessageId"]
-    LATEST: ClassVar["MessageId"]
+    EARLIEST: ClassVar[MessageId]
+    LATEST: ClassVar[MessageId]
 
     @staticmethod
-    def parse(text: str) -> "MessageId":
+    def parse(text: str) -> MessageId:
         """Reads `ledger:entry[:partition[:batch index]]`, and of a chunked message `first;last`."""
         first, chunked, last = text.rpartition(";")
         match = _TEXT.fullmatch(last)
@@ -54,7 +56,7 @@ class MessageId:
         return f"{self.first_chunk};{text}" if self.first_chunk else text
 
     @staticmethod
-    def from_bytes(data: bytes) -> "MessageId":
+    def from_bytes(data: bytes) -> MessageId:
         """Reads what any client's serialization wrote; InvalidMessageId if it is none."""
         message = MessageIdData()
         try:
@@ -69,7 +71,7 @@ class MessageId:
         return self.to_data().SerializeToString()
 
     @staticmethod
-    def from_data(data: MessageIdData) -> "MessageId":
+    def from_data(data: MessageIdData) -> MessageId:
         """Of a message from the wire; its ack_set is left behind."""
         return MessageId(
             _signed(data.ledgerId),

@@ -1,5 +1,7 @@
 """Suggest a name in place of a misspelled one."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 
 

@@ -1,5 +1,7 @@
 """Text of others: fields that are not UTF-8, which protobuf hands over as bytes; characters that cannot be shown."""
 
+from __future__ import annotations
+
 
 def text_of(value: str | bytes) -> str:
     """The text of a field; what is not UTF-8 is replaced, as Pulsar does."""

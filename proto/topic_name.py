@@ -1,5 +1,7 @@
 """Names of topics and namespaces, by Pulsar's rules and with its texts for names it refuses."""
 
+from __future__ import annotations
+
 import re
 from dataclasses import dataclass
 from functools import lru_cache
@@ -36,12 +38,12 @@ class NamespaceName:
     namespace: str
 
     @staticmethod
-    def parse(text: str | bytes) -> "NamespaceName":
+    def parse(text: str | bytes) -> NamespaceName:
         """InvalidTopicName for a text that names no namespace; slashes at its end do no harm."""
         text = text_of(text)
         return _parse_namespace(text) if len(text) <= _CACHED else _parse_namespace.__wrapped__(text)
 
-    def topic(self, local_name: str, domain: str = PERSISTENT) -> "TopicName":
+    def topic(self, local_name: str, domain: str = PERSISTENT) -> TopicName:
         """A topic in here."""
         return TopicName.parse(f"{domain}://{self}/{local_name}")
 
@@ -59,7 +61,7 @@ class TopicName:
     local_name: str
 
     @staticmethod
-    def parse(text: str | bytes) -> "TopicName":
+    def parse(text: str | bytes) -> TopicName:
         """A full name, or a short one: `topic` (in public/default) or `tenant/namespace/topic`, both persistent.
 
         InvalidTopicName for any other text. Bytes are what protobuf hands over for a string that is not UTF-8; they
@@ -70,7 +72,7 @@ class TopicName:
         return _parse_topic(text) if len(text) <= _CACHED else _parse_topic.__wrapped__(text)
 
     @staticmethod
-    def from_managed_ledger(path: str) -> "TopicName":
+    def from_managed_ledger(path: str) -> TopicName:
         """The topic of a `managed_ledger_path`."""
         tenant, namespace, domain, encoded = path.split("/")
         return TopicName(domain, tenant, namespace, unquote_plus(encoded))
@@ -97,7 +99,7 @@ class TopicName:
         return self.partition_index >= 0
 
     @property
-    def partitioned_name(self) -> "TopicName":
+    def partitioned_name(self) -> TopicName:
         """The topic this is a partition of, or itself. InvalidTopicName if nothing stands before `-partition-N`."""
         if self.partition_index < 0:
             return self
@@ -105,7 +107,7 @@ class TopicName:
         _check_local_name(name.local_name, str(name))
         return name
 
-    def partition(self, index: int) -> "TopicName":
+    def partition(self, index: int) -> TopicName:
         """Partition `index` of this topic; itself for -1 or if it is that partition."""
         if index == -1 or self.local_name.endswith(f"{_PARTITION}{index}"):
             return self

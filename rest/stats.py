@@ -5,67 +5,74 @@ from __future__ import annotations
 from typing import TypedDict
 
 
-class PublisherStats(TypedDict, total=False):
-    """Rates are per second: of messages, and of bytes where they are called throughput."""
+class Incoming(TypedDict, total=False):
+    """Count incoming messages: rates are per second, of bytes where they are called throughput."""
+
+    msgRateIn: float
+    msgThroughputIn: float
+    averageMsgSize: float
+
+
+class Outgoing(TypedDict, total=False):
+    """Count outgoing messages."""
+
+    msgRateOut: float
+    msgThroughputOut: float
+    bytesOutCounter: int
+    msgOutCounter: int
+
+
+class Acknowledged(Outgoing, total=False):
+    """Count messages that go out and are acknowledged; timestamps in milliseconds since the epoch."""
+
+    msgRateRedeliver: float
+    messageAckRate: float
+    unackedMessages: int
+    lastAckedTimestamp: int
+    lastConsumedTimestamp: int
+
+
+class Connected(TypedDict, total=False):
+    """Name the client of a producer or consumer."""
+
+    address: str
+    connectedSince: str
+    clientVersion: str
+    metadata: dict[str, str]
+
+
+class PublisherStats(Incoming, Connected, total=False):
+    """Describe a producer of a topic."""
 
     producerId: int
     producerName: str
     accessMode: str
-    address: str
-    connectedSince: str
-    clientVersion: str
-    msgRateIn: float
-    msgThroughputIn: float
-    averageMsgSize: float
-    metadata: dict[str, str]
 
 
-class ConsumerStats(TypedDict, total=False):
-    """Rates as in PublisherStats; timestamps in milliseconds since the epoch."""
+class ConsumerStats(Acknowledged, Connected, total=False):
+    """Describe a consumer of a subscription."""
 
     consumerName: str
-    address: str
-    connectedSince: str
-    clientVersion: str
-    msgRateOut: float
-    msgThroughputOut: float
-    msgRateRedeliver: float
-    messageAckRate: float
-    bytesOutCounter: int
-    msgOutCounter: int
     availablePermits: int
-    unackedMessages: int
     avgMessagesPerEntry: int
     blockedConsumerOnUnackedMsgs: bool
     keyHashRanges: list[str]
-    lastAckedTimestamp: int
-    lastConsumedTimestamp: int
-    metadata: dict[str, str]
 
 
-class SubscriptionStats(TypedDict, total=False):
+class SubscriptionStats(Acknowledged, total=False):
     """`msgBacklog` counts entries, or messages where a precise backlog was asked for; sizes are bytes."""
 
     type: str
-    msgRateOut: float
-    msgThroughputOut: float
-    msgRateRedeliver: float
     msgRateExpired: float
-    messageAckRate: float
-    bytesOutCounter: int
-    msgOutCounter: int
     msgBacklog: int
     msgBacklogNoDelayed: int
     backlogSize: int
     earliestMsgPublishTimeInBacklog: int
     msgDelayed: int
-    unackedMessages: int
     blockedSubscriptionOnUnackedMsgs: bool
     activeConsumerName: str
     totalMsgExpired: int
     lastExpireTimestamp: int
-    lastConsumedTimestamp: int
-    lastAckedTimestamp: int
     lastMarkDeleteAdvancedTimestamp: int
     isDurable: bool
     isReplicated: bool
@@ -85,18 +92,11 @@ class CompactionStats(TypedDict, total=False):
     lastCompactionDurationTimeInMills: int
 
 
-class TopicStats(TypedDict, total=False):
+class TopicStats(Incoming, Outgoing, total=False):
     """Rates are per second; sizes are bytes; times are milliseconds since the epoch."""
 
-    msgRateIn: float
-    msgThroughputIn: float
-    msgRateOut: float
-    msgThroughputOut: float
     bytesInCounter: int
     msgInCounter: int
-    bytesOutCounter: int
-    msgOutCounter: int
-    averageMsgSize: float
     msgChunkPublished: bool
     storageSize: int
     backlogSize: int

@@ -9,26 +9,21 @@ import http.client
 import socket
 import ssl
 from collections.abc import Coroutine, Mapping, Sequence
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 from urllib.parse import urlsplit
 
 import click
 
 from pulsarium.cli.admin.errors import AdminError, NotConnected, ServerError, Unreachable
 from pulsarium.rest.exchange import Exchange, Reply, origin
-from pulsarium.rest.groups import Groups
-
-if TYPE_CHECKING:
-    from pulsarium.rest.topics import Topics
 
 T = TypeVar("T")
 
 _NO_TLS: Final = ("WRONG_VERSION_NUMBER", "PACKET_LENGTH_TOO_LONG", "RECORD_LAYER_FAILURE", "HTTP_REQUEST")
 
 
-class Api(Exchange, Groups):
-    """Calls of one broker, by groups; `urls` are tried in turn until one connects.
+class Api(Exchange):
+    """Calls of one broker: `Topics(api)` are those of a group. `urls` are tried in turn until one connects.
 
     They raise ServerError for a refusal, Unreachable if nobody answered.
     """
@@ -38,18 +33,10 @@ class Api(Exchange, Groups):
     def __init__(
         self, urls: Sequence[str], headers: Mapping[str, str], tls: ssl.SSLContext | None, timeout: float
     ) -> None:
-        Exchange.__init__(self, urls)
-        Groups.__init__(self, self)
+        super().__init__(urls)
         self._headers = headers
         self._tls = tls
         self._timeout = timeout
-
-    @cached_property
-    def topics(self) -> Topics:
-        """Topics, with messages as the broker gives them."""
-        from pulsarium.rest.topics import Topics
-
-        return Topics(self)
 
     async def _credentials(self) -> Mapping[str, str]:
         return self._headers

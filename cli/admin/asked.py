@@ -1,17 +1,40 @@
-"""Options that say which broker a command talks to, who calls, and whom to trust."""
+"""Options that say which broker a command talks to, who calls, and whom to trust, and the Session they make."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import fields
-from functools import wraps
+from dataclasses import dataclass, fields
+from functools import cached_property, wraps
 from pathlib import Path
 from typing import Any
 
 import click
 
-from pulsarium.cli.admin.session import DEFAULT_URL, Session
+from pulsarium.cli.admin.api import Api, check_url
+from pulsarium.cli.admin.caller import Caller, credentials
 from pulsarium.cli.grouped import options_of, together
+from pulsarium.rest.exchange import places
+
+DEFAULT_URL = "http://127.0.0.1:8080"
+
+
+@dataclass
+class Session(Caller):
+    """The options of one run; the broker is first called by the command."""
+
+    admin_url: str | None = None
+    request_timeout: int = 300
+
+    @cached_property
+    def api(self) -> Api:
+        url = self.admin_url or self.settings.get("webServiceUrl") or DEFAULT_URL
+        urls = places(url)
+        for each in urls:
+            check_url(each)
+        given = credentials(*self.proof)
+        tls = self.tls(given.certificate) if url.startswith("https:") else None
+        return Api(urls, given.headers, tls, self.request_timeout)
+
 
 _broker = options_of("Broker")
 

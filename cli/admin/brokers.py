@@ -1,17 +1,22 @@
-"""`pulsarium admin brokers`."""
+"""`pulsarium admin brokers`, `broker-stats` and `bookies`."""
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import click
 
-from pulsarium.cli.admin.command import Group, Values, argument, does, option, shows
-from pulsarium.cli.admin.output import java, lines, pairs
+from pulsarium.cli.admin.command import CommandsOf, Group, Values, argument, option
+from pulsarium.cli.admin.output import compact, java, lines, pairs
 from pulsarium.cli.admin.values import INT
+from pulsarium.rest.brokers import Bookies, Brokers, BrokerStats
+from pulsarium.rest.data import BookieInfo
+
+brokers = CommandsOf(Brokers)
 
 CLUSTER = argument("cluster")
-CONFIG = option("--config", "-c", required=True, help="Name of the setting, as in broker.conf.")
+CONFIG = option("--config", "-c", dest="name", required=True, help="Name of the setting, as in broker.conf.")
 
 
 def _owned(data: Any, values: Values) -> str:
@@ -21,88 +26,147 @@ def _owned(data: Any, values: Values) -> str:
     )
 
 
-GROUP = Group(
-    "brokers",
-    "Brokers: health, version, settings.",
-    (
-        shows(
-            "list",
-            lambda api, v: api.brokers.get_active_brokers(v.cluster),
-            "List the active brokers of a cluster.",
-            CLUSTER,
-            show=lines,
+_BROKERS = (
+    brokers.shows("list", Brokers.get_active_brokers, "List the active brokers of a cluster.", CLUSTER, show=lines),
+    brokers.shows("leader-broker", Brokers.get_leader_broker, "Show the broker that leads."),
+    brokers.shows(
+        "namespaces",
+        Brokers.get_owned_namespaces,
+        "List the namespace bundles that a broker owns.",
+        CLUSTER,
+        option(
+            "--url",
+            "-u",
+            dest="broker",
+            required=True,
+            metavar="BROKER",
+            help="Which broker: HOST:PORT as `list` shows it.",
         ),
-        shows("leader-broker", lambda api, v: api.brokers.get_leader_broker(), "Show the broker that leads."),
-        shows(
-            "namespaces",
-            lambda api, v: api.brokers.get_owned_namespaces(v.cluster, v.url),
-            "List the namespace bundles that a broker owns.",
-            CLUSTER,
-            option("--url", "-u", required=True, metavar="BROKER", help="Which broker: HOST:PORT as `list` shows it."),
-            show=_owned,
-            example="standalone --url localhost:8080",
-        ),
-        does(
-            "update-dynamic-config",
-            lambda api, v: api.brokers.update_dynamic_configuration(v.config, v.value),
-            "Change a dynamic setting of all brokers.",
-            CONFIG,
-            option("--value", "-v", required=True, help="Its new value."),
-            example="--config maxConcurrentLookupRequest --value 50000",
-        ),
-        does(
-            "delete-dynamic-config",
-            lambda api, v: api.brokers.delete_dynamic_configuration(v.config),
-            "Take a dynamic setting back: broker.conf holds again.",
-            CONFIG,
-        ),
-        shows(
-            "list-dynamic-config",
-            lambda api, v: api.brokers.get_dynamic_configuration_names(),
-            "List the settings that can be changed.",
-            show=lines,
-        ),
-        shows(
-            "get-all-dynamic-config",
-            lambda api, v: api.brokers.get_all_dynamic_configurations(),
-            "Show the settings that were.",
-            show=pairs,
-        ),
-        shows(
-            "get-internal-config",
-            lambda api, v: api.brokers.get_internal_configuration_data(),
-            "Show where metadata and ledgers are kept.",
-        ),
-        shows(
-            "get-runtime-config",
-            lambda api, v: api.brokers.get_runtime_configurations(),
-            "Show every setting.",
-            show=pairs,
-        ),
-        shows(
-            "healthcheck",
-            lambda api, v: api.brokers.healthcheck(topic_version=v.topic_version),
-            "Let the broker send itself a message; `ok` if that works.",
-            option("--topic-version", "-tv", type=click.Choice(["V1", "V2"]), help="Through which health topic."),
-        ),
-        shows(
-            "backlog-quota-check",
-            lambda api, v: api.brokers.backlog_quota_check(),
-            "Look at all backlog quotas now.",
-            show=lambda data, values: "ok",
-        ),
-        shows("version", lambda api, v: api.brokers.get_version(), "Show the broker's version."),
-        shows(
-            "shutdown",
-            lambda api, v: api.brokers.shut_down_broker_gracefully(
-                max_concurrent_unload_per_sec=v.max_concurrent_unload_per_sec,
-                forced_terminate_topic=v.forced_terminate_topic,
-            ),
-            "Stop the broker, topics first.",
-            option("--max-concurrent-unload-per-sec", "-m", type=INT, default=0, help="Unloads a second; 0: no limit."),
-            option("--forced-terminate-topic", "-f", flag=True, help="Close topics without waiting."),
-            show=lambda data, values: "Successfully shutdown broker gracefully",
-        ),
+        show=_owned,
+        example="standalone --url localhost:8080",
     ),
-    examples=("brokers healthcheck", "brokers list standalone"),
+    brokers.does(
+        "update-dynamic-config",
+        Brokers.update_dynamic_configuration,
+        "Change a dynamic setting of all brokers.",
+        CONFIG,
+        option("--value", "-v", required=True, help="Its new value."),
+        example="--config maxConcurrentLookupRequest --value 50000",
+    ),
+    brokers.does(
+        "delete-dynamic-config",
+        Brokers.delete_dynamic_configuration,
+        "Take a dynamic setting back: broker.conf holds again.",
+        CONFIG,
+    ),
+    brokers.shows(
+        "list-dynamic-config",
+        Brokers.get_dynamic_configuration_names,
+        "List the settings that can be changed.",
+        show=lines,
+    ),
+    brokers.shows(
+        "get-all-dynamic-config", Brokers.get_all_dynamic_configurations, "Show the settings that were.", show=pairs
+    ),
+    brokers.shows(
+        "get-internal-config", Brokers.get_internal_configuration_data, "Show where metadata and ledgers are kept."
+    ),
+    brokers.shows("get-runtime-config", Brokers.get_runtime_configurations, "Show every setting.", show=pairs),
+    brokers.shows(
+        "healthcheck",
+        Brokers.healthcheck,
+        "Let the broker send itself a message; `ok` if that works.",
+        option("--topic-version", "-tv", type=click.Choice(["V1", "V2"]), help="Through which health topic."),
+    ),
+    brokers.shows(
+        "backlog-quota-check",
+        Brokers.backlog_quota_check,
+        "Look at all backlog quotas now.",
+        show=lambda data, values: "ok",
+    ),
+    brokers.shows("version", Brokers.get_version, "Show the broker's version."),
+    brokers.shows(
+        "shutdown",
+        Brokers.shut_down_broker_gracefully,
+        "Stop the broker, topics first.",
+        option("--max-concurrent-unload-per-sec", "-m", type=INT, default=0, help="Unloads a second; 0: no limit."),
+        option("--forced-terminate-topic", "-f", flag=True, help="Close topics without waiting."),
+        show=lambda data, values: "Successfully shutdown broker gracefully",
+    ),
 )
+
+
+broker_stats = CommandsOf(BrokerStats)
+
+INDENT = option("--indent", "-i", flag=True, help="Indent the JSON.")
+
+
+def _json(data: Any, values: Values) -> str:
+    return json.dumps(data, indent=4, ensure_ascii=False) if values.indent else compact(data)
+
+
+def _metrics(data: Any, values: Values) -> str:
+    return "\n".join(_json(item, values) for item in data or ())
+
+
+_BROKER_STATS = (
+    broker_stats.shows(
+        "monitoring-metrics",
+        BrokerStats.get_metrics,
+        "Show the metrics as monitoring takes them, one group a line.",
+        INDENT,
+        show=_metrics,
+    ),
+    broker_stats.shows("mbeans", BrokerStats.get_mbeans, "Show the MBeans.", INDENT, show=_json),
+    broker_stats.shows(
+        "topics",
+        BrokerStats.get_topics,
+        "Show the stats of all topics, by namespace and bundle.",
+        INDENT,
+        show=_json,
+        alias="destinations",
+        example="--indent",
+    ),
+    broker_stats.shows(
+        "allocator-stats",
+        BrokerStats.get_allocator_stats,
+        "Show the stats of a memory allocator.",
+        argument("allocator"),
+        example="default",
+    ),
+    broker_stats.shows("load-report", BrokerStats.get_load_report, "Show the load report."),
+)
+
+
+bookies = CommandsOf(Bookies)
+
+BOOKIE = option("--bookie", "-b", required=True, metavar="HOST:PORT", help="Which bookie.")
+
+
+def _rack(values: Values) -> BookieInfo:
+    return {"rack": values.rack} if values.hostname is None else {"rack": values.rack, "hostname": values.hostname}
+
+
+_BOOKIES = (
+    bookies.shows("racks-placement", Bookies.get_bookies_rack_info, "Show which bookie is in which rack."),
+    bookies.shows("list-bookies", Bookies.get_bookies, "List the bookies."),
+    bookies.shows("get-bookie-rack", Bookies.get_bookie_rack_info, "Show the rack of a bookie.", BOOKIE),
+    bookies.does("delete-bookie-rack", Bookies.delete_bookie_rack_info, "Forget the rack of a bookie.", BOOKIE),
+    bookies.does(
+        "set-bookie-rack",
+        Bookies.update_bookie_rack_info,
+        "Say in which rack a bookie is.",
+        option("--group", "-g", default="default", help="The group it belongs to."),
+        BOOKIE,
+        option("--rack", "-r", required=True, help="The rack."),
+        option("--hostname", "-hn", help="Its host."),
+        example="--bookie localhost:3181 --rack /rack1",
+        info=_rack,
+    ),
+)
+
+GROUPS = {
+    "brokers": Group(_BROKERS, examples=("brokers healthcheck", "brokers list standalone")),
+    "broker-stats": Group(_BROKER_STATS, examples=("broker-stats topics --indent",)),
+    "bookies": Group(_BOOKIES, examples=("bookies list-bookies",)),
+}

@@ -1,4 +1,4 @@
-"""`pulsarium admin clusters`."""
+"""`pulsarium admin clusters` and `ns-isolation-policy`."""
 
 from __future__ import annotations
 
@@ -7,13 +7,20 @@ from typing import Any
 import click
 
 from pulsarium.cli.admin.api import Api
-from pulsarium.cli.admin.command import Command, Group, Values, argument, does, option, shows
+from pulsarium.cli.admin.command import Command, CommandsOf, Group, Values, argument, option
 from pulsarium.cli.admin.output import java, json_value, lines
-from pulsarium.cli.admin.values import split
-from pulsarium.rest.data import FailureDomain
+from pulsarium.cli.admin.values import key_values, split
+from pulsarium.rest.brokers import Brokers
+from pulsarium.rest.clusters import Clusters
+from pulsarium.rest.data import FailureDomain, NamespaceIsolation
+from pulsarium.rest.namespaces import Namespaces
+from pulsarium.rest.tenants import Tenants
+from pulsarium.rest.topics import Topics
 
 CLUSTER = argument("cluster")
-DOMAIN = option("--domain-name", required=True, help="The failure domain.")
+DOMAIN = option("--domain-name", dest="domain", required=True, help="The failure domain.")
+of_cluster = CommandsOf(Clusters, CLUSTER)
+of_domain = CommandsOf(Clusters, CLUSTER, DOMAIN)
 BROKERS = option("--broker-list", metavar="BROKER,...", help="The brokers in it.")
 
 # Option, field of ClusterData, what it is.
@@ -98,26 +105,26 @@ def _file(path: str) -> dict[str, object]:
 
 async def _delete(api: Api, values: Values) -> None:
     if values.all:
-        for tenant in await api.tenants.get_tenants():
+        for tenant in await Tenants(api).get_tenants():
             await _delete_tenant(api, tenant)
-    await api.clusters.delete_cluster(values.cluster)
+    await Clusters(api).delete_cluster(values.cluster)
 
 
 async def _delete_tenant(api: Api, tenant: str) -> None:
-    for namespace in await api.namespaces.get_namespaces(tenant):
-        for topic in await api.topics.get_partitioned_topic_list(namespace):
-            await api.topics.delete_partitioned_topic(topic, force=True)
-        for topic in await api.topics.get_list(namespace):
-            await api.topics.delete(topic, force=True)
-        await api.namespaces.delete_namespace(namespace, force=True)
-    await api.tenants.delete_tenant(tenant)
+    for namespace in await Namespaces(api).get_namespaces(tenant):
+        for topic in await Topics(api).get_partitioned_topic_list(namespace):
+            await Topics(api).delete_partitioned_topic(topic, force=True)
+        for topic in await Topics(api).get_list(namespace):
+            await Topics(api).delete(topic, force=True)
+        await Namespaces(api).delete_namespace(namespace, force=True)
+    await Tenants(api).delete_tenant(tenant)
 
 
 async def _list(api: Api, values: Values) -> list[str]:
-    names = await api.clusters.get_clusters()
+    names = await Clusters(api).get_clusters()
     if not values.current:
         return names
-    current = (await api.brokers.get_runtime_configurations() or {}).get("clusterName")
+    current = (await Brokers(api).get_runtime_configurations() or {}).get("clusterName")
     return [f"{name}(*)" if name == current else name for name in names]
 
 
@@ -141,107 +148,143 @@ def _domains(data: Any, values: Values) -> str:
     )
 
 
-GROUP = Group(
-    "clusters",
-    "Clusters, their peers and failure domains.",
-    (
-        shows("get", lambda api, v: api.clusters.get_cluster(v.cluster), "Show a cluster.", CLUSTER),
-        does(
-            "create",
-            lambda api, v: api.clusters.create_cluster(v.cluster, _cluster(v)),
-            "Make another cluster known.",
-            CLUSTER,
-            *_DATA,
-            example="east --url http://east:8080 --broker-url pulsar://east:6650",
-        ),
-        does(
-            "update",
-            lambda api, v: api.clusters.update_cluster(v.cluster, _cluster(v)),
-            "Replace what is known of a cluster.",
-            CLUSTER,
-            *_DATA,
-        ),
-        Command(
-            "delete",
-            "Forget a cluster.",
-            _delete,
-            (CLUSTER, option("--all", "-a", flag=True, help="Delete all tenants, namespaces and topics before.")),
-        ),
-        Command(
-            "list",
-            "List the clusters.",
-            _list,
-            (option("--current", "-c", flag=True, help="Mark this broker's own with (*)."),),
-            lines,
-        ),
-        does(
-            "update-peer-clusters",
-            lambda api, v: api.clusters.update_peer_cluster_names(v.cluster, split(v.peer_clusters)),
-            "Set the peers of a cluster.",
-            CLUSTER,
-            option("--peer-clusters", required=True, metavar="CLUSTER,...", help="Its peers; '' for none."),
-        ),
-        shows(
-            "get-cluster-migration",
-            lambda api, v: api.clusters.get_cluster_migration(v.cluster),
-            "Show where a cluster migrates to.",
-            CLUSTER,
-        ),
-        does(
-            "update-cluster-migration",
-            lambda api, v: api.clusters.update_cluster_migration(v.cluster, _migration(v), migrated=v.migrated),
-            "Say where a cluster migrates to.",
-            CLUSTER,
-            option("--migrated", flag=True, help="It has."),
-            option("--service-url", help="Web service of the new one."),
-            option("--service-url-secure", help="Its web service with TLS."),
-            option("--broker-url", help="Its binary service."),
-            option("--broker-url-secure", help="Its binary service with TLS."),
-        ),
-        shows(
-            "get-peer-clusters",
-            lambda api, v: api.clusters.get_peer_cluster_names(v.cluster),
-            "List the peers of a cluster.",
-            CLUSTER,
-            show=json_value,
-        ),
-        shows(
-            "get-failure-domain",
-            lambda api, v: api.clusters.get_failure_domain(v.cluster, v.domain_name),
-            "Show a failure domain.",
-            CLUSTER,
-            DOMAIN,
-        ),
-        does(
-            "create-failure-domain",
-            lambda api, v: api.clusters.create_failure_domain(v.cluster, v.domain_name, _brokers(v)),
-            "Create a failure domain.",
-            CLUSTER,
-            DOMAIN,
-            BROKERS,
-        ),
-        does(
-            "update-failure-domain",
-            lambda api, v: api.clusters.update_failure_domain(v.cluster, v.domain_name, _brokers(v)),
-            "Replace a failure domain.",
-            CLUSTER,
-            DOMAIN,
-            BROKERS,
-        ),
-        does(
-            "delete-failure-domain",
-            lambda api, v: api.clusters.delete_failure_domain(v.cluster, v.domain_name),
-            "Delete a failure domain.",
-            CLUSTER,
-            DOMAIN,
-        ),
-        shows(
-            "list-failure-domains",
-            lambda api, v: api.clusters.get_failure_domains(v.cluster),
-            "List the failure domains.",
-            CLUSTER,
-            show=_domains,
-        ),
+_CLUSTERS = (
+    of_cluster.shows("get", Clusters.get_cluster, "Show a cluster."),
+    of_cluster.does(
+        "create",
+        Clusters.create_cluster,
+        "Make another cluster known.",
+        *_DATA,
+        example="east --url http://east:8080 --broker-url pulsar://east:6650",
+        data=_cluster,
     ),
-    examples=("clusters list", "clusters get standalone"),
+    of_cluster.does("update", Clusters.update_cluster, "Replace what is known of a cluster.", *_DATA, data=_cluster),
+    Command(
+        "delete",
+        "Forget a cluster.",
+        _delete,
+        (CLUSTER, option("--all", "-a", flag=True, help="Delete all tenants, namespaces and topics before.")),
+    ),
+    Command(
+        "list",
+        "List the clusters.",
+        _list,
+        (option("--current", "-c", flag=True, help="Mark this broker's own with (*)."),),
+        lines,
+    ),
+    of_cluster.does(
+        "update-peer-clusters",
+        Clusters.update_peer_cluster_names,
+        "Set the peers of a cluster.",
+        option("--peer-clusters", required=True, metavar="CLUSTER,...", help="Its peers; '' for none."),
+        peers=lambda v: split(v.peer_clusters),
+    ),
+    of_cluster.shows("get-cluster-migration", Clusters.get_cluster_migration, "Show where a cluster migrates to."),
+    of_cluster.does(
+        "update-cluster-migration",
+        Clusters.update_cluster_migration,
+        "Say where a cluster migrates to.",
+        option("--migrated", flag=True, help="It has."),
+        option("--service-url", help="Web service of the new one."),
+        option("--service-url-secure", help="Its web service with TLS."),
+        option("--broker-url", help="Its binary service."),
+        option("--broker-url-secure", help="Its binary service with TLS."),
+        to=_migration,
+    ),
+    of_cluster.shows(
+        "get-peer-clusters", Clusters.get_peer_cluster_names, "List the peers of a cluster.", show=json_value
+    ),
+    of_domain.shows("get-failure-domain", Clusters.get_failure_domain, "Show a failure domain."),
+    of_domain.does(
+        "create-failure-domain", Clusters.create_failure_domain, "Create a failure domain.", BROKERS, data=_brokers
+    ),
+    of_domain.does(
+        "update-failure-domain", Clusters.update_failure_domain, "Replace a failure domain.", BROKERS, data=_brokers
+    ),
+    of_domain.does("delete-failure-domain", Clusters.delete_failure_domain, "Delete a failure domain."),
+    of_cluster.shows("list-failure-domains", Clusters.get_failure_domains, "List the failure domains.", show=_domains),
 )
+
+
+of_policy = CommandsOf(Clusters, CLUSTER, argument("policy"))
+_PARAMETERS = {"min_limit", "usage_threshold"}
+
+
+def _policy(values: Values) -> NamespaceIsolation:
+    parameters = key_values(split(values.auto_failover_policy_params))
+    if values.auto_failover_policy_type != "min_available":
+        raise click.UsageError(f"Unknown auto failover policy type specified : {values.auto_failover_policy_type}")
+    if set(parameters) != _PARAMETERS:
+        raise click.UsageError(f"Unknown auto failover policy params specified : {java(parameters)}")
+    namespaces, primary = split(values.namespaces), split(values.primary)
+    for name, given in (("namespaces", namespaces), ("primary", primary)):
+        if not given:
+            raise click.UsageError(f"unable to parse {name} parameter list: []")
+    body: NamespaceIsolation = {
+        "namespaces": namespaces,
+        "primary": primary,
+        "secondary": split(values.secondary),
+        "auto_failover_policy": {"parameters": parameters, "policy_type": "min_available"},
+    }
+    if values.unload_scope is not None:
+        body["unload_scope"] = values.unload_scope
+    return body
+
+
+def _policies(data: Any, values: Values) -> str:
+    shown = []
+    for name, policy in (data or {}).items():
+        failover = policy.get("auto_failover_policy") or {}
+        inner = f"policyType={failover.get('policy_type')}, parameters={java(failover.get('parameters'))}"
+        shown.append(
+            f"{name}    NamespaceIsolationDataImpl(namespaces={java(policy.get('namespaces'))}, "
+            f"primary={java(policy.get('primary'))}, secondary={java(policy.get('secondary'))}, "
+            f"autoFailoverPolicy=AutoFailoverPolicyDataImpl({inner}), unloadScope={java(policy.get('unload_scope'))})"
+        )
+    return "\n".join(shown)
+
+
+_ISOLATION = (
+    of_policy.does(
+        "set",
+        Clusters.create_namespace_isolation_policy,
+        "Create or replace a policy.",
+        option("--namespaces", many=True, required=True, metavar="REGEX,...", help="The namespaces."),
+        option("--primary", many=True, required=True, metavar="REGEX,...", help="Brokers they go to."),
+        option("--secondary", many=True, metavar="REGEX,...", help="Brokers they go to when those fail."),
+        option("--auto-failover-policy-type", required=True, metavar="min_available", help="When that is."),
+        option(
+            "--auto-failover-policy-params",
+            many=True,
+            required=True,
+            metavar="min_limit=N,usage_threshold=N",
+            help="How many primary brokers it takes, and the load in percent that counts as none.",
+        ),
+        option(
+            "--unload-scope",
+            type=click.Choice(["all_matching", "none", "changed"]),
+            help="Which namespaces are unloaded so that it holds at once.",
+        ),
+        data=_policy,
+    ),
+    of_policy.shows("get", Clusters.get_namespace_isolation_policy, "Show a policy."),
+    of_cluster.shows("list", Clusters.get_namespace_isolation_policies, "List the policies.", show=_policies),
+    of_policy.does("delete", Clusters.delete_namespace_isolation_policy, "Delete a policy."),
+    of_cluster.shows(
+        "brokers",
+        Clusters.get_brokers_with_namespace_isolation_policy,
+        "Show which brokers have which namespaces.",
+        show=lines,
+    ),
+    of_cluster.shows(
+        "broker",
+        Clusters.get_broker_with_namespace_isolation_policy,
+        "Show which namespaces one broker has.",
+        option("--broker", required=True, metavar="HOST:PORT", help="The broker."),
+    ),
+)
+
+GROUPS = {
+    "clusters": Group(_CLUSTERS, examples=("clusters list", "clusters get standalone")),
+    "ns-isolation-policy": Group(_ISOLATION, examples=("ns-isolation-policy list standalone",)),
+}

@@ -1,24 +1,29 @@
 """Tables of commands: what each calls and prints; and how they become click's commands.
 
-A `Command` is one line of a group's table. Most are one call of the REST API, the others bring a function of their own.
+A `Command` is one line of a group's table. Most are one call of the REST API, which `CommandsOf` takes as it is: the
+names of its parameters say which options and arguments it is given. The others bring a function of their own.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
+from inspect import signature
 from keyword import iskeyword
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Concatenate, Generic, TypeVar
 
 import click
 
 from pulsarium.cli.admin import output
 from pulsarium.cli.admin.api import Api, done
-from pulsarium.cli.admin.session import Session
+from pulsarium.cli.admin.asked import Session
 from pulsarium.cli.grouped import Commands
 from pulsarium.cli.refusal import RunRefused
+from pulsarium.rest import group as rest
+
+G = TypeVar("G", bound=rest.Group)
 
 OUTPUT = "pulsarium.output"  # what --output before the group says, in the context's meta
 
@@ -26,7 +31,8 @@ Values = SimpleNamespace  # what the command line said, by the names that `optio
 Show = Callable[[Any, Values], str]
 # Makes the calls; what it returns is to be printed.
 Run = Callable[[Api, Values], Coroutine[Any, Any, Any]]
-Body = Callable[[Values], object]
+# Makes an argument of a call.
+Body = Callable[[Values], Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,18 +53,16 @@ class Command:
 class Group:
     """The commands under one word."""
 
-    name: str
-    help: str
     commands: tuple[Command, ...]
     examples: tuple[str, ...] = ()
     hidden: bool = False
 
-    def click(self) -> click.Group:
-        group = AdminGroup(self.name, help=_with_examples(self.help, self.examples), hidden=self.hidden)
+    def click(self, name: str, help: str) -> click.Group:
+        group = AdminGroup(name, help=_with_examples(help, self.examples), hidden=self.hidden)
         for command in self.commands:
-            group.add_command(_click_command(self.name, command, command.name))
+            group.add_command(_click_command(name, command, command.name))
             if command.alias:
-                group.add_command(_click_command(self.name, command, command.alias, hidden=True))
+                group.add_command(_click_command(name, command, command.alias, hidden=True))
         return group
 
 
@@ -117,18 +121,61 @@ def option(*names: str, dest: str = "", flag: bool = False, many: bool = False, 
     return click.Option([dest, *names], multiple=many, **settings)
 
 
-def argument(dest: str, type: click.ParamType[Any] | None = None) -> click.Argument:
-    return click.Argument([dest], type=type)
+def argument(dest: str, type: click.ParamType[Any] | None = None, **settings: Any) -> click.Argument:
+    return click.Argument([dest], type=type, **settings)
 
 
-def shows(name: str, run: Run, help: str, *params: click.Parameter, show: Show = output.value, **more: Any) -> Command:
-    """A command that prints what `run` brings. `more` is what Command has."""
-    return Command(name, help, run, params, show, **more)
+class CommandsOf(Generic[G]):
+    """Make commands that are one call each, of this group of the REST API.
+
+    All of them begin with `params`. A call is given the values that have its parameters' names, and what `made` makes
+    for the others.
+    """
+
+    def __init__(self, group: type[G], *params: click.Parameter) -> None:
+        self._group = group
+        self._params = params
+
+    def shows(
+        self,
+        name: str,
+        call: Callable[Concatenate[G, ...], Coroutine[Any, Any, object]],
+        help: str,
+        *params: click.Parameter,
+        show: Show = output.value,
+        hidden: bool = False,
+        example: str = "",
+        alias: str = "",
+        **made: Body,
+    ) -> Command:
+        """Return a command that prints what the call brings."""
+        return Command(name, help, self._run(call, made), (*self._params, *params), show, hidden, example, alias)
+
+    def does(
+        self,
+        name: str,
+        call: Callable[Concatenate[G, ...], Coroutine[Any, Any, object]],
+        help: str,
+        *params: click.Parameter,
+        hidden: bool = False,
+        example: str = "",
+        **made: Body,
+    ) -> Command:
+        """Return a command that prints nothing."""
+        return Command(name, help, self._run(call, made), (*self._params, *params), None, hidden, example)
+
+    def _run(self, call: Callable[Concatenate[G, ...], Coroutine[Any, Any, object]], made: Mapping[str, Body]) -> Run:
+        def run(api: Api, values: Values) -> Coroutine[Any, Any, object]:
+            given = vars(values)
+            named = {name: given[name] for name in signature(call).parameters if name in given}
+            return call(self._group(api), **(named | {name: make(values) for name, make in made.items()}))
+
+        return run
 
 
-def does(name: str, run: Run, help: str, *params: click.Parameter, **more: Any) -> Command:
-    """A command that prints nothing."""
-    return Command(name, help, run, params, **more)
+def of(name: str) -> Callable[[Values], Any]:
+    """Make an argument of one value."""
+    return lambda values: getattr(values, name)
 
 
 def either(values: Values, this: str, that: str) -> bool:

@@ -1,8 +1,8 @@
-"""What a command line says of each policy: the words for it, the options of `set`, and the value they make."""
+"""What a command line says of policies and permissions: words for them, options of `set`, the values they make."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -10,7 +10,7 @@ import click
 
 from pulsarium.broker.config.keys import INACTIVE_TOPIC_MODES, QUOTA_POLICIES, SUBSCRIPTION_TYPES
 from pulsarium.cli.admin import output
-from pulsarium.cli.admin.command import Show, Values, either, option
+from pulsarium.cli.admin.command import Body, Show, Values, either, of, option
 from pulsarium.cli.admin.values import BYTES, INT, INT_SECONDS, LONG, MILLISECONDS, SECONDS, split
 from pulsarium.rest import policies as rows
 from pulsarium.rest.policies import BacklogQuota, Policy
@@ -24,7 +24,7 @@ class Form:
 
     what: str
     options: tuple[click.Parameter, ...]
-    body: Callable[[Values], Any]
+    body: Body
     show: Show = output.value
 
 
@@ -57,11 +57,6 @@ def quota_options(size_default: str | None = None) -> tuple[click.Option, ...]:
 QUOTA_TYPE = option(
     "--type", "-t", type=click.Choice(QUOTA_TYPES), default="destination_storage", help="What the quota bounds."
 )
-
-
-def of(name: str) -> Callable[[Values], Any]:
-    """A body that is one value."""
-    return lambda values: getattr(values, name)
 
 
 def on_or_off(values: Values) -> bool:
@@ -293,3 +288,24 @@ FORMS: Final[Mapping[Policy[Any], Form]] = {
     ),
     rows.REPLICATION: clusters("the clusters it is replicated to", output.json_value),
 }
+
+# ---- permissions
+
+_ACTIONS: Final = ("produce", "consume", "functions", "sources", "sinks", "packages")
+
+ROLE: Final = option("--role", "-r", required=True, help="Who.")
+LONG_ROLE: Final = option("--role", required=True, help="Who.")  # where -r is not taken
+ACTIONS: Final[dict[str, Any]] = {
+    "many": True,
+    "required": True,
+    "metavar": "ACTION,...",
+    "help": f"Of {', '.join(_ACTIONS)}.",
+}
+
+
+def actions(values: Values) -> list[str]:
+    found = split(values.actions)
+    for action in found:
+        if action not in _ACTIONS:
+            raise click.UsageError(f"Illegal auth action '{action}'. Possible values: [{', '.join(_ACTIONS)}]")
+    return found

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from importlib import import_module
 from typing import Any, Final
 
@@ -10,27 +9,29 @@ import click
 
 from pulsarium.broker.config.version import VERSION
 from pulsarium.cli.admin import output
-from pulsarium.cli.admin.asked import asks_which_broker
-from pulsarium.cli.admin.command import OUTPUT, AdminGroup
-from pulsarium.cli.admin.session import Session
+from pulsarium.cli.admin.asked import Session, asks_which_broker
+from pulsarium.cli.admin.command import OUTPUT, AdminGroup, Group
 
 # Name, module, and the line in `pulsarium admin --help`, which loads none of them.
-_GROUPS: Final[Mapping[str, tuple[str, str]]] = {
+_GROUPS: Final[dict[str, tuple[str, str]]] = {
     "tenants": ("tenants", "Tenants: who namespaces belong to."),
     "namespaces": ("namespaces", "Namespaces: their topics and policies."),
     "topics": ("topics", "Topics: their life, stats, messages and subscriptions."),
     "topicPolicies": ("topic_policies", "Policies of a topic: they win over its namespace's and the broker's."),
     "schemas": ("schemas", "Schemas of topics."),
     "brokers": ("brokers", "Brokers: health, version, settings."),
-    "broker-stats": ("broker_stats", "What a broker measures."),
+    "broker-stats": ("brokers", "What a broker measures."),
     "clusters": ("clusters", "Clusters, their peers and failure domains."),
-    "bookies": ("bookies", "Bookies and their racks."),
-    "resource-quotas": ("resource_quotas", "Resource quotas of bundles, which load balancing goes by."),
-    "resourcegroups": ("resource_groups", "Resource groups: rates that namespaces share."),
+    "bookies": ("brokers", "Bookies and their racks."),
+    "resource-quotas": ("resources", "Resource quotas of bundles, which load balancing goes by."),
+    "resourcegroups": ("resources", "Resource groups: rates that namespaces share."),
     "transactions": ("transactions", "Transactions: their coordinators, what they published, what they acknowledged."),
-    "ns-isolation-policy": ("isolation", "Isolation policies: which namespaces go to which brokers."),
+    "ns-isolation-policy": ("clusters", "Isolation policies: which namespaces go to which brokers."),
 }
-_OF_OLD: Final = {"persistent": "persistent", "non-persistent": "non_persistent"}
+_OF_OLD: Final[dict[str, tuple[str, str]]] = {
+    "persistent": ("older", "Persistent topics, by the commands of old: see `topics`."),
+    "non-persistent": ("older", "Non-persistent topics, by the commands of old: see `topics`."),
+}
 
 
 _ABSENT: Final = ("functions", "functions-worker", "packages", "sink", "sinks", "source", "sources")
@@ -46,11 +47,11 @@ class _Groups(AdminGroup):
         return [*_GROUPS, *_OF_OLD]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        module = _GROUPS[cmd_name][0] if cmd_name in _GROUPS else _OF_OLD.get(cmd_name)
-        if module is None:
+        if cmd_name not in (known := _GROUPS | _OF_OLD):
             return None
-        group: click.Group = import_module(f"{__package__}.{module}").GROUP.click()
-        return group
+        module, says = known[cmd_name]
+        group: Group = import_module(f"{__package__}.{module}").GROUPS[cmd_name]
+        return group.click(cmd_name, says)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):

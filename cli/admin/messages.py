@@ -4,20 +4,31 @@ from __future__ import annotations
 
 import base64
 import binascii
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from pulsarium.cli.admin.api import Api
-from pulsarium.cli.admin.command import Command, Values, argument, does, option, shows
+from pulsarium.cli.admin.command import Command, CommandsOf, Values, argument, option
+from pulsarium.cli.admin.errors import ServerError
 from pulsarium.cli.admin.message import Message, messages_of, show, show_by_id
 from pulsarium.cli.admin.output import value
-from pulsarium.cli.admin.skipped import entries_of, note
 from pulsarium.cli.admin.values import INT, LONG, TIMESTAMP, TOPIC, Parsed
 from pulsarium.rest.message_ids import Place
+from pulsarium.rest.topics import Topics
+
+if TYPE_CHECKING:
+    from pulsarium.rest.stats import TopicInternalStats
+
+NAMED = 5  # of the ids that are not there
+
+Entries = dict[int, int]  # how many there are in each ledger
 
 TOPIC_ARGUMENT = argument("topic", TOPIC)
 SUBSCRIPTION = option("--subscription", "-s", required=True, help="The subscription.")
+of_subscription = CommandsOf(Topics, TOPIC_ARGUMENT, SUBSCRIPTION)
+of_topic = CommandsOf(Topics, TOPIC_ARGUMENT)
 COUNT = option("--count", "-n", type=INT, default=1, help="How many messages.")
 
 
@@ -32,7 +43,7 @@ def message_id(data: Any, values: Values) -> str:
 async def _peek(api: Api, values: Values) -> list[Message]:
     if values.count <= 0:
         raise click.UsageError("--count: there have to be messages to show")
-    entries = await api.topics.peek_messages(values.topic, values.subscription, values.count)
+    entries = await Topics(api).peek_messages(values.topic, values.subscription, values.count)
     return [message for entry in entries for message in messages_of(entry) if _visible(message, values)]
 
 
@@ -45,11 +56,13 @@ def _visible(message: Message, values: Values) -> bool:
 
 
 async def _examine(api: Api, values: Values) -> list[Message]:
-    return messages_of(await api.topics.examine_message(values.topic, values.initial_position, values.message_position))
+    return messages_of(
+        await Topics(api).examine_message(values.topic, values.initial_position, values.message_position)
+    )
 
 
 async def _by_id(api: Api, values: Values) -> list[Message]:
-    return messages_of(await api.topics.get_messages_by_id(values.topic, values.ledger_id, values.entry_id))
+    return messages_of(await Topics(api).get_messages_by_id(values.topic, values.ledger_id, values.entry_id))
 
 
 def peek_command(*more: click.Option) -> Command:
@@ -76,12 +89,8 @@ BY_ID = Command(
     example="orders --ledgerId 12 --entryId 3",
 )
 
-LAST = shows(
-    "last-message-id",
-    lambda api, v: api.topics.get_last_message_id(v.topic),
-    "Show the id of the last message.",
-    TOPIC_ARGUMENT,
-    show=message_id,
+LAST = of_topic.shows(
+    "last-message-id", Topics.get_last_message_id, "Show the id of the last message.", show=message_id
 )
 
 
@@ -116,41 +125,81 @@ def _skipped(values: Values) -> list[Place]:
     return ids
 
 
+async def _entries_of(api: Api, topic: str) -> Entries | None:
+    """Return the entries in each ledger of a topic, or of all its partitions. None: the broker does not say."""
+    try:
+        found = [await Topics(api).get_internal_stats(topic)]
+    except ServerError:
+        try:
+            parts = await Topics(api).get_partitioned_internal_stats(topic)
+        except ServerError:
+            return None
+        found = list((parts or {}).get("partitions", {}).values())
+    ledgers: Entries = {}
+    for stats in found:
+        if stats:
+            ledgers.update(_entries(stats))
+    return ledgers or None
+
+
+def _entries(stats: TopicInternalStats) -> Entries:
+    ledgers = {ledger["ledgerId"]: ledger["entries"] for ledger in stats.get("ledgers", ())}
+    if ledgers:  # the last one is written to, and counted apart
+        last = max(ledgers)
+        ledgers[last] = max(ledgers[last], stats.get("currentLedgerEntries", 0))
+    return ledgers
+
+
+def _note(topic: str, ids: Sequence[Place], entries: Entries) -> str:
+    """Return the note about these ids."""
+    missing = [each for each in ids if not 0 <= each.entry_id < entries.get(each.ledger_id, 0)]
+    names = ", ".join(f"{each.ledger_id}:{each.entry_id}" for each in missing[:NAMED])
+    if len(missing) > NAMED:
+        names += f" and {len(missing) - NAMED} more"
+    told = f"In the topic's ledgers: {len(ids) - len(missing)} of {len(ids)} message ids"
+    if missing:
+        told += f"; not there: {names}"
+    if len(missing) < len(ids):
+        return told
+    return f"Warning: nothing is skipped. {told}; see pulsarium admin topics stats-internal {topic}"
+
+
 async def _skip(api: Api, values: Values) -> None:
     ids = _skipped(values)
-    entries = await entries_of(api, values.topic)  # before: ledgers that nobody needs any more may go with this
-    await api.topics.skip_by_message_ids(values.topic, values.subscription, ids)
+    entries = await _entries_of(api, values.topic)  # before: ledgers that nobody needs any more may go with this
+    await Topics(api).skip_by_message_ids(values.topic, values.subscription, ids)
     if entries is not None:
-        click.echo(note(values.topic, ids, entries), err=True)
+        click.echo(_note(values.topic, ids, entries), err=True)
 
 
-SKIP_BY_ID = does(
+SKIP_BY_ID = Command(
     "skip-messages",
-    _skip,
     "Skip some messages for a subscription by their message IDs.",
-    TOPIC_ARGUMENT,
-    SUBSCRIPTION,
-    option(
-        "--messageId-triplet",
-        type=Parsed("L:E[:B]", _triplet),
-        many=True,
-        help="The message ID as ledgerId:entryId, and :batchIndex for one of a batch; may be repeated.",
-    ),
-    option(
-        "--messageId-base64",
-        type=Parsed("ID", _serialized),
-        many=True,
-        help="A serialized MessageId in base64; may be repeated.",
+    _skip,
+    (
+        TOPIC_ARGUMENT,
+        SUBSCRIPTION,
+        option(
+            "--messageId-triplet",
+            type=Parsed("L:E[:B]", _triplet),
+            many=True,
+            help="The message ID as ledgerId:entryId, and :batchIndex for one of a batch; may be repeated.",
+        ),
+        option(
+            "--messageId-base64",
+            type=Parsed("ID", _serialized),
+            many=True,
+            help="A serialized MessageId in base64; may be repeated.",
+        ),
     ),
     example="orders -s billing --messageId-triplet 12345:100 --messageId-triplet 12345:101:3",
 )
 
 
-BY_INDEX = shows(
+BY_INDEX = of_topic.shows(
     "get-message-id-by-index",
-    lambda api, v: api.topics.get_message_id_by_index(v.topic, v.index),
+    Topics.get_message_id_by_index,
     "Show the id of the entry that holds the message of an index. Needs a broker that counts them.",
-    TOPIC_ARGUMENT,
     option("--index", "-i", type=LONG, required=True, help="The index, from 0."),
     show=message_id,
     example="--index 12345 persistent://public/default/orders",
@@ -180,12 +229,18 @@ COMMANDS = (
         example="orders --initialPosition earliest --messagePosition 1",
     ),
     BY_ID,
-    shows(
+    of_topic.shows(
         "get-message-id",
-        lambda api, v: api.topics.get_message_id_by_timestamp(v.topic, v.datetime),
+        Topics.get_message_id_by_timestamp,
         "Show the id of the first message published at or after a time.",
-        TOPIC_ARGUMENT,
-        option("--datetime", "-d", type=TIMESTAMP, required=True, help="The time, like 2021-06-28T16:53:08Z."),
+        option(
+            "--datetime",
+            "-d",
+            dest="timestamp",
+            type=TIMESTAMP,
+            required=True,
+            help="The time, like 2021-06-28T16:53:08Z.",
+        ),
         show=message_id,
         example="orders --datetime 2021-06-28T16:53:08Z",
     ),

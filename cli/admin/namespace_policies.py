@@ -10,7 +10,7 @@ import click
 from pulsarium.broker.config.keys import SCHEMA_STRATEGIES
 from pulsarium.cli.admin import offload
 from pulsarium.cli.admin.api import Api
-from pulsarium.cli.admin.command import Command, Values, does, option, shows
+from pulsarium.cli.admin.command import Command, CommandsOf, Values, of, option
 from pulsarium.cli.admin.forms import (
     DISABLE,
     DISPATCH_RATE,
@@ -19,7 +19,6 @@ from pulsarium.cli.admin.forms import (
     Form,
     clusters,
     number,
-    of,
     on_or_off,
     quota,
     quota_options,
@@ -29,9 +28,12 @@ from pulsarium.cli.admin.output import json_value, lines, value
 from pulsarium.cli.admin.policies import NAMESPACES, applied, backlog_quota, policy
 from pulsarium.cli.admin.values import BYTES, INT, MILLISECONDS, SECONDS
 from pulsarium.rest import policies as rows
+from pulsarium.rest.namespaces import Namespaces
 from pulsarium.rest.policies import BookieAffinity, Policy
+from pulsarium.rest.policy_calls import NamespacePolicies
 
 _N = NAMESPACES
+of_namespace = CommandsOf(Namespaces, _N.of)
 _STRATEGIES = (
     "Backward",
     "Forward",
@@ -62,14 +64,14 @@ def _bookies(values: Values) -> BookieAffinity:
 
 async def _offload_threshold(api: Api, values: Values) -> dict[str, Any]:
     return {
-        "offloadThresholdInBytes": await api.namespace_policies[rows.OFFLOAD_THRESHOLD].get(values.namespace),
-        "offloadThresholdInSeconds": await api.namespace_policies[rows.OFFLOAD_SECONDS].get(values.namespace),
+        "offloadThresholdInBytes": await NamespacePolicies(api)[rows.OFFLOAD_THRESHOLD].get(values.namespace),
+        "offloadThresholdInSeconds": await NamespacePolicies(api)[rows.OFFLOAD_SECONDS].get(values.namespace),
     }
 
 
 async def _set_offload_threshold(api: Api, values: Values) -> None:
-    await api.namespace_policies[rows.OFFLOAD_THRESHOLD].set(values.namespace, values.size)
-    await api.namespace_policies[rows.OFFLOAD_SECONDS].set(values.namespace, values.time)
+    await NamespacePolicies(api)[rows.OFFLOAD_THRESHOLD].set(values.namespace, values.size)
+    await NamespacePolicies(api)[rows.OFFLOAD_SECONDS].set(values.namespace, values.time)
 
 
 def _lag(data: Any, values: Values) -> str:
@@ -180,44 +182,33 @@ _GROUPS = [
 POLICIES: tuple[Command, ...] = tuple(command for group in _GROUPS for command in group)
 
 SETTINGS: tuple[Command, ...] = (
-    shows(
+    of_namespace.shows(
         "get-anti-affinity-group",
-        lambda api, v: api.namespaces.get_namespace_anti_affinity_group(v.namespace),
+        Namespaces.get_namespace_anti_affinity_group,
         "Show the anti-affinity group of a namespace.",
-        _N.of,
     ),
-    does(
+    of_namespace.does(
         "set-anti-affinity-group",
-        lambda api, v: api.namespaces.set_namespace_anti_affinity_group(v.namespace, v.group),
+        Namespaces.set_namespace_anti_affinity_group,
         "Set the anti-affinity group of a namespace: others of the group go to other brokers.",
-        _N.of,
         option("--group", "-g", required=True, help="The group."),
     ),
-    does(
-        "delete-anti-affinity-group",
-        lambda api, v: api.namespaces.delete_namespace_anti_affinity_group(v.namespace),
-        "Leave the anti-affinity group.",
-        _N.of,
+    of_namespace.does(
+        "delete-anti-affinity-group", Namespaces.delete_namespace_anti_affinity_group, "Leave the anti-affinity group."
     ),
-    does(
+    of_namespace.does(
         "set-bookie-affinity-group",
-        lambda api, v: api.namespaces.set_bookie_affinity_group(v.namespace, _bookies(v)),
+        Namespaces.set_bookie_affinity_group,
         "Say which bookies keep a namespace.",
-        _N.of,
         option("--primary-group", "-pg", required=True, help="These."),
         option("--secondary-group", "-sg", help="And these if needed."),
+        groups=_bookies,
     ),
-    shows(
-        "get-bookie-affinity-group",
-        lambda api, v: api.namespaces.get_bookie_affinity_group(v.namespace),
-        "Show which bookies keep it.",
-        _N.of,
+    of_namespace.shows(
+        "get-bookie-affinity-group", Namespaces.get_bookie_affinity_group, "Show which bookies keep it."
     ),
-    does(
-        "delete-bookie-affinity-group",
-        lambda api, v: api.namespaces.delete_bookie_affinity_group(v.namespace),
-        "Let any bookie keep it.",
-        _N.of,
+    of_namespace.does(
+        "delete-bookie-affinity-group", Namespaces.delete_bookie_affinity_group, "Let any bookie keep it."
     ),
     Command(
         "get-offload-threshold",
@@ -236,53 +227,38 @@ SETTINGS: tuple[Command, ...] = (
             option("--time", "-t", type=SECONDS, default="-1", help="The age; -1 is never."),
         ),
     ),
-    shows(
-        "get-offload-deletion-lag",
-        lambda api, v: api.namespace_policies[rows.OFFLOAD_LAG].get(v.namespace),
-        "Show how long offloaded ledgers stay in BookKeeper.",
-        _N.of,
-        show=_lag,
+    _N.gets(
+        rows.OFFLOAD_LAG, "get-offload-deletion-lag", "Show how long offloaded ledgers stay in BookKeeper.", show=_lag
     ),
-    does(
+    _N.sets(
+        rows.OFFLOAD_LAG,
         "set-offload-deletion-lag",
-        lambda api, v: api.namespace_policies[rows.OFFLOAD_LAG].set(v.namespace, v.lag),
         "Set how long offloaded ledgers stay in BookKeeper.",
-        _N.of,
         option("--lag", "-l", type=MILLISECONDS, required=True, help="How long, like 10m or 2d."),
+        body=of("lag"),
     ),
-    does(
-        "clear-offload-deletion-lag",
-        lambda api, v: api.namespace_policies[rows.OFFLOAD_LAG].remove(v.namespace),
-        "Leave that to the broker.",
-        _N.of,
-    ),
-    shows(
+    _N.removes(rows.OFFLOAD_LAG, "clear-offload-deletion-lag", "Leave that to the broker."),
+    _N.gets(
+        rows.OLDER_SCHEMA_STRATEGY,
         "get-schema-autoupdate-strategy",
-        lambda api, v: api.namespace_policies[rows.OLDER_SCHEMA_STRATEGY].get(v.namespace),
         "Show how producers may change schemas, by its old name.",
-        _N.of,
         show=_show_auto_update,
     ),
-    does(
+    _N.sets(
+        rows.OLDER_SCHEMA_STRATEGY,
         "set-schema-autoupdate-strategy",
-        lambda api, v: api.namespace_policies[rows.OLDER_SCHEMA_STRATEGY].set(v.namespace, _auto_update(v)),
         "Set how producers may change schemas, by its old name.",
-        _N.of,
         option("--compatibility", "-c", help=f"One of {', '.join(_STRATEGIES)}."),
         option("--disabled", "-d", flag=True, help="Not at all."),
+        body=_auto_update,
     ),
-    shows(
-        "get-schema-compatibility-strategy",
-        lambda api, v: api.namespace_policies[rows.SCHEMA_STRATEGY].get(v.namespace),
-        "Show which new schemas are accepted.",
-        _N.of,
-    ),
-    does(
+    _N.gets(rows.SCHEMA_STRATEGY, "get-schema-compatibility-strategy", "Show which new schemas are accepted."),
+    _N.sets(
+        rows.SCHEMA_STRATEGY,
         "set-schema-compatibility-strategy",
-        lambda api, v: api.namespace_policies[rows.SCHEMA_STRATEGY].set(v.namespace, _compatibility(v)),
         "Set which new schemas are accepted.",
-        _N.of,
         option("--compatibility", "-c", help=f"One of {', '.join(SCHEMA_STRATEGIES)}."),
+        body=_compatibility,
     ),
     *policy(
         _N,
@@ -291,43 +267,23 @@ SETTINGS: tuple[Command, ...] = (
         Form("where old ledgers are offloaded to", _OFFLOAD, offload.body),
         removable=False,
     ),
-    does(
-        "remove-offload-policies",
-        lambda api, v: api.namespace_policies[rows.OFFLOAD].remove(v.namespace),
-        "Remove the offload policies.",
-        _N.of,
-    ),
+    _N.removes(rows.OFFLOAD, "remove-offload-policies", "Remove the offload policies."),
     *policy(_N, rows.DEDUPLICATION_SNAPSHOTS, "deduplication-snapshot-interval", removable=False),
-    does(
-        "remove-deduplication-snapshot-interval",
-        lambda api, v: api.namespace_policies[rows.DEDUPLICATION_SNAPSHOTS].remove(v.namespace),
-        "Leave that to the broker.",
-        _N.of,
-    ),
-    shows(
-        "get-resource-group",
-        lambda api, v: api.namespaces.get_namespace_resource_group(v.namespace),
-        "Show the resource group.",
-        _N.of,
-    ),
-    does(
+    _N.removes(rows.DEDUPLICATION_SNAPSHOTS, "remove-deduplication-snapshot-interval", "Leave that to the broker."),
+    of_namespace.shows("get-resource-group", Namespaces.get_namespace_resource_group, "Show the resource group."),
+    of_namespace.does(
         "set-resource-group",
-        lambda api, v: api.namespaces.set_namespace_resource_group(v.namespace, v.resource_group_name),
+        Namespaces.set_namespace_resource_group,
         "Put a namespace into a resource group.",
-        _N.of,
-        option("--resource-group-name", "-rgn", required=True, help="The group."),
+        option("--resource-group-name", "-rgn", dest="group", required=True, help="The group."),
     ),
-    does(
-        "remove-resource-group",
-        lambda api, v: api.namespaces.remove_namespace_resource_group(v.namespace),
-        "Take it out of its resource group.",
-        _N.of,
+    of_namespace.does(
+        "remove-resource-group", Namespaces.remove_namespace_resource_group, "Take it out of its resource group."
     ),
-    does(
+    of_namespace.does(
         "update-migration-state",
-        lambda api, v: api.namespaces.update_migration_state(v.namespace, v.migrated),
+        Namespaces.update_migration_state,
         "Say whether a namespace has migrated to another cluster.",
-        _N.of,
         option("--migrated", flag=True, help="It has."),
     ),
 )

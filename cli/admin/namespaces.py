@@ -7,18 +7,22 @@ from typing import Any
 import click
 
 from pulsarium.cli.admin.api import Api
-from pulsarium.cli.admin.command import Command, Group, Values, argument, does, option, shows
+from pulsarium.cli.admin.command import Command, CommandsOf, Group, Values, argument, option
 from pulsarium.cli.admin.errors import AdminError
+from pulsarium.cli.admin.forms import ACTIONS, LONG_ROLE, ROLE, actions
 from pulsarium.cli.admin.namespace_policies import POLICIES, SETTINGS
 from pulsarium.cli.admin.output import lines, pairs, value
-from pulsarium.cli.admin.permissions import ACTIONS, ROLE, actions
 from pulsarium.cli.admin.policies import NAMESPACES
 from pulsarium.cli.admin.values import LONG, key_values, split
+from pulsarium.rest.namespaces import Namespaces
+
+namespaces = CommandsOf(Namespaces)
 
 NAMESPACE = NAMESPACES.of
+of_namespace = CommandsOf(Namespaces, NAMESPACE)
 BUNDLE = option("--bundle", "-b", metavar="0x..._0x...", help="Of this bundle alone.")
 SYSTEM_TOPICS = option("--include-system-topic", "-ist", flag=True, help="System topics too.")
-SUB = option("--sub", "-s", required=True, help="The subscription.")
+SUB = option("--sub", "-s", dest="subscription", required=True, help="The subscription.")
 KEY = option("--key", "-k", required=True, help="The property.")
 _MOST_BUNDLES = 2**32
 
@@ -40,14 +44,14 @@ def _confirmed(question: str) -> bool:
 async def _clear_backlog(api: Api, values: Values) -> None:
     if not values.force and not _confirmed("Are you sure you want to clear the backlog?"):
         raise AdminError("the backlog was not cleared; --force clears it without being asked")
-    await api.namespaces.clear_namespace_backlog(values.namespace, bundle=values.bundle, subscription=values.sub)
+    await Namespaces(api).clear_namespace_backlog(values.namespace, bundle=values.bundle, subscription=values.sub)
 
 
 async def _split_bundle(api: Api, values: Values) -> None:
     bundle = values.bundle or values.bundle_type
     if bundle is None:
         raise click.UsageError("Must pass one of the params: --bundle / --bundle-type")
-    await api.namespaces.split_namespace_bundle(
+    await Namespaces(api).split_namespace_bundle(
         values.namespace,
         bundle,
         unload=values.unload,
@@ -59,126 +63,95 @@ async def _split_bundle(api: Api, values: Values) -> None:
 async def _positions(api: Api, values: Values) -> Any:
     if values.bundle is None:
         raise click.UsageError("Must pass one of the params: --bundle")
-    return await api.namespaces.get_topic_hash_positions(values.namespace, values.bundle, values.topic_list)
+    return await Namespaces(api).get_topic_hash_positions(values.namespace, values.bundle, values.topic_list)
 
 
 async def _list_cluster(api: Api, values: Values) -> Any:
     cluster, slash, tenant = values.params.partition("/")
     if not slash:
         raise click.UsageError("Parameter format is incorrect: it is cluster/tenant")
-    return await api.namespaces.get_namespaces_of_cluster(cluster, tenant)
+    return await Namespaces(api).get_namespaces_of_cluster(cluster, tenant)
 
 
 _UNLOAD_TO = option(
-    "--destinationBroker", "-d", dest="destination", metavar="HOST:PORT", help="Move it to this broker."
+    "--destinationBroker", "-d", dest="destination_broker", metavar="HOST:PORT", help="Move it to this broker."
 )
 
 _COMMANDS = (
-    shows(
-        "list",
-        lambda api, v: api.namespaces.get_namespaces(v.tenant),
-        "List the namespaces of a tenant.",
-        argument("tenant"),
-        show=lines,
+    namespaces.shows(
+        "list", Namespaces.get_namespaces, "List the namespaces of a tenant.", argument("tenant"), show=lines
     ),
     Command("list-cluster", "List by cluster, as of old.", _list_cluster, (argument("params"),), lines, hidden=True),
-    shows(
+    of_namespace.shows(
         "topics",
-        lambda api, v: api.namespaces.get_topics(v.namespace, mode=v.mode, include_system_topic=v.include_system_topic),
+        Namespaces.get_topics,
         "List the topics of a namespace.",
-        NAMESPACE,
         option("--mode", "-m", type=click.Choice(["PERSISTENT", "NON_PERSISTENT", "ALL"]), help="Which ones."),
         SYSTEM_TOPICS,
         show=lines,
     ),
-    shows(
-        "bundles", lambda api, v: api.namespaces.get_bundles(v.namespace), "Show the bundles of a namespace.", NAMESPACE
-    ),
-    shows(
-        "destinations",
-        lambda api, v: api.namespaces.get_topics(v.namespace),
-        "List the topics, as of old.",
-        NAMESPACE,
-        show=lines,
-        hidden=True,
-    ),
-    shows(
-        "policies",
-        lambda api, v: api.namespaces.get_policies(v.namespace),
-        "Show all policies of a namespace.",
-        NAMESPACE,
-    ),
-    does(
+    of_namespace.shows("bundles", Namespaces.get_bundles, "Show the bundles of a namespace."),
+    of_namespace.shows("destinations", Namespaces.get_topics, "List the topics, as of old.", show=lines, hidden=True),
+    of_namespace.shows("policies", Namespaces.get_policies, "Show all policies of a namespace."),
+    of_namespace.does(
         "create",
-        lambda api, v: api.namespaces.create_namespace(
-            v.namespace, bundles=_bundles(v), replication_clusters=split(v.clusters)
-        ),
+        Namespaces.create_namespace,
         "Create a namespace.",
-        NAMESPACE,
         option("--clusters", "-c", many=True, metavar="CLUSTER,...", help="Where it is replicated to."),
         option(
             "--bundles", "-b", type=LONG, default=0, help="Into how many bundles it is split; 0 leaves the default."
         ),
         example="shop/orders --bundles 8",
+        bundles=_bundles,
+        replication_clusters=lambda v: split(v.clusters),
     ),
-    does(
+    of_namespace.does(
         "delete",
-        lambda api, v: api.namespaces.delete_namespace(v.namespace, force=v.force),
+        Namespaces.delete_namespace,
         "Delete a namespace without topics.",
-        NAMESPACE,
         option("--force", "-f", flag=True, help="Its topics too."),
     ),
-    shows(
-        "permissions",
-        lambda api, v: api.namespaces.get_permissions(v.namespace),
-        "Show who may do what in a namespace.",
-        NAMESPACE,
-        show=pairs,
-    ),
-    does(
+    of_namespace.shows("permissions", Namespaces.get_permissions, "Show who may do what in a namespace.", show=pairs),
+    of_namespace.does(
         "grant-permission",
-        lambda api, v: api.namespaces.grant_permission_on_namespace(v.namespace, v.role, actions(v)),
+        Namespaces.grant_permission_on_namespace,
         "Allow a role to act in a namespace.",
-        NAMESPACE,
-        option("--role", required=True, help="Who."),
+        LONG_ROLE,
         option("--actions", **ACTIONS),
         example="shop/orders --role alice --actions produce,consume",
+        actions=actions,
     ),
-    does(
+    of_namespace.does(
         "revoke-permission",
-        lambda api, v: api.namespaces.revoke_permissions_on_namespace(v.namespace, v.role),
+        Namespaces.revoke_permissions_on_namespace,
         "Take back all that a role may do in a namespace.",
-        NAMESPACE,
-        option("--role", required=True, help="Who."),
+        LONG_ROLE,
     ),
-    shows(
+    of_namespace.shows(
         "subscription-permission",
-        lambda api, v: api.namespaces.get_permission_on_subscription(v.namespace),
+        Namespaces.get_permission_on_subscription,
         "Show who may use which subscription.",
-        NAMESPACE,
         show=pairs,
     ),
-    does(
+    of_namespace.does(
         "grant-subscription-permission",
-        lambda api, v: api.namespaces.grant_permission_on_subscription(v.namespace, v.subscription, split(v.roles)),
+        Namespaces.grant_permission_on_subscription,
         "Allow roles to use a subscription.",
-        NAMESPACE,
         option("--subscription", "-s", required=True, help="The subscription."),
         option("--roles", "-rs", many=True, required=True, metavar="ROLE,...", help="Who."),
+        roles=lambda v: split(v.roles),
     ),
-    does(
+    of_namespace.does(
         "revoke-subscription-permission",
-        lambda api, v: api.namespaces.revoke_permission_on_subscription(v.namespace, v.subscription, v.role),
+        Namespaces.revoke_permission_on_subscription,
         "Take back the use of a subscription.",
-        NAMESPACE,
         option("--subscription", "-s", required=True, help="The subscription."),
         ROLE,
     ),
-    does(
+    of_namespace.does(
         "unload",
-        lambda api, v: api.namespaces.unload(v.namespace, bundle=v.bundle, destination_broker=v.destination),
+        Namespaces.unload,
         "Close the topics of a namespace or bundle; clients look them up again.",
-        NAMESPACE,
         BUNDLE,
         _UNLOAD_TO,
     ),
@@ -217,61 +190,34 @@ _COMMANDS = (
             option("--force", "-force", flag=True, help="Without asking."),
         ),
     ),
-    does(
-        "unsubscribe",
-        lambda api, v: api.namespaces.unsubscribe_namespace(v.namespace, v.sub, bundle=v.bundle),
-        "Delete a subscription from all topics.",
-        NAMESPACE,
-        SUB,
-        BUNDLE,
+    of_namespace.does(
+        "unsubscribe", Namespaces.unsubscribe_namespace, "Delete a subscription from all topics.", SUB, BUNDLE
     ),
-    does(
+    of_namespace.does(
         "set-property",
-        lambda api, v: api.namespaces.set_property(v.namespace, v.key, v.value),
+        Namespaces.set_property,
         "Set a property of a namespace.",
-        NAMESPACE,
         KEY,
         option("--value", "-v", required=True, help="Its value."),
     ),
-    shows(
-        "get-property",
-        lambda api, v: api.namespaces.get_property(v.namespace, v.key),
-        "Show a property of a namespace.",
-        NAMESPACE,
-        KEY,
+    of_namespace.shows("get-property", Namespaces.get_property, "Show a property of a namespace.", KEY),
+    of_namespace.shows(
+        "remove-property", Namespaces.remove_property, "Remove a property; shows its old value.", KEY, show=value
     ),
-    shows(
-        "remove-property",
-        lambda api, v: api.namespaces.remove_property(v.namespace, v.key),
-        "Remove a property; shows its old value.",
-        NAMESPACE,
-        KEY,
-        show=value,
-    ),
-    does(
+    of_namespace.does(
         "set-properties",
-        lambda api, v: api.namespaces.set_properties(v.namespace, key_values(v.properties)),
+        Namespaces.set_properties,
         "Set properties of a namespace.",
-        NAMESPACE,
         option(
             "--properties", "-p", many=True, required=True, metavar="KEY=VALUE", help="A property; may be repeated."
         ),
+        properties=lambda v: key_values(v.properties),
     ),
-    shows(
-        "get-properties",
-        lambda api, v: api.namespaces.get_properties(v.namespace),
-        "Show the properties of a namespace.",
-        NAMESPACE,
-    ),
-    does(
-        "clear-properties",
-        lambda api, v: api.namespaces.clear_properties(v.namespace),
-        "Remove all properties of a namespace.",
-        NAMESPACE,
-    ),
-    shows(
+    of_namespace.shows("get-properties", Namespaces.get_properties, "Show the properties of a namespace."),
+    of_namespace.does("clear-properties", Namespaces.clear_properties, "Remove all properties of a namespace."),
+    namespaces.shows(
         "get-anti-affinity-namespaces",
-        lambda api, v: api.namespaces.get_anti_affinity_namespaces(v.tenant, v.cluster, v.group),
+        Namespaces.get_anti_affinity_namespaces,
         "List the namespaces of an anti-affinity group.",
         option("--tenant", "-p", help="Who asks."),
         option("--cluster", "-c", required=True, help="In which cluster."),
@@ -280,13 +226,13 @@ _COMMANDS = (
     ),
 )
 
-GROUP = Group(
-    "namespaces",
-    "Namespaces: their topics and policies.",
-    (*_COMMANDS, *POLICIES, *SETTINGS),
-    examples=(
-        "namespaces create shop/orders",
-        "namespaces set-retention shop/orders --time 3h --size 10G",
-        "namespaces policies shop/orders",
-    ),
-)
+GROUPS = {
+    "namespaces": Group(
+        (*_COMMANDS, *POLICIES, *SETTINGS),
+        examples=(
+            "namespaces create shop/orders",
+            "namespaces set-retention shop/orders --time 3h --size 10G",
+            "namespaces policies shop/orders",
+        ),
+    )
+}

@@ -7,18 +7,20 @@ from typing import Any
 import click
 
 from pulsarium.cli.admin.api import Api
-from pulsarium.cli.admin.command import Command, Values, does, option, shows
+from pulsarium.cli.admin.command import Command, Values, option
 from pulsarium.cli.admin.errors import AdminError
-from pulsarium.cli.admin.messages import TOPIC_ARGUMENT
+from pulsarium.cli.admin.messages import TOPIC_ARGUMENT, of_topic
 from pulsarium.cli.admin.output import pairs
 from pulsarium.cli.admin.upkeep import position_of
 from pulsarium.cli.admin.values import INT, key_values
+from pulsarium.rest.lookups import Lookups
+from pulsarium.rest.topics import Topics
 
 METADATA = option("--metadata", "-m", many=True, metavar="KEY=VALUE", help="A property of it; may be repeated.")
 
 
 async def _partitioned_lookup(api: Api, values: Values) -> dict[str, str]:
-    found = await api.lookups.lookup_partitioned_topic(values.topic)
+    found = await Lookups(api).lookup_partitioned_topic(values.topic)
     if not found:
         raise AdminError(f"Topic {values.topic} is not a partitioned topic")
     return {name: broker["brokerUrl"] for name, broker in found.items()}
@@ -35,13 +37,13 @@ def _show_lookups(data: dict[str, str], values: Values) -> str:
 
 async def create_partitioned(api: Api, values: Values) -> None:
     properties = key_values(getattr(values, "metadata", ()))
-    await api.topics.create_partitioned_topic(values.topic, _more_than_0(values.partitions), properties)
+    await Topics(api).create_partitioned_topic(values.topic, _more_than_0(values.partitions), properties)
 
 
 async def update_partitioned(api: Api, values: Values) -> None:
     local, force = getattr(values, "update_local_only", False), getattr(values, "force", False)
     partitions = _more_than_0(values.partitions)
-    await api.topics.update_partitioned_topic(values.topic, partitions, update_local_only=local, force=force)
+    await Topics(api).update_partitioned_topic(values.topic, partitions, update_local_only=local, force=force)
 
 
 def _more_than_0(partitions: int) -> int:
@@ -57,11 +59,10 @@ def _partitions_terminated(data: Any, values: Values) -> str:
     )
 
 
-PARTITIONED_METADATA = shows(
+PARTITIONED_METADATA = of_topic.shows(
     "get-partitioned-topic-metadata",
-    lambda api, v: api.topics.get_partitioned_topic_metadata(v.topic),
+    Topics.get_partitioned_topic_metadata,
     "Show how many partitions a topic has; 0 if it is not partitioned.",
-    TOPIC_ARGUMENT,
 )
 
 COMMANDS = (
@@ -79,11 +80,8 @@ COMMANDS = (
         (TOPIC_ARGUMENT, option("--partitions", "-p", type=INT, required=True, help="How many partitions."), METADATA),
         example="orders --partitions 4",
     ),
-    does(
-        "create-missed-partitions",
-        lambda api, v: api.topics.create_missed_partitions(v.topic),
-        "Create partitions that are not there yet.",
-        TOPIC_ARGUMENT,
+    of_topic.does(
+        "create-missed-partitions", Topics.create_missed_partitions, "Create partitions that are not there yet."
     ),
     Command(
         "update-partitioned-topic",
@@ -98,19 +96,17 @@ COMMANDS = (
         example="orders --partitions 8",
     ),
     PARTITIONED_METADATA,
-    does(
+    of_topic.does(
         "delete-partitioned-topic",
-        lambda api, v: api.topics.delete_partitioned_topic(v.topic, force=v.force),
+        Topics.delete_partitioned_topic,
         "Delete a partitioned topic.",
-        TOPIC_ARGUMENT,
         option("--force", "-f", flag=True, help="Also while clients are connected; they are closed."),
         option("--deleteSchema", "-d", flag=True, hidden=True, help="Its schemas too, which always go."),
     ),
-    shows(
+    of_topic.shows(
         "partitioned-terminate",
-        lambda api, v: api.topics.terminate_partitioned_topic(v.topic),
+        Topics.terminate_partitioned_topic,
         "End all partitions of a topic.",
-        TOPIC_ARGUMENT,
         show=_partitions_terminated,
     ),
 )

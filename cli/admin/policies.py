@@ -9,14 +9,19 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pulsarium.cli.admin.api import Api
-from pulsarium.cli.admin.command import Command, Run, Values, argument, does, option, shows
+from pulsarium.cli.admin.command import Body, Command, Show, Values, argument, option
 from pulsarium.cli.admin.forms import FORMS, QUOTA_TYPE, Form
+from pulsarium.cli.admin.output import value
 from pulsarium.cli.admin.values import NAMESPACE, TOPIC
 from pulsarium.rest import policies as rows
 from pulsarium.rest.policies import Place, Policy
+from pulsarium.rest.policy_calls import NamespacePolicies, TopicPolicies
 
 if TYPE_CHECKING:
     from pulsarium.rest.policy_calls import PoliciesOf, PolicyCalls
+
+
+Calls = Callable[[Api, Values], "PolicyCalls[Any, Any]"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +39,67 @@ class Scope:
         """Return the namespace or topic of a command line."""
         return getattr(values, self.noun)
 
+    def gets(
+        self,
+        row: Policy[Any],
+        name: str,
+        help: str,
+        *params: click.Parameter,
+        show: Show = value,
+        calls: Calls | None = None,
+        hidden: bool = False,
+    ) -> Command:
+        """Return a command that shows a policy; `calls` are others than those of the row."""
+        found = calls or self._calls(row)
 
-NAMESPACES = Scope(
-    argument("namespace", NAMESPACE), "namespace", lambda api: api.namespace_policies, lambda row: row.namespace
-)
-TOPIC_POLICIES = Scope(
-    argument("topic", TOPIC), "topic", lambda api: api.topic_policies, lambda row: row.topic, everywhere=True
-)
+        def run(api: Api, values: Values) -> Coroutine[Any, Any, Any]:
+            is_applied = getattr(values, "applied", False)
+            return found(api, values).get(self.named(values), applied=is_applied, is_global=is_global(values))
+
+        return Command(name, help, run, (self.of, *params), show, hidden)
+
+    def sets(
+        self,
+        row: Policy[Any],
+        name: str,
+        help: str,
+        *params: click.Parameter,
+        body: Body,
+        calls: Calls | None = None,
+        hidden: bool = False,
+        example: str = "",
+    ) -> Command:
+        """Return a command that sets a policy to what `body` makes."""
+        found = calls or self._calls(row)
+
+        def run(api: Api, values: Values) -> Coroutine[Any, Any, Any]:
+            return found(api, values).set(self.named(values), body(values), is_global=is_global(values))
+
+        return Command(name, help, run, (self.of, *params), hidden=hidden, example=example)
+
+    def removes(
+        self,
+        row: Policy[Any],
+        name: str,
+        help: str,
+        *params: click.Parameter,
+        calls: Calls | None = None,
+        hidden: bool = False,
+    ) -> Command:
+        """Return a command that removes a policy."""
+        found = calls or self._calls(row)
+
+        def run(api: Api, values: Values) -> Coroutine[Any, Any, Any]:
+            return found(api, values).remove(self.named(values), is_global=is_global(values))
+
+        return Command(name, help, run, (self.of, *params), hidden=hidden)
+
+    def _calls(self, row: Policy[Any]) -> Calls:
+        return lambda api, values: self.calls(api)[row]
+
+
+NAMESPACES = Scope(argument("namespace", NAMESPACE), "namespace", NamespacePolicies, lambda row: row.namespace)
+TOPIC_POLICIES = Scope(argument("topic", TOPIC), "topic", TopicPolicies, lambda row: row.topic, everywhere=True)
 TOPICS = replace(TOPIC_POLICIES, everywhere=False, hidden=True)
 
 GLOBAL = option("--global", "-g", flag=True, help="The policy of all clusters, not of this one alone.")
@@ -57,7 +116,7 @@ def policy(
     form: Form | None = None,
     *,
     applied: click.Option | None = None,
-    calls: Callable[[Api, Values], PolicyCalls[Any, Any]] | None = None,
+    calls: Calls | None = None,
     more: tuple[click.Parameter, ...] = (),
     removable: bool = True,
     example: str = "",
@@ -72,39 +131,34 @@ def policy(
     assert place is not None, row.kept
     anywhere = (GLOBAL,) if scope.everywhere and not place.is_local else ()
     looks = (applied,) if applied else ()
-    found = calls or (lambda api, values: scope.calls(api)[row])
-
-    def get(api: Api, values: Values) -> Coroutine[Any, Any, Any]:
-        is_applied = getattr(values, "applied", False)
-        return found(api, values).get(scope.named(values), applied=is_applied, is_global=is_global(values))
-
-    def set_(api: Api, values: Values) -> Coroutine[Any, Any, Any]:
-        return found(api, values).set(scope.named(values), form.body(values), is_global=is_global(values))
-
-    def remove(api: Api, values: Values) -> Coroutine[Any, Any, Any]:
-        return found(api, values).remove(scope.named(values), is_global=is_global(values))
-
-    return three(
-        scope,
-        name,
-        form,
-        (get, (*looks, *anywhere, *more)),
-        (set_, (*form.options, *anywhere)),
-        (remove, (*anywhere, *more)) if removable and place.removal else None,
-        example=example,
-        hidden=scope.hidden if hidden is None else hidden,
-    )
+    what = f"{form.what} of a {scope.noun}"
+    hides = scope.hidden if hidden is None else hidden
+    got = f"Show {what}; null if it is not set there."
+    commands = [
+        scope.gets(row, f"get-{name}", got, *looks, *anywhere, *more, show=form.show, calls=calls, hidden=hides),
+        scope.sets(
+            row,
+            f"set-{name}",
+            f"Set {what}.",
+            *form.options,
+            *anywhere,
+            body=form.body,
+            calls=calls,
+            hidden=hides,
+            example=example,
+        ),
+    ]
+    if removable and place.removal:
+        commands.append(
+            scope.removes(row, f"remove-{name}", f"Remove {what}.", *anywhere, *more, calls=calls, hidden=hides)
+        )
+    return commands
 
 
 def backlog_quota(
     scope: Scope, get_name: str, form: Form, *, applied: click.Option | None = None, example: str = ""
 ) -> list[Command]:
     """The quotas of both kinds are got at once, and set and removed one by one."""
-    anywhere = (GLOBAL,) if scope.everywhere else ()
-
-    def get(api: Api, v: Values) -> Coroutine[Any, Any, Any]:
-        is_applied = getattr(v, "applied", False)
-        return scope.calls(api)[rows.BACKLOG_QUOTAS].get(scope.named(v), applied=is_applied, is_global=is_global(v))
 
     def set_(api: Api, v: Values) -> Coroutine[Any, Any, Any]:
         return scope.calls(api).set_backlog_quota(scope.named(v), form.body(v), v.type, is_global=is_global(v))
@@ -112,44 +166,15 @@ def backlog_quota(
     def remove(api: Api, v: Values) -> Coroutine[Any, Any, Any]:
         return scope.calls(api).remove_backlog_quota(scope.named(v), v.type, is_global=is_global(v))
 
-    got, *others = three(
-        scope,
-        "backlog-quota",
-        form,
-        (get, (*((applied,) if applied else ()), *anywhere)),
-        (set_, (*form.options, *anywhere)),
-        (remove, (*anywhere, QUOTA_TYPE)),
-        example=example,
-        hidden=scope.hidden,
-    )
-    return [replace(got, name=get_name), *others]
-
-
-Called = tuple[Run, tuple[click.Parameter, ...]]
-
-
-def three(
-    scope: Scope, name: str, form: Form, get: Called, set_: Called, remove: Called | None, *, example: str, hidden: bool
-) -> list[Command]:
-    """The commands of a policy, each by what it calls and its options."""
-    what, of_noun = form.what, f"of a {scope.noun}"
-    commands = [
-        shows(
-            f"get-{name}",
-            get[0],
-            f"Show {what} {of_noun}; null if it is not set there.",
-            scope.of,
-            *get[1],
-            show=form.show,
-            hidden=hidden,
-        ),
-        does(f"set-{name}", set_[0], f"Set {what} {of_noun}.", scope.of, *set_[1], hidden=hidden, example=example),
+    got, set_one = policy(scope, rows.BACKLOG_QUOTAS, "backlog-quota", form, applied=applied, example=example)
+    removes = f"Remove {form.what} of a {scope.noun}."
+    anywhere = (GLOBAL,) if scope.everywhere else ()
+    params = (scope.of, *anywhere, QUOTA_TYPE)
+    return [
+        replace(got, name=get_name),
+        replace(set_one, run=set_),
+        Command("remove-backlog-quota", removes, remove, params, hidden=scope.hidden),
     ]
-    if remove is not None:
-        commands.append(
-            does(f"remove-{name}", remove[0], f"Remove {what} {of_noun}.", scope.of, *remove[1], hidden=hidden)
-        )
-    return commands
 
 
 def is_global(values: Values) -> bool:

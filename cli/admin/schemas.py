@@ -10,14 +10,16 @@ from typing import Any
 import click
 
 from pulsarium.cli.admin.api import Api
-from pulsarium.cli.admin.command import Command, Group, Values, argument, does, option, shows
+from pulsarium.cli.admin.command import Command, CommandsOf, Group, Values, argument, option
 from pulsarium.cli.admin.errors import AdminError
 from pulsarium.cli.admin.output import gson, jackson, silent
 from pulsarium.cli.admin.values import LONG, TOPIC
 from pulsarium.proto.topic_name import TopicName
 from pulsarium.rest.data import SchemaInfo
+from pulsarium.rest.schemas import Schemas
 
 TOPIC_ARGUMENT = argument("topic", TOPIC)
+of_topic = CommandsOf(Schemas, TOPIC_ARGUMENT)
 FILENAME = option(
     "--filename", "-f", required=True, type=click.Path(path_type=Path), help="A JSON file with the schema."
 )
@@ -40,8 +42,8 @@ def _info(topic: TopicName, answer: SchemaInfo) -> dict[str, Any]:
 
 async def _get(api: Api, values: Values) -> Any:
     if values.all_version:
-        return [_info(values.topic, answer) for answer in await api.schemas.get_all_schemas(values.topic)]
-    answer = await api.schemas.get_schema_info(values.topic, values.version)
+        return [_info(values.topic, answer) for answer in await Schemas(api).get_all_schemas(values.topic)]
+    answer = await Schemas(api).get_schema_info(values.topic, values.version)
     if values.version is not None:
         return _info(values.topic, answer)
     return {"version": answer.get("version"), "schemaInfo": _info(values.topic, answer)}
@@ -71,73 +73,60 @@ def _read(path: Path) -> Any:
 async def _upload(api: Api, values: Values) -> None:
     given = _read(values.filename)
     schema: Any = {name: given[name] for name in ("type", "schema", "properties") if name in given}
-    await api.schemas.create_schema(values.topic, schema)
+    await Schemas(api).create_schema(values.topic, schema)
 
 
 async def _compatibility(api: Api, values: Values) -> Any:
-    return await api.schemas.test_compatibility(values.topic, _read(values.filename))
+    return await Schemas(api).test_compatibility(values.topic, _read(values.filename))
 
 
 async def _extract(api: Api, values: Values) -> None:
     raise AdminError("A schema cannot be extracted from a Java class here; write it to a file and use `schemas upload`")
 
 
-GROUP = Group(
-    "schemas",
-    "Schemas of topics.",
-    (
-        Command(
-            "get",
-            "Show the schema of a topic: the newest, one version, or all.",
-            _get,
-            (
-                TOPIC_ARGUMENT,
-                option("--version", "-v", type=LONG, help="Which version."),
-                option("--all-version", "-a", flag=True, help="All of them."),
-            ),
-            _show,
-        ),
-        does(
-            "delete",
-            lambda api, v: api.schemas.delete_schema(v.topic, force=v.force),
-            "Delete the schema of a topic.",
+_ROWS = (
+    Command(
+        "get",
+        "Show the schema of a topic: the newest, one version, or all.",
+        _get,
+        (
             TOPIC_ARGUMENT,
-            option("--force", "-f", flag=True, help="All versions, beyond recall."),
+            option("--version", "-v", type=LONG, help="Which version."),
+            option("--all-version", "-a", flag=True, help="All of them."),
         ),
-        Command(
-            "upload",
-            'Give a topic a schema: {"type": "JSON", "schema": "...", "properties": {}} in a file.',
-            _upload,
-            (TOPIC_ARGUMENT, FILENAME),
-            example="orders --filename order.json",
-        ),
-        Command(
-            "extract",
-            "Take a schema from a Java class. Needs a JVM, so it is refused here.",
-            _extract,
-            (
-                TOPIC_ARGUMENT,
-                option("--jar", "-j", required=True, help="The jar."),
-                option("--type", "-t", required=True, help="avro or json."),
-                option("--classname", "-c", required=True, help="The class."),
-                option("--always-allow-null", "-a", type=bool, default=True, help="Whether fields may be null."),
-                option("--dry-run", "-n", flag=True, help="Show it only."),
-            ),
-            hidden=True,
-        ),
-        shows(
-            "metadata",
-            lambda api, v: api.schemas.get_schema_metadata(v.topic),
-            "Show where the schemas are kept.",
-            TOPIC_ARGUMENT,
-        ),
-        Command(
-            "compatibility",
-            "Ask whether a schema would be accepted.",
-            _compatibility,
-            (TOPIC_ARGUMENT, FILENAME),
-            silent,
-        ),
+        _show,
     ),
-    examples=("schemas get orders", "schemas upload orders --filename order.json"),
+    of_topic.does(
+        "delete",
+        Schemas.delete_schema,
+        "Delete the schema of a topic.",
+        option("--force", "-f", flag=True, help="All versions, beyond recall."),
+    ),
+    Command(
+        "upload",
+        'Give a topic a schema: {"type": "JSON", "schema": "...", "properties": {}} in a file.',
+        _upload,
+        (TOPIC_ARGUMENT, FILENAME),
+        example="orders --filename order.json",
+    ),
+    Command(
+        "extract",
+        "Take a schema from a Java class. Needs a JVM, so it is refused here.",
+        _extract,
+        (
+            TOPIC_ARGUMENT,
+            option("--jar", "-j", required=True, help="The jar."),
+            option("--type", "-t", required=True, help="avro or json."),
+            option("--classname", "-c", required=True, help="The class."),
+            option("--always-allow-null", "-a", type=bool, default=True, help="Whether fields may be null."),
+            option("--dry-run", "-n", flag=True, help="Show it only."),
+        ),
+        hidden=True,
+    ),
+    of_topic.shows("metadata", Schemas.get_schema_metadata, "Show where the schemas are kept."),
+    Command(
+        "compatibility", "Ask whether a schema would be accepted.", _compatibility, (TOPIC_ARGUMENT, FILENAME), silent
+    ),
 )
+
+GROUPS = {"schemas": Group(_ROWS, examples=("schemas get orders", "schemas upload orders --filename order.json"))}

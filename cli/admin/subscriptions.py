@@ -7,10 +7,11 @@ import time
 import click
 
 from pulsarium.cli.admin.api import Api
-from pulsarium.cli.admin.command import Command, Values, does, either, option, shows
-from pulsarium.cli.admin.messages import SUBSCRIPTION, TOPIC_ARGUMENT
+from pulsarium.cli.admin.command import Command, Values, either, of, option
+from pulsarium.cli.admin.messages import SUBSCRIPTION, TOPIC_ARGUMENT, of_subscription, of_topic
 from pulsarium.cli.admin.output import compact, lines, pairs
 from pulsarium.cli.admin.values import CURSOR_POSITION, LONG, POSITION, SECONDS, key_values
+from pulsarium.rest.topics import Topics
 
 FORCE = option("--force", "-f", flag=True, help="Also while consumers are connected.")
 AT = option(
@@ -27,7 +28,7 @@ async def _update_properties(api: Api, values: Values) -> None:
         raise click.UsageError("If you want to clear the properties you have to use --clear")
     if properties and values.clear:
         raise click.UsageError("If you set --clear then you should not pass any properties")
-    await api.topics.update_subscription_properties(values.topic, values.subscription, properties)
+    await Topics(api).update_subscription_properties(values.topic, values.subscription, properties)
 
 
 async def _expire(api: Api, values: Values) -> None:
@@ -36,80 +37,52 @@ async def _expire(api: Api, values: Values) -> None:
         raise click.UsageError("Either --expireTime or --position has to be provided to expire messages")
     of = (values.topic, values.subscription)
     if position is None:
-        await api.topics.expire_messages(*of, values.expire_time)
+        await Topics(api).expire_messages(*of, values.expire_time)
     elif values.expire_time >= 0:
         raise click.UsageError("Can't expire messages by --expireTime and --position at the same time")
     else:
-        await api.topics.expire_messages_up_to(*of, position, is_excluded=values.exclude_reset_position)
+        await Topics(api).expire_messages_up_to(*of, position, is_excluded=values.exclude_reset_position)
 
 
 async def _reset(api: Api, values: Values) -> None:
     of = (values.topic, values.subscription)
     if values.message_id is not None:
         excluded = getattr(values, "exclude_reset_position", False)
-        await api.topics.reset_cursor_to(*of, values.message_id, is_excluded=excluded)
+        await Topics(api).reset_cursor_to(*of, values.message_id, is_excluded=excluded)
     elif values.time is not None:
-        await api.topics.reset_cursor(*of, round(time.time() * 1000) - values.time * 1000)
+        await Topics(api).reset_cursor(*of, round(time.time() * 1000) - values.time * 1000)
     else:
         raise click.UsageError("Either --time or --messageId has to be provided to reset the cursor")
 
 
-LIST = shows(
-    "subscriptions",
-    lambda api, v: api.topics.get_subscriptions(v.topic),
-    "List the subscriptions of a topic.",
-    TOPIC_ARGUMENT,
-    show=lines,
-)
-UNSUBSCRIBE = does(
-    "unsubscribe",
-    lambda api, v: api.topics.delete_subscription(v.topic, v.subscription, force=v.force),
-    "Delete a subscription.",
-    TOPIC_ARGUMENT,
-    FORCE,
-    SUBSCRIPTION,
-)
+LIST = of_topic.shows("subscriptions", Topics.get_subscriptions, "List the subscriptions of a topic.", show=lines)
+UNSUBSCRIBE = of_topic.does("unsubscribe", Topics.delete_subscription, "Delete a subscription.", FORCE, SUBSCRIPTION)
 
 
 def create_command(*more: click.Option) -> Command:
-    return does(
+    return of_subscription.does(
         "create-subscription",
-        lambda api, v: api.topics.create_subscription(
-            v.topic,
-            v.subscription,
-            v.message_id,
-            replicated=getattr(v, "replicated", False),
-            properties=key_values(v.property),
-        ),
+        Topics.create_subscription,
         "Create a subscription, so that it keeps messages before a consumer comes.",
-        TOPIC_ARGUMENT,
-        SUBSCRIPTION,
         AT,
         PROPERTY,
         *more,
         example="orders -s billing --messageId earliest",
+        properties=lambda v: key_values(v.property),
     )
 
 
-SKIP = does(
+SKIP = of_subscription.does(
     "skip",
-    lambda api, v: api.topics.skip_messages(v.topic, v.subscription, v.count),
+    Topics.skip_messages,
     "Skip the next messages of a subscription.",
-    TOPIC_ARGUMENT,
-    SUBSCRIPTION,
     option("--count", "-n", type=LONG, required=True, help="How many."),
     example="orders -s billing -n 10",
 )
 
 
 def clear_command(name: str) -> Command:
-    return does(
-        name,
-        lambda api, v: api.topics.skip_all_messages(v.topic, v.subscription),
-        "Skip all messages of a subscription.",
-        TOPIC_ARGUMENT,
-        SUBSCRIPTION,
-    )
+    return of_subscription.does(name, Topics.skip_all_messages, "Skip all messages of a subscription.")
 
 
 def expire_command(*options: click.Option) -> Command:
@@ -122,12 +95,12 @@ def expire_command(*options: click.Option) -> Command:
     )
 
 
-EXPIRE_ALL = does(
+EXPIRE_ALL = of_topic.does(
     "expire-messages-all-subscriptions",
-    lambda api, v: api.topics.expire_messages_for_all_subscriptions(v.topic, v.expire_time),
+    Topics.expire_messages_for_all_subscriptions,
     "Acknowledge the old messages of every subscription.",
-    TOPIC_ARGUMENT,
     EXPIRE_TIME,
+    seconds=of("expire_time"),
 )
 
 
@@ -159,12 +132,10 @@ COMMANDS = (
         _update_properties,
         (TOPIC_ARGUMENT, SUBSCRIPTION, PROPERTY, option("--clear", "-c", flag=True, help="Remove them all.")),
     ),
-    shows(
+    of_subscription.shows(
         "get-subscription-properties",
-        lambda api, v: api.topics.get_subscription_properties(v.topic, v.subscription),
+        Topics.get_subscription_properties,
         "Show the properties of a subscription.",
-        TOPIC_ARGUMENT,
-        SUBSCRIPTION,
         show=compact,
     ),
     SKIP,
@@ -176,31 +147,24 @@ COMMANDS = (
     ),
     EXPIRE_ALL,
     reset_command(EXCLUDE),
-    does(
+    of_subscription.does(
         "set-replicated-subscription-status",
-        lambda api, v: api.topics.set_replicated_subscription_status(
-            v.topic, v.subscription, either(v, "enable", "disable")
-        ),
+        Topics.set_replicated_subscription_status,
         "Say whether a subscription is replicated.",
-        TOPIC_ARGUMENT,
-        SUBSCRIPTION,
         option("--enable", "-e", flag=True, help="It is."),
         option("--disable", "-d", flag=True, help="It is not."),
+        enabled=lambda v: either(v, "enable", "disable"),
     ),
-    shows(
+    of_subscription.shows(
         "get-replicated-subscription-status",
-        lambda api, v: api.topics.get_replicated_subscription_status(v.topic, v.subscription),
+        Topics.get_replicated_subscription_status,
         "Show whether a subscription is replicated.",
-        TOPIC_ARGUMENT,
-        SUBSCRIPTION,
         show=pairs,
     ),
-    shows(
+    of_subscription.shows(
         "analyze-backlog",
-        lambda api, v: api.topics.analyze_subscription_backlog(v.topic, v.subscription, v.position),
+        Topics.analyze_subscription_backlog,
         "Count what a subscription has yet to acknowledge, entry by entry.",
-        TOPIC_ARGUMENT,
-        SUBSCRIPTION,
-        option("--position", "-p", type=POSITION, help="From this message on."),
+        option("--position", "-p", dest="start", type=POSITION, help="From this message on."),
     ),
 )

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from pulsarium.cli.admin.api import Api
-from pulsarium.cli.admin.command import Command, Group, Values, argument, does, option, shows
+from pulsarium.cli.admin.command import Command, CommandsOf, Group, Values, argument, option
 from pulsarium.cli.admin.output import lines
 from pulsarium.cli.admin.values import split
+from pulsarium.rest.clusters import Clusters
+from pulsarium.rest.tenants import Tenants
+
+tenants = CommandsOf(Tenants)
 
 TENANT = argument("tenant")
 ADMIN_ROLES = option("--admin-roles", "-r", many=True, metavar="ROLE,...", help="Roles that may administer it.")
@@ -15,51 +19,43 @@ ALLOWED_CLUSTERS = option(
 
 
 async def _create(api: Api, values: Values) -> None:
-    allowed = split(values.allowed_clusters) or await api.clusters.get_clusters()
+    allowed = split(values.allowed_clusters) or await Clusters(api).get_clusters()
     roles = split(values.admin_roles)
-    await api.tenants.create_tenant(values.tenant, allowed_clusters=allowed, admin_roles=roles)
+    await Tenants(api).create_tenant(values.tenant, allowed_clusters=allowed, admin_roles=roles)
 
 
 async def _update(api: Api, values: Values) -> None:
     roles, allowed = split(values.admin_roles), split(values.allowed_clusters)
     if not (roles and allowed):
-        now = await api.tenants.get_tenant_info(values.tenant) or {}
+        now = await Tenants(api).get_tenant_info(values.tenant) or {}
         roles, allowed = roles or now.get("adminRoles", []), allowed or now.get("allowedClusters", [])
-    await api.tenants.update_tenant(values.tenant, allowed_clusters=allowed, admin_roles=roles)
+    await Tenants(api).update_tenant(values.tenant, allowed_clusters=allowed, admin_roles=roles)
 
 
-GROUP = Group(
-    "tenants",
-    "Tenants: who namespaces belong to.",
-    (
-        shows("list", lambda api, v: api.tenants.get_tenants(), "List the tenants.", show=lines),
-        shows(
-            "get",
-            lambda api, v: api.tenants.get_tenant_info(v.tenant),
-            "Show the admin roles and allowed clusters of a tenant.",
-            TENANT,
-        ),
-        Command(
-            "create",
-            "Create a tenant.",
-            _create,
-            (TENANT, ADMIN_ROLES, ALLOWED_CLUSTERS),
-            example="shop --admin-roles alice,bob",
-        ),
-        Command(
-            "update",
-            "Change a tenant; what is not named stays.",
-            _update,
-            (TENANT, ADMIN_ROLES, ALLOWED_CLUSTERS),
-            example="shop --admin-roles alice",
-        ),
-        does(
-            "delete",
-            lambda api, v: api.tenants.delete_tenant(v.tenant, force=v.force),
-            "Delete a tenant without namespaces.",
-            TENANT,
-            option("--force", "-f", flag=True, help="Its namespaces and topics too."),
-        ),
+_ROWS = (
+    tenants.shows("list", Tenants.get_tenants, "List the tenants.", show=lines),
+    tenants.shows("get", Tenants.get_tenant_info, "Show the admin roles and allowed clusters of a tenant.", TENANT),
+    Command(
+        "create",
+        "Create a tenant.",
+        _create,
+        (TENANT, ADMIN_ROLES, ALLOWED_CLUSTERS),
+        example="shop --admin-roles alice,bob",
     ),
-    examples=("tenants list", "tenants create shop --admin-roles alice"),
+    Command(
+        "update",
+        "Change a tenant; what is not named stays.",
+        _update,
+        (TENANT, ADMIN_ROLES, ALLOWED_CLUSTERS),
+        example="shop --admin-roles alice",
+    ),
+    tenants.does(
+        "delete",
+        Tenants.delete_tenant,
+        "Delete a tenant without namespaces.",
+        TENANT,
+        option("--force", "-f", flag=True, help="Its namespaces and topics too."),
+    ),
 )
+
+GROUPS = {"tenants": Group(_ROWS, examples=("tenants list", "tenants create shop --admin-roles alice"))}

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from pulsarium.broker.config.keys import SCHEMA_STRATEGIES
 from pulsarium.cli.admin import offload
 from pulsarium.cli.admin.api import Api
-from pulsarium.cli.admin.command import Command, Group, Values, argument, does, option
-from pulsarium.cli.admin.forms import FORMS, Form, number, of, quota, quota_of, quota_options, show_quotas
+from pulsarium.cli.admin.command import Command, CommandsOf, Group, Values, of, option
+from pulsarium.cli.admin.forms import FORMS, Form, number, quota, quota_of, quota_options, show_quotas
 from pulsarium.cli.admin.policies import TOPIC_POLICIES, TOPICS, Scope, applied, backlog_quota, policy
-from pulsarium.cli.admin.values import SECONDS, TOPIC
+from pulsarium.cli.admin.values import SECONDS
 from pulsarium.rest import policies as rows
-
-if TYPE_CHECKING:
-    from pulsarium.rest.policy_calls import PolicyCalls
+from pulsarium.rest.policy_calls import PolicyCalls, TopicPolicies
 
 _OFFLOAD = offload.options(
     "--ro",
@@ -116,8 +114,8 @@ def _subscription_rate() -> list[Command]:
 
 def _of_subscription(api: Api, values: Values) -> PolicyCalls[Any, Any]:
     if values.subscription is None:
-        return api.topic_policies[rows.SUBSCRIPTION_DISPATCH_RATE]
-    return api.topic_policies.dispatch_rate_of(values.subscription)
+        return TopicPolicies(api)[rows.SUBSCRIPTION_DISPATCH_RATE]
+    return TopicPolicies(api).dispatch_rate_of(values.subscription)
 
 
 def _of_topic_policies() -> list[Command]:
@@ -140,42 +138,31 @@ def _of_topic_policies() -> list[Command]:
     ]
 
 
-GROUP = Group(
-    "topicPolicies",
-    "Policies of a topic: they win over its namespace's and the broker's.",
-    (
-        does(
-            "delete",
-            lambda api, v: api.topic_policies.delete_topic_policies(v.topic),
-            "Remove all policies of a topic.",
-            argument("topic", TOPIC),
+GROUPS = {
+    "topicPolicies": Group(
+        (
+            CommandsOf(TopicPolicies, TOPIC_POLICIES.of).does(
+                "delete", TopicPolicies.delete_topic_policies, "Remove all policies of a topic."
+            ),
+            *_of_topic_policies(),
         ),
-        *_of_topic_policies(),
-    ),
-    examples=(
-        "topicPolicies set-retention orders --time 3h --size 10G",
-        "topicPolicies get-retention orders --applied",
-    ),
-)
+        examples=(
+            "topicPolicies set-retention orders --time 3h --size 10G",
+            "topicPolicies get-retention orders --applied",
+        ),
+    )
+}
 
 
 def older_policies() -> list[Command]:
     """What `topics` keeps for scripts that are older than topicPolicies."""
     named = {command.name: command for command in _shared(TOPICS, _OLDER_OFFLOAD)}
     switches = [
-        does(
-            "enable-deduplication",
-            lambda api, v: api.topic_policies[rows.DEDUPLICATION].set(v.topic, True),
-            "Enable deduplication.",
-            TOPICS.of,
-            hidden=True,
+        TOPIC_POLICIES.sets(
+            rows.DEDUPLICATION, "enable-deduplication", "Enable deduplication.", hidden=True, body=lambda v: True
         ),
-        does(
-            "disable-deduplication",
-            lambda api, v: api.topic_policies[rows.DEDUPLICATION].set(v.topic, False),
-            "Disable deduplication.",
-            TOPICS.of,
-            hidden=True,
+        TOPIC_POLICIES.sets(
+            rows.DEDUPLICATION, "disable-deduplication", "Disable deduplication.", hidden=True, body=lambda v: False
         ),
     ]
     doubled = (

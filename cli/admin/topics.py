@@ -6,27 +6,31 @@ from pathlib import Path
 
 import click
 
-from pulsarium.cli.admin import messages, partitions, shadows, subscriptions, topic_stats, upkeep
+from pulsarium.cli.admin import messages, partitions, subscriptions, upkeep
 from pulsarium.cli.admin.api import Api
-from pulsarium.cli.admin.command import Command, Group, Values, argument, does, option, shows
+from pulsarium.cli.admin.command import Command, CommandsOf, Group, Values, argument, of, option
 from pulsarium.cli.admin.errors import AdminError
-from pulsarium.cli.admin.forms import ENABLE
-from pulsarium.cli.admin.messages import TOPIC_ARGUMENT
-from pulsarium.cli.admin.output import lines, pairs, value
-from pulsarium.cli.admin.permissions import ACTIONS, ROLE, actions
-from pulsarium.cli.admin.policies import NAMESPACES, applied
+from pulsarium.cli.admin.forms import ACTIONS, ENABLE, ROLE, actions
+from pulsarium.cli.admin.messages import TOPIC_ARGUMENT, of_topic
+from pulsarium.cli.admin.output import gson, lines, pairs, value
+from pulsarium.cli.admin.policies import NAMESPACES, TOPIC_POLICIES, applied
 from pulsarium.cli.admin.topic_policies import older_policies
-from pulsarium.cli.admin.values import TOPIC, key_values, pattern
+from pulsarium.cli.admin.values import TOPIC, key_values, pattern, split
 from pulsarium.proto.topic_name import TopicName
-from pulsarium.rest.policies import SCHEMA_VALIDATION
+from pulsarium.rest.lookups import Lookups
+from pulsarium.rest.policies import SCHEMA_VALIDATION, SHADOW_TOPICS
+from pulsarium.rest.topics import Topics
+
+lookups = CommandsOf(Lookups, TOPIC_ARGUMENT)
 
 NAMESPACE = NAMESPACES.of
+of_namespace = CommandsOf(Topics, NAMESPACE)
 _SYSTEM_TOPICS = option("--include-system-topic", "-ist", flag=True, help="System topics too.")
 
 
 async def _list(api: Api, values: Values) -> list[str]:
     domain = values.topic_domain and values.topic_domain.replace("_", "-")
-    return await api.topics.get_list(
+    return await Topics(api).get_list(
         values.namespace, domain=domain, bundle=values.bundle, include_system_topic=values.include_system_topic
     )
 
@@ -36,7 +40,7 @@ async def _delete(api: Api, values: Values) -> list[str]:
     refused = []
     for name in await _named(api, values):
         try:
-            await api.topics.delete(name, force=values.force)
+            await Topics(api).delete(name, force=values.force)
         except AdminError as error:
             refused.append(f"Failed to delete topic: {name}. Exception: {error.message}")
     return refused
@@ -51,7 +55,7 @@ async def _named(api: Api, values: Values) -> list[TopicName]:
     if not values.regex:
         return [name]
     wanted = pattern("TOPIC", str(name))
-    return [_topic(topic) for topic in await api.topics.get_list(name.namespace_name) if wanted.fullmatch(topic)]
+    return [_topic(topic) for topic in await Topics(api).get_list(name.namespace_name) if wanted.fullmatch(topic)]
 
 
 def _in_file(name: str) -> list[TopicName]:
@@ -67,33 +71,18 @@ def _topic(text: str) -> TopicName:
     return name
 
 
-LIST = shows(
-    "list", lambda api, v: api.topics.get_list(v.namespace), "List the topics of a namespace.", NAMESPACE, show=lines
+LIST = of_namespace.shows("list", Topics.get_list, "List the topics of a namespace.", show=lines)
+LIST_PARTITIONED = of_namespace.shows(
+    "list-partitioned-topics", Topics.get_partitioned_topic_list, "List the partitioned topics.", show=lines
 )
-LIST_PARTITIONED = shows(
-    "list-partitioned-topics",
-    lambda api, v: api.topics.get_partitioned_topic_list(v.namespace),
-    "List the partitioned topics.",
-    NAMESPACE,
-    show=lines,
-)
-PERMISSIONS = shows(
-    "permissions",
-    lambda api, v: api.topics.get_permissions(v.topic),
-    "Show who may do what with a topic.",
-    TOPIC_ARGUMENT,
-    show=pairs,
-)
-LOOKUP = shows(
+PERMISSIONS = of_topic.shows("permissions", Topics.get_permissions, "Show who may do what with a topic.", show=pairs)
+LOOKUP = lookups.shows(
     "lookup",
-    lambda api, v: api.lookups.lookup_topic(v.topic),
+    Lookups.lookup_topic,
     "Show the broker that serves a topic.",
-    TOPIC_ARGUMENT,
     show=lambda data, values: value(data["brokerUrl"]),
 )
-BUNDLE_RANGE = shows(
-    "bundle-range", lambda api, v: api.lookups.get_bundle_range(v.topic), "Show the bundle of a topic.", TOPIC_ARGUMENT
-)
+BUNDLE_RANGE = lookups.shows("bundle-range", Lookups.get_bundle_range, "Show the bundle of a topic.")
 
 _LIFE = (
     Command(
@@ -114,31 +103,24 @@ _LIFE = (
         lines,
         example="public/default",
     ),
-    shows(
+    of_namespace.shows(
         "list-partitioned-topics",
-        lambda api, v: api.topics.get_partitioned_topic_list(v.namespace, include_system_topic=v.include_system_topic),
+        Topics.get_partitioned_topic_list,
         "List the partitioned topics of a namespace.",
-        NAMESPACE,
         _SYSTEM_TOPICS,
         show=lines,
     ),
     PERMISSIONS,
-    does(
+    of_topic.does(
         "grant-permission",
-        lambda api, v: api.topics.grant_permission(v.topic, v.role, actions(v)),
+        Topics.grant_permission,
         "Allow a role to use a topic.",
-        TOPIC_ARGUMENT,
         ROLE,
         option("--actions", "-a", **ACTIONS),
         example="orders --role alice --actions produce,consume",
+        actions=actions,
     ),
-    does(
-        "revoke-permission",
-        lambda api, v: api.topics.revoke_permissions(v.topic, v.role),
-        "Take that back.",
-        TOPIC_ARGUMENT,
-        ROLE,
-    ),
+    of_topic.does("revoke-permission", Topics.revoke_permissions, "Take that back.", ROLE),
     LOOKUP,
     BUNDLE_RANGE,
     Command(
@@ -154,68 +136,131 @@ _LIFE = (
         ),
         lines,
     ),
-    does(
+    of_topic.does(
         "create",
-        lambda api, v: api.topics.create_non_partitioned_topic(v.topic, key_values(v.metadata)),
+        Topics.create_non_partitioned_topic,
         "Create a topic without partitions.",
-        TOPIC_ARGUMENT,
         partitions.METADATA,
         example="persistent://public/default/orders",
+        properties=lambda v: key_values(v.metadata),
     ),
-    shows(
-        "get-properties",
-        lambda api, v: api.topics.get_properties(v.topic),
-        "Show the properties of a topic.",
-        TOPIC_ARGUMENT,
-        show=pairs,
-    ),
-    does(
+    of_topic.shows("get-properties", Topics.get_properties, "Show the properties of a topic.", show=pairs),
+    of_topic.does(
         "update-properties",
-        lambda api, v: api.topics.update_properties(v.topic, key_values(v.property)),
+        Topics.update_properties,
         "Set properties of a topic.",
-        TOPIC_ARGUMENT,
         subscriptions.PROPERTY,
+        properties=lambda v: key_values(v.property),
     ),
-    does(
+    of_topic.does(
         "remove-properties",
-        lambda api, v: api.topics.remove_properties(v.topic, v.key),
+        Topics.remove_properties,
         "Remove a property of a topic.",
-        TOPIC_ARGUMENT,
         option("--key", "-k", help="Which one."),
     ),
-    shows(
-        "get-schema-validation-enforce",
-        lambda api, v: api.topic_policies[SCHEMA_VALIDATION].get(v.topic, applied=v.applied),
-        "Show whether producers have to have a schema.",
-        TOPIC_ARGUMENT,
-        applied(),
+    TOPIC_POLICIES.gets(
+        SCHEMA_VALIDATION, "get-schema-validation-enforce", "Show whether producers have to have a schema.", applied()
     ),
-    does(
+    TOPIC_POLICIES.sets(
+        SCHEMA_VALIDATION,
         "set-schema-validation-enforce",
-        lambda api, v: api.topic_policies[SCHEMA_VALIDATION].set(v.topic, v.enable),
         "Say whether producers have to have a schema.",
-        TOPIC_ARGUMENT,
         ENABLE,
+        body=of("enable"),
     ),
 )
 
-GROUP = Group(
-    "topics",
-    "Topics: their life, stats, messages and subscriptions.",
-    (
-        *_LIFE,
-        *partitions.COMMANDS,
-        *topic_stats.COMMANDS,
-        *subscriptions.COMMANDS,
-        *messages.COMMANDS,
-        *upkeep.COMMANDS,
-        *shadows.COMMANDS,
-        *older_policies(),
-    ),
-    examples=(
-        "topics create orders",
-        "topics stats persistent://public/default/orders",
-        "topics create-subscription orders -s billing --messageId earliest",
-        "topics peek-messages orders -s billing -n 3",
-    ),
+_PRECISE = option("--get-precise-backlog", "-gpb", flag=True, help="Count the backlog exactly, by message.")
+# The one flag of pulsar-admin that turns off what is on without it.
+_SIZES = option("--get-subscription-backlog-size", "-sbs", flag=True, help="Leave out the size of each backlog.")
+_EARLIEST = option("--get-earliest-time-in-backlog", "-etb", flag=True, help="When the oldest message was published.")
+
+
+def _with_sizes(values: Values) -> bool:
+    return not values.get_subscription_backlog_size
+
+
+STATS_INTERNAL = of_topic.shows(
+    "stats-internal",
+    Topics.get_internal_stats,
+    "Show the ledgers and cursors of a topic.",
+    option("--metadata", "-m", flag=True, help="Metadata of the ledgers too."),
 )
+INFO_INTERNAL = of_topic.shows(
+    "info-internal", Topics.get_internal_info, "Show the metadata of a topic's ledgers.", show=gson
+)
+PARTITIONED_STATS_INTERNAL = of_topic.shows(
+    "partitioned-stats-internal",
+    Topics.get_partitioned_internal_stats,
+    "Show the ledgers and cursors of all partitions.",
+)
+
+_STATS = (
+    of_topic.shows(
+        "stats",
+        Topics.get_stats,
+        "Show the rates, producers, subscriptions and backlog of a topic.",
+        _PRECISE,
+        _SIZES,
+        _EARLIEST,
+        example="orders --get-precise-backlog",
+        subscription_backlog_size=_with_sizes,
+    ),
+    STATS_INTERNAL,
+    INFO_INTERNAL,
+    of_topic.shows(
+        "partitioned-stats",
+        Topics.get_partitioned_stats,
+        "Show the stats of all partitions together.",
+        option("--per-partition", flag=True, help="Of each partition too."),
+        _PRECISE,
+        _SIZES,
+        _EARLIEST,
+        subscription_backlog_size=_with_sizes,
+    ),
+    PARTITIONED_STATS_INTERNAL,
+)
+
+_SHADOWS = (
+    TOPIC_POLICIES.gets(SHADOW_TOPICS, "get-shadow-topics", "List the shadow topics of a topic.", show=lines),
+    TOPIC_POLICIES.sets(
+        SHADOW_TOPICS,
+        "set-shadow-topics",
+        "Set the shadow topics of a topic.",
+        option("--topics", "-t", required=True, metavar="TOPIC,...", help="The topics."),
+        body=lambda v: split(v.topics),
+    ),
+    TOPIC_POLICIES.removes(SHADOW_TOPICS, "remove-shadow-topics", "Remove the shadow topics of a topic."),
+    of_topic.does(
+        "create-shadow-topic",
+        Topics.create_shadow_topic,
+        "Create a topic that shadows another.",
+        option("--source", "-s", type=TOPIC, required=True, help="The other."),
+        option("--properties", "-p", many=True, metavar="KEY=VALUE,...", help="Properties of it."),
+        properties=lambda v: key_values(split(v.properties)),
+    ),
+    of_topic.shows("get-shadow-source", Topics.get_shadow_source, "Show which topic this one shadows."),
+)
+
+_ROWS = (
+    *_LIFE,
+    *partitions.COMMANDS,
+    *_STATS,
+    *subscriptions.COMMANDS,
+    *messages.COMMANDS,
+    *upkeep.COMMANDS,
+    *_SHADOWS,
+    *older_policies(),
+)
+
+GROUPS = {
+    "topics": Group(
+        _ROWS,
+        examples=(
+            "topics create orders",
+            "topics stats persistent://public/default/orders",
+            "topics create-subscription orders -s billing --messageId earliest",
+            "topics peek-messages orders -s billing -n 3",
+        ),
+    )
+}

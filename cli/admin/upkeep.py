@@ -9,13 +9,14 @@ from typing import Any
 import click
 
 from pulsarium.cli.admin.api import Api
-from pulsarium.cli.admin.command import Command, Values, does, option, shows
+from pulsarium.cli.admin.command import Command, Values, option
 from pulsarium.cli.admin.errors import AdminError
-from pulsarium.cli.admin.messages import TOPIC_ARGUMENT
+from pulsarium.cli.admin.messages import TOPIC_ARGUMENT, of_topic
 from pulsarium.cli.admin.output import value
 from pulsarium.cli.admin.values import BYTES, POSITION
 from pulsarium.rest.message_ids import Place
 from pulsarium.rest.stats import LedgerInfo, LongRunningStatus
+from pulsarium.rest.topics import Topics
 
 
 def terminated(data: Any, values: Values) -> str:
@@ -51,11 +52,11 @@ def _progress(ask: Callable[[Api, Values], Coroutine[Any, Any, LongRunningStatus
     return Command(f"{noun.lower()}-status", what, run, (TOPIC_ARGUMENT, wait), show)
 
 
-COMPACTION_STATUS = _progress(lambda api, v: api.topics.compaction_status(v.topic), "Compaction", "compacting")
+COMPACTION_STATUS = _progress(lambda api, v: Topics(api).compaction_status(v.topic), "Compaction", "compacting")
 
 
 async def _offload(api: Api, values: Values) -> Any:
-    stats = await api.topics.get_internal_stats(values.topic)
+    stats = await Topics(api).get_internal_stats(values.topic)
     if not stats["ledgers"]:
         raise AdminError("Topic doesn't have any data")
     # A ledger that is still open has its size elsewhere.
@@ -63,7 +64,7 @@ async def _offload(api: Api, values: Values) -> Any:
     first = _first_to_keep(stats["ledgers"], values.size_threshold)
     if first is None:
         return None
-    await api.topics.trigger_offload(values.topic, Place(first, 0))
+    await Topics(api).trigger_offload(values.topic, Place(first, 0))
     return {"ledgerId": first, "entryId": 0}
 
 
@@ -86,20 +87,14 @@ def _offloaded(data: Any, values: Values) -> str:
 
 
 async def _compact(api: Api, values: Values) -> str:
-    await api.topics.trigger_compaction(values.topic)
+    await Topics(api).trigger_compaction(values.topic)
     return f"Topic compaction requested for {values.topic}"
 
 
-UNLOAD = does(
-    "unload", lambda api, v: api.topics.unload(v.topic), "Close a topic; clients look it up again.", TOPIC_ARGUMENT
-)
-TRUNCATE = does("truncate", lambda api, v: api.topics.truncate(v.topic), "Drop all data of a topic.", TOPIC_ARGUMENT)
-TERMINATE = shows(
-    "terminate",
-    lambda api, v: api.topics.terminate_topic(v.topic),
-    "End a topic: nothing more is accepted.",
-    TOPIC_ARGUMENT,
-    show=terminated,
+UNLOAD = of_topic.does("unload", Topics.unload, "Close a topic; clients look it up again.")
+TRUNCATE = of_topic.does("truncate", Topics.truncate, "Drop all data of a topic.")
+TERMINATE = of_topic.shows(
+    "terminate", Topics.terminate_topic, "End a topic: nothing more is accepted.", show=terminated
 )
 COMPACT = Command("compact", "Compact a topic: keep the last message of each key.", _compact, (TOPIC_ARGUMENT,), value)
 
@@ -119,19 +114,13 @@ COMMANDS = (
         ),
         _offloaded,
     ),
-    _progress(lambda api, v: api.topics.offload_status(v.topic), "Offload", "offloading"),
-    shows(
+    _progress(lambda api, v: Topics(api).offload_status(v.topic), "Offload", "offloading"),
+    of_topic.shows(
         "get-backlog-size",
-        lambda api, v: api.topics.get_backlog_size_by_message_id(v.topic, v.message_id),
+        Topics.get_backlog_size_by_message_id,
         "Show how many bytes there are after a message.",
-        TOPIC_ARGUMENT,
         option("--messageId", "-m", type=POSITION, default="-1:-1", help="The message: ledgerId:entryId."),
         show=value,
     ),
-    does(
-        "trim-topic",
-        lambda api, v: api.topics.trim_topic(v.topic),
-        "Drop the ledgers that retention does not keep.",
-        TOPIC_ARGUMENT,
-    ),
+    of_topic.does("trim-topic", Topics.trim_topic, "Drop the ledgers that retention does not keep."),
 )

@@ -1,14 +1,15 @@
 """`pulsarium client consume` and `pulsarium client read`."""
 
+from __future__ import annotations
+
 from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from pulsarium.cli.admin.values import CURSOR_POSITION, pattern
-
-from .session import Keys, Session, only_bytes, pace, refuse
-from .show import shown
+from pulsarium.cli.client.session import Keys, Session, only_bytes, pace, refuse
 
 if TYPE_CHECKING:
     from pulsarium.client import Client, Message, MessageId
@@ -88,7 +89,7 @@ def consume(session: Session, /, topic: str, **asked: Any) -> None:
     options = _options(asked)
     topics = pattern("TOPIC", topic) if asked["regex"] else topic
 
-    async def job(client: "Client") -> None:
+    async def job(client: Client) -> None:
         from pulsarium.client import ConsumerType, InitialPosition
 
         async with client.subscribe(
@@ -127,7 +128,7 @@ def read(session: Session, /, topic: str, **asked: Any) -> None:
     """
     options = _options(asked)
 
-    async def job(client: "Client") -> None:
+    async def job(client: Client) -> None:
         inclusive = asked["start_message_id_inclusive"]
         start = _message_id(asked["start_message_id"])
         async with client.create_reader(topic, start, start_message_id_inclusive=inclusive, **options) as reader:
@@ -136,7 +137,7 @@ def read(session: Session, /, topic: str, **asked: Any) -> None:
     session.run(job)
 
 
-def _message_id(position: "Place") -> "MessageId":
+def _message_id(position: Place) -> MessageId:
     from pulsarium.client import MessageId
 
     return MessageId(position.ledger_id, position.entry_id)
@@ -157,9 +158,9 @@ def _options(asked: dict[str, Any]) -> dict[str, Any]:
 
 
 async def _show(
-    receive: "Callable[[], Awaitable[Message]]",
+    receive: Callable[[], Awaitable[Message]],
     asked: dict[str, Any],
-    acknowledge: "Callable[[Message], Awaitable[None]] | None" = None,
+    acknowledge: Callable[[Message], Awaitable[None]] | None = None,
 ) -> None:
     wait = pace(asked["rate"])
     left = asked["num_messages"] or _FOREVER
@@ -175,3 +176,58 @@ async def _show(
         if acknowledge is not None:
             await acknowledge(message)
     click.echo(f"{received} messages received", err=True)
+
+
+# ---- a received message, as pulsar-client prints it
+
+HEADING = "----- got message -----"
+
+
+def shown(message: Message, *, hexadecimal: bool, metadata: bool) -> str:
+    """The heading, and one line of what it holds."""
+    properties = ", ".join(f"{key}={value}" for key, value in message.properties().items())
+    key = message.partition_key() if message.has_partition_key() else "null"
+    parts = [
+        f"publishTime:[{message.publish_timestamp()}]",
+        f"eventTime:[{message.event_timestamp()}]",
+        f"key:[{key}]",
+        f"properties:[{properties}]",
+        f"content:{_content(message, hexadecimal)}",
+    ]
+    if metadata:
+        parts += _metadata(message)
+    return f"{HEADING}\n{', '.join(parts)}"
+
+
+def _content(message: Message, hexadecimal: bool) -> str:
+    if message.has_null_value():
+        return "null"
+    data = message.data()
+    return data.hex(" ") if hexadecimal else data.decode(errors="replace")
+
+
+def _metadata(message: Message) -> list[str]:
+    return [
+        f"event-time:{_date(message.event_timestamp())}",
+        f"message-id:{_id(message)}",
+        f"producer-name:{message.producer_name()}",
+        f"sequence-id:{message.sequence_id()}",
+        "replicated-from:null",
+        f"redelivery-count:{message.redelivery_count()}",
+        f"ordering-key:{message.ordering_key()}",
+        f"schema-version:{message.schema_version().hex()}",
+    ]
+
+
+def _id(message: Message) -> str:
+    """`ledger:entry:partition`, and the index of one in a batch."""
+    found = message.message_id()
+    batch = "" if found.batch_index == -1 else f":{found.batch_index}"
+    return f"{found.ledger_id}:{found.entry_id}:{found.partition}{batch}"
+
+
+def _date(milliseconds: int) -> str:
+    """As Java writes an Instant: no fraction where there is none."""
+    moment = datetime.fromtimestamp(milliseconds // 1000, UTC).strftime("%Y-%m-%dT%H:%M:%S")
+    fraction = milliseconds % 1000
+    return f"{moment}.{fraction:03}Z" if fraction else f"{moment}Z"

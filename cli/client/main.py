@@ -1,5 +1,7 @@
 """The `pulsarium client` command: its own options; a command is loaded when it is asked for."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from importlib import import_module
 from typing import Any, Final
@@ -7,9 +9,8 @@ from typing import Any, Final
 import click
 
 from pulsarium.cli.admin.asked import says_who_calls
+from pulsarium.cli.client.session import DEFAULT_URL, Session, refuse
 from pulsarium.cli.grouped import Commands
-
-from .session import DEFAULT_URL, Session, refuse
 
 _COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "produce": ("produce", "Publish messages."),

@@ -1,11 +1,13 @@
 """`pulsarium client produce`."""
 
+from __future__ import annotations
+
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from .session import Failed, Keys, Session, only_bytes, pace, refuse
+from pulsarium.cli.client.session import Failed, Keys, Session, only_bytes, pace, refuse
 
 if TYPE_CHECKING:
     from pulsarium.client import Client
@@ -60,7 +62,7 @@ def produce(session: Session, /, topic: str, **asked: Any) -> None:
         options |= {"encryption_keys": (key_name,), "crypto_key_reader": Keys(key_value)}
     properties = _properties(asked["properties"])
 
-    async def job(client: "Client") -> None:
+    async def job(client: Client) -> None:
         async with client.create_producer(topic, **options) as producer:
             wait = pace(asked["rate"])
             for _ in range(asked["num_produce"]):

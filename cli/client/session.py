@@ -1,5 +1,7 @@
 """What the options of `pulsarium client` itself mean, and how a command runs on them."""
 
+from __future__ import annotations
+
 import base64
 import binascii
 import logging
@@ -42,7 +44,7 @@ class Session(Caller):
 
     url: str | None = None
 
-    def run(self, job: "Callable[[Client], Awaitable[None]]") -> None:
+    def run(self, job: Callable[[Client], Awaitable[None]]) -> None:
         """Run `job` on a client; Failed says what went wrong, UsageError what cannot be."""
         look_for("pulsarium.client", "client", "anyio")
         import anyio
@@ -69,8 +71,8 @@ class Session(Caller):
         except (PulsarError, ValueError) as error:
             raise Failed(f"{type(error).__name__}: {with_remedy(error)}") from None
 
-    def _authentication(self) -> "Authentication | None":
-        from pulsarium.cli.admin.credentials import basic, certificate, token
+    def _authentication(self) -> Authentication | None:
+        from pulsarium.cli.admin.caller import basic, certificate, token
         from pulsarium.client import AuthenticationBasic, AuthenticationTLS, AuthenticationToken
 
         kind, params = self.proof
@@ -149,7 +151,7 @@ def only_bytes(option: str, schema: str | None) -> None:
     refuse(option, schema not in (None, "bytes"), f"{schema} is not there yet; contents are bytes")
 
 
-def pace(rate: float) -> "Callable[[], Awaitable[None]]":
+def pace(rate: float) -> Callable[[], Awaitable[None]]:
     """Waits so that it returns at most `rate` times a second; 0: at once."""
     import anyio
 

@@ -1,5 +1,7 @@
 """What commands of the lab have in common: the running broker that they talk to, and arguments as options."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
 from functools import wraps
 from typing import Any, Final
@@ -8,8 +10,7 @@ import click
 
 from pulsarium.broker.lab.arguments import json_arguments
 from pulsarium.cli.admin.api import done
-from pulsarium.cli.admin.asked import asks_which_broker
-from pulsarium.cli.admin.session import Session
+from pulsarium.cli.admin.asked import Session, asks_which_broker
 from pulsarium.rest.exchange import NO_BODY, Reply, Request
 
 VALUES: Final[Mapping[tuple[type, ...], type]] = {(str,): str, (int,): int, (int, type(None)): int, (int, float): float}

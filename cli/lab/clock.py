@@ -1,5 +1,7 @@
 """`pulsarium clock`: the time of a running broker."""
 
+from __future__ import annotations
+
 import json
 import re
 from collections.abc import Callable, Mapping

@@ -1,5 +1,7 @@
 """`pulsarium fault`: what goes wrong on the wire of a running broker."""
 
+from __future__ import annotations
+
 import json
 import time
 from collections.abc import Mapping
@@ -9,7 +11,7 @@ import click
 
 from pulsarium.broker.lab.arguments import Selected, When, json_arguments
 from pulsarium.cli.admin.errors import AdminError, ServerError
-from pulsarium.cli.admin.table import table
+from pulsarium.cli.admin.output import table
 from pulsarium.cli.grouped import GroupedCommands
 from pulsarium.cli.lab.broker import LabOf, asked, of_broker, taking
 

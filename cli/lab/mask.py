@@ -1,5 +1,7 @@
 """`pulsarium mask`: what some clients see of a running broker."""
 
+from __future__ import annotations
+
 import json
 from typing import Any
 

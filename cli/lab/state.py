@@ -1,5 +1,7 @@
 """`pulsarium state`: all that a running broker keeps, at once."""
 
+from __future__ import annotations
+
 from pathlib import Path
 from typing import Any
 

@@ -1,5 +1,7 @@
 """`pulsarium why`: what holds a message up, or what became of it."""
 
+from __future__ import annotations
+
 import json
 
 import click

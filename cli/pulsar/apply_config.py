@@ -5,6 +5,8 @@ the prefix (PULSAR_PREFIX_) before the name replaces it too, and adds the key wh
 first.
 """
 
+from __future__ import annotations
+
 import argparse
 import os
 import sys

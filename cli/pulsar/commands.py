@@ -1,5 +1,7 @@
 """`bin/pulsar-admin` and `bin/pulsar-client`: `pulsarium admin` and `pulsarium client`, with conf/client.conf."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Sequence
 from pathlib import Path

@@ -3,6 +3,8 @@
 python -m pulsarium.cli.pulsar.conf FOLDER writes standalone.conf, broker.conf and client.conf there.
 """
 
+from __future__ import annotations
+
 import sys
 from collections.abc import Iterator
 from pathlib import Path

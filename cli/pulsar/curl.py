@@ -4,6 +4,8 @@ Debian's curl would add a fifth to the image. Options, output and exit codes are
 refused.
 """
 
+from __future__ import annotations
+
 import argparse
 import contextlib
 import sys

@@ -1,5 +1,7 @@
 """`bin/pulsar-daemon start|stop|restart standalone`: the broker in the background, its log and its pid in files."""
 
+from __future__ import annotations
+
 import os
 import signal
 import socket

@@ -1,5 +1,7 @@
 """`bin/pulsar`: standalone, tokens, version; any other subcommand of Pulsar's is refused in one line."""
 
+from __future__ import annotations
+
 import sys
 from collections.abc import Sequence
 from importlib import import_module

@@ -1,5 +1,7 @@
 """`bin/pulsar standalone`: `pulsarium serve` under the options, files and log lines of Pulsar's standalone."""
 
+from __future__ import annotations
+
 import os
 import sys
 from collections.abc import Iterator, Mapping

@@ -1,5 +1,7 @@
 """`bin/pulsar tokens`: keys and JSON Web Tokens, in the grammar and the formats of Pulsar's command."""
 
+from __future__ import annotations
+
 import base64
 import os
 import re
@@ -210,7 +212,7 @@ def _of_secret(key: bytes) -> list[str]:
     return fitting
 
 
-def _of_private_key(content: bytes) -> "tuple[PrivateKey, list[str]]":
+def _of_private_key(content: bytes) -> tuple[PrivateKey, list[str]]:
     from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
     from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
     from cryptography.hazmat.primitives.serialization import load_der_private_key

@@ -21,10 +21,19 @@ from pulsarium.client.admin.topics import Topics
 from pulsarium.client.admin.transport import Transport
 from pulsarium.client.connection.authentication import Authentication
 from pulsarium.client.connection.settings import Settings
-from pulsarium.rest.groups import Groups
+from pulsarium.rest.brokers import Bookies, Brokers, BrokerStats
+from pulsarium.rest.clusters import Clusters
+from pulsarium.rest.lookups import Lookups
+from pulsarium.rest.namespaces import Namespaces
+from pulsarium.rest.non_persistent_topics import NonPersistentTopics
+from pulsarium.rest.policy_calls import NamespacePolicies, TopicPolicies
+from pulsarium.rest.resources import ResourceGroups, ResourceQuotas
+from pulsarium.rest.schemas import Schemas
+from pulsarium.rest.tenants import Tenants
+from pulsarium.rest.transactions import Transactions
 
 
-class Admin(Groups):
+class Admin:
     """Groups of calls, named as in Java's PulsarAdmin; so are their methods, in snake case.
 
     Each raises AdminError, of a kind for each status, and InvalidTopicName for names that are none. There is no timeout
@@ -32,9 +41,37 @@ class Admin(Groups):
     """
 
     def __init__(self, transport: Transport) -> None:
-        super().__init__(transport)
-        self.topics: Topics = Topics(transport)
         self._transport = transport
+        self.bookies: Bookies = Bookies(transport)
+        """Bookies and their racks."""
+        self.broker_stats: BrokerStats = BrokerStats(transport)
+        """What brokers measure."""
+        self.brokers: Brokers = Brokers(transport)
+        """Health, version, settings."""
+        self.clusters: Clusters = Clusters(transport)
+        """Clusters, their peers, failure domains and isolation policies."""
+        self.lookups: Lookups = Lookups(transport)
+        """Which broker serves a topic."""
+        self.namespace_policies: NamespacePolicies = NamespacePolicies(transport)
+        """Policies of namespaces."""
+        self.namespaces: Namespaces = Namespaces(transport)
+        """Namespaces: their bundles, permissions and properties."""
+        self.non_persistent_topics: NonPersistentTopics = NonPersistentTopics(transport)
+        """What of `topics` concerns those."""
+        self.resource_groups: ResourceGroups = ResourceGroups(transport)
+        """Rates that namespaces share."""
+        self.resource_quotas: ResourceQuotas = ResourceQuotas(transport)
+        """What load balancing reckons with."""
+        self.schemas: Schemas = Schemas(transport)
+        """Schemas of topics."""
+        self.tenants: Tenants = Tenants(transport)
+        """Who namespaces belong to."""
+        self.topic_policies: TopicPolicies = TopicPolicies(transport)
+        """Policies of topics."""
+        self.topics: Topics = Topics(transport)
+        """Topics, with messages and their ids as the client has them."""
+        self.transactions: Transactions = Transactions(transport)
+        """Coordinators, transaction buffers, pending acknowledgements."""
 
     async def aclose(self) -> None:
         """Close every connection."""

@@ -1,5 +1,7 @@
 """What can be wrong between topics and DataFrames."""
 
+from __future__ import annotations
+
 
 class BadColumns(ValueError):
     """Columns that do not fit the topic's schema, or that nothing can be made of."""

@@ -5,12 +5,14 @@ import pulsarium
 with pulsarium.broker.running() as broker: ...
 """
 
+from __future__ import annotations
+
 from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from . import broker as broker
-    from . import client as client
+    from pulsarium import broker as broker
+    from pulsarium import client as client
 else:
 
     def __getattr__(name: str) -> object:

@@ -1,5 +1,7 @@
 """The `pulsarium` command, and `python -m pulsarium`."""
 
+from __future__ import annotations
+
 import signal
 
 

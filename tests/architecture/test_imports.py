@@ -221,12 +221,12 @@ def test_nothing_imports_the_folders_by_their_bare_names() -> None:
     )
 
 
-def test_the_broker_has_one_style_of_imports() -> None:
+def test_there_is_one_style_of_imports() -> None:
     """Absolute ones, and annotations that nobody evaluates, but for those that say what a key of broker.conf takes."""
     evaluated = {"pulsarium.broker.config.keys"}
     assert {
         module.name
-        for module in modules("broker")
+        for module in (*production(), *modules("src/pulsarium", "pulsarium"))
         if any(isinstance(node, ast.ImportFrom) and node.level for node in ast.walk(module.tree))
         or not (module.is_package or module.name in evaluated or "__future__.annotations" in module.imports)
     } == set()

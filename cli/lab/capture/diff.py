@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from pulsarium.cli.lab.capture.file import records_of
 from pulsarium.proto.text import printable
-
-from .file import records_of
 
 if TYPE_CHECKING:
     from pulsarium.capture.diff import Change, Difference, Step, Talk

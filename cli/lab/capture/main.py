@@ -9,12 +9,11 @@ import click
 
 from pulsarium.cli.grouped import GroupedCommands
 from pulsarium.cli.lab.broker import LabOf, of_broker
+from pulsarium.cli.lab.capture.diff import diff
+from pulsarium.cli.lab.capture.file import new_name
+from pulsarium.cli.lab.capture.proxy import proxy, proxy_options, run_proxy
+from pulsarium.cli.lab.capture.show import export, show
 from pulsarium.cli.refusal import RequestRefused, RunRefused
-
-from .diff import diff
-from .file import new_name
-from .proxy import proxy, proxy_options, run_proxy
-from .show import export, show
 
 
 @click.group(cls=GroupedCommands, invoke_without_command=True)
@@ -86,7 +85,7 @@ def stop(lab: LabOf, number: int | None, out: Path | None) -> None:
         number = running[0]
     stopped = lab.call("POST", f"captures/{number}/stop")
     if out is not None:
-        from .live import pieces_of
+        from pulsarium.cli.lab.capture.file import pieces_of
 
         try:
             with out.open("wb") as file:

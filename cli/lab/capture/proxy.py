@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from pulsarium.cli.lab.capture.file import capture_file
 from pulsarium.cli.refusal import Refusal, RequestRefused, RunRefused
-
-from .file import capture_file
 
 if TYPE_CHECKING:
     from pulsarium.broker.lab.capture.proxy import Target

@@ -15,9 +15,8 @@ import click
 from pulsarium.cli.grouped import GroupedCommand
 from pulsarium.cli.interrupts import closing_at_ctrl_c
 from pulsarium.cli.lab.broker import LabOf, of_broker
+from pulsarium.cli.lab.capture.file import records_of
 from pulsarium.cli.refusal import RequestRefused, RunRefused
-
-from .file import records_of
 
 if TYPE_CHECKING:
     from pulsarium.capture.file import Record
@@ -80,7 +79,7 @@ def show(lab: LabOf, file: Path | None, live: bool, follow: bool, as_json: bool,
     if file is not None:
         source = records_of(file, follow=follow)
     else:
-        from .live import records_now
+        from pulsarium.cli.lab.capture.file import records_now
 
         source = records_now(lab)
     with closing_at_ctrl_c(), closing(source), suppress(KeyboardInterrupt):  # type: ignore[type-var]
@@ -90,8 +89,7 @@ def show(lab: LabOf, file: Path | None, live: bool, follow: bool, as_json: bool,
 def _print(source: Iterator[tuple[int, Record]], wanted: Wanted, as_json: bool, full: bool) -> None:
     from pulsarium.capture.as_json import described
     from pulsarium.capture.lint.walk import Walk
-
-    from .lines import Lines
+    from pulsarium.cli.lab.capture.lines import Lines
 
     walk, lines = Walk(), Lines(full=full)
     for number, record in source:

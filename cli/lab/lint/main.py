@@ -139,7 +139,7 @@ def _report(found: list[Finding], counts: Counter[str], how: str) -> str:
         shown = {"counts": dict(counts), "violations": [each.to_json() for each in found]}
         return json.dumps(shown, indent=2)
     if how == "html":
-        from .page import page
+        from pulsarium.cli.lab.lint.page import page
 
         return page(found, counts)
     return "\n".join(_lines(found, counts))
@@ -168,7 +168,7 @@ def _rules(how: str) -> str:
     if how == "json":
         return json.dumps(known, indent=2)
     if how == "html":
-        from .page import rules_page
+        from pulsarium.cli.lab.lint.page import rules_page
 
         return rules_page()
     return "\n\n".join(_rule_text(each) for each in known)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from pulsarium.cli.admin import output
 from pulsarium.cli.admin.message import hex_dump
-from pulsarium.cli.admin.table import table
+from pulsarium.cli.admin.output import table
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),

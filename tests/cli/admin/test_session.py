@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from pulsarium.broker.config.version import VERSION
-from pulsarium.cli.admin.session import Session
+from pulsarium.cli.admin.asked import Session
 from pulsarium.cli.main import cli
 
 from .conftest import Played

@@ -19,11 +19,10 @@ import trio.testing
 from click.testing import CliRunner, Result
 
 from pulsarium.capture.file import CaptureReader
-from pulsarium.cli.admin.session import Session
+from pulsarium.cli.admin.asked import Session
 from pulsarium.cli.lab.broker import LabOf
 from pulsarium.cli.lab.capture import file as capture_files
-from pulsarium.cli.lab.capture.file import capture_file, records_of
-from pulsarium.cli.lab.capture.live import records_now
+from pulsarium.cli.lab.capture.file import capture_file, records_now, records_of
 from pulsarium.cli.main import cli
 from pulsarium.cli.refusal import Refusal
 from tests.broker.wire import plain
@@ -293,7 +292,7 @@ async def test_a_capture_is_started_in_a_folder_of_the_broker(tmp_path: Path) ->
 
 
 async def test_what_passes_now(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pulsarium.cli.lab.capture.live._POLL_SECONDS", 0.001)
+    monkeypatch.setattr(capture_files, "_POLL_SECONDS", 0.001)
     async with live() as here:
         lab = LabOf(Session(admin_url=here.url))
         records = records_now(lab)
