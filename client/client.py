@@ -8,6 +8,8 @@ from contextlib import AbstractAsyncContextManager
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+import anyio.lowlevel
+
 from pulsarium.client.arguments import given
 from pulsarium.client.consumer.consumer import Consumer
 from pulsarium.client.consumer.interceptors import ConsumerInterceptor
@@ -283,8 +285,7 @@ class Client:
         reader_name: str | None = None,
         subscription_role_prefix: str | None = None,
     ) -> RawReader:
-        """Return a reader of entries as they are stored: `async with` opens and closes it.
-
+        """Return a reader of entries as they are stored: `async with` opens and closes it. Durations are seconds.
 
         Arguments and errors are as in `create_reader`.
         """
@@ -338,6 +339,7 @@ class Client:
         InvalidConfiguration for a timeout that makes no sense; TransactionCoordinatorNotFoundError from brokers without
         transactionCoordinatorEnabled, ConnectError, or what the broker refuses it with.
         """
+        await anyio.lowlevel.checkpoint()
         return await begin(self._core.coordinators, TransactionOptions(timeout=timeout))
 
     async def get_schema(self, topic: str, version: int | bytes | None = None) -> SchemaInfo:
@@ -345,6 +347,7 @@ class Client:
 
         TopicNotFound if there is no such topic, schema or version, InvalidTopicName if it is no name, ConnectError.
         """
+        await anyio.lowlevel.checkpoint()
         name = full_name(topic)
         if isinstance(version, int):
             version = version.to_bytes(VERSION_BYTES, "big", signed=True)
@@ -357,6 +360,7 @@ class Client:
         metadata_auto_creation_enabled: a topic that is not there gets the partitions that new ones have in its
         namespace (PIP-344). InvalidTopicName if it is no name, or what the broker refuses it with.
         """
+        await anyio.lowlevel.checkpoint()
         name = full_name(topic)
         brokers = self._core.brokers
         count = await brokers.patiently(lambda: brokers.partitions(name, create=metadata_auto_creation_enabled))
@@ -368,6 +372,7 @@ class Client:
 
         ConnectError, or the error with which the broker refuses.
         """
+        await anyio.lowlevel.checkpoint()
         brokers = self._core.brokers
         return await brokers.patiently(lambda: brokers.topics(namespace, pb.CommandGetTopicsOfNamespace.PERSISTENT))
 

@@ -7,12 +7,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import anyio
-import anyio.lowlevel
 
 from pulsarium.client.consumer.policies import ConsumerBatchReceivePolicy
 from pulsarium.client.errors import PulsarError, copy_of
 from pulsarium.client.message import Message
 from pulsarium.client.message_id import MessageId
+from pulsarium.client.together import Checkpoint, checkpoint_here
 
 if TYPE_CHECKING:
     from pulsarium.client.consumer.receiver import Receiver
@@ -37,6 +37,7 @@ class Inbox:
     ) -> None:
         """`forgiving`: a receiver that failed for good only ends itself. `versions`: of schemas that read by them."""
         self.onlooker: Onlooker = onlooker or Onlooker()
+        self.checkpoint: Checkpoint = checkpoint_here()
         self._versions = versions
         self._forgiving = forgiving
         self._receivers: dict[Receiver, None] = {}
@@ -122,8 +123,8 @@ class Inbox:
 
         Raise what ended one of the receivers for good. It is always a checkpoint.
         """
-        await anyio.lowlevel.checkpoint()
-        return await self.filled(until_end=until_end)
+        await self.checkpoint()
+        return bool(self) or await self.filled(until_end=until_end)
 
     async def filled(self, *, until_end: bool = False) -> bool:
         """Do what `arrival` does, but no checkpoint where something is there."""
@@ -169,7 +170,6 @@ async def batch_receive(
 
     Nothing is taken before the end, so that nothing is lost by cancelling it.
     """
-    await anyio.lowlevel.checkpoint()
     with anyio.move_on_after(policy.timeout if policy.timeout > 0 else None):
         while not _is_enough(inbox, policy):
             await inbox.another()

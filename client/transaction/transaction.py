@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 
 import anyio
+import anyio.lowlevel
 
 from pulsarium.client.errors import (
     InvalidTxnStatusError,
@@ -59,6 +60,7 @@ class Transaction:
         InvalidTxnStatusError after `abort` or its timeout; TransactionNotFound if it timed out at the broker.
         ConnectError or Timeout where nobody knows: the next call asks again.
         """
+        await anyio.lowlevel.checkpoint()
         self._begin_end(TransactionState.COMMITTING)
         await self._wait()
         if self._has_failed:
@@ -72,6 +74,7 @@ class Transaction:
 
         Raises as `commit`.
         """
+        await anyio.lowlevel.checkpoint()
         self._begin_end(TransactionState.ABORTING)
         await self._wait()
         await self._abort()
