@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import anyio.lowlevel
 
-from pulsarium.client.arguments import given
+from pulsarium.client.connection.settings import given
 from pulsarium.client.consumer.consumer import Consumer
 from pulsarium.client.consumer.interceptors import ConsumerInterceptor
 from pulsarium.client.consumer.last_entry import PayloadToMessageIdConverter
@@ -32,7 +32,7 @@ from pulsarium.client.consumer.raw_reader import RawReader, RawReaderOptions
 from pulsarium.client.consumer.reader import Reader
 from pulsarium.client.core import Core
 from pulsarium.client.entry.crypto import ConsumerCryptoFailureAction, KeyReader
-from pulsarium.client.entry.payload_processor import MessagePayloadProcessor
+from pulsarium.client.entry.decoding import MessagePayloadProcessor
 from pulsarium.client.message_id import MessageId
 from pulsarium.client.producer.interceptors import ProducerInterceptor
 from pulsarium.client.producer.options import (
@@ -49,8 +49,7 @@ from pulsarium.client.schema.schema import BYTES, Schema, SchemaInfo, T
 from pulsarium.client.schema.versions import VERSION_BYTES, fetch
 from pulsarium.client.table_view import TableView
 from pulsarium.client.topics import full_name, partitions_of
-from pulsarium.client.transaction.options import TransactionOptions
-from pulsarium.client.transaction.transaction import Transaction, begin, transaction
+from pulsarium.client.transaction.transaction import Transaction, TransactionOptions, begin, transaction
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
 if TYPE_CHECKING:

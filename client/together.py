@@ -1,25 +1,11 @@
-"""Several calls at once, and the turns that tasks give each other."""
+"""Several calls at once."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Awaitable, Callable, Iterable
-from typing import TypeAlias
 
 import anyio
 import anyio.lowlevel
-
-Checkpoint: TypeAlias = Callable[[], Awaitable[None]]
-
-
-def checkpoint_here() -> Checkpoint:
-    """Return the checkpoint of the library that runs this task: in each call anyio looks for it."""
-    if "trio" in sys.modules:
-        import trio.lowlevel
-
-        if trio.lowlevel.in_trio_task():
-            return trio.lowlevel.checkpoint
-    return anyio.lowlevel.checkpoint
 
 
 async def together(calls: Iterable[Callable[[], Awaitable[object]]], *, all_or_none: bool = False) -> None:

@@ -10,6 +10,8 @@ from itertools import chain
 from types import TracebackType
 from typing import Any, Generic, TypeAlias
 
+import anyio.lowlevel
+
 from pulsarium.client.consumer.inbox import Inbox, Onlooker, batch_receive
 from pulsarium.client.consumer.indexes import message_at
 from pulsarium.client.consumer.interceptors import Interceptors
@@ -55,7 +57,6 @@ class Consumer(Generic[T]):
         self._letters = Letters(core, options.subscription_name, options.schema)
         self._parts = Parts(core, options, self._letters, self._interceptors, reading_from, onlooker)
         self._inbox: Inbox = self._parts.inbox
-        self._checkpoint = self._inbox.checkpoint
         self._is_intercepted = bool(options.interceptors)
         timeouts = (options.unacked_messages_timeout, options.ack_timeout_redelivery_backoff)
         is_watched = self._is_intercepted or timeouts != (None, None)
@@ -120,7 +121,7 @@ class Consumer(Generic[T]):
 
         InvalidConfiguration if `receiver_queue_size` is 0; otherwise raises as `receive`.
         """
-        await self._checkpoint()
+        await anyio.lowlevel.checkpoint()
         if self._options.receiver_queue_size == 0:
             raise InvalidConfiguration("batch_receive needs a queue: receiver_queue_size is 0")
         return await batch_receive(self._inbox, self._options.batch_receive_policy, self._take)
@@ -171,7 +172,7 @@ class Consumer(Generic[T]):
 
         InvalidConfiguration for an id of a consumer on several topics: there it takes the message.
         """
-        await self._checkpoint()
+        await anyio.lowlevel.checkpoint()
         if not isinstance(message, _ONE):
             await self._acknowledge_all(message, txn)
         elif self._is_intercepted:
@@ -194,7 +195,7 @@ class Consumer(Generic[T]):
 
         InvalidConfiguration on Shared and KeyShared subscriptions, where "before" means nothing, and as `acknowledge`.
         """
-        await self._checkpoint()
+        await anyio.lowlevel.checkpoint()
         with self._telling(self._interceptors.acknowledged_cumulative, [_id(message)]):
             await self._parts.of(message).acknowledge_cumulative(_id(message), txn)
 
@@ -234,7 +235,7 @@ class Consumer(Generic[T]):
         topic. Only Shared and KeyShared subscriptions wait for the delay. Raises what publishing or acknowledging does:
         then the message comes again at once. InvalidConfiguration without `retry_enable`.
         """
-        await self._checkpoint()
+        await anyio.lowlevel.checkpoint()
         policy = self._options.dead_letter_policy
         if not self._options.retry_enable or policy is None:
             raise InvalidConfiguration("reconsume_later needs retry_enable")
@@ -249,7 +250,7 @@ class Consumer(Generic[T]):
 
     async def redeliver_unacknowledged_messages(self) -> None:
         """Deliver everything again, now, that this consumer got and did not acknowledge."""
-        await self._checkpoint()
+        await anyio.lowlevel.checkpoint()
         await self._parts.each(lambda part: part.redeliver_unacknowledged_messages())
 
     # ---- moving about
@@ -262,7 +263,7 @@ class Consumer(Generic[T]):
         target comes again, acknowledged or not, and what is before it does not. Of a partitioned topic a message moves
         its own partition; MessageId.earliest and latest, and a time, move all. Raises the broker's refusal.
         """
-        await self._checkpoint()
+        await anyio.lowlevel.checkpoint()
         if callable(target):
             targets = [(part, target(part.topic)) for part in self._parts.all]
             await together([partial(part.seek, to) for part, to in targets if to is not None])
@@ -278,7 +279,7 @@ class Consumer(Generic[T]):
         partition: InvalidConfiguration; otherwise it raises admin.errors.NotFound where there is no such message, and
         other refusals.
         """
-        await self._checkpoint()
+        await anyio.lowlevel.checkpoint()
         part = self._parts.only("an index")
         await part.seek(await message_at(self._core.admin.topics, part.topic, index), inclusive=True)
 
@@ -288,7 +289,7 @@ class Consumer(Generic[T]):
         One of a batch alone, which takes a broker with acknowledgmentAtBatchIndexLevelEnabled. Raises as
         `seek_to_index`.
         """
-        await self._checkpoint()
+        await anyio.lowlevel.checkpoint()
         part = self._parts.only("an index")
         message_id = await message_at(self._core.admin.topics, part.topic, index)
         if message_id != MessageId.earliest:
@@ -299,7 +300,7 @@ class Consumer(Generic[T]):
 
         Ledger and entry are -1 if there is none. Raises what a `payload_to_message_id_converter` raises.
         """
-        await self._checkpoint()
+        await anyio.lowlevel.checkpoint()
         return [(await part.last_message())[0] for part in self._parts.all]
 
     # ---- the end
@@ -307,7 +308,7 @@ class Consumer(Generic[T]):
     async def unsubscribe(self, *, force: bool = False) -> None:
         """Delete the subscription, and close. Raises the broker's refusal, as while others are subscribed, unless
         `force` throws them out."""
-        await self._checkpoint()
+        await anyio.lowlevel.checkpoint()
         await self._parts.each(lambda part: part.unsubscribe(force=force))
         await self.aclose()
 

@@ -7,12 +7,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import anyio
+import anyio.lowlevel
 
 from pulsarium.client.consumer.policies import ConsumerBatchReceivePolicy
 from pulsarium.client.errors import PulsarError, copy_of
 from pulsarium.client.message import Message
 from pulsarium.client.message_id import MessageId
-from pulsarium.client.together import Checkpoint, checkpoint_here
 
 if TYPE_CHECKING:
     from pulsarium.client.consumer.receiver import Receiver
@@ -37,7 +37,6 @@ class Inbox:
     ) -> None:
         """`forgiving`: a receiver that failed for good only ends itself. `versions`: of schemas that read by them."""
         self.onlooker: Onlooker = onlooker or Onlooker()
-        self.checkpoint: Checkpoint = checkpoint_here()
         self._versions = versions
         self._forgiving = forgiving
         self._receivers: dict[Receiver, None] = {}
@@ -123,7 +122,7 @@ class Inbox:
 
         Raise what ended one of the receivers for good. It is always a checkpoint.
         """
-        await self.checkpoint()
+        await anyio.lowlevel.checkpoint()
         return bool(self) or await self.filled(until_end=until_end)
 
     async def filled(self, *, until_end: bool = False) -> bool:

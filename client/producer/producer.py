@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import Generic
 
 import anyio
+import anyio.lowlevel
 from typing_extensions import Unpack
 
 from pulsarium.client.connection.waiting import printable
@@ -22,10 +23,10 @@ from pulsarium.client.producer.outbox import Room
 from pulsarium.client.producer.receipt import Receipt
 from pulsarium.client.producer.router import Router
 from pulsarium.client.producer.topic_producer import TopicProducer
-from pulsarium.client.schema.auto_produce import AutoProduceBytesSchema
+from pulsarium.client.schema.of_info import AutoProduceBytesSchema
 from pulsarium.client.schema.schema import T
 from pulsarium.client.statistics import ProducerStatistics, Sent
-from pulsarium.client.together import checkpoint_here, together
+from pulsarium.client.together import together
 from pulsarium.client.topics import full_name, partitions_of
 from pulsarium.client.transaction.transaction import Transaction
 
@@ -60,7 +61,6 @@ class Producer(Generic[T]):
         self._is_partitioned = False
         self._counts = Sent()
         self._scope = anyio.CancelScope()
-        self._checkpoint = checkpoint_here()
 
     async def __aenter__(self) -> Producer[T]:
         brokers = self._core.brokers
@@ -134,10 +134,10 @@ class Producer(Generic[T]):
         try:
             partition, receipt = await self._add(content, txn, options)
         except PulsarError:
-            await self._checkpoint()
+            await anyio.lowlevel.checkpoint()
             raise
         if partition.has_batch:
-            await self._checkpoint()  # who is about to send, too, joins the batch
+            await anyio.lowlevel.checkpoint()  # who is about to send, too, joins the batch
             partition.send_batch()
         return await receipt.wait()
 
@@ -149,7 +149,7 @@ class Producer(Generic[T]):
         Waits only for room, as `max_pending_messages` and the memory limit of the client have it, and the first time
         with a transaction until its coordinator knows the partition. Each call is a checkpoint; `send_nowait` is none.
         """
-        await self._checkpoint()
+        await anyio.lowlevel.checkpoint()
         return (await self._add(content, txn, options))[1]
 
     def send_nowait(self, content: T | None, **options: Unpack[MessageOptions]) -> Receipt:
