@@ -163,7 +163,8 @@ class Consumer(Generic[T]):
         Of a batch the broker is told when all its messages are acknowledged, or of each with `batch_index_ack_enabled`
         (PIP-54). It goes out together with others, some milliseconds later. Only with `ack_receipt_enabled` it goes at
         once and waits for the broker's answer; then it raises its refusal, and ConnectError when the connection was
-        lost, so that nobody knows. For several messages of a topic or partition there is one answer.
+        lost, so that nobody knows. For several messages of a topic or partition there is one answer, and for all of
+        them one checkpoint: a turn of the event loop costs more than acknowledging a message.
 
         In a transaction `txn` it goes at once, of a batch each alone, waits for the answer, and holds when the
         transaction is committed; when that is aborted, the message comes again, on Exclusive and Failover with all that
