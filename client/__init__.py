@@ -46,7 +46,7 @@ from pulsarium.client.consumer.policies import (
 from pulsarium.client.consumer.raw_reader import RawMessage, RawReader
 from pulsarium.client.consumer.reader import Reader
 from pulsarium.client.entry.crypto import ConsumerCryptoFailureAction, CryptoKeyReader, KeyReader
-from pulsarium.client.entry.payload_processor import MessagePayloadProcessor
+from pulsarium.client.entry.decoding import MessagePayloadProcessor
 from pulsarium.client.errors import FixError, GiveUpError, PulsarError, RetryError
 from pulsarium.client.message import Message
 from pulsarium.client.message_id import MessageId
@@ -62,10 +62,9 @@ from pulsarium.client.producer.options import (
 )
 from pulsarium.client.producer.producer import Producer
 from pulsarium.client.producer.receipt import Receipt
-from pulsarium.client.schema.auto_produce import AutoProduceBytesSchema
 from pulsarium.client.schema.avro_schema import AvroSchema
-from pulsarium.client.schema.json_schema import JsonSchema
 from pulsarium.client.schema.key_value import KeyValue, KeyValueEncodingType, KeyValueSchema
+from pulsarium.client.schema.of_info import AutoProduceBytesSchema
 from pulsarium.client.schema.primitives import (
     BooleanSchema,
     DateSchema,
@@ -86,10 +85,10 @@ from pulsarium.client.schema.primitives import (
 from pulsarium.client.schema.protobuf_native import ProtobufNativeSchema
 from pulsarium.client.schema.records import AvroFloat, AvroInt, AvroType
 from pulsarium.client.schema.schema import BytesSchema, Schema, SchemaInfo
+from pulsarium.client.schema.structured import JsonSchema
 from pulsarium.client.statistics import ConsumerStatistics, ProducerStatistics
 from pulsarium.client.table_view import TableView
-from pulsarium.client.transaction.options import TransactionState
-from pulsarium.client.transaction.transaction import Transaction
+from pulsarium.client.transaction.transaction import Transaction, TransactionState
 from pulsarium.proto.txn_id import TxnId
 
 __all__ = [

@@ -8,7 +8,9 @@ from contextlib import AbstractAsyncContextManager
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from pulsarium.client.arguments import given
+import anyio.lowlevel
+
+from pulsarium.client.connection.settings import given
 from pulsarium.client.consumer.consumer import Consumer
 from pulsarium.client.consumer.interceptors import ConsumerInterceptor
 from pulsarium.client.consumer.last_entry import PayloadToMessageIdConverter
@@ -30,7 +32,7 @@ from pulsarium.client.consumer.raw_reader import RawReader, RawReaderOptions
 from pulsarium.client.consumer.reader import Reader
 from pulsarium.client.core import Core
 from pulsarium.client.entry.crypto import ConsumerCryptoFailureAction, KeyReader
-from pulsarium.client.entry.payload_processor import MessagePayloadProcessor
+from pulsarium.client.entry.decoding import MessagePayloadProcessor
 from pulsarium.client.message_id import MessageId
 from pulsarium.client.producer.interceptors import ProducerInterceptor
 from pulsarium.client.producer.options import (
@@ -47,8 +49,7 @@ from pulsarium.client.schema.schema import BYTES, Schema, SchemaInfo, T
 from pulsarium.client.schema.versions import VERSION_BYTES, fetch
 from pulsarium.client.table_view import TableView
 from pulsarium.client.topics import full_name, partitions_of
-from pulsarium.client.transaction.options import TransactionOptions
-from pulsarium.client.transaction.transaction import Transaction, begin, transaction
+from pulsarium.client.transaction.transaction import Transaction, TransactionOptions, begin, transaction
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
 if TYPE_CHECKING:
@@ -283,8 +284,7 @@ class Client:
         reader_name: str | None = None,
         subscription_role_prefix: str | None = None,
     ) -> RawReader:
-        """Return a reader of entries as they are stored: `async with` opens and closes it.
-
+        """Return a reader of entries as they are stored: `async with` opens and closes it. Durations are seconds.
 
         Arguments and errors are as in `create_reader`.
         """
@@ -338,6 +338,7 @@ class Client:
         InvalidConfiguration for a timeout that makes no sense; TransactionCoordinatorNotFoundError from brokers without
         transactionCoordinatorEnabled, ConnectError, or what the broker refuses it with.
         """
+        await anyio.lowlevel.checkpoint()
         return await begin(self._core.coordinators, TransactionOptions(timeout=timeout))
 
     async def get_schema(self, topic: str, version: int | bytes | None = None) -> SchemaInfo:
@@ -345,6 +346,7 @@ class Client:
 
         TopicNotFound if there is no such topic, schema or version, InvalidTopicName if it is no name, ConnectError.
         """
+        await anyio.lowlevel.checkpoint()
         name = full_name(topic)
         if isinstance(version, int):
             version = version.to_bytes(VERSION_BYTES, "big", signed=True)
@@ -357,6 +359,7 @@ class Client:
         metadata_auto_creation_enabled: a topic that is not there gets the partitions that new ones have in its
         namespace (PIP-344). InvalidTopicName if it is no name, or what the broker refuses it with.
         """
+        await anyio.lowlevel.checkpoint()
         name = full_name(topic)
         brokers = self._core.brokers
         count = await brokers.patiently(lambda: brokers.partitions(name, create=metadata_auto_creation_enabled))
@@ -368,6 +371,7 @@ class Client:
 
         ConnectError, or the error with which the broker refuses.
         """
+        await anyio.lowlevel.checkpoint()
         brokers = self._core.brokers
         return await brokers.patiently(lambda: brokers.topics(namespace, pb.CommandGetTopicsOfNamespace.PERSISTENT))
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from pulsarium.client.connection.brokers import Brokers
 from pulsarium.client.errors import InvalidConfiguration
-from pulsarium.client.memory import MemoryLimit
+from pulsarium.client.producer.outbox import MemoryLimit
 from pulsarium.client.schema.versions import Versions
 from pulsarium.client.transaction.coordinator import Coordinators
 

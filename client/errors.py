@@ -17,7 +17,7 @@ from pulsarium.proto.generated import PulsarApi_pb2 as pb
 class PulsarError(Exception):
     """Any failure of the client or of the broker behind it."""
 
-    code: ClassVar[str]
+    code: ClassVar[str] = "PulsarError"
     """A word that stays: the name of Pulsar's ServerError where there is one, else that of the class."""
 
     def __init_subclass__(cls, *, code: str = "") -> None:

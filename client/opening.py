@@ -7,12 +7,11 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 import anyio
 
-from pulsarium.client.arguments import given
 from pulsarium.client.client import Client
 from pulsarium.client.connection.authentication import Authentication
 from pulsarium.client.connection.brokers import Brokers
 from pulsarium.client.connection.protocol import MAX_PROTOCOL_VERSION
-from pulsarium.client.connection.settings import ClientOptions, Dial, Settings, dial_tcp
+from pulsarium.client.connection.settings import ClientOptions, Dial, Settings, dial_tcp, given
 from pulsarium.client.core import Core
 
 

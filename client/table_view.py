@@ -105,6 +105,7 @@ class TableView(Mapping[str, T]):
 
     async def refresh(self) -> None:
         """Wait until everything that is in the topic now is in the view. Raises the broker's refusal."""
+        await anyio.lowlevel.checkpoint()
         for part in self._reader._consumer._parts.all:
             if not part.topic.startswith("persistent:"):
                 continue  # keeps nothing

@@ -9,7 +9,6 @@ from enum import Enum
 from types import MappingProxyType
 
 import anyio
-import anyio.lowlevel
 
 from pulsarium.client.connection.brokers import Brokers
 from pulsarium.client.connection.connection import Connection
@@ -136,11 +135,7 @@ class Link:
             self._opening.cancel()
 
     async def connection(self) -> Connection:
-        """Return the connection on which it is open, as soon as it is; raise what it failed with for good.
-
-        It is always a checkpoint.
-        """
-        await anyio.lowlevel.checkpoint()
+        """Return the connection on which it is open, as soon as it is; raise what it failed with for good."""
         while self._connection is None:
             if self._error is not None:
                 raise copy_of(self._error)

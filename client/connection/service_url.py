@@ -10,6 +10,7 @@ from pulsarium.client.errors import ConnectError, InvalidUrl, OperationNotSuppor
 _PORTS = {"pulsar": 6650, "pulsar+ssl": 6651}
 _HOST = re.compile(r"[^\s\x00-\x20/@?#\\]{1,255}")
 _SHOWN = 200  # characters of a URL in an error
+_CREDENTIALS = re.compile(r"^((?:[\w+.-]*://)?).*@", re.DOTALL)
 
 
 class Address(NamedTuple):
@@ -44,7 +45,7 @@ def parse(url: str) -> list[Address]:
     """
     scheme, mark, rest = url.partition("://")
     if not mark or scheme not in _PORTS:
-        raise InvalidUrl(f"{url[:_SHOWN]}: must begin with pulsar:// or pulsar+ssl://")
+        raise InvalidUrl(f"{_shown(url)}: must begin with pulsar:// or pulsar+ssl://")
     return [_address(part, scheme, url) for part in rest.rstrip("/").split(",")]
 
 
@@ -65,7 +66,7 @@ class BrokerUrls(NamedTuple):
             raise OperationNotSupported(f"the broker can be reached {'without' if tls else 'with'} TLS only")
         found = parse(url)
         if tls and not found[0].tls:  # credentials would go in the clear
-            raise InvalidUrl(f"{url[:_SHOWN]}: must begin with pulsar+ssl://")
+            raise InvalidUrl(f"{_shown(url)}: must begin with pulsar+ssl://")
         return found
 
     def address(self, *, tls: bool) -> Address:
@@ -82,5 +83,10 @@ def _address(text: str, scheme: str, url: str) -> Address:
     sound = _HOST.fullmatch(host) and is_ipv6 is (":" in host)
     sound = sound and port.isascii() and port.isdecimal() and len(port) <= 5 and 0 < int(port) < 65536
     if not sound:
-        raise InvalidUrl(f"{url[:_SHOWN]}: {text[:_SHOWN]!r} is no host and port")
+        raise InvalidUrl(f"{_shown(url)}: {_shown(text)!r} is no host and port")
     return Address(host, int(port), scheme == "pulsar+ssl")
+
+
+def _shown(text: str) -> str:
+    """Return a URL, or a part of one, as an error shows it: without the password that somebody put in front of an @."""
+    return _CREDENTIALS.sub(r"\1...@", text)[:_SHOWN]

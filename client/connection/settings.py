@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from anyio.abc import ByteStream
 
@@ -83,3 +83,8 @@ class ClientOptions(Settings):
     """What `connect` takes and explains."""
 
     service_url: str
+
+
+def given(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a method's arguments out of its `locals()`, without `self`."""
+    return {name: value for name, value in arguments.items() if name != "self"}

@@ -121,6 +121,7 @@ class Consumer(Generic[T]):
 
         InvalidConfiguration if `receiver_queue_size` is 0; otherwise raises as `receive`.
         """
+        await anyio.lowlevel.checkpoint()
         if self._options.receiver_queue_size == 0:
             raise InvalidConfiguration("batch_receive needs a queue: receiver_queue_size is 0")
         return await batch_receive(self._inbox, self._options.batch_receive_policy, self._take)
@@ -162,7 +163,8 @@ class Consumer(Generic[T]):
         Of a batch the broker is told when all its messages are acknowledged, or of each with `batch_index_ack_enabled`
         (PIP-54). It goes out together with others, some milliseconds later. Only with `ack_receipt_enabled` it goes at
         once and waits for the broker's answer; then it raises its refusal, and ConnectError when the connection was
-        lost, so that nobody knows. For several messages of a topic or partition there is one answer.
+        lost, so that nobody knows. For several messages of a topic or partition there is one answer, and for all of
+        them one checkpoint: a turn of the event loop costs more than acknowledging a message.
 
         In a transaction `txn` it goes at once, of a batch each alone, waits for the answer, and holds when the
         transaction is committed; when that is aborted, the message comes again, on Exclusive and Failover with all that
@@ -171,6 +173,7 @@ class Consumer(Generic[T]):
 
         InvalidConfiguration for an id of a consumer on several topics: there it takes the message.
         """
+        await anyio.lowlevel.checkpoint()
         if not isinstance(message, _ONE):
             await self._acknowledge_all(message, txn)
         elif self._is_intercepted:
@@ -193,6 +196,7 @@ class Consumer(Generic[T]):
 
         InvalidConfiguration on Shared and KeyShared subscriptions, where "before" means nothing, and as `acknowledge`.
         """
+        await anyio.lowlevel.checkpoint()
         with self._telling(self._interceptors.acknowledged_cumulative, [_id(message)]):
             await self._parts.of(message).acknowledge_cumulative(_id(message), txn)
 
@@ -232,6 +236,7 @@ class Consumer(Generic[T]):
         topic. Only Shared and KeyShared subscriptions wait for the delay. Raises what publishing or acknowledging does:
         then the message comes again at once. InvalidConfiguration without `retry_enable`.
         """
+        await anyio.lowlevel.checkpoint()
         policy = self._options.dead_letter_policy
         if not self._options.retry_enable or policy is None:
             raise InvalidConfiguration("reconsume_later needs retry_enable")
@@ -246,6 +251,7 @@ class Consumer(Generic[T]):
 
     async def redeliver_unacknowledged_messages(self) -> None:
         """Deliver everything again, now, that this consumer got and did not acknowledge."""
+        await anyio.lowlevel.checkpoint()
         await self._parts.each(lambda part: part.redeliver_unacknowledged_messages())
 
     # ---- moving about
@@ -258,6 +264,7 @@ class Consumer(Generic[T]):
         target comes again, acknowledged or not, and what is before it does not. Of a partitioned topic a message moves
         its own partition; MessageId.earliest and latest, and a time, move all. Raises the broker's refusal.
         """
+        await anyio.lowlevel.checkpoint()
         if callable(target):
             targets = [(part, target(part.topic)) for part in self._parts.all]
             await together([partial(part.seek, to) for part, to in targets if to is not None])
@@ -273,6 +280,7 @@ class Consumer(Generic[T]):
         partition: InvalidConfiguration; otherwise it raises admin.errors.NotFound where there is no such message, and
         other refusals.
         """
+        await anyio.lowlevel.checkpoint()
         part = self._parts.only("an index")
         await part.seek(await message_at(self._core.admin.topics, part.topic, index), inclusive=True)
 
@@ -282,6 +290,7 @@ class Consumer(Generic[T]):
         One of a batch alone, which takes a broker with acknowledgmentAtBatchIndexLevelEnabled. Raises as
         `seek_to_index`.
         """
+        await anyio.lowlevel.checkpoint()
         part = self._parts.only("an index")
         message_id = await message_at(self._core.admin.topics, part.topic, index)
         if message_id != MessageId.earliest:
@@ -292,7 +301,7 @@ class Consumer(Generic[T]):
 
         Ledger and entry are -1 if there is none. Raises what a `payload_to_message_id_converter` raises.
         """
-        await anyio.lowlevel.checkpoint()  # a pattern may match nothing
+        await anyio.lowlevel.checkpoint()
         return [(await part.last_message())[0] for part in self._parts.all]
 
     # ---- the end
@@ -300,6 +309,7 @@ class Consumer(Generic[T]):
     async def unsubscribe(self, *, force: bool = False) -> None:
         """Delete the subscription, and close. Raises the broker's refusal, as while others are subscribed, unless
         `force` throws them out."""
+        await anyio.lowlevel.checkpoint()
         await self._parts.each(lambda part: part.unsubscribe(force=force))
         await self.aclose()
 

@@ -123,7 +123,7 @@ class Inbox:
         Raise what ended one of the receivers for good. It is always a checkpoint.
         """
         await anyio.lowlevel.checkpoint()
-        return await self.filled(until_end=until_end)
+        return bool(self) or await self.filled(until_end=until_end)
 
     async def filled(self, *, until_end: bool = False) -> bool:
         """Do what `arrival` does, but no checkpoint where something is there."""
@@ -169,7 +169,6 @@ async def batch_receive(
 
     Nothing is taken before the end, so that nothing is lost by cancelling it.
     """
-    await anyio.lowlevel.checkpoint()
     with anyio.move_on_after(policy.timeout if policy.timeout > 0 else None):
         while not _is_enough(inbox, policy):
             await inbox.another()

@@ -18,8 +18,7 @@ from pulsarium.client.consumer.policies import (
 )
 from pulsarium.client.consumer.start import Start
 from pulsarium.client.entry.crypto import ConsumerCryptoFailureAction, KeyReader
-from pulsarium.client.entry.decoding import Decoder
-from pulsarium.client.entry.payload_processor import MessagePayloadProcessor
+from pulsarium.client.entry.decoding import Decoder, MessagePayloadProcessor
 from pulsarium.client.errors import InvalidConfiguration, InvalidTopicName
 from pulsarium.client.message_id import MessageId
 from pulsarium.client.schema.schema import BYTES, Schema, T

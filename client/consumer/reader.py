@@ -151,8 +151,7 @@ class Reader(Generic[T]):
         Asks the broker for the last message, unless something waits here already. What is compacted out does not count.
         Raises the broker's refusal, and what a `payload_to_message_id_converter` raises.
         """
-        if self._consumer._inbox:
-            await anyio.lowlevel.checkpoint()
+        await anyio.lowlevel.checkpoint()
         if self._consumer._inbox:
             return True
         for place in list(self._all_places().values()):

@@ -101,7 +101,7 @@ class TopicConsumer:
         if message_id.first_chunk is not None:
             await self.acknowledge_all([message_id])
             return
-        connection = await self._link.connection()
+        connection = self._link.current or await self._link.connection()
         data = self._individual(message_id)
         if data is None:
             return

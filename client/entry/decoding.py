@@ -5,13 +5,12 @@ In that order: payloads are compressed before they are encrypted.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple, TypeAlias
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple, Protocol, TypeAlias
 
 from pulsarium.client.entry.crypto import ConsumerCryptoFailureAction, KeyReader
 from pulsarium.client.entry.encryption import MessageDecryptor
-from pulsarium.client.entry.payload_processor import MessagePayloadProcessor
-from pulsarium.client.errors import CryptoError, PulsarError
+from pulsarium.client.errors import CryptoError, FixError
 from pulsarium.client.message_id import MOST_IN_BATCH
 from pulsarium.proto import batch
 from pulsarium.proto import entry as entries
@@ -26,7 +25,7 @@ Single: TypeAlias = tuple[int, pb.SingleMessageMetadata | None, bytes]
 _NO_BATCH = -1
 
 
-class Unreadable(PulsarError):
+class Unreadable(FixError):
     """An entry that nobody can read, or that was to be discarded: acknowledge it with `validation_error`."""
 
     def __init__(self, text: str, validation_error: pb.CommandAck.ValidationError) -> None:
@@ -47,6 +46,20 @@ class Decoded(NamedTuple):
     def is_chunk(self) -> bool:
         """Part of a message of several entries (PIP-37): collect them, then `join`."""
         return self.metadata.num_chunks_from_msg > 1 and not self.still_encrypted
+
+
+class MessagePayloadProcessor(Protocol):
+    """Finds the messages of an entry whose payload is not in Pulsar's format (PIP-96)."""
+
+    def process(
+        self, metadata: pb.MessageMetadata, payload: bytes
+    ) -> Iterable[tuple[int, pb.SingleMessageMetadata | None, bytes]]:
+        """The messages of a payload, decrypted and decompressed: index in the batch (-1: no batch), metadata, value.
+
+        Without metadata of its own a message has the entry's. What is left out is not delivered, and acknowledged with
+        the rest of its entry. An exception is raised by `receive`, and the entry stays unacknowledged.
+        """
+        ...
 
 
 class Decoder:

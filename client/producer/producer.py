@@ -23,7 +23,7 @@ from pulsarium.client.producer.outbox import Room
 from pulsarium.client.producer.receipt import Receipt
 from pulsarium.client.producer.router import Router
 from pulsarium.client.producer.topic_producer import TopicProducer
-from pulsarium.client.schema.auto_produce import AutoProduceBytesSchema
+from pulsarium.client.schema.of_info import AutoProduceBytesSchema
 from pulsarium.client.schema.schema import T
 from pulsarium.client.statistics import ProducerStatistics, Sent
 from pulsarium.client.together import together
@@ -131,7 +131,11 @@ class Producer(Generic[T]):
         Raises MessageTooBig, InvalidMessage, AlreadyClosed, CryptoError, InvalidTxnStatusError for a transaction that
         is not open, or what the broker refused it with.
         """
-        partition, receipt = await self._add(content, txn, options)
+        try:
+            partition, receipt = await self._add(content, txn, options)
+        except PulsarError:
+            await anyio.lowlevel.checkpoint()
+            raise
         if partition.has_batch:
             await anyio.lowlevel.checkpoint()  # who is about to send, too, joins the batch
             partition.send_batch()

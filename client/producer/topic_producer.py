@@ -169,9 +169,10 @@ class TopicProducer:
 
         Failures are told to those who sent.
         """
-        self._check_open()
-        self.send_batch()
+        if self._error is None:
+            self.send_batch()
         await anyio.lowlevel.checkpoint()
+        self._check_open()
         for receipt in self._outbox.pending():
             try:
                 if receipt.is_done():

@@ -1,4 +1,4 @@
-"""The schema of what others wrote."""
+"""Find the schema of what others wrote, and of what they have encoded already."""
 
 from __future__ import annotations
 
@@ -6,14 +6,15 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from pulsarium.client.errors import InvalidMessage
+from pulsarium.client.connection.brokers import Brokers
+from pulsarium.client.errors import InvalidMessage, TopicNotFound
 from pulsarium.client.schema import primitives
 from pulsarium.client.schema.avro_schema import AvroSchema
-from pulsarium.client.schema.json_schema import JsonSchema
 from pulsarium.client.schema.key_value import KeyValueSchema, encoding_of, halves
 from pulsarium.client.schema.protobuf_native import ProtobufNativeSchema, message_of
 from pulsarium.client.schema.schema import BytesSchema, Schema, SchemaInfo
-from pulsarium.client.schema.structured import read_definition
+from pulsarium.client.schema.structured import JsonSchema, read_definition
+from pulsarium.client.schema.versions import fetch
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
 
@@ -58,3 +59,30 @@ _MAKE: Mapping[int, Callable[[SchemaInfo], Schema[Any]]] = MappingProxyType(
         pb.Schema.ProtobufNative: lambda info: ProtobufNativeSchema(message_of(info)),
     }
 )
+
+
+class AutoProduceBytesSchema(BytesSchema):
+    """For producers that pass on what others have encoded: each message is held against the latest schema that the
+    topic has when the producer is opened, and counts as written with that. A topic without a schema takes any bytes.
+
+    Opening raises InvalidMessage for a schema that is none of ours.
+    """
+
+    async def on(self, brokers: Brokers, topic: str) -> Schema[Any]:
+        """What a producer on this topic (a full name) encodes with."""
+        try:
+            info = await brokers.patiently(lambda: fetch(brokers, topic))
+        except TopicNotFound:
+            return BytesSchema()
+        return _Checked(info)
+
+
+class _Checked(BytesSchema):
+    def __init__(self, info: SchemaInfo) -> None:
+        self.info = info
+        self._schema = schema_of(info)
+
+    def encode(self, value: bytes) -> bytes:
+        data = super().encode(value)
+        self._schema.decode(data)
+        return data

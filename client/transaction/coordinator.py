@@ -17,13 +17,13 @@ from pulsarium.client.errors import (
     TransactionNotFound,
 )
 from pulsarium.client.topics import partitions_of
-from pulsarium.client.transaction import commands
 from pulsarium.proto.commands import COMMANDS
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.txn_id import TxnId
 
 ASSIGN = "persistent://pulsar/system/transaction_coordinator_assign"
 """Whose broker serves its partition N is coordinator N."""
+Type = pb.BaseCommand
 CONNECTS_SINCE = 19  # version of the protocol
 MOVING = (*TRANSIENT, TransactionCoordinatorNotFoundError)
 """What a coordinator's broker says, or nobody, while it moves to another."""
@@ -42,25 +42,32 @@ class Coordinator:
 
     async def new_transaction(self, milliseconds: int) -> TxnId:
         """Begin one. One too many, where an answer was lost, ends with its time."""
-        answer = (await self._ask(commands.new_transaction(self.number, milliseconds))).newTxnResponse
+        body = pb.CommandNewTxn(tc_id=self.number, txn_ttl_millis=milliseconds)
+        answer = (await self._ask(pb.BaseCommand(type=Type.NEW_TXN, newTxn=body))).newTxnResponse
         return TxnId(answer.txnid_most_bits, answer.txnid_least_bits)
 
     async def add_partition(self, txn: TxnId, topic: str) -> None:
         """The transaction is going to publish there."""
-        await self._ask(commands.add_partition(txn, topic))
+        body = pb.CommandAddPartitionToTxn(txnid_most_bits=txn.most, txnid_least_bits=txn.least, partitions=[topic])
+        await self._ask(pb.BaseCommand(type=Type.ADD_PARTITION_TO_TXN, addPartitionToTxn=body))
 
     async def add_subscription(self, txn: TxnId, topic: str, subscription: str) -> None:
         """The transaction is going to acknowledge there."""
-        await self._ask(commands.add_subscription(txn, topic, subscription))
+        body = pb.CommandAddSubscriptionToTxn(txnid_most_bits=txn.most, txnid_least_bits=txn.least)
+        body.subscription.add(topic=topic, subscription=subscription)
+        await self._ask(pb.BaseCommand(type=Type.ADD_SUBSCRIPTION_TO_TXN, addSubscriptionToTxn=body))
 
     async def end(self, txn: TxnId, *, commit: bool) -> None:
         """Commit or abort it. TransactionNotFound where it has ended already, or another's it is."""
         was_lost = False
+        body = pb.CommandEndTxn(txnid_most_bits=txn.most, txnid_least_bits=txn.least)
+        body.txn_action = pb.COMMIT if commit else pb.ABORT
+        command = pb.BaseCommand(type=Type.END_TXN, endTxn=body)
 
         async def attempt() -> None:
             nonlocal was_lost
             try:
-                await self._attempt(commands.end(txn, commit=commit))
+                await self._attempt(command)
             except (ConnectError, Timeout):
                 was_lost = True
                 raise
@@ -92,7 +99,9 @@ class Coordinator:
             if connection is None or connection.is_lost:
                 connection = await self._brokers.connect_to(self._topic)
                 if connection.protocol_version >= CONNECTS_SINCE:
-                    await _request(connection, commands.connect(self.number))
+                    body = pb.CommandTcClientConnectRequest(tc_id=self.number)
+                    command = pb.BaseCommand(type=Type.TC_CLIENT_CONNECT_REQUEST, tcClientConnectRequest=body)
+                    await _request(connection, command)
                 self._connection = connection
             connection.touch()
             return connection

@@ -1,13 +1,17 @@
-"""A transaction: what belongs to it, and its end."""
+"""Begin a transaction, know what belongs to it, and end it."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator
+import enum
+from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass
 
 import anyio
+import anyio.lowlevel
 
 from pulsarium.client.errors import (
+    InvalidConfiguration,
     InvalidTxnStatusError,
     PulsarError,
     TransactionHasOperationFailed,
@@ -16,11 +20,45 @@ from pulsarium.client.errors import (
 from pulsarium.client.message_id import MessageId
 from pulsarium.client.producer.receipt import Receipt
 from pulsarium.client.transaction.coordinator import Coordinator, Coordinators
-from pulsarium.client.transaction.options import TransactionOptions, TransactionState
-from pulsarium.client.transaction.registrations import Registrations
 from pulsarium.proto.txn_id import TxnId
 
 LAST_WORDS = 1.0  # seconds that the abort of a cancelled block may take; after that it is left to the timeout
+
+
+_MOST_SECONDS = 2**53 / 1000  # the protocol has room for as many milliseconds, and a float counts them
+
+
+class TransactionState(enum.Enum):
+    """As Java clients have them."""
+
+    OPEN = "open"
+    """Messages can be sent and acknowledged in it."""
+    COMMITTING = "committing"
+    """Nobody knows yet whether it is committed: `commit` may be called again."""
+    ABORTING = "aborting"
+    """The same of `abort`."""
+    COMMITTED = "committed"
+    ABORTED = "aborted"
+    ERROR = "error"
+    """The coordinator does not know it, or not in this state."""
+    TIME_OUT = "time out"
+    """Its time was over before it was committed: the broker aborts it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TransactionOptions:
+    """What `transaction` and `begin_transaction` take."""
+
+    timeout: float = 60.0
+
+    def __post_init__(self) -> None:
+        if not 0.001 <= self.timeout <= _MOST_SECONDS:
+            raise InvalidConfiguration(f"a transaction cannot have {self.timeout:g} s")
+
+    @property
+    def milliseconds(self) -> int:
+        """As the protocol counts."""
+        return int(self.timeout * 1000)
 
 
 class Transaction:
@@ -59,6 +97,7 @@ class Transaction:
         InvalidTxnStatusError after `abort` or its timeout; TransactionNotFound if it timed out at the broker.
         ConnectError or Timeout where nobody knows: the next call asks again.
         """
+        await anyio.lowlevel.checkpoint()
         self._begin_end(TransactionState.COMMITTING)
         await self._wait()
         if self._has_failed:
@@ -72,6 +111,7 @@ class Transaction:
 
         Raises as `commit`.
         """
+        await anyio.lowlevel.checkpoint()
         self._begin_end(TransactionState.ABORTING)
         await self._wait()
         await self._abort()
@@ -157,6 +197,28 @@ class Transaction:
         self._under_way -= 1
         if not self._under_way:
             self._settled.set()
+
+
+class Registrations:
+    """Of topics, or of subscriptions."""
+
+    def __init__(self) -> None:
+        self._made: set[Hashable] = set()
+        self._making: dict[Hashable, anyio.Lock] = {}
+
+    async def once(self, what: Hashable, register: Callable[[], Awaitable[object]]) -> None:
+        """Return when it is registered; callers at the same time return in the order of their calls."""
+        if what in self._made and what not in self._making:
+            return
+        lock = self._making.setdefault(what, anyio.Lock())
+        try:
+            async with lock:
+                if what not in self._made:
+                    await register()
+                    self._made.add(what)
+        finally:
+            if not lock.locked():  # the last of them
+                self._making.pop(what, None)
 
 
 async def begin(coordinators: Coordinators, options: TransactionOptions) -> Transaction:

@@ -14,7 +14,7 @@ from pulsarium.client.connection.settings import ClientOptions
 from pulsarium.client.consumer.options import ConsumerOptions, ReaderOptions, TableViewOptions
 from pulsarium.client.consumer.raw_reader import RawReaderOptions
 from pulsarium.client.producer.options import ProducerOptions
-from pulsarium.client.transaction.options import TransactionOptions
+from pulsarium.client.transaction.transaction import TransactionOptions
 
 METHODS: Mapping[Callable[..., Any], type] = {
     connect: ClientOptions,

@@ -7,15 +7,19 @@ from functools import partial
 from typing import Any
 
 import anyio
+import pytest
 import trio.testing
 
-from pulsarium.client import MessageId, connect
+from pulsarium.client import Message, MessageId, PulsarError, TransactionState, connect
+from pulsarium.client.errors import InvalidConfiguration, InvalidTxnStatusError
 from pulsarium.client.together import together
+from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.client.both import on_both
 from tests.client.consumer.started import started
 from tests.client.consumer.test_ending import deliver
 from tests.client.hostile.played import TOPIC, playing, subscribed
 from tests.client.peer import Type
+from tests.client.transaction.stage import coordinated
 
 
 async def queued(consumer: Any, count: int) -> None:
@@ -98,6 +102,73 @@ async def test_what_has_nothing_to_do() -> None:
         for _ in range(2):
             with trio.testing.assert_checkpoints():
                 await client.aclose()
+
+
+@on_both
+async def test_what_fails_at_once_notices_a_cancellation_all_the_same() -> None:
+    async with playing() as (_, client):
+        async with (
+            client.create_producer(TOPIC) as producer,
+            client.subscribe(TOPIC, "s") as consumer,
+            client.create_reader(TOPIC, MessageId.earliest) as reader,
+        ):
+            assert await cancelled(partial(producer.send, b"x", deliver_at=2**70))
+            with pytest.raises(InvalidConfiguration):
+                await consumer.reconsume_later(message(), 1)
+        calls: list[Callable[[], Awaitable[object]]] = [
+            partial(producer.send, b"x"),
+            partial(producer.submit, b"x"),
+            producer.flush,
+            consumer.receive,
+            consumer.__anext__,
+            consumer.batch_receive,
+            partial(consumer.acknowledge, MessageId(1, 1)),
+            partial(consumer.acknowledge, [MessageId(1, 1)]),
+            partial(consumer.acknowledge_cumulative, MessageId(1, 1)),
+            partial(consumer.reconsume_later, message(), 1),
+            consumer.redeliver_unacknowledged_messages,
+            partial(consumer.seek, MessageId.earliest),
+            partial(consumer.seek_to_index, 0),
+            partial(consumer.acknowledge_index, 0),
+            consumer.get_last_message_ids,
+            consumer.unsubscribe,
+            reader.read_next,
+            reader.has_message_available,
+            partial(reader.seek, MessageId.earliest),
+            reader.get_last_message_ids,
+        ]
+        for call in calls:
+            assert await cancelled(call), call
+            with pytest.raises(PulsarError):
+                await call()
+    await client.aclose()
+    for call in (
+        partial(client.get_topics, "public/default"),
+        partial(client.get_schema, "://"),
+        partial(client.get_topic_partitions, "://"),
+        partial(client.begin_transaction, timeout=-1),
+    ):
+        assert await cancelled(call), call
+        with pytest.raises(PulsarError):
+            await call()
+
+
+@on_both
+async def test_a_transaction_that_has_ended() -> None:
+    async with coordinated() as (_, _, client):
+        txn = await client.begin_transaction()
+        await txn.commit()
+        for call in (txn.commit, txn.abort):
+            assert await cancelled(call)
+            with pytest.raises(InvalidTxnStatusError):
+                await call()
+        other = await client.begin_transaction()
+        assert await cancelled(other.commit)
+        assert other.state() is TransactionState.OPEN
+
+
+def message() -> Message[bytes]:
+    return Message(TOPIC, MessageId(1, 1), pb.MessageMetadata(), None, b"x")
 
 
 async def cancelled(call: Callable[[], Awaitable[object]]) -> bool:

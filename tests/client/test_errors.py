@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
+
 import pytest
 
+import pulsarium.client
 from pulsarium.client import FixError, GiveUpError, PulsarError, RetryError, errors
 from pulsarium.client.admin import errors as admin_errors
 from pulsarium.client.admin.errors import AdminError
@@ -21,6 +25,14 @@ RAISED: set[type[PulsarError]] = {
 @pytest.mark.parametrize("error", sorted(RAISED, key=str))
 def test_each_error_is_of_one_kind(error: type[PulsarError]) -> None:
     assert sum(issubclass(error, kind) for kind in KINDS) == 1
+
+
+def test_no_part_of_the_client_raises_an_error_without_a_kind() -> None:
+    for module in pkgutil.walk_packages(pulsarium.client.__path__, "pulsarium.client."):
+        importlib.import_module(module.name)
+    rest = set(PulsarError.__subclasses__()) - {*KINDS, AdminError}
+    assert {error for error in rest if not issubclass(error, KINDS)} == set()
+    assert PulsarError.code == "PulsarError"
 
 
 def test_codes_are_pulsars_and_tell_errors_apart() -> None:

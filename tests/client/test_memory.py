@@ -6,7 +6,7 @@ import anyio
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pulsarium.client.memory import MemoryLimit
+from pulsarium.client.producer.outbox import MemoryLimit
 from tests.client.both import on_both, run_on
 
 

@@ -93,3 +93,11 @@ def test_errors_say_what_the_broker_said() -> None:
     assert (type(error), str(error)) == (TopicNotFound, "gone")
     assert len(str(error_of(pb.TopicNotFound, "x" * 5_000_000))) == MOST_TEXT
     assert (type(error_of(999, "")), str(error_of(999, ""))) == (UnknownError, "the broker answered with error 999")
+
+
+@pytest.mark.parametrize("scheme", ["", "http://", "pulsar://", "pulsar://a,"])
+@pytest.mark.parametrize("password", ["geheim", "ge:heim", "geh/eim", "geh,eim", "g@eheim", "g\neheim"])
+def test_a_password_in_a_url_is_in_no_error(scheme: str, password: str) -> None:
+    with pytest.raises(InvalidUrl) as caught:
+        parse(f"{scheme}user:{password}@host:1")
+    assert "eim" not in str(caught.value)

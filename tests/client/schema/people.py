@@ -11,8 +11,8 @@ from typing import Any
 from hypothesis import strategies as st
 
 from pulsarium.client.schema.avro_schema import AvroSchema
-from pulsarium.client.schema.json_schema import JsonSchema
 from pulsarium.client.schema.records import AvroFloat, AvroInt
+from pulsarium.client.schema.structured import JsonSchema
 
 BOTH: list[Callable[..., Any]] = [AvroSchema, JsonSchema]
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from pulsarium.client.errors import InvalidMessage
-from pulsarium.client.schema.json_schema import JsonSchema
+from pulsarium.client.schema.structured import JsonSchema
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.client.schema.people import ADA, Color, Home, Person
 

@@ -11,11 +11,11 @@ from pulsarium.client.message import Message
 from pulsarium.client.message_id import MessageId
 from pulsarium.client.producer.draft import Draft, draft_of
 from pulsarium.client.schema.avro_schema import AvroSchema
-from pulsarium.client.schema.json_schema import JsonSchema
 from pulsarium.client.schema.key_value import KeyValue, KeyValueEncodingType, KeyValueSchema, encoding_of, halves
 from pulsarium.client.schema.of_info import schema_of
 from pulsarium.client.schema.primitives import Int32Schema, LocalDateTimeSchema, StringSchema
 from pulsarium.client.schema.schema import BytesSchema, Schema, SchemaInfo
+from pulsarium.client.schema.structured import JsonSchema
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
 INLINE, SEPARATED = KeyValueEncodingType

@@ -23,9 +23,9 @@ from pulsarium.client.opening import open_client
 from pulsarium.client.producer.producer import Producer
 from pulsarium.client.schema import versions
 from pulsarium.client.schema.avro_schema import AvroSchema
-from pulsarium.client.schema.json_schema import JsonSchema
 from pulsarium.client.schema.primitives import StringSchema
 from pulsarium.client.schema.schema import SchemaInfo
+from pulsarium.client.schema.structured import JsonSchema
 from pulsarium.client.schema.versions import ASK_AGAIN, Versions
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.broker.wire import plain

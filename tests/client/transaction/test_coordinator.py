@@ -9,7 +9,7 @@ import pytest
 
 from pulsarium.client import errors
 from pulsarium.client.transaction.coordinator import ASSIGN
-from pulsarium.client.transaction.options import TransactionOptions
+from pulsarium.client.transaction.transaction import TransactionOptions
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.txn_id import TxnId
 from tests.client.hostile.clocks import on_both

@@ -3,7 +3,7 @@ from __future__ import annotations
 import anyio
 import pytest
 
-from pulsarium.client.transaction.registrations import Registrations
+from pulsarium.client.transaction.transaction import Registrations
 from tests.client.hostile.clocks import on_both
 
 

@@ -10,7 +10,7 @@ import pytest
 from pulsarium.client import errors
 from pulsarium.client.consumer.options import ConsumerType
 from pulsarium.client.message_id import MessageId
-from pulsarium.client.transaction.options import TransactionState
+from pulsarium.client.transaction.transaction import TransactionState
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.client.hostile.clocks import on_both
 from tests.client.hostile.played import TOPIC, saying, silence
