@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from pulsarium.proto.near import did_you_mean
+from pulsarium.proto.text import did_you_mean
 
 from .refusal import Refusal, RequestRefused, one_line
 

@@ -7,7 +7,7 @@ from typing import IO, Any
 
 import click
 
-from pulsarium.proto.extras import MissingExtra
+from pulsarium.proto.errors import MissingExtra
 
 from .interrupts import INTERRUPTED
 

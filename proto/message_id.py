@@ -1,8 +1,12 @@
-"""What names a message, in the forms that leave the wire: a text for people, bytes for applications to keep."""
+"""Names of messages and transactions, in the forms that leave the wire; ack sets (PIP-54)."""
+
+from __future__ import annotations
 
 import re
+import struct
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from google.protobuf.message import DecodeError, EncodeError
 
@@ -29,13 +33,13 @@ class MessageId:
     partition: int = -1
     batch_index: int = -1
     batch_size: int = 0
-    first_chunk: "MessageId | None" = None
+    first_chunk: MessageId | None = None
 
-    EARLIEST: ClassVar["MessageId"]
-    LATEST: ClassVar["MessageId"]
+    EARLIEST: ClassVar[MessageId]
+    LATEST: ClassVar[MessageId]
 
     @staticmethod
-    def parse(text: str) -> "MessageId":
+    def parse(text: str) -> MessageId:
         """Reads `ledger:entry[:partition[:batch index]]`, and of a chunked message `first;last`."""
         first, chunked, last = text.rpartition(";")
         match = _TEXT.fullmatch(last)
@@ -54,7 +58,7 @@ class MessageId:
         return f"{self.first_chunk};{text}" if self.first_chunk else text
 
     @staticmethod
-    def from_bytes(data: bytes) -> "MessageId":
+    def from_bytes(data: bytes) -> MessageId:
         """Reads what any client's serialization wrote; InvalidMessageId if it is none."""
         message = MessageIdData()
         try:
@@ -69,7 +73,7 @@ class MessageId:
         return self.to_data().SerializeToString()
 
     @staticmethod
-    def from_data(data: MessageIdData) -> "MessageId":
+    def from_data(data: MessageIdData) -> MessageId:
         """Of a message from the wire; its ack_set is left behind."""
         return MessageId(
             _signed(data.ledgerId),
@@ -98,3 +102,27 @@ MessageId.LATEST = MessageId(_I64_MAX, _I64_MAX)
 
 def _signed(value: int) -> int:
     return value - _U64 if value > _I64_MAX else value
+
+
+class TxnId(NamedTuple):
+    """`most` is the coordinator's number, `least` counts its transactions."""
+
+    most: int
+    least: int
+
+    def __str__(self) -> str:
+        return f"({self.most},{self.least})"
+
+
+_WORD = 2**64 - 1
+
+
+def bits_of(words: Sequence[int]) -> int:
+    """An ack set from the wire, signed 64-bit words, lowest first, as one number."""
+    return int.from_bytes(struct.pack(f"<{len(words)}Q", *(word & _WORD for word in words)), "little")
+
+
+def words_of(bits: int) -> list[int]:
+    """The wire form of an ack set, without trailing zero words."""
+    count = (bits.bit_length() + 63) // 64
+    return list(struct.unpack(f"<{count}q", bits.to_bytes(8 * count, "little")))

@@ -1,8 +1,11 @@
 """Names of topics and namespaces, by Pulsar's rules and with its texts for names it refuses."""
 
+from __future__ import annotations
+
 import re
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Final
 from urllib.parse import quote_plus, unquote_plus
 
 from pulsarium.proto.errors import InvalidTopicName
@@ -36,12 +39,12 @@ class NamespaceName:
     namespace: str
 
     @staticmethod
-    def parse(text: str | bytes) -> "NamespaceName":
+    def parse(text: str | bytes) -> NamespaceName:
         """InvalidTopicName for a text that names no namespace; slashes at its end do no harm."""
         text = text_of(text)
         return _parse_namespace(text) if len(text) <= _CACHED else _parse_namespace.__wrapped__(text)
 
-    def topic(self, local_name: str, domain: str = PERSISTENT) -> "TopicName":
+    def topic(self, local_name: str, domain: str = PERSISTENT) -> TopicName:
         """A topic in here."""
         return TopicName.parse(f"{domain}://{self}/{local_name}")
 
@@ -59,7 +62,7 @@ class TopicName:
     local_name: str
 
     @staticmethod
-    def parse(text: str | bytes) -> "TopicName":
+    def parse(text: str | bytes) -> TopicName:
         """A full name, or a short one: `topic` (in public/default) or `tenant/namespace/topic`, both persistent.
 
         InvalidTopicName for any other text. Bytes are what protobuf hands over for a string that is not UTF-8; they
@@ -70,7 +73,7 @@ class TopicName:
         return _parse_topic(text) if len(text) <= _CACHED else _parse_topic.__wrapped__(text)
 
     @staticmethod
-    def from_managed_ledger(path: str) -> "TopicName":
+    def from_managed_ledger(path: str) -> TopicName:
         """The topic of a `managed_ledger_path`."""
         tenant, namespace, domain, encoded = path.split("/")
         return TopicName(domain, tenant, namespace, unquote_plus(encoded))
@@ -97,7 +100,7 @@ class TopicName:
         return self.partition_index >= 0
 
     @property
-    def partitioned_name(self) -> "TopicName":
+    def partitioned_name(self) -> TopicName:
         """The topic this is a partition of, or itself. InvalidTopicName if nothing stands before `-partition-N`."""
         if self.partition_index < 0:
             return self
@@ -105,7 +108,7 @@ class TopicName:
         _check_local_name(name.local_name, str(name))
         return name
 
-    def partition(self, index: int) -> "TopicName":
+    def partition(self, index: int) -> TopicName:
         """Partition `index` of this topic; itself for -1 or if it is that partition."""
         if index == -1 or self.local_name.endswith(f"{_PARTITION}{index}"):
             return self
@@ -190,3 +193,31 @@ def _check_local_name(local_name: str, text: str) -> None:
 def _check_entity(name: str) -> None:
     if not _ENTITY.fullmatch(name):
         raise InvalidTopicName(f"Invalid named entity: {name}")
+
+
+CHANGE_EVENTS: Final = "__change_events"  # policies of topics
+_SNAPSHOTS: Final = "__transaction_buffer_snapshot"
+_OF_NAMESPACES: Final = frozenset({CHANGE_EVENTS, _SNAPSHOTS, f"{_SNAPSHOTS}_segments", f"{_SNAPSHOTS}_indexes"})
+_PENDING_ACKS: Final = "__transaction_pending_ack"  # behind the name of a topic
+_SYSTEM: Final = "pulsar/system"
+_COORDINATORS: Final = "transaction_coordinator_assign"
+_COORDINATOR_LOG: Final = "__transaction_log_"
+
+
+def is_system_topic(name: TopicName) -> bool:
+    """Whether it is one of them, or a partition of one."""
+    local = name.partitioned_name.local_name
+    if local in _OF_NAMESPACES or local.endswith(_PENDING_ACKS):
+        return True
+    in_system = str(name.namespace_name) == _SYSTEM
+    return in_system and (local == _COORDINATORS or local.startswith(_COORDINATOR_LOG))
+
+
+def is_change_events(name: TopicName) -> bool:
+    """Whether it is that topic of its namespace."""
+    return name.is_persistent and name.local_name == CHANGE_EVENTS
+
+
+def change_events_of(namespace: str) -> TopicName:
+    """The topic that has the changes of a namespace's topic policies."""
+    return TopicName.parse(f"persistent://{namespace}/{CHANGE_EVENTS}")

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pulsarium.broker.config.errors import ConfigError
 from pulsarium.broker.config.keys import Config, Key, documented_keys
 from pulsarium.broker.config.profile import PIP, Profile
-from pulsarium.proto.near import did_you_mean
-from pulsarium.proto.text import printable
+from pulsarium.proto.text import did_you_mean, printable
 
 if TYPE_CHECKING:
     from pulsarium.broker.config.properties import Setting

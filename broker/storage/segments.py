@@ -15,7 +15,7 @@ from typing import NamedTuple
 from pulsarium.broker.storage.errors import DamagedEntriesError, StorageError, code_of
 from pulsarium.broker.storage.interface import Run, StoredRun
 from pulsarium.broker.storage.packing import count_of, header_size, pack, unpack
-from pulsarium.proto.checksum import crc32c
+from pulsarium.proto.entry import crc32c
 
 ROW_BYTES = 256 * 1024  # of entries. Longer rows save nothing more, and make reading a single entry dearer.
 SLICE_BYTES = 8 << 20  # deleting reads each row: about 0.4 ms a MB, half of it for its checksum

@@ -9,8 +9,8 @@ from pulsarium.capture.lint.ranges import Position
 from pulsarium.capture.lint.rule import Severity, rule
 from pulsarium.capture.lint.shared import Subscription, full, position_of
 from pulsarium.capture.lint.state import State
-from pulsarium.proto.ack_set import bits_of
 from pulsarium.proto.generated.PulsarApi_pb2 import CommandAck
+from pulsarium.proto.message_id import bits_of
 
 _PIP = "PIP-54"
 

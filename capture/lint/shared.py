@@ -7,8 +7,8 @@ from typing import Any
 
 from pulsarium.capture.lint.bounded import Bounded
 from pulsarium.capture.lint.ranges import Position, Positions, Ranges
-from pulsarium.proto.ack_set import bits_of
 from pulsarium.proto.entry import is_plain, visible_metadata
+from pulsarium.proto.message_id import bits_of
 
 _MOST_SUBSCRIPTIONS = 10_000
 _MOST_BATCHES = 20_000

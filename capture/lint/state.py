@@ -12,10 +12,10 @@ from pulsarium.capture.lint.members import Chunked, Consumer, Phase, Producer
 from pulsarium.capture.lint.ranges import Ranges
 from pulsarium.capture.lint.sent import Sent
 from pulsarium.capture.lint.shared import Shared, position_of, transaction_of
-from pulsarium.proto.ack_set import bits_of
 from pulsarium.proto.commands import Direction
 from pulsarium.proto.entry import messages_in
 from pulsarium.proto.generated.PulsarApi_pb2 import BaseCommand, CommandAck
+from pulsarium.proto.message_id import bits_of
 
 _T = BaseCommand
 _MOST_MEMBERS = 20_000

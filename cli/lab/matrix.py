@@ -12,7 +12,7 @@ import click
 
 from pulsarium.cli.interrupts import closing_at_ctrl_c
 from pulsarium.cli.refusal import RequestRefused, RunRefused
-from pulsarium.proto.extras import look_for
+from pulsarium.proto.errors import look_for
 
 if TYPE_CHECKING:
     from pulsarium.matrix.brokers import Address

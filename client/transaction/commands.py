@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
-from pulsarium.proto.txn_id import TxnId
+from pulsarium.proto.message_id import TxnId
 
 Type = pb.BaseCommand
 

@@ -16,7 +16,7 @@ from pulsarium.broker.http.call import Call
 from pulsarium.broker.http.registry import route
 from pulsarium.broker.http.reply import Reply, json_reply
 from pulsarium.broker.model.transaction.buffer import TransactionBuffer, TransactionBufferStats
-from pulsarium.proto.txn_id import TxnId
+from pulsarium.proto.message_id import TxnId
 
 Json = dict[str, Any]
 

@@ -12,7 +12,7 @@ from pulsarium.broker.http.errors import AdminError
 from pulsarium.broker.model.errors import BrokerServiceError
 from pulsarium.broker.model.ledger.position import unsigned
 from pulsarium.broker.model.topic.persistent import PersistentTopic
-from pulsarium.proto.txn_id import TxnId
+from pulsarium.proto.message_id import TxnId
 
 READING = topic_operation("GET_STATS", unasked=True)  # what every other statistic of a topic needs
 

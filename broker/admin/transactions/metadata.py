@@ -8,7 +8,7 @@ from pulsarium.broker.admin.transactions.buffer import in_buffer_stats
 from pulsarium.broker.admin.transactions.pending_acks import in_pending_ack_stats
 from pulsarium.broker.model.topic.topics import Topics
 from pulsarium.broker.model.transaction.transaction import Transaction
-from pulsarium.proto.txn_id import TxnId
+from pulsarium.proto.message_id import TxnId
 
 Json = dict[str, Any]
 

@@ -21,7 +21,7 @@ from pulsarium.broker.http.reply import Reply, json_reply
 from pulsarium.broker.model.cursor.pending_acks import PendingAcks
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.subscription.persistent import PersistentSubscription
-from pulsarium.proto.txn_id import TxnId
+from pulsarium.proto.message_id import TxnId
 
 Json = dict[str, Any]
 

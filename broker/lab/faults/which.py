@@ -12,7 +12,7 @@ from pulsarium.broker.lab.faults.passing import Passing
 from pulsarium.broker.logs import Log
 from pulsarium.proto.commands import COMMANDS, CommandSpec, Direction
 from pulsarium.proto.errors import InvalidTopicName
-from pulsarium.proto.near import did_you_mean
+from pulsarium.proto.text import did_you_mean
 from pulsarium.proto.topic_name import TopicName
 
 log = Log("lab")

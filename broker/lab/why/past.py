@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pulsarium.broker.clock import instant_text
 from pulsarium.broker.lab.why.answer import Why
 from pulsarium.broker.model.subscription.mark_moves import MovedBy
-from pulsarium.proto.ack_set import bits_of
+from pulsarium.proto.message_id import bits_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pulsarium.broker.model.subscription.consumer import Consumer
     from pulsarium.broker.model.subscription.persistent import PersistentSubscription
     from pulsarium.proto.generated import PulsarApi_pb2 as pb
-    from pulsarium.proto.txn_id import TxnId
+    from pulsarium.proto.message_id import TxnId
 
 
 class Facts:

@@ -8,8 +8,8 @@ from operator import and_
 from typing import NamedTuple
 
 from pulsarium.broker.model.ledger.position import Position, signed
-from pulsarium.proto.ack_set import bits_of, words_of
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
+from pulsarium.proto.message_id import bits_of, words_of
 
 
 class Acked(NamedTuple):

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.ledger.position_set import PositionSet
-from pulsarium.proto.ack_set import bits_of, words_of
+from pulsarium.proto.message_id import bits_of, words_of
 
 
 class BatchAcks:

@@ -16,7 +16,7 @@ from pulsarium.broker.model.cursor.acked import Acked, Holders, left_by
 from pulsarium.broker.model.cursor.pending_record import PendingRecord, Piece, Pieces
 from pulsarium.broker.model.errors import TransactionConflictError
 from pulsarium.broker.model.ledger.position import Position
-from pulsarium.proto.txn_id import TxnId
+from pulsarium.proto.message_id import TxnId
 
 if TYPE_CHECKING:
     from pulsarium.broker.model.cursor.managed_cursor import ManagedCursor

@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from pulsarium.broker.model.cursor.acked import Acked
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
-from pulsarium.proto.txn_id import TxnId
+from pulsarium.proto.message_id import TxnId
 
 if TYPE_CHECKING:
     from pulsarium.broker.model.cursor.managed_cursor import ManagedCursor

@@ -12,8 +12,7 @@ from pulsarium.broker.model.errors import MetadataError
 from pulsarium.broker.model.namespace.bundles import bundle_of
 from pulsarium.broker.model.namespace.metadata import Metadata
 from pulsarium.broker.model.namespace.policies import boundaries_of
-from pulsarium.proto.system_topics import change_events_of
-from pulsarium.proto.topic_name import NamespaceName, TopicName
+from pulsarium.proto.topic_name import NamespaceName, TopicName, change_events_of
 
 
 class Member(Protocol):

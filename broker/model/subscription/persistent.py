@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pulsarium.broker.model.cursor.acked import Acked
     from pulsarium.broker.model.cursor.pending_acks import PendingAcks
     from pulsarium.broker.model.ledger.managed_ledger import ManagedLedger
-    from pulsarium.proto.txn_id import TxnId
+    from pulsarium.proto.message_id import TxnId
 
 
 @dataclass(slots=True)

@@ -31,8 +31,8 @@ from pulsarium.broker.model.topic.producer import Producer, ProducerClient, Prod
 from pulsarium.broker.model.topic.producers import Producers
 from pulsarium.broker.model.transaction.buffer import TransactionBuffer
 from pulsarium.broker.model.transaction.transaction import Participant
+from pulsarium.proto.message_id import TxnId
 from pulsarium.proto.topic_name import TopicName
-from pulsarium.proto.txn_id import TxnId
 
 TRANSACTIONS_OFF = "Transaction buffer disable!"
 NO_PENDING_ACKS = "The transaction is disabled"

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from pulsarium.broker.model.ledger.publication import Publication
     from pulsarium.broker.model.topic.log import TopicLog
     from pulsarium.broker.model.transaction.transaction import Participant
-    from pulsarium.proto.txn_id import TxnId
+    from pulsarium.proto.message_id import TxnId
 
 
 class PersistentTopic(Topic):

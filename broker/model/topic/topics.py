@@ -35,8 +35,7 @@ from pulsarium.broker.model.topic.watchers import Watchers
 from pulsarium.broker.model.transaction.transaction import Part, Participant
 from pulsarium.broker.storage.errors import StorageError
 from pulsarium.proto.errors import InvalidTopicName
-from pulsarium.proto.system_topics import is_change_events, is_system_topic
-from pulsarium.proto.topic_name import TopicName
+from pulsarium.proto.topic_name import TopicName, is_change_events, is_system_topic
 
 log = Log("topics")
 

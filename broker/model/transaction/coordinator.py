@@ -21,7 +21,7 @@ from pulsarium.broker.model.errors import (
 )
 from pulsarium.broker.model.ledger.stores import Stores
 from pulsarium.broker.model.transaction.transaction import Part, Participant, Status, Transaction
-from pulsarium.proto.txn_id import TxnId
+from pulsarium.proto.message_id import TxnId
 
 log = Log("transactions")
 

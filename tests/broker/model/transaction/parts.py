@@ -11,7 +11,7 @@ from pulsarium.broker.model.errors import BrokerServiceError, ServiceNotReadyErr
 from pulsarium.broker.model.transaction.coordinator import Coordinator
 from pulsarium.broker.model.transaction.transaction import Part, Transaction
 from pulsarium.broker.storage.interface import Storage
-from pulsarium.proto.txn_id import TxnId
+from pulsarium.proto.message_id import TxnId
 from tests.broker.held import HeldStorage
 from tests.broker.model.stores import cluster_of
 

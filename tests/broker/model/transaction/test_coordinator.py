@@ -14,7 +14,7 @@ from pulsarium.broker.model.errors import (
 )
 from pulsarium.broker.model.transaction.coordinator import TooManyTransactionsError
 from pulsarium.broker.model.transaction.transaction import Status
-from pulsarium.proto.txn_id import TxnId
+from pulsarium.proto.message_id import TxnId
 from tests.broker.held import HeldStorage
 from tests.broker.model.transaction.parts import PATH, Bench
 
