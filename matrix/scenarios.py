@@ -7,12 +7,12 @@ that has no such call says so here (`not_in`), so that "no such call" and "did n
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from fnmatch import fnmatchcase
 from typing import Final
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Scenario:
     """One row of the matrix.
 
@@ -29,6 +29,7 @@ class Scenario:
     name: str
     contract: str
     feature: str = ""
+    _: KW_ONLY
     partitions: int = 0
     deduplication: bool = False
     secured: bool = False
