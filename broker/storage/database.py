@@ -17,8 +17,7 @@ from pathlib import Path
 
 from pulsarium.broker.config.version import VERSION
 from pulsarium.broker.storage import segments
-from pulsarium.broker.storage.errors import StorageError, code_of
-from pulsarium.broker.storage.interface import WRITTEN_BY, Durability
+from pulsarium.broker.storage.interface import WRITTEN_BY, Durability, StorageError, code_of
 from pulsarium.proto.entry import crc32c
 
 DATABASE_NAME = "pulsarium.db"

@@ -12,7 +12,7 @@ from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.ledger.search import Reading
 from pulsarium.broker.model.ledger.sequence import LedgerSequence
 from pulsarium.broker.model.topic.persistent import PersistentTopic
-from pulsarium.broker.storage.errors import DamagedEntriesError, StorageError
+from pulsarium.broker.storage.interface import DamagedEntriesError, StorageError
 
 T = TypeVar("T")
 SLICE = 64  # steps

@@ -12,7 +12,7 @@ from pulsarium.broker.model.dispatch.selector import key_of
 from pulsarium.broker.model.ledger.position import Position, signed
 from pulsarium.broker.model.ledger.transactions import transaction_of
 from pulsarium.broker.model.subscription.reason import Reason
-from pulsarium.broker.storage.errors import StorageError
+from pulsarium.broker.storage.interface import StorageError
 from pulsarium.proto.entry import visible_metadata
 
 if TYPE_CHECKING:

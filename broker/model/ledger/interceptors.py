@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pulsarium.broker.clock import Clock
 from pulsarium.broker.config.keys import Config
 from pulsarium.broker.logs import Log
-from pulsarium.broker.storage.errors import DamagedEntriesError
+from pulsarium.broker.storage.interface import DamagedEntriesError
 from pulsarium.proto.entry import parse_broker_metadata
 from pulsarium.proto.errors import EntryError
 from pulsarium.proto.generated import PulsarApi_pb2 as pb

@@ -6,7 +6,7 @@ from bisect import bisect_right
 from collections.abc import Callable
 
 from pulsarium.broker.model.ledger.cache import BLOCK_BYTES, BLOCK_ENTRIES, ENTRY_OVERHEAD, Block, EntryCache
-from pulsarium.broker.storage.errors import DamagedEntriesError, StorageError
+from pulsarium.broker.storage.interface import DamagedEntriesError, StorageError
 
 
 class Ledger:

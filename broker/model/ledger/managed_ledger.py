@@ -15,7 +15,7 @@ from pulsarium.broker.model.ledger.publication import LedgerFencedError, LedgerT
 from pulsarium.broker.model.ledger.retention import NO_RETENTION, Retention, consumed, not_retained
 from pulsarium.broker.model.ledger.sequence import LedgerSequence
 from pulsarium.broker.model.ledger.stores import Stat, Stores
-from pulsarium.broker.storage.errors import StorageError
+from pulsarium.broker.storage.interface import StorageError
 from pulsarium.proto.generated import MLDataFormats_pb2 as ml
 
 if TYPE_CHECKING:

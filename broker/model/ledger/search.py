@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from pulsarium.broker.model.ledger.ledger import Ledger
 from pulsarium.broker.model.ledger.position import Position
-from pulsarium.broker.storage.errors import DamagedEntriesError
+from pulsarium.broker.storage.interface import DamagedEntriesError
 
 T = TypeVar("T")
 Reading = Generator[Position, bytes, T]

@@ -21,7 +21,7 @@ from pulsarium.broker.model.subscription.mark_moves import CUMULATIVE, MarkMoves
 from pulsarium.broker.model.subscription.reason import Reason
 from pulsarium.broker.model.subscription.throttle import Throttle
 from pulsarium.broker.model.subscription.unreadable import Unreadable
-from pulsarium.broker.storage.errors import StorageError
+from pulsarium.broker.storage.interface import StorageError
 from pulsarium.proto.entry import visible_metadata
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from pulsarium.broker.model.ledger.position import Position, signed
 from pulsarium.broker.model.ledger.sequence import LedgerSequence
 from pulsarium.broker.model.subscription.mark_moves import MovedBy
 from pulsarium.broker.model.subscription.skip import skip_through
-from pulsarium.broker.storage.errors import DamagedEntriesError, StorageError
+from pulsarium.broker.storage.interface import DamagedEntriesError, StorageError
 from pulsarium.proto.entry import parse_broker_metadata, parse_metadata
 from pulsarium.proto.errors import EntryError
 

@@ -33,7 +33,7 @@ from pulsarium.broker.model.topic.joining import OWN_CURSORS, check_new_subscrip
 from pulsarium.broker.model.topic.producer import Producer, ProducerClient, ProducerOptions
 from pulsarium.broker.model.topic.trimming import Trimmer
 from pulsarium.broker.model.transaction.buffer import TransactionBuffer
-from pulsarium.broker.storage.errors import StorageError
+from pulsarium.broker.storage.interface import StorageError
 from pulsarium.proto.entry import with_broker_metadata
 from pulsarium.proto.topic_name import TopicName
 

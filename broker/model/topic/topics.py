@@ -33,7 +33,7 @@ from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.broker.model.topic.shadow import SHADOW_SOURCE, ShadowTopic, shadow_properties, source_of
 from pulsarium.broker.model.topic.watchers import Watchers
 from pulsarium.broker.model.transaction.transaction import Part, Participant
-from pulsarium.broker.storage.errors import StorageError
+from pulsarium.broker.storage.interface import StorageError
 from pulsarium.proto.errors import InvalidTopicName
 from pulsarium.proto.topic_name import TopicName, is_change_events, is_system_topic
 

@@ -68,7 +68,7 @@ STAMPS = {
 }
 # Timelines of their own (broker/clock.py), which obey when they are included, or never.
 APART = {
-    "admin/cluster/shutdown.py": "machine: the answer is written first",
+    "admin/cluster/brokers.py": "machine: the answer is written first",
     "http/site.py": "machine: a clock that stands still would refuse everybody",
     "auth/authentication.py": "token-expiry",
     "auth/login.py": "token-expiry",
