@@ -1,4 +1,4 @@
-"""Where the time and the memory of a process go, and how long it lets others wait."""
+"""CPU time and memory that the kernel charges to a process, and the longest time for which its loop did not turn."""
 
 from __future__ import annotations
 

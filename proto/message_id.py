@@ -1,4 +1,7 @@
-"""Names of messages and transactions, in the forms that leave the wire; ack sets (PIP-54)."""
+"""Names of messages and transactions, in the forms that leave the wire; ack sets.
+
+In an ack set (PIP-54) a set bit is a message of a batch that is NOT yet acknowledged.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,10 @@
-"""The folder of a data directory: who may use it, whether it has room."""
+"""The folder of a data directory: one process has it, its files stay where they were opened, and the disk has room.
+
+A system lets a process go on writing into a file that was deleted or moved away, and SQLite does not look: it would all
+be lost with the process. Of the room a little is kept for what is not a message, as a bookie that is almost full takes
+no entries but goes on reading and deleting (diskUsageThreshold): deleting topics, acknowledging and loading a topic are
+commits too, and need room for the log.
+"""
 
 from __future__ import annotations
 

@@ -17,6 +17,7 @@ from pulsarium.broker.storage.interface import DamagedEntriesError, Run, Storage
 from pulsarium.proto.entry import crc32c
 
 
+# Many entries as one value: u32 count, u32 length of each, then their bytes; little-endian.
 def pack(entries: Sequence[bytes]) -> bytes:
     """One value that holds `entries`, in order."""
     count = len(entries)

@@ -1,4 +1,4 @@
-"""Plain values of a schema to Arrow's and back, by kinds."""
+"""Values of the client's schemas (those of fastavro, or of JSON) to what pyarrow takes, and back from what it gives."""
 
 from __future__ import annotations
 

@@ -1,4 +1,17 @@
-"""What a compaction works on: its folder, the chunks and their places in it, the format of entries."""
+"""The files between broker and Spark, in a folder that both see: Arrow's IPC files, a set for each chunk of a topic.
+
+in-N.arrow    entries with their positions, as the broker read them; written by the broker
+keys-N.arrow  the last place of each key in the chunk, and of what stays without one: null as the key
+out-N.arrow   what stays of in-N, in its order
+
+Where a message stands in what is compacted is one number of 63 bits: what is later is greater.
+
+    chunk (18) | entry in it (19) | index in its batch + 1 (25), 0 for none | has a value (1)
+
+Spark takes the greatest place of each key: one comparison of integers, and whether the key stays is in the result.
+An entry is written as Pulsar does, or in another format, as PIP-429 allows. The folder goes with its compaction; a
+killed broker's goes with the next one.
+"""
 
 from __future__ import annotations
 

@@ -25,6 +25,7 @@ _ENTRIES_OF_OTHERS = 100
 """That may well stand between the chunks of a message."""
 
 
+# Chunks (PIP-37) that begin before the split in which their message ends belong to where it ends.
 class ChunkDecoder(Decoder):
     """Remembers which messages it saw the first chunk of."""
 
