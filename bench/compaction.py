@@ -6,9 +6,9 @@ import json
 import time
 import urllib.request
 
+from bench.accounting import Pulse
 from bench.brokers import Broker
 from bench.large import Meter
-from bench.pulse import Pulse
 from bench.raw_driver import Connection, RawDriverError, open_producer, send_all, send_segments
 from bench.work import Done, Timed, Work
 from pulsarium.proto.generated.PulsarApi_pb2 import MessageMetadata

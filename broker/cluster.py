@@ -26,8 +26,7 @@ from pulsarium.broker.publish_buffer import PublishBuffer
 from pulsarium.broker.slices import Door, Slice
 from pulsarium.broker.storage.interface import WRITTEN_BY, Entries, Storage
 from pulsarium.broker.turn import Turn
-from pulsarium.proto.system_topics import is_system_topic
-from pulsarium.proto.topic_name import NON_PERSISTENT, PERSISTENT, TopicName
+from pulsarium.proto.topic_name import NON_PERSISTENT, PERSISTENT, TopicName, is_system_topic
 
 if TYPE_CHECKING:
     from pulsarium.broker.broker import Broker

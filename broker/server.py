@@ -19,10 +19,8 @@ from pulsarium.broker.config.options import PortNumbers, ServeOptions
 from pulsarium.broker.errors import PortInUse
 from pulsarium.broker.lab import Lab
 from pulsarium.broker.model.compaction.compaction import make_engine
-from pulsarium.broker.session.tls import over_tls
-from pulsarium.broker.session.transport import accept
-from pulsarium.broker.storage.errors import StorageError
-from pulsarium.broker.storage.interface import Storage
+from pulsarium.broker.session.transport import accept, over_tls
+from pulsarium.broker.storage.interface import Storage, StorageError
 
 WEB = "pulsarium.broker.web"
 STORAGE_GRACE = 0.5  # seconds to write what was handed over; SIGTERM is to end a broker within one

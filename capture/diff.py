@@ -11,9 +11,9 @@ from typing import Any
 
 from pulsarium.capture.as_json import entry_of, fields_of
 from pulsarium.capture.file import Kind, Record
+from pulsarium.capture.lint.checker import Walk
 from pulsarium.capture.lint.exchanges import Exchange
 from pulsarium.capture.lint.frames import Frame
-from pulsarium.capture.lint.walk import Walk
 from pulsarium.proto.commands import Direction
 
 Source = Callable[[], Iterable[Record]]

@@ -22,8 +22,8 @@ from typing import Any
 from google.protobuf.message import DecodeError
 from google.protobuf.unknown_fields import UnknownFieldSet
 
-from pulsarium.proto.checksum import crc32c
 from pulsarium.proto.commands import COMMANDS, CommandSpec, Direction
+from pulsarium.proto.entry import crc32c
 from pulsarium.proto.errors import ProtocolError
 from pulsarium.proto.generated.PulsarApi_pb2 import BaseCommand
 

@@ -169,7 +169,7 @@ def environment(running: Urls) -> dict[str, str]:
 
 
 async def _export(running: Running, path: Path) -> None:
-    from pulsarium.broker.storage.errors import StorageError
+    from pulsarium.broker.storage.interface import StorageError
 
     try:
         await running.lab.state.snapshot(path)

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from pulsarium.cli.refusal import Refusal, RequestRefused, one_line
-from pulsarium.proto.near import did_you_mean
+from pulsarium.proto.text import did_you_mean
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 

@@ -10,7 +10,7 @@ from typing import IO, Any
 import click
 
 from pulsarium.cli.interrupts import INTERRUPTED
-from pulsarium.proto.extras import MissingExtra
+from pulsarium.proto.errors import MissingExtra
 
 
 class Refusal(click.ClickException):

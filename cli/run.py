@@ -185,7 +185,7 @@ async def _stop_on_signal(signals: AsyncIterator[int], stopping: trio.Event, ser
 def refusal_of(error: BaseException, options: ServeOptions) -> Refusal | None:
     """What to tell the user of an expected failure; None when `error` holds anything else, which is a bug of ours."""
     from pulsarium.broker.errors import PortInUse
-    from pulsarium.broker.storage.errors import StorageError
+    from pulsarium.broker.storage.interface import StorageError
 
     match error:
         case BaseExceptionGroup(exceptions=errors):

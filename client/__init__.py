@@ -12,7 +12,7 @@ on (`client.admin`) and the fields of values (MessageId, options) are attributes
 point in time milliseconds since the epoch, or a datetime where one is given.
 """
 
-from pulsarium.proto.extras import needs
+from pulsarium.proto.errors import needs
 
 with needs("pulsarium.client", "client"):
     import anyio  # noqa: F401  # looked for, so that its lack is said once and in clear
@@ -89,7 +89,7 @@ from pulsarium.client.schema.structured import JsonSchema
 from pulsarium.client.statistics import ConsumerStatistics, ProducerStatistics
 from pulsarium.client.table_view import TableView
 from pulsarium.client.transaction.transaction import Transaction, TransactionState
-from pulsarium.proto.txn_id import TxnId
+from pulsarium.proto.message_id import TxnId
 
 __all__ = [
     "Admin",

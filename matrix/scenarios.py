@@ -7,12 +7,12 @@ that has no such call says so here (`not_in`), so that "no such call" and "did n
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from fnmatch import fnmatchcase
 from typing import Final
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Scenario:
     """One row of the matrix.
 
@@ -29,6 +29,7 @@ class Scenario:
     name: str
     contract: str
     feature: str = ""
+    _: KW_ONLY
     partitions: int = 0
     deduplication: bool = False
     secured: bool = False
@@ -48,220 +49,159 @@ _COMPRESSIONS: Final = ("lz4", "zlib", "zstd", "snappy")
 
 SCENARIOS: Final[Sequence[Scenario]] = (
     Scenario(
-        name="produce-consume",
-        contract="10 messages with a key and a property, one an entry, in order; acknowledged ones do not come again",
-        feature="SEND",
+        "produce-consume",
+        "10 messages with a key and a property, one an entry, in order; acknowledged ones do not come again",
+        "SEND",
     ),
-    Scenario(name="batching", contract="10 messages of one batch: one entry, batch indexes 0 to 9", feature="SEND"),
+    Scenario("batching", "10 messages of one batch: one entry, batch indexes 0 to 9", "SEND"),
     *(
-        Scenario(
-            name=f"compression-{name}",
-            contract=f"10 messages compressed with {name}",
-            feature="SEND",
-            compression=name,
-        )
+        Scenario(f"compression-{name}", f"10 messages compressed with {name}", "SEND", compression=name)
         for name in _COMPRESSIONS
     ),
     Scenario(
-        name="chunking",
-        contract="6 MB in chunks, between two small messages",
-        feature="PIP-37",
+        "chunking",
+        "6 MB in chunks, between two small messages",
+        "PIP-37",
         not_in={"rust": "neither sends chunks nor puts them together"},
     ),
+    Scenario("delayed", "on Shared a message due in 1 s comes behind one without delay", "PIP-26"),
+    Scenario("non-persistent", "10 messages through a non-persistent topic", "non-persistent"),
     Scenario(
-        name="delayed", contract="on Shared a message due in 1 s comes behind one without delay", feature="PIP-26"
-    ),
-    Scenario(name="non-persistent", contract="10 messages through a non-persistent topic", feature="non-persistent"),
-    Scenario(
-        name="message-index",
-        contract="the broker's index of 5 messages counts from 0",
-        feature="PIP-70",
+        "message-index",
+        "the broker's index of 5 messages counts from 0",
+        "PIP-70",
         protocol=16,
         not_in={"python": "messages do not tell it", "rust": "messages do not tell it"},
     ),
     Scenario(
-        name="encryption",
-        contract="3 messages encrypted with an RSA key; who has no key is not given their text",
-        feature="PIP-4",
+        "encryption",
+        "3 messages encrypted with an RSA key; who has no key is not given their text",
+        "PIP-4",
         not_in={"rust": "not implemented"},
     ),
+    Scenario("batch-receive", "10 messages at once", "PIP-38", not_in={"go": "no such call", "rust": "no such call"}),
+    Scenario("shared-nack", "of 10 messages the one refused comes again, and no other", "Shared"),
     Scenario(
-        name="batch-receive",
-        contract="10 messages at once",
-        feature="PIP-38",
-        not_in={"go": "no such call", "rust": "no such call"},
-    ),
-    Scenario(name="shared-nack", contract="of 10 messages the one refused comes again, and no other", feature="Shared"),
-    Scenario(
-        name="redelivery-count",
-        contract="a message refused twice counts 0, 1, 2",
-        feature="Shared",
+        "redelivery-count",
+        "a message refused twice counts 0, 1, 2",
+        "Shared",
         not_in={"rust": "messages do not tell it"},
     ),
     Scenario(
-        name="ack-timeout",
-        contract="a message that is not acknowledged comes again by itself",
-        feature="REDELIVER_UNACKNOWLEDGED_MESSAGES",
+        "ack-timeout",
+        "a message that is not acknowledged comes again by itself",
+        "REDELIVER_UNACKNOWLEDGED_MESSAGES",
         seconds=60.0,
         not_in={"go": "no such option"},
     ),
-    Scenario(name="cumulative-ack", contract="the 6th of 10 acknowledged cumulatively: 4 are left", feature="ACK"),
+    Scenario("cumulative-ack", "the 6th of 10 acknowledged cumulatively: 4 are left", "ACK"),
     Scenario(
-        name="batch-index-ack",
-        contract="every second message of a batch acknowledged: the others come again, and only they",
-        feature="PIP-54",
+        "batch-index-ack",
+        "every second message of a batch acknowledged: the others come again, and only they",
+        "PIP-54",
         not_in={"rust": "acknowledges whole batches"},
     ),
     Scenario(
-        name="ack-receipt",
-        contract="5 of 10 acknowledged with a receipt each: 5 are left",
-        feature="ACK_RESPONSE",
+        "ack-receipt",
+        "5 of 10 acknowledged with a receipt each: 5 are left",
+        "ACK_RESPONSE",
         protocol=17,
         not_in={"python": _NO_RECEIPTS, "rust": _NO_RECEIPTS},
     ),
+    Scenario("dead-letter", "refused 3 times, a message is in the dead letter topic", "PIP-22", protocols=_LETTERS),
     Scenario(
-        name="dead-letter",
-        contract="refused 3 times, a message is in the dead letter topic",
-        feature="PIP-22",
-        protocols=_LETTERS,
-    ),
-    Scenario(
-        name="retry-letter",
-        contract="a message to be consumed later comes again through the retry letter topic",
-        feature="PIP-58",
+        "retry-letter",
+        "a message to be consumed later comes again through the retry letter topic",
+        "PIP-58",
         protocols=_LETTERS,
         not_in={"python": "no reconsume_later", "rust": "no such call"},
     ),
+    Scenario("unsubscribe", "a subscription is gone, a new one begins at the beginning", "UNSUBSCRIBE"),
+    Scenario("exclusive-busy", "a second exclusive consumer is refused until the first one closes", "Exclusive"),
+    Scenario("failover", "the second consumer goes on where the first one closed", "Failover"),
+    Scenario("shared", "20 messages are shared by two consumers, each message once", "Shared"),
+    Scenario("key-shared", "5 keys of 10 messages: each key to one of two consumers, in order", "PIP-34"),
+    Scenario("partitioned", "30 messages through 3 partitions, all of them used", "partitions", partitions=3),
+    Scenario("pattern", "a pattern takes the two topics that match and not the third", "PIP-145"),
+    Scenario("multi-topics", "one consumer on two topics", "SUBSCRIBE"),
     Scenario(
-        name="unsubscribe", contract="a subscription is gone, a new one begins at the beginning", feature="UNSUBSCRIBE"
+        "unload",
+        "producer and consumer go on after their topic was unloaded: nothing lost",
+        "CLOSE_PRODUCER, CLOSE_CONSUMER",
     ),
+    Scenario("brokers", "8 topics spread over two brokers, found from either of them", "LOOKUP"),
+    Scenario("http-lookup", "the service URL is http://", "HTTP lookup", not_in={"rust": "binary lookup only"}),
+    Scenario("token", "in with a token, refused with a wrong one", "PIP-25", secured=True),
+    Scenario("tls", "over TLS with a private authority, and a token", "TLS", secured=True),
     Scenario(
-        name="exclusive-busy",
-        contract="a second exclusive consumer is refused until the first one closes",
-        feature="Exclusive",
-    ),
-    Scenario(name="failover", contract="the second consumer goes on where the first one closed", feature="Failover"),
-    Scenario(name="shared", contract="20 messages are shared by two consumers, each message once", feature="Shared"),
-    Scenario(
-        name="key-shared",
-        contract="5 keys of 10 messages: each key to one of two consumers, in order",
-        feature="PIP-34",
-    ),
-    Scenario(
-        name="partitioned",
-        contract="30 messages through 3 partitions, all of them used",
-        feature="partitions",
-        partitions=3,
-    ),
-    Scenario(name="pattern", contract="a pattern takes the two topics that match and not the third", feature="PIP-145"),
-    Scenario(name="multi-topics", contract="one consumer on two topics", feature="SUBSCRIBE"),
-    Scenario(
-        name="unload",
-        contract="producer and consumer go on after their topic was unloaded: nothing lost",
-        feature="CLOSE_PRODUCER, CLOSE_CONSUMER",
-    ),
-    Scenario(name="brokers", contract="8 topics spread over two brokers, found from either of them", feature="LOOKUP"),
-    Scenario(
-        name="http-lookup",
-        contract="the service URL is http://",
-        feature="HTTP lookup",
-        not_in={"rust": "binary lookup only"},
-    ),
-    Scenario(name="token", contract="in with a token, refused with a wrong one", feature="PIP-25", secured=True),
-    Scenario(name="tls", contract="over TLS with a private authority, and a token", feature="TLS", secured=True),
-    Scenario(
-        name="zero-queue",
-        contract="10 messages to a consumer that asks for one at a time",
-        feature="FLOW",
+        "zero-queue",
+        "10 messages to a consumer that asks for one at a time",
+        "FLOW",
         not_in={"rust": "takes 0 for 1000"},
     ),
     Scenario(
-        name="seek-id",
-        contract="back to the 5th of 10 messages: it or the next one comes first, as the client has it, then the rest",
-        feature="SEEK",
+        "seek-id",
+        "back to the 5th of 10 messages: it or the next one comes first, as the client has it, then the rest",
+        "SEEK",
     ),
-    Scenario(name="seek-time", contract="back to a time: only what was published since", feature="SEEK"),
+    Scenario("seek-time", "back to a time: only what was published since", "SEEK"),
     Scenario(
-        name="reader",
-        contract="from the earliest message, and from a given one: it or the next comes first, as the client has it",
-        feature="Reader",
+        "reader",
+        "from the earliest message, and from a given one: it or the next comes first, as the client has it",
+        "Reader",
     ),
     Scenario(
-        name="has-message-available",
-        contract="true, at the end false, and true again",
-        feature="GET_LAST_MESSAGE_ID",
+        "has-message-available",
+        "true, at the end false, and true again",
+        "GET_LAST_MESSAGE_ID",
         protocol=12,
         not_in={"rust": "no such call"},
     ),
+    Scenario("last-message-id", "the id of the last of 5 messages", "GET_LAST_MESSAGE_ID", protocol=12),
+    Scenario("compaction", "of 2 messages for each of 3 keys the newer ones, after compaction", "PIP-14"),
     Scenario(
-        name="last-message-id", contract="the id of the last of 5 messages", feature="GET_LAST_MESSAGE_ID", protocol=12
-    ),
-    Scenario(
-        name="compaction",
-        contract="of 2 messages for each of 3 keys the newer ones, after compaction",
-        feature="PIP-14",
-    ),
-    Scenario(
-        name="compaction-batch",
-        contract="of a batch of 2 messages for each of 5 keys the newer ones, after compaction, and no empty ones",
-        feature="PIP-14",
+        "compaction-batch",
+        "of a batch of 2 messages for each of 5 keys the newer ones, after compaction, and no empty ones",
+        "PIP-14",
         not_in=dict.fromkeys(("python", "go", "rust"), "shows what compaction took out of a batch as empty messages"),
     ),
     Scenario(
-        name="table-view",
-        contract="the newest value of each key, and what comes later",
-        feature="PIP-104",
+        "table-view",
+        "the newest value of each key, and what comes later",
+        "PIP-104",
         protocol=12,
         not_in={"rust": "no such call"},
     ),
     Scenario(
-        name="deduplication",
-        contract="sequence ids sent once more by a producer of the same name are dropped",
-        feature="PIP-6",
+        "deduplication",
+        "sequence ids sent once more by a producer of the same name are dropped",
+        "PIP-6",
         deduplication=True,
         not_in={"rust": "chooses sequence ids itself"},
     ),
+    Scenario("producer-name", "a second producer of the same name is refused until the first one closes", "PRODUCER"),
+    Scenario("exclusive-producer", "whoever has the topic for itself keeps others out", "PIP-68"),
+    Scenario("wait-for-exclusive", "a producer that waits has the topic when the first one closes", "PIP-68"),
+    Scenario("terminated", "a terminated topic is read to its end and takes nothing more", "TopicTerminated"),
     Scenario(
-        name="producer-name",
-        contract="a second producer of the same name is refused until the first one closes",
-        feature="PRODUCER",
-    ),
-    Scenario(name="exclusive-producer", contract="whoever has the topic for itself keeps others out", feature="PIP-68"),
-    Scenario(
-        name="wait-for-exclusive",
-        contract="a producer that waits has the topic when the first one closes",
-        feature="PIP-68",
-    ),
-    Scenario(
-        name="terminated",
-        contract="a terminated topic is read to its end and takes nothing more",
-        feature="TopicTerminated",
-    ),
-    Scenario(
-        name="transactions",
-        contract="of two transactions the committed one is visible",
-        feature="PIP-31",
+        "transactions",
+        "of two transactions the committed one is visible",
+        "PIP-31",
         seconds=40.0,
         not_in=_NO_TRANSACTIONS,
         not_as_released={"go": "messages do not say which transaction they are of: one that is aborted is seen"},
     ),
     Scenario(
-        name="transaction-ack",
-        contract="of 2 messages acknowledged in transactions the one whose transaction is aborted comes again",
-        feature="PIP-31",
+        "transaction-ack",
+        "of 2 messages acknowledged in transactions the one whose transaction is aborted comes again",
+        "PIP-31",
         seconds=40.0,
         not_in=_NO_TRANSACTIONS,
     ),
-    Scenario(name="schema-string", contract="a text, with the version of its schema", feature="schemas"),
-    Scenario(name="schema-json", contract="a JSON record", feature="schemas"),
-    Scenario(
-        name="schema-avro", contract="an Avro record", feature="schemas", not_in={"rust": "the application's own work"}
-    ),
-    Scenario(
-        name="schema-incompatible",
-        contract="a topic of JSON records refuses a producer of texts",
-        feature="schemas",
-    ),
+    Scenario("schema-string", "a text, with the version of its schema", "schemas"),
+    Scenario("schema-json", "a JSON record", "schemas"),
+    Scenario("schema-avro", "an Avro record", "schemas", not_in={"rust": "the application's own work"}),
+    Scenario("schema-incompatible", "a topic of JSON records refuses a producer of texts", "schemas"),
 )
 
 

@@ -6,7 +6,7 @@
 `pip install "pulsarium[spark]"`, and Java 17 or later.
 """
 
-from pulsarium.proto.extras import needs
+from pulsarium.proto.errors import needs
 
 with needs("pulsarium.pipeline", "spark"):
     import pyarrow as pa  # noqa: F401  # looked for, so that its lack is said once and in clear

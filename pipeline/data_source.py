@@ -35,29 +35,29 @@ class PulsarDataSource(DataSource):
 
     def schema(self) -> StructType:
         """By the registry. BadOption, NoSuchTopic, and what brokers refuse."""
-        from pulsarium.pipeline.source.schema import columns_of
+        from pulsarium.pipeline.source.topics import columns_of
 
         return columns_of(SourceOptions.of(self.options)).schema
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        from pulsarium.pipeline.source.batch import PulsarReader
+        from pulsarium.pipeline.source.readers import PulsarReader
 
         return PulsarReader(SourceOptions.of(self.options), schema)
 
     @override
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
-        from pulsarium.pipeline.source.stream import PulsarStreamReader
+        from pulsarium.pipeline.source.readers import PulsarStreamReader
 
         return PulsarStreamReader(SourceOptions.of(self.options, streaming=True), schema)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
-        from pulsarium.pipeline.sink.writer import PulsarWriter
+        from pulsarium.pipeline.sink.writers import PulsarWriter
 
         return PulsarWriter(self.options, schema, overwrite)
 
     @override
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
-        from pulsarium.pipeline.sink.stream_writer import PulsarStreamWriter
+        from pulsarium.pipeline.sink.writers import PulsarStreamWriter
 
         return PulsarStreamWriter(self.options, schema, overwrite)
 

@@ -12,11 +12,17 @@ from __future__ import annotations
 from struct import Struct
 from typing import NamedTuple
 
+from crc32c import crc32c as _crc32c
 from google.protobuf.message import DecodeError, EncodeError
 
-from pulsarium.proto.checksum import crc32c
 from pulsarium.proto.errors import EntryError
 from pulsarium.proto.generated.PulsarApi_pb2 import BrokerEntryMetadata, MessageMetadata
+
+
+def crc32c(data: bytes | bytearray | memoryview, value: int = 0) -> int:
+    """The checksum of `data`, 0 to 2^32 - 1; pass the result back as `value` to go on with further data."""
+    return _crc32c(data, value)
+
 
 _CHECKSUM = b"\x0e\x01"
 _BROKER = b"\x0e\x02"

@@ -1,10 +1,15 @@
-"""What names a message, in the forms that leave the wire: a text for people, bytes for applications to keep."""
+"""Names of messages and transactions, in the forms that leave the wire; ack sets.
+
+In an ack set (PIP-54) a set bit is a message of a batch that is NOT yet acknowledged.
+"""
 
 from __future__ import annotations
 
 import re
+import struct
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from google.protobuf.message import DecodeError, EncodeError
 
@@ -100,3 +105,27 @@ MessageId.LATEST = MessageId(_I64_MAX, _I64_MAX)
 
 def _signed(value: int) -> int:
     return value - _U64 if value > _I64_MAX else value
+
+
+class TxnId(NamedTuple):
+    """`most` is the coordinator's number, `least` counts its transactions."""
+
+    most: int
+    least: int
+
+    def __str__(self) -> str:
+        return f"({self.most},{self.least})"
+
+
+_WORD = 2**64 - 1
+
+
+def bits_of(words: Sequence[int]) -> int:
+    """An ack set from the wire, signed 64-bit words, lowest first, as one number."""
+    return int.from_bytes(struct.pack(f"<{len(words)}Q", *(word & _WORD for word in words)), "little")
+
+
+def words_of(bits: int) -> list[int]:
+    """The wire form of an ack set, without trailing zero words."""
+    count = (bits.bit_length() + 63) // 64
+    return list(struct.unpack(f"<{count}q", bits.to_bytes(8 * count, "little")))

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from itertools import groupby
 from statistics import median
 
-from bench.accounting import cpu_seconds, memory
+from bench.accounting import Pulse, cpu_seconds, memory
 from bench.brokers import Broker, Launch, pulsarium_command
-from bench.pulse import Pulse
 from bench.raw_driver import Connection
 from bench.scale.driving import Peak
 

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from statistics import median, quantiles
 from typing import NamedTuple
 
-from bench.accounting import memory
+from bench.accounting import FORK, memory
 from bench.brokers import Broker
-from bench.pulse import FORK
 from bench.raw_driver import PING, Connection, flow, open_producer, send_segments, subscribe
 from pulsarium.proto.generated.PulsarApi_pb2 import BaseCommand
 

@@ -7,9 +7,9 @@ import shutil
 import tempfile
 
 from bench.large import Meter
+from bench.programs import LEVELS
 from bench.raw_driver import Connection, RawDriverError, subscribe
 from bench.scale.driving import Peak, Publisher, Taker, broker_of, settled
-from bench.scale.programs import LEVELS
 from bench.work import Done, Timed, Work
 
 SAMPLE = 0.004

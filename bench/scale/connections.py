@@ -6,9 +6,9 @@ import resource
 import selectors
 from collections import deque
 
+from bench.programs import CONNECTIONS
 from bench.raw_driver import FRAMES_PER_SEGMENT, WINDOW, Connection, RawDriverError, open_producer
 from bench.scale.driving import Cost, cost_of, grown, receipts, send_frame
-from bench.scale.programs import CONNECTIONS
 from bench.work import Done, Timed, Work
 
 SPARE_FILES = 100

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from bench.programs import TOPICS
 from bench.raw_driver import FRAMES_PER_SEGMENT, Connection, empty_ack, flow
 from bench.scale.driving import (
     MESSAGE,
@@ -20,7 +21,6 @@ from bench.scale.driving import (
     send_frame,
     unsubscribe,
 )
-from bench.scale.programs import TOPICS
 from bench.work import Done, Timed, Work
 from pulsarium.proto.framing import frame
 from pulsarium.proto.generated.PulsarApi_pb2 import BaseCommand

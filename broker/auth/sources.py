@@ -11,7 +11,7 @@ from pathlib import Path
 from urllib.parse import unquote_to_bytes, urlsplit
 
 from pulsarium.broker.config.meaning import ConfigError
-from pulsarium.proto.extras import MissingExtra, needs
+from pulsarium.proto.errors import MissingExtra, needs
 
 FORMS = "it is file:///path, data:;base64,..., the path of a file, or base64"
 # What ends so is the name of a file, and no secret: base64 has no dot.

@@ -17,8 +17,7 @@ from pulsarium.broker.commands import (
     watch,
 )
 from pulsarium.broker.commands.authorized import authorized
-from pulsarium.broker.commands.registry import Handler, collect
-from pulsarium.broker.commands.unknown import without
+from pulsarium.broker.commands.registry import Handler, collect, without
 from pulsarium.broker.config.profile import PIP, Profile
 
 MODULES = (connection, consumer, lookup, producer, scalable, schema, seek, subscribe, transaction, watch)

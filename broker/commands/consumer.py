@@ -14,8 +14,8 @@ from pulsarium.broker.model.ledger.position import Position, signed
 from pulsarium.broker.model.ledger.position_set import LAST_ID, PositionSet
 from pulsarium.broker.model.subscription.persistent import PersistentSubscription
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
+from pulsarium.proto.message_id import TxnId
 from pulsarium.proto.text import text_of
-from pulsarium.proto.txn_id import TxnId
 
 if TYPE_CHECKING:
     from pulsarium.broker.model.subscription.consumer import Consumer

@@ -16,9 +16,9 @@ from pulsarium.broker.model.topic.joining import of_producer
 from pulsarium.broker.model.topic.producers import ProducerOptions
 from pulsarium.broker.model.topic.shadow import NOT_A_SHADOW
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
+from pulsarium.proto.message_id import TxnId
 from pulsarium.proto.text import text_of
 from pulsarium.proto.topic_name import TopicName
-from pulsarium.proto.txn_id import TxnId
 
 if TYPE_CHECKING:
     from pulsarium.broker.session.session import Session

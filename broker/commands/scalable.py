@@ -5,9 +5,11 @@ One that asks all the same is refused, as by a broker with scalableTopicsEnabled
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-from pulsarium.broker.commands.registry import handles
+from pulsarium.broker.commands.answers import refusal
+from pulsarium.broker.commands.registry import Asked, handles
+from pulsarium.proto.commands import COMMANDS
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
 if TYPE_CHECKING:
@@ -16,33 +18,17 @@ if TYPE_CHECKING:
 WHY = "scalable topics are not built; answered as with scalableTopicsEnabled=false"
 DISABLED = "Scalable topics are disabled"
 _T = pb.BaseCommand
+_SPECS: Final = {pb.BaseCommand.DESCRIPTOR.fields_by_name[each.field].message_type: each for each in COMMANDS.values()}
 
 
 @handles(_T.SCALABLE_TOPIC_LOOKUP, absent=WHY)
-def lookup(session: Session, cmd: pb.CommandScalableTopicLookup, trailing: bytes) -> None:
-    update = pb.CommandScalableTopicUpdate(session_id=cmd.session_id, error=pb.NotAllowedError, message=DISABLED)
-    session.command(_T(type=_T.SCALABLE_TOPIC_UPDATE, scalableTopicUpdate=update))
-
-
 @handles(_T.SCALABLE_TOPIC_SUBSCRIBE, absent=WHY)
-def subscribe(session: Session, cmd: pb.CommandScalableTopicSubscribe, trailing: bytes) -> None:
-    response = pb.CommandScalableTopicSubscribeResponse(
-        request_id=cmd.request_id, error=pb.NotAllowedError, message=DISABLED
-    )
-    answer = _T(type=_T.SCALABLE_TOPIC_SUBSCRIBE_RESPONSE, scalableTopicSubscribeResponse=response)
-    session.command(answer)
-
-
 @handles(_T.WATCH_SCALABLE_TOPICS, absent=WHY)
-def watch(session: Session, cmd: pb.CommandWatchScalableTopics, trailing: bytes) -> None:
-    update = pb.CommandWatchScalableTopicsUpdate(watch_id=cmd.watch_id, error=pb.NotAllowedError, message=DISABLED)
-    session.command(_T(type=_T.WATCH_SCALABLE_TOPICS_UPDATE, watchScalableTopicsUpdate=update))
-
-
 @handles(_T.WATCH_TC_ASSIGNMENTS, absent=WHY)
-def watch_coordinators(session: Session, cmd: pb.CommandWatchTcAssignments, trailing: bytes) -> None:
-    update = pb.CommandWatchTcAssignmentsUpdate(watch_id=cmd.watch_id, error=pb.NotAllowedError, message=DISABLED)
-    session.command(_T(type=_T.WATCH_TC_ASSIGNMENTS_UPDATE, watchTcAssignmentsUpdate=update))
+def refuse(session: Session, cmd: Any, trailing: bytes) -> None:
+    answer = refusal(Asked(_SPECS[cmd.DESCRIPTOR], cmd), pb.NotAllowedError, DISABLED)
+    assert answer is not None
+    session.command(answer)
 
 
 @handles(_T.SCALABLE_TOPIC_CLOSE, absent=WHY)

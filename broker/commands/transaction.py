@@ -25,8 +25,8 @@ from pulsarium.broker.model.transaction.coordinator import (
 )
 from pulsarium.proto.commands import COMMANDS
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
+from pulsarium.proto.message_id import TxnId
 from pulsarium.proto.text import text_of
-from pulsarium.proto.txn_id import TxnId
 
 if TYPE_CHECKING:
     from pulsarium.broker.model.topic.base import Topic

@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 from pulsarium.broker.config.keys import Config, Key, documented_keys
 from pulsarium.broker.config.meaning import ConfigError
 from pulsarium.broker.config.profile import PIP, Profile
-from pulsarium.proto.near import did_you_mean
-from pulsarium.proto.text import printable
+from pulsarium.proto.text import did_you_mean, printable
 
 _BLANK = " \t\f"
 _ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
@@ -151,8 +150,6 @@ def _config(profile: Profile, values: Mapping[str, Any]) -> Config:
 
 
 def _read(path: Path) -> list[Setting]:
-    from pulsarium.broker.config.file import PropertiesError, parse
-
     try:
         # Latin-1 is what java.util.Properties reads; every byte is valid in it.
         text = path.read_text(encoding="latin-1")

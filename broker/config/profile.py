@@ -32,7 +32,7 @@ BROUGHT_BY_5_0: Final = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Profile:
-    """How the broker behaves where the PIPs, good sense and the released broker part.
+    """How the broker behaves where the PIPs, good sense and the released broker part; as in `pip`, if not said.
 
     defaults: of broker.conf keys that are not set, where they are not Pulsar's own.
     max_protocol_version: the highest protocol version that CONNECTED announces, and that the broker speaks.
@@ -80,25 +80,25 @@ class Profile:
     unknown: frozenset[str] = frozenset()
     unknown_error: str | None = None
     server_version: str
-    end_of_topic_to_all_clients: bool
-    own_faults_close: bool
-    forbids_as_pips_say: bool
-    leaves_schemas_open: bool
-    skip_by_message_ids: bool
-    missing_index_is_zero: bool
-    index_on_non_persistent: int
-    index_as_released: bool
-    index_per_transactional_entry: bool
-    transaction_by_send: bool
-    acknowledged_stay_delayed: bool
-    delay_alarms_may_be_early: bool
-    own_faults_are_shown: bool
-    resource_groups_limit_dispatch: bool
-    chunks_stall: bool
-    unload_forgets: bool
-    chunks_are_duplicates: bool
-    abandoned_consumers_refuse: bool
-    refused_producers_stay_exclusive: bool
+    end_of_topic_to_all_clients: bool = False
+    own_faults_close: bool = False
+    forbids_as_pips_say: bool = True
+    leaves_schemas_open: bool = False
+    skip_by_message_ids: bool = True
+    missing_index_is_zero: bool = False
+    index_on_non_persistent: int = 406
+    index_as_released: bool = False
+    index_per_transactional_entry: bool = False
+    transaction_by_send: bool = True
+    acknowledged_stay_delayed: bool = False
+    delay_alarms_may_be_early: bool = False
+    own_faults_are_shown: bool = False
+    resource_groups_limit_dispatch: bool = True
+    chunks_stall: bool = False
+    unload_forgets: bool = False
+    chunks_are_duplicates: bool = False
+    abandoned_consumers_refuse: bool = False
+    refused_producers_stay_exclusive: bool = False
 
     def tells_end_of_topic(self, client_version: str) -> bool:
         """Whether a client that calls itself so (CONNECT.client_version) is sent REACHED_END_OF_TOPIC."""
@@ -112,25 +112,6 @@ PIP: Final = Profile(
     max_protocol_version=22,
     flags=frozenset({TOPIC_WATCHERS, PARTITIONS_UNMADE, REPLICATION_ONCE, WATCHERS_RECONCILE}),
     server_version=f"Pulsarium {VERSION}",
-    end_of_topic_to_all_clients=False,
-    own_faults_close=False,
-    forbids_as_pips_say=True,
-    leaves_schemas_open=False,
-    skip_by_message_ids=True,
-    missing_index_is_zero=False,
-    index_on_non_persistent=406,
-    index_as_released=False,
-    index_per_transactional_entry=False,
-    transaction_by_send=True,
-    acknowledged_stay_delayed=False,
-    delay_alarms_may_be_early=False,
-    own_faults_are_shown=False,
-    resource_groups_limit_dispatch=True,
-    chunks_stall=False,
-    unload_forgets=False,
-    chunks_are_duplicates=False,
-    abandoned_consumers_refuse=False,
-    refused_producers_stay_exclusive=False,
 )
 
 PULSAR_4_2: Final = Profile(

@@ -24,7 +24,7 @@ from pulsarium.broker.http.request import BodyTooLarge, BodyTooSlow, ClientGone,
 from pulsarium.broker.logs import Log
 from pulsarium.broker.model.errors import BrokerServiceError
 from pulsarium.broker.rates import Rates
-from pulsarium.broker.storage.errors import StorageError
+from pulsarium.broker.storage.interface import StorageError
 
 if TYPE_CHECKING:
     from pulsarium.broker.broker import Broker

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pulsarium.broker.logs import Log
 from pulsarium.capture.file import Kind, Record
-from pulsarium.capture.lint.checker import Checker
-from pulsarium.capture.lint.finding import Finding, finding_of
+from pulsarium.capture.lint.checker import Checker, Finding, finding_of
 from pulsarium.capture.lint.shared import Shared
 from pulsarium.proto.commands import Direction
 

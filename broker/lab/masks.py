@@ -12,7 +12,7 @@ from pulsarium.broker.config.profile import PROFILES, Profile
 from pulsarium.broker.lab.arguments import ANY, Whose, Worn, arguments_of, check_names, json_arguments
 from pulsarium.proto.commands import COMMANDS, Direction
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
-from pulsarium.proto.near import did_you_mean
+from pulsarium.proto.text import did_you_mean
 
 if TYPE_CHECKING:
     from pulsarium.broker.lab.lab import Lab

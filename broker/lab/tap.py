@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from pulsarium.broker.clock import Timer
-from pulsarium.broker.lab.faults.claims import Claims
-from pulsarium.broker.lab.faults.passing import OPENED, Passing, Present
 from pulsarium.broker.lab.faults.rule import Rule
-from pulsarium.broker.lab.faults.strike import UNTOUCHED, Piece, Strike
+from pulsarium.broker.lab.faults.strike import UNTOUCHED, Claims, Piece, Strike
+from pulsarium.broker.lab.faults.tapped import OPENED, Present, TappedFrame
 from pulsarium.proto.commands import Direction
 from pulsarium.proto.errors import CommandError
 from pulsarium.proto.framing import frame
@@ -273,7 +272,7 @@ class SessionTap:
         if not (rules and self._concerns(queue.sender, data)):
             return (Piece(data, UNTOUCHED, data),)
         try:
-            passing = Passing(self.session, self._present, queue.sender, data)
+            passing = TappedFrame(self.session, self._present, queue.sender, data)
         except CommandError:  # the session has its own words for that
             return (Piece(data, UNTOUCHED, data),)
         if passing.spec.type in OPENED:

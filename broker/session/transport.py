@@ -8,12 +8,16 @@ from typing import TYPE_CHECKING, Protocol
 
 import trio
 
-from pulsarium.broker.accepting import accept_one
+from pulsarium.broker.accepting import accept_one, shake_hands
 from pulsarium.broker.auth.identity import Certificate
+from pulsarium.broker.auth.tls import certificate_of
 from pulsarium.broker.logs import Log
 
 if TYPE_CHECKING:
+    import ssl
+
     from pulsarium.broker.broker import Broker
+
 
 log = Log("session")
 
@@ -234,3 +238,21 @@ async def _alone(serve: Serve, broker: Broker, sock: socket.socket, address: str
         log.error("a connection failed", exception=error, peer=address)
     finally:
         sock.close()
+
+
+RECORD = 16 << 10  # bytes of the largest TLS record: no more is read at once
+
+
+def over_tls(context: Callable[[], ssl.SSLContext]) -> Serve:
+    """How connections are served that begin with a handshake; `context` is asked for each."""
+
+    async def serve(broker: Broker, sock: socket.socket, address: str) -> None:
+        raw = trio.SocketStream(trio.socket.from_stdlib_socket(sock))
+        try:
+            stream = await shake_hands(raw, context(), address, broker.cluster.door)
+            if stream is not None:
+                await StreamTransport(broker, stream, address, certificate_of(stream), RECORD).serve()
+        finally:
+            await trio.aclose_forcefully(raw)
+
+    return serve

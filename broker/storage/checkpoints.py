@@ -23,8 +23,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 from pulsarium.broker.storage.database import BUSY_MS, PAGE_SIZE, open_copier
-from pulsarium.broker.storage.errors import StorageError
-from pulsarium.broker.storage.interface import Durability
+from pulsarium.broker.storage.interface import Durability, StorageError
 from pulsarium.broker.storage.persist import Hook, PersistPoint
 
 COPY_BYTES = 8 << 20  # longer: more to recover after a crash; shorter: more syncs

@@ -26,11 +26,9 @@ from pulsarium.broker.storage import segments
 from pulsarium.broker.storage.checkpoints import Checkpoints
 from pulsarium.broker.storage.database import PAGE_SIZE, put_metadata, transaction
 from pulsarium.broker.storage.deletions import Deletions
-from pulsarium.broker.storage.errors import StorageError, code_of
-from pulsarium.broker.storage.interface import Batch, Done, Durability, Entries, Run
+from pulsarium.broker.storage.interface import Batch, Done, Durability, Entries, Run, StorageError, code_of
 from pulsarium.broker.storage.persist import Hook, PersistPoint
-from pulsarium.broker.storage.place import Place
-from pulsarium.broker.storage.room import NO_ROOM, Room
+from pulsarium.broker.storage.place import NO_ROOM, Place, Room
 from pulsarium.broker.storage.worker import Worker
 
 log = Log("storage")

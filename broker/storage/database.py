@@ -17,9 +17,8 @@ from pathlib import Path
 
 from pulsarium.broker.config.version import VERSION
 from pulsarium.broker.storage import segments
-from pulsarium.broker.storage.errors import StorageError, code_of
-from pulsarium.broker.storage.interface import WRITTEN_BY, Durability
-from pulsarium.proto.checksum import crc32c
+from pulsarium.broker.storage.interface import WRITTEN_BY, Durability, StorageError, code_of
+from pulsarium.proto.entry import crc32c
 
 DATABASE_NAME = "pulsarium.db"
 PAGE_SIZE = 16384  # smaller: more CPU for runs; larger: more to write for a lone entry

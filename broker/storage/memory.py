@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import trio
 
-from pulsarium.broker.storage.errors import StorageError
-from pulsarium.broker.storage.interface import Batch, Done, Entries, ReadDone, Run, StoredRun
+from pulsarium.broker.storage.interface import Batch, Done, Entries, ReadDone, Run, StorageError, StoredRun
 
 if TYPE_CHECKING:
     from pulsarium.broker.storage.spill import Spill

@@ -32,7 +32,7 @@ from pulsarium.broker.storage.database import (
     put_metadata,
     transaction,
 )
-from pulsarium.broker.storage.errors import StorageError
+from pulsarium.broker.storage.interface import StorageError
 
 log = Log("storage")
 

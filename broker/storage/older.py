@@ -10,8 +10,8 @@ import sqlite3
 from collections.abc import Iterator
 
 from pulsarium.broker.storage import segments
-from pulsarium.broker.storage.errors import StorageError
-from pulsarium.broker.storage.packing import count_of, unpack
+from pulsarium.broker.storage.interface import StorageError
+from pulsarium.broker.storage.segments import count_of, unpack
 
 OLDEST = 1
 

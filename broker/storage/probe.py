@@ -26,7 +26,7 @@ from pulsarium.broker.storage.database import (
     newer,
     open_to_look,
 )
-from pulsarium.broker.storage.errors import StorageError
+from pulsarium.broker.storage.interface import StorageError
 
 log = Log("storage")
 

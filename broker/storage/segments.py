@@ -8,14 +8,51 @@ Plain functions on a connection; transactions are the caller's.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator
+import struct
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from typing import NamedTuple
 
-from pulsarium.broker.storage.errors import DamagedEntriesError, StorageError, code_of
-from pulsarium.broker.storage.interface import Run, StoredRun
-from pulsarium.broker.storage.packing import count_of, header_size, pack, unpack
-from pulsarium.proto.checksum import crc32c
+from pulsarium.broker.storage.interface import DamagedEntriesError, Run, StorageError, StoredRun, code_of
+from pulsarium.proto.entry import crc32c
+
+
+# Many entries as one value: u32 count, u32 length of each, then their bytes; little-endian.
+def pack(entries: Sequence[bytes]) -> bytes:
+    """One value that holds `entries`, in order."""
+    count = len(entries)
+    return b"".join((struct.pack(f"<{count + 1}I", count, *map(len, entries)), *entries))
+
+
+def unpack(data: bytes, start: int = 0, stop: int | None = None) -> list[bytes]:
+    """`entries[start:stop]` of a packed value, without cutting up the rest. Raises StorageError for a damaged one."""
+    try:
+        (count,) = struct.unpack_from("<I", data)
+        lengths = struct.unpack_from(f"<{count}I", data, 4)
+    except struct.error as error:
+        raise StorageError(f"damaged entries: {error}") from None
+    position = header_size(count)
+    if position + sum(lengths) != len(data):
+        raise StorageError(f"damaged entries: {len(data)} bytes where {position + sum(lengths)} belong")
+    start, stop, _ = slice(start, stop).indices(count)
+    position += sum(lengths[:start])
+    entries = []
+    for length in lengths[start:stop]:
+        entries.append(data[position : position + length])
+        position += length
+    return entries
+
+
+def count_of(data: bytes) -> int:
+    """How many entries a packed value holds, which is not damaged."""
+    (count,) = struct.unpack_from("<I", data)
+    return int(count)
+
+
+def header_size(count: int) -> int:
+    """Bytes that packing adds to `count` entries."""
+    return 4 * (count + 1)
+
 
 ROW_BYTES = 256 * 1024  # of entries. Longer rows save nothing more, and make reading a single entry dearer.
 SLICE_BYTES = 8 << 20  # deleting reads each row: about 0.4 ms a MB, half of it for its checksum

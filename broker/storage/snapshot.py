@@ -28,9 +28,8 @@ from pulsarium.broker.storage.database import (
     put_metadata,
     transaction,
 )
-from pulsarium.broker.storage.errors import StorageError
-from pulsarium.broker.storage.interface import Entries, Run
-from pulsarium.broker.storage.packing import unpack
+from pulsarium.broker.storage.interface import Entries, Run, StorageError
+from pulsarium.broker.storage.segments import unpack
 
 ABOUT = "/snapshot"
 SHA256 = "sha256"

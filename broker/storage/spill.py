@@ -15,7 +15,7 @@ from pulsarium.broker.storage import segments
 from pulsarium.broker.storage.database import PAGE_SIZE, transaction
 from pulsarium.broker.storage.deletions import Deletions
 from pulsarium.broker.storage.interface import Done, Run, StoredRun
-from pulsarium.broker.storage.jobs import Job, JobWorker
+from pulsarium.broker.storage.worker import Job, JobWorker
 
 CACHE_KIB = 2048  # written to the file when more is dirty
 

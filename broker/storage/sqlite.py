@@ -19,13 +19,11 @@ import trio
 from pulsarium.broker.storage import segments
 from pulsarium.broker.storage.committer import Barrier, Commit, Committer, Replacement
 from pulsarium.broker.storage.database import DATABASE_NAME, SCHEMA_VERSION, metadata, open_database, open_reader
-from pulsarium.broker.storage.errors import StorageError
-from pulsarium.broker.storage.interface import Batch, Done, Durability, Entries, ReadDone, Run, StoredRun
-from pulsarium.broker.storage.jobs import JobWorker, attempt
-from pulsarium.broker.storage.lock import DirectoryLock
+from pulsarium.broker.storage.interface import Batch, Done, Durability, Entries, ReadDone, Run, StorageError, StoredRun
 from pulsarium.broker.storage.persist import Hook, pass_by
+from pulsarium.broker.storage.place import DirectoryLock
 from pulsarium.broker.storage.probe import probe
-from pulsarium.broker.storage.worker import GRACE_SECONDS
+from pulsarium.broker.storage.worker import GRACE_SECONDS, JobWorker, attempt
 
 if TYPE_CHECKING:
     from pulsarium.broker.storage import migration

@@ -2,17 +2,32 @@
 
 from __future__ import annotations
 
+import sqlite3
 import threading
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from queue import SimpleQueue
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import trio
 
 from pulsarium.broker.logs import Log
-from pulsarium.broker.storage.errors import StorageError
+from pulsarium.broker.storage import segments
+from pulsarium.broker.storage.interface import DamagedEntriesError, ReadDone, StorageError
+
+R = TypeVar("R")
+
+
+def attempt(work: Callable[[sqlite3.Connection], R], connection: sqlite3.Connection) -> R:
+    """What `work` returns. Raises nothing but StorageError."""
+    try:
+        return work(connection)
+    except StorageError:
+        raise
+    except Exception as error:
+        raise StorageError(str(error)) from error
+
 
 log = Log("storage")
 
@@ -160,3 +175,47 @@ def _call_all(calls: Sequence[Callable[[], None]]) -> None:
             call()
         except Exception as error:  # one caller's fault must not leave the others without an answer
             log.error("a storage callback failed", exception=error)
+
+
+class Job(NamedTuple):
+    """`done` gets what `work` returned, or the StorageError that stopped it."""
+
+    work: Callable[[sqlite3.Connection], Any]
+    done: Callable[[Any], None]
+    what: str = "read"  # as Worker.report has it
+
+
+class JobWorker(Worker[Job]):
+    """Owns `connection`, closes it in the end."""
+
+    def __init__(self, name: str, connection: sqlite3.Connection) -> None:
+        super().__init__(name)
+        self._connection = connection
+        self._using = threading.Lock()  # the connection: for `now`, while the thread is at work
+
+    def read(self, ledger_id: int, first: int, last: int, done: ReadDone) -> None:
+        """Read the entries `first` to `last`, both included."""
+        self.submit(Job(partial(segments.read, ledger_id=ledger_id, first=first, last=last), done))
+
+    def now(self, work: Callable[[sqlite3.Connection], R]) -> R:
+        """Do some short work on the calling thread, after the job at hand. Raises StorageError."""
+        with self._using:
+            if self._closed:
+                raise StorageError("the store is closed")
+            return attempt(work, self._connection)
+
+    def serve(self, request: Job) -> None:
+        with self._using:
+            try:
+                result = attempt(request.work, self._connection)
+            except StorageError as error:
+                result = error
+        if isinstance(result, DamagedEntriesError):  # which says nothing of others: told once, whatever is read between
+            self.report(result, str(result))
+        else:
+            self.report(result if isinstance(result, StorageError) else None, request.what)
+        self.hand_back([partial(request.done, result)])
+
+    def close(self) -> None:
+        with self._using:
+            self._connection.close()

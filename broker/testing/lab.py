@@ -19,7 +19,7 @@ from pulsarium.broker.lab.masks import Mask, Masks, WornMask
 from pulsarium.broker.server import RunningCluster
 from pulsarium.broker.testing.thread import LoopThread
 from pulsarium.capture.file import Record
-from pulsarium.capture.lint.finding import Finding
+from pulsarium.capture.lint.checker import Finding
 
 P = ParamSpec("P")
 R = TypeVar("R")

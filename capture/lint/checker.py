@@ -1,49 +1,32 @@
-"""One connection, record by record: the frames, the exchanges they end, what is wrong with them."""
+"""Connections, record by record: the frames, the exchanges they end, what is wrong with them, and how that is shown."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
 from functools import cache
 from types import MappingProxyType
+from typing import Any
 
-from pulsarium.capture.file import Kind, Record
-from pulsarium.capture.lint import (
-    ack_rules,
-    ack_set_rules,
-    chunk_rules,
-    connection_rules,
-    consumer_rules,
-    entry_rules,
-    keep_alive_rules,
-    opening_rules,
-    producer_rules,
-    request_rules,
-    transaction_rules,
-    version_rules,
-)
+from pulsarium.capture.file import CaptureError, Kind, Record
+from pulsarium.capture.lint import connection_rules, consumer_rules, producer_rules, request_rules
 from pulsarium.capture.lint.exchanges import Exchange, other
 from pulsarium.capture.lint.frames import Conversation, Frame
-from pulsarium.capture.lint.rule import RULES, Rule, Violation
+from pulsarium.capture.lint.rule import RULES, Rule, Section, Violation
 from pulsarium.capture.lint.shared import Shared
 from pulsarium.capture.lint.state import State
 from pulsarium.proto.commands import Direction
+from pulsarium.proto.text import printable
 
-RULE_MODULES = (
-    connection_rules,
-    version_rules,
-    keep_alive_rules,
-    request_rules,
-    opening_rules,
-    producer_rules,
-    entry_rules,
-    chunk_rules,
-    consumer_rules,
-    ack_rules,
-    ack_set_rules,
-    transaction_rules,
+SECTIONS: tuple[Section, ...] = tuple(
+    each
+    for module in (connection_rules, request_rules, producer_rules, consumer_rules)
+    for each in vars(module).values()
+    if isinstance(each, Section)
 )
-"""Imported for their rules."""
+"""All rules, as the documentation shows them."""
 
 ALL_RULES: Mapping[str, Rule] = MappingProxyType(RULES)
 """By name."""
@@ -121,7 +104,7 @@ class Checker:
         for rule in rules_for(frame.name, frame.sender):
             for detail in rule.check(state, frame):
                 # A PING that comes while one waits blames who does not answer.
-                side = other(frame.sender) if rule is keep_alive_rules.NO_PONG else frame.sender
+                side = other(frame.sender) if rule is connection_rules.NO_PONG else frame.sender
                 if side is Direction.CLIENT or not self._faulted:
                     yield Violation(rule, frame, detail, side)
 
@@ -140,7 +123,7 @@ class Checker:
         for each in waiting:
             side = other(each.sender)
             if each.number not in matcher.excused and (side is Direction.CLIENT or not (reason or self._faulted)):
-                for rule, detail in keep_alive_rules.unanswered(each, closed, waiting):
+                for rule, detail in connection_rules.unanswered(each, closed, waiting):
                     yield Violation(rule, each, detail, side)
 
 
@@ -151,5 +134,128 @@ def rules_for(command: str, sender: Direction) -> tuple[Rule, ...]:
         each
         for each in RULES.values()
         if (not each.on or command in each.on)
-        and (each.about in (sender, Direction.BOTH) or each is keep_alive_rules.NO_PONG)
+        and (each.about in (sender, Direction.BOTH) or each is connection_rules.NO_PONG)
     )
+
+
+_CLOSED_KEPT = 1000  # connections: what was under way may come after the close
+
+
+class Walk:
+    """Feed it the records of a capture, in order."""
+
+    def __init__(self, *, judging: bool = False, whole: bool = True) -> None:
+        """`judging`: whether rules are looked at. `whole`: see `all_opened`; what is not known yet is found later."""
+        self._judging = judging
+        self._checkers: dict[int, Checker] = {}
+        self._closed: deque[tuple[int, Checker]] = deque()
+        self._shared = Shared(whole=whole)
+
+    def feed(self, record: Record) -> tuple[Checker, Seen]:
+        """What there is to say of it, and of its connection."""
+        checker = self._checkers.get(record.connection)
+        if checker is None or record.kind is Kind.OPENED:
+            checker = self._checkers[record.connection] = Checker(self._shared, judging=self._judging)
+        seen = checker.feed(record)
+        if record.kind is Kind.CLOSED:
+            self._closed.append((record.connection, checker))
+            if len(self._closed) > _CLOSED_KEPT:
+                self._forget(*self._closed.popleft())
+        return checker, seen
+
+    def end(self) -> Iterator[tuple[Checker, Seen]]:
+        """What still waits on each connection."""
+        for checker in self._checkers.values():
+            yield checker, Seen(exchanges=checker.end())
+
+    def _forget(self, connection: int, checker: Checker) -> None:
+        if self._checkers.get(connection) is checker:  # not one that was opened since
+            del self._checkers[connection]
+
+
+def all_opened(records: Iterable[Record]) -> bool:
+    """Whether every connection of a capture is in it from its opening on. What one that is not was sent before may be
+    acknowledged on another one, long before the first is seen."""
+    opened: set[int] = set()
+    with suppress(CaptureError):  # as far as it can be read
+        for record in records:
+            if record.kind is Kind.OPENED:
+                opened.add(record.connection)
+            elif record.connection not in opened:
+                return False
+    return True
+
+
+_LONGEST = 300
+"""Characters of a text; the rest is some stranger's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """rule: its name. side: `client` or `broker`, whose fault it is. frame: its number in its connection, from 0 on.
+    at_ms: since the epoch. capture: the file it was found in, if it was one.
+    """
+
+    rule: str
+    severity: str
+    side: str
+    detail: str
+    client: str
+    client_version: str
+    connection: int
+    frame: int
+    command: str
+    topic: str
+    at_ms: int
+    capture: str = ""
+
+    def __str__(self) -> str:
+        who = " ".join(filter(None, (self.client, self.client_version))) or "unknown client"
+        where = f"connection {self.connection}, frame {self.frame}" + (f", {self.topic}" if self.topic else "")
+        head = f"{self.capture}: " if self.capture else ""
+        return f"{head}{self.side} {self.severity} {self.rule}: {self.detail} ({who}; {where})"
+
+    def to_json(self) -> dict[str, Any]:
+        """With what its rule says."""
+        found = ALL_RULES[self.rule]
+        return asdict(self) | {"demands": found.demands, "reference": found.reference, "mend": found.mend}
+
+    @staticmethod
+    def from_json(said: dict[str, Any]) -> Finding:
+        """As `to_json` wrote it. KeyError: it is none."""
+        return Finding(**{name: said[name] for name in Finding.__slots__})
+
+
+def finding_of(violation: Violation, talk: Conversation, capture: str = "") -> Finding:
+    frame = violation.frame
+    return Finding(
+        rule=violation.rule.name,
+        severity=violation.rule.severity.value,
+        side=violation.side.value,
+        detail=_short(violation.detail),
+        client=_short(talk.client),
+        client_version=_short(talk.client_version),
+        connection=frame.record.connection,
+        frame=frame.number,
+        command=frame.name,
+        topic=_short(frame.topic or ""),
+        at_ms=frame.record.wall_ns // 1_000_000,
+        capture=capture,
+    )
+
+
+def rule_to_json(rule: Rule) -> dict[str, Any]:
+    """What there is to say of a rule."""
+    return {
+        "rule": rule.name,
+        "severity": rule.severity.value,
+        "about": rule.about.value,
+        "demands": rule.demands,
+        "reference": rule.reference,
+        "mend": rule.mend,
+    }
+
+
+def _short(text: str) -> str:
+    text = printable(text[: _LONGEST + 1])
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"

@@ -1,17 +1,22 @@
-"""Rules of the connection: frames, the greeting, who may say what when."""
+"""Rules of a connection: its frames, the greeting, what both sides have agreed on, and the answers that are owed."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
-from pulsarium.capture.lint.exchanges import NO_REQUEST
+from google.protobuf.unknown_fields import UnknownFieldSet
+
+from pulsarium.capture.file import Record
+from pulsarium.capture.lint.exchanges import NO_REQUEST, request_key
 from pulsarium.capture.lint.frames import Frame
-from pulsarium.capture.lint.rule import RULES, Rule, Severity, rule
+from pulsarium.capture.lint.rule import RULES, Rule, Section, Severity
 from pulsarium.capture.lint.state import State
 from pulsarium.proto.commands import Direction
+from pulsarium.proto.entry import strip_checksum
 from pulsarium.proto.framing import MAX_FRAME_SIZE
-from pulsarium.proto.generated.PulsarApi_pb2 import BaseCommand
+from pulsarium.proto.generated.PulsarApi_pb2 import NONE, BaseCommand, CommandSubscribe, Schema
 from pulsarium.proto.text import text_of
 
 _T = BaseCommand
@@ -22,26 +27,29 @@ _GREETING = "Binary protocol: connection establishment"
 _REFUSED = re.compile(r"(frame|command) of \d+ bytes ")
 
 
-@rule(
+CONNECTION_RULES = Section("Rules of the connection: frames, the greeting, who may say what when")
+
+
+@CONNECTION_RULES(
     "broken-frame",
     "A frame is two lengths that fit, and a known command with its required fields.",
     "Binary protocol: framing; PulsarApi.proto",
     "Write both lengths big-endian, without themselves, and set every required field.",
     about=Direction.BOTH,
 )
-def _broken(state: State, frame: Frame) -> Iterator[str]:
+def _connection_broken(state: State, frame: Frame) -> Iterator[str]:
     if frame.broken is not None:
         yield frame.broken
 
 
-@rule(
+@CONNECTION_RULES(
     "frame-too-big",
     "A frame has at most max_message_size of CONNECTED, and 10 KiB.",
     "broker.conf maxMessageSize; PIP-36",
     "Split a message into chunks (PIP-37) or refuse it before it is sent.",
     about=Direction.BOTH,
 )
-def _too_big(state: State, frame: Frame) -> Iterator[str]:
+def _connection_too_big(state: State, frame: Frame) -> Iterator[str]:
     message_size = state.conversation.max_message_size
     limit = MAX_FRAME_SIZE if message_size is None else message_size + _HEADERS
     if frame.record.size > limit:
@@ -55,69 +63,69 @@ def refused_by(reason: str) -> Rule | None:
     return RULES["frame-too-big" if "over the limit" in reason else "broken-frame"]
 
 
-@rule(
+@CONNECTION_RULES(
     "wrong-direction",
     "A command is sent by the side that may send it.",
     "PulsarApi.proto: BaseCommand",
     "Do not send answers and notices of the other side.",
     about=Direction.BOTH,
 )
-def _direction(state: State, frame: Frame) -> Iterator[str]:
+def _connection_direction(state: State, frame: Frame) -> Iterator[str]:
     if frame.spec and frame.spec.direction not in (Direction.BOTH, frame.sender):
         yield f"{frame.name} from the {frame.sender.value}"
 
 
-@rule(
+@CONNECTION_RULES(
     "command-before-connect",
     "A client's first command is CONNECT.",
     _GREETING,
     "Send CONNECT first; brokers close a connection that begins with anything else but PING.",
 )
-def _before_connect(state: State, frame: Frame) -> Iterator[str]:
+def _connection_before_connect(state: State, frame: Frame) -> Iterator[str]:
     early = frame.sender is Direction.CLIENT and not state.connects
     if early and frame.spec and frame.spec.type not in _BEFORE_CONNECT:
         yield f"{frame.name} on a connection without CONNECT"
 
 
-@rule(
+@CONNECTION_RULES(
     "command-not-awaited",
     "A client sends nothing but answers and PING until CONNECTED has come.",
     _GREETING,
     "Wait for CONNECTED: with authentication on, what comes before it closes the connection.",
     severity=Severity.WARNING,
 )
-def _not_awaited(state: State, frame: Frame) -> Iterator[str]:
+def _connection_not_awaited(state: State, frame: Frame) -> Iterator[str]:
     early = frame.sender is Direction.CLIENT and state.connects and not state.connected
     if early and frame.spec and frame.spec.type not in _BEFORE_CONNECT:
         yield f"{frame.name} before CONNECTED"
 
 
-@rule(
+@CONNECTION_RULES(
     "command-before-connected",
     "A broker's first command is CONNECTED.",
     _GREETING,
     "Answer CONNECT first.",
     about=Direction.BROKER,
 )
-def _before_connected(state: State, frame: Frame) -> Iterator[str]:
+def _connection_before_connected(state: State, frame: Frame) -> Iterator[str]:
     early = frame.sender is Direction.BROKER and not state.connected
     if early and frame.spec and frame.spec.type not in _BEFORE_CONNECTED:
         yield f"{frame.name} before CONNECTED"
 
 
-@rule(
+@CONNECTION_RULES(
     "second-connect",
     "A client sends CONNECT once.",
     _GREETING,
     "Open another connection; new credentials go with AUTH_RESPONSE.",
     on=["CONNECT"],
 )
-def _second_connect(state: State, frame: Frame) -> Iterator[str]:
+def _connection_second_connect(state: State, frame: Frame) -> Iterator[str]:
     if state.connects:
         yield "CONNECT once more"
 
 
-@rule(
+@CONNECTION_RULES(
     "second-connected",
     "A broker sends CONNECTED once.",
     _GREETING,
@@ -125,12 +133,12 @@ def _second_connect(state: State, frame: Frame) -> Iterator[str]:
     on=["CONNECTED"],
     about=Direction.BROKER,
 )
-def _second_connected(state: State, frame: Frame) -> Iterator[str]:
+def _connection_second_connected(state: State, frame: Frame) -> Iterator[str]:
     if state.connected:
         yield "CONNECTED once more"
 
 
-@rule(
+@CONNECTION_RULES(
     "client-version-missing",
     "CONNECT names the client in client_version, without blanks.",
     "PulsarApi.proto: CommandConnect; Pulsar's ServerCnx ignores others",
@@ -138,13 +146,13 @@ def _second_connected(state: State, frame: Frame) -> Iterator[str]:
     on=["CONNECT"],
     severity=Severity.WARNING,
 )
-def _client_version(state: State, frame: Frame) -> Iterator[str]:
+def _connection_client_version(state: State, frame: Frame) -> Iterator[str]:
     text = text_of(frame.body.client_version)
     if not text or " " in text:
         yield f"client_version {text[:100]!r}"
 
 
-@rule(
+@CONNECTION_RULES(
     "protocol-version-missing",
     "CONNECT names the protocol version of the client.",
     "PulsarApi.proto: CommandConnect.protocol_version",
@@ -152,20 +160,230 @@ def _client_version(state: State, frame: Frame) -> Iterator[str]:
     on=["CONNECT"],
     severity=Severity.WARNING,
 )
-def _protocol_version(state: State, frame: Frame) -> Iterator[str]:
+def _connection_protocol_version(state: State, frame: Frame) -> Iterator[str]:
     if not frame.body.HasField("protocol_version"):
         yield "no protocol_version"
     elif frame.body.protocol_version < 0:
         yield f"protocol_version {frame.body.protocol_version}"
 
 
-@rule(
+@CONNECTION_RULES(
     "request-id-reserved",
     "The request_id 2^64-1 is the broker's, for what nobody asked for.",
     "Pulsar's Commands: ERROR and CLOSE_* with request_id -1",
     "Count request ids from 0 or 1.",
     severity=Severity.WARNING,
 )
-def _reserved(state: State, frame: Frame) -> Iterator[str]:
+def _connection_reserved(state: State, frame: Frame) -> Iterator[str]:
     if frame.request_id == NO_REQUEST and frame.sender is Direction.CLIENT:
         yield f"{frame.name} with request_id {NO_REQUEST}"
+
+
+_VERSIONS = "PulsarApi.proto: ProtocolVersion"
+_FROM_BROKER_SINCE: dict[int, int] = {_T.CLOSE_PRODUCER: 5, _T.CLOSE_CONSUMER: 5}
+
+
+VERSION_RULES = Section("Rules of what the two sides have agreed on: protocol versions and features")
+
+
+@VERSION_RULES(
+    "version-not-offered",
+    "CONNECTED names no version above the one of CONNECT.",
+    _VERSIONS,
+    "Answer with the smaller of both versions.",
+    on=["CONNECTED"],
+    about=Direction.BROKER,
+)
+def _version_version(state: State, frame: Frame) -> Iterator[str]:
+    asked = state.conversation.asked_version
+    if asked is not None and frame.body.protocol_version > asked:
+        yield f"version {frame.body.protocol_version} to a client of version {asked}"
+
+
+@VERSION_RULES(
+    "newer-than-version",
+    "Nothing is sent that the other side's version does not know.",
+    _VERSIONS,
+    "Look at protocol_version of CONNECTED before a newer command is sent, and announce the version that is spoken.",
+    about=Direction.BOTH,
+)
+def _version_newer(state: State, frame: Frame) -> Iterator[str]:
+    talk = state.conversation
+    version = talk.protocol_version if state.connected else talk.asked_version
+    # An answer is sent whatever the version of who asked.
+    # Pulsar pings clients of every version.
+    if (
+        frame.spec is None
+        or frame.spec.type == _T.PING
+        or version is None
+        or state.matcher.request_of(frame) is not None
+    ):
+        return
+    from_broker = frame.sender is Direction.BROKER
+    since = max(frame.spec.since, _FROM_BROKER_SINCE.get(frame.spec.type, 0) if from_broker else 0)
+    if since > max(version, 0):
+        yield f"{frame.name}, of version {since}, on a connection of version {version}"
+
+
+@VERSION_RULES(
+    "feature-not-offered",
+    "A command of a feature is sent to a broker that has it.",
+    "PulsarApi.proto: FeatureFlags of CONNECTED",
+    "Look at feature_flags of CONNECTED first; other brokers close the connection.",
+)
+def _version_feature(state: State, frame: Frame) -> Iterator[str]:
+    flag = frame.spec.feature_flag if frame.spec else None
+    if flag and state.connected and frame.sender is Direction.CLIENT and flag not in state.conversation.broker_flags:
+        yield f"{frame.name} without {flag}"
+
+
+def _metadata(look: Callable[[Any], bool]) -> Callable[[State, Frame], bool]:
+    def there(state: State, frame: Frame) -> bool:
+        metadata = state.sent(frame).metadata
+        return metadata is not None and look(metadata)
+
+    return there
+
+
+def _auto_consume(state: State, frame: Frame) -> bool:
+    return bool(frame.body.HasField("schema") and frame.body.schema.type == Schema.AutoConsume)
+
+
+_NEWER_FIELDS: dict[str, list[tuple[int, str, Callable[[State, Frame], bool]]]] = {
+    "CONNECT": [(10, "proxy_to_broker_url", lambda _, frame: bool(frame.body.proxy_to_broker_url))],
+    "SEND": [
+        (3, "compression", _metadata(lambda metadata: metadata.compression != NONE)),
+        (4, "num_messages_in_batch", _metadata(lambda metadata: metadata.HasField("num_messages_in_batch"))),
+        (6, "a checksum", lambda _, frame: strip_checksum(frame.entry) is not frame.entry),
+    ],
+    "SUBSCRIBE": [
+        (14, "Key_Shared", lambda _, frame: frame.body.subType == CommandSubscribe.Key_Shared),
+        (21, "an AUTO_CONSUME schema", _auto_consume),
+    ],
+    "ACK": [(17, "request_id", lambda _, frame: frame.request_id is not None)],
+}
+"""Fields that came with a version."""
+
+
+@VERSION_RULES(
+    "newer-field",
+    "A client sets no fields newer than the version it announces.",
+    _VERSIONS,
+    "Announce the protocol version that is spoken: brokers decide by it what to send.",
+    on=_NEWER_FIELDS,
+    severity=Severity.WARNING,
+)
+def _version_newer_field(state: State, frame: Frame) -> Iterator[str]:
+    version = state.conversation.asked_version
+    if version is None or frame.sender is not Direction.CLIENT:
+        return
+    for since, what, is_set in _NEWER_FIELDS[frame.name]:
+        if since > version and is_set(state, frame):
+            yield f"{frame.name} with {what}, of version {since}, by a client of version {version}"
+
+
+@VERSION_RULES(
+    "unknown-field",
+    "A command has the fields that PulsarApi.proto gives it.",
+    "PulsarApi.proto",
+    "Generate the client's code from Pulsar's own PulsarApi.proto; brokers drop other fields without a word.",
+    severity=Severity.WARNING,
+)
+def _version_unknown_field(state: State, frame: Frame) -> Iterator[str]:
+    if frame.spec is not None and frame.sender is Direction.CLIENT:
+        unknown = UnknownFieldSet(frame.body)
+        if len(unknown):
+            yield f"{frame.name} with field {unknown[0].field_number}"
+
+
+_IN_FLIGHT_NS = 1_000_000_000
+"""A request younger than this may well cross the close of its connection."""
+
+
+KEEP_ALIVE_RULES = Section(
+    "Rules of answers that are owed: PONG, AUTH_RESPONSE, and whatever else a connection is closed without"
+)
+
+
+@KEEP_ALIVE_RULES(
+    "pong-unasked",
+    "PONG answers a PING.",
+    "Binary protocol: keep alive",
+    "Send one PONG for each PING.",
+    on=["PONG"],
+    about=Direction.BOTH,
+)
+def _pong_unasked(state: State, frame: Frame) -> Iterator[str]:
+    if state.matcher.request_of(frame) is None:
+        yield "PONG without a PING"
+
+
+@KEEP_ALIVE_RULES(
+    "no-pong",
+    "PING is answered with PONG, at once.",
+    "Binary protocol: keep alive; broker.conf keepAliveIntervalSeconds, connectionLivenessCheckTimeoutMillis",
+    "Answer PING where frames are read, whatever else the client waits for: the broker closes silent connections.",
+    on=["PING"],
+)
+def _pong_no_pong(state: State, frame: Frame) -> Iterator[str]:
+    """Also looked at when the connection is closed."""
+    if frame.sender is Direction.BROKER:
+        waiting = state.matcher.last(request_key(frame))
+        waited = 0 if waiting is None else frame.record.monotonic_ns - waiting.record.monotonic_ns
+        if waiting is not None and waiting.number not in state.matcher.excused and waited >= _IN_FLIGHT_NS:
+            yield f"PING without a PONG for {waited / 1e9:.1f} s"
+
+
+@KEEP_ALIVE_RULES(
+    "challenge-unanswered",
+    "AUTH_CHALLENGE is answered with AUTH_RESPONSE.",
+    "PIP-30; PIP-55",
+    "Ask the authentication plugin for fresh credentials, or do not announce supports_auth_refresh.",
+    on=["AUTH_CHALLENGE"],
+)
+def _pong_challenge(state: State, frame: Frame) -> Iterator[str]:
+    """Looked at when the connection is closed."""
+    yield from ()
+
+
+@KEEP_ALIVE_RULES(
+    "auth-response-unasked",
+    "AUTH_RESPONSE answers an AUTH_CHALLENGE.",
+    "PIP-30",
+    "Send the first credentials with CONNECT, others when the broker asks for them.",
+    on=["AUTH_RESPONSE"],
+)
+def _pong_response(state: State, frame: Frame) -> Iterator[str]:
+    if frame.sender is Direction.CLIENT and state.matcher.request_of(frame) is None:
+        yield "AUTH_RESPONSE without AUTH_CHALLENGE"
+
+
+@KEEP_ALIVE_RULES(
+    "unanswered-request",
+    "Each request is answered before its connection is closed in order.",
+    "PulsarApi.proto",
+    "Answer it, with ERROR if need be.",
+    on=["no command"],
+    about=Direction.BROKER,
+)
+def _pong_unanswered(state: State, frame: Frame) -> Iterator[str]:
+    """Looked at when the connection is closed."""
+    yield from ()
+
+
+NO_PONG, CHALLENGE, UNANSWERED = (RULES[name] for name in ("no-pong", "challenge-unanswered", "unanswered-request"))
+
+
+def unanswered(frame: Frame, closed: Record, waiting: Sequence[Frame]) -> Iterator[tuple[Rule, str]]:
+    """What there is to say of a request that waits when its connection is closed."""
+    waited = closed.monotonic_ns - frame.record.monotonic_ns
+    if waited < _IN_FLIGHT_NS:
+        return
+    detail = f"{frame.name} without an answer for {waited / 1e9:.1f} s, until the {closed.sender.value} closed"
+    if frame.sender is Direction.CLIENT:
+        yield UNANSWERED, detail
+    elif frame.spec is not None and frame.spec.type == BaseCommand.AUTH_CHALLENGE:
+        yield CHALLENGE, detail
+    # That earlier ones were not answered was said when the next one came.
+    elif not any(each.name == frame.name and each.number > frame.number for each in waiting if each is not frame):
+        yield NO_PONG, detail

@@ -6,8 +6,9 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from pyroaring import BitMap64
+
 from pulsarium.capture.lint.frames import Frame
-from pulsarium.capture.lint.ranges import Ranges
 from pulsarium.proto.commands import COMMANDS, Direction
 from pulsarium.proto.generated.PulsarApi_pb2 import BaseCommand
 
@@ -54,7 +55,7 @@ class Matcher:
     def __init__(self) -> None:
         self._open: dict[Key, deque[Frame]] = {}
         self._sends: dict[int | None, dict[Key, None]] = {}  # of each producer, in order: keys of `_open`
-        self._shut = Ranges()  # producers that the broker closed: it drops what they had under way
+        self._shut = BitMap64()  # producers that the broker closed: it drops what they had under way
         self.excused: set[int] = set()
         """Numbers of waiting requests that may stay without an answer: a PRODUCER that was told to wait for exclusive
         access, what a broker was asked of a consumer that it then closed, what a fault of the lab befell."""
@@ -102,7 +103,7 @@ class Matcher:
         elif frame.name == "PRODUCER":
             self._shut.discard(frame.producer_id or 0)
         asked = request_key(frame)
-        if frame.name == "SEND" and frame.producer_id in self._shut:
+        if frame.name == "SEND" and (frame.producer_id or 0) in self._shut:
             done.append(Exchange(frame, None, CLOSED, None))
         elif asked is not None:
             done += self._wait(asked, frame)

@@ -55,21 +55,29 @@ RULES: dict[str, Rule] = {}
 """By name. Filled by the modules of rules, which `checker` imports."""
 
 
-def rule(
-    name: str,
-    demands: str,
-    reference: str,
-    mend: str,
-    *,
-    on: Iterable[str] = (),
-    about: Direction = Direction.CLIENT,
-    severity: Severity = Severity.ERROR,
-) -> Callable[[Check], Check]:
-    """Makes a function a rule."""
+class Section:
+    """Makes functions rules that the documentation shows together; `on` holds for those that name no command."""
 
-    def register(check: Check) -> Check:
-        assert name not in RULES, name
-        RULES[name] = Rule(name, demands, reference, mend, about, severity, frozenset(on), check)
-        return check
+    def __init__(self, title: str, on: Iterable[str] = ()) -> None:
+        self.title = title
+        self.rules: list[Rule] = []
+        self._on = on
 
-    return register
+    def __call__(
+        self,
+        name: str,
+        demands: str,
+        reference: str,
+        mend: str,
+        *,
+        on: Iterable[str] = (),
+        about: Direction = Direction.CLIENT,
+        severity: Severity = Severity.ERROR,
+    ) -> Callable[[Check], Check]:
+        def register(check: Check) -> Check:
+            assert name not in RULES, name
+            RULES[name] = Rule(name, demands, reference, mend, about, severity, frozenset(on or self._on), check)
+            self.rules.append(RULES[name])
+            return check
+
+        return register

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from pulsarium.capture.lint.bounded import Bounded
-from pulsarium.capture.lint.ranges import Position, Positions, Ranges
-from pulsarium.proto.ack_set import bits_of
+from pyroaring import BitMap64
+
+from pulsarium.capture.lint.members import Bounded, Position
 from pulsarium.proto.entry import is_plain, visible_metadata
+from pulsarium.proto.message_id import bits_of
 
 _MOST_SUBSCRIPTIONS = 10_000
 _MOST_BATCHES = 20_000
@@ -19,6 +20,28 @@ _UNKNOWN = -1
 
 Transaction = tuple[int, int]
 """Most and least bits."""
+
+
+class Positions:
+    """A set of positions. last: the greatest there ever was, (-1, -1) before there is one."""
+
+    def __init__(self) -> None:
+        self._ledgers: dict[int, BitMap64] = {}
+        self.last: Position = (-1, -1)
+
+    def __contains__(self, position: Position) -> bool:
+        return position[1] % 2**64 in self._ledgers.get(position[0], ())
+
+    def add(self, position: Position) -> None:
+        self._ledgers.setdefault(position[0], BitMap64()).add(position[1] % 2**64)
+        self.last = max(self.last, position)
+
+    def discard(self, position: Position) -> None:
+        entries = self._ledgers.get(position[0])
+        if entries is not None:
+            entries.discard(position[1] % 2**64)
+            if not entries:
+                del self._ledgers[position[0]]
 
 
 class Subscription:
@@ -89,14 +112,14 @@ class Transactions:
     """Those that brokers have given out."""
 
     def __init__(self) -> None:
-        self._given: dict[int, Ranges] = {}
-        self._ended: dict[int, Ranges] = {}
+        self._given: dict[int, BitMap64] = {}
+        self._ended: dict[int, BitMap64] = {}
 
     def give(self, transaction: Transaction) -> None:
-        self._given.setdefault(transaction[0], Ranges()).add(transaction[1])
+        self._given.setdefault(transaction[0], BitMap64()).add(transaction[1])
 
     def end(self, transaction: Transaction) -> None:
-        self._ended.setdefault(transaction[0], Ranges()).add(transaction[1])
+        self._ended.setdefault(transaction[0], BitMap64()).add(transaction[1])
 
     def wrong_with(self, transaction: Transaction) -> str:
         """Why nothing can be done in it; empty if something can."""

@@ -5,23 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from pulsarium.capture.lint.bounded import Bounded
+from pyroaring import BitMap64
+
 from pulsarium.capture.lint.exchanges import Exchange, Matcher
-from pulsarium.capture.lint.frames import Conversation, Frame
-from pulsarium.capture.lint.members import Chunked, Consumer, Phase, Producer
-from pulsarium.capture.lint.ranges import Ranges
-from pulsarium.capture.lint.sent import Sent
+from pulsarium.capture.lint.frames import Conversation, Frame, Sent
+from pulsarium.capture.lint.members import Bounded, Chunked, Consumer, Phase, Producer
 from pulsarium.capture.lint.shared import Shared, position_of, transaction_of
-from pulsarium.proto.ack_set import bits_of
 from pulsarium.proto.commands import Direction
 from pulsarium.proto.entry import messages_in
 from pulsarium.proto.generated.PulsarApi_pb2 import BaseCommand, CommandAck
+from pulsarium.proto.message_id import bits_of
 
 _T = BaseCommand
 _MOST_MEMBERS = 20_000
 """Producers, and consumers, that are remembered; those that were closed long ago are forgotten first."""
 _MOST_ANSWERED = 10_000
-"""Ranges of request ids."""
 
 
 class State:
@@ -42,9 +40,8 @@ class State:
         """Of topics that have some, as the broker said last."""
         self.coordinators: set[int] = set()
         """Of transactions, that this connection has asked for."""
-        self.answered = Ranges()
-        """Ids of requests that have their final answer; the lowest are forgotten where there are too many gaps, as a
-        client leaves them that counts for all its connections."""
+        self.answered = BitMap64()
+        """Ids of requests that have their final answer; of very many the lowest are forgotten."""
         self._sent: Sent | None = None
 
     def sent(self, frame: Frame) -> Sent:
@@ -189,7 +186,7 @@ class State:
         if request.request_id is not None and self.shared is not None:
             self.answered.add(request.request_id)
             if len(self.answered) > _MOST_ANSWERED:
-                self.answered.forget_first()
+                self.answered.discard(self.answered.min())
         kind = request.spec.type if request.spec else None
         refused = answer.error is not None
         if kind in (_T.PRODUCER, _T.SUBSCRIBE):

@@ -18,7 +18,7 @@ import click
 
 from pulsarium.cli.admin.caller import Caller
 from pulsarium.cli.interrupts import closing_at_ctrl_c, leaving_in_time
-from pulsarium.proto.extras import look_for
+from pulsarium.proto.errors import look_for
 
 if TYPE_CHECKING:
     from pulsarium.client import Authentication, Client

@@ -12,7 +12,7 @@ import click
 
 from pulsarium.cli.interrupts import closing_at_ctrl_c
 from pulsarium.cli.refusal import RequestRefused, RunRefused
-from pulsarium.proto.extras import look_for
+from pulsarium.proto.errors import look_for
 
 if TYPE_CHECKING:
     from pulsarium.matrix.brokers import Address
@@ -73,7 +73,7 @@ def matrix(
             click.echo(f"{each.name:24} {each.contract}")
         return
     look_for("pulsarium matrix", "matrix", "cryptography", "jwt")
-    from pulsarium.matrix.report.files import write
+    from pulsarium.matrix.report import write
 
     what = _run(client, scenario, profile, mask, jobs, out, broker)
     try:
@@ -115,7 +115,7 @@ def _with_progress(what: Run) -> list[Result]:
 
 def _tell(results: Sequence[Result]) -> None:
     from pulsarium.matrix.cell import Outcome
-    from pulsarium.matrix.report.table import behind
+    from pulsarium.matrix.report import behind
 
     for result in results:
         if result.outcome.is_bad:

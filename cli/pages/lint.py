@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pulsarium.capture.lint.checker import RULE_MODULES
+from pulsarium.capture.lint.checker import SECTIONS
 from pulsarium.capture.lint.rule import RULES, Rule
 from pulsarium.proto.commands import Direction
 
@@ -80,7 +80,7 @@ _FINDINGS = (
 
 
 def lint_page() -> str:
-    """Every rule, in the order of their modules."""
+    """Every rule, in the order of their sections."""
     about = sum(each.about is not Direction.BROKER for each in RULES.values())
     return "\n".join(
         (
@@ -104,13 +104,12 @@ def _findings() -> Iterator[str]:
 
 
 def _tables() -> Iterator[str]:
-    for module in RULE_MODULES:
-        rules = [each for each in RULES.values() if each.check.__module__ == module.__name__]
-        yield f"### {(module.__doc__ or '').split('.')[0]}"
+    for section in SECTIONS:
+        yield f"### {section.title}"
         yield ""
         yield "| rule | | who | what has to be | how to mend it | from |"
         yield "|---|---|---|---|---|---|"
-        yield from map(_row, rules)
+        yield from map(_row, section.rules)
         yield ""
 
 

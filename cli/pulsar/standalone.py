@@ -144,8 +144,8 @@ def _data_directory(directory: Path, *, must: bool) -> Path | None:
 def wipe(data: Path) -> None:
     """Delete the store of a data directory, unless another process has it open."""
     from pulsarium.broker.storage.database import DATABASE_NAME
-    from pulsarium.broker.storage.errors import StorageError
-    from pulsarium.broker.storage.lock import DirectoryLock
+    from pulsarium.broker.storage.interface import StorageError
+    from pulsarium.broker.storage.place import DirectoryLock
 
     try:
         lock = DirectoryLock(data)

@@ -14,7 +14,7 @@ from pulsarium.client.admin.errors import AdminConnectError, AdminError, refusal
 from pulsarium.client.connection import wrong_port
 from pulsarium.client.connection.authentication import Authentication
 from pulsarium.client.connection.tls import Tls
-from pulsarium.proto.extras import look_for
+from pulsarium.proto.errors import look_for
 from pulsarium.rest.exchange import Exchange, Reply, origin, places
 
 if TYPE_CHECKING:

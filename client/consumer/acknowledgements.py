@@ -9,8 +9,8 @@ from anyio.abc import TaskGroup
 
 from pulsarium.client.errors import InvalidMessage
 from pulsarium.client.message_id import MessageId
-from pulsarium.proto.ack_set import words_of
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
+from pulsarium.proto.message_id import words_of
 
 
 class _Batch:

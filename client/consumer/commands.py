@@ -9,7 +9,7 @@ from typing import Any
 from pulsarium.client.consumer.options import ConsumerOptions
 from pulsarium.client.message_id import MessageId
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
-from pulsarium.proto.txn_id import TxnId
+from pulsarium.proto.message_id import TxnId
 
 Type = pb.BaseCommand
 

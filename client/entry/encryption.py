@@ -15,8 +15,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from pulsarium.client.entry import ecies
-from pulsarium.proto.errors import EncryptionError
-from pulsarium.proto.extras import MissingExtra, look_for
+from pulsarium.proto.errors import EncryptionError, MissingExtra, look_for
 from pulsarium.proto.generated.PulsarApi_pb2 import EncryptionKeys, MessageMetadata
 from pulsarium.proto.text import text_of
 

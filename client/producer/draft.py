@@ -17,7 +17,7 @@ from pulsarium.client.message_id import MessageId
 from pulsarium.client.producer.receipt import Receipt
 from pulsarium.client.schema.schema import Schema, T
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
-from pulsarium.proto.txn_id import TxnId
+from pulsarium.proto.message_id import TxnId
 
 _MOST_BYTES = 2**31 - 1  # of a content
 _MOST_MILLISECONDS = 2**63 - 1  # that the protocol has room for

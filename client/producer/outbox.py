@@ -25,7 +25,7 @@ from pulsarium.client.producer.receipt import Receipt
 from pulsarium.client.statistics import Sent
 from pulsarium.proto.entry import checksum_matches
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
-from pulsarium.proto.txn_id import TxnId
+from pulsarium.proto.message_id import TxnId
 
 NOWHERE = 2**64 - 1  # as the ledger of what the broker had stored before
 

@@ -12,7 +12,7 @@ from pulsarium.client.errors import InvalidConfiguration, InvalidMessage
 from pulsarium.client.schema.nodes import Form
 from pulsarium.client.schema.schema import SchemaInfo, T
 from pulsarium.client.schema.structured import Structured, read_definition
-from pulsarium.proto.extras import MissingExtra, look_for
+from pulsarium.proto.errors import MissingExtra, look_for
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
 MOST_WRITERS = 100  # definitions of others that are kept, parsed

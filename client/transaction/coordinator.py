@@ -19,7 +19,7 @@ from pulsarium.client.errors import (
 from pulsarium.client.topics import partitions_of
 from pulsarium.proto.commands import COMMANDS
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
-from pulsarium.proto.txn_id import TxnId
+from pulsarium.proto.message_id import TxnId
 
 ASSIGN = "persistent://pulsar/system/transaction_coordinator_assign"
 """Whose broker serves its partition N is coordinator N."""

@@ -20,7 +20,7 @@ from pulsarium.client.errors import (
 from pulsarium.client.message_id import MessageId
 from pulsarium.client.producer.receipt import Receipt
 from pulsarium.client.transaction.coordinator import Coordinator, Coordinators
-from pulsarium.proto.txn_id import TxnId
+from pulsarium.proto.message_id import TxnId
 
 LAST_WORDS = 1.0  # seconds that the abort of a cancelled block may take; after that it is left to the timeout
 

@@ -15,7 +15,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from pulsarium.capture.file import MAGIC, SUFFIX
 from pulsarium.pipeline.capture import rows
-from pulsarium.pipeline.capture.schemas import EXCHANGES, FRAMES, VIOLATIONS, batches
+from pulsarium.pipeline.capture.rows import EXCHANGES, FRAMES, VIOLATIONS, batches
 from pulsarium.proto.commands import COMMANDS, Direction
 
 WHO = ("client", "client_version", "protocol_version")

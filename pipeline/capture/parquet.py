@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 from pulsarium.pipeline.capture import rows
-from pulsarium.pipeline.capture.schemas import EXCHANGES, FRAMES, VIOLATIONS, arrow_schema, batches
+from pulsarium.pipeline.capture.rows import EXCHANGES, FRAMES, VIOLATIONS, arrow_schema, batches
 
 _TABLES = (
     ("frames", FRAMES, rows.frames),

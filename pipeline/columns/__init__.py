@@ -17,7 +17,7 @@ bytes. Behind the columns of the value come those of `METADATA`. Every column ma
 
 from pulsarium.pipeline.columns.columns import Columns
 from pulsarium.pipeline.columns.derived import info_for
-from pulsarium.pipeline.columns.errors import BadColumns, BadMessage, BadRow
+from pulsarium.pipeline.columns.kinds import BadColumns, BadMessage, BadRow
 from pulsarium.pipeline.columns.metadata import METADATA
 from pulsarium.pipeline.columns.reading import BatchBuilder
 from pulsarium.pipeline.columns.writing import Outgoing, RowReader

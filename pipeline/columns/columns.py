@@ -10,8 +10,7 @@ from pyspark.sql.types import BinaryType, StructField, StructType
 from pulsarium.client import AvroSchema, JsonSchema, Schema, SchemaInfo
 from pulsarium.client.bulk import Form, read_definition
 from pulsarium.client.errors import InvalidConfiguration, InvalidMessage
-from pulsarium.pipeline.columns.errors import BadColumns
-from pulsarium.pipeline.columns.kinds import Kind, NoKind, record_kind
+from pulsarium.pipeline.columns.kinds import BadColumns, Kind, NoKind, record_kind
 from pulsarium.pipeline.columns.metadata import METADATA
 from pulsarium.pipeline.columns.primitives import PRIMITIVES
 from pulsarium.pipeline.columns.reading import BatchBuilder

@@ -29,8 +29,7 @@ from pyspark.sql.types import (
 
 from pulsarium.client import AvroSchema, JsonSchema, SchemaInfo
 from pulsarium.client.errors import InvalidConfiguration
-from pulsarium.pipeline.columns.errors import BadColumns
-from pulsarium.pipeline.columns.kinds import no_twins
+from pulsarium.pipeline.columns.kinds import BadColumns, no_twins
 from pulsarium.pipeline.columns.primitives import of_spark
 from pulsarium.pipeline.columns.writing import VALUE, split
 

@@ -11,10 +11,9 @@ from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructT
 
 from pulsarium.client import Message, PulsarError
 from pulsarium.client.bulk import Form, Misfit
-from pulsarium.pipeline.columns.errors import BadColumns, BadMessage
-from pulsarium.pipeline.columns.from_plain import Convert, reader
-from pulsarium.pipeline.columns.kinds import Kind
+from pulsarium.pipeline.columns.kinds import BadColumns, BadMessage, Kind
 from pulsarium.pipeline.columns.metadata import EXTRACT, Messages
+from pulsarium.pipeline.columns.plain import Convert, reader
 
 Values: TypeAlias = Sequence[Any]
 Extract: TypeAlias = Callable[[Messages, Values], pa.Array | list[Any]]

@@ -20,11 +20,9 @@ from pyspark.sql.types import (
 )
 
 from pulsarium.client.bulk import EPOCH, Form, Misfit
-from pulsarium.pipeline.columns.errors import BadColumns, BadRow
-from pulsarium.pipeline.columns.from_plain import Convert
-from pulsarium.pipeline.columns.kinds import Kind, no_twins
+from pulsarium.pipeline.columns.kinds import BadColumns, BadRow, Kind, no_twins
 from pulsarium.pipeline.columns.metadata import EVENT_TIME, KEY, METADATA, PROPERTIES, READ_ONLY, TOPIC
-from pulsarium.pipeline.columns.to_plain import columns, takes, writer
+from pulsarium.pipeline.columns.plain import Convert, columns, takes, writer
 
 VALUE = "value"
 Values: TypeAlias = Callable[[pa.RecordBatch], Iterable[Any]]

@@ -3,21 +3,153 @@
 in-N.arrow    entries with their positions, as the broker read them; written by the broker
 keys-N.arrow  the last place of each key in the chunk, and of what stays without one: null as the key
 out-N.arrow   what stays of in-N, in its order
+
+Where a message stands in what is compacted is one number of 63 bits: what is later is greater.
+
+    chunk (18) | entry in it (19) | index in its batch + 1 (25), 0 for none | has a value (1)
+
+Spark takes the greatest place of each key: one comparison of integers, and whether the key stays is in the result.
+An entry is written as Pulsar does, or in another format, as PIP-429 allows. The folder goes with its compaction; a
+killed broker's goes with the next one.
 """
 
 from __future__ import annotations
 
+import fcntl
 import json
+import logging
 import os
+import shutil
+import tempfile
+import time
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
+from importlib import import_module
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, cast
 from uuid import uuid4
 
 import pyarrow as pa
 
-from pulsarium.pipeline.compaction.places import MOST_CHUNKS, MOST_ENTRIES
+from pulsarium.proto import compacted_values
+
+CHUNK_BITS, ENTRY_BITS, INDEX_BITS = 18, 19, 25
+MOST_CHUNKS, MOST_ENTRIES = 1 << CHUNK_BITS, 1 << ENTRY_BITS
+HAS_VALUE = 1
+INDEX_SHIFT = 1
+ENTRY_SHIFT = INDEX_SHIFT + INDEX_BITS
+CHUNK_SHIFT = ENTRY_SHIFT + ENTRY_BITS
+INDEX_MASK, ENTRY_MASK = (1 << INDEX_BITS) - 1, MOST_ENTRIES - 1
+
+
+def entry_place(chunk: int, entry: int) -> int:
+    """The place of an entry as a whole. OverflowError where it does not fit."""
+    if not 0 <= chunk < MOST_CHUNKS:
+        raise OverflowError(f"chunk {chunk}: a topic is compacted in at most {MOST_CHUNKS} chunks; make them larger")
+    if not 0 <= entry < MOST_ENTRIES:
+        raise OverflowError(f"entry {entry} of chunk {chunk}: a chunk has at most {MOST_ENTRIES} entries")
+    return chunk << CHUNK_SHIFT | entry << ENTRY_SHIFT
+
+
+def message_bits(batch_index: int, has_value: bool) -> int:
+    """What a message adds to the place of its entry; -1 is the index of one that is no part of a batch."""
+    if not -1 <= batch_index < INDEX_MASK:
+        raise OverflowError(f"message {batch_index} of a batch: compaction numbers at most {INDEX_MASK} in one")
+    return batch_index + 1 << INDEX_SHIFT | has_value
+
+
+log = logging.getLogger("pulsarium.compaction")
+
+PREFIX = "pulsarium-compaction-"
+LOCK = "lock"
+SHORTLY = 0.01
+
+
+@contextmanager
+def work_folder(parent: Path) -> Iterator[Path]:
+    """A new folder for this user only, locked as long as it is worked in."""
+    folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent))
+    try:
+        unlocked = folder / f"{LOCK}.new"
+        with unlocked.open("wb") as lock:
+            with suppress(OSError):  # a file system without locks: then nobody else may remove the folder
+                fcntl.flock(lock, fcntl.LOCK_EX)
+                unlocked.rename(folder / LOCK)  # whoever finds it finds it locked
+            yield folder
+    finally:
+        remove(folder)
+
+
+def remove_abandoned(parent: Path) -> Iterator[Path]:
+    """Remove the folders of brokers that were killed, one by one: those whose lock can be had."""
+    for lock in parent.glob(f"{PREFIX}*/{LOCK}"):
+        with suppress(OSError), lock.open("r+b") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            remove(lock.parent)
+            yield lock.parent
+
+
+def remove(folder: Path) -> None:
+    """Remove a folder in which somebody who is about to end may still write; the lock last, so that it is found."""
+    for _ in range(20):
+        for each in _inside(folder):
+            if each.is_dir():
+                shutil.rmtree(each, ignore_errors=True)
+            elif each.name != LOCK:
+                with suppress(OSError):
+                    each.unlink()
+        if all(each.name == LOCK for each in _inside(folder)):
+            shutil.rmtree(folder, ignore_errors=True)
+            return
+        time.sleep(SHORTLY)
+    log.warning("compaction on Spark: %s could not be removed", folder)
+
+
+def _inside(folder: Path) -> list[Path]:
+    try:
+        return list(folder.iterdir())
+    except OSError:
+        return []
+
+
+PULSAR, VALUES = "pulsar", "values"
+
+
+class Format(Protocol):
+    """A module, or an object of one, that turns entries of Pulsar's format to its own and back.
+
+    Both are called with any entry, and leave what is not theirs as it is.
+    """
+
+    def to_values(self, entry: bytes) -> bytes:
+        """An entry that compaction wrote, in this format."""
+        ...
+
+    def to_batch(self, entry: bytes) -> bytes:
+        """It in Pulsar's format again, for the next compaction."""
+        ...
+
+
+def format_of(name: str) -> Format | None:
+    """By its name: `pulsar` (None: nothing to convert), `values`, or `module` or `module:object`.
+
+    ValueError when there is no such format.
+    """
+    if name == PULSAR:
+        return None
+    if name == VALUES:
+        return cast(Format, compacted_values)
+    module, _, attribute = name.partition(":")
+    try:
+        found = import_module(module)
+        made = getattr(found, attribute) if attribute else found
+    except (ImportError, AttributeError) as error:
+        raise ValueError(f"format is {PULSAR}, {VALUES} or module:object, not {name}: {error}") from error
+    if not (hasattr(made, "to_values") and hasattr(made, "to_batch")):
+        raise ValueError(f"format {name} has no to_values and to_batch")
+    return cast(Format, made)
+
 
 CHUNK_BYTES = 32 << 20
 CHUNK_ENTRIES = MOST_ENTRIES // 4  # small entries cost as large ones do: more of them would be one long task

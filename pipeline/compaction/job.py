@@ -16,9 +16,7 @@ from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as f
 
 from pulsarium.pipeline.compaction import opening, rewriting
-from pulsarium.pipeline.compaction.chunks import Work
-from pulsarium.pipeline.compaction.folder import remove
-from pulsarium.pipeline.compaction.places import CHUNK_SHIFT
+from pulsarium.pipeline.compaction.chunks import CHUNK_SHIFT, Work, remove
 from pulsarium.pipeline.errors import error_line
 from pulsarium.pipeline.spark import session
 

@@ -7,9 +7,19 @@ from collections.abc import Iterable, Iterator
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pulsarium.pipeline.compaction.chunks import IN, KEY, KEYS, Work, read, write
-from pulsarium.pipeline.compaction.formats import format_of
-from pulsarium.pipeline.compaction.places import ENTRY_SHIFT, HAS_VALUE, entry_place, message_bits
+from pulsarium.pipeline.compaction.chunks import (
+    ENTRY_SHIFT,
+    HAS_VALUE,
+    IN,
+    KEY,
+    KEYS,
+    Work,
+    entry_place,
+    format_of,
+    message_bits,
+    read,
+    write,
+)
 from pulsarium.proto.compaction import open_entry
 
 ROWS = 16384

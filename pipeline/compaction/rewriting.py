@@ -9,9 +9,21 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pulsarium.pipeline.compaction.chunks import ENTRIES, IN, KEY, OUT, Work, read, write
-from pulsarium.pipeline.compaction.formats import Format, format_of
-from pulsarium.pipeline.compaction.places import ENTRY_MASK, ENTRY_SHIFT, INDEX_MASK, INDEX_SHIFT
+from pulsarium.pipeline.compaction.chunks import (
+    ENTRIES,
+    ENTRY_MASK,
+    ENTRY_SHIFT,
+    IN,
+    INDEX_MASK,
+    INDEX_SHIFT,
+    KEY,
+    OUT,
+    Format,
+    Work,
+    format_of,
+    read,
+    write,
+)
 from pulsarium.proto.compaction import rewrite
 
 Places = np.ndarray[Any, np.dtype[np.int64]]

@@ -27,9 +27,8 @@ from pulsarium.client import (
 )
 from pulsarium.client.bulk import BYTES
 from pulsarium.pipeline.columns import BadColumns, BadRow, Columns, Outgoing, RowReader, info_for
+from pulsarium.pipeline.sink.once import batch_of, by_key_or_row, row_of
 from pulsarium.pipeline.sink.options import SinkOptions
-from pulsarium.pipeline.sink.routing import by_key_or_row
-from pulsarium.pipeline.sink.sequence import batch_of, row_of
 
 T = TypeVar("T")
 

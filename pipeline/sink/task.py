@@ -12,11 +12,10 @@ from pulsarium.client.topics import full_name
 from pulsarium.pipeline.columns.metadata import TOPIC
 from pulsarium.pipeline.options import BadOption
 from pulsarium.pipeline.pulsar import Pulsar
-from pulsarium.pipeline.sink import deduplication
+from pulsarium.pipeline.sink import once
+from pulsarium.pipeline.sink.once import by_content, sequence_id
 from pulsarium.pipeline.sink.options import SinkOptions
-from pulsarium.pipeline.sink.order import by_content
 from pulsarium.pipeline.sink.sending import Sender, WriteFailed, Written
-from pulsarium.pipeline.sink.sequence import sequence_id
 
 
 def check(options: SinkOptions, schema: StructType, *, overwrite: bool) -> None:
@@ -30,7 +29,7 @@ def check(options: SinkOptions, schema: StructType, *, overwrite: bool) -> None:
 def require_deduplication(options: SinkOptions) -> None:
     """NoDeduplication; topics that rows name are looked at when they come."""
     if options.topic is not None:
-        deduplication.require(options.connection, options.topic)
+        once.require_deduplication(options.connection, options.topic)
 
 
 def write(
@@ -65,7 +64,7 @@ def write(
                 else:
                     for topic, members in by_topic(batch.column(column), row).items():
                         if required:
-                            deduplication.require(options.connection, topic)
+                            once.require_deduplication(options.connection, topic)
                         some = batch.take(pa.array(members))
                         pulsar.call(sender.send, topic, some, [numbers[each] for each in members])
                 row += batch.num_rows

@@ -10,9 +10,9 @@ from pulsarium.client import Client
 from pulsarium.client.admin.errors import AdminError
 from pulsarium.pipeline.source import ledgers as in_ledgers
 from pulsarium.pipeline.source.ledgers import Ledgers, Run
-from pulsarium.pipeline.source.many import each
 from pulsarium.pipeline.source.options import SourceOptions
-from pulsarium.pipeline.source.position import Position
+from pulsarium.pipeline.source.places import Position
+from pulsarium.pipeline.source.topics import each
 
 SMALL = 4 * 2**20
 """Bytes that are not worth the questions, unless more partitions were asked for."""

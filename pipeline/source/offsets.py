@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from pyspark.sql.datasource import InputPartition
 
-from pulsarium.pipeline.source.position import FIRST, Position
+from pulsarium.pipeline.source.places import FIRST, Position
 
 Offset: TypeAlias = dict[str, dict[str, str]]
 """By topic or partition: `next`, and `cuts` with commas between. Spark keeps it as JSON and compares it as text."""

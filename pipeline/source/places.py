@@ -1,4 +1,4 @@
-"""Where reading begins and ends, as the options say it: `earliest`, `latest`, a message, a time, an index."""
+"""Places that options name, the positions where reading goes on, and the way from the former to the latter."""
 
 from __future__ import annotations
 
@@ -6,13 +6,60 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
-from pulsarium.client import MessageId
+from pulsarium.client import Client, MessageId
+from pulsarium.client.admin.errors import NotFound, PreconditionFailed
+from pulsarium.client.bulk import message_at
+from pulsarium.client.errors import InvalidConfiguration
 from pulsarium.client.topics import full_name, parse
-from pulsarium.pipeline.options import BadOption, Options
+from pulsarium.pipeline.options import ADMIN_URL, BadOption, Options
 from pulsarium.proto.errors import InvalidMessageId
 from pulsarium.proto.message_id import MessageId as WireMessageId
+
+_WHOLE = -1
+
+
+class Position(NamedTuple):
+    """The next message to read. So a range [a, b) ends before b, and b need not be there (yet, or any more)."""
+
+    ledger: int
+    entry: int
+    batch_index: int = 0
+
+    @staticmethod
+    def parse(text: str) -> Position:
+        """What `str` gave: an id as Pulsar writes it. InvalidMessageId (a ValueError) for anything else."""
+        return Position.of(MessageId.from_wire(WireMessageId.parse(text)))
+
+    @staticmethod
+    def of(message_id: MessageId) -> Position:
+        """Of this message; of a chunked one, of its last chunk, with which it comes."""
+        return Position(message_id.ledger_id, message_id.entry_id, max(message_id.batch_index, 0))
+
+    @staticmethod
+    def behind(message_id: MessageId) -> Position:
+        """What follows the message, or the entry if the id has no batch index."""
+        at = Position.of(message_id)
+        if message_id.batch_index > _WHOLE and message_id.batch_index + 1 != message_id.batch_size:
+            return at._replace(batch_index=at.batch_index + 1)
+        return at.next_entry
+
+    @property
+    def next_entry(self) -> Position:
+        return Position(self.ledger, self.entry + 1)
+
+    def message_id(self) -> MessageId:
+        """To begin at, inclusively; of a whole entry without batch index."""
+        return MessageId(self.ledger, self.entry, batch_index=self.batch_index or _WHOLE)
+
+    def __str__(self) -> str:
+        """`ledger:entry`, or `ledger:entry:-1:batch index`."""
+        return f"{self.ledger}:{self.entry}" + (f":-1:{self.batch_index}" if self.batch_index else "")
+
+
+FIRST = Position(-1, -1)
+"""Before whatever there is."""
 
 
 @dataclass(frozen=True)
@@ -157,3 +204,57 @@ def _moment(text: str) -> AtTime:
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
     return AtTime(round(moment.timestamp() * 1000))
+
+
+async def position_of(client: Client, topic: str, place: Place, *, is_end: bool = False) -> Position:
+    """Where a place is in a topic without partitions, or in a partition; `is_end`: reading stops there.
+
+    BadOption for an index without admin.url, or of a broker that does not count.
+    """
+    match place:
+        case Earliest():
+            return FIRST
+        case Latest():
+            return await _end(client, topic)
+        case AtMessage(message_id):
+            return Position.behind(message_id) if is_end else Position.of(message_id.first_chunk or message_id)
+        case AtTime(milliseconds):
+            return await _at_time(client, topic, milliseconds)
+        case AtIndex(index):
+            return await _at_index(client, topic, index)
+
+
+def end_of(last: MessageId) -> Position | None:
+    """Behind the entry of the last message; None if there is no message."""
+    return Position(*last.entry).next_entry if last.entry_id >= 0 else None
+
+
+async def _end(client: Client, topic: str) -> Position:
+    async with client.create_reader(topic, MessageId.latest) as reader:
+        [last] = await reader.get_last_message_ids()
+    return end_of(last) or FIRST
+
+
+async def _at_time(client: Client, topic: str, milliseconds: int) -> Position:
+    """A seek by time finds an entry; all messages of a batch have one publish time."""
+    async with client.create_reader(topic, MessageId.earliest, receiver_queue_size=1) as reader:
+        await reader.seek(milliseconds)
+        while await reader.has_message_available():
+            message = await reader.read_next()
+            if message.publish_timestamp() >= milliseconds:
+                message_id = message.message_id()
+                return Position.of(message_id.first_chunk or message_id)
+        [last] = await reader.get_last_message_ids()
+    return end_of(last) or FIRST
+
+
+async def _at_index(client: Client, topic: str, index: int) -> Position:
+    try:
+        found = await message_at(client.admin.topics, topic, index)
+    except InvalidConfiguration:
+        raise BadOption(f'index:{index} needs .option("{ADMIN_URL}", ...)') from None
+    except PreconditionFailed as error:
+        raise BadOption(f"index:{index}: the broker does not number the messages of {topic}: {error}") from error
+    except NotFound:  # not there yet
+        return await _end(client, topic)
+    return FIRST if found == MessageId.earliest else Position.of(found)

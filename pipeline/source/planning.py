@@ -9,15 +9,12 @@ from pulsarium.client import Client, InitialPosition
 from pulsarium.pipeline.options import ADMIN_URL, BadOption
 from pulsarium.pipeline.source import ledgers as in_ledgers
 from pulsarium.pipeline.source.cutting import Cutting
-from pulsarium.pipeline.source.ledgers import Ledgers
-from pulsarium.pipeline.source.loss import LossCheck
-from pulsarium.pipeline.source.many import each
+from pulsarium.pipeline.source.ledgers import Ledgers, LossCheck
 from pulsarium.pipeline.source.offsets import Offset, TopicOffset, decode, encode
 from pulsarium.pipeline.source.options import SourceOptions
-from pulsarium.pipeline.source.places import Earliest, Latest
-from pulsarium.pipeline.source.position import FIRST, Position
-from pulsarium.pipeline.source.resolving import end_of, position_of
+from pulsarium.pipeline.source.places import FIRST, Earliest, Latest, Position, end_of, position_of
 from pulsarium.pipeline.source.subscription import Subscription
+from pulsarium.pipeline.source.topics import each
 
 
 class Planner:

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from pulsarium.client import Client, Consumer, ConsumerType, InitialPosition, MessageId, PulsarError
 from pulsarium.client.bulk import last_message
 from pulsarium.pipeline.source.ledgers import Ledgers
-from pulsarium.pipeline.source.many import each
-from pulsarium.pipeline.source.position import FIRST, Position
+from pulsarium.pipeline.source.places import FIRST, Position
+from pulsarium.pipeline.source.topics import each
 
 _logger = logging.getLogger(__name__)
 

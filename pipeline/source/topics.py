@@ -1,16 +1,44 @@
-"""Which topics are read."""
+"""Which topics are read, their columns, and the same question about several of them at once."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
 
-from pulsarium.client import Client
-from pulsarium.client.bulk import topics_matching
+import anyio
+
+from pulsarium.client import Client, SchemaInfo
+from pulsarium.client.bulk import together, topics_matching
 from pulsarium.client.errors import TopicNotFound
 from pulsarium.client.topics import full_name, parse
+from pulsarium.pipeline.columns import Columns
 from pulsarium.pipeline.options import BadOption, Options
+from pulsarium.pipeline.pulsar import Pulsar
+
+if TYPE_CHECKING:
+    from pulsarium.pipeline.source.options import SourceOptions
+
+K = TypeVar("K")
+T = TypeVar("T")
+
+AT_ONCE = 16
+
+
+async def each(keys: Iterable[K], ask: Callable[[K], Awaitable[T]]) -> dict[K, T]:
+    """The answers by key, in the order of the keys; raises the first failure."""
+    room = anyio.Semaphore(AT_ONCE)
+    answers: dict[K, T] = {}
+
+    async def one(key: K) -> None:
+        async with room:
+            answers[key] = await ask(key)
+
+    wanted = list(keys)
+    await together([lambda key=key: one(key) for key in wanted])  # type: ignore[misc]
+    return {key: answers[key] for key in wanted}
+
 
 _KINDS = ("topic", "topics", "topicsPattern")
 
@@ -75,3 +103,35 @@ async def _partitions(client: Client, name: str) -> Sequence[str]:
     if not found:
         raise NoSuchTopic(f"there is no topic {name}")
     return found
+
+
+def columns_of(options: SourceOptions) -> Columns:
+    """By the schema that all topics have. NoSuchTopic; BadOption if they have different ones."""
+    with Pulsar(options.connection) as pulsar:
+        return Columns.of(pulsar.call(_common, pulsar.client, options))
+
+
+async def _common(client: Client, options: SourceOptions) -> SchemaInfo | None:
+    topics = await options.topics.find(client)
+    if options.bytes_only:
+        return None
+    names: Sequence[str] = sorted({str(parse(topic).partitioned_name) for topic in topics})
+    found = await each(names, lambda name: _schema(client, name))
+    kinds: dict[tuple[int, bytes] | None, str] = {}
+    for name, info in found.items():
+        kinds.setdefault(None if info is None else (int(info.type), info.data), name)
+    if len(kinds) > 1:
+        one, other, *_ = kinds.values()
+        raise BadOption(
+            f"{one} and {other} have different schemas: read them apart, or as bytes with "
+            '.option("allowDifferentTopicSchemas", "true")'
+        )
+    return next(iter(found.values()), None)
+
+
+async def _schema(client: Client, topic: str) -> SchemaInfo | None:
+    """None: bytes."""
+    try:
+        return await client.get_schema(topic)
+    except TopicNotFound:  # there is none
+        return None

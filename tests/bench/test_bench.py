@@ -10,8 +10,8 @@ import sys
 import pytest
 
 from bench.brokers import ROOT
+from bench.many_consumers import RATE
 from bench.programs import DELAYED, HOLES, PROGRAMS, SIZES, chosen
-from bench.tailing import RATE
 from tests.foreign.toolchains import PERF, REFERENCE, require
 
 

@@ -8,9 +8,9 @@ import threading
 
 import pytest
 
+from bench.accounting import Pulse
 from bench.pressure.command import main
 from bench.pressure.pieces import PIECES
-from bench.pulse import Pulse
 from pulsarium.proto.framing import FrameDecoder, frame
 from pulsarium.proto.generated.PulsarApi_pb2 import BaseCommand
 

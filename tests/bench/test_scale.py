@@ -8,12 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from bench.programs import SIZES, chosen
+from bench.programs import SCALE, SIZES, chosen
 from bench.raw_driver import RawDriverError
 from bench.scale.backlog import big
 from bench.scale.cold import PAGE, cached, forget_cached
 from bench.scale.driving import SEND_RECEIPT, count_commands
-from bench.scale.programs import SCALE
 from bench.work import Work
 from pulsarium.proto.generated.PulsarApi_pb2 import BaseCommand
 from tests.bench.test_bench import bench

@@ -7,8 +7,7 @@ from collections.abc import Mapping
 
 import trio
 
-from pulsarium.broker.storage.errors import StorageError
-from pulsarium.broker.storage.interface import Batch, Done, Entries, ReadDone, Run, StoredRun
+from pulsarium.broker.storage.interface import Batch, Done, Entries, ReadDone, Run, StorageError, StoredRun
 
 
 class HeldStorage:

@@ -14,7 +14,7 @@ from pulsarium.broker.config import Config, ServeOptions
 from pulsarium.broker.config.options import PortNumbers
 from pulsarium.broker.errors import PortInUse
 from pulsarium.broker.server import open_broker
-from pulsarium.broker.storage.errors import StorageError
+from pulsarium.broker.storage.interface import StorageError
 from tests.broker.held import HeldStorage
 from tests.broker.wire import TOPIC, Earliest, Exclusive, Shared, Type, Wire, plain, serving
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 from trio.testing import wait_all_tasks_blocked
 
-from pulsarium.broker.storage.errors import StorageError
-from pulsarium.broker.storage.interface import Batch, Done
+from pulsarium.broker.storage.interface import Batch, Done, StorageError
 from pulsarium.broker.turn import Turn
 from tests.broker.held import HeldStorage
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from pulsarium.capture.as_json import described, fields_of, shown
 from pulsarium.capture.file import Kind, Record
-from pulsarium.capture.lint.walk import Walk
+from pulsarium.capture.lint.checker import Walk
 from pulsarium.proto.commands import COMMANDS, Direction
 from pulsarium.proto.framing import frame
 from pulsarium.proto.generated.PulsarApi_pb2 import BaseCommand, CommandProducer

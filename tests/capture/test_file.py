@@ -126,7 +126,7 @@ def test_a_kind_of_a_later_version_is_passed_over() -> None:
     data = written([known])
     start = len(written([]))
     body = b"\x09" + data[start + 9 :]
-    from pulsarium.proto.checksum import crc32c
+    from pulsarium.proto.entry import crc32c
 
     unknown = len(body).to_bytes(4, "big") + crc32c(body).to_bytes(4, "big") + body
     assert read(data[:start] + unknown + data[start:])[1] == [known]

@@ -19,7 +19,7 @@ import trio.testing
 
 from pulsarium.broker.config import Config, LoadedConfig, ServeOptions
 from pulsarium.broker.errors import PortInUse
-from pulsarium.broker.storage.errors import StorageError
+from pulsarium.broker.storage.interface import StorageError
 from pulsarium.cli.refusal import Refusal, RunRefused
 from pulsarium.cli.run import GRACE_SECONDS, note_config, note_openness, refusal_of, serve_until_signal
 

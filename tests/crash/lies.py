@@ -9,8 +9,7 @@ from functools import partial
 
 from pulsarium.broker.storage import segments
 from pulsarium.broker.storage.committer import Commit, Committer, Group
-from pulsarium.broker.storage.errors import StorageError
-from pulsarium.broker.storage.interface import Run
+from pulsarium.broker.storage.interface import Run, StorageError
 
 CURSORS = "/cursor-ledgers/"
 SOON = 0.005  # seconds in which a receipt is with its client

@@ -7,7 +7,7 @@ from pathlib import Path
 import pulsar
 
 from pulsarium.capture.file import CaptureReader, Record
-from pulsarium.capture.lint.walk import Walk
+from pulsarium.capture.lint.checker import Walk
 
 from .conftest import Launch
 

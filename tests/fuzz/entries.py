@@ -17,8 +17,7 @@ from pulsarium.client.client import Client
 from pulsarium.client.consumer.options import ConsumerType, InitialPosition
 from pulsarium.client.errors import PulsarError
 from pulsarium.proto import batch, compression
-from pulsarium.proto.checksum import crc32c
-from pulsarium.proto.entry import split
+from pulsarium.proto.entry import crc32c, split
 from pulsarium.proto.errors import EntryError
 from pulsarium.proto.framing import FrameDecoder, frame
 from pulsarium.proto.generated import PulsarApi_pb2 as pb

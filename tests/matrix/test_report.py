@@ -9,10 +9,7 @@ from pathlib import Path
 import pytest
 
 from pulsarium.matrix.cell import Outcome, Result
-from pulsarium.matrix.report.files import write
-from pulsarium.matrix.report.html import html
-from pulsarium.matrix.report.markdown import markdown, read_markdown
-from pulsarium.matrix.report.table import Table
+from pulsarium.matrix.report import Table, html, markdown, read_markdown, write
 
 from .results import RESULTS
 
@@ -90,5 +87,5 @@ def test_files(tmp_path: Path) -> None:
 
 
 def test_files_without_pyarrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pulsarium.matrix.report.files.find_spec", lambda name: None)
+    monkeypatch.setattr("pulsarium.matrix.report.find_spec", lambda name: None)
     assert [path.name for path in write(RESULTS, tmp_path)] == ["matrix.html", "matrix.md", "matrix.json"]

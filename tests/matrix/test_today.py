@@ -9,7 +9,7 @@ import pytest
 
 from pulsarium.matrix.brokers import Mask
 from pulsarium.matrix.clients import CLIENTS
-from pulsarium.matrix.report.markdown import read_markdown
+from pulsarium.matrix.report import read_markdown
 from pulsarium.matrix.runner import Run, run
 from pulsarium.matrix.scenarios import SCENARIOS, matching
 from tests.foreign.toolchains import in_ci

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pulsarium.proto.system_topics import change_events_of, is_change_events, is_system_topic
-from pulsarium.proto.topic_name import TopicName
+from pulsarium.proto.topic_name import TopicName, change_events_of, is_change_events, is_system_topic
 
 
 @pytest.mark.parametrize(

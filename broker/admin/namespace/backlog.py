@@ -15,8 +15,7 @@ from pulsarium.broker.model.subscription.skip import skip_all
 from pulsarium.broker.model.topic.base import Topic
 from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.broker.slices import Slice
-from pulsarium.proto.system_topics import is_system_topic
-from pulsarium.proto.topic_name import TopicName
+from pulsarium.proto.topic_name import TopicName, is_system_topic
 
 BUNDLE = f"{NAMESPACE}/{{bundle}}"
 CLEAR = namespace_operation("CLEAR_BACKLOG")

@@ -13,7 +13,7 @@ from pulsarium.broker.jackson import place
 from pulsarium.broker.model.ledger.managed_ledger import ManagedLedger
 from pulsarium.broker.model.ledger.position import EARLIEST, LATEST, Position
 from pulsarium.broker.model.subscription.skip import LARGEST_BATCH, batch_size
-from pulsarium.proto.ack_set import words_of
+from pulsarium.proto.message_id import words_of
 
 LONG_MIN, LONG_MAX = -(2**63), 2**63 - 1
 NUMBER = re.compile(r"[+-]?[0-9]{1,19}")  # as Java reads a long, and an int

@@ -11,7 +11,7 @@ from pulsarium.broker.model.errors import TopicNotFoundError
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.ledger.sequence import LedgerSequence, Reading
 from pulsarium.broker.model.topic.persistent import PersistentTopic
-from pulsarium.broker.storage.errors import DamagedEntriesError, StorageError
+from pulsarium.broker.storage.interface import DamagedEntriesError, StorageError
 
 T = TypeVar("T")
 SLICE = 64  # steps

@@ -20,7 +20,7 @@ from pulsarium.broker.model.topic.producers import Producer
 from pulsarium.broker.model.topic.upkeep import backlog_size, oldest_ms, quota_of, size_after
 from pulsarium.broker.rates import Rates
 from pulsarium.broker.slices import Slice
-from pulsarium.broker.storage.errors import StorageError
+from pulsarium.broker.storage.interface import StorageError
 from pulsarium.proto.entry import parse_metadata
 from pulsarium.proto.errors import EntryError
 from pulsarium.proto.generated import PulsarApi_pb2 as pb

@@ -21,7 +21,7 @@ from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.broker.model.topic.topics import Topics
 from pulsarium.broker.model.transaction.buffer import TransactionBuffer, TransactionBufferStats
 from pulsarium.broker.model.transaction.coordinator import Transaction
-from pulsarium.proto.txn_id import TxnId
+from pulsarium.proto.message_id import TxnId
 
 READING = topic_operation("GET_STATS", unasked=True)  # what every other statistic of a topic needs
 H = TypeVar("H", bound=Handler)

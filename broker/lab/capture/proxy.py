@@ -19,7 +19,7 @@ from typing import NamedTuple
 import trio
 
 from pulsarium.broker.clock import Clock
-from pulsarium.broker.lab.capture.rewriting import Passing
+from pulsarium.broker.lab.capture.rewriting import Rewriter
 from pulsarium.broker.lab.capture.store import File
 from pulsarium.broker.logs import Log
 from pulsarium.capture.file import CaptureWriter, Header
@@ -119,9 +119,9 @@ class Proxy:
             log.warning("the capture ended, and the proxy goes on", reason=self._file.trouble, frames=self.frames)
         return self._writer
 
-    def through(self, host: str) -> Passing:
+    def through(self, host: str) -> Rewriter:
         """What changes the URLs of brokers, for a client that knows the proxy as `host`: not as 0.0.0.0."""
-        return Passing(partial(self._through, host))
+        return Rewriter(partial(self._through, host))
 
 
 class Connection:
@@ -147,7 +147,7 @@ class Connection:
             return
         async with broker, trio.open_nursery() as nursery:
             scope = nursery.cancel_scope
-            nursery.start_soon(self._pump, _CLIENT, client, broker, Passing(), scope)
+            nursery.start_soon(self._pump, _CLIENT, client, broker, Rewriter(), scope)
             nursery.start_soon(self._pump, _BROKER, broker, client, self._proxy.through(host), scope)
 
     def _closed(self, sender: Direction, reason: str = "") -> None:
@@ -160,7 +160,7 @@ class Connection:
         sender: Direction,
         source: trio.SocketStream,
         sink: trio.SocketStream,
-        passing: Passing,
+        passing: Rewriter,
         both: trio.CancelScope,
     ) -> None:
         reason = ""

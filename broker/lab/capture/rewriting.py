@@ -17,7 +17,7 @@ _MOST_FRAME = 128 << 20  # bytes; brokers may allow more than 5 MB, and memory f
 _URLS = {"brokerServiceUrl", "assignedBrokerServiceUrl", "broker_service_url", "broker_url", "controller_broker_url"}
 
 
-class Passing:
+class Rewriter:
     """One way of a connection. What is no frame passes as it is, and so does everything behind it."""
 
     def __init__(self, through: Through | None = None) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from threading import Condition, Thread
 from typing import BinaryIO, Protocol
 
-from pulsarium.broker.storage.lock import lock_file
+from pulsarium.broker.storage.place import lock_file
 from pulsarium.capture.file import MAGIC
 
 MEMORY = 64 << 20

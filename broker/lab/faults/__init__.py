@@ -16,8 +16,8 @@ from pulsarium.broker.lab.faults.actions import (
     WrongRequestId,
 )
 from pulsarium.broker.lab.faults.faults import Faults
-from pulsarium.broker.lab.faults.passing import Passing
 from pulsarium.broker.lab.faults.rule import Rule
+from pulsarium.broker.lab.faults.tapped import TappedFrame
 from pulsarium.broker.lab.faults.which import FaultError, FaultRemoved
 
 __all__ = [
@@ -33,10 +33,10 @@ __all__ = [
     "FaultRemoved",
     "Faults",
     "Observe",
-    "Passing",
     "Reorder",
     "Rule",
     "Stall",
+    "TappedFrame",
     "Truncate",
     "WrongRequestId",
 ]

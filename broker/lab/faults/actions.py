@@ -16,8 +16,8 @@ from pulsarium.proto.framing import frame as frame_of
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
 if TYPE_CHECKING:
-    from pulsarium.broker.lab.faults.passing import Passing
     from pulsarium.broker.lab.faults.strike import Piece, Strike
+    from pulsarium.broker.lab.faults.tapped import TappedFrame
 
 _T = pb.BaseCommand
 WITH_ENTRY = {_T.SEND, _T.MESSAGE}
@@ -37,7 +37,7 @@ class Action:
         stage "after" is the answer."""
         return ""
 
-    def fits(self, frame: Passing) -> bool:
+    def fits(self, frame: TappedFrame) -> bool:
         """Whether it can be done to this one."""
         return not self.misfit(frame.spec)
 
@@ -153,7 +153,7 @@ class Corrupt(Action):
         wrong = self.what == "checksum" and spec.type not in WITH_ENTRY
         return f"{spec.name} has no checksum: SEND and MESSAGE have" if wrong else ""
 
-    def fits(self, frame: Passing) -> bool:
+    def fits(self, frame: TappedFrame) -> bool:
         if self.what == "byte":
             return True
         entry = strip_broker_metadata(frame.entry)

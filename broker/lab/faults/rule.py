@@ -9,7 +9,7 @@ import trio
 
 from pulsarium.broker.commands import answers
 from pulsarium.broker.lab.faults.actions import Action, Answer, Observe
-from pulsarium.broker.lab.faults.passing import Passing
+from pulsarium.broker.lab.faults.tapped import TappedFrame
 from pulsarium.broker.lab.faults.which import FaultError, FaultRemoved, Occurrence, Selector, spec_of
 from pulsarium.proto.commands import COMMANDS, CommandSpec, Direction
 
@@ -79,14 +79,14 @@ class Rule:
     def chance(self) -> random.Random:
         return self.occurrence.chance
 
-    def meant(self, frame: Passing) -> bool:
+    def meant(self, frame: TappedFrame) -> bool:
         """Whether it acts on this frame; counts it."""
         if not (self.selector.fits(frame) and self._can_act_on(frame)):
             return False
         self.matched += 1
         return self.occurrence.strikes()
 
-    def _can_act_on(self, frame: Passing) -> bool:
+    def _can_act_on(self, frame: TappedFrame) -> bool:
         """For a command that was named this is checked already, but not whether this one is answered."""
         if isinstance(self.action, Answer) or self.after:
             if frame.sender is Direction.BROKER or (self.after and answers.key_of_command(frame) is None):

@@ -8,18 +8,18 @@ from fnmatch import fnmatchcase
 from typing import Unpack
 
 from pulsarium.broker.lab.arguments import ANY, Selected, When, arguments_of
-from pulsarium.broker.lab.faults.passing import Passing
+from pulsarium.broker.lab.faults.tapped import TappedFrame
 from pulsarium.broker.logs import Log
 from pulsarium.proto.commands import COMMANDS, CommandSpec, Direction
 from pulsarium.proto.errors import InvalidTopicName
-from pulsarium.proto.near import did_you_mean
+from pulsarium.proto.text import did_you_mean
 from pulsarium.proto.topic_name import TopicName
 
 log = Log("lab")
 
 NAMES = {spec.name: spec for spec in COMMANDS.values()}
 GLOBS = tuple(name for name, argument in arguments_of(Selected).items() if argument.types == (str,))
-Predicate = Callable[[Passing], bool]
+Predicate = Callable[[TappedFrame], bool]
 
 
 class FaultError(ValueError):
@@ -45,7 +45,7 @@ class Selector:
         given: dict[str, object] = {**which}
         self._globs = [(name, str(given[name])) for name in GLOBS if given.get(name, ANY) != ANY]
 
-    def fits(self, frame: Passing) -> bool:
+    def fits(self, frame: TappedFrame) -> bool:
         """Whether this frame is meant."""
         broker, predicate = self.which.get("broker"), self.which.get("predicate")
         return (
@@ -56,7 +56,7 @@ class Selector:
             and (predicate is None or self._told(predicate, frame))
         )
 
-    def _told(self, predicate: Predicate, frame: Passing) -> bool:
+    def _told(self, predicate: Predicate, frame: TappedFrame) -> bool:
         try:
             return bool(predicate(frame))
         except Exception as error:  # of a test; its connection must not die of it
@@ -64,7 +64,7 @@ class Selector:
             return False
 
 
-def _names(frame: Passing, name: str) -> Iterable[str]:
+def _names(frame: TappedFrame, name: str) -> Iterable[str]:
     """Return everything that what a frame is about may be called by; nothing, where it has no such name."""
     if name == "topic":
         return names_of(frame.topic)

@@ -4,15 +4,6 @@ from __future__ import annotations
 
 from types import ModuleType
 
-from pulsarium.broker.lab.rest import capture, clock, faults, lint, masks, process, state, why
+from pulsarium.broker.lab.rest import capture, clients, clock, cluster, faults
 
-MODULES: tuple[ModuleType, ...] = (
-    capture,
-    clock,
-    faults,
-    lint,
-    masks,
-    process,
-    state,
-    why,
-)
+MODULES: tuple[ModuleType, ...] = (capture, clients, clock, cluster, faults)

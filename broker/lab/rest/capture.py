@@ -98,7 +98,7 @@ def get_frames(call: Call) -> Reply:
     """Some records behind the one that `after` numbers, as JSON lines; nothing while there are none. `full=true`: long
     fields whole, and payloads. A frame's topic is known from the command that names it on, if that is asked for too."""
     from pulsarium.capture.as_json import described  # nobody who captures nothing waits for it
-    from pulsarium.capture.lint.walk import Walk
+    from pulsarium.capture.lint.checker import Walk
 
     capture, full = _capture(call), call.flag("full")
     first, records = _read(capture, _after(call), _LINES_AT_ONCE)

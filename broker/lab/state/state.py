@@ -2,21 +2,122 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import trio
 
+from pulsarium.broker.cluster import LEDGER_COUNTER, START_COUNTER
+from pulsarium.broker.config.dynamic import DynamicSettings
 from pulsarium.broker.config.version import VERSION
-from pulsarium.broker.lab.state.contents import Contents
-from pulsarium.broker.lab.state.rehearsal import check
 from pulsarium.broker.lab.state.seed import SeedError, Seeding, read
+from pulsarium.broker.model.compaction.compacted import CompactedLedger
+from pulsarium.broker.model.compaction.record import LEDGER_PROPERTY
+from pulsarium.broker.model.cursor.records import NO_LEDGER, CursorFormat, read_cursor_info
+from pulsarium.broker.model.ledger.info_compression import unpack
+from pulsarium.broker.model.namespace.metadata import Metadata
+from pulsarium.broker.model.schema.registry import SchemaRegistry
+from pulsarium.broker.model.topic.topics import MANAGED_LEDGERS, Topics
 from pulsarium.broker.storage import snapshot
+from pulsarium.broker.storage.interface import Run, StorageError
+from pulsarium.broker.storage.memory import MemoryStorage
 from pulsarium.broker.storage.snapshot import Snapshot
+from pulsarium.broker.turn import Turn
+from pulsarium.proto.generated import MLDataFormats_pb2 as ml
 
 if TYPE_CHECKING:
+    from pulsarium.broker.cluster import Cluster
     from pulsarium.broker.lab.lab import Lab
+    from pulsarium.broker.model.ledger.ledger import Ledger
+    from pulsarium.broker.model.topic.log import TopicLog
     from pulsarium.broker.storage.interface import Entries
+
+
+PASSING = ("/cursor-ledgers/", "/compaction/")
+"""Kept while something runs: cursors are complete without, a compaction begins anew."""
+ALL = 2**31 - 1
+AT_ONCE = 256  # entries that are read from a store at a time
+
+
+class Contents:
+    """Of this moment: use it before the event loop goes on. Blocks while it is made, and while entries are read."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._storage = cluster.storage
+        self._logs = cluster.topics.logs()
+        cluster.turn.finish()
+        cluster.storage.settle()
+        kept = cluster.storage.load_metadata()
+        self.metadata = {path: value for path, value in kept.items() if not path.startswith(PASSING)}
+        # whatever broker.conf says of how much a cursor keeps, nothing is lost here
+        unlimited = replace(
+            cluster.config,
+            managedLedgerMaxUnackedRangesToPersist=ALL,
+            managedLedgerMaxBatchDeletedIndexToPersist=ALL,
+        )
+        form = CursorFormat(unlimited)
+        for log in self._logs:
+            for cursor in log.cursors.values():
+                info = form.cursor_info(cursor, NO_LEDGER, cursor.cursor_properties, cluster.clock.now_ms())
+                self.metadata[cursor.path] = info
+
+    def entries(self) -> Iterator[tuple[int, Run]]:
+        """All of them, by ledgers. Raises StorageError."""
+        for log in self._logs:
+            for ledger in self._ledgers(log):
+                for run in self._runs(ledger):
+                    yield ledger.id, run
+
+    def _ledgers(self, log: TopicLog) -> Iterator[Ledger]:
+        yield from log.ledger.owned
+        cursor, compacted = log.compaction.cursor, log.compaction.compacted
+        named = None if cursor is None else cursor.properties.get(LEDGER_PROPERTY)
+        if cursor is None or named is None:
+            return
+        if not (isinstance(compacted, CompactedLedger) and compacted.ledger.id == named):
+            # its name is kept, and who waits for that was not told yet
+            compacted = CompactedLedger.recovered(named, cursor.mark_delete, self._cluster)
+        yield compacted.ledger
+
+    def _runs(self, ledger: Ledger) -> Iterator[Run]:
+        for block in ledger.blocks:
+            if block.entries is not None:
+                yield Run(block.first, block.entries)
+                continue
+            for first in range(block.first, block.first + block.count, AT_ONCE):
+                last = min(first + AT_ONCE, block.first + block.count) - 1
+                yield Run(first, self._storage.read_now(ledger.id, first, last))
+
+
+COUNTERS = (LEDGER_COUNTER, START_COUNTER)
+LEDGERS = 2**31  # as many as a store can number
+LEDGER_DEPTH = 5  # /managed-ledgers/TENANT/NAMESPACE/DOMAIN/TOPIC; what is deeper is a cursor
+
+
+def check(cluster: Cluster, path: Path, kept: Mapping[str, bytes]) -> None:
+    """Raise StorageError for metadata that no broker has kept; `path` is where they are from."""
+    turn = Turn(MemoryStorage())  # of nobody
+    metadata, schemas = Metadata(turn, cluster.config.clusterName), SchemaRegistry(turn)
+    try:
+        if not all(0 <= int(kept.get(counter, b"0")) < LEDGERS for counter in COUNTERS):
+            raise ValueError("a counter is beyond what can be counted")
+        metadata.recover(dict(kept))
+        for each in (metadata.clusters, metadata.tenants, metadata.namespaces, metadata.partitioned):
+            if not all(isinstance(value, dict) for value in each.values()):
+                raise ValueError("what is kept of clusters, tenants, namespaces or topics is no object")
+        DynamicSettings(replace(cluster.config), metadata.records)
+        schemas.recover(dict(kept))
+        Topics(cluster, metadata, schemas).recover(kept)
+        for name, value in kept.items():
+            if name.startswith(MANAGED_LEDGERS) and name.count("/") == LEDGER_DEPTH:
+                ml.ManagedLedgerInfo.FromString(unpack(value))
+            elif name.startswith(MANAGED_LEDGERS):
+                read_cursor_info(value)
+    except Exception as error:  # whatever is wrong with a file of somebody else's
+        raise StorageError(f"{path} is damaged: its metadata cannot be read: {error}") from error
 
 
 class State:

@@ -12,7 +12,7 @@ from pulsarium.broker.model.dispatch.selector import key_of
 from pulsarium.broker.model.ledger.position import Position, signed
 from pulsarium.broker.model.ledger.transactions import transaction_of
 from pulsarium.broker.model.subscription.dispatcher import Reason
-from pulsarium.broker.storage.errors import StorageError
+from pulsarium.broker.storage.interface import StorageError
 from pulsarium.proto.entry import visible_metadata
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pulsarium.broker.model.subscription.consumer import Consumer
     from pulsarium.broker.model.subscription.persistent import PersistentSubscription
     from pulsarium.proto.generated import PulsarApi_pb2 as pb
-    from pulsarium.proto.txn_id import TxnId
+    from pulsarium.proto.message_id import TxnId
 
 
 class Facts:

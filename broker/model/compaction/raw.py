@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from pulsarium.broker.logs import Log
 from pulsarium.broker.model.ledger.position import Position
-from pulsarium.broker.storage.errors import DamagedEntriesError
+from pulsarium.broker.storage.interface import DamagedEntriesError
 from pulsarium.proto.entry import strip_broker_metadata
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 

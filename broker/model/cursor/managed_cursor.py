@@ -13,7 +13,7 @@ from pulsarium.broker.model.ledger.managed_ledger import ManagedLedger
 from pulsarium.broker.model.ledger.position import EARLIEST, LATEST, Position
 from pulsarium.broker.model.ledger.position_set import PositionSet
 from pulsarium.broker.model.ledger.stores import Stat, Stores
-from pulsarium.broker.storage.errors import StorageError
+from pulsarium.broker.storage.interface import StorageError
 from pulsarium.proto.generated import MLDataFormats_pb2 as ml
 
 SAVE_DELAY = 0.1  # seconds; acknowledgements that nobody waits for are saved at least this often

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Protocol
 from pulsarium.broker.model.cursor.pending_record import Acked, Holders, PendingRecord, Piece, Pieces, left_by
 from pulsarium.broker.model.errors import TransactionConflictError
 from pulsarium.broker.model.ledger.position import Position
-from pulsarium.proto.txn_id import TxnId
+from pulsarium.proto.message_id import TxnId
 
 if TYPE_CHECKING:
     from pulsarium.broker.model.cursor.managed_cursor import ManagedCursor

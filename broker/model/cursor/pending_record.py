@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote
 
 from pulsarium.broker.model.ledger.position import Position, signed
-from pulsarium.proto.ack_set import bits_of, words_of
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
-from pulsarium.proto.txn_id import TxnId
+from pulsarium.proto.message_id import TxnId, bits_of, words_of
 
 if TYPE_CHECKING:
     from pulsarium.broker.model.cursor.managed_cursor import ManagedCursor

@@ -18,8 +18,8 @@ from pulsarium.broker.config.keys import Config
 from pulsarium.broker.model.ledger import info_compression
 from pulsarium.broker.model.ledger.position import EARLIEST, LATEST, Position
 from pulsarium.broker.model.ledger.position_set import PositionSet
-from pulsarium.proto.ack_set import bits_of, words_of
 from pulsarium.proto.generated import MLDataFormats_pb2 as ml
+from pulsarium.proto.message_id import bits_of, words_of
 
 
 class BatchAcks:

@@ -13,9 +13,9 @@ from pulsarium.broker.model.ledger.position_set import PositionSet
 from pulsarium.broker.model.subscription.base import Subscription
 from pulsarium.broker.model.subscription.consumer import Consumer, ConsumerOptions, KeySharedOptions
 from pulsarium.broker.model.subscription.dispatcher import Entries, Reason
-from pulsarium.proto.ack_set import words_of
 from pulsarium.proto.entry import parse_metadata, visible_metadata
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
+from pulsarium.proto.message_id import words_of
 
 
 class Parcel:

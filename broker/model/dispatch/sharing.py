@@ -11,7 +11,7 @@ from pulsarium.broker.model.ledger.position_set import PositionSet
 from pulsarium.broker.model.subscription.base import Subscription
 from pulsarium.broker.model.subscription.consumer import Consumer
 from pulsarium.broker.model.subscription.dispatcher import Dispatcher, Reason
-from pulsarium.broker.storage.errors import StorageError
+from pulsarium.broker.storage.interface import StorageError
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
 Entry = tuple[Position, bytes]

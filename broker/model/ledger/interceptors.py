@@ -10,7 +10,7 @@ from pulsarium.broker.config.keys import Config
 from pulsarium.broker.logs import Log
 from pulsarium.broker.model.ledger.position import EARLIEST, Position
 from pulsarium.broker.model.ledger.sequence import LedgerSequence, Reading, Visible, newest_matching
-from pulsarium.broker.storage.errors import DamagedEntriesError
+from pulsarium.broker.storage.interface import DamagedEntriesError
 from pulsarium.proto.entry import messages_in, parse_broker_metadata, parse_metadata
 from pulsarium.proto.errors import EntryError
 from pulsarium.proto.generated import PulsarApi_pb2 as pb

@@ -9,7 +9,7 @@ from itertools import takewhile
 
 from pulsarium.broker.model.ledger.cache import BLOCK_BYTES, BLOCK_ENTRIES, ENTRY_OVERHEAD, Block, EntryCache
 from pulsarium.broker.model.ledger.position import LATEST, Position
-from pulsarium.broker.storage.errors import DamagedEntriesError, StorageError
+from pulsarium.broker.storage.interface import DamagedEntriesError, StorageError
 
 
 class Ledger:

@@ -13,7 +13,7 @@ from pulsarium.broker.model.ledger.ledger import NO_RETENTION, Ledger, Retention
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.ledger.sequence import LedgerSequence
 from pulsarium.broker.model.ledger.stores import Stat, Stores
-from pulsarium.broker.storage.errors import StorageError
+from pulsarium.broker.storage.interface import StorageError
 from pulsarium.proto.generated import MLDataFormats_pb2 as ml
 
 if TYPE_CHECKING:

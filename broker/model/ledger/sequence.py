@@ -11,8 +11,7 @@ from pulsarium.broker.model.ledger.cache import EntryCache
 from pulsarium.broker.model.ledger.ledger import Ledger
 from pulsarium.broker.model.ledger.position import EARLIEST, Position
 from pulsarium.broker.model.ledger.transactions import TransactionEntries
-from pulsarium.broker.storage.errors import DamagedEntriesError
-from pulsarium.broker.storage.interface import Storage
+from pulsarium.broker.storage.interface import DamagedEntriesError, Storage
 
 T = TypeVar("T")
 Reading = Generator[Position, bytes, T]

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from pulsarium.broker.model.ledger.position import EARLIEST, Position
 from pulsarium.proto.entry import txn_bits_of
 from pulsarium.proto.errors import EntryError
-from pulsarium.proto.txn_id import TxnId
+from pulsarium.proto.message_id import TxnId
 
 
 class Aborted(NamedTuple):

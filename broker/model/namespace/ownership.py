@@ -11,8 +11,7 @@ from pulsarium.broker.config.keys import Config
 from pulsarium.broker.model.errors import MetadataError
 from pulsarium.broker.model.namespace.metadata import Metadata
 from pulsarium.broker.model.namespace.policies import boundaries_of, bundle_of
-from pulsarium.proto.system_topics import change_events_of
-from pulsarium.proto.topic_name import NamespaceName, TopicName
+from pulsarium.proto.topic_name import NamespaceName, TopicName, change_events_of
 
 
 class Member(Protocol):

@@ -13,9 +13,9 @@ from pulsarium.broker.model.cursor.managed_cursor import ManagedCursor
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.ledger.position_set import PositionSet
 from pulsarium.broker.model.subscription.consumer import Consumer, ConsumerOptions
-from pulsarium.proto.ack_set import words_of
 from pulsarium.proto.entry import is_plain, visible_metadata
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
+from pulsarium.proto.message_id import words_of
 
 if TYPE_CHECKING:
     from pulsarium.broker.model.subscription.base import Subscription

@@ -20,14 +20,14 @@ from pulsarium.broker.model.subscription.dispatcher import Dispatcher, Reason
 from pulsarium.broker.model.subscription.skip import CUMULATIVE, MarkMoves, MovedBy
 from pulsarium.broker.model.subscription.throttle import Throttle
 from pulsarium.broker.model.subscription.unreadable import Unreadable
-from pulsarium.broker.storage.errors import StorageError
+from pulsarium.broker.storage.interface import StorageError
 from pulsarium.proto.entry import visible_metadata
 
 if TYPE_CHECKING:
     from pulsarium.broker.model.cursor.pending_acks import PendingAcks
     from pulsarium.broker.model.cursor.pending_record import Acked
     from pulsarium.broker.model.ledger.managed_ledger import ManagedLedger
-    from pulsarium.proto.txn_id import TxnId
+    from pulsarium.proto.message_id import TxnId
 
 
 @dataclass(slots=True)

@@ -12,9 +12,9 @@ from pyroaring import BitMap
 
 from pulsarium.broker.model.errors import NoSuchMessageError, UnsupportedSubscriptionTypeError
 from pulsarium.broker.model.ledger.position import Position
-from pulsarium.proto.ack_set import words_of
 from pulsarium.proto.entry import parse_metadata
 from pulsarium.proto.errors import EntryError
+from pulsarium.proto.message_id import words_of
 
 if TYPE_CHECKING:
     from pulsarium.broker.model.cursor.managed_cursor import ManagedCursor

@@ -8,7 +8,7 @@ from pulsarium.broker.clock import Timer
 from pulsarium.broker.logs import Log
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.subscription.dispatcher import Reason
-from pulsarium.broker.storage.errors import DamagedEntriesError, StorageError
+from pulsarium.broker.storage.interface import DamagedEntriesError, StorageError
 
 if TYPE_CHECKING:
     from pulsarium.broker.model.subscription.persistent import PersistentSubscription

@@ -35,8 +35,7 @@ from pulsarium.proto.compression import decompress
 from pulsarium.proto.entry import build, parse_metadata, payload_of
 from pulsarium.proto.errors import AvroError, BatchError, ProtocolError
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
-from pulsarium.proto.system_topics import change_events_of
-from pulsarium.proto.topic_name import TopicName
+from pulsarium.proto.topic_name import TopicName, change_events_of
 
 if TYPE_CHECKING:
     from pulsarium.broker.model.topic.topics import Topics

@@ -11,7 +11,7 @@ from pulsarium.broker.model.errors import PersistenceError
 from pulsarium.broker.model.ledger.managed_ledger import Pending, Publication
 from pulsarium.broker.model.ledger.position import Position, signed
 from pulsarium.broker.model.ledger.stores import Stores
-from pulsarium.broker.storage.errors import DamagedEntriesError, StorageError
+from pulsarium.broker.storage.interface import DamagedEntriesError, StorageError
 from pulsarium.proto.entry import parse_metadata
 from pulsarium.proto.errors import EntryError
 from pulsarium.proto.text import text_of

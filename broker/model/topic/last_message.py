@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from pulsarium.broker.model.errors import MetadataError
 from pulsarium.broker.model.ledger.interceptors import is_marker
 from pulsarium.broker.model.ledger.position import EARLIEST, Position
-from pulsarium.broker.storage.errors import StorageError
+from pulsarium.broker.storage.interface import StorageError
 from pulsarium.proto.entry import parse_metadata, payload_of
 from pulsarium.proto.errors import EntryError, ProtocolError
 from pulsarium.proto.last_entry import buffer_of, last_batch_index

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pulsarium.broker.model.client import Assigned
 from pulsarium.broker.model.namespace.metadata import CLUSTERS, Metadata
 from pulsarium.broker.model.topic.base import Topic
-from pulsarium.proto.system_topics import is_system_topic
-from pulsarium.proto.topic_name import TopicName
+from pulsarium.proto.topic_name import TopicName, is_system_topic
 
 if TYPE_CHECKING:
     from pulsarium.broker.model.topic.topics import Topics

@@ -11,8 +11,8 @@ from pulsarium.broker.model.subscription.base import NOWHERE, NonPersistentSubsc
 from pulsarium.broker.model.topic.base import FAILED_ON_SUBSCRIPTION, TRANSACTIONS_OFF, Joining, Topic
 from pulsarium.broker.model.topic.producers import Producer, ProducerClient
 from pulsarium.broker.model.transaction.coordinator import Participant
+from pulsarium.proto.message_id import TxnId
 from pulsarium.proto.topic_name import TopicName
-from pulsarium.proto.txn_id import TxnId
 
 DROPPED = Position(2**64 - 1, 2**64 - 1)  # in a receipt: -1:-1 as it is sent
 

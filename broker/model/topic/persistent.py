@@ -31,7 +31,7 @@ from pulsarium.broker.model.topic.joining import OWN_CURSORS, check_new_subscrip
 from pulsarium.broker.model.topic.producers import Producer, ProducerClient, ProducerOptions
 from pulsarium.broker.model.topic.upkeep import Trimmer, check_ttl, last_published_before, refuse_producers
 from pulsarium.broker.model.transaction.buffer import TransactionBuffer
-from pulsarium.broker.storage.errors import StorageError
+from pulsarium.broker.storage.interface import StorageError
 from pulsarium.proto.entry import with_broker_metadata
 from pulsarium.proto.topic_name import TopicName
 
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from pulsarium.broker.model.ledger.managed_ledger import ManagedLedger, Publication
     from pulsarium.broker.model.topic.log import TopicLog
     from pulsarium.broker.model.transaction.coordinator import Participant
-    from pulsarium.proto.txn_id import TxnId
+    from pulsarium.proto.message_id import TxnId
 
 
 class PersistentTopic(Topic):

@@ -38,10 +38,9 @@ from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.broker.model.topic.shadow import SHADOW_SOURCE, ShadowTopic, shadow_properties, source_of
 from pulsarium.broker.model.topic.watchers import Watchers
 from pulsarium.broker.model.transaction.coordinator import Part, Participant
-from pulsarium.broker.storage.errors import StorageError
+from pulsarium.broker.storage.interface import StorageError
 from pulsarium.proto.errors import InvalidTopicName
-from pulsarium.proto.system_topics import is_change_events, is_system_topic
-from pulsarium.proto.topic_name import TopicName
+from pulsarium.proto.topic_name import TopicName, is_change_events, is_system_topic
 
 log = Log("topics")
 

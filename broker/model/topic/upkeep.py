@@ -19,7 +19,7 @@ from pulsarium.broker.model.ledger.position import Position, signed
 from pulsarium.broker.model.ledger.sequence import LedgerSequence
 from pulsarium.broker.model.policy.policies import AGE, STORAGE, Quota
 from pulsarium.broker.model.subscription.skip import MovedBy, nth_position, skip_all, skip_through
-from pulsarium.broker.storage.errors import DamagedEntriesError, StorageError
+from pulsarium.broker.storage.interface import DamagedEntriesError, StorageError
 from pulsarium.proto.entry import parse_broker_metadata, parse_metadata
 from pulsarium.proto.errors import EntryError
 

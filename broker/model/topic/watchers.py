@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterable
 
 import crc32c
 
-from pulsarium.proto.system_topics import is_system_topic
-from pulsarium.proto.topic_name import TopicName
+from pulsarium.proto.topic_name import TopicName, is_system_topic
 
 
 class PatternError(ValueError):

@@ -15,7 +15,7 @@ from pulsarium.broker.model.transaction.record import BufferRecord, Sent
 from pulsarium.proto.entry import build, txn_bits_of, with_txn_bits
 from pulsarium.proto.errors import EntryError
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
-from pulsarium.proto.txn_id import TxnId
+from pulsarium.proto.message_id import TxnId
 
 TXN_COMMIT = 21  # PulsarMarkers.proto, MarkerType
 TXN_ABORT = 22

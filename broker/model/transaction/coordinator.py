@@ -25,8 +25,8 @@ from pulsarium.broker.model.errors import (
 from pulsarium.broker.model.ledger.stores import Stores
 from pulsarium.broker.model.namespace.metadata import Metadata
 from pulsarium.broker.model.namespace.ownership import Member, Ownership
+from pulsarium.proto.message_id import TxnId
 from pulsarium.proto.topic_name import TopicName
-from pulsarium.proto.txn_id import TxnId
 
 
 class Status(Enum):

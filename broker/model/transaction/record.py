@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pulsarium.broker.model.ledger.managed_ledger import Pending, Publication
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.ledger.transactions import TransactionEntries
-from pulsarium.proto.txn_id import TxnId
+from pulsarium.proto.message_id import TxnId
 
 if TYPE_CHECKING:
     from pulsarium.broker.model.ledger.managed_ledger import ManagedLedger

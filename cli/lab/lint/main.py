@@ -17,7 +17,7 @@ from pulsarium.cli.lab.broker import LabOf, of_broker
 from pulsarium.cli.refusal import RequestRefused, RunRefused
 
 if TYPE_CHECKING:
-    from pulsarium.capture.lint.finding import Finding
+    from pulsarium.capture.lint.checker import Finding
 
 _BROKEN = 1  # the exit code where a rule was
 
@@ -110,8 +110,7 @@ def _files(captures: Sequence[Path]) -> Iterator[Path]:
 
 
 def _of_file(path: Path) -> Iterator[Finding]:
-    from pulsarium.capture.lint.finding import finding_of
-    from pulsarium.capture.lint.walk import Walk, all_opened
+    from pulsarium.capture.lint.checker import Walk, all_opened, finding_of
     from pulsarium.cli.lab.capture.file import records_of
 
     walk = Walk(judging=True, whole=all_opened(record for _, record in records_of(path)))
@@ -122,7 +121,7 @@ def _of_file(path: Path) -> Iterator[Finding]:
 
 
 def _of_broker(lab: LabOf, action: str | None) -> tuple[list[Finding], Counter[str]]:
-    from pulsarium.capture.lint.finding import Finding
+    from pulsarium.capture.lint.checker import Finding
 
     said = lab.call("GET", "violations")
     if not said["running"] and not said["counts"]:
@@ -161,8 +160,7 @@ def _lines(found: list[Finding], counts: Counter[str]) -> Iterator[str]:
 
 
 def _rules(how: str) -> str:
-    from pulsarium.capture.lint.checker import ALL_RULES
-    from pulsarium.capture.lint.finding import rule_to_json
+    from pulsarium.capture.lint.checker import ALL_RULES, rule_to_json
 
     known = [rule_to_json(each) for each in ALL_RULES.values()]
     if how == "json":

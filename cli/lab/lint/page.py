@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from html import escape
 
-from pulsarium.capture.lint.checker import ALL_RULES
-from pulsarium.capture.lint.finding import Finding
+from pulsarium.capture.lint.checker import ALL_RULES, Finding
 from pulsarium.capture.lint.rule import Rule
 
 _HEAD = """<!doctype html>

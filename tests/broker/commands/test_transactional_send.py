@@ -14,8 +14,8 @@ from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.broker.model.transaction.buffer import TransactionBuffer
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
+from pulsarium.proto.message_id import TxnId
 from pulsarium.proto.topic_name import TopicName
-from pulsarium.proto.txn_id import TxnId
 from tests.broker.model.transaction.buffered import in_txn, txn
 from tests.broker.wire import (
     TOPIC,

@@ -11,7 +11,7 @@ from trio.testing import wait_all_tasks_blocked
 from pulsarium.broker.lab import Lab
 from pulsarium.broker.lab.faults import Corrupt, Drop, Duplicate, Reorder
 from pulsarium.broker.lab.linter import KEPT
-from pulsarium.capture.lint.finding import Finding
+from pulsarium.capture.lint.checker import Finding
 from tests.broker.admin.rest import rest_of
 from tests.broker.wire import TOPIC, Bed, Exclusive, Type, Wire, frame_of, message_id, serving
 

@@ -18,7 +18,7 @@ from pulsarium.broker.model.errors import TopicNotFoundError
 from pulsarium.broker.model.subscription.dispatcher import Reason
 from pulsarium.broker.model.transaction.coordinator import ASSIGN
 from pulsarium.broker.rates import Rates
-from pulsarium.broker.storage.errors import StorageError
+from pulsarium.broker.storage.interface import StorageError
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.broker.auth.secured import by_token, token
 from tests.broker.held import HeldStorage

@@ -19,8 +19,7 @@ from pulsarium.broker.auth.tls import context_of
 from pulsarium.broker.broker import Broker
 from pulsarium.broker.config import Config
 from pulsarium.broker.server import bind
-from pulsarium.broker.session.tls import over_tls
-from pulsarium.broker.session.transport import accept
+from pulsarium.broker.session.transport import accept, over_tls
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.broker.auth.secured import TLS, Authority, Files, by_token
 from tests.broker.held import HeldStorage

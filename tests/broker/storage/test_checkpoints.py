@@ -13,7 +13,7 @@ import pytest
 from pulsarium.broker.storage import checkpoints
 from pulsarium.broker.storage.checkpoints import LONG, MOST, Checkpoints
 from pulsarium.broker.storage.database import PAGE_SIZE, metadata, open_database, put_metadata
-from pulsarium.broker.storage.errors import StorageError
+from pulsarium.broker.storage.interface import StorageError
 from pulsarium.broker.storage.persist import PersistPoint
 
 COPY = 20 * PAGE_SIZE

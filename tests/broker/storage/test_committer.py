@@ -11,8 +11,7 @@ import trio
 
 from pulsarium.broker.storage import checkpoints, committer
 from pulsarium.broker.storage.database import DATABASE_NAME
-from pulsarium.broker.storage.errors import StorageError
-from pulsarium.broker.storage.interface import Batch, Durability
+from pulsarium.broker.storage.interface import Batch, Durability, StorageError
 from pulsarium.broker.storage.persist import PersistPoint
 from pulsarium.broker.storage.sqlite import SqliteStorage
 from tests.broker.damaged import until

@@ -16,9 +16,8 @@ import trio
 
 from pulsarium.broker.config.version import VERSION
 from pulsarium.broker.storage.database import DATABASE_NAME, PAGE_SIZE, SCHEMA_VERSION
-from pulsarium.broker.storage.errors import StorageError
-from pulsarium.broker.storage.interface import WRITTEN_BY, Batch, Run
-from pulsarium.broker.storage.lock import LOCK_NAME
+from pulsarium.broker.storage.interface import WRITTEN_BY, Batch, Run, StorageError
+from pulsarium.broker.storage.place import LOCK_NAME
 from pulsarium.broker.storage.sqlite import SqliteStorage
 from tests.broker.storage.asking import ask, batch_of
 

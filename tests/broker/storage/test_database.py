@@ -12,9 +12,8 @@ from pulsarium.broker.storage.database import (
     open_database,
     open_reader,
 )
-from pulsarium.broker.storage.errors import StorageError
-from pulsarium.broker.storage.interface import Durability
-from pulsarium.broker.storage.lock import DirectoryLock
+from pulsarium.broker.storage.interface import Durability, StorageError
+from pulsarium.broker.storage.place import DirectoryLock
 from pulsarium.broker.storage.sqlite import SqliteStorage
 
 

@@ -11,8 +11,7 @@ import trio
 
 from pulsarium.broker.storage import segments
 from pulsarium.broker.storage.database import DATABASE_NAME, PAGE_SIZE
-from pulsarium.broker.storage.errors import StorageError
-from pulsarium.broker.storage.interface import Batch, Run
+from pulsarium.broker.storage.interface import Batch, Run, StorageError
 from pulsarium.broker.storage.persist import PersistPoint
 from pulsarium.broker.storage.sqlite import SqliteStorage
 from tests.broker.storage.asking import ask, batch_of

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from pulsarium.broker.storage.errors import StorageError
-from pulsarium.broker.storage.lock import LOCK_NAME, DirectoryLock
+from pulsarium.broker.storage.interface import StorageError
+from pulsarium.broker.storage.place import LOCK_NAME, DirectoryLock
 
 
 def test_a_directory_is_locked_once(tmp_path: Path) -> None:
@@ -24,7 +24,7 @@ def test_another_process_is_told_who_has_it(tmp_path: Path) -> None:
     lock = DirectoryLock(tmp_path)
     script = (
         "import sys, pathlib\n"
-        "from pulsarium.broker.storage.lock import DirectoryLock\n"
+        "from pulsarium.broker.storage.place import DirectoryLock\n"
         "DirectoryLock(pathlib.Path(sys.argv[1]))\n"
     )
     child = subprocess.run(

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 import trio
 
-from pulsarium.broker.storage.errors import StorageError
-from pulsarium.broker.storage.interface import Batch, Run, Storage
+from pulsarium.broker.storage.interface import Batch, Run, Storage, StorageError
 from pulsarium.broker.storage.memory import MemoryStorage
 from tests.broker.storage.asking import ask, batch_of, no_file_grows_beyond
 

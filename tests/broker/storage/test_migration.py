@@ -26,11 +26,10 @@ from pulsarium.broker.storage.database import (
     new_database,
     open_to_look,
 )
-from pulsarium.broker.storage.errors import StorageError
-from pulsarium.broker.storage.lock import LOCK_NAME, DirectoryLock
+from pulsarium.broker.storage.interface import StorageError
 from pulsarium.broker.storage.migration import Step
-from pulsarium.broker.storage.packing import pack
-from pulsarium.broker.storage.segments import key_of
+from pulsarium.broker.storage.place import LOCK_NAME, DirectoryLock
+from pulsarium.broker.storage.segments import key_of, pack
 from pulsarium.broker.storage.snapshot import Snapshot
 from pulsarium.broker.storage.sqlite import SqliteStorage
 

@@ -13,8 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pulsarium.broker.storage import checkpoints, committer, segments
-from pulsarium.broker.storage.errors import StorageError
-from pulsarium.broker.storage.interface import Batch, Run, Storage
+from pulsarium.broker.storage.interface import Batch, Run, Storage, StorageError
 from pulsarium.broker.storage.memory import MemoryStorage
 from pulsarium.broker.storage.sqlite import SqliteStorage
 from tests.broker.storage.asking import ask

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pulsarium.broker.storage.errors import StorageError
-from pulsarium.broker.storage.packing import header_size, pack, unpack
+from pulsarium.broker.storage.interface import StorageError
+from pulsarium.broker.storage.segments import header_size, pack, unpack
 
 entry_lists = st.lists(st.binary(max_size=40), max_size=20)
 

@@ -14,7 +14,7 @@ import trio
 
 from pulsarium.broker.storage import committer
 from pulsarium.broker.storage.database import DATABASE_NAME
-from pulsarium.broker.storage.errors import StorageError
+from pulsarium.broker.storage.interface import StorageError
 from pulsarium.broker.storage.persist import PersistPoint
 from pulsarium.broker.storage.place import Place
 from pulsarium.broker.storage.sqlite import SqliteStorage

@@ -14,8 +14,7 @@ import trio.testing
 
 from pulsarium.broker.storage import segments, snapshot
 from pulsarium.broker.storage.database import DATABASE_NAME
-from pulsarium.broker.storage.errors import StorageError
-from pulsarium.broker.storage.interface import Batch, Run, Storage
+from pulsarium.broker.storage.interface import Batch, Run, Storage, StorageError
 from pulsarium.broker.storage.memory import MemoryStorage
 from pulsarium.broker.storage.persist import PersistPoint
 from pulsarium.broker.storage.snapshot import Snapshot

@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 import trio
 
-from pulsarium.broker.storage import room, snapshot
-from pulsarium.broker.storage.errors import StorageError
-from pulsarium.broker.storage.interface import Batch, Run
+from pulsarium.broker.storage import place, snapshot
+from pulsarium.broker.storage.interface import Batch, Run, StorageError
 from pulsarium.broker.storage.snapshot import Snapshot
 from pulsarium.broker.storage.sqlite import SqliteStorage
 from tests.broker.storage.asking import ask, batch_of
@@ -92,12 +91,12 @@ def test_a_snapshot_that_has_no_room_leaves_the_old_one(small_disk: Path) -> Non
 async def test_the_reserve_is_kept_wherever_the_disk_is(
     tmp_path: Path, nursery: trio.Nursery, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(room, "RESERVE_SHARE", 1)
-    monkeypatch.setattr(room, "RESERVE_BYTES", 1 << 62)
+    monkeypatch.setattr(place, "RESERVE_SHARE", 1)
+    monkeypatch.setattr(place, "RESERVE_BYTES", 1 << 62)
     store = SqliteStorage(tmp_path)
     await nursery.start(store.run)
     await ask(store.commit, batch_of(1, 0, b"one look comes at the start"))
     await ask(store.commit, Batch({}, {"/tick": b""}))
     assert store.refusal
-    monkeypatch.setattr(room, "RESERVE_BYTES", 0)
+    monkeypatch.setattr(place, "RESERVE_BYTES", 0)
     await no_longer_full(store)

@@ -8,9 +8,8 @@ import pytest
 
 from pulsarium.broker.storage import segments
 from pulsarium.broker.storage.database import PAGE_SIZE, open_database, open_reader
-from pulsarium.broker.storage.errors import DamagedEntriesError, StorageError
-from pulsarium.broker.storage.interface import Run
-from pulsarium.broker.storage.packing import unpack
+from pulsarium.broker.storage.interface import DamagedEntriesError, Run, StorageError
+from pulsarium.broker.storage.segments import unpack
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 import trio
 import trio.testing
 
-from pulsarium.broker.storage.errors import StorageError
+from pulsarium.broker.storage.interface import StorageError
 from pulsarium.broker.storage.worker import REMEMBERED, Worker
 
 

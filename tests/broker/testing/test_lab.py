@@ -19,8 +19,8 @@ from pulsarium.broker.testing import (
     FaultError,
     FaultRemoved,
     Mask,
-    Passing,
     PulsarBroker,
+    TappedFrame,
     WhyError,
     running,
 )
@@ -46,7 +46,7 @@ def test_a_lost_receipt(broker: PulsarBroker, client: Any, topic: str) -> None:
 def test_rules_wait_count_and_go(broker: PulsarBroker, client: Any, topic: str) -> None:
     threads = []
 
-    def large(frame: Passing) -> bool:
+    def large(frame: TappedFrame) -> bool:
         threads.append(threading.current_thread().name)
         return len(frame.entry) > 1000
 

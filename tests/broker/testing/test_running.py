@@ -20,7 +20,7 @@ import trio
 
 import pulsarium.broker
 from pulsarium.broker.errors import PortInUse
-from pulsarium.broker.storage.errors import StorageError
+from pulsarium.broker.storage.interface import StorageError
 from pulsarium.broker.testing import ConfigError, PulsarBroker, running
 from pulsarium.client import connect
 from pulsarium.client.errors import TransactionCoordinatorNotFoundError

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pulsarium.capture.file import Record
-from pulsarium.capture.lint.checker import Checker
-from pulsarium.capture.lint.finding import finding_of
+from pulsarium.capture.lint.checker import Checker, finding_of
 from pulsarium.capture.lint.shared import Shared
 from pulsarium.proto.commands import COMMANDS
 from pulsarium.proto.entry import build

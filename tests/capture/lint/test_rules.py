@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tracemalloc
 from collections import Counter
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,8 @@ from pulsarium.capture.file import Record
 from pulsarium.capture.lint.checker import Checker
 from pulsarium.capture.lint.exchanges import Matcher
 from pulsarium.capture.lint.frames import Conversation, client_of
-from pulsarium.capture.lint.ranges import Ranges
 from pulsarium.capture.lint.rule import RULES, Severity
-from pulsarium.capture.lint.shared import Shared
+from pulsarium.capture.lint.shared import Positions, Shared
 from pulsarium.capture.lint.state import State
 from pulsarium.proto.commands import Direction
 from pulsarium.proto.framing import frame as framed
@@ -178,14 +178,18 @@ def test_a_long_client_version_is_not_searched_to_its_end() -> None:
     assert client_of("Pulsar-Java-v4.0.1") == ("Pulsar-Java", "4.0.1")
 
 
-@given(st.lists(st.integers(0, 40)))
-def test_ranges_are_sets(numbers: list[int]) -> None:
-    ranges = Ranges()
-    for number in numbers:
-        ranges.add(number)
-    wanted = set(numbers)
-    assert {number for number in range(-1, 42) if number in ranges} == wanted
-    assert len(ranges) == sum(number - 1 not in wanted for number in wanted)
+@given(st.lists(st.tuples(st.booleans(), st.integers(0, 2), st.integers(-1, 40))))
+def test_positions_are_sets(steps: list[tuple[bool, int, int]]) -> None:
+    positions = Positions()
+    wanted: set[tuple[int, int]] = set()
+    last = (-1, -1)
+    for adds, *numbers in steps:
+        one = (numbers[0], numbers[1])
+        (positions.add if adds else positions.discard)(one)
+        (wanted.add if adds else wanted.discard)(one)
+        last = max(last, one) if adds else last
+    assert {one for one in product(range(3), range(-1, 42)) if one in positions} == wanted
+    assert positions.last == last
 
 
 @pytest.mark.parametrize("name", PLANTED)

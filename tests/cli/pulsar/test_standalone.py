@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from pulsarium.broker.config import PIP, PULSAR_4_2, LoadedConfig, ServeOptions
-from pulsarium.broker.storage.lock import DirectoryLock
+from pulsarium.broker.storage.place import DirectoryLock
 from pulsarium.cli import logs, run
 from pulsarium.cli.pulsar.apply_config import main as apply_config
 from pulsarium.cli.pulsar.conf import main as write_conf

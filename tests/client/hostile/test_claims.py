@@ -19,8 +19,8 @@ from pulsarium.client.consumer.options import ConsumerType
 from pulsarium.client.entry.crypto import CryptoKeyReader
 from pulsarium.client.message_id import MessageId
 from pulsarium.proto import batch, entry
-from pulsarium.proto.checksum import crc32c
 from pulsarium.proto.compression import compress
+from pulsarium.proto.entry import crc32c
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.broker.wire import batch_of, plain
 from tests.client.both import run_on

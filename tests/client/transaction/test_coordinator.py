@@ -11,7 +11,7 @@ from pulsarium.client import errors
 from pulsarium.client.transaction.coordinator import ASSIGN
 from pulsarium.client.transaction.transaction import TransactionOptions
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
-from pulsarium.proto.txn_id import TxnId
+from pulsarium.proto.message_id import TxnId
 from tests.client.hostile.clocks import on_both
 from tests.client.hostile.played import silence
 from tests.client.peer import Peer, Type

@@ -10,7 +10,7 @@ import pytest
 
 from pulsarium.pipeline.capture import Captures, NoCaptures, differences, output, rows
 from pulsarium.pipeline.capture.captures import found, names
-from pulsarium.pipeline.capture.schemas import FRAMES
+from pulsarium.pipeline.capture.rows import FRAMES
 from tests.capture.lint.talk import TOPIC, Talk
 
 from .captured import picked, small, with_a_fault, write

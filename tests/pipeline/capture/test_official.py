@@ -10,7 +10,7 @@ from uuid import uuid4
 import pytest
 
 from pulsarium.pipeline.capture import rows
-from pulsarium.pipeline.capture.schemas import EXCHANGES, FRAMES, VIOLATIONS
+from pulsarium.pipeline.capture.rows import EXCHANGES, FRAMES, VIOLATIONS
 from tests.foreign.broker_process import Address
 from tests.foreign.lines import LineProgram
 from tests.foreign.test_java import java_program

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from pulsarium.capture.lint import walk
+from pulsarium.capture.lint import checker
 from pulsarium.pipeline.capture import rows
-from pulsarium.pipeline.capture.schemas import EXCHANGES, FRAMES, VIOLATIONS, batches
+from pulsarium.pipeline.capture.rows import EXCHANGES, FRAMES, VIOLATIONS, batches
 from tests.capture.lint.talk import TOPIC, Talk
 
 from .captured import columns, picked, small, with_a_fault, write
@@ -103,7 +103,7 @@ def test_a_capture_without_frames_has_no_rows(tmp_path: Path) -> None:
 def test_of_connections_that_were_closed_only_the_last_are_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(walk, "_CLOSED_KEPT", 1)
+    monkeypatch.setattr(checker, "_CLOSED_KEPT", 1)
     talks = [Talk(number) for number in (1, 2, 3, 3)]
     for talk in talks:
         talk.greet()

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pulsarium.client import MessageId
-from pulsarium.pipeline.columns.message_ids import serialized
+from pulsarium.pipeline.columns.metadata import serialized
 from tests.pipeline.columns.messages import message
 
 numbers = st.integers(0, 300) | st.integers(-1, 2**63 - 1)

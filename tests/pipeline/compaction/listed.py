@@ -11,10 +11,18 @@ import numpy as np
 from pulsarium.broker.model.compaction.compactor import TwoPhaseCompactor
 from pulsarium.broker.model.compaction.raw import RawMessage
 from pulsarium.broker.model.ledger.position import Position
-from pulsarium.pipeline.compaction.chunks import OUT, Spool, Work, positioned, read
-from pulsarium.pipeline.compaction.formats import PULSAR, VALUES
+from pulsarium.pipeline.compaction.chunks import (
+    CHUNK_SHIFT,
+    HAS_VALUE,
+    OUT,
+    PULSAR,
+    VALUES,
+    Spool,
+    Work,
+    positioned,
+    read,
+)
 from pulsarium.pipeline.compaction.opening import open_chunk
-from pulsarium.pipeline.compaction.places import CHUNK_SHIFT, HAS_VALUE
 from pulsarium.pipeline.compaction.rewriting import rewrite_chunk
 from pulsarium.proto.compacted_values import to_batch, to_values
 

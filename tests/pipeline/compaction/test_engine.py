@@ -23,9 +23,9 @@ from pulsarium.broker.config import Config, ConfigError, ServeOptions
 from pulsarium.broker.model.compaction.compaction import make_engine
 from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.broker.server import open_core
-from pulsarium.pipeline.compaction import child
+from pulsarium.pipeline.compaction import engine
+from pulsarium.pipeline.compaction.chunks import work_folder
 from pulsarium.pipeline.compaction.engine import SparkCompactor, written
-from pulsarium.pipeline.compaction.folder import work_folder
 from pulsarium.pipeline.spark import NoJava
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.broker.model.compaction.test_compaction import publish, single, topic_of, view
@@ -46,7 +46,7 @@ class Stage:
         self.work_dir.mkdir()
         self.pids.mkdir()
         self._monkeypatch = monkeypatch
-        monkeypatch.setattr(child, "MODULE", played_job.__name__)
+        monkeypatch.setattr(engine, "MODULE", played_job.__name__)
         monkeypatch.setenv("PYTHONPATH", str(ROOT))
         monkeypatch.setenv(played_job.PIDS, str(self.pids))
         self.goes("well")
@@ -228,7 +228,7 @@ def test_who_waits_has_no_folder(tmp_path: Path) -> None:
 def test_what_a_killed_broker_left_goes_with_the_next_compaction(tmp_path: Path) -> None:
     lives = tmp_path / "pulsarium-compaction-lives"
     script = (
-        "import os, pathlib, sys; from pulsarium.pipeline.compaction.folder import work_folder\n"
+        "import os, pathlib, sys; from pulsarium.pipeline.compaction.chunks import work_folder\n"
         "with work_folder(pathlib.Path(sys.argv[1])) as folder: (folder / 'spark').mkdir(); os._exit(0)"
     )
     subprocess.run([sys.executable, "-P", "-c", script, str(tmp_path)], check=True)
@@ -276,7 +276,7 @@ def test_orphans_that_nobody_reaps() -> None:
             orphan = int(process.stdout.readline())
             os.killpg(process.pid, signal.SIGKILL)
             process.wait(PATIENCE)
-            child.wait_for_group(process.pid, time.monotonic() + PATIENCE)
+            engine.wait_for_group(process.pid, time.monotonic() + PATIENCE)
         assert not lives(orphan)
     finally:
         libc.prctl(set_child_subreaper, 0, 0, 0, 0)
@@ -287,7 +287,7 @@ def test_it_ends_with_the_broker(stage: Stage) -> None:
     stage.goes("hang")
     work = spool(stage.work_dir, at_positions([single("a", b"1")], 0), 1)
     work.save()
-    command = [sys.executable, "-P", "-m", child.MODULE, work.folder]
+    command = [sys.executable, "-P", "-m", engine.MODULE, work.folder]
     with subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True) as job:
         trio.run(stage.begun)
         assert job.stdin is not None

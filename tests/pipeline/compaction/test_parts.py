@@ -11,9 +11,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from pulsarium.broker.model.ledger.position import Position
-from pulsarium.pipeline.compaction import chunks, places
-from pulsarium.pipeline.compaction.chunks import IN, Spool, Work, positioned, read, write
-from pulsarium.pipeline.compaction.formats import format_of
+from pulsarium.pipeline.compaction import chunks
+from pulsarium.pipeline.compaction.chunks import IN, Spool, Work, format_of, positioned, read, write
 from pulsarium.pipeline.compaction.opening import KeysOf
 from pulsarium.proto import compacted_values
 from tests.broker.model.compaction.test_model import Sent, sent
@@ -52,31 +51,31 @@ def test_as_the_broker_does(
 
 def test_places_are_in_the_order_of_messages() -> None:
     found = [
-        places.entry_place(chunk, entry) | places.message_bits(index, has_value)
-        for chunk in (0, 1, places.MOST_CHUNKS - 1)
-        for entry in (0, 1, places.MOST_ENTRIES - 1)
-        for index in (-1, 0, 1, places.INDEX_MASK - 1)
+        chunks.entry_place(chunk, entry) | chunks.message_bits(index, has_value)
+        for chunk in (0, 1, chunks.MOST_CHUNKS - 1)
+        for entry in (0, 1, chunks.MOST_ENTRIES - 1)
+        for index in (-1, 0, 1, chunks.INDEX_MASK - 1)
         for has_value in (False, True)
     ]
     assert found == sorted(set(found))
     assert found[-1] == 2**63 - 1
 
 
-@pytest.mark.parametrize("chunk", [-1, places.MOST_CHUNKS])
+@pytest.mark.parametrize("chunk", [-1, chunks.MOST_CHUNKS])
 def test_too_many_chunks(chunk: int) -> None:
     with pytest.raises(OverflowError, match=f"^chunk {chunk}: a topic is compacted in at most 262144 chunks"):
-        places.entry_place(chunk, 0)
+        chunks.entry_place(chunk, 0)
 
 
 def test_too_many_entries() -> None:
     with pytest.raises(OverflowError, match=r"^entry 524288 of chunk 3: a chunk has at most 524288 entries"):
-        places.entry_place(3, places.MOST_ENTRIES)
+        chunks.entry_place(3, chunks.MOST_ENTRIES)
 
 
-@pytest.mark.parametrize("index", [-2, places.INDEX_MASK])
+@pytest.mark.parametrize("index", [-2, chunks.INDEX_MASK])
 def test_too_large_a_batch(index: int) -> None:
     with pytest.raises(OverflowError, match=f"^message {index} of a batch"):
-        places.message_bits(index, True)
+        chunks.message_bits(index, True)
 
 
 def test_a_spool_of_too_many_chunks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from pulsarium.pipeline.options import Connection, Options
 from pulsarium.pipeline.pulsar import Pulsar
-from pulsarium.pipeline.sink.deduplication import NoDeduplication, Unchecked, require
+from pulsarium.pipeline.sink.once import NoDeduplication, Unchecked, require_deduplication
 from pulsarium.rest.policies import DEDUPLICATION
 from tests.foreign.broker_process import Address
 
@@ -26,23 +26,23 @@ def test_the_namespaces_policy_and_the_topics(connection: Connection, topic: str
         with pytest.raises(
             NoDeduplication, match=f"pulsarium admin namespaces set-deduplication --enable {namespace}\n"
         ):
-            require(connection, topic)
+            require_deduplication(connection, topic)
         pulsar.call(admin.namespace_policies[DEDUPLICATION].set, namespace, True)
-        require(connection, topic)
-        require.cache_clear()
+        require_deduplication(connection, topic)
+        require_deduplication.cache_clear()
         pulsar.call(admin.topics.create_partitioned_topic, topic, 2)
-        require(connection, f"{topic}-partition-1")
+        require_deduplication(connection, f"{topic}-partition-1")
         pulsar.call(admin.topic_policies[DEDUPLICATION].set, topic, False)
         for each in (topic, f"{topic}-partition-0"):
             with pytest.raises(NoDeduplication):
-                require(connection, each)
+                require_deduplication(connection, each)
         pulsar.call(admin.namespace_policies[DEDUPLICATION].set, namespace, False)
         pulsar.call(admin.topic_policies[DEDUPLICATION].set, topic, True)
-        require(connection, topic)
+        require_deduplication(connection, topic)
 
 
 def test_nobody_to_ask(broker: Address, topic: str) -> None:
     with pytest.warns(Unchecked, match=r"admin\.url"):
-        require(Connection.of(Options({"service.url": broker.service_url})), topic)
+        require_deduplication(Connection.of(Options({"service.url": broker.service_url})), topic)
     with pytest.warns(Unchecked, match="nobody knows"):
-        require(Connection(broker.service_url, "http://127.0.0.1:1"), topic)
+        require_deduplication(Connection(broker.service_url, "http://127.0.0.1:1"), topic)

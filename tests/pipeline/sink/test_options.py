@@ -10,10 +10,9 @@ from pyspark.sql.types import BinaryType, StringType, StructType
 
 from pulsarium.client import CompressionType, HashingScheme
 from pulsarium.pipeline.options import BadOption
-from pulsarium.pipeline.sink import deduplication
+from pulsarium.pipeline.sink import once
 from pulsarium.pipeline.sink.options import OPTIONS, PRODUCER_OPTIONS, SinkOptions
-from pulsarium.pipeline.sink.stream_writer import PulsarStreamWriter
-from pulsarium.pipeline.sink.writer import PulsarWriter
+from pulsarium.pipeline.sink.writers import PulsarStreamWriter, PulsarWriter
 
 GIVEN = {"service.url": "pulsar://here:6650", "topic": "t"}
 VALUE = StructType().add("value", BinaryType())
@@ -79,7 +78,7 @@ def test_nonsense(more: dict[str, str], words: str) -> None:
 class TestWriters:
     @pytest.fixture(autouse=True)
     def deduplicating(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(deduplication, "require", lambda connection, topic: None)
+        monkeypatch.setattr(once, "require_deduplication", lambda connection, topic: None)
 
     def test_topics_are_append_only(self, kind: Any) -> None:
         with pytest.raises(BadOption, match="append-only"):

@@ -9,7 +9,7 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pulsarium.pipeline.sink.order import by_content
+from pulsarium.pipeline.sink.once import by_content
 
 SCHEMA = pa.schema(
     [

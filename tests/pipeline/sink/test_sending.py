@@ -16,10 +16,9 @@ from trio.testing import MockClock
 
 from pulsarium.broker.config import Config
 from pulsarium.client import InitialPosition
+from pulsarium.pipeline.sink.once import by_content, sequence_id
 from pulsarium.pipeline.sink.options import SinkOptions
-from pulsarium.pipeline.sink.order import by_content
 from pulsarium.pipeline.sink.sending import Sender, WriteFailed, Written
-from pulsarium.pipeline.sink.sequence import sequence_id
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.client.both import run_on
 from tests.client.in_process import InProcess, in_process

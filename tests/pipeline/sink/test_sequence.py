@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pulsarium.pipeline.sink.sequence import MOST_BATCHES, MOST_ROWS, OutOfNumbers, batch_of, row_of, sequence_id
+from pulsarium.pipeline.sink.once import MOST_BATCHES, MOST_ROWS, OutOfNumbers, batch_of, row_of, sequence_id
 
 PLACES = st.tuples(st.integers(0, MOST_BATCHES - 1), st.integers(0, MOST_ROWS - 1))
 

@@ -15,10 +15,10 @@ import pytest
 from pulsarium.client import AvroSchema, CompressionType, JsonSchema, MessageId, connect
 from pulsarium.pipeline.columns import METADATA
 from pulsarium.pipeline.options import BadOption
-from pulsarium.pipeline.source import chunked
-from pulsarium.pipeline.source.loss import DataLoss
+from pulsarium.pipeline.source import reading
+from pulsarium.pipeline.source.ledgers import DataLoss
 from pulsarium.pipeline.source.offsets import Split
-from pulsarium.pipeline.source.position import Position
+from pulsarium.pipeline.source.places import Position
 from pulsarium.pipeline.source.reading import ReadError
 from pulsarium.pipeline.source.topics import NoSuchTopic
 from tests.foreign.broker_process import Address
@@ -199,7 +199,7 @@ def test_chunks_far_from_each_other(broker: Address, topic: str, monkeypatch: py
         tried.append(entry)
         return MessageId(ledger, entry - 1)
 
-    monkeypatch.setattr(chunked, "_STEPS", (too_near, *chunked._STEPS[1:]))
+    monkeypatch.setattr(reading, "_STEPS", (too_near, *reading._STEPS[1:]))
     contents = [b"%d" % number * 300 for number in range(100, 103)]
     publish(broker, topic, contents, batching_enabled=False, chunking_enabled=True, chunk_max_message_size=300)
     assert values(broker, topic, minPartitions=3, startingOffsets="index:2") == [[one] for one in contents]
@@ -207,7 +207,7 @@ def test_chunks_far_from_each_other(broker: Address, topic: str, monkeypatch: py
 
 
 def test_looking_back_further_each_time() -> None:
-    look_back = chunked.LookBack(Position(0, 490), Position(0, 510))
+    look_back = reading.LookBack(Position(0, 490), Position(0, 510))
     look_back.orphan = (0, 500)
     look_back._size = 10
     assert [look_back.needed_from() for _ in range(3)] == [MessageId(0, 360), MessageId(0, 0), MessageId.earliest]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pulsarium.pipeline.source.ledgers import Ledger, Ledgers, Run, count, entry_at, runs_within, size, within_bytes
-from pulsarium.pipeline.source.position import FIRST, Position
+from pulsarium.pipeline.source.places import FIRST, Position
 
 THREE = Ledgers([Ledger(3, 10, 1000), Ledger(5, 4, 800), Ledger(9, 6, 60)], {"s": Position(5, 0)})
 

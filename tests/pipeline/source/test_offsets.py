@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pulsarium.pipeline.source.offsets import Split, TopicOffset, decode, encode, splits
-from pulsarium.pipeline.source.position import FIRST, Position
+from pulsarium.pipeline.source.places import FIRST, Position
 
 positions = st.builds(Position, st.integers(0, 5), st.integers(0, 5), st.integers(0, 3))
 offsets = st.dictionaries(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pulsarium.client import MessageId
-from pulsarium.pipeline.source.position import FIRST, Position
+from pulsarium.pipeline.source.places import FIRST, Position
 
 
 @pytest.mark.parametrize("position", [Position(3, 4), Position(3, 4, 5), FIRST, Position(2**62, 0)])

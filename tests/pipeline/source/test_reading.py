@@ -20,7 +20,7 @@ from pulsarium.pipeline.columns import Columns
 from pulsarium.pipeline.options import Connection
 from pulsarium.pipeline.source import reading
 from pulsarium.pipeline.source.offsets import Split
-from pulsarium.pipeline.source.position import FIRST, Position
+from pulsarium.pipeline.source.places import FIRST, Position
 from pulsarium.pipeline.source.reading import ReadError, Reading, SplitReader
 from pulsarium.proto.entry import build
 from pulsarium.proto.generated import PulsarApi_pb2 as pb

@@ -10,10 +10,10 @@ import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxBytes
 
 from pulsarium.pipeline.options import BadOption
-from pulsarium.pipeline.source.loss import DataLoss
+from pulsarium.pipeline.source.ledgers import DataLoss
 from pulsarium.pipeline.source.offsets import Offset
 from pulsarium.pipeline.source.options import SourceOptions
-from pulsarium.pipeline.source.stream import PulsarStreamReader
+from pulsarium.pipeline.source.readers import PulsarStreamReader
 from tests.foreign.broker_process import Address
 
 from .topics import admin, flat, micro_batch, numbers, options, publish, read, stream_reader, trim, unload

@@ -12,10 +12,9 @@ from pyspark.sql.types import BinaryType, StructField, StructType
 
 from pulsarium.client import MessageId, connect
 from pulsarium.client.admin.admin import Admin, connect_admin
-from pulsarium.pipeline.source.batch import PulsarReader
 from pulsarium.pipeline.source.offsets import Offset
 from pulsarium.pipeline.source.options import SourceOptions
-from pulsarium.pipeline.source.stream import PulsarStreamReader
+from pulsarium.pipeline.source.readers import PulsarReader, PulsarStreamReader
 from tests.foreign.broker_process import Address
 from tests.foreign.deadline import eventually
 

@@ -10,8 +10,7 @@ import trio
 
 from pulsarium.broker.config import PIP, PULSAR_4_2, Config, Profile
 from pulsarium.broker.model.ledger.position import Position
-from pulsarium.broker.storage.errors import StorageError
-from pulsarium.broker.storage.interface import ReadDone
+from pulsarium.broker.storage.interface import ReadDone, StorageError
 from tests.broker.admin.rest import NON_PERSISTENT, TOPICS, Answer, Rest, rest_of
 from tests.broker.held import HeldStorage
 from tests.broker.wire import Bed, Earliest, Shared, Wire, batch_of, plain, serving

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pulsarium.broker.config import Config
 from pulsarium.broker.model.cursor.records import read_cursor_info
 from pulsarium.broker.model.ledger.position import Position
-from pulsarium.proto.ack_set import words_of
+from pulsarium.proto.message_id import words_of
 from tests.broker.admin.rest import rest_of
 from tests.broker.admin.skipped import skip, triplet
 from tests.broker.conftest import run_without_waiting

@@ -12,8 +12,7 @@ import trio
 from pulsarium.broker.config import Config
 from pulsarium.broker.model.cursor.managed_cursor import ManagedCursor
 from pulsarium.broker.model.ledger.position import Position
-from pulsarium.broker.storage.errors import StorageError
-from pulsarium.broker.storage.interface import ReadDone
+from pulsarium.broker.storage.interface import ReadDone, StorageError
 from tests.broker.admin.rest import TOPICS, Answer, Rest, rest_of
 from tests.broker.admin.skipped import format_1, posted, send_batch, skip, triplet
 from tests.broker.model.dispatch.sharing import got, joined

@@ -10,8 +10,8 @@ import pytest
 from pulsarium.broker.config import Config
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.topic.persistent import PersistentTopic
+from pulsarium.proto.message_id import TxnId
 from pulsarium.proto.topic_name import TopicName
-from pulsarium.proto.txn_id import TxnId
 from tests.broker.admin.rest import NON_PERSISTENT, TOPICS, Rest, rest_of
 from tests.broker.model.transaction.buffered import in_txn, txn
 from tests.broker.wire import TOPIC, Bed, Type, Wire, plain, position_of, serving

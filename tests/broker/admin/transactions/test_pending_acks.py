@@ -11,8 +11,8 @@ from pulsarium.broker.config import Config
 from pulsarium.broker.model.cursor.pending_acks import PendingAcks
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.topic.persistent import PersistentTopic
+from pulsarium.proto.message_id import TxnId
 from pulsarium.proto.topic_name import TopicName
-from pulsarium.proto.txn_id import TxnId
 from tests.broker.admin.rest import Rest, rest_of
 from tests.broker.wire import TOPIC, Bed, Cumulative, Earliest, Shared, Wire, batch_of, message_id, plain, serving
 

@@ -17,7 +17,7 @@ from pulsarium.broker.lab.capture.store import Memory
 from pulsarium.broker.lab.faults import Corrupt, Duplicate
 from pulsarium.broker.server import open_core
 from pulsarium.capture.file import CaptureReader, Kind, Record
-from pulsarium.capture.lint.walk import Walk
+from pulsarium.capture.lint.checker import Walk
 from pulsarium.proto.commands import Direction
 from tests.broker.wire import Bed, Type, plain
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pulsarium.broker.lab.capture.rewriting import Passing
+from pulsarium.broker.lab.capture.rewriting import Rewriter
 from pulsarium.proto.commands import COMMANDS
 from pulsarium.proto.framing import frame
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
@@ -37,7 +37,7 @@ def through(url: str) -> str:
     return url.replace("pulsar://b", "pulsar://proxy")
 
 
-def pass_all(passing: Passing, data: bytes, piece: int) -> tuple[list[bytes], bytes]:
+def pass_all(passing: Rewriter, data: bytes, piece: int) -> tuple[list[bytes], bytes]:
     frames: list[bytes] = []
     out = b""
     for start in range(0, len(data), piece):
@@ -55,16 +55,16 @@ def test_what_names_no_broker_goes_on_as_it_came(frames: list[bytes], piece: int
     if broker:
         frames = [each for each in frames if each not in URLS]
     data = b"".join(frames) + rest
-    seen, out = pass_all(Passing(through if broker else None), data, piece)
+    seen, out = pass_all(Rewriter(through if broker else None), data, piece)
     assert out == data
     assert seen[: len(frames)] == frames
 
 
 @given(STREAMS, st.integers(1, 200))
 def test_urls_of_brokers_lead_through_the_proxy(frames: list[bytes], piece: int) -> None:
-    seen, out = pass_all(Passing(through), b"".join(frames), piece)
+    seen, out = pass_all(Rewriter(through), b"".join(frames), piece)
     assert seen == frames  # as the broker said it
-    again, _ = Passing().feed(out)
+    again, _ = Rewriter().feed(out)
     assert [each == was for each, was in zip(again, frames, strict=True)] == [each not in URLS for each in frames]
     for each, was in zip(again, frames, strict=True):
         if was == URLS[0]:
@@ -83,7 +83,7 @@ def test_clients_that_stay_on_the_service_url_are_told_the_true_one() -> None:
     answer.CopyFrom(LOOKUP)
     answer.lookupTopicResponse.proxy_through_service_url = True
     data = frame(answer.SerializeToString())
-    assert Passing(through).feed(data) == ([data], data)
+    assert Rewriter(through).feed(data) == ([data], data)
 
 
 def test_every_command_with_a_url_of_a_broker_is_looked_at() -> None:
@@ -92,14 +92,14 @@ def test_every_command_with_a_url_of_a_broker_is_looked_at() -> None:
     dag = getattr(scalable, COMMANDS[Type.SCALABLE_TOPIC_UPDATE].field).dag
     dag.controller_broker_url = "pulsar://b3:6650"
     dag.segment_brokers.add(segment_id=1, broker_url="pulsar://b4:6650", broker_url_tls="pulsar+ssl://b4:6651")
-    _, out = Passing(through).feed(frame(scalable.SerializePartialToString()))
+    _, out = Rewriter(through).feed(frame(scalable.SerializePartialToString()))
     assert b"pulsar://proxy3:6650" in out
     assert b"pulsar://proxy4:6650" in out
     assert b"pulsar+ssl://b4:6651" in out
 
 
 def test_what_is_no_frame_passes_with_all_behind_it() -> None:
-    passing = Passing(through)
+    passing = Rewriter(through)
     garbage = b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"
     assert passing.feed(garbage) == ([garbage], garbage)
     assert passing.feed(URLS[0]) == ([], URLS[0])

@@ -8,7 +8,7 @@ import pytest
 import trio
 
 from pulsarium.broker.lab import Lab
-from pulsarium.broker.lab.faults import Close, Delay, Drop, Faults, Passing, Reorder, Stall
+from pulsarium.broker.lab.faults import Close, Delay, Drop, Faults, Reorder, Stall, TappedFrame
 from pulsarium.broker.session.outgoing import HIGH_WATER
 from pulsarium.proto import entry as entries
 from tests.broker.wire import Bed, Earliest, Shared, Type, Wire, frame_of, plain
@@ -194,7 +194,7 @@ async def test_delays_are_of_the_labs_clock(faults: Faults, bed: Bed, wire: Wire
 async def test_what_is_never_answered_is_not_remembered_for_ever(
     faults: Faults, wire: Wire, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pulsarium.broker.lab.faults.claims.MOST", 3)
+    monkeypatch.setattr("pulsarium.broker.lab.faults.strike.MOST", 3)
     rule = faults.add(Drop(), "ACK", stage="after", count=4)
     for _ in range(4):
         await wire.send(Type.ACK, consumer_id=5, ack_type=0, request_id=1)  # of no consumer
@@ -222,7 +222,7 @@ async def test_no_entry_is_kept_until_its_receipt(faults: Faults, sender: Wire) 
     faults.add(Drop(), "SEND", stage="after")
     await sender.write(frame_of(Type.PING) + sender.sends(A))
     await sender.quiet()
-    assert not [each for each in gc.get_objects() if isinstance(each, Passing)]
+    assert not [each for each in gc.get_objects() if isinstance(each, TappedFrame)]
     faults.clear()
     await sender.expect(Type.PONG)
     await sender.receipts(1)

@@ -7,7 +7,17 @@ from typing import Any, Literal
 import pytest
 import trio
 
-from pulsarium.broker.lab.faults import Action, Answer, Delay, Drop, FaultError, FaultRemoved, Faults, Passing, Stall
+from pulsarium.broker.lab.faults import (
+    Action,
+    Answer,
+    Delay,
+    Drop,
+    FaultError,
+    FaultRemoved,
+    Faults,
+    Stall,
+    TappedFrame,
+)
 from pulsarium.broker.lab.faults.which import Occurrence, names_of
 from pulsarium.proto.topic_name import TopicName
 from tests.broker.wire import TOPIC, Bed, Failover, Type, Wire, plain, serving
@@ -119,9 +129,9 @@ async def test_which_broker() -> None:
 
 
 async def test_a_predicate_sees_the_frame(faults: Faults, bed: Bed, sender: Wire) -> None:
-    seen: list[Passing] = []
+    seen: list[TappedFrame] = []
 
-    def has_b(frame: Passing) -> bool:
+    def has_b(frame: TappedFrame) -> bool:
         seen.append(frame)
         return b"bad" in frame.entry
 
@@ -147,7 +157,7 @@ async def test_a_predicate_that_breaks_is_the_tests_own_trouble(
 
 
 async def test_a_predicate_may_remove_its_rule(faults: Faults, wire: Wire) -> None:
-    def once(frame: Passing) -> bool:
+    def once(frame: TappedFrame) -> bool:
         faults.clear()
         return True
 
@@ -162,7 +172,7 @@ async def test_a_predicate_may_remove_its_rule(faults: Faults, wire: Wire) -> No
 async def test_nothing_waits_for_a_rule_that_its_predicate_removed(
     faults: Faults, wire: Wire, action: Action, stage: Literal["before", "after"]
 ) -> None:
-    def last(frame: Passing) -> bool:
+    def last(frame: TappedFrame) -> bool:
         rule.remove()
         return True
 
@@ -172,7 +182,7 @@ async def test_nothing_waits_for_a_rule_that_its_predicate_removed(
 
 
 async def test_a_predicate_may_remove_another_rule(faults: Faults, wire: Wire) -> None:
-    def neither(frame: Passing) -> bool:
+    def neither(frame: TappedFrame) -> bool:
         other.remove()
         return False
 

@@ -14,7 +14,7 @@ import trio
 from pulsarium.broker.config import Config
 from pulsarium.broker.http import request
 from pulsarium.broker.lab.masks import Mask
-from pulsarium.broker.storage.errors import StorageError
+from pulsarium.broker.storage.interface import StorageError
 from tests.broker.admin.rest import rest_of
 from tests.broker.wire import TOPIC, Bed, plain, serving
 

@@ -9,7 +9,7 @@ from pulsarium.broker.model.cursor.pending_acks import PendingAcks
 from pulsarium.broker.model.cursor.pending_record import Acked
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.subscription.consumer import Consumer
-from pulsarium.proto.txn_id import TxnId
+from pulsarium.proto.message_id import TxnId
 from tests.broker.held import HeldStorage
 from tests.broker.model.dispatch.clients import FakeClient, Stand
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from pulsarium.broker.model.cursor.records import BatchAcks
 from pulsarium.broker.model.ledger.position import Position
-from pulsarium.proto.ack_set import bits_of, words_of
+from pulsarium.proto.message_id import bits_of, words_of
 
 indexes = st.sets(st.integers(0, 200), max_size=40)
 positions = st.builds(Position, st.integers(0, 2), st.integers(0, 3))

@@ -15,7 +15,7 @@ from pulsarium.broker.model.cursor.managed_cursor import ManagedCursor
 from pulsarium.broker.model.ledger.managed_ledger import ManagedLedger
 from pulsarium.broker.model.ledger.position import EARLIEST, LATEST, Position
 from pulsarium.broker.model.topic.log import TopicLog
-from pulsarium.proto.ack_set import words_of
+from pulsarium.proto.message_id import words_of
 from tests.broker.held import HeldStorage
 from tests.broker.model.stores import NAME, Publisher, append, cluster_of
 

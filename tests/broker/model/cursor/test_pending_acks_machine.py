@@ -18,7 +18,7 @@ from pulsarium.broker.model.cursor.pending_record import Acked
 from pulsarium.broker.model.errors import TransactionConflictError
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.subscription.consumer import Consumer
-from pulsarium.proto.ack_set import words_of
+from pulsarium.proto.message_id import words_of
 from tests.broker.model.cursor.pended import Pended, txn
 from tests.broker.model.cursor.pending_model import Ack, Model
 from tests.broker.model.dispatch.clients import FakeClient

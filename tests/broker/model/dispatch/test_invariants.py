@@ -23,8 +23,7 @@ from pulsarium.broker.model.errors import BrokerServiceError
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.subscription.consumer import Consumer, KeySharedOptions
 from pulsarium.broker.model.subscription.skip import Skip, SkipEntry, skip_through
-from pulsarium.broker.storage.errors import StorageError
-from pulsarium.broker.storage.interface import ReadDone
+from pulsarium.broker.storage.interface import ReadDone, StorageError
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.broker.conftest import run_without_waiting
 from tests.broker.held import HeldStorage

@@ -14,8 +14,7 @@ from pulsarium.broker.model.ledger.cache import BLOCK_BYTES, BLOCK_ENTRIES, MOST
 from pulsarium.broker.model.ledger.ledger import Ledger
 from pulsarium.broker.model.ledger.managed_ledger import ManagedLedger
 from pulsarium.broker.model.ledger.position import Position
-from pulsarium.broker.storage.errors import DamagedEntriesError, StorageError
-from pulsarium.broker.storage.interface import Done, ReadDone, Run
+from pulsarium.broker.storage.interface import DamagedEntriesError, Done, ReadDone, Run, StorageError
 from tests.broker.held import HeldStorage
 from tests.broker.model.stores import NAME, append, cluster_of
 from tests.broker.wire import TOPIC, Exclusive, Shared, plain, serving

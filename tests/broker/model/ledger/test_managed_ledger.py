@@ -14,7 +14,7 @@ from pulsarium.broker.cluster import Cluster
 from pulsarium.broker.model.ledger.ledger import Retention
 from pulsarium.broker.model.ledger.managed_ledger import LedgerFencedError, ManagedLedger
 from pulsarium.broker.model.ledger.position import EARLIEST, LATEST, Position
-from pulsarium.broker.storage.errors import StorageError
+from pulsarium.broker.storage.interface import StorageError
 from pulsarium.broker.storage.sqlite import SqliteStorage
 from pulsarium.proto.generated import MLDataFormats_pb2 as ml
 from tests.broker.held import HeldStorage

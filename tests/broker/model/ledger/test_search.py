@@ -10,7 +10,7 @@ from pulsarium.broker.model.ledger.cache import EntryCache
 from pulsarium.broker.model.ledger.ledger import Ledger
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.ledger.sequence import Visible, newest_matching, newest_position, read_through
-from pulsarium.broker.storage.errors import DamagedEntriesError
+from pulsarium.broker.storage.interface import DamagedEntriesError
 from tests.broker.held import HeldStorage
 
 

@@ -15,7 +15,7 @@ from pulsarium.broker.model.subscription.skip import (
     ack_set_without,
     batch_size,
 )
-from pulsarium.proto.ack_set import bits_of
+from pulsarium.proto.message_id import bits_of
 from tests.broker.model.dispatch.clients import FakeClient, Stand
 from tests.broker.wire import KeyShared, Shared, batch_of, plain
 

@@ -12,7 +12,7 @@ from pulsarium.broker.model.compaction.record import LEDGER_PROPERTY
 from pulsarium.broker.model.errors import PersistenceError
 from pulsarium.broker.storage import committer
 from pulsarium.broker.storage.database import DATABASE_NAME
-from pulsarium.broker.storage.room import NO_ROOM
+from pulsarium.broker.storage.place import NO_ROOM
 from pulsarium.broker.storage.sqlite import SqliteStorage
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.topic_name import TopicName

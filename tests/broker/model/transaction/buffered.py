@@ -11,8 +11,8 @@ from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.broker.model.topic.producers import Producer
 from pulsarium.broker.model.transaction.buffer import TransactionBuffer
 from pulsarium.proto.entry import payload_of, visible_metadata
+from pulsarium.proto.message_id import TxnId
 from pulsarium.proto.topic_name import TopicName
-from pulsarium.proto.txn_id import TxnId
 from tests.broker.model.stores import Publisher
 from tests.broker.subscription_disk import Disk
 from tests.broker.wire import TOPIC, batch_of, plain

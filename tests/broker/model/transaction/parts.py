@@ -10,7 +10,7 @@ from pulsarium.broker.cluster import Cluster
 from pulsarium.broker.model.errors import BrokerServiceError, ServiceNotReadyError
 from pulsarium.broker.model.transaction.coordinator import Coordinator, Part, Transaction
 from pulsarium.broker.storage.interface import Storage
-from pulsarium.proto.txn_id import TxnId
+from pulsarium.proto.message_id import TxnId
 from tests.broker.held import HeldStorage
 from tests.broker.model.stores import cluster_of
 

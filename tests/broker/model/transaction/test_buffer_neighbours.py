@@ -10,8 +10,8 @@ import pytest
 from pulsarium.broker.config import Config
 from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.broker.testing.expectations import Stored
+from pulsarium.proto.message_id import TxnId
 from pulsarium.proto.topic_name import TopicName
-from pulsarium.proto.txn_id import TxnId
 from tests.broker.model.compaction.topics import compact, compacted_entries, messages_in
 from tests.broker.model.transaction.buffered import in_txn, txn
 from tests.broker.model.upkeep.policed import set_policies

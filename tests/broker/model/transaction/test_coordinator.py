@@ -13,7 +13,7 @@ from pulsarium.broker.model.errors import (
     TransactionNotFoundError,
 )
 from pulsarium.broker.model.transaction.coordinator import Status, TooManyTransactionsError
-from pulsarium.proto.txn_id import TxnId
+from pulsarium.proto.message_id import TxnId
 from tests.broker.held import HeldStorage
 from tests.broker.model.transaction.parts import PATH, Bench
 

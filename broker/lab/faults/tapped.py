@@ -22,7 +22,7 @@ SPARE = 100  # of the gone
 _OF_PRODUCERS = {_T.SEND, _T.SEND_RECEIPT, _T.SEND_ERROR, _T.CLOSE_PRODUCER}
 
 
-class Passing:
+class TappedFrame:
     """One frame. What it does not name itself is found by its producer or consumer."""
 
     def __init__(self, session: Session, present: Present, sender: Direction, data: bytes) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pulsarium.proto.near import did_you_mean
+from pulsarium.proto.text import did_you_mean
 
 
 @pytest.mark.parametrize(

@@ -1,17 +1,23 @@
-"""/lab/reset, snapshot, restore, seed: the state of the cluster as a whole. Files travel in the bodies, so that no
-path of the broker's machine is ever named."""
+"""The cluster as a whole: /lab/reset, snapshot, restore and seed, whose files travel in the bodies, so that no path of
+the broker's machine is ever named; /lab/process, what the process is made of; /lab/why, why a message did not come."""
 
 from __future__ import annotations
 
+import gc
+import threading
+from collections import Counter
 from pathlib import Path
 from tempfile import TemporaryDirectory
+
+import trio
 
 from pulsarium.broker.http.call import Call
 from pulsarium.broker.http.errors import AdminError
 from pulsarium.broker.http.registry import route
 from pulsarium.broker.http.reply import Reply, done, json_reply
 from pulsarium.broker.lab.rest.find import lab_of
-from pulsarium.broker.storage.errors import StorageError
+from pulsarium.broker.lab.why import NotThere, WhyError
+from pulsarium.broker.storage.interface import StorageError
 
 BINARY = "application/octet-stream"
 MOST = 4 << 30  # bytes of a snapshot; the disk bounds it too
@@ -65,3 +71,34 @@ async def seed(call: Call) -> Reply:
         return json_reply(await lab_of(call).state.seed_text(text))
     except SeedError as error:
         raise AdminError(400, str(error)) from None
+
+
+@route("GET", "/lab/process")
+def get_process(call: Call) -> Reply:
+    """Tasks, threads and sessions; `census=true`: also how many objects there are of each type, which takes a while."""
+    found: dict[str, object] = {
+        "tasks": trio.lowlevel.current_statistics().tasks_living,
+        "threads": threading.active_count(),
+        "sessions": sum(len(broker.sessions) for broker in call.broker.cluster.brokers),
+    }
+    if call.flag("census", False):
+        gc.collect()
+        types = Counter(f"{type(each).__module__}.{type(each).__qualname__}" for each in gc.get_objects())
+        found["objects"] = dict(types.most_common())
+    return json_reply(found)
+
+
+@route("GET", "/lab/why")
+def get_why(call: Call) -> Reply:
+    """?topic=&subscription=&messageId=LEDGER:ENTRY[:BATCH]; without messageId: of the next one not delivered."""
+    query = call.query
+    unknown = sorted(query.keys() - {"topic", "subscription", "messageId", "token"})
+    if unknown or not query.get("topic") or not query.get("subscription"):
+        raise AdminError(400, "say ?topic=...&subscription=...&messageId=LEDGER:ENTRY[:BATCH], or no messageId")
+    try:
+        why = lab_of(call).why(query["topic"], query["subscription"], query.get("messageId"))
+    except NotThere as error:
+        raise AdminError(404, str(error)) from None
+    except WhyError as error:
+        raise AdminError(400, str(error)) from None
+    return json_reply({"reason": why.reason, "text": why.text, "details": why.details})

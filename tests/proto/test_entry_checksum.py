@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pulsarium.proto.checksum import crc32c
+from pulsarium.proto.entry import crc32c
 
 
 @pytest.mark.parametrize(
