@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Mapping
 from datetime import datetime
 
-from pulsarium.client.admin.errors import AdminError
+from pulsarium.client.admin.errors import UnexpectedAnswer
 from pulsarium.client.entry.decoding import Decoded, Unreadable, messages
 from pulsarium.client.message import Message
 from pulsarium.client.message_id import MessageId
@@ -44,7 +44,7 @@ def messages_of(topic: str, reply: Reply) -> list[Message[bytes]]:
             for index, single, data in messages(decoded)
         ]
     except (KeyError, ValueError, Unreadable) as error:
-        raise AdminError(f"no message in the answer: {error}", reply.status) from error
+        raise UnexpectedAnswer(f"no message in the answer: {error}", reply.status) from error
 
 
 def _metadata(headers: Mapping[str, str]) -> pb.MessageMetadata:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from pulsarium.client.errors import FixError, PulsarError, RetryError
+from pulsarium.client.errors import FixError, GiveUpError, PulsarError, RetryError
 
 
 class AdminError(PulsarError):
@@ -26,7 +26,8 @@ class BadRequest(AdminError, FixError):
 
 
 class NotAuthorized(AdminError, FixError):
-    """401 and 403: the broker does not know who calls, or knows and refuses; it does not always tell them apart."""
+    """401 and 403: the broker does not know who calls, or knows and refuses; it does not always tell them apart. Also
+    where the application's `Authentication` failed to give its data."""
 
 
 class NotFound(AdminError, FixError):
@@ -49,6 +50,10 @@ class ServerSideError(AdminError, RetryError):
     """500 and above: the broker failed, or leaves that to another."""
 
 
+class UnexpectedAnswer(AdminError, GiveUpError):
+    """An answer that no broker should give: another status, a redirect in a circle, a message that cannot be read."""
+
+
 _BY_STATUS: Mapping[int, type[AdminError]] = MappingProxyType(
     {
         400: BadRequest,
@@ -64,5 +69,5 @@ _BY_STATUS: Mapping[int, type[AdminError]] = MappingProxyType(
 
 def refusal(status: int, reason: str) -> AdminError:
     """The error of an answer that is a refusal."""
-    kind = _BY_STATUS.get(status, ServerSideError if status >= 500 else AdminError)
+    kind = _BY_STATUS.get(status, ServerSideError if status >= 500 else UnexpectedAnswer)
     return kind(reason, status)

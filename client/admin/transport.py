@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import anyio
 
 from pulsarium.client import errors
-from pulsarium.client.admin.errors import AdminConnectError, AdminError, refusal
+from pulsarium.client.admin.errors import AdminConnectError, AdminError, NotAuthorized, UnexpectedAnswer, refusal
 from pulsarium.client.connection import wrong_port
 from pulsarium.client.connection.authentication import Authentication
 from pulsarium.client.connection.tls import Tls
@@ -80,7 +80,7 @@ class Transport(Exchange):
         try:
             data = await authentication.auth_data()
         except Exception as error:  # the application's own: its text may say more than others should read
-            raise AdminError(f"no credentials ({type(error).__name__})") from error
+            raise NotAuthorized(f"no credentials ({type(error).__name__})") from error
         if authentication.auth_method_name == "token":
             return {"Authorization": f"Bearer {data.decode()}"}
         return {"Authorization": f"Basic {base64.b64encode(data).decode()}"} if data else {}
@@ -89,7 +89,7 @@ class Transport(Exchange):
         return refusal(reply.status, reply.reason)
 
     def failed(self, message: str) -> AdminError:
-        return AdminError(message)
+        return UnexpectedAnswer(message)
 
     def invalid(self, error: ValueError) -> errors.InvalidTopicName:
         return errors.InvalidTopicName(*error.args)

@@ -95,7 +95,7 @@ async def test_a_password() -> None:
         (405, errors.NotAllowed),
         (409, errors.Conflict),
         (412, errors.PreconditionFailed),
-        (418, AdminError),
+        (418, errors.UnexpectedAnswer),
         (500, errors.ServerSideError),
         (503, errors.ServerSideError),
     ],
