@@ -8,6 +8,7 @@ from types import MappingProxyType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 from pulsarium.broker.auth.needs import Needs
+from pulsarium.broker.commands.answers import refusal
 from pulsarium.proto.commands import COMMANDS, CommandSpec
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
@@ -81,8 +82,8 @@ def without(handlers: Mapping[int, Handler], unknown: Iterable[str], error: str 
 
 
 @dataclass
-class Asked:
-    """A command that is not known."""
+class Command:
+    """A client's command with its body."""
 
     spec: CommandSpec
     body: Any
@@ -90,9 +91,7 @@ class Asked:
 
 def _refusing(spec: CommandSpec, code: int) -> Handler:
     def refuse(session: Session, cmd: Any, trailing: bytes) -> None:
-        from pulsarium.broker.commands.answers import refusal  # only a lab asks for an error
-
-        answer = refusal(Asked(spec, cmd), code, f"{spec.name} is not supported")
+        answer = refusal(Command(spec, cmd), code, f"{spec.name} is not supported")
         if answer is not None:
             session.command(answer)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from pulsarium.broker.commands.answers import refusal
-from pulsarium.broker.commands.registry import Asked, handles
+from pulsarium.broker.commands.registry import Command, handles
 from pulsarium.proto.commands import COMMANDS
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
@@ -26,7 +26,7 @@ _SPECS: Final = {pb.BaseCommand.DESCRIPTOR.fields_by_name[each.field].message_ty
 @handles(_T.WATCH_SCALABLE_TOPICS, absent=WHY)
 @handles(_T.WATCH_TC_ASSIGNMENTS, absent=WHY)
 def refuse(session: Session, cmd: Any, trailing: bytes) -> None:
-    answer = refusal(Asked(_SPECS[cmd.DESCRIPTOR], cmd), pb.NotAllowedError, DISABLED)
+    answer = refusal(Command(_SPECS[cmd.DESCRIPTOR], cmd), pb.NotAllowedError, DISABLED)
     assert answer is not None
     session.command(answer)
 

@@ -26,15 +26,19 @@ class Selected(TypedDict, total=False):
     """Which frames a rule is about: all of it has to fit. Texts are globs; "*" fits also what has no such name."""
 
     sender: Annotated[
-        Literal["client", "broker"] | None, Told("Of client or broker, where either sends it: PING, CLOSE_CONSUMER.")
+        Literal["client", "broker"] | None,
+        Told("`client` or `broker`, where either sends the command (PING, CLOSE_CONSUMER); otherwise who sends it."),
     ]
     topic: Annotated[
-        str, Told("Of these topics: `orders*`, `public/default/*`, `persistent://...`; also of partitions.")
+        str,
+        Told(
+            "Glob of the topic: `orders*`, `public/default/*`, `persistent://...`; partitions by the topic's name too."
+        ),
     ]
-    client_version: Annotated[str, Told("Of clients that call themselves so in CONNECT.")]
-    producer: Annotated[str, Told("Of producers of this name.")]
-    consumer: Annotated[str, Told("Of consumers of this name.")]
-    subscription: Annotated[str, Told("Of subscriptions of this name.")]
+    client_version: Annotated[str, Told("Glob of what the client calls itself in CONNECT.")]
+    producer: Annotated[str, Told("Glob of the producer's name.")]
+    consumer: Annotated[str, Told("Glob of the consumer's name.")]
+    subscription: Annotated[str, Told("Glob of the subscription's name.")]
     broker: Annotated[int | None, Told("Of one broker of several; the first is 0.", "INDEX")]
     predicate: Annotated[
         Predicate | None,
@@ -66,9 +70,9 @@ class Which(Selected, When, total=False):
 class Whose(TypedDict, total=False):
     """Which connections wear a mask: all of it has to fit."""
 
-    client_version: Annotated[str, Told("For clients that call themselves so in CONNECT.")]
-    listener: Annotated[str, Told("For those that came by this URL, such as `pulsar+ssl:*`.")]
-    role: Annotated[str, Told("For those that proved this role.")]
+    client_version: Annotated[str, Told("Glob of what the client calls itself in CONNECT.")]
+    listener: Annotated[str, Told("Glob of the URL that the client came by, such as `pulsar+ssl:*`.")]
+    role: Annotated[str, Told("Glob of the role that the client proved.")]
 
 
 class Worn(Whose, total=False):

@@ -140,7 +140,7 @@ class Masks:
         pulsar+ssl://HOST:PORT. role: the one that it proved, "" if none was asked for. `disconnect` closes those that
         fit and are open, so that their clients come back behind the mask.
         """
-        check_names(whose, Whose)
+        check_names(whose, Worn)
         worn = WornMask(next(self._numbers), mask, whose, self._remove)
         self.worn.append(worn)
         self._lab.attend()

@@ -29,7 +29,7 @@ class Assigned(NamedTuple):
 
 
 class Client(Owner, Protocol):
-    """One client connection, seen from consumers; `topic/producer.py` has what producers need of it."""
+    """One client connection, seen from consumers; `topic/producers.py` has what producers need of it."""
 
     address: str
     client_version: str

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from datetime import timedelta
 from functools import wraps
 from pathlib import Path
-from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, Unpack, overload
+from typing import Any, Concatenate, Generic, Never, ParamSpec, Self, TypeVar, Unpack, overload
 
 from pulsarium.broker.lab.arguments import Selected, Which, Worn
 from pulsarium.broker.lab.capture import Capture, Captures
@@ -77,6 +77,9 @@ class Look(Generic[T, R]):
     def __get__(self, proxy: OnLoop[T], owner: type) -> R: ...
     def __get__(self, proxy: OnLoop[T] | None, owner: type) -> R | Self:
         return self if proxy is None else self._get(proxy._it)
+
+    def __set__(self, proxy: OnLoop[T], value: Never) -> None:
+        raise AttributeError("this can be read only")
 
 
 class FaultRule(Handle[Rule]):

@@ -19,7 +19,9 @@ from pulsarium.proto.message_id import bits_of
 _T = BaseCommand
 _MOST_MEMBERS = 20_000
 """Producers, and consumers, that are remembered; those that were closed long ago are forgotten first."""
-_MOST_ANSWERED = 10_000
+_MOST_CONTAINERS = 10_000
+"""Of a bitmap: each has 65,536 ids that follow each other, or few that are far apart."""
+_LOOK_EVERY = 1024
 
 
 class State:
@@ -41,7 +43,7 @@ class State:
         self.coordinators: set[int] = set()
         """Of transactions, that this connection has asked for."""
         self.answered = BitMap64()
-        """Ids of requests that have their final answer; of very many the lowest are forgotten."""
+        """Ids of requests that have their final answer. Of very many that are far apart the lower are forgotten."""
         self._sent: Sent | None = None
 
     def sent(self, frame: Frame) -> Sent:
@@ -179,14 +181,18 @@ class State:
 
     # What ends
 
+    def _answered(self, request_id: int) -> None:
+        ids = self.answered
+        ids.add(request_id)
+        if len(ids) % _LOOK_EVERY == 0 and ids.get_statistics()["n_containers"] > _MOST_CONTAINERS:
+            ids.remove_range(0, ids[len(ids) // 2])
+
     def _ended(self, exchange: Exchange) -> None:
         request, answer = exchange.request, exchange.answer
         if answer is None:
             return
         if request.request_id is not None and self.shared is not None:
-            self.answered.add(request.request_id)
-            if len(self.answered) > _MOST_ANSWERED:
-                self.answered.discard(self.answered.min())
+            self._answered(request.request_id)
         kind = request.spec.type if request.spec else None
         refused = answer.error is not None
         if kind in (_T.PRODUCER, _T.SUBSCRIBE):

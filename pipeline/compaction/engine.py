@@ -144,7 +144,7 @@ class SparkCompactor:
     master: of Spark: local[*], local[2], spark://host:port.
     work_dir: where topics are spooled, in folders that go with their compaction; all workers have to see it at the same
         path, and have pulsarium[spark] installed.
-    format: pulsar, values, or module:object (`formats.py`).
+    format: pulsar, values, or module:object (`chunks.py`).
     chunk_bytes: how much of a topic is one task.
     spark.*: any setting of Spark's.
 

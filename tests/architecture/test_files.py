@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,8 +17,8 @@ MOST_LINES = 450  # 400 are a smell; a table or a class that is one thought may 
 MAP_DEPTH = 1
 
 
-def project_folders() -> set[Path]:
-    """Folders with files that are committed or would be, relative to the root."""
+def project_files() -> list[Path]:
+    """Return files that are committed or would be, relative to the root."""
     if shutil.which("git") is None or not (ROOT / ".git").exists():
         pytest.skip("not a git checkout")
     listing = subprocess.run(
@@ -27,8 +28,11 @@ def project_folders() -> set[Path]:
         capture_output=True,
         text=True,
     ).stdout
-    files = [Path(name) for name in listing.split("\0") if name]
-    return {folder for file in files if (ROOT / file).is_file() for folder in file.parents if folder != Path()}
+    return [Path(name) for name in listing.split("\0") if name and (ROOT / name).is_file()]
+
+
+def project_folders() -> set[Path]:
+    return {folder for file in project_files() for folder in file.parents if folder != Path()}
 
 
 def test_no_production_file_is_long() -> None:
@@ -42,6 +46,20 @@ def test_the_map_names_every_folder() -> None:
     named |= {parent.as_posix() for name in named for parent in Path(name).parents}
     mapped = (folder for folder in project_folders() if len(folder.parts) <= MAP_DEPTH or folder.parts[0] == "broker")
     assert sorted({folder.as_posix() for folder in mapped} - named) == []
+
+
+def _named_files() -> Iterator[str]:
+    """Yield every `x.py` that a page of docs/, the README or a docstring names, with where."""
+    pages = [ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *(module.path for module in production())]
+    for page in pages:
+        for name in re.findall(r"`((?:[a-z][\w]*/)*[a-z_]\w*\.py)`", page.read_text()):
+            yield f"{page.relative_to(ROOT)} names {name}"
+
+
+def test_files_that_are_named_are_there() -> None:
+    files = [f"/{file.as_posix()}" for file in project_files()]
+    named = {text: text.rpartition(" ")[2] for text in _named_files()}
+    assert [text for text, name in named.items() if not any(file.endswith(f"/{name}") for file in files)] == []
 
 
 def test_the_readme_opens_with_what_a_user_types() -> None:

@@ -58,7 +58,7 @@ class Compactable(Protocol):
 
 
 class Compactor(Protocol):
-    """An engine; another one may be found by an entry point (`service.py`)."""
+    """An engine; another one may be found by an entry point (`compaction.py`)."""
 
     def create_raw_reader(self, topic: Compactable) -> RawReader:
         """What it reads a topic with (S429-26)."""

@@ -11,7 +11,7 @@ from typing import Any
 from pulsarium.broker.config.keys import MOST_BUNDLES, Config
 from pulsarium.proto.topic_name import TopicName
 
-LAST = 0xFFFFFFFF
+LAST_HASH = 0xFFFFFFFF
 
 
 def boundary_text(boundary: int) -> str:
@@ -20,8 +20,8 @@ def boundary_text(boundary: int) -> str:
 
 def even_boundaries(bundles: int) -> list[str]:
     """The boundaries of `bundles` ranges of one size (defaultNumberOfNamespaceBundles)."""
-    width = (LAST + 1) // bundles
-    return [boundary_text(width * index) for index in range(bundles)] + [boundary_text(LAST)]
+    width = (LAST_HASH + 1) // bundles
+    return [boundary_text(width * index) for index in range(bundles)] + [boundary_text(LAST_HASH)]
 
 
 def ranges(boundaries: Sequence[str]) -> list[str]:
@@ -234,7 +234,7 @@ def read_bundles(sent: Any, default: int) -> Json:
         numbers = sorted({int(str(boundary), 16) for boundary in boundaries})
     except ValueError:
         raise ValueError("The boundaries of bundles are hexadecimal numbers") from None
-    if numbers[0] != 0 or numbers[-1] != LAST:
+    if numbers[0] != 0 or numbers[-1] != LAST_HASH:
         first, last = boundary_text(numbers[0]), boundary_text(numbers[-1])
         raise ValueError(f"Input bundles do not cover the whole hash range. first:{first}, last:{last}")
     return bundles_data([boundary_text(number) for number in numbers])

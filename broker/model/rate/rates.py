@@ -189,11 +189,11 @@ class PublishAverage:
         self._averages = (0.0, 0.0)
 
     def messages(self) -> float:
-        """Return how many came a second."""
+        """Return how many messages came a second."""
         return self._now()[0]
 
     def bytes(self) -> float:
-        """Return how many came a second."""
+        """Return how many bytes came a second."""
         return self._now()[1]
 
     def _now(self) -> tuple[float, float]:

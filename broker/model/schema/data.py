@@ -121,7 +121,7 @@ class InvalidSchemaDataError(SchemaError):
         return f"{self.text} caused by {self.cause}" if self.cause else self.text
 
 
-NOTHING = b"\xff\xff\xff\xff"  # the length of a definition that is null
+NULL_LENGTH = b"\xff\xff\xff\xff"  # the length of a definition that is null
 
 
 def split(schema: SchemaData) -> tuple[SchemaData, SchemaData]:
@@ -130,7 +130,7 @@ def split(schema: SchemaData) -> tuple[SchemaData, SchemaData]:
     parts = []
     for what in ("key", "value"):
         size = int.from_bytes(rest[:4], "big", signed=True)
-        if rest[:4] == NOTHING:
+        if rest[:4] == NULL_LENGTH:
             size = 0
         if len(rest) < 4 or not 0 <= size <= len(rest) - 4:
             raise MalformedSchemaError("java.nio.BufferUnderflowException")

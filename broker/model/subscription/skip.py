@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from pulsarium.broker.model.subscription.persistent import PersistentSubscription
 
 
-KEPT = 64  # the newest ones
+KEPT_MOVES = 64  # of the mark, for each subscription
 
 
 class MovedBy(Enum):
-    """Name who moved it."""
+    """Name who moved a mark-delete position."""
 
     CUMULATIVE = "a cumulative acknowledgement"
     EXPIRED = "TTL or a request to expire messages"
@@ -40,7 +40,7 @@ CUMULATIVE = MovedBy.CUMULATIVE  # an enumeration is slow to ask
 
 @dataclass(slots=True)
 class MarkMove:
-    """Tell that it went from `after` to `through`. `ms`: when, in ms since the epoch; 0 where nobody looked."""
+    """Keep that the mark went from `after` to `through`. `ms`: when, in ms since the epoch; 0 where nobody looked."""
 
     by: MovedBy
     after: Position
@@ -49,7 +49,7 @@ class MarkMove:
 
 
 class MarkMoves:
-    """Remember those since the topic was loaded, where the mark stood at `start`. In memory only, for "why"."""
+    """Remember the moves of a mark since the topic was loaded, when it stood at `start`. In memory only, for "why"."""
 
     __slots__ = ("_known", "forgotten", "start")
 
@@ -65,7 +65,7 @@ class MarkMoves:
             known[-1].through = through
         elif through > after:
             known.append(MarkMove(by, after, through, ms))
-            if len(known) > KEPT:
+            if len(known) > KEPT_MOVES:
                 self.forgotten = known.popleft().through
 
     def sought(self, mark: Position, ms: int) -> None:
@@ -205,7 +205,7 @@ class Skip:
 
 
 def batch_size(entry: bytes) -> int:
-    """MovedBy many messages a batch has; 0 for an entry that is none."""
+    """Return how many messages a batch has; 0 for an entry that is none."""
     try:
         metadata = parse_metadata(entry)
     except EntryError:

@@ -22,7 +22,6 @@ from pulsarium.proto.generated import MLDataFormats_pb2 as ml
 
 if TYPE_CHECKING:
     from pulsarium.broker.model.topic.persistent import PersistentTopic
-    from pulsarium.proto.generated import MLDataFormats_pb2 as ml
 
 
 class TopicLog(LedgerListener):

@@ -37,7 +37,7 @@ OBEYS: Mapping[str, str | tuple[str, ...]] = {
     "model/topic/persistent.py": "test_a_cursor_is_moved_by_the_brokers_time",
     "model/transaction/coordinator.py": "test_transactions_time_out",
     "model/topic/upkeep.py": ("test_backlog_quotas_by_age", "test_time_to_live"),
-    "model/upkeep.py": "test_inactive_topics",
+    "model/upkeep.py": ("test_deduplication_snapshots", "test_inactive_topics"),
     "slices.py": "test_a_check_of_many_topics",
 }
 # When something happened, for those who look; nothing depends on it.

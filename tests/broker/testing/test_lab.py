@@ -99,6 +99,8 @@ def test_the_clock(broker: PulsarBroker, clock: BrokerClock, client: Any, topic:
     with pytest.raises(ClockError, match="forward"):
         clock.advance(-1)
     frozen = clock.frozen
+    with pytest.raises(AttributeError, match="read only"):
+        clock.frozen = False  # type: ignore[assignment]
     clock.resume()
     assert (frozen, clock.frozen) == (True, False)
     assert clock.offset_ms > 6 * 86_400_000

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tracemalloc
 from collections import Counter
+from collections.abc import Iterable
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -256,19 +257,31 @@ def test_what_is_closed_again_is_but_a_warning(command: str) -> None:
     assert RULES["closed-twice"].severity is Severity.WARNING
 
 
-def test_answered_requests_are_remembered_within_bounds() -> None:
-    """A client that counts for all its connections leaves gaps on each."""
+def _state_after(requests: Iterable[int]) -> State:
+    """Return the state of a connection whose requests with these ids were answered."""
     talk = Talk()
     talk.greet()
     state = State(Shared())
-    for request in range(0, 21_000, 2):
+    for request in requests:
         talk.records.clear()
         talk.client("GET_SCHEMA", topic=TOPIC, request_id=request)
         talk.broker("GET_SCHEMA_RESPONSE", request_id=request)
         for record in talk.records:
             state.apply(state.conversation.feed(record))
-    assert len(state.answered) == 10_000
-    assert 20_998 in state.answered
+    return state
+
+
+def test_all_answered_requests_of_a_client_that_counts_are_remembered() -> None:
+    """Also where it counts for several connections, which leaves gaps on each."""
+    state = _state_after(range(0, 24_000, 2))
+    assert len(state.answered) == 12_000
+    assert 0 in state.answered
+
+
+def test_answered_requests_that_are_far_apart_are_remembered_within_bounds() -> None:
+    state = _state_after(range(0, 12_000 << 20, 1 << 20))
+    assert 5_000 < len(state.answered) <= 11_000
+    assert 11_999 << 20 in state.answered
     assert 0 not in state.answered
 
 

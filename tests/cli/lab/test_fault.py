@@ -148,8 +148,9 @@ def test_the_command_line_knows_every_action_and_argument() -> None:
     assert list(command_line.ACTIONS) == list(faults.ACTIONS)
     fields = {field.name for action in faults.ACTIONS.values() for field in dataclasses.fields(action)}
     assert set(command_line.OF_ACTIONS) == fields
-    options = {option.name for option in command_line.add.params}
-    assert options > {argument.name for argument in ARGUMENTS.values()} - {"stage"} | {"after_work", "forever"}
+    options = {option.name for option in command_line.add.params} - {option.name for option in command_line.wait.params}
+    arguments = {argument.name for argument in ARGUMENTS.values()} - {"stage"} | {"after_work", "forever"}
+    assert options == arguments | fields | {"command", "action"}
 
 
 def test_help() -> None:

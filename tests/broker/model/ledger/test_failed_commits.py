@@ -36,7 +36,7 @@ async def ledger(cluster: Cluster) -> ManagedLedger:
 
 @pytest.fixture
 async def fenced(ledger: ManagedLedger) -> list[bool]:
-    """Grows with each call of `on_fenced`."""
+    """Return a list that grows each time the ledger is fenced."""
     calls: list[bool] = []
     heard(ledger).on_fenced = lambda: calls.append(ledger.fenced)
     return calls

@@ -124,13 +124,19 @@ def test_a_policy_with_an_effect_is_read_where_brokers_act(name: str) -> None:
     assert any(re.search(rf'"{name}"|\brows\.{constant}\b', path.read_text()) for path in sources)
 
 
+def test_each_policy_of_a_namespace_is_shown_with_the_others() -> None:
+    assert {row.kept for row in rows.POLICIES if row.namespace is not None} <= DEFAULTS.keys()
+
+
 @cache
 def read_attributes() -> set[str]:
     """Every attribute that the broker reads, but for what declares keys."""
     config = ROOT / "broker" / "config"
     declaring = {config / "pulsar_keys.py", config / "dynamic.py"}
-    sources = (path.read_text() for path in (ROOT / "broker").rglob("*.py") if path not in declaring)
-    of_rows = {key for row in rows.POLICIES for key in ([row.conf] if isinstance(row.conf, str) else row.conf.values())}
+    sources = [path.read_text() for path in (ROOT / "broker").rglob("*.py") if path not in declaring]
+    model = "".join(path.read_text() for path in (ROOT / "broker" / "model").rglob("*.py"))
+    resolved = [row for word, row in vars(rows).items() if isinstance(row, Policy) and f"rows.{word}" in model]
+    of_rows = {key for row in resolved for key in ([row.conf] if isinstance(row.conf, str) else row.conf.values())}
     return of_rows | {name for text in sources for name in re.findall(r"\.(\w+)", text)}
 
 

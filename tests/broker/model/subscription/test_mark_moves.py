@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pulsarium.broker.model.ledger.position import Position
-from pulsarium.broker.model.subscription.skip import KEPT, MarkMove, MarkMoves, MovedBy
+from pulsarium.broker.model.subscription.skip import KEPT_MOVES, MarkMove, MarkMoves, MovedBy
 
 
 def at(entry: int) -> Position:
@@ -40,7 +40,7 @@ def test_a_seek_forgets() -> None:
 
 def test_not_all_is_remembered() -> None:
     moves = MarkMoves(at(-1))
-    for entry in range(KEPT + 5):
+    for entry in range(KEPT_MOVES + 5):
         moves.note(MovedBy.EXPIRED, at(entry - 1), at(entry), 1)
     assert moves.forgotten == at(4)
     assert moves.of(at(4)) is None
