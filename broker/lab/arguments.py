@@ -53,7 +53,12 @@ class When(TypedDict, total=False):
 
     skip: Annotated[int, Told("Not the first N.", "N")]
     every: Annotated[int, Told("Only the first of each K.", "K")]
-    count: Annotated[int | None, Told("So many in all, 1 unless said; `None` (JSON: `null`) for ever.", "N")]
+    count: Annotated[
+        int | None,
+        Told(
+            "So many in all, 1 unless said; without end: `None`, in JSON `null`, on the command line `--forever`.", "N"
+        ),
+    ]
     probability: Annotated[float, Told("Only by chance, from 0 to 1.", "P")]
     seed: Annotated[int | None, Told("Of chance, and of the byte that is corrupted: it falls the same way again.", "N")]
 

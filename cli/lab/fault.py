@@ -57,7 +57,7 @@ def fault() -> None:
 
 
 @fault.command(
-    epilog="\b\nWhat may become of a frame:\n" + "\n".join(f"  {name:17} {does}" for name, does in ACTIONS.items())
+    epilog="\b\nWhat can happen to a frame:\n" + "\n".join(f"  {name:17} {does}" for name, does in ACTIONS.items())
 )
 @click.argument("command")
 @click.argument("action", type=click.Choice(list(ACTIONS)), metavar="ACTION")
@@ -69,8 +69,8 @@ def fault() -> None:
 @click.option("--what", type=click.Choice(["checksum", "byte"]), help="corrupt: what.  [default: checksum]")
 @click.option("--keep", type=int, metavar="BYTES", help="truncate: after how many.  [default: 10]")
 @taking(Selected)
+@click.option("--forever", is_flag=True, help="Each time, without end.")
 @taking(When)
-@click.option("--forever", is_flag=True, help="Each time.")
 @as_json
 @of_broker
 def add(
@@ -82,7 +82,7 @@ def add(
     as_json: bool,
     **given: Any,
 ) -> None:
-    """Let ACTION become of each COMMAND that the options select: of one, if nothing else is said.
+    """Apply ACTION to each matching COMMAND: to one, if nothing else is said.
 
     COMMAND is a name of Pulsar's protocol (SEND, ACK, MESSAGE ...), or '*'. Connections that are open are meant too.
     """

@@ -97,7 +97,7 @@ def admin_routes_page() -> str:
         (
             "# Admin routes",
             "",
-            "Generated from the `@route` declarations in `broker/admin`; do not edit.",
+            "Generated from the routes that `broker/admin` and `broker/lab/rest` declare; do not edit.",
             "",
             f"## Built: {len(built)}",
             "",

@@ -35,6 +35,7 @@ class Resource:
     needs: Needs = SUPERUSER  # of reading, and of all that names no other
     needs_to_set: Needs | None = None
     needs_to_delete: Needs | None = None
+    plural: str = ""
     listed_at: str = ""
     listed: Callable[[Call], Any] | None = None  # all that there are
     missing: str = ""  # what is told of one that is not there, with the parameters of its path
@@ -170,6 +171,7 @@ RESOURCES = (
     Resource(
         name="failure_domain",
         about="The brokers that fail together.",
+        plural="failure_domains",
         listed_at=f"{CLUSTER}/failureDomains",
         listed=lambda call: call.broker.metadata.records.inside(FOLDER, call.parameter("cluster"), DOMAINS),
         path=f"{CLUSTER}/failureDomains/{{domainName}}",
@@ -186,6 +188,7 @@ RESOURCES = (
     Resource(
         name="isolation_policy",
         about="The brokers that may serve some namespaces.",
+        plural="isolation_policies",
         listed_at=isolation.ALL,
         listed=lambda call: isolation.kept_of(call, existing_cluster(call, 404)),
         path=f"{isolation.ALL}/{{policyName}}",
@@ -201,6 +204,7 @@ RESOURCES = (
     Resource(
         name="resource_group",
         about="Limits that several namespaces share.",
+        plural="resource_groups",
         listed_at="/admin/v2/resourcegroups",
         listed=lambda call: sorted(call.broker.metadata.records.inside(GROUPS)),
         path="/admin/v2/resourcegroups/{resourcegroup}",
@@ -288,7 +292,7 @@ def _routes(row: Resource) -> Iterator[tuple[Route, Handler]]:
 
     to_set = row.needs_to_set or row.needs
     if row.listed is not None:
-        yield Route("GET", row.listed_at, row.needs), named(get_all, f"get_{row.name}s", row.about)
+        yield Route("GET", row.listed_at, row.needs), named(get_all, f"get_{row.plural}", row.about)
     yield Route("GET", row.path, row.needs), named(get, f"get_{row.name}", row.about)
     yield Route(row.method, row.path, to_set), named(set_, f"set_{row.name}", row.about)
     if row.removable:
