@@ -179,10 +179,12 @@ class Producer(Generic[T]):
         await together(partition.flush for partition in self._partitions)
 
     async def aclose(self) -> None:
-        """Flush, for `operation_timeout` at most, and close it on the broker."""
+        """Flush, for `operation_timeout` at most, and close it on the broker; cancelled, close it at once."""
         self._scope.cancel()
-        await together(partition.aclose for partition in self._partitions)
-        self._close_interceptors()
+        try:
+            await together(partition.aclose for partition in self._partitions)
+        finally:
+            self._close_interceptors()
 
     def abandon(self) -> None:
         """Close it at once; what has no receipt fails with AlreadyClosed."""
