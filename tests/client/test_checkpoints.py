@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
 from functools import partial
 from typing import Any
 
@@ -257,15 +258,13 @@ async def test_what_is_closed_in_a_cancelled_scope_is_closed() -> None:
         played.on[Type.GET_LAST_MESSAGE_ID] = saying(
             Type.GET_LAST_MESSAGE_ID_RESPONSE, last_message_id=pb.MessageIdData(ledgerId=2**64 - 1, entryId=2**64 - 1)
         )
-        for number, made in enumerate(
-            [
-                client.subscribe(TOPIC, "s"),
-                client.create_reader(TOPIC, MessageId.earliest),
-                client.create_raw_reader(TOPIC, MessageId.earliest),
-                client.create_table_view(TOPIC),
-            ],
-            start=1,
-        ):
+        receiving: list[AbstractAsyncContextManager[object]] = [
+            client.subscribe(TOPIC, "s"),
+            client.create_reader(TOPIC, MessageId.earliest),
+            client.create_raw_reader(TOPIC, MessageId.earliest),
+            client.create_table_view(TOPIC),
+        ]
+        for number, made in enumerate(receiving, start=1):
             with anyio.CancelScope() as scope:
                 async with made:
                     scope.cancel()
