@@ -42,6 +42,8 @@ class Core:
 
     async def aclose(self) -> None:
         """Close every connection; everything that was open on them ends with AlreadyClosed."""
-        await self.brokers.aclose()
-        if self._admin is not None:
-            await self._admin.aclose()
+        try:
+            await self.brokers.aclose()
+        finally:
+            if self._admin is not None:
+                await self._admin.aclose()

@@ -123,8 +123,10 @@ class Brokers:
     async def aclose(self) -> None:
         """Close every connection; everything that was open on them ends with AlreadyClosed."""
         self._closed = True
-        await self._pool.aclose()
-        await self._lookup.aclose()
+        try:
+            await self._pool.aclose()
+        finally:
+            await self._lookup.aclose()
 
     def _open_lookup(self) -> Lookup:
         self.check_open()

@@ -249,10 +249,12 @@ class Connection:
 
     async def aclose(self) -> None:
         """Write what is queued, for a second at most, and close; everybody who waits gets AlreadyClosed."""
-        if self._error is None and self._stopped is not None:
-            with anyio.move_on_after(LAST_WORDS):
-                await self._writer.flush()
-        self.abort(AlreadyClosed("the client was closed"))
+        try:
+            if self._error is None and self._stopped is not None:
+                with anyio.move_on_after(LAST_WORDS):
+                    await self._writer.flush()
+        finally:
+            self.abort(AlreadyClosed("the client was closed"))
         if self._stopped is not None:
             await self._stopped.wait()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from datetime import datetime
 from functools import partial
@@ -173,7 +173,16 @@ class Consumer(Generic[T]):
 
         InvalidConfiguration for an id of a consumer on several topics: there it takes the message.
         """
-        await anyio.lowlevel.checkpoint()
+        if txn is None:
+            await anyio.lowlevel.checkpoint()
+            await self._acknowledge(message)
+        else:
+            await _noticing(partial(self._acknowledge, message, txn))
+
+    async def _acknowledge(
+        self, message: Message[Any] | MessageId | Iterable[Message[Any] | MessageId], txn: Transaction | None = None
+    ) -> None:
+        """Do what `acknowledge` does, but no checkpoint where nothing has to be waited for."""
         if not isinstance(message, _ONE):
             await self._acknowledge_all(message, txn)
         elif self._is_intercepted:
@@ -196,7 +205,13 @@ class Consumer(Generic[T]):
 
         InvalidConfiguration on Shared and KeyShared subscriptions, where "before" means nothing, and as `acknowledge`.
         """
-        await anyio.lowlevel.checkpoint()
+        if txn is None:
+            await anyio.lowlevel.checkpoint()
+            await self._acknowledge_cumulative(message)
+        else:
+            await _noticing(partial(self._acknowledge_cumulative, message, txn))
+
+    async def _acknowledge_cumulative(self, message: Message[Any] | MessageId, txn: Transaction | None = None) -> None:
         with self._telling(self._interceptors.acknowledged_cumulative, [_id(message)]):
             await self._parts.of(message).acknowledge_cumulative(_id(message), txn)
 
@@ -244,7 +259,7 @@ class Consumer(Generic[T]):
         policy = of_topic(policy, part.topic, self._options.subscription_name)
         try:
             await send_back(self._letters, policy, message, delay, properties or {})
-            await self.acknowledge(message)
+            await self._acknowledge(message)  # no checkpoint in between: the letter is published
         except PulsarError:
             part.redeliver(message.message_id())
             raise
@@ -322,6 +337,15 @@ class Consumer(Generic[T]):
                 await self._letters.aclose()
             finally:
                 self._interceptors.close()
+
+
+async def _noticing(call: Callable[[], Awaitable[None]]) -> None:
+    """Make a call that is a checkpoint; be one where it fails before that."""
+    try:
+        await call()
+    except PulsarError:
+        await anyio.lowlevel.checkpoint()
+        raise
 
 
 def _id(message: Message[Any] | MessageId) -> MessageId:

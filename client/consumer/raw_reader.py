@@ -38,7 +38,8 @@ class _RawConsumerOptions(ConsumerOptions[bytes]):
 
 @dataclass(frozen=True)
 class RawReaderOptions(ReaderOptions[bytes]):
-    """What `create_raw_reader` takes: a reader's options; those of keys, schemas and processors change nothing."""
+    """What `create_raw_reader` takes: of a reader's options those that are about neither schemas, keys, processors nor
+    chunks, for entries come as they are."""
 
     def start(self) -> Start:
         start = super().start()

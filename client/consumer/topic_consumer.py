@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import anyio
+import anyio.lowlevel
 
 from pulsarium.client.connection.brokers import Brokers
 from pulsarium.client.connection.connection import Connection
@@ -174,6 +175,7 @@ class TopicConsumer:
     ) -> None:
         """At once, and always with the broker's answer: another transaction may have it."""
         with txn._operation():
+            await anyio.lowlevel.checkpoint()  # in here: cancelled, it is a part that has failed
             await txn._acknowledges_on(self.topic, self._options.subscription_name)
             connection = await self._link.connection()
             data = found()

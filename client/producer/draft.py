@@ -6,7 +6,7 @@ import base64
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, TypedDict
 
 from typing_extensions import Unpack
@@ -40,8 +40,8 @@ class MessageOptions(TypedDict, total=False):
     before. It never shares a batch with higher ones."""
     deliver_at: int | datetime | None
     """When, in milliseconds since the epoch or as a datetime."""
-    deliver_after: float | None
-    """How long from now on, in seconds."""
+    deliver_after: float | timedelta | None
+    """How long from now on, in seconds or as a timedelta."""
 
 
 _OPTIONS = frozenset(MessageOptions.__annotations__)
@@ -133,11 +133,13 @@ def now() -> int:
     return time.time_ns() // 1_000_000
 
 
-def _deliver_at(at: int | datetime | None, after: float | None) -> int | None:
+def _deliver_at(at: int | datetime | None, after: float | timedelta | None) -> int | None:
     if at is not None and after is not None:
         raise InvalidMessage("deliver_at or deliver_after, not both")
     if isinstance(at, datetime):
         at = int(at.timestamp() * 1000)
+    if isinstance(after, timedelta):
+        after = after.total_seconds()
     if after is not None:
         at = now() + int(after * 1000)
     if at is not None and abs(at) > _MOST_MILLISECONDS:

@@ -131,11 +131,7 @@ class Producer(Generic[T]):
         Raises MessageTooBig, InvalidMessage, AlreadyClosed, CryptoError, InvalidTxnStatusError for a transaction that
         is not open, or what the broker refused it with.
         """
-        try:
-            partition, receipt = await self._add(content, txn, options)
-        except PulsarError:
-            await anyio.lowlevel.checkpoint()
-            raise
+        partition, receipt = await self._add(content, txn, options)
         if partition.has_batch:
             await anyio.lowlevel.checkpoint()  # who is about to send, too, joins the batch
             partition.send_batch()
@@ -149,7 +145,8 @@ class Producer(Generic[T]):
         Waits only for room, as `max_pending_messages` and the memory limit of the client have it, and the first time
         with a transaction until its coordinator knows the partition. Each call is a checkpoint; `send_nowait` is none.
         """
-        await anyio.lowlevel.checkpoint()
+        if txn is None:
+            await anyio.lowlevel.checkpoint()
         return (await self._add(content, txn, options))[1]
 
     def send_nowait(self, content: T | None, **options: Unpack[MessageOptions]) -> Receipt:
@@ -182,10 +179,12 @@ class Producer(Generic[T]):
         await together(partition.flush for partition in self._partitions)
 
     async def aclose(self) -> None:
-        """Flush, for `operation_timeout` at most, and close it on the broker."""
+        """Flush, for `operation_timeout` at most, and close it on the broker; cancelled, close it at once."""
         self._scope.cancel()
-        await together(partition.aclose for partition in self._partitions)
-        self._close_interceptors()
+        try:
+            await together(partition.aclose for partition in self._partitions)
+        finally:
+            self._close_interceptors()
 
     def abandon(self) -> None:
         """Close it at once; what has no receipt fails with AlreadyClosed."""
@@ -211,21 +210,26 @@ class Producer(Generic[T]):
     async def _add(
         self, content: T | None, txn: Transaction | None, options: MessageOptions
     ) -> tuple[TopicProducer, Receipt]:
-        """Who sends a message, once it has its room, and its receipt."""
-        message = self._draft(content, options)
+        """Who sends a message, once it has its room, and its receipt. It is a checkpoint where it fails."""
         try:
-            partition = self._route(message)
-            if txn is None:
-                await self._make_room(partition, message)
-                return partition, partition.add(message)
-            with txn._operation():
-                message.txn = txn.id()
-                await txn._produces_to(partition.topic)
-                await self._make_room(partition, message)
-                txn._sending(message.receipt)
-                return partition, partition.add(message)
-        except PulsarError as error:
-            message.receipt._fail(error)
+            message = self._draft(content, options)
+            try:
+                partition = self._route(message)
+                if txn is None:
+                    await self._make_room(partition, message)
+                    return partition, partition.add(message)
+                with txn._operation():
+                    await anyio.lowlevel.checkpoint()  # in here: cancelled, it is a part that has failed
+                    message.txn = txn.id()
+                    await txn._produces_to(partition.topic)
+                    await self._make_room(partition, message)
+                    txn._sending(message.receipt)
+                    return partition, partition.add(message)
+            except PulsarError as error:
+                message.receipt._fail(error)
+                raise
+        except PulsarError:
+            await anyio.lowlevel.checkpoint()
             raise
 
     async def _make_room(self, partition: TopicProducer, message: Draft) -> None:

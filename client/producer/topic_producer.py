@@ -169,11 +169,20 @@ class TopicProducer:
 
         Failures are told to those who sent.
         """
-        if self._error is None:
-            self.send_batch()
+        if self._error is not None:
+            await anyio.lowlevel.checkpoint()
+            raise copy_of(self._error)
+        pending = self._pending()
         await anyio.lowlevel.checkpoint()
-        self._check_open()
-        for receipt in self._outbox.pending():
+        await self._published(pending)
+
+    def _pending(self) -> list[Receipt]:
+        """Send what waits for its batch; a receipt of each entry that has none yet."""
+        self.send_batch()
+        return self._outbox.pending()
+
+    async def _published(self, pending: list[Receipt]) -> None:
+        for receipt in pending:
             try:
                 if receipt.is_done():
                     receipt.result()
@@ -183,14 +192,16 @@ class TopicProducer:
                 self._check_open()
 
     async def aclose(self) -> None:
-        """Flush, for `operation_timeout` at most, and close it on the broker."""
+        """Flush, for `operation_timeout` at most, and close it on the broker; cancelled, close it at once."""
         if self._error is None:
-            with anyio.move_on_after(self._brokers.operation_timeout):
-                await self.flush()
-            connection = self._outbox.connection
-            self._end(self._closed())
-            if connection is not None:
-                await self._close_on(connection)
+            try:
+                with anyio.move_on_after(self._brokers.operation_timeout):
+                    await self._published(self._pending())
+            finally:
+                connection = self._outbox.connection
+                self._end(self._closed())
+                if connection is not None:
+                    await self._close_on(connection)  # which sends before it waits
         await self._link.aclose()
 
     def abandon(self) -> None:

@@ -98,6 +98,9 @@ class Transaction:
         ConnectError or Timeout where nobody knows: the next call asks again.
         """
         await anyio.lowlevel.checkpoint()
+        await self._commit()
+
+    async def _commit(self) -> None:
         self._begin_end(TransactionState.COMMITTING)
         await self._wait()
         if self._has_failed:
@@ -233,6 +236,8 @@ async def transaction(coordinators: Coordinators, options: TransactionOptions) -
     txn = await begin(coordinators, options)
     try:
         yield txn
+        if txn.state() in _UNDECIDED:
+            await anyio.lowlevel.checkpoint()
     except Exception:
         with suppress(PulsarError):  # the block's own is what matters; it will time out
             await txn.abort()
@@ -242,7 +247,7 @@ async def transaction(coordinators: Coordinators, options: TransactionOptions) -
             await txn.abort()
         raise
     if txn.state() in _UNDECIDED:
-        await txn.commit()
+        await txn._commit()
 
 
 _UNDECIDED = frozenset({TransactionState.OPEN, TransactionState.COMMITTING, TransactionState.TIME_OUT})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
 from functools import partial
 from typing import Any
 
@@ -10,14 +11,15 @@ import anyio
 import pytest
 import trio.testing
 
-from pulsarium.client import Message, MessageId, PulsarError, TransactionState, connect
-from pulsarium.client.errors import InvalidConfiguration, InvalidTxnStatusError
+from pulsarium.client import ConsumerType, Message, MessageId, PulsarError, TransactionState, connect
+from pulsarium.client.errors import AlreadyClosed, InvalidConfiguration, InvalidTxnStatusError
 from pulsarium.client.together import together
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.client.both import on_both
 from tests.client.consumer.started import started
 from tests.client.consumer.test_ending import deliver
-from tests.client.hostile.played import TOPIC, playing, subscribed
+from tests.client.hostile.left_over import connections_of
+from tests.client.hostile.played import TOPIC, playing, saying, silence, subscribed
 from tests.client.peer import Type
 from tests.client.transaction.stage import coordinated
 
@@ -155,16 +157,43 @@ async def test_what_fails_at_once_notices_a_cancellation_all_the_same() -> None:
 
 @on_both
 async def test_a_transaction_that_has_ended() -> None:
-    async with coordinated() as (_, _, client):
+    async with (
+        coordinated() as (_, _, client),
+        client.create_producer(TOPIC) as producer,
+        client.subscribe(TOPIC, "s") as consumer,
+    ):
         txn = await client.begin_transaction()
         await txn.commit()
-        for call in (txn.commit, txn.abort):
+        calls: list[Callable[[], Awaitable[object]]] = [
+            txn.commit,
+            txn.abort,
+            partial(producer.send, b"x", txn=txn),
+            partial(producer.submit, b"x", txn=txn),
+            partial(consumer.acknowledge, MessageId(1, 1), txn=txn),
+            partial(consumer.acknowledge, [MessageId(1, 1)], txn=txn),
+            partial(consumer.acknowledge_cumulative, MessageId(1, 1), txn=txn),
+        ]
+        for call in calls:
             assert await cancelled(call)
             with pytest.raises(InvalidTxnStatusError):
                 await call()
         other = await client.begin_transaction()
         assert await cancelled(other.commit)
         assert other.state() is TransactionState.OPEN
+
+
+async def test_a_transaction_in_which_nothing_has_to_be_waited_for() -> None:
+    async with (
+        coordinated() as (_, _, client),
+        client.create_producer(TOPIC) as producer,
+        client.subscribe(TOPIC, "s") as consumer,
+        client.transaction() as txn,
+    ):
+        await producer.send(b"x", txn=txn)
+        with trio.testing.assert_checkpoints():
+            await producer.submit(b"x", txn=txn)
+        with trio.testing.assert_checkpoints():
+            await consumer.acknowledge([], txn=txn)
 
 
 def message() -> Message[bytes]:
@@ -199,3 +228,69 @@ async def test_a_message_whose_receiving_was_cancelled_is_not_lost() -> None:
         await consumer.acknowledge(message)
         await played.sent(Type.ACK)
         assert played.count(Type.ACK) == 1
+
+
+@on_both
+async def test_a_letter_that_was_published_is_acknowledged_although_it_was_cancelled_then() -> None:
+    options: dict[str, Any] = {"consumer_type": ConsumerType.Shared, "retry_enable": True}
+    async with playing() as (played, client), client.subscribe(TOPIC, "s", **options) as consumer:
+        send = consumer._letters.send
+        with anyio.CancelScope() as scope:
+
+            async def send_and_cancel(*arguments: Any, **options: Any) -> None:
+                await send(*arguments, **options)
+                scope.cancel()
+
+            consumer._letters.send = send_and_cancel  # type: ignore[method-assign]
+            await consumer.reconsume_later(message(), 1)
+        await played.sent(Type.ACK)
+        assert (played.count(Type.SEND), played.count(Type.ACK)) == (1, 1)
+
+
+@on_both
+async def test_what_is_closed_in_a_cancelled_scope_is_closed() -> None:
+    async with playing() as (played, client):
+        producer = await client.create_producer(TOPIC).__aenter__()
+        assert await cancelled(producer.aclose)
+        await played.sent(Type.CLOSE_PRODUCER)
+        with pytest.raises(AlreadyClosed):
+            producer.send_nowait(b"x")
+        played.on[Type.GET_LAST_MESSAGE_ID] = saying(
+            Type.GET_LAST_MESSAGE_ID_RESPONSE, last_message_id=pb.MessageIdData(ledgerId=2**64 - 1, entryId=2**64 - 1)
+        )
+        receiving: list[AbstractAsyncContextManager[object]] = [
+            client.subscribe(TOPIC, "s"),
+            client.create_reader(TOPIC, MessageId.earliest),
+            client.create_raw_reader(TOPIC, MessageId.earliest),
+            client.create_table_view(TOPIC),
+        ]
+        for number, made in enumerate(receiving, start=1):
+            with anyio.CancelScope() as scope:
+                async with made:
+                    scope.cancel()
+            await played.sent(Type.CLOSE_CONSUMER, number)
+        (connection,) = connections_of(client)
+        assert await cancelled(client.aclose)
+        assert connection.is_lost
+
+
+@on_both
+async def test_a_producer_that_is_cancelled_while_it_waits_for_receipts_is_closed() -> None:
+    async with playing() as (played, client), client.create_producer(TOPIC) as producer:
+        played.on[Type.SEND] = silence
+        receipt = await producer.submit(b"x")
+        assert await cancelled(producer.aclose)
+        await played.sent(Type.CLOSE_PRODUCER)
+        with pytest.raises(AlreadyClosed):
+            await receipt.wait()
+
+
+@on_both
+async def test_a_producer_may_be_closed_twice_at_once() -> None:
+    async with (
+        playing() as (_, client),
+        client.create_producer(TOPIC) as producer,
+        anyio.create_task_group() as tasks,
+    ):
+        tasks.start_soon(producer.aclose)
+        tasks.start_soon(producer.aclose)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import anyio
@@ -9,6 +10,7 @@ import pytest
 
 from pulsarium.client import errors
 from pulsarium.client.consumer.options import ConsumerType
+from pulsarium.client.message import Message
 from pulsarium.client.message_id import MessageId
 from pulsarium.client.transaction.transaction import TransactionState
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
@@ -240,6 +242,50 @@ async def test_a_cancelled_acknowledgement_is_no_part_of_it() -> None:
         with pytest.raises(errors.TransactionHasOperationFailed):
             await txn.commit()
         assert ends(told.asked) == [("abort", 1)]
+
+
+@pytest.mark.parametrize("is_first", [True, False], ids=["the first of its kind", "a later one"])
+@pytest.mark.parametrize("call", ["send", "submit", "acknowledge", "a list", "of two topics", "acknowledge_cumulative"])
+@on_both
+async def test_what_is_cancelled_at_once_keeps_it_from_being_committed(call: str, is_first: bool) -> None:
+    async with (
+        coordinated() as (told, played, client),
+        client.create_producer("t") as producer,
+        client.subscribe("t", "s") as consumer,
+        client.subscribe(["t", "u"], "s") as both,
+    ):
+        txn = await client.begin_transaction()
+        messages = [Message(part.topic, WHERE, pb.MessageMetadata(), None, b"x") for part in both._parts.all]
+        calls: dict[str, Callable[[], Awaitable[object]]] = {
+            "send": lambda: producer.send(b"x", txn=txn),
+            "submit": lambda: producer.submit(b"x", txn=txn),
+            "acknowledge": lambda: consumer.acknowledge(WHERE, txn=txn),
+            "a list": lambda: consumer.acknowledge([WHERE], txn=txn),
+            "of two topics": lambda: both.acknowledge(messages, txn=txn),
+            "acknowledge_cumulative": lambda: consumer.acknowledge_cumulative(WHERE, txn=txn),
+        }
+        if not is_first:
+            await calls[call]()
+            await producer.flush()
+        seen = len(played.seen)
+        with anyio.CancelScope() as scope:
+            scope.cancel()
+            await calls[call]()
+        assert scope.cancelled_caught
+        with pytest.raises(errors.TransactionHasOperationFailed):
+            await txn.commit()
+        assert [base.type for base in played.seen[seen:]] == [Type.END_TXN]
+        assert ends(told.asked) == [("abort", 1)]
+
+
+@on_both
+async def test_a_block_that_is_left_normally_when_it_was_cancelled_is_aborted() -> None:
+    async with coordinated() as (told, _, client):
+        with anyio.CancelScope() as scope:
+            async with client.transaction() as txn:
+                scope.cancel()
+        assert scope.cancelled_caught
+        assert (ends(told.asked), txn.state()) == ([("abort", 1)], TransactionState.ABORTED)
 
 
 @pytest.mark.parametrize("kind", ConsumerType)
