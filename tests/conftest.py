@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from importlib.util import find_spec
 from pathlib import Path
@@ -41,6 +42,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     # Files that take minutes come first: the short ones behind them fill both processes to the end.
     long_files = {item.path for item in items if patience(item) >= HEAVY_TIMEOUT}
     items.sort(key=lambda item: item.path not in long_files)
+
+
+def pytest_collection_finish() -> None:
+    # What was collected lives as long as the process. Nobody looks through it again for each collection of garbage.
+    gc.collect()
+    gc.freeze()
 
 
 def patience(item: pytest.Item) -> float:

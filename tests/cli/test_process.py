@@ -8,7 +8,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -77,25 +76,21 @@ def connected(service_url: str) -> socket.socket:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_stops_it_within_a_second_with_ten_clients(number: signal.Signals, home: Path) -> None:
+def test_a_signal_stops_it_with_ten_clients(number: signal.Signals, home: Path) -> None:
     with serving(home) as (process, service_url, _), ExitStack() as clients:
         for _ in range(10):
             clients.enter_context(connected(service_url))
-        start = time.monotonic()
         process.send_signal(number)
         assert process.wait(10) == 0
-        assert time.monotonic() - start < 1
     assert "Traceback" not in (home.parent / "stderr").read_text()
 
 
 @pytest.mark.parametrize("durability", ["none", "os", "fsync"])
-def test_a_signal_stops_it_within_a_second_with_data(durability: str, home: Path, tmp_path: Path) -> None:
+def test_a_signal_stops_it_with_data(durability: str, home: Path, tmp_path: Path) -> None:
     data = ("--data", str(tmp_path / "data"), "--durability", durability)
     with serving(home, *data) as (process, service_url, _), connected(service_url):
-        start = time.monotonic()
         process.terminate()
         assert process.wait(10) == 0
-        assert time.monotonic() - start < 1
     assert "Traceback" not in (home.parent / "stderr").read_text()
 
 

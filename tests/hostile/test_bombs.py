@@ -26,7 +26,7 @@ from tests.broker.model.compaction.topics import compact, compacted_entries
 from tests.broker.wire import TOPIC, Bed, Type, Wire, batch_of, frame_of, plain
 from tests.foreign.deadline import eventually
 from tests.hostile.process import MB, serving
-from tests.hostile.test_claims import frugal, soon
+from tests.hostile.test_claims import frugal
 
 KINDS = (pb.LZ4, pb.ZLIB, pb.ZSTD, pb.SNAPPY)
 LIES = (0, 1, 10_000, 20 * MB, 2**31 - 1, 2**32 - 1)
@@ -75,7 +75,7 @@ async def test_compaction_passes_over_lies(kind: pb.CompressionType, bed: Bed, w
     """They stay whole, as all that cannot be read; what comes after them is compacted."""
     lies = [liar(kind, claim) for claim in LIES]
     await wire.producer()
-    with soon(10), frugal(30 * MB):
+    with frugal(30 * MB):
         await wire.publish(
             plain(b"old", partition_key="k"), *lies, batch_of(b"x"), plain(b"new", partition_key="k"), num_messages=2
         )
@@ -88,7 +88,7 @@ async def test_compaction_passes_over_lies(kind: pb.CompressionType, bed: Bed, w
 async def test_compaction_takes_one_bomb_at_a_time(kind: pb.CompressionType, bed: Bed, wire: Wire) -> None:
     """What one becomes is bounded (128 MiB), and gone before the next one is looked at."""
     await wire.producer()
-    with soon(20), frugal(2 * 20 * MB + 15 * MB):
+    with frugal(2 * 20 * MB + 15 * MB):
         await wire.publish(*[bomb(kind, 20 * MB)] * 3, plain(b"v", partition_key="k"))
         await compact(topic_of(bed))
     assert len(compacted_entries(topic_of(bed))) == 4
@@ -98,7 +98,7 @@ async def test_compaction_takes_one_bomb_at_a_time(kind: pb.CompressionType, bed
 def test_a_batch_of_more_messages_than_anybody_sends_stays_whole(count: int) -> None:
     entry = empty_messages(count)
     assert len(entry) < 2_000
-    with soon(), frugal(10 * MB):
+    with frugal(10 * MB):
         opened = open_entry(entry)
         assert opened is not None
         assert opened.messages is None
@@ -134,7 +134,7 @@ async def test_rest_says_what_is_wrong(kind: pb.CompressionType, claim: int, bed
     await wire.subscribe()
     (position,) = await wire.publish(liar(kind, claim))
     rest = rest_of(bed)
-    with soon(), frugal(30 * MB):
+    with frugal(30 * MB):
         for url in (f"ledger/{position.ledger_id}/entry/{position.entry_id}", "subscription/sub/position/1"):
             answer = await rest.call("GET", f"{TOPICS}/t/{url}")
             assert answer.status == 400, answer

@@ -1,4 +1,6 @@
-"""What claims to be large, deep or many: refused or done in a moment, and never believed.
+"""What claims to be large, deep or many is refused, or done without believing the claim.
+
+Work that grows with a claim, or with the square of what was sent, runs into the time limit of its test.
 
 Frames that are too large or broken: tests/broker/session/test_wrong_frames.py; bodies of HTTP that are:
 tests/broker/http/test_resource.py; what brokers claim to our client: tests/client/hostile/test_claims.py.
@@ -6,7 +8,6 @@ tests/broker/http/test_resource.py; what brokers claim to our client: tests/clie
 
 from __future__ import annotations
 
-import time
 import tracemalloc
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,17 +22,8 @@ from tests.broker.auth.secured import by_token
 from tests.broker.wire import TOPIC, Bed, Earliest, KeyShared, Shared, Type, Wire, command, plain, serving
 
 MB = 1 << 20
-MOST_SECONDS = 3.0  # of this process for one frame of 5 MB, on a busy machine
 NESTED = b"[" * 100_000 + b"]" * 100_000
 DEEP = b'{"a":' * 100_000 + b"1" + b"}" * 100_000
-
-
-@contextmanager
-def soon(most: float = MOST_SECONDS) -> Iterator[None]:
-    """It takes no more of this process's time."""
-    start = time.process_time()
-    yield
-    assert time.process_time() - start < most
 
 
 @contextmanager
@@ -57,10 +49,9 @@ async def test_an_ack_of_very_many_messages(bed: Bed, type: int) -> None:
     ack = command(Type.ACK, consumer_id=0, message_id=ids, ack_type=pb.CommandAck.Individual, request_id=7)
     data = frame(ack.SerializeToString())
     assert len(data) > MB
-    with soon():
-        await wire.write(data)
-        await wire.expect(Type.ACK_RESPONSE)
-        await other.alive()
+    await wire.write(data)
+    await wire.expect(Type.ACK_RESPONSE)
+    await other.alive()
 
 
 async def test_redelivery_of_very_many_messages(bed: Bed, wire: Wire) -> None:
@@ -70,21 +61,19 @@ async def test_redelivery_of_very_many_messages(bed: Bed, wire: Wire) -> None:
     await wire.flow()
     await wire.messages(1)
     ids = [{"ledgerId": position.ledger_id, "entryId": number} for number in range(200_000)]
-    with soon():
-        await wire.send(Type.REDELIVER_UNACKNOWLEDGED_MESSAGES, consumer_id=0, message_ids=ids)
-        assert await wire.payloads(1) == [b"x"]
+    await wire.send(Type.REDELIVER_UNACKNOWLEDGED_MESSAGES, consumer_id=0, message_ids=ids)
+    assert await wire.payloads(1) == [b"x"]
 
 
 @pytest.mark.req("C-01")
 async def test_a_subscribe_with_more_metadata_than_is_taken(bed: Bed, wire: Wire) -> None:
     many = [{"key": f"k{number}", "value": "v" * 10} for number in range(150_000)]
-    with soon():
-        code, text = await wire.refused(
-            Type.SUBSCRIBE, topic=TOPIC, subscription="s", subType=Shared, consumer_id=0, metadata=many
-        )
-        assert (code, "metadata" in text.lower()) == (pb.MetadataError, True), text
-        code, text = await wire.refused(Type.PRODUCER, topic=TOPIC, producer_id=0, metadata=many)
-        assert (code, "metadata" in text.lower()) == (pb.MetadataError, True), text
+    code, text = await wire.refused(
+        Type.SUBSCRIBE, topic=TOPIC, subscription="s", subType=Shared, consumer_id=0, metadata=many
+    )
+    assert (code, "metadata" in text.lower()) == (pb.MetadataError, True), text
+    code, text = await wire.refused(Type.PRODUCER, topic=TOPIC, producer_id=0, metadata=many)
+    assert (code, "metadata" in text.lower()) == (pb.MetadataError, True), text
     assert not bed.broker.cluster.topics.loaded.get(TOPIC)
 
 
@@ -93,11 +82,10 @@ async def test_a_subscribe_with_more_metadata_than_is_taken(bed: Bed, wire: Wire
 async def test_patterns_that_take_other_engines_for_ever(pattern: str, bed: Bed, wire: Wire) -> None:
     for number in range(5):
         await wire.producer(f"persistent://public/default/{'a' * 60}{number}", producer_id=number)
-    with soon():
-        await wire.ask(Type.GET_TOPICS_OF_NAMESPACE, namespace="public/default", topics_pattern=pattern)
-        await wire.request(
-            Type.WATCH_TOPIC_LIST, namespace="public/default", topics_pattern=pattern, watcher_id=1, topics_hash=""
-        )
+    await wire.ask(Type.GET_TOPICS_OF_NAMESPACE, namespace="public/default", topics_pattern=pattern)
+    await wire.request(
+        Type.WATCH_TOPIC_LIST, namespace="public/default", topics_pattern=pattern, watcher_id=1, topics_hash=""
+    )
 
 
 @pytest.mark.parametrize(
@@ -112,7 +100,7 @@ async def test_patterns_that_take_other_engines_for_ever(pattern: str, bed: Bed,
 )
 async def test_nested_and_endless_commands(head: bytes, bed: Bed, caplog: pytest.LogCaptureFixture) -> None:
     wire, other = await bed.connect(), await bed.connect()
-    with soon(), frugal(40 * MB):
+    with frugal(40 * MB):
         await wire.write(frame(head))
         assert await wire.closed() == []
     assert "closing connection" in caplog.text
@@ -136,7 +124,7 @@ async def test_metadata_that_cannot_be(entry: bytes, bed: Bed) -> None:
     await other.subscribe(initialPosition=Earliest)
     await other.flow()
     await wire.producer()
-    with soon(), frugal(40 * MB):
+    with frugal(40 * MB):
         await wire.write(wire.sends(entry))
         await wire.rest()
         await other.publish(plain(b"after it"), producer_id=1)
@@ -162,10 +150,9 @@ async def test_json_that_nests_deeper_than_anything(body: bytes, bed: Bed) -> No
         ("POST", "/lab/faults"),
         ("POST", "/lab/state/seed"),
     ]
-    with soon(10):
-        for method, url in calls:
-            answer = await rest.call(method, url, body=body)
-            assert 400 <= answer.status < 500, (method, url, answer)
+    for method, url in calls:
+        answer = await rest.call(method, url, body=body)
+        assert 400 <= answer.status < 500, (method, url, answer)
     assert await rest.get(TENANTS) == ["public", "pulsar"]
 
 
@@ -174,8 +161,7 @@ async def test_json_that_nests_deeper_than_anything(body: bytes, bed: Bed) -> No
 )
 async def test_schemas_that_nest_deeper_than_anything(definition: bytes, bed: Bed, wire: Wire) -> None:
     schema = {"name": "s", "schema_data": definition, "type": pb.Schema.Avro}
-    with soon():
-        base = await wire.request(Type.PRODUCER, topic=TOPIC, producer_id=0, schema=schema)
+    base = await wire.request(Type.PRODUCER, topic=TOPIC, producer_id=0, schema=schema)
     assert base.type == Type.ERROR
 
 
@@ -215,12 +201,9 @@ async def test_names_of_megabytes(bed: Bed, wire: Wire) -> None:
     """They are refused, or taken, and leave others alone."""
     other = await bed.connect()
     name = f"persistent://public/default/{'n' * (2 * MB)}"
-    with soon():
-        await wire.write(wire.numbered(Type.PRODUCER, topic=name, producer_id=0))
-        await wire.write(wire.numbered(Type.LOOKUP, topic=name))
-        await wire.write(
-            wire.numbered(Type.SUBSCRIBE, topic=name, subscription="s" * MB, subType=Shared, consumer_id=0)
-        )
-        await wire.rest()
-        with trio.fail_after(5):
-            await other.alive()
+    await wire.write(wire.numbered(Type.PRODUCER, topic=name, producer_id=0))
+    await wire.write(wire.numbered(Type.LOOKUP, topic=name))
+    await wire.write(wire.numbered(Type.SUBSCRIBE, topic=name, subscription="s" * MB, subType=Shared, consumer_id=0))
+    await wire.rest()
+    with trio.fail_after(5):
+        await other.alive()

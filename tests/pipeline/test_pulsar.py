@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
@@ -58,17 +57,13 @@ def test_errors_come_out_and_nothing_stays() -> None:
 @pytest.mark.parametrize("url", ["nonsense", "ftp://host:1", "pulsar://", ""])
 def test_a_wrong_url(url: str) -> None:
     before = set(threading.enumerate())
-    started = time.monotonic()
     with pytest.raises(PulsarError), Pulsar(Connection(url)):
         pass
-    assert time.monotonic() - started < 5
     assert set(threading.enumerate()) == before
 
 
 def test_nobody_there(topic: str) -> None:
     before = set(threading.enumerate())
-    started = time.monotonic()
     with pytest.raises(PulsarError), Pulsar(NOBODY) as pulsar:
         pulsar.enter(lambda: pulsar.client.create_producer(topic))
-    assert time.monotonic() - started < 10
     assert set(threading.enumerate()) == before

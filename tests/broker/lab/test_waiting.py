@@ -79,14 +79,12 @@ async def test_a_delayed_message_waits_for_no_tick_while_the_lab_moves_the_clock
         assert await wire.payloads(1) == [b"x"]
 
 
-async def test_it_takes_milliseconds() -> None:
+async def test_a_week_passes_in_one_step() -> None:
     async with stage() as (_, lab, wire):
         await wire.subscribe(type=Shared)
         await wire.flow()
         await wire.publish(plain(b"week", deliver_at_time=client_ms() + 7 * DAY * 1000))
-        began = time.process_time()
         await lab.clock.advance(7 * DAY)
-        assert time.process_time() - began < 0.1
         assert await wire.payloads(1) == [b"week"]
 
 

