@@ -44,6 +44,8 @@ attack();
 FORM = """<!doctype html><iframe name="inside"></iframe>
 <form method="post" enctype="text/plain" target="inside" action="http://127.0.0.1:PORT/lab/reset"></form>
 <script>document.forms[0].submit()</script>"""
+FRAME = """<!doctype html>
+<iframe src="http://127.0.0.1:PORT/admin/v2/persistent/public/mine/seen/subscription/evil/position/1"></iframe>"""
 ALL = {"httpAllowedHosts": "*"}
 
 
@@ -97,6 +99,23 @@ def test_the_same_form_wipes_a_broker_that_allows_every_host(tmp_path: Path) -> 
     with broker_with_something_to_lose(**ALL) as broker:
         attacked_by(FORM, broker, tmp_path)
         assert "public/mine" not in namespaces(broker)
+
+
+def subscriptions_after_a_frame(broker: PulsarBroker, profile: Path) -> list[str]:
+    """Have a stranger's page embed what peeks, which makes a subscription; return those that there are then."""
+    broker.create_topic("public/mine/seen")
+    attacked_by(FRAME, broker, profile)
+    return asked(broker, "persistent/public/mine/seen/subscriptions")
+
+
+def test_a_frame_makes_nothing(tmp_path: Path) -> None:
+    with broker_with_something_to_lose() as broker:
+        assert subscriptions_after_a_frame(broker, tmp_path) == []
+
+
+def test_the_same_frame_makes_a_subscription_on_a_broker_that_allows_every_host(tmp_path: Path) -> None:
+    with broker_with_something_to_lose(**ALL) as broker:
+        assert subscriptions_after_a_frame(broker, tmp_path) == ["evil"]
 
 
 @pytest.mark.parametrize("path", ["admin/v2/namespaces/public", "pulsarium/topics", ""])

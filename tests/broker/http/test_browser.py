@@ -7,7 +7,7 @@ import json
 import pytest
 
 from pulsarium.broker.config import Config
-from tests.broker.admin.rest import Rest, rest_of
+from tests.broker.admin.rest import TOPICS, Rest, rest_of
 from tests.broker.wire import serving
 
 EVIL = "https://evil.example"
@@ -130,6 +130,13 @@ async def test_a_link_to_the_console_is_followed_and_an_embedded_call_is_not_ans
     foreign = {"sec_fetch_site": "cross-site"}
     assert await status(rest, "GET", "/", **foreign, sec_fetch_mode="navigate") == 200
     assert await status(rest, "GET", "/admin/v2/tenants", **foreign, sec_fetch_mode="no-cors") == 403
+
+
+async def test_no_link_of_another_site_leads_to_what_makes_things(rest: Rest) -> None:
+    await rest.done("PUT", f"{TOPICS}/t")
+    peek, foreign = f"{TOPICS}/t/subscription/s/position/1", {"sec_fetch_site": "cross-site"}
+    assert await status(rest, "GET", peek, **foreign, sec_fetch_mode="navigate") == 403
+    assert await rest.get(f"{TOPICS}/t/subscriptions") == []
 
 
 @pytest.mark.parametrize(
