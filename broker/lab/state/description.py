@@ -91,7 +91,8 @@ def read(text: str) -> Description:
     try:
         found = PatientDecoder().decode(text) if text.lstrip().startswith("{") else tomllib.loads(text)
     except (ValueError, RecursionError) as error:
-        raise SeedError(f"neither TOML nor JSON: {error}") from None
+        why = str(error).partition("; use sys.")[0]  # a number of very many digits: the rest is for programs
+        raise SeedError(f"neither TOML nor JSON: {why}") from None
     part = Part("", found, ("tenants", "namespaces", "topics"))
     tenants = {
         _tenant_name(each): _tenant(each) for each in part.tables("tenants", ("name", "adminRoles", "allowedClusters"))
