@@ -2,8 +2,8 @@
 
 usage: scripts/prose [PATH ...]
 
-Prints each finding as path:line: text, and exits with 1 when there is one. PATH is a file or a folder of the checkout; the
-default is all production code.
+Prints each finding as path:line: text, and exits with 1 when there is one. PATH is a file or a folder of the checkout;
+the default is all production code. The rules are in scripts/prose.toml.
 """
 
 from __future__ import annotations
@@ -12,65 +12,19 @@ import ast
 import re
 import sys
 import tokenize
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).parents[1]
 ROOMS = ("proto", "capture", "rest", "broker", "client", "pipeline", "matrix", "cli", "bench", "scripts")
-MOST_WORDS = 25
-
-# A verb that is missing here is added here, in its place of the alphabet.
-VERBS = frozenset(
-    """
-    Abort Accept Acknowledge Act Add Adjust Administer Admit Adopt Advance Advertise Align Allocate Allow Analyze Announce
-    Answer Append Apply Ask Assert Assign Attach Authenticate Authorize Await Balance Begin Bind Block Bound Break Bring
-    Broadcast Buffer Build Calculate Call Cancel Capture Carry Catch Change Charge Check Choose Claim Clear Close Collect
-    Combine Commit Compact Compare Complete Compress Compute Configure Confirm Connect Consume Continue Convert Copy Count
-    Cover Create Cut Deal Decide Declare Decode Decompress Decrypt Decrease Deduplicate Define Delay Delete Deliver Derive
-    Describe Deserialize Detach Detect Determine Disable Discard Disconnect Dispatch Display Divide Do Double Drain Draw
-    Drop Drive Duplicate Earn Edit Empty Enable Encode Encrypt End Enforce Enqueue Ensure Enter Escape Establish Estimate
-    Evaluate Evict Examine Exchange Exclude Execute Exit Expand Expect Expire Explain Export Expose Extend Extract Fail
-    Fan Feed Fence Fetch Fill Filter Find Finish Fire Fix Flush Follow Forbid Forget Format Forward Freeze Generate Get Give
-    Go Grant Group Guard Halve Hand Handle Hash Have Hide Hold Identify Ignore Implement Import Include Increase Index
-    Inform Infer Initialize Insert Inspect Install Interpret Intersect Invoke Iterate Join Judge Keep Kill Know Label
-    Lead Learn Leave Let Lift Limit Link List Listen Load Locate Lock Log Look Lower Make Map Mark Mask Match Measure Mend
-    Merge Migrate Mirror Move Multiply Name Normalize Note Notice Notify Number Obtain Offer Omit Open Order Override Own
-    Pack Pad Pair Parse Pass Patch Pause Peek Perform Persist Pick Ping Place Plan Play Poll Pop Post Prepare Preserve
-    Prevent Print Process Produce Promise Protect Prove Provide Proxy Prune Publish Pull Push Put Quote Raise Read Rebuild
-    Receive Recognize Reconnect Record Recover Redeliver Redirect Reduce Refresh Refuse Register Reject Release Reload
-    Remember Remove Rename Render Renew Reopen Repeat Replace Replay Reply Report Request Require Reserve Reset Resolve
-    Respond Restart Restore Resume Retrieve Retry Return Reuse Revoke Rewind Rewrite Roll Rotate Round Route Run Sample
-    Save Scale Scan Schedule Search Seed Seek Select Send Separate Serialize Serve Set Settle Share Ship Show Shrink Shut
-    Sign Simulate Skip Sleep Sort Spawn Spell Spill Split Spool Spread Stage Stall Stamp Start State Steer Stop Store
-    Stream Strip Subscribe Substitute Subtract Sum Supply Support Suspend Sweep Switch Sync Synchronize Tag Take Tear Tell
-    Terminate Test Throttle Throw Tick Time Total Touch Trace Track Transfer Transform Translate Trim Truncate Try Turn
-    Undo Unload Unlock Unpack Unregister Unsubscribe Unwrap Update Upgrade Use Validate Verify View Visit Wait Wake Walk
-    Warn Watch Weigh Widen Withdraw Work Wrap Write Yield Zip
-    """.split()
-)
-BANNED_OPENINGS = frozenset(
-    """
-    All Also And As At Before Behind Be Because Both But By Does Each Either Every Everybody Everything Everywhere For From Has
-    How If In Into Is It Its Itself Neither Never No Nobody None Nor Not Nothing Now Of On Once One Only Or Other Others Out
-    Several So Some Somebody Something Such That Their Them Then There These They This Those Though Till To Under Until Up
-    What Whatever When Whence Where Wherever Whether Which Whichever While Who Whoever Whole Whom Whose Why With Within Without
-    """.split()
-)
-# Phrases that readers stumbled over, and what to write instead.
-BANNED_PHRASES = {
-    r"\bthe how maniest\b": "the number of",
-    r"\bof no need\b": "not needed",
-    r"\bbecomes? of\b": "happens to",
-    r"\bthat there is\b": "that exists",
-    r"\bthere is not\b": "does not exist",
-    r"\bsuch (?:a )?ones?\b": "the noun",
-    r"\bwho asks\b": "the caller, the client",
-    r"\bbehaviour\b": "behavior",
-    r"\bcolour": "color",
-    r"\bhonour": "honor",
-    r"\bneighbour": "neighbor",
-}
+RULES = tomllib.loads((ROOT / "scripts" / "prose.toml").read_text())
+VERBS = frozenset(RULES["verbs"].split())
+BANNED_OPENINGS = frozenset(RULES["banned_openings"].split())
+PHRASES = [(re.compile(pattern, re.IGNORECASE), instead) for pattern, instead in RULES["phrases"].items()]
+MOST_WORDS = int(RULES["most_words"])
+HELP = {"help", "short_help", "epilog", "doc"}
 _WORD = re.compile(r"[A-Za-z][\w'-]*")
 _SENTENCE = re.compile(r"(?<=[.!?:;])\s+")
 
@@ -86,8 +40,9 @@ class Finding(NamedTuple):
 
 def findings(path: Path) -> Iterator[Finding]:
     """Yield what is wrong with the prose of one Python file."""
-    source = path.read_text()
-    for node in ast.walk(ast.parse(source, str(path))):
+    for node in ast.walk(ast.parse(path.read_text(), str(path))):
+        if isinstance(node, ast.keyword) and node.arg in HELP and isinstance(node.value, ast.Constant):
+            yield from (Finding(path, node.value.lineno, each) for each in _of_help(str(node.value.value)))
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Module):
             text = ast.get_docstring(node)
             if text:
@@ -110,9 +65,16 @@ def _of_docstring(text: str, is_function: bool) -> Iterator[str]:
     yield from _of_text(text)
 
 
+def _of_help(text: str) -> Iterator[str]:
+    first = _WORD.match(text)
+    if first and first[0] in BANNED_OPENINGS:
+        yield f"begin with a verb or the noun: {_start(text)}"
+    yield from _of_text(text)
+
+
 def _of_text(text: str) -> Iterator[str]:
-    for pattern, instead in BANNED_PHRASES.items():
-        if found := re.search(pattern, text, re.IGNORECASE):
+    for pattern, instead in PHRASES:
+        if found := pattern.search(text):
             yield f'"{found[0]}": write {instead}'
 
 

@@ -25,8 +25,8 @@ def requirements_page() -> str:
         (
             "# Requirements",
             "",
-            "Comments and tests cite requirements by these codes. A test carries its codes as `@pytest.mark.req(...)`; the",
-            "suite fails when a code has no passed test. `cmd 20` in a comment is the command with this number in",
+            "Comments and tests cite requirements by these codes. A test carries its codes as `@pytest.mark.req(...)`;",
+            "the suite fails when a code has no passed test. `cmd 20` in a comment is the command with this number in",
             "[the table of commands](commands.md); `transcript 055` is a recording in `tests/transcripts/`.",
             "Generated from `tests/requirements.tsv`; do not edit.",
             *_sections(),

@@ -1,4 +1,4 @@
-"""The programs and commands of the README and of docs/, run as they stand there, with only the broker's port replaced."""
+"""Run the programs and commands of the README and of docs/ as they stand, with only the broker's port replaced."""
 
 from __future__ import annotations
 
