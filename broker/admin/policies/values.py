@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from types import MappingProxyType
+from typing import Any, get_type_hints
 
 from pulsarium.broker.config.keys import INACTIVE_TOPIC_MODES, QUOTA_POLICIES, SCHEMA_STRATEGIES, SUBSCRIPTION_TYPES
 from pulsarium.broker.http.call import Call, text_of, wrong_type
@@ -212,87 +213,52 @@ TEXTS = collection("java.util.HashSet")
 TEXT_LIST = collection("java.util.ArrayList")
 DOUBLE = double("double", null=0.0)
 
-RETENTION = record(f"{DATA}.RetentionPolicies", {"retentionTimeInMinutes": INT, "retentionSizeInMB": LONG})
-DELAYED_DELIVERY = record(
-    f"{DATA}.impl.DelayedDeliveryPoliciesImpl", {"tickTime": LONG, "active": BOOL, "maxDeliveryDelayInMillis": LONG}
-)
-INACTIVE_TOPICS = record(
-    f"{DATA}.InactiveTopicPolicies",
-    {
-        "inactiveTopicDeleteMode": choice(f"{DATA}.InactiveTopicDeleteMode", INACTIVE_TOPIC_MODES),
-        "maxInactiveDurationSeconds": INT,
-        "deleteWhileInactive": BOOL,
-    },
-)
-AUTO_TOPIC_CREATION = record(
-    f"{DATA}.impl.AutoTopicCreationOverrideImpl",
-    {"allowAutoTopicCreation": BOOL, "topicType": TEXT, "defaultNumPartitions": INTEGER},
-)
-AUTO_SUBSCRIPTION_CREATION = record(
-    f"{DATA}.impl.AutoSubscriptionCreationOverrideImpl", {"allowAutoSubscriptionCreation": BOOL}
-)
-SUBSCRIBE_RATE = record(
-    f"{DATA}.SubscribeRate",
-    {
-        "subscribeThrottlingRatePerConsumer": integer("int", null=-1),
-        "ratePeriodInSecond": integer("int", null=30),
-    },
-)
-QUOTA = record(
-    f"{DATA}.impl.BacklogQuotaImpl",
-    {
-        "limit": integer("java.lang.Long", 64),
-        "limitSize": integer("java.lang.Long", 64),
-        "limitTime": INT,
-        "policy": choice(f"{DATA}.BacklogQuota$RetentionPolicy", QUOTA_POLICIES),
-    },
-)
 COMPATIBILITY = choice(f"{DATA}.SchemaCompatibilityStrategy", SCHEMA_STRATEGIES, "UNDEFINED")
-DISPATCH_RATE = record(
-    f"{DATA}.impl.DispatchRateImpl",
-    {
-        "dispatchThrottlingRateInMsg": INT,
-        "dispatchThrottlingRateInByte": LONG,
-        "relativeToPublishRate": BOOL,
-        "ratePeriodInSecond": INT,
-    },
-)
-PUBLISH_RATE = record(
-    f"{DATA}.PublishRate",
-    {"publishThrottlingRateInMsg": INT, "publishThrottlingRateInByte": LONG},
-    {"publishThrottlingRateInMsg": -1, "publishThrottlingRateInByte": -1},
-)
 BOOKIES = {"Ensemble": "bookkeeperEnsemble", "WriteQuorum": "bookkeeperWriteQuorum", "AckQuorum": "bookkeeperAckQuorum"}
 MARK_DELETE_RATE = "managedLedgerMaxMarkDeleteRate"
-PERSISTENCE = record(
-    f"{DATA}.PersistencePolicies",
-    {**dict.fromkeys(BOOKIES.values(), INT), MARK_DELETE_RATE: DOUBLE, "managedLedgerStorageClassName": TEXT},
-    {**dict.fromkeys(BOOKIES.values(), 2), MARK_DELETE_RATE: -1.0},
-)
 FILTER_NAMES = "entryFilterNames"
-_FILTERS = record(f"{DATA}.EntryFilters", {FILTER_NAMES: TEXT})
-ENTRY_FILTERS = Kind(
-    _FILTERS.java_type,
-    lambda value: {FILTER_NAMES: value} if isinstance(value, str) else _FILTERS.of(value),
-    is_object=True,
-)
 OLDER_STRATEGY = choice(f"{DATA}.SchemaAutoUpdateCompatibilityStrategy", tuple(OLDER_STRATEGIES))
 STRATEGY_OF_TOPIC = choice(COMPATIBILITY.java_type, SCHEMA_STRATEGIES)
 AUTH_MODE = choice(f"{DATA}.SubscriptionAuthMode", ("None", "Prefix"), "None")
+
+_FIELDS: Mapping[str, Kind] = {  # what their types do not say of them
+    "inactiveTopicDeleteMode": choice(f"{DATA}.InactiveTopicDeleteMode", INACTIVE_TOPIC_MODES),
+    "defaultNumPartitions": INTEGER,
+    "subscribeThrottlingRatePerConsumer": integer("int", null=-1),
+    "policy": choice(f"{DATA}.BacklogQuota$RetentionPolicy", QUOTA_POLICIES),
+    "limit": integer("java.lang.Long", 64),
+    "limitSize": integer("java.lang.Long", 64),
+}
+_TYPES: Mapping[Any, Kind] = {int: INT, policies.Long: LONG, bool: BOOL, float: DOUBLE, str: TEXT}
+_MISSING: Mapping[Any, Mapping[str, Any]] = {
+    policies.PublishRate: {"publishThrottlingRateInMsg": -1, "publishThrottlingRateInByte": -1},
+    policies.PersistencePolicies: {**dict.fromkeys(BOOKIES.values(), 2), MARK_DELETE_RATE: -1.0},
+    policies.OffloadPolicies: policies.OFFLOAD_DEFAULTS,
+}
+
+
+def record_of(kind: Any, otherwise: Mapping[Any, Kind] = MappingProxyType({})) -> Kind:
+    """Return how values of a row's type are read; `otherwise` are the kinds of fields by their names or types."""
+    known = {**_TYPES, **_FIELDS, **otherwise}
+    hints = get_type_hints(kind, include_extras=True)
+    fields = {name: known.get(name) or known[hint] for name, hint in hints.items()}
+    return record(f"{DATA}.{policies.JAVA[kind]}", fields, _MISSING.get(kind))
+
+
+QUOTA = record_of(policies.BacklogQuota)
+DISPATCH_RATE = record_of(policies.DispatchRate)
+_FILTERS = record_of(policies.EntryFilters)
 
 # by the type of a row
 KINDS: Mapping[Any, Kind] = {
     int: INT,
     bool: BOOL,
     list[str]: TEXTS,
-    policies.RetentionPolicies: RETENTION,
-    policies.DelayedDeliveryPolicies: DELAYED_DELIVERY,
-    policies.InactiveTopicPolicies: INACTIVE_TOPICS,
-    policies.AutoTopicCreation: AUTO_TOPIC_CREATION,
-    policies.AutoSubscriptionCreation: AUTO_SUBSCRIPTION_CREATION,
-    policies.SubscribeRate: SUBSCRIBE_RATE,
-    policies.DispatchRate: DISPATCH_RATE,
-    policies.PublishRate: PUBLISH_RATE,
-    policies.PersistencePolicies: PERSISTENCE,
-    policies.EntryFilters: ENTRY_FILTERS,
+    **{kind: record_of(kind) for kind in policies.JAVA if kind is not policies.OffloadPolicies},
+    policies.SubscribeRate: record_of(policies.SubscribeRate, {"ratePeriodInSecond": integer("int", null=30)}),
+    policies.EntryFilters: Kind(
+        _FILTERS.java_type,
+        lambda value: {FILTER_NAMES: value} if isinstance(value, str) else _FILTERS.of(value),
+        is_object=True,
+    ),
 }
