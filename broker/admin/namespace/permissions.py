@@ -7,12 +7,12 @@ from typing import Any
 
 from pulsarium.broker.admin.policies.namespaces import NAMESPACE
 from pulsarium.broker.admin.policies.policy import MISSING
-from pulsarium.broker.admin.policies.values import DATA, TEXTS, Kind, choice, listed, request_failed
 from pulsarium.broker.auth.needs import TENANT_ADMIN, namespace_operation
 from pulsarium.broker.http.call import Call, text_of, wrong_type
 from pulsarium.broker.http.errors import AdminError, unexpected_body
 from pulsarium.broker.http.registry import of_topic, route
 from pulsarium.broker.http.reply import Reply, done, json_reply
+from pulsarium.broker.http.values import DATA, TEXTS, Kind, choice, listed, request_failed
 from pulsarium.proto.errors import InvalidTopicName
 from pulsarium.proto.topic_name import TopicName
 from pulsarium.rest.policies import NAMESPACE_DEFAULTS

@@ -5,41 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from pulsarium.broker.admin.policies.policy import Json, Rule, anything, with_value
-from pulsarium.broker.admin.policies.values import DATA, INTEGER, LONG, TEXT, Kind, choice, integer, mapping, record_of
 from pulsarium.broker.http.call import Call
 from pulsarium.broker.http.errors import AdminError
-from pulsarium.rest.policies import OFFLOAD_DEFAULTS, Long, OffloadPolicies
+from pulsarium.broker.http.values import shown_policies
+from pulsarium.rest.policies import OFFLOAD_DEFAULTS
 
 POLICIES = "offload_policies"
 DRIVERS = ("S3", "aws-s3", "google-cloud-storage", "filesystem", "azureblob", "aliyun-oss")
-S3_DRIVERS = ("s3", "aws-s3", "aliyun-oss")
-
-FIELDS = tuple(OffloadPolicies.__annotations__)  # in Pulsar's order
-
-
-def shown_policies(policies: Json) -> dict[str, Any]:
-    """Offload policies as Pulsar writes them, with what it tells of the driver."""
-    driver = str(policies.get("managedLedgerOffloadDriver", "")).lower()
-    return {
-        **{name: policies[name] for name in FIELDS if policies.get(name) is not None},
-        "s3Driver": driver in S3_DRIVERS,
-        "gcsDriver": driver == "google-cloud-storage",
-        "fileSystemDriver": driver == "filesystem",
-    }
-
-
-_RECORD = record_of(
-    OffloadPolicies,
-    {
-        "managedLedgerOffloadedReadPriority": choice(
-            f"{DATA}.OffloadedReadPriority", ("BOOKKEEPER_FIRST", "TIERED_STORAGE_FIRST")
-        ),
-        int: INTEGER,
-        Long: integer("java.lang.Long", 64),
-        dict[str, str]: mapping(TEXT),
-    },
-)
-OFFLOAD_POLICIES = Kind(_RECORD.java_type, lambda value: shown_policies(_RECORD.of(value)), is_object=True)
 
 
 def check_offload(call: Call, kept: Json, value: Any) -> None:
@@ -65,7 +37,7 @@ def set_part(name: str) -> Rule:
         policies = {**(kept.get(POLICIES) or OFFLOAD_DEFAULTS), PARTS[name]: value}
         return with_value(without_older(kept), POLICIES, shown_policies({**older_parts(kept), **policies}))
 
-    return Rule(kind=LONG, check=anything, value_in=value_in, changed=changed)
+    return Rule(check=anything, value_in=value_in, changed=changed)
 
 
 def set_whole(kept: Json, value: Any) -> dict[str, Any]:

@@ -13,9 +13,8 @@ from json.decoder import scanstring  # type: ignore[attr-defined]
 from json.scanner import py_make_scanner  # type: ignore[attr-defined]
 from typing import Any, Final
 
-from pulsarium.broker.admin.namespace.namespaces import read_policy
-from pulsarium.broker.admin.namespace.tenants import NAME
 from pulsarium.broker.http.errors import AdminError, UnreadableBody
+from pulsarium.broker.http.values import NAME, read_policy
 from pulsarium.broker.model.topic.joining import OWN_CURSORS, RESERVED_NAME
 from pulsarium.proto.errors import InvalidTopicName
 from pulsarium.proto.generated import PulsarApi_pb2 as pb

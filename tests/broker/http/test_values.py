@@ -8,22 +8,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pulsarium.broker.admin.namespace.namespaces import read_policy
-from pulsarium.broker.admin.policies import values as policy_values
-from pulsarium.broker.admin.policies.namespaces import KINDS
-from pulsarium.broker.admin.policies.values import (
+from pulsarium.broker.config import Config
+from pulsarium.broker.http import values as policy_values
+from pulsarium.broker.http.errors import UnreadableBody
+from pulsarium.broker.http.values import (
     BOOL,
     BOOLEAN,
     INT,
     INTEGER,
     LONG,
+    OF_NEW_NAMESPACE,
     QUOTA,
     SET_OF_TYPES,
     Kind,
+    read_policy,
 )
-from pulsarium.broker.admin.policies.values import KINDS as OF_TYPE
-from pulsarium.broker.config import Config
-from pulsarium.broker.http.errors import UnreadableBody
+from pulsarium.broker.http.values import KINDS as OF_TYPE
 from pulsarium.broker.model.policy.policies import Policies, auto_creation, resolve
 from pulsarium.rest.policies import AutoTopicCreation, RetentionPolicies
 
@@ -128,7 +128,7 @@ def test_what_was_read_is_read_alike_again(kind: Kind, value: Any) -> None:
     assert kind.value_of(once) == once
 
 
-@given(st.dictionaries(st.sampled_from(sorted(KINDS)), VALUES, max_size=6))
+@given(st.dictionaries(st.sampled_from(sorted(OF_NEW_NAMESPACE)), VALUES, max_size=6))
 def test_whatever_a_namespace_is_made_with_can_be_resolved(sent: dict[str, Any]) -> None:
     try:
         kept = {name: read_policy(name, value) for name, value in sent.items() if value is not None}

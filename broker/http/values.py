@@ -13,9 +13,12 @@ from pulsarium.broker.http.call import Call, text_of, wrong_type
 from pulsarium.broker.http.errors import ContainerError, UnreadableBody
 from pulsarium.broker.http.reply import JSON, NAMES
 from pulsarium.broker.jackson import place
-from pulsarium.broker.model.policy.policies import OLDER_STRATEGIES
+from pulsarium.broker.model.namespace.policies import is_readable
+from pulsarium.broker.model.policy.policies import AGE, OLDER_STRATEGIES, STORAGE
 from pulsarium.rest import policies
+from pulsarium.rest.policies import Long, OffloadPolicies, Policy
 
+NAME = re.compile(r"[-=:.\w]+", re.ASCII)  # of tenants and clusters
 NUMBER = re.compile(r"-?[0-9]{1,20}")
 DATA = "org.apache.pulsar.common.policies.data"
 EMPTY = "The request entity cannot be empty."
@@ -262,3 +265,91 @@ KINDS: Mapping[Any, Kind] = {
         is_object=True,
     ),
 }
+
+
+# what namespaces have
+
+S3_DRIVERS = ("s3", "aws-s3", "aliyun-oss")
+FIELDS = tuple(OffloadPolicies.__annotations__)  # in Pulsar's order
+
+
+def shown_policies(sent: Mapping[str, Any]) -> dict[str, Any]:
+    """Offload policies as Pulsar writes them, with what it tells of the driver."""
+    driver = str(sent.get("managedLedgerOffloadDriver", "")).lower()
+    return {
+        **{name: sent[name] for name in FIELDS if sent.get(name) is not None},
+        "s3Driver": driver in S3_DRIVERS,
+        "gcsDriver": driver == "google-cloud-storage",
+        "fileSystemDriver": driver == "filesystem",
+    }
+
+
+_RECORD = record_of(
+    OffloadPolicies,
+    {
+        "managedLedgerOffloadedReadPriority": choice(
+            f"{DATA}.OffloadedReadPriority", ("BOOKKEEPER_FIRST", "TIERED_STORAGE_FIRST")
+        ),
+        int: INTEGER,
+        Long: integer("java.lang.Long", 64),
+        dict[str, str]: mapping(TEXT),
+    },
+)
+OFFLOAD_POLICIES = Kind(_RECORD.java_type, lambda value: shown_policies(_RECORD.of(value)), is_object=True)
+
+
+def shown_quota(value: Mapping[str, Any]) -> dict[str, Any]:
+    """A quota that was read, as it is kept and shown; `limit` is the older name of `limitSize`."""
+    size = value.get("limit", value.get("limitSize", 0))
+    rest = {name: value[name] for name in ("limitTime", "policy") if name in value}
+    return {"limit": size, "limitSize": size, **rest}
+
+
+_QUOTAS = record("java.util.Map", {STORAGE: QUOTA, AGE: QUOTA})
+QUOTA_MAP = Kind(
+    _QUOTAS.java_type,
+    lambda value: {kind: shown_quota(quota) for kind, quota in _QUOTAS.of(value).items()},
+    is_object=True,
+)
+SET = Kind(TEXT_LIST.java_type, lambda value: list(dict.fromkeys(TEXT_LIST.of(value))))
+OF_NAMESPACES: Mapping[Policy[Any], Kind] = {  # where it is not the one of the row's type
+    policies.BACKLOG_QUOTAS: QUOTA_MAP,
+    policies.COMPACTION_THRESHOLD: LONG,
+    policies.DEDUPLICATION_SNAPSHOTS: INTEGER,
+    policies.SUBSCRIPTION_TYPES: SET_OF_TYPES,
+    policies.SUBSCRIPTION_AUTH_MODE: AUTH_MODE,
+    policies.SCHEMA_STRATEGY: COMPATIBILITY,
+    policies.OLDER_SCHEMA_STRATEGY: OLDER_STRATEGY,
+    policies.REPLICATION: SET,
+    policies.ALLOWED_CLUSTERS: SET,
+    policies.OFFLOAD: OFFLOAD_POLICIES,
+    policies.OFFLOAD_THRESHOLD: LONG,
+    policies.OFFLOAD_SECONDS: LONG,
+    policies.OFFLOAD_LAG: LONG,
+}
+POLICIES_TYPE = "org.apache.pulsar.common.policies.data.Policies"
+
+
+def kind_in_namespace(row: Policy[Any]) -> Kind:
+    """Return how a namespace's value of a policy is read."""
+    return OF_NAMESPACES.get(row) or KINDS[row.json]
+
+
+# by the names in the JSON of a new namespace, where subscription types are but texts
+OF_NEW_NAMESPACE: Mapping[str, Kind] = {
+    **{
+        row.kept: mapping(kind_in_namespace(row)) if row.per_cluster else kind_in_namespace(row)
+        for row in policies.POLICIES
+        if row.namespace is not None
+    },
+    policies.SUBSCRIPTION_TYPES.kept: TEXTS,
+}
+
+
+def read_policy(field: str, value: Any) -> Any:
+    """Return one of the policies that a namespace is made with, as it is kept."""
+    if field in OF_NEW_NAMESPACE:
+        return OF_NEW_NAMESPACE[field].value_of(value)
+    if not is_readable(field, value):
+        raise wrong_type(POLICIES_TYPE, value)
+    return value
