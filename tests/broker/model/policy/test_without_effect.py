@@ -12,11 +12,10 @@ from typing import Any
 import pytest
 
 from pulsarium.broker.config.keys import Key, documented_keys
-from pulsarium.broker.model.namespace.policies import DEFAULTS
 from pulsarium.broker.model.policy import without_effect
 from pulsarium.broker.model.policy.without_effect import FACTS, POLICIES, Notices
 from pulsarium.rest import policies as rows
-from pulsarium.rest.policies import Policy
+from pulsarium.rest.policies import NAMESPACE_DEFAULTS, Policy
 from tests.broker.admin.rest import ADMIN, NAMESPACES, TENANTS, TOPICS, Rest
 from tests.broker.wire import Bed, Wire
 
@@ -93,7 +92,7 @@ def text_of(path: str) -> str:
 
 def kept_names() -> set[str]:
     """All that can be set for a namespace or a topic."""
-    return {*DEFAULTS, "subscriptionPolicies", *(row.kept for row in rows.POLICIES)}
+    return {*NAMESPACE_DEFAULTS, "subscriptionPolicies", *(row.kept for row in rows.POLICIES)}
 
 
 def test_each_policy_has_an_effect_or_is_declared_to_have_none() -> None:
@@ -122,10 +121,6 @@ def test_a_policy_with_an_effect_is_read_where_brokers_act(name: str) -> None:
     sources -= {ROOT / "broker/model/namespace/policies.py", ROOT / "broker/model/policy/event.py"}
     constant = next((word for word, row in vars(rows).items() if isinstance(row, Policy) and row.kept == name), name)
     assert any(re.search(rf'"{name}"|\brows\.{constant}\b', path.read_text()) for path in sources)
-
-
-def test_each_policy_of_a_namespace_is_shown_with_the_others() -> None:
-    assert {row.kept for row in rows.POLICIES if row.namespace is not None} <= DEFAULTS.keys()
 
 
 @cache
