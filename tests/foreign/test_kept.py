@@ -154,14 +154,12 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kept]:
         prepare_batches(clients, admin)
         prepare_sequence_ids(python.client, admin)
         delayed = Delayed(python.client)
-        settled = time.monotonic() + 1.1
         java.close()
         python.client.close()
         if os.environ.get(COMMAND):
             broker.stop(60)
         else:
-            # A broker that is killed may forget the last second's acknowledgements.
-            eventually(lambda: time.monotonic() > settled, what="a second", every=0.1)
+            admin.keep_acknowledgements()
             broker.kill()
         broker = BrokerProcess(folder, ["--data", str(folder / "data")], broker.address.port, broker.address.http_port)
         python = Python(broker)

@@ -90,7 +90,7 @@ def serving(home: Path, *options: str, files: tuple[int, int] | None = None) -> 
             yield Served(process.pid, log, words[2], words[3])
             process.send_signal(signal.SIGTERM)
             with suppress(subprocess.TimeoutExpired):
-                process.wait(10)
+                process.wait(30)
         finally:
             process.kill()
     assert "Traceback" not in log.read_text()

@@ -25,7 +25,7 @@ MOST_MEMORY = 48 << 10  # bytes of an idle connection
 
 
 def connected(served: Served) -> socket.socket:
-    client = socket.create_connection(served.address, timeout=10)
+    client = socket.create_connection(served.address, timeout=30)
     client.sendall(CONNECT)
     assert client.recv(4096)
     return client
@@ -85,10 +85,10 @@ def test_it_takes_all_the_files_it_may_have(tmp_path: Path) -> None:
 
 def test_idle_http_connections_of_one_address_leave_room_for_others(tmp_path: Path) -> None:
     with serving(tmp_path) as served, ExitStack() as stack:
-        pooled = stack.enter_context(socket.create_connection(served.web_address, timeout=10))
+        pooled = stack.enter_context(socket.create_connection(served.web_address, timeout=30))
         assert status(pooled) == b"HTTP/1.1 200"
         for _ in range(2_100):  # more than a port serves
-            stack.enter_context(socket.create_connection(served.web_address, timeout=10))
+            stack.enter_context(socket.create_connection(served.web_address, timeout=30))
         other = socket.create_connection(served.web_address, timeout=10, source_address=("127.0.0.2", 0))
         with other:
             assert status(other) == b"HTTP/1.1 200"
@@ -106,7 +106,7 @@ def too_many(address: tuple[str, int], served: Served) -> Iterator[None]:
     """Connections until the broker has no file descriptor left, and some more that it cannot accept."""
     with ExitStack() as stack:
         for _ in range(120):
-            stack.enter_context(socket.create_connection(address, timeout=10))
+            stack.enter_context(socket.create_connection(address, timeout=30))
         eventually(lambda: "cannot accept connections" in served.log.read_text(), what="it says that it is full")
         yield
 
@@ -116,7 +116,7 @@ def test_without_a_file_descriptor_left_it_goes_on(tmp_path: Path, web: bool) ->
     """It neither spins nor ends; who is there is served, and who comes when others have gone is so too."""
     with serving(tmp_path, files=(100, 100)) as served, connected(served) as other:
         address = served.web_address if web else served.address
-        with socket.create_connection(served.web_address, timeout=10) as http:
+        with socket.create_connection(served.web_address, timeout=30) as http:
             http.sendall(GET)  # what it opens for HTTP is open
             assert http.recv(4096).startswith(b"HTTP/1.1 200")
         with too_many(address, served):

@@ -60,7 +60,7 @@ def test_a_receipt_that_never_comes(client: Any, faults: Admin, topic: str) -> N
     add(faults, topic, "SEND", "drop", stage="after", count=None)
     with pytest.raises(pulsar.Timeout):
         producer.send(b"here all the same")
-    assert consumer.receive(10_000).data() == b"here all the same"
+    assert consumer.receive(30_000).data() == b"here all the same"
 
 
 def test_a_topic_that_is_being_moved(client: Any, faults: Admin, topic: str) -> None:
@@ -69,7 +69,7 @@ def test_a_topic_that_is_being_moved(client: Any, faults: Admin, topic: str) -> 
     consumer = client.subscribe(topic, "s")
     fault = add(faults, topic, "PRODUCER", "answer", action={"error": "ServiceNotReady"}, count=2)
     client.create_producer(topic).send(b"in the end")
-    assert consumer.receive(10_000).data() == b"in the end"
+    assert consumer.receive(30_000).data() == b"in the end"
     assert faults.call("GET", f"{FAULTS}/{fault}")["hits"] == 2
 
 
