@@ -21,9 +21,9 @@ from pulsarium.broker.http.server import serve_http
 from pulsarium.broker.server import bind
 from pulsarium.broker.web import site_of
 from tests.broker.auth.secured import TLS, Authority, Files, by_token
+from tests.broker.loopback import HANGS
 from tests.broker.wire import serving
 
-HANGS = 30  # seconds
 GET = b"GET /admin/v2/tenants HTTP/1.1\r\nHost: x\r\n\r\n"
 NONSENSE = (
     b"\x16\x03\x01\x02\x00\x01\x00",

@@ -12,8 +12,8 @@ from pulsarium.client import AuthenticationToken
 from pulsarium.client.connection.waiting import LONGEST, printable
 from pulsarium.client.errors import ProducerBusy, TopicNotFound
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
-from tests.client.both import on_both
 from tests.client.consumer.started import started
+from tests.client.hostile.clocks import on_both
 from tests.client.hostile.played import TOPIC, URL, error_answer, playing
 from tests.client.peer import Type
 
