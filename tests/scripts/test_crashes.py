@@ -1,4 +1,4 @@
-"""A process of tests that crashes names itself: its Python threads on stderr, its back trace in the output of .ci/run."""
+"""A process of tests that crashes names itself: its Python threads on stderr, and its back trace behind .ci/run."""
 
 from __future__ import annotations
 
