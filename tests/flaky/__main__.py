@@ -27,6 +27,7 @@ Exit code 0: all runs passed. 1: some did not, and which tests failed.
 """
 OUTPUT = Path("build/flaky")
 PYTEST = (sys.executable, "-P", "-m", "pytest", "-n", "auto", "--dist", "loadfile", "-q", "--show-capture=no")
+SLOWLY = ("--timeout", "300")  # seconds of a test, where it does not say itself how long it may take
 # Ends with the process that started it, however that ends.
 BUSY = "import os\nparent = os.getppid()\nwhile os.getppid() == parent: sum(range(100_000))"
 FAILURE = re.compile(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", re.MULTILINE)
@@ -59,7 +60,9 @@ def failures(run: int, options: Sequence[str]) -> list[str]:
     output = OUTPUT / f"{run}.txt"
     environment = {name: value for name, value in os.environ.items() if name != "CI"}
     with output.open("w") as file:
-        code = subprocess.run([*PYTEST, *options], stdout=file, stderr=file, env=environment, check=False).returncode
+        code = subprocess.run(
+            [*PYTEST, *SLOWLY, *options], stdout=file, stderr=file, env=environment, check=False
+        ).returncode
     names = FAILURE.findall(output.read_text())
     return names if names or not code else [f"pytest ended with {code}: {output}"]
 

@@ -114,7 +114,7 @@ async def test_what_is_not_there(broker: Address, over: str) -> None:
 @on_both
 async def test_a_listener_that_is_not_there(broker: Address, topic: str, over: str) -> None:
     url = broker.admin_url if over == "http" else broker.service_url
-    async with connect(url, listener_name="outside", operation_timeout=0.3) as client:
+    async with connect(url, listener_name="outside", operation_timeout=3) as client:
         with pytest.raises(errors.PulsarError, match="do not have outside listener"):
             async with client.create_producer(topic):
                 pass

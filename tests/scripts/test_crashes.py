@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 CORES = Path(__file__).parents[2] / ".ci" / "cores"
 CORE = b"\x7fELF\x02\x01\x01" + bytes(9) + b"\x04\x00"
 PROGRAM = b"\x7fELF\x02\x01\x01" + bytes(9) + b"\x03\x00"
@@ -57,13 +59,18 @@ def test_old_cores_and_other_files_of_that_name_are_passed_over(tmp_path: Path) 
     assert told(tmp_path) == []
 
 
+@pytest.mark.timeout(300)  # it starts pytest twice, which a busy machine makes long
 def test_a_test_that_crashes_its_process_is_named(tmp_path: Path) -> None:
     (tmp_path / "pytest.ini").write_text("[pytest]\n")
     test = tmp_path / "test_crashing.py"
     test.write_text(CRASHING)
-    pytest = [sys.executable, "-P", "-m", "pytest", "-n", "1", "-p", "no:cacheprovider", str(test)]
+    command = [sys.executable, "-P", "-m", "pytest", "-n", "1", "-p", "no:cacheprovider", str(test)]
     run = subprocess.run(
-        ["sh", "-c", 'ulimit -c 0; exec "$@"', "sh", *pytest], cwd=tmp_path, capture_output=True, text=True, check=False
+        ["sh", "-c", 'ulimit -c 0; exec "$@"', "sh", *command],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert "Fatal Python error: Segmentation fault" in run.stderr
     assert "in test_a_fault" in run.stderr

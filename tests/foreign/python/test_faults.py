@@ -78,7 +78,7 @@ def test_a_broker_that_cannot_read_its_last_entry(client: Any, faults: Admin, to
     """What clients hear of brokers without PIP-429 whose compacted ledger ends with an encrypted batch."""
     client.create_producer(topic).send(b"a")
     reader = client.create_reader(topic, pulsar.MessageId.earliest)
-    reader.read_next(10_000)  # of what it has already it asks nobody
+    reader.read_next(30_000)  # of what it has already it asks nobody
     words = "Failed to read last entry of the compacted Ledger Invalid unknown tag type: 3"
     add(faults, topic, "GET_LAST_MESSAGE_ID", "answer", action={"error": "MetadataError", "message": words})
     with pytest.raises(pulsar.BrokerMetadataError):

@@ -98,7 +98,7 @@ def test_seeking_to_an_index(client: Any, admin: Admin) -> None:
     consumer.seek(id_of(admin, 3))
     assert [consumer.receive(30_000).data() for _ in range(2)] == sent[3:]
     reader = client.create_reader(TOPIC, id_of(admin, 2), start_message_id_inclusive=True)
-    assert reader.read_next(10_000).data() == sent[2]
+    assert reader.read_next(30_000).data() == sent[2]
     with pytest.raises(AdminError) as absent:
         id_of(admin, 5)
     assert absent.value.status == 404
