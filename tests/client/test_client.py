@@ -9,7 +9,7 @@ import pytest
 
 from pulsarium.client import connect, errors
 from pulsarium.client.opening import open_client
-from tests.client.both import on_both
+from tests.client.hostile.clocks import on_both
 from tests.client.peer import Peer, Peers, Type
 from tests.client.producer.test_producer import answer_producer
 

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pulsarium.client.producer.outbox import MemoryLimit
-from tests.client.both import on_both, run_on
+from tests.client.both import run_on
+from tests.client.hostile.clocks import on_both
 
 
 def test_without_a_limit_there_is_always_room() -> None:

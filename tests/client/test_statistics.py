@@ -7,13 +7,14 @@ import dataclasses
 import anyio
 import pytest
 import trio.testing
+from trio.testing import MockClock
 
 from pulsarium.client import ConsumerStatistics, ConsumerType, MessageId, ProducerStatistics
 from pulsarium.client.errors import MessageTooBig
 from tests.client.consumer.started import data_of, started
 
 
-async def test_what_a_producer_counts() -> None:
+async def test_what_a_producer_counts(autojump_clock: MockClock) -> None:
     async with started() as (inside, client), client.create_producer("t", batching_max_publish_delay=10) as producer:
         assert producer.statistics() == ProducerStatistics(0, 0, 0, 0, 0, 0, 0.0, 0.0)
         producer.send_nowait(b"123")
@@ -43,7 +44,7 @@ async def test_what_fails_with_the_producer_is_counted_once() -> None:
         assert (found.send_errors, found.pending_messages, found.pending_bytes) == (1, 0, 0)
 
 
-async def test_what_a_consumer_counts() -> None:
+async def test_what_a_consumer_counts(autojump_clock: MockClock) -> None:
     async with (
         started() as (inside, client),
         client.subscribe("t", "s", consumer_type=ConsumerType.Shared) as consumer,

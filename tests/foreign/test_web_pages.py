@@ -65,7 +65,7 @@ def attacked_by(page: str, broker: PulsarBroker, profile: Path) -> str:
 
 def asked(broker: PulsarBroker, path: str) -> list[str]:
     """Return a list that the admin API gives a program."""
-    with urllib.request.urlopen(f"{broker.admin_url}/admin/v2/{path}", timeout=10) as answer:
+    with urllib.request.urlopen(f"{broker.admin_url}/admin/v2/{path}", timeout=30) as answer:
         found: list[str] = json.load(answer)
     return found
 
@@ -141,7 +141,7 @@ def test_the_brokers_own_page_works(tmp_path: Path) -> None:
 def test_a_topic_with_a_line_break_in_its_name_is_shown(tmp_path: Path) -> None:
     with running() as broker:
         path = "persistent/public/default/first%0Asecond"
-        urllib.request.urlopen(urllib.request.Request(f"{broker.admin_url}/admin/v2/{path}", method="PUT"), timeout=10)
+        urllib.request.urlopen(urllib.request.Request(f"{broker.admin_url}/admin/v2/{path}", method="PUT"), timeout=30)
         assert "<h2>public/default/first\nsecond" in visit(broker.admin_url, tmp_path, resolve=STRANGER)
 
 

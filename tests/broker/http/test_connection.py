@@ -10,7 +10,7 @@ from unittest.mock import AsyncMock, patch
 import h11
 import pytest
 import trio
-from trio.testing import wait_all_tasks_blocked
+from trio.testing import MockClock, wait_all_tasks_blocked
 
 from pulsarium.broker import slices
 from pulsarium.broker.config import Config
@@ -349,12 +349,13 @@ async def test_nobody_stays_who_asks_nothing_more(monkeypatch: pytest.MonkeyPatc
         assert (await everything(http, GET)).endswith(TENANTS)
 
 
-async def test_who_never_asked_anything_leaves_long_before_who_did(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_who_never_asked_anything_leaves_long_before_who_did(mock_clock: MockClock) -> None:
     """Admin clients keep connections that they used, and open none before they need it."""
-    monkeypatch.setattr(connection, "FIRST_SECONDS", 0.05)
-    async with served() as http, await http.connect() as pooled:
+    async with served() as http, await http.connect() as pooled, await http.connect() as silent:
         await answer(pooled)
-        assert await everything(http, b"") == b""
+        await wait_all_tasks_blocked()
+        mock_clock.jump(connection.FIRST_SECONDS)
+        assert await silent.receive_some(1) == b""
         assert (await answer(pooled))[1] == TENANTS
 
 

@@ -23,7 +23,7 @@ async def started() -> AsyncIterator[tuple[InProcess, Client]]:
 
 
 async def received(consumer: Consumer[Any], count: int) -> list[Message[Any]]:
-    with anyio.fail_after(10):
+    with anyio.fail_after(30):
         return [await consumer.receive() for _ in range(count)]
 
 

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from trio.testing import MockClock
 
 from pulsarium.client.consumer.delayed import Delayed, Entry
-from tests.client.both import on_both, run_on
+from tests.client.both import run_on
+from tests.client.hostile.clocks import on_both
 
 Steps = list[tuple[str, int, float]]
 

@@ -15,8 +15,8 @@ from pulsarium.client.message_id import MessageId
 from pulsarium.client.opening import open_client
 from pulsarium.proto.entry import build
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
-from tests.client.both import on_both
 from tests.client.consumer.test_last_entry import EXAMPLE, batch_payload, metadata_of
+from tests.client.hostile.clocks import on_both
 from tests.client.peer import Peer, Peers, Type
 
 WHERE = {"ledgerId": 7, "entryId": 3}

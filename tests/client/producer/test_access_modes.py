@@ -13,7 +13,7 @@ from pulsarium.client import Client, Producer, ProducerAccessMode, errors
 from pulsarium.client.opening import open_client
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.topic_name import TopicName
-from tests.client.both import on_both
+from tests.client.hostile.clocks import on_both
 from tests.client.in_process import in_process
 from tests.client.peer import Peers, Type
 from tests.client.producer.test_producer import TOPIC, UNASKED, answer_producer, producing

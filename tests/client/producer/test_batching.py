@@ -16,7 +16,7 @@ from pulsarium.client.producer.options import PartitionsRoutingMode, ProducerOpt
 from pulsarium.client.producer.packing import Batch, KeyBatch
 from pulsarium.client.producer.receipt import Receipt
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
-from tests.client.both import on_both
+from tests.client.hostile.clocks import on_both
 
 
 def draft_of(size: int, number: int, **fields: Any) -> Draft:

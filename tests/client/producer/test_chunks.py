@@ -15,8 +15,8 @@ from pulsarium.client.producer.packing import Splitter
 from pulsarium.proto import entry
 from pulsarium.proto.compression import decompress
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
-from tests.client.both import on_both
 from tests.client.entry.encrypted import Keys
+from tests.client.hostile.clocks import on_both
 from tests.client.peer import Type
 from tests.client.producer.test_producer import UNASKED, answer_producer, producing
 

@@ -13,7 +13,7 @@ from pulsarium.client import BatchingType, Client, InitialPosition, MessageId, e
 from pulsarium.client.producer.receipt import Receipt
 from pulsarium.proto import batch
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
-from tests.client.both import on_both
+from tests.client.hostile.clocks import on_both
 from tests.client.in_process import in_process
 from tests.client.peer import Type
 from tests.client.producer.test_producer import answer_producer, producing

@@ -9,7 +9,7 @@ import pytest
 
 from pulsarium.client import errors
 from pulsarium.client.opening import open_client
-from tests.client.both import on_both
+from tests.client.hostile.clocks import on_both
 from tests.client.peer import Peers, Type
 from tests.client.producer.test_producer import UNASKED, producing
 

@@ -21,8 +21,9 @@ from pulsarium.client.producer.producer import Producer
 from pulsarium.client.producer.receipt import Receipt
 from pulsarium.proto import batch, entry
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
-from tests.client.both import on_both, run_on
+from tests.client.both import run_on
 from tests.client.entry.encrypted import Keys
+from tests.client.hostile.clocks import on_both
 from tests.client.peer import Peer, Peers, Type
 
 TOPIC = "persistent://public/default/t"

@@ -13,7 +13,7 @@ from pulsarium.client.producer.outbox import Messages, Outbox
 from pulsarium.client.producer.receipt import Receipt
 from pulsarium.client.statistics import Sent
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
-from tests.client.both import on_both
+from tests.client.hostile.clocks import on_both
 from tests.client.peer import Peer, Peers, Type, bytes_of
 from tests.client.producer.test_producer import UNASKED, Stage, answer_producer, producing
 

@@ -184,11 +184,10 @@ async def two_acknowledge_the_same(world: World) -> object:
 async def one_that_takes_too_long(world: World) -> object:
     topic = world.topic()
     async with world.client.subscribe(topic, "s") as consumer, world.client.create_producer(topic) as producer:
-        txn = await world.client.begin_transaction(timeout=0.5)
+        txn = await world.client.begin_transaction(timeout=3)  # seconds, in which the next line is done
         await producer.send(b"never", txn=txn)
         await producer.send(b"behind")
-        received = await take(consumer, 1)
-        await anyio.sleep(0.5)
+        received = await take(consumer, 1)  # it waits for the end of the transaction
         return {"received": received, "commit": await outcome(txn.commit()), "state": txn.state()}
 
 
