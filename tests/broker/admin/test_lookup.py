@@ -64,20 +64,3 @@ async def test_nothing_is_made(rest: Rest) -> None:
 async def test_names_that_are_none(rest: Rest, path: str) -> None:
     answer = await rest.call("GET", f"{LOOKUP}/{path}")
     assert (answer.status, answer.json["message"]) == (400, "Bad Request")
-
-
-async def test_a_missing_namespace(rest: Rest) -> None:
-    for path in ("public/nope", "nope/x"):
-        assert await rest.refused("GET", f"{LOOKUP}/persistent/{path}/t") == (404, "Namespace not found")
-    bundle = await rest.call("GET", f"{LOOKUP}/persistent/public/nope/t/bundle")
-    assert (bundle.status, bundle.body) == (200, b"0x00000000_0xffffffff")
-
-
-async def test_bundles_are_those_of_a_real_broker(rest: Rest) -> None:
-    """t of public/default stands where the observed broker says."""
-    answer = await rest.call("GET", f"{T}/bundle")
-    assert (answer.status, answer.body, answer.headers["content-type"]) == (
-        200,
-        b"0x80000000_0xc0000000",
-        "application/json",
-    )

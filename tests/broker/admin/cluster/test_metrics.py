@@ -34,11 +34,6 @@ async def read(rest: Rest) -> dict[str, float]:
     return found
 
 
-async def test_where_they_are(rest: Rest) -> None:
-    answer = await rest.call("GET", "/metrics")
-    assert (answer.status, answer.headers["location"], answer.body) == (301, "/metrics/", b"")
-
-
 async def test_a_broker_without_topics(rest: Rest) -> None:
     values = await read(rest)
     assert values['pulsar_broker_topics_count{cluster="standalone"}'] == 0

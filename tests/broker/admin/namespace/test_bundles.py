@@ -125,13 +125,6 @@ async def test_hash_positions_of_partitions(quartered: Rest) -> None:
     assert sorted(found) == [f"{topic('p')}-partition-{index}" for index in range(8)]
 
 
-async def test_halves(quartered: Rest) -> None:
-    await quartered.done("PUT", f"{URL}/{FIRST}/split?unload=true")
-    assert await boundaries(quartered) == ["0x00000000", "0x20000000", *QUARTERS[1:]]
-    status, reason = await quartered.refused("PUT", f"{URL}/{FIRST}/split")
-    assert (status, reason.endswith("Expected upper boundary of public/bun/0x00000000_0x20000000")) == (412, True)
-
-
 async def test_positions(quartered: Rest) -> None:
     url = f"{URL}/0x40000000_0x80000000/split?splitAlgorithmName=specified_positions_divide"
     await play(
@@ -168,19 +161,6 @@ async def test_by_topics(quartered: Rest) -> None:
     (_, split, *rest) = await boundaries(quartered)
     assert rest == QUARTERS[1:]
     assert hash_position(topic(first)) <= int(split, 16) <= hash_position(topic(second))
-
-
-async def test_other_ways_to_split(quartered: Rest) -> None:
-    text = (
-        "Unsupported namespace bundle split algorithm, supported algorithms are [range_equally_divide, "
-        "topic_count_equally_divide, specified_positions_divide, flow_or_qps_equally_divide]"
-    )
-    await play(
-        quartered,
-        Step(f"PUT {URL}/{FIRST}/split?splitAlgorithmName=wrong", 412, {"reason": text}),
-        Step(f"PUT {URL}/{FIRST}/split?splitAlgorithmName=flow_or_qps_equally_divide", 204),
-    )
-    assert await boundaries(quartered) == QUARTERS
 
 
 async def test_the_largest(quartered: Rest) -> None:

@@ -22,50 +22,6 @@ ABSENT = {"reason": "Namespace does not exist"}
 NO_TOPIC = {"reason": "Topic persistent://public/default/absent not found"}
 
 
-async def test_of_a_namespace(rest: Rest) -> None:
-    every = ["functions", "sources", "sinks", "packages", "produce", "consume", "consume"]
-    await play(
-        rest,
-        Step(f"GET {URL}", 200, {}),
-        Step(f"POST {URL}/r1", 204, value=["produce", "consume"]),
-        Step(f"POST {URL}/r2", 204, value=every),
-        Step(
-            f"GET {URL}",
-            200,
-            {"r1": ["consume", "produce"], "r2": ["consume", "produce", "functions", "sinks", "packages", "sources"]},
-        ),
-        Step(f"POST {URL}/r1", 204, value=["wrong"]),  # it replaces what was granted
-        Step(f"POST {URL}/r2", 204, value=[]),
-        Step(f"GET {URL}", 200, {"r1": [None], "r2": []}),
-        Step(f"DELETE {URL}/r1", 204),
-        Step(f"DELETE {URL}/none", 204),
-        Step(f"GET {URL}", 200, {"r2": []}),
-        Step(f"POST {URL}/r1", 400, {"reason": "Actions should not be null"}),
-        Step(f"POST {URL}/r1", 400, Text("Cannot deserialize value of type `java.util.HashSet"), {}),
-        Step(f"GET {MISSING}", 404, ABSENT),
-        Step(f"POST {MISSING}/r1", 404, {"reason": "Topic's namespace does not exist"}, ["produce"]),
-        Step(f"DELETE {MISSING}/r1", 404, {"reason": ""}),
-    )
-
-
-async def test_of_subscriptions(rest: Rest) -> None:
-    url = f"{URL}/subscription"
-    await play(
-        rest,
-        Step(f"GET {url}", 200, {}),
-        Step(f"POST {url}/s1", 204, value=["r1", "r2", "r1"]),
-        Step(f"GET {url}", 200, {"s1": ["r1", "r2"]}),
-        Step(f"DELETE {URL}/s1/r1", 204),
-        Step(f"GET {url}", 200, {"s1": ["r2"]}),
-        Step(f"DELETE {URL}/s1/r2", 204),
-        Step(f"GET {url}", 200, {}),
-        Step(f"DELETE {URL}/s1/r2", 404, {"reason": "No grants of subscription s1"}),
-        Step(f"POST {url}/s1", 400, {"reason": "Roles should not be null"}),
-        Step(f"GET {MISSING}/subscription", 404, ABSENT),
-        Step(f"POST {MISSING}/subscription/s1", 404, ABSENT, ["r1"]),
-    )
-
-
 async def test_names_that_are_words_of_other_routes(rest: Rest) -> None:
     await play(
         rest,
@@ -127,17 +83,6 @@ async def test_of_a_partitioned_topic(rest: Rest) -> None:
     )
 
 
-async def test_of_a_topic_that_is_not_there(rest: Rest) -> None:
-    url = f"{TOPICS}/absent/permissions"
-    await play(
-        rest,
-        Step(f"GET {url}", 404, NO_TOPIC),
-        Step(f"POST {url}/r", 404, NO_TOPIC, ["produce"]),
-        Step(f"DELETE {url}/r", 404, NO_TOPIC),
-        Step(f"GET {TOPICS.replace('default', 'missing')}/t/permissions", 404, {"reason": "Namespace not found"}),
-    )
-
-
 async def test_of_several_topics(rest: Rest) -> None:
     for local in ("t", "u"):
         await rest.done("PUT", f"{TOPICS}/{local}")
@@ -173,15 +118,3 @@ async def test_of_several_topics(rest: Rest) -> None:
 async def test_lists_that_are_refused(rest: Rest, sent: Any, status: int, answer: Any) -> None:
     await rest.done("PUT", TOPIC)
     await play(rest, Step(GRANT, status, answer, sent))
-
-
-async def test_they_are_kept_as_policies(rest: Rest) -> None:
-    await rest.done("PUT", TOPIC)
-    await rest.done("POST", f"{URL}/r", ["produce"])
-    await rest.done("POST", f"{TOPIC}/permissions/r", ["consume"])
-    await rest.done("POST", f"{URL}/subscription/s", ["r"])
-    assert (await rest.get(DEFAULT))["auth_policies"] == {
-        "namespace_auth": {"r": ["produce"]},
-        "destination_auth": {NAME: {"r": ["consume"]}},
-        "subscription_auth_roles": {"s": ["r"]},
-    }

@@ -127,17 +127,6 @@ async def test_the_estimate_of_a_topic(rest: Rest, wire: Wire) -> None:
     assert (some["cursorBacklog"], some["cursorLedgerId"] >= 0) == (3, True)
 
 
-@pytest.mark.parametrize(
-    "topic", [f"{TOPICS}/absent", f"{TOPICS}/parts", f"{NON_PERSISTENT}/t", f"{NON_PERSISTENT}/no"]
-)
-async def test_the_estimate_of_what_has_none(rest: Rest, wire: Wire, topic: str) -> None:
-    await wire.producer("non-persistent://public/default/t")
-    await rest.done("PUT", f"{TOPICS}/parts/partitions", 2)
-    found = await rest.get(f"{topic}/backlog")
-    assert (found["storageSize"], found["totalMessages"], found["messageBacklog"]) == (0, 0, 0)
-    assert (found["cursorDetails"], found["topicName"].rsplit("/", 1)[1]) == ({}, topic.rsplit("/", 1)[1])
-
-
 async def test_the_estimate_wants_a_namespace(rest: Rest) -> None:
     refusal = await rest.refused("GET", f"{ADMIN}/persistent/public/absent/t/backlog")
     assert refusal == (404, "Namespace not found")

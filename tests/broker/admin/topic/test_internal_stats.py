@@ -138,12 +138,3 @@ async def test_a_non_persistent_topic(rest: Rest, wire: Wire) -> None:
     assert stats["numberOfEntries"] == 0
     assert stats["cursors"]["sub"]["active"] is False
     assert list(stats) == [*FIELDS[:5], "waitingCursorsCount", "pendingAddEntriesCount", "cursors"]
-
-
-@pytest.mark.parametrize("root", [TOPICS, NON_PERSISTENT])
-async def test_of_partitions(rest: Rest, root: str) -> None:
-    await rest.done("PUT", f"{root}/p/partitions", 2)
-    stats = await rest.get(f"{root}/p/partitioned-internalStats")
-    assert stats["metadata"] == {"partitions": 2, "deleted": False}
-    assert len(stats["partitions"]) == (2 if root == TOPICS else 0)
-    assert (await rest.refused("GET", f"{root}/t/partitioned-internalStats"))[0] == 404

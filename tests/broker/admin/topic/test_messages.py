@@ -45,13 +45,6 @@ async def test_the_nth_message_of_a_subscription(rest: Rest, wire: Wire) -> None
         assert await rest.refused("GET", f"{PEEK}/{number}") == (404, "Message not found")
 
 
-@pytest.mark.parametrize("number", ["x", "1.5", "2147483648"])
-async def test_a_place_that_is_no_number(rest: Rest, wire: Wire, number: str) -> None:
-    await published(wire, 1)
-    answer = await rest.call("GET", f"{PEEK}/{number}")
-    assert (answer.status, answer.json["message"]) == (404, "Not Found")
-
-
 @PROFILES
 async def test_before_the_first(bed: Bed, profile: Profile) -> None:
     async with serving(profile=profile) as made:
@@ -181,22 +174,6 @@ NOT_ALLOWED = {
     "subscription/s/position/1": "Peek messages on a{} topic is not allowed",
     "examinemessage": "Examine messages on a{} topic is not allowed",
 }
-
-
-@pytest.mark.parametrize("what", NOT_ALLOWED)
-@PROFILES
-async def test_topics_without_messages(bed: Bed, what: str, profile: Profile) -> None:
-    async with serving(profile=profile) as made:
-        rest, wire = rest_of(made), await made.connect()
-        await wire.producer("non-persistent://public/default/t")
-        refusal = await rest.refused("GET", f"{NON_PERSISTENT}/t/{what}")
-        assert refusal == (405, NOT_ALLOWED[what].format(" non-persistent"))
-        for domain in (TOPICS, NON_PERSISTENT):
-            await rest.done("PUT", f"{domain}/parts/partitions", 2)
-            status, text = await rest.refused("GET", f"{domain}/parts/{what}")
-            assert (status, text.partition(",")[0]) == (405, NOT_ALLOWED[what].format(" partitioned"))
-            name = f"{domain.split('/')[3]}://public/default/absent"
-            assert await rest.refused("GET", f"{domain}/absent/{what}") == (404, f"Topic {name} not found")
 
 
 @PROFILES

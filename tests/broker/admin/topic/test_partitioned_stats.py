@@ -101,11 +101,3 @@ async def test_no_partitions_yet(rest: Rest) -> None:
     await rest.done("PUT", f"{NON_PERSISTENT}/p/partitions", 2)
     stats = await rest.get(f"{NON_PERSISTENT}/p/partitioned-stats")
     assert stats["metadata"]["partitions"] == 2
-
-
-async def test_of_a_topic_without_partitions(rest: Rest) -> None:
-    await rest.done("PUT", f"{TOPICS}/t")
-    name = "persistent://public/default/t"
-    assert await rest.refused("GET", f"{TOPICS}/t/partitioned-stats") == (404, f"Partitioned Topic {name} not found")
-    refused = (404, f"Partitioned topic not found non-{name}")
-    assert await rest.refused("GET", f"{NON_PERSISTENT}/t/partitioned-stats") == refused

@@ -10,7 +10,6 @@ import pytest
 from pulsarium.broker.config import PULSAR_4_2
 from tests.broker.admin.rest import NAMESPACES, TOPICS, Rest, rest_of
 from tests.broker.admin.steps import EMPTY, PAGE, Reason, Step, Text, play
-from tests.broker.model.schema.descriptors import descriptor
 from tests.broker.wire import Bed, serving
 
 SCHEMAS = "/admin/v2/schemas/public/default"
@@ -53,32 +52,6 @@ async def seen(rest: Rest, url: str) -> Any:
     return answer
 
 
-async def test_versions(rest: Rest) -> None:
-    await play(
-        rest,
-        Step(f"GET {URL}/schema", 404, NONE),
-        Step(f"GET {URL}/schemas", 200, {"getSchemaResponses": []}),
-        Step(f"GET {URL}/metadata", 200, EMPTY),
-        Step(f"POST {URL}/schema", 200, {"version": {"version": 0}}, ONE),
-        Step(f"POST {URL}/schema", 200, {"version": {"version": 0}}, ONE),
-        Step(f"POST {URL}/schema", 200, {"version": {"version": 1}}, TWO),
-        Step(f"GET {URL}/schema/2", 404, NONE),
-        Step(f"GET {URL}/schema/-1", 404, NONE),
-        Step(f"GET {URL}/schema/x", 400, Reason('For input string: "x"')),
-        Step(f"POST {URL}/version", 200, {"version": 1}, TWO),
-        Step(f"POST {URL}/version", 200, {"version": -1}, WRONG),
-        Step(f"POST {SCHEMAS}/other/version", 200, {"version": -1}, ONE),
-    )
-    assert await seen(rest, f"{URL}/schema") == shown(1, TWO)
-    assert await seen(rest, f"{URL}/schema/0") == shown(0, ONE)
-    assert await seen(rest, f"{URL}/schemas") == {"getSchemaResponses": [shown(0, ONE), shown(1, TWO)]}
-    assert await seen(rest, f"{SCHEMAS}/t-partition-3/schema") == shown(1, TWO)
-    metadata = (await rest.call("GET", f"{URL}/metadata")).json
-    assert [each["version"] for each in metadata["index"]] == [0, 1]
-    assert metadata["info"] == metadata["index"][1]
-    assert metadata["index"][0]["ledgerId"] < metadata["info"]["ledgerId"]
-
-
 async def test_what_does_not_fit(rest: Rest) -> None:
     await play(
         rest,
@@ -117,52 +90,6 @@ async def test_what_does_not_fit_as_released() -> None:
             assert (status, reason.startswith(UNEXPECTED + text)) == (500, True)
 
 
-async def test_deletion(rest: Rest) -> None:
-    await play(
-        rest,
-        Step(f"DELETE {SCHEMAS}/other/schema", 200, {"version": 0}),
-        Step(f"POST {URL}/schema", 200, {"version": {"version": 0}}, ONE),
-        Step(f"DELETE {URL}/schema", 200, {"version": 1}),
-        Step(f"GET {URL}/schema", 404, NONE),
-        Step(f"GET {URL}/schema/0", 404, NONE),
-        Step(f"GET {URL}/schemas", 200, {"getSchemaResponses": []}),
-        Step(f"POST {URL}/schema", 200, {"version": {"version": 2}}, WRONG),
-        Step(f"DELETE {URL}/schema?force=true", 200, {"version": -1}),
-        Step(f"GET {URL}/metadata", 200, EMPTY),
-        Step(f"POST {URL}/schema", 200, {"version": {"version": 0}}, ONE),
-    )
-
-
-async def test_keys_and_values(rest: Rest) -> None:
-    """Their definitions are JSON inside of JSON; a primitive type has none."""
-    named = {"key.schema.type": "STRING", "value.schema.type": "AVRO"}
-    sent = payload({"key": "", "value": record(A)}, "KEY_VALUE", **named)
-    await play(
-        rest,
-        Step(f"POST {URL}/schema", 200, {"version": {"version": 0}}, sent),
-        Step(f"POST {URL}/version", 200, {"version": 0}, sent),
-        Step(f"POST {URL}/compatibility", 202, {"schemaCompatibilityStrategy": "FULL", "compatibility": True}, sent),
-        Step(f"POST {URL}/schema", 400, Reason("class com.google.gson.JsonP"), payload("[]", "KEY_VALUE")),
-        Step(f"POST {URL}/schema", 400, Reason("class com.google.gson.JsonP"), payload("", "KEY_VALUE")),
-        Step(f"POST {URL}/schema", 400, Reason("Cannot invoke"), payload({"key": ""}, "KEY_VALUE")),
-    )
-    found = (await rest.call("GET", f"{URL}/schema")).json
-    assert json.loads(found["data"]) == {"key": "", "value": record(A)}
-    assert found["properties"] == named
-
-
-async def test_other_types(rest: Rest) -> None:
-    native = payload(descriptor().decode(), "PROTOBUF_NATIVE")
-    for kind, sent in (("STRING", payload(kind="STRING")), ("PROTOBUF_NATIVE", native), ("INT8", payload(kind="INT8"))):
-        url = f"{SCHEMAS}/{kind}"
-        await play(rest, Step(f"POST {url}/schema", 200, {"version": {"version": 0}}, sent))
-        assert await seen(rest, f"{url}/schema") == shown(0, sent)
-    bytes_ = payload(kind="BYTES")
-    await play(rest, Step(f"POST {URL}/schema", 200, {"version": {"version": 0}}, bytes_))
-    assert (await rest.call("GET", f"{URL}/schema")).json["type"] == "NONE"
-    assert (await rest.call("POST", f"{URL}/schema", bytes_)).status == 409
-
-
 @pytest.mark.parametrize("route", ["schema", "version", "compatibility"])
 async def test_bodies_that_are_none(rest: Rest, route: str) -> None:
     url = f"POST {URL}/{route}"
@@ -175,17 +102,6 @@ async def test_bodies_that_are_none(rest: Rest, route: str) -> None:
         Step(url, 400, Reason('Cannot invoke "String.getBytes'), {"type": "STRING"}),
         Step(url, 400, Text("Cannot deserialize value of type"), [1]),
     )  # fmt: skip
-
-
-async def test_namespaces_that_are_not_there(rest: Rest) -> None:
-    absent = "/admin/v2/schemas/public/missing/t"
-    await play(
-        rest,
-        Step(f"GET {absent}/schema", 404, NONE),
-        Step(f"POST {absent}/schema", 404, Reason("Namespace does not exist"), ONE),
-        Step(f"POST {absent}/compatibility", 404, Reason("Namespace does not exist"), ONE),
-        Step(f"POST {absent}/version", 200, {"version": -1}, ONE),
-    )
 
 
 async def test_a_topic_takes_its_schema_with_it(rest: Rest, bed: Bed) -> None:

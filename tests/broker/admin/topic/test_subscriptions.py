@@ -7,21 +7,11 @@ from typing import Any
 import pytest
 
 from pulsarium.broker.config import Config
-from tests.broker.admin.rest import ADMIN, NON_PERSISTENT, TOPICS, Rest, rest_of
+from tests.broker.admin.rest import NON_PERSISTENT, TOPICS, Rest, rest_of
 from tests.broker.wire import TOPIC, Shared, Type, Wire, plain, serving
 
 LONG_MAX = 2**63 - 1
 URL = f"{TOPICS}/t/subscription/s"
-
-
-async def test_a_subscriptions_life(rest: Rest) -> None:
-    await rest.done("PUT", f"{TOPICS}/t")
-    assert await rest.get(f"{TOPICS}/t/subscriptions") == []
-    await rest.done("PUT", URL)
-    assert await rest.refused("PUT", URL) == (409, "Subscription already exists for topic")
-    assert await rest.get(f"{TOPICS}/t/subscriptions") == ["s"]
-    await rest.done("DELETE", URL)
-    assert await rest.refused("DELETE", URL) == (404, f"Subscription s not found for topic {TOPIC}")
 
 
 @pytest.mark.parametrize(
@@ -58,13 +48,6 @@ async def test_where_it_cannot_begin(rest: Rest, where: Any) -> None:
     assert await rest.get(TOPICS) == []
 
 
-async def test_its_topic_is_made(rest: Rest) -> None:
-    await rest.done("PUT", URL)
-    assert await rest.get(TOPICS) == [TOPIC]
-    nope = f"{ADMIN}/persistent/public/nope/x/subscription/s"
-    assert await rest.refused("PUT", nope) == (404, "Namespace not found")
-
-
 async def test_no_partition_is_made_of_a_topic_without_partitions(rest: Rest) -> None:
     text = f"Partition metadata not found for the partitioned topic: {TOPIC}-partition-0"
     assert await rest.refused("PUT", f"{TOPICS}/t-partition-0/subscription/s") == (409, text)
@@ -74,27 +57,6 @@ async def test_no_partition_is_made_of_a_topic_without_partitions(rest: Rest) ->
 async def test_its_topic_is_not_made() -> None:
     async with serving(Config(allowAutoTopicCreation=False)) as bed:
         assert await rest_of(bed).refused("PUT", URL) == (404, f"Topic {TOPIC} not found")
-
-
-async def test_on_all_partitions(rest: Rest) -> None:
-    await rest.done("PUT", f"{TOPICS}/p/partitions", 2)
-    await rest.done("PUT", f"{TOPICS}/p/subscription/s")
-    await rest.done("PUT", f"{TOPICS}/p-partition-0/subscription/one")
-    assert await rest.refused("PUT", f"{TOPICS}/p/subscription/s") == (409, "Subscription already exists for topic")
-    assert await rest.get(f"{TOPICS}/p-partition-1/subscriptions") == ["s"]
-    assert await rest.get(f"{TOPICS}/p/subscriptions") == ["s", "one"]
-    await rest.done("DELETE", f"{TOPICS}/p/subscription/one")
-    await rest.done("DELETE", f"{TOPICS}/p/subscription/s")
-    assert await rest.get(f"{TOPICS}/p/subscriptions") == []
-
-
-async def test_partitions_that_lack_a_subscription_get_it(rest: Rest) -> None:
-    await rest.done("PUT", f"{TOPICS}/p/partitions", 3)
-    await rest.done("PUT", f"{TOPICS}/p-partition-1/subscription/s")
-    await rest.done("PUT", f"{TOPICS}/p/subscription/s")
-    for index in range(3):
-        assert await rest.get(f"{TOPICS}/p-partition-{index}/subscriptions") == ["s"]
-    assert await rest.refused("PUT", f"{TOPICS}/p/subscription/s") == (409, "Subscription already exists for topic")
 
 
 async def test_with_a_consumer_it_stays(rest: Rest, wire: Wire) -> None:
@@ -113,12 +75,3 @@ async def test_non_persistent_ones_come_and_go_with_their_consumers(rest: Rest, 
     assert await rest.get(f"{NON_PERSISTENT}/t/subscriptions") == ["s"]
     await rest.done("DELETE", url)
     await wire.expect(Type.CLOSE_CONSUMER)
-
-
-async def test_of_no_topic(rest: Rest) -> None:
-    for root, domain in ((TOPICS, "persistent"), (NON_PERSISTENT, "non-persistent")):
-        missing = (404, f"Topic {domain}://public/default/nope not found")
-        assert await rest.refused("GET", f"{root}/nope/subscriptions") == missing
-        assert await rest.refused("DELETE", f"{root}/nope/subscription/s") == missing
-    await rest.done("PUT", f"{NON_PERSISTENT}/p/partitions", 1)
-    assert await rest.refused("DELETE", f"{NON_PERSISTENT}/p/subscription/s") == (404, "Subscription not found")

@@ -18,22 +18,6 @@ def name_of(root: str, topic: str) -> str:
 
 
 @BOTH
-async def test_a_topics_life(rest: Rest, root: str) -> None:
-    await rest.done("PUT", f"{root}/t")
-    assert await rest.refused("PUT", f"{root}/t") == (409, "This topic already exists")
-    assert await rest.get(root) == [name_of(root, "t")]
-    await rest.done("DELETE", f"{root}/t")
-    assert await rest.get(root) == []
-
-
-async def test_a_topic_that_is_not_there_is_deleted(rest: Rest) -> None:
-    for path in ("public/default/t", "public/nope/t", "nope/nope/t"):
-        refused = (404, f"Topic persistent://{path} not found")
-        assert await rest.refused("DELETE", f"{ADMIN}/persistent/{path}") == refused
-        await rest.done("DELETE", f"{ADMIN}/non-persistent/{path}")
-
-
-@BOTH
 @pytest.mark.parametrize(
     ("encoded", "name"),
     [("with%20space", "with space"), ("with%25percent", "with%percent"), ("uni%C3%A9", "unié"), ("a+b", "a b")],
@@ -41,25 +25,6 @@ async def test_a_topic_that_is_not_there_is_deleted(rest: Rest) -> None:
 async def test_odd_names(rest: Rest, root: str, encoded: str, name: str) -> None:
     await rest.done("PUT", f"{root}/{encoded}")
     assert await rest.get(root) == [name_of(root, name)]
-
-
-@BOTH
-async def test_what_is_refused(rest: Rest, root: str) -> None:
-    domain = root.split("/")[3]
-    assert await rest.refused("PUT", f"{root}/a%2Fb") == (412, "Topic name is not valid")
-    for path in ("public/nope", "nope/nope"):
-        assert await rest.refused("PUT", f"{ADMIN}/{domain}/{path}/t") == (404, "Namespace not found")
-        assert await rest.refused("GET", f"{ADMIN}/{domain}/{path}") == (404, "Namespace does not exist")
-    await rest.done("PUT", f"{root}/p/partitions", 1)
-    assert await rest.refused("PUT", f"{root}/p") == (409, "This topic already exists")
-    reason = (
-        "Can't create topic x-partition-0 with \"-partition-\" followed by numeric value if there isn't a partitioned "
-        "topic x created."
-    )
-    assert await rest.refused("PUT", f"{root}/x-partition-0") == (412, reason)
-    await rest.done("PUT", f"{root}/x-partition-abc")
-    text = f"{name_of(root, 'p')} is a partitioned topic, instead of calling delete topic, please call "
-    assert await rest.refused("DELETE", f"{root}/p") == (409, f"{text}delete-partitioned-topic.")
 
 
 async def test_a_topic_in_use_stays(rest: Rest, wire: Wire) -> None:

@@ -106,14 +106,6 @@ async def test_there_are_no_snapshots(rest: Rest, sender: Wire) -> None:
     assert shown["managedLedgerInternalStats"]["numberOfEntries"] == 0
 
 
-async def test_what_is_not_there(rest: Rest) -> None:
-    await rest.call("PUT", f"{TOPICS}/parts/partitions", 2)
-    for name in ("nothing", "parts"):
-        for url in (BUFFER, IN_BUFFER + "/0/1"):
-            answer = await rest.call("GET", url.replace("/default/t", f"/default/{name}"))
-            assert (answer.status, answer.reason) == (404, f"Topic not found persistent://public/default/{name}")
-
-
 async def test_a_broker_without_transactions(autojump_clock: object) -> None:
     async with serving() as bed:
         for url in (BUFFER, IN_BUFFER + "/0/1", BUFFER.replace("BufferStats", "BufferInternalStats")):
