@@ -7,7 +7,7 @@ import trio
 
 from pulsarium.broker.model.ledger.position import LATEST, Position
 from pulsarium.broker.model.subscription.skip import LARGEST_BATCH
-from tests.broker.admin.rest import NON_PERSISTENT, TOPICS, Rest
+from tests.broker.admin.rest import TOPICS, Rest
 from tests.broker.model.upkeep.policed import fresh, set_policies, subscription_of, topic_of
 from tests.broker.wire import Bed, Earliest, KeyShared, Latest, Shared, Type, Wire, batch_of, plain
 
@@ -230,27 +230,10 @@ async def test_trim_and_truncate(bed: Bed, wire: Wire, rest: Rest, sent: list[Po
 # what is refused
 
 
-async def test_what_is_not_there(rest: Rest, sent: list[Position]) -> None:
-    body = {"ledgerId": 0, "entryId": 0}
-    for call, value in [
-        ("skip/1", None), ("skip_all", None), ("resetcursor/0", None), ("resetcursor", body),
-        ("expireMessages/1", None), ("expireMessages", body),
-    ]:  # fmt: skip
-        url = f"{TOPICS}/t/subscription/missing/{call}"
-        where = "persistent://public/default/t"
-        assert await rest.refused("POST", url, value) == (404, f"Subscription missing not found for topic {where}")
-        url = f"{TOPICS}/missing/subscription/sub/{call}"
-        where = "persistent://public/default/missing"
-        assert await rest.refused("POST", url, value) == (404, f"Topic {where} not found")
-    for call in ("all_subscription/expireMessages/1", "trim"):
-        assert (await rest.refused("POST", f"{TOPICS}/missing/{call}"))[0] == 404
-    for call in ("skip/x", "skip/2147483648", "resetcursor/x", "expireMessages/x", "expireMessages/1.5"):
-        answer = await rest.call("POST", f"{SUB}/{call}")
-        assert (answer.status, answer.json["message"]) == (404, "Not Found")
-    for call in ("resetcursor", "expireMessages"):
-        status, text = await rest.refused("POST", f"{SUB}/{call}")
-        assert status == 400
-        assert '"resetCursorData" is null' in text
+@pytest.mark.parametrize("call", ["resetcursor", "expireMessages"])
+async def test_a_position_is_needed(rest: Rest, sent: list[Position], call: str) -> None:
+    status, text = await rest.refused("POST", f"{SUB}/{call}")
+    assert (status, '"resetCursorData" is null' in text) == (400, True)
 
 
 async def test_a_partitioned_topic(bed: Bed, wire: Wire, sender: Wire, rest: Rest) -> None:
@@ -286,23 +269,3 @@ async def test_a_partitioned_topic(bed: Bed, wire: Wire, sender: Wire, rest: Res
     assert backlogs() == [0, 0]
     await rest.done("DELETE", f"{PARTS}/truncate")
     assert (await rest.call("POST", f"{PARTS}/trim")).status == 200
-
-
-async def test_non_persistent_topics(wire: Wire, rest: Rest) -> None:
-    await wire.subscribe(topic="non-persistent://public/default/n")
-    sub = f"{NON_PERSISTENT}/n/subscription/sub"
-    body = {"ledgerId": 0, "entryId": 0}
-    for call, value in [("skip/1", None), ("skip_all", None), ("resetcursor", body), ("expireMessages", body)]:
-        assert await rest.refused("POST", f"{sub}/{call}", value) == (405, "Not allowed on a non-persistent topic")
-    await rest.done("POST", f"{sub}/resetcursor/0")
-    not_allowed = (405, "Expire messages on a non-persistent topic is not allowed")
-    assert await rest.refused("POST", f"{sub}/expireMessages/1") == not_allowed
-    await rest.done("PUT", f"{NON_PERSISTENT}/parted/partitions", 2)
-    assert await rest.refused("POST", f"{NON_PERSISTENT}/parted/subscription/s/expireMessages/1") == not_allowed
-    text = "Expire messages for all subscriptions on a non-persistent topic is not allowed"
-    assert await rest.refused("POST", f"{NON_PERSISTENT}/n/all_subscription/expireMessages/1") == (405, text)
-    text = "Trim on a non-persistent topic is not allowed"
-    assert await rest.refused("POST", f"{NON_PERSISTENT}/n/trim") == (405, text)
-    assert await rest.refused("DELETE", f"{NON_PERSISTENT}/n/truncate") == (412, "unsupport truncate")
-    url = f"{NON_PERSISTENT}/missing/subscription/s/expireMessages/1"
-    assert (await rest.refused("POST", url))[0] == 404

@@ -8,7 +8,7 @@ import pytest
 
 from pulsarium.broker.config import PIP, PULSAR_4_2, Config, Profile
 from pulsarium.broker.model.ledger.position import Position
-from tests.broker.admin.rest import ADMIN, NON_PERSISTENT, TOPICS, Rest, rest_of
+from tests.broker.admin.rest import TOPICS, Rest, rest_of
 from tests.broker.held import HeldStorage
 from tests.broker.wire import Bed, Earliest, Shared, Wire, batch_of, plain, serving
 
@@ -81,25 +81,6 @@ async def test_no_message_id(bed: Bed, profile: Profile) -> None:
                 assert (status, '"messageId" is null' in text) == (500, True)
 
 
-@PROFILES
-async def test_topics_without_a_size(bed: Bed, profile: Profile) -> None:
-    async with serving(profile=profile) as made:
-        rest, wire = rest_of(made), await made.connect()
-        await wire.producer("non-persistent://public/default/t")
-        for domain in (TOPICS, NON_PERSISTENT):
-            await rest.done("PUT", f"{domain}/parts/partitions", 2)
-            refusal = await rest.refused("PUT", f"{domain}/parts/backlogSize", at(0, 0))
-            assert refusal == (405, "calculate backlog size is not allowed for partitioned-topic")
-            name = f"{domain.split('/')[3]}://public/default/absent"
-            refusal = await rest.refused("PUT", f"{domain}/absent/backlogSize", at(0, 0))
-            assert refusal == (404, f"Topic {name} not found")
-        status, text = await rest.refused("PUT", f"{NON_PERSISTENT}/t/backlogSize", at(0, 0))
-        if profile is PIP:
-            assert (status, text) == (405, "Not allowed on a non-persistent topic")
-        else:
-            assert (status, "cannot be cast" in text) == (500, True)
-
-
 # the estimate
 
 
@@ -125,11 +106,6 @@ async def test_the_estimate_of_a_topic(rest: Rest, wire: Wire) -> None:
         "statGeneratedAt": 0,
     }
     assert (some["cursorBacklog"], some["cursorLedgerId"] >= 0) == (3, True)
-
-
-async def test_the_estimate_wants_a_namespace(rest: Rest) -> None:
-    refusal = await rest.refused("GET", f"{ADMIN}/persistent/public/absent/t/backlog")
-    assert refusal == (404, "Namespace not found")
 
 
 # analysis
@@ -219,26 +195,3 @@ async def test_not_longer_than_that(bed: Bed) -> None:
         store.holding_reads = True
         found = await analyzed(rest)
         assert (found["entries"], found["aborted"]) == (0, True)
-
-
-@PROFILES
-async def test_what_cannot_be_analyzed(bed: Bed, profile: Profile) -> None:
-    async with serving(profile=profile) as made:
-        rest, wire = rest_of(made), await made.connect()
-        await wire.producer()
-        await wire.subscribe("non-persistent://public/default/t", "s")
-        text = "Subscription s not found for topic persistent://public/default/t"
-        assert await rest.refused("POST", ANALYZE) == (404, text)
-        rest_of_path = "subscription/s/analyzeBacklog"
-        for domain in (TOPICS, NON_PERSISTENT):
-            await rest.done("PUT", f"{domain}/parts/partitions", 2)
-            status, text = await rest.refused("POST", f"{domain}/parts/{rest_of_path}")
-            assert (status, text.partition(",")[0]) == (405, "Analyze backlog on a partitioned topic is not allowed")
-            name = f"{domain.split('/')[3]}://public/default/absent"
-            refusal = await rest.refused("POST", f"{domain}/absent/{rest_of_path}")
-            assert refusal == (404, f"Topic {name} not found")
-        status, text = await rest.refused("POST", f"{NON_PERSISTENT}/t/{rest_of_path}")
-        if profile is PIP:
-            assert (status, text) == (405, "Analyze backlog on a non-persistent topic is not allowed")
-        else:
-            assert (status, "Unsupported operation analyzeBacklog" in text) == (500, True)

@@ -5,11 +5,9 @@ from __future__ import annotations
 import re
 from typing import Any
 
-import pytest
-
-from pulsarium.broker.config import PIP, PULSAR_4_2, Config, Profile
+from pulsarium.broker.config import Config
 from pulsarium.broker.config.keys import APPEND_INDEX
-from tests.broker.admin.rest import NON_PERSISTENT, TOPICS, Rest, rest_of
+from tests.broker.admin.rest import TOPICS, Rest, rest_of
 from tests.broker.held import HeldStorage
 from tests.broker.wire import Bed, Earliest, Shared, Wire, plain, serving
 
@@ -99,23 +97,3 @@ async def test_partitions(rest: Rest, wire: Wire) -> None:
     assert (info["version"], list(info["partitions"])) == (0, names)
     one = await rest.get(f"{TOPICS}/parts-partition-0/internal-info")
     assert info["partitions"][names[0]]["ledgers"][0]["ledgerId"] == one["ledgers"][0]["ledgerId"]
-
-
-@pytest.mark.parametrize("profile", [PIP, PULSAR_4_2], ids=lambda profile: profile.name)
-async def test_topics_without_any(bed: Bed, profile: Profile) -> None:
-    async with serving(profile=profile) as made:
-        rest, wire = rest_of(made), await made.connect()
-        await wire.producer("non-persistent://public/default/t")
-        for topic, status in (
-            (f"{TOPICS}/absent", 404),
-            (f"{NON_PERSISTENT}/absent", 404),
-            (f"{NON_PERSISTENT}/t", 405),
-        ):
-            answer = await rest.call("GET", f"{topic}/internal-info")
-            if profile is PIP:
-                assert (answer.status, "reason" in answer.json) == (status, True)
-            else:
-                assert (answer.status, answer.json["message"]) == (500, "Request failed.")
-        await rest.done("PUT", f"{NON_PERSISTENT}/parts/partitions", 2)
-        status, _ = await rest.refused("GET", f"{NON_PERSISTENT}/parts/internal-info")
-        assert status == (405 if profile is PIP else 500)

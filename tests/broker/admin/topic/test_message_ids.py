@@ -87,14 +87,7 @@ async def stage(bed: Bed) -> AsyncIterator[Stage]:  # `bed` only for the clock t
 # by index
 
 
-@pytest.mark.req("S415-01")
-@pytest.mark.req("S415-03")
-@pytest.mark.req("S415-04")
-@pytest.mark.req("S415-06")
-@pytest.mark.req("S415-07")
-@pytest.mark.req("S415-08")
-@pytest.mark.req("S415-09")
-@pytest.mark.req("S415-27")
+@pytest.mark.req("S415-01", "S415-03", "S415-04", "S415-06", "S415-07", "S415-08", "S415-09", "S415-27")
 async def test_the_example_of_the_proposal(stage: Stage) -> None:
     first, second = await stage.batches(3, 2)
     a, b = ({"ledgerId": ledger, "entryId": entry, "partitionIndex": -1} for ledger, entry in (first, second))
@@ -124,9 +117,7 @@ async def test_the_topic_is_decoded_once(stage: Stage) -> None:
     assert (await stage.rest.refused("GET", f"{TOPICS}/a%2Fb/getMessageIdByIndex?index=0"))[0] == 412  # not a%2Fb
 
 
-@pytest.mark.req("S415-05")
-@pytest.mark.req("S415-19")
-@pytest.mark.req("S415-32")
+@pytest.mark.req("S415-05", "S415-19", "S415-32")
 async def test_each_partition_counts_for_itself(stage: Stage) -> None:
     await stage.rest.done("PUT", f"{TOPICS}/parts/partitions", 3)
     for partition in (0, 2):
@@ -205,8 +196,7 @@ async def test_non_persistent_topics(bed: Bed, profile: Profile, status: int) ->
         assert await stage.rest.refused("GET", url) == (status, text)
 
 
-@pytest.mark.req("S415-20")
-@pytest.mark.req("S415-21")
+@pytest.mark.req("S415-20", "S415-21")
 @PROFILES
 async def test_without_interceptors_everything_else_does_not_matter(bed: Bed, profile: Profile) -> None:
     async with serving(profile=profile) as stock:
@@ -219,8 +209,7 @@ async def test_without_interceptors_everything_else_does_not_matter(bed: Bed, pr
         assert answer.status == 404
 
 
-@pytest.mark.req("S415-21")
-@pytest.mark.req("S415-23")
+@pytest.mark.req("S415-21", "S415-23")
 @PROFILES
 async def test_entries_without_an_index(bed: Bed, profile: Profile) -> None:
     async with staged(profile, brokerEntryMetadataInterceptors=(APPEND_BROKER_TIMESTAMP,)) as stage:
@@ -244,17 +233,14 @@ async def test_entries_from_before_the_interceptors(bed: Bed, profile: Profile) 
             await stage.absent(3)
 
 
-@pytest.mark.req("B-52")
-@pytest.mark.req("S415-22")
-@pytest.mark.req("S415-06")
+@pytest.mark.req("B-52", "S415-22", "S415-06")
 async def test_an_entry_has_the_index_of_its_last_message(stage: Stage) -> None:
     for position, index in zip(await stage.batches(3, 2), ("2", "4"), strict=True):
         answer = await stage.rest.call("GET", f"{T}/ledger/{position.ledger_id}/entry/{position.entry_id}")
         assert answer.headers["X-Pulsar-Broker-Entry-METADATA-index"] == index
 
 
-@pytest.mark.req("S415-24")
-@pytest.mark.req("S415-25")
+@pytest.mark.req("S415-24", "S415-25")
 async def test_markers(bed: Bed) -> None:
     entries = [(plain(b"a"), 1), (MARKER, 1), (plain(b"b"), 1), (MARKER, 1)]
     async with staged() as stage:
@@ -265,8 +251,7 @@ async def test_markers(bed: Bed) -> None:
         assert await stage.publish(*entries) == await stage.ids(0, 1, 2, 3)
 
 
-@pytest.mark.req("S415-26")
-@pytest.mark.req("S415-31")
+@pytest.mark.req("S415-26", "S415-31")
 async def test_deleted_messages(stage: Stage) -> None:
     await stage.batches(3, 2)
     await stage.roll()
@@ -278,8 +263,7 @@ async def test_deleted_messages(stage: Stage) -> None:
     await stage.absent(10)
 
 
-@pytest.mark.req("S415-26")
-@pytest.mark.req("S415-33")
+@pytest.mark.req("S415-26", "S415-33")
 @PROFILES
 async def test_when_nothing_is_left(bed: Bed, profile: Profile) -> None:
     async with staged(profile) as stage:
@@ -350,8 +334,7 @@ async def test_there_and_back(stage: Stage) -> None:
         assert await stage.ids(index) == [(ledger, entry)]
 
 
-@pytest.mark.req("S415-16")
-@pytest.mark.req("S415-17")
+@pytest.mark.req("S415-16", "S415-17")
 async def test_another_broker_is_named(bed: Bed) -> None:
     async with serving(Config(**STAMPED), brokers=2) as two:
         give(two, 0)

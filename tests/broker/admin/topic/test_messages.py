@@ -11,7 +11,7 @@ import trio
 from pulsarium.broker.config import PIP, PULSAR_4_2, Config, Profile
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.storage.interface import ReadDone, StorageError
-from tests.broker.admin.rest import NON_PERSISTENT, TOPICS, Answer, Rest, rest_of
+from tests.broker.admin.rest import TOPICS, Answer, Rest, rest_of
 from tests.broker.held import HeldStorage
 from tests.broker.wire import Bed, Earliest, Shared, Wire, batch_of, plain, serving
 
@@ -43,17 +43,6 @@ async def test_the_nth_message_of_a_subscription(rest: Rest, wire: Wire) -> None
         assert (where(answer), answer.body) == (str(position), body)
     for number in (4, 5, 2**31 - 1):
         assert await rest.refused("GET", f"{PEEK}/{number}") == (404, "Message not found")
-
-
-@PROFILES
-async def test_before_the_first(bed: Bed, profile: Profile) -> None:
-    async with serving(profile=profile) as made:
-        rest, wire = rest_of(made), await made.connect()
-        await published(wire, 1)
-        await wire.subscribe(name="s")
-        for number in (0, -1):
-            status, text = await rest.refused("GET", f"{PEEK}/{number}")
-            assert (status, text) == (404, "Message not found") if profile is PIP else status == 500
 
 
 @PROFILES
@@ -135,15 +124,6 @@ async def test_the_nth_message_from_either_end(rest: Rest, wire: Wire) -> None:
     assert (answer.status, answer.json["message"]) == (404, "Not Found")
 
 
-@PROFILES
-async def test_before_the_first_of_all(bed: Bed, profile: Profile) -> None:
-    async with serving(profile=profile) as made:
-        rest, wire = rest_of(made), await made.connect()
-        await published(wire, 4)
-        status, text = await rest.refused("GET", f"{T}/examinemessage?initialPosition=latest&messagePosition=5")
-        assert (status, text) == (404, "Message not found") if profile is PIP else status == 500
-
-
 # what they have in common
 
 
@@ -168,27 +148,6 @@ async def asked(rest: Rest, url: str) -> AsyncIterator[list[Answer]]:
     async with trio.open_nursery() as nursery:
         nursery.start_soon(ask)
         yield answers
-
-
-NOT_ALLOWED = {
-    "subscription/s/position/1": "Peek messages on a{} topic is not allowed",
-    "examinemessage": "Examine messages on a{} topic is not allowed",
-}
-
-
-@PROFILES
-async def test_entries_of_topics_that_have_none(bed: Bed, profile: Profile) -> None:
-    async with serving(profile=profile) as made:
-        rest, wire = rest_of(made), await made.connect()
-        await wire.producer("non-persistent://public/default/t")
-        status, text = await rest.refused("GET", f"{NON_PERSISTENT}/t/ledger/0/entry/0")
-        if profile is PIP:
-            assert (status, text) == (405, "Not allowed on a non-persistent topic")
-        else:
-            assert (status, "cannot be cast to class" in text) == (500, True)
-        await rest.done("PUT", f"{TOPICS}/parts/partitions", 2)
-        refusal = await rest.refused("GET", f"{TOPICS}/parts/ledger/0/entry/0")
-        assert refusal == (405, "GetMessageById is not allowed on partitioned-topic")
 
 
 @pytest.mark.parametrize("what", ["subscription/s/position/3", "ledger/{ledger}/entry/2", "examinemessage"])

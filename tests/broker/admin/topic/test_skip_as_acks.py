@@ -56,7 +56,7 @@ def programs(draw: st.DrawFn) -> Program:
 
 
 @pytest.mark.req("S423-43")
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(programs(), st.sampled_from([Shared, KeyShared]))
 def test_the_same_is_left(program: Program, type: int) -> None:
     async def play() -> None:
