@@ -7,18 +7,16 @@ from typing import Any
 import pytest
 
 from pulsarium.broker.config import PULSAR_4_2
-from tests.broker.admin.rest import NAMESPACES, NON_PERSISTENT, TOPICS, Rest, rest_of
+from tests.broker.admin.rest import NAMESPACES, TOPICS, Rest, rest_of
 from tests.broker.admin.steps import PAGE, Step, Text, play
 from tests.broker.wire import serving
 
 DEFAULT = f"{NAMESPACES}/public/default"
 URL = f"{DEFAULT}/permissions"
-MISSING = f"{NAMESPACES}/public/missing/permissions"
 TOPIC = f"{TOPICS}/t"
 NAME = "persistent://public/default/t"
 GRANT = f"POST {NAMESPACES}/grantPermissionsOnTopics"
 REVOKE = f"POST {NAMESPACES}/revokePermissionsOnTopics"
-ABSENT = {"reason": "Namespace does not exist"}
 NO_TOPIC = {"reason": "Topic persistent://public/default/absent not found"}
 
 
@@ -47,29 +45,36 @@ async def test_a_subscription_without_grants_as_released() -> None:
             assert (status, "couldn't find subscription" in text) == (500, True)
 
 
-@pytest.mark.parametrize("topics", [TOPICS, NON_PERSISTENT])
-async def test_of_a_topic(rest: Rest, topics: str) -> None:
-    url = f"{topics}/t/permissions"
-    await rest.done("PUT", f"{topics}/t")
+async def test_grants_want_a_list_of_a_namespace_that_is_there(rest: Rest) -> None:
+    of_missing = f"{NAMESPACES}/public/missing/permissions/subscription/s1"
     await play(
         rest,
-        Step(f"GET {url}", 200, {}),
+        Step(f"POST {URL}/r1", 400, {"reason": "Actions should not be null"}),
+        Step(f"POST {URL}/r1", 400, Text("Cannot deserialize value of type `java.util.HashSet"), {}),
+        Step(f"POST {URL}/subscription/s1", 400, {"reason": "Roles should not be null"}),
+        Step(f"POST {of_missing}", 404, {"reason": "Namespace does not exist"}, ["r1"]),
+        Step(f"DELETE {TOPICS}/absent/permissions/r", 404, NO_TOPIC),
+    )
+
+
+async def test_grants_of_a_topic_are_added_to_those_of_its_namespace(rest: Rest) -> None:
+    url = f"{TOPIC}/permissions"
+    await rest.done("PUT", TOPIC)
+    await play(
+        rest,
         Step(f"POST {URL}/r1", 204, value=["consume"]),
         Step(f"POST {url}/r1", 204, value=["produce"]),
         Step(f"POST {url}/r2", 204, value=["wrong"]),
         Step(f"POST {url}/r3", 204, value=None),
         Step(f"GET {url}", 200, {"r1": ["consume", "produce"], "r2": [None], "r3": []}),
         Step(f"GET {URL}", 200, {"r1": ["consume"]}),
-        Step(f"DELETE {url}/r1", 204),
-        Step(f"DELETE {url}/r1", 204),
-        Step(f"DELETE {url}/r2", 204),
-        Step(f"DELETE {url}/r3", 204),
+        *(Step(f"DELETE {url}/{role}", 204) for role in ("r1", "r1", "r2", "r3")),
         Step(f"GET {url}", 200, {"r1": ["consume"]}),
     )
     assert (await rest.get(DEFAULT))["auth_policies"]["destination_auth"] == {}
 
 
-async def test_of_a_partitioned_topic(rest: Rest) -> None:
+async def test_grants_of_a_partitioned_topic_are_not_those_of_its_partitions(rest: Rest) -> None:
     url, partition = f"{TOPICS}/p/permissions", f"{TOPICS}/p-partition-0/permissions"
     await rest.done("PUT", f"{TOPICS}/p/partitions", 2)
     await play(
@@ -83,7 +88,7 @@ async def test_of_a_partitioned_topic(rest: Rest) -> None:
     )
 
 
-async def test_of_several_topics(rest: Rest) -> None:
+async def test_grants_of_several_topics_are_made_at_once(rest: Rest) -> None:
     for local in ("t", "u"):
         await rest.done("PUT", f"{TOPICS}/{local}")
     both = [{"topic": NAME, "role": "r", "actions": ["produce"]}, {"topic": "u", "role": "r", "actions": ["consume"]}]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from pulsarium.broker.config import Config
@@ -12,8 +10,7 @@ from tests.broker.wire import Wire, serving
 
 BOTH = pytest.mark.parametrize("root", [TOPICS, NON_PERSISTENT])
 METADATA = "application/vnd.partitioned-topic-metadata+json"
-PARTS = [f"persistent://public/default/p-partition-{i}" for i in range(5)]
-EXISTS = (409, "This topic already exists")
+PARTS = [f"persistent://public/default/p-partition-{i}" for i in range(2)]
 
 
 @BOTH
@@ -26,42 +23,20 @@ async def test_the_name_of_a_partition_is_not_deleted_as_that_of_a_partitioned_t
     assert (await rest.get(f"{root}/p/partitions"))["partitions"] == 2
 
 
-@pytest.mark.parametrize("body", ['"x"', "{x", "[3]", "true", "1.5", str(2**31), '"-"', '"٣"'])
+@pytest.mark.parametrize("body", ['"x"', "{x", "[3]", "true", "1.5", str(2**31), '"٣"'])
 async def test_a_count_that_is_none(rest: Rest, body: str) -> None:
     for method in ("PUT", "POST"):
         answer = await rest.call(method, f"{TOPICS}/p/partitions", body=body.encode())
         assert (answer.status, answer.headers["content-type"]) == (400, "text/plain")
 
 
-@pytest.mark.parametrize("body", ["[]", "5", '{"partitions": "x"}', '{"properties": 5}'])
-async def test_metadata_that_is_none(rest: Rest, body: str) -> None:
+@pytest.mark.parametrize(("body", "status"), [("[]", 400), ("5", 204), ('{"partitions": "x"}', 400), ('{"a": 5}', 406)])
+async def test_metadata_that_is_none(rest: Rest, body: str, status: int) -> None:
     answer = await rest.call("PUT", f"{TOPICS}/p/partitions", body=body.encode(), content_type=METADATA)
-    assert answer.status in (204, 400, 406)
-    assert answer.status != 204 or body == "5"
+    assert answer.status == status
 
 
-async def test_no_count(rest: Rest) -> None:
-    status, reason = await rest.refused("PUT", f"{TOPICS}/p/partitions")
-    assert status == 400
-    assert 'because "metadata" is null' in reason
-
-
-@BOTH
-@pytest.mark.parametrize(
-    ("topic", "count", "refused"),
-    [
-        ("p", 0, (406, "Number of partitions should be more than 0")),
-        ("p", -1, (406, "Number of partitions should be more than 0")),
-        ("c", 2, EXISTS),
-        ("x-partition-0", 2, (412, "Partitioned Topic Name should not contain '-partition-'")),
-    ],
-)
-async def test_what_is_not_made(rest: Rest, root: str, topic: str, count: int, refused: Any) -> None:
-    await rest.done("PUT", f"{root}/c")
-    assert await rest.refused("PUT", f"{root}/{topic}/partitions", count) == refused
-
-
-async def test_the_most_partitions() -> None:
+async def test_a_topic_has_no_more_partitions_than_it_may_have() -> None:
     async with serving(Config(maxNumPartitionsPerPartitionedTopic=2)) as bed:
         rest = rest_of(bed)
         assert (await rest.refused("PUT", f"{TOPICS}/p/partitions", 3))[0] == 406
@@ -86,5 +61,5 @@ async def test_partitions_in_use_stay(rest: Rest, wire: Wire) -> None:
     await wire.subscribe(PARTS[1])
     words = "Topic has 1 client connected Including 1 consumers, 0 producers, and 0 replicators."
     assert await rest.refused("DELETE", f"{TOPICS}/p/partitions") == (412, words)
-    assert await rest.get(TOPICS) == PARTS[:2]
+    assert await rest.get(TOPICS) == PARTS
     await rest.done("DELETE", f"{TOPICS}/p/partitions?force=true")

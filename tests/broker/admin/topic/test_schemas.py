@@ -14,7 +14,6 @@ from tests.broker.wire import Bed, serving
 
 SCHEMAS = "/admin/v2/schemas/public/default"
 URL = f"{SCHEMAS}/t"
-NONE = {"reason": "Schema not found"}
 UNEXPECTED = "\n --- An unexpected error occurred in the server ---\n\nMessage: "
 
 
@@ -33,23 +32,31 @@ TWO = payload(record(A, {"name": "b", "type": ["null", "int"], "default": None})
 WRONG = payload(record({"name": "c", "type": "int"}))
 
 
-def shown(number: int, sent: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "version": number,
-        "type": sent["type"],
-        "timestamp": 0,
-        "data": sent["schema"],
-        "properties": sent["properties"],
-    }
+async def test_a_schema_is_that_of_all_partitions_and_its_version_a_number(rest: Rest) -> None:
+    await rest.call("POST", f"{URL}/schema", ONE)
+    await play(rest, Step(f"GET {URL}/schema/x", 400, Reason('For input string: "x"')))
+    found = await rest.get(f"{SCHEMAS}/t-partition-3/schema")
+    assert (found["version"], found["data"], found["properties"]) == (0, ONE["schema"], {"k": "v"})
 
 
-async def seen(rest: Rest, url: str) -> Any:
-    """An answer without times."""
-    answer = (await rest.call("GET", url)).json
-    for each in answer.get("getSchemaResponses", [answer]):
-        assert each["timestamp"] > 0
-        each["timestamp"] = 0
-    return answer
+async def test_definitions_of_keys_and_values_are_json_inside_of_json(rest: Rest) -> None:
+    named = {"key.schema.type": "STRING", "value.schema.type": "AVRO"}
+    sent = payload({"key": "", "value": record(A)}, "KEY_VALUE", **named)
+    await play(
+        rest,
+        Step(f"POST {URL}/schema", 200, {"version": {"version": 0}}, sent),
+        Step(f"POST {URL}/schema", 400, Reason("class com.google.gson.JsonP"), payload("[]", "KEY_VALUE")),
+        Step(f"POST {URL}/schema", 400, Reason("Cannot invoke"), payload({"key": ""}, "KEY_VALUE")),
+    )
+    found = await rest.get(f"{URL}/schema")
+    assert json.loads(found["data"]) == {"key": "", "value": record(A)}
+    assert found["properties"] == named
+
+
+@pytest.mark.parametrize("route", ["schema", "compatibility"])
+async def test_schemas_are_those_of_a_namespace_that_is_there(rest: Rest, route: str) -> None:
+    missing = f"POST /admin/v2/schemas/public/missing/t/{route}"
+    await play(rest, Step(missing, 404, Reason("Namespace does not exist"), ONE))
 
 
 async def test_what_does_not_fit(rest: Rest) -> None:
