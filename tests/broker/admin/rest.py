@@ -11,11 +11,14 @@ from typing import Any
 from pulsarium.broker.broker import Broker
 from pulsarium.broker.http.reply import gathered
 from pulsarium.broker.http.request import Caller, Request
+from pulsarium.broker.model.namespace.ownership import Ownership
 from pulsarium.broker.web import site_of
-from tests.broker.wire import Bed
+from pulsarium.proto.topic_name import TopicName
+from tests.broker.wire import TOPIC, Bed
 
 NOTHING = object()
 ADMIN = "/admin/v2"
+NAME = TopicName.parse(TOPIC)
 TENANTS = f"{ADMIN}/tenants"
 NAMESPACES = f"{ADMIN}/namespaces"
 TOPICS = f"{ADMIN}/persistent/public/default"
@@ -98,3 +101,11 @@ def rest_of(bed: Bed, broker: int = 0) -> Rest:
     for index, each in enumerate(bed.brokers):
         each.listening(6650 + index, 8080 + index)
     return Rest(bed.brokers[broker])
+
+
+def give(bed: Bed, broker: int, topic: TopicName = NAME) -> None:
+    """Give the bundle of a topic to a broker."""
+    ownership: Ownership = bed.broker.cluster.ownership  # type: ignore[type-arg]
+    bundle = ownership.bundle_of(topic)
+    assert bundle is not None
+    ownership.assign("public/default", bundle, bed.brokers[broker])

@@ -8,8 +8,10 @@ from typing import Any
 
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.proto.message_id import MessageId
-from tests.broker.admin.rest import TOPICS, Answer, Rest
-from tests.broker.wire import Wire, batch_of
+from tests.broker.admin.rest import NAMESPACES, TOPICS, Answer, Rest, rest_of
+from tests.broker.auth.secured import bearer, token
+from tests.broker.model.upkeep.policed import subscription_of
+from tests.broker.wire import Bed, Shared, Wire, batch_of, plain
 
 SKIP = f"{TOPICS}/t/subscription/sub/skipByMessageIds"
 
@@ -49,3 +51,28 @@ async def backlog(rest: Rest) -> int:
     """Entries, as stats show them."""
     count: int = (await rest.get(f"{TOPICS}/t/stats"))["subscriptions"]["sub"]["msgBacklog"]
     return count
+
+
+class Secured:
+    """One message, and roles that may produce and consume."""
+
+    def __init__(self, bed: Bed) -> None:
+        self.bed = bed
+        self.rest = rest_of(bed)
+
+    async def fill(self) -> None:
+        sender = await self.bed.connect(auth_method_name="token", auth_data=token("admin").encode())
+        await sender.producer()
+        await sender.subscribe(type=Shared)
+        (self.position,) = await sender.publish(plain(b"0"))
+        for role, actions in {"consumer": ["consume"], "producer": ["produce", "functions"]}.items():
+            url = f"{NAMESPACES}/public/default/permissions/{role}"
+            answer = await self.rest.call("POST", url, actions, **bearer("admin"))
+            assert answer.status == 204, answer
+
+    async def post(self, url: str = SKIP, **headers: str) -> Answer:
+        return await self.rest.call("POST", url, format_1([triplet(self.position)]), **headers)
+
+    @property
+    def backlog(self) -> int:
+        return subscription_of(self.bed.broker).cursor.backlog()

@@ -7,14 +7,12 @@ from collections.abc import AsyncIterator
 import pytest
 
 from pulsarium.broker.config import Config
-from pulsarium.broker.model.namespace.ownership import Ownership
 from pulsarium.proto.topic_name import TopicName
-from tests.broker.admin.rest import ADMIN, TOPICS, Rest, rest_of
+from tests.broker.admin.rest import ADMIN, TOPICS, Rest, give, rest_of
 from tests.broker.wire import TOPIC, Bed, serving
 
 LOOKUP = "/lookup/v2/topic/persistent/public/default/t"
 T = f"{TOPICS}/t"
-NAME = TopicName.parse(TOPIC)
 
 
 @pytest.fixture
@@ -31,14 +29,6 @@ def first(bed: Bed) -> Rest:
 @pytest.fixture
 def second(bed: Bed) -> Rest:
     return rest_of(bed, 1)
-
-
-def give(bed: Bed, broker: int, topic: TopicName = NAME) -> None:
-    """The bundle of a topic is a broker's."""
-    ownership: Ownership = bed.broker.cluster.ownership  # type: ignore[type-arg]
-    bundle = ownership.bundle_of(topic)
-    assert bundle is not None
-    ownership.assign("public/default", bundle, bed.brokers[broker])
 
 
 async def test_another_broker_is_named(bed: Bed, first: Rest, second: Rest) -> None:

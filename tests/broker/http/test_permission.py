@@ -172,22 +172,13 @@ OF_COORDINATORS = (
     f"{TRANSACTIONS}/coordinatorInternalStats/{{coordinatorId}}",
     f"{TRANSACTIONS}/transactionMetadata/{{mostSigBits}}/{{leastSigBits}}",
 )
-READ = (
-    "coordinators",
-    "coordinatorStats",
-    "coordinatorStats?coordinatorId=0",
-    "slowTransactions/0",
-    "slowTransactions/0?coordinatorId=0",
-    "coordinatorInternalStats/0",
-    "transactionMetadata/0/0",
-    "transactionBufferStats/ta/ns/t",
-    "transactionBufferInternalStats/ta/ns/t",
-    "transactionInBufferStats/ta/ns/t/0/0",
-    "pendingAckStats/ta/ns/t/s",
-    "transactionInPendingAckStats/ta/ns/t/s/0/0",
-    "pendingAckInternalStats/ta/ns/t/s",
-    "positionStatsInPendingAck/ta/ns/t/s/0/0",
-)
+_READ = """
+coordinators coordinatorStats coordinatorStats?coordinatorId=0 slowTransactions/0 slowTransactions/0?coordinatorId=0
+coordinatorInternalStats/0 transactionMetadata/0/0 transactionBufferStats/ta/ns/t
+transactionBufferInternalStats/ta/ns/t transactionInBufferStats/ta/ns/t/0/0 pendingAckStats/ta/ns/t/s
+transactionInPendingAckStats/ta/ns/t/s/0/0 pendingAckInternalStats/ta/ns/t/s positionStatsInPendingAck/ta/ns/t/s/0/0
+"""
+READ = _READ.split()
 ALSO_THERE = {"coordinatorStats", "slowTransactions/0"}  # refused by 4.2.4 too
 
 

@@ -28,19 +28,11 @@ from pulsarium.broker.http.errors import UnreadableBody
 from pulsarium.broker.model.policy.policies import Policies, auto_creation, resolve
 
 ALL = [kind for kind in vars(policy_values).values() if isinstance(kind, Kind)]
-NAMES = [
-    "retentionTimeInMinutes",
-    "destination_storage",
-    "limitSize",
-    "policy",
-    "standalone",
-    "subscribeThrottlingRatePerConsumer",
-    "tickTime",
-    "active",
-    "inactiveTopicDeleteMode",
-    "topicType",
-    "defaultNumPartitions",
-]
+_NAMES = """
+retentionTimeInMinutes destination_storage limitSize policy standalone subscribeThrottlingRatePerConsumer tickTime
+active inactiveTopicDeleteMode topicType defaultNumPartitions
+"""
+NAMES = _NAMES.split()
 TEXTS = st.sampled_from(["", "x", "5", "-7 ", "true", "producer_exception", "partitioned", "Shared", "BACKWARD"])
 VALUES: st.SearchStrategy[Any] = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | TEXTS,

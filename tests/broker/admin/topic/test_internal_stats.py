@@ -6,27 +6,16 @@ import pytest
 
 from pulsarium.broker.config import Config
 from tests.broker.admin.rest import NON_PERSISTENT, TOPICS, Rest, rest_of
-from tests.broker.admin.topic.test_stats import kinds, recorded
+from tests.broker.admin.topic.shown import kinds, recorded
 from tests.broker.wire import TOPIC, Earliest, Shared, Wire, plain, serving
 
 URL = f"{TOPICS}/t/internalStats"
-FIELDS = [
-    "entriesAddedCounter",
-    "numberOfEntries",
-    "totalSize",
-    "currentLedgerEntries",
-    "currentLedgerSize",
-    "lastLedgerCreatedTimestamp",
-    "waitingCursorsCount",
-    "pendingAddEntriesCount",
-    "lastConfirmedEntry",
-    "state",
-    "ledgers",
-    "cursors",
-    "properties",
-    "schemaLedgers",
-    "compactedLedger",
-]
+_FIELDS = """
+entriesAddedCounter numberOfEntries totalSize currentLedgerEntries currentLedgerSize lastLedgerCreatedTimestamp
+waitingCursorsCount pendingAddEntriesCount lastConfirmedEntry state ledgers cursors properties schemaLedgers
+compactedLedger
+"""
+FIELDS = _FIELDS.split()
 
 
 async def test_a_topic_at_work(rest: Rest, wire: Wire) -> None:

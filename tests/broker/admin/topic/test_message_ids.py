@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import fields, replace
+from dataclasses import fields
 from typing import Any
 from urllib.parse import quote
 
@@ -18,10 +18,10 @@ from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.broker.storage.interface import Storage
 from pulsarium.proto.commands import COMMANDS
 from pulsarium.proto.topic_name import TopicName
-from tests.broker.admin.rest import ADMIN, NON_PERSISTENT, TOPICS, rest_of
-from tests.broker.admin.topic.test_skip_allowed import SECURED, Secured, bearer
+from tests.broker.admin.rest import ADMIN, NON_PERSISTENT, TOPICS, give, rest_of
+from tests.broker.admin.skipped import Secured
+from tests.broker.auth.secured import bearer, by_token
 from tests.broker.held import HeldStorage
-from tests.broker.http.test_owner import give
 from tests.broker.wire import TOPIC, Bed, Type, Wire, batch_of, plain, serving
 
 T = f"{TOPICS}/t"
@@ -93,6 +93,7 @@ async def test_the_example_of_the_proposal(stage: Stage) -> None:
     a, b = ({"ledgerId": ledger, "entryId": entry, "partitionIndex": -1} for ledger, entry in (first, second))
     assert [await stage.id_of(index) for index in range(5)] == [a, a, a, b, b]
     await stage.absent(5)
+    await stage.absent(2**63 - 1)
     assert (await stage.rest.call("GET", f"{INDEX}?index=1&authoritative=true")).json == a
 
 
@@ -153,16 +154,11 @@ async def test_an_index_is_required(bed: Bed) -> None:
 
 
 @pytest.mark.req("S415-12")
-@pytest.mark.parametrize("index", ["abc", "1.5", "0x1", "9223372036854775808", "+2", "%E0%A5%A7"])
+@pytest.mark.parametrize("index", ["abc", "1.5", "9223372036854775808", "+2", "%E0%A5%A7"])
 async def test_an_index_that_is_no_number(stage: Stage, index: str) -> None:
     await stage.batches(1, 1, 1)
     answer = await stage.rest.call("GET", f"{INDEX}?index={index}")
     assert (answer.status, answer.json["message"]) == (404, "Not Found")
-
-
-async def test_the_largest_index(stage: Stage) -> None:
-    await stage.batches(1)
-    await stage.absent(2**63 - 1)
 
 
 @pytest.mark.req("S415-13")
@@ -171,17 +167,6 @@ async def test_a_topic_that_never_had_a_message(bed: Bed, profile: Profile) -> N
     async with staged(profile) as stage:
         refusal = await stage.rest.refused("GET", f"{INDEX}?index=0")
         assert refusal == (404, f"No messages found in topic {TOPIC}")
-
-
-@pytest.mark.req("S415-14")
-async def test_nothing_of_that_name(stage: Stage) -> None:
-    refused = stage.rest.refused
-    text = "Topic persistent://public/default/absent not found"
-    assert await refused("GET", f"{TOPICS}/absent/getMessageIdByIndex?index=0") == (404, text)
-    url = f"{ADMIN}/persistent/public/absent/t/getMessageIdByIndex?index=0"
-    assert await refused("GET", url) == (404, "Namespace not found")
-    url = f"{ADMIN}/persistent/absent/default/t/getMessageIdByIndex?index=0"
-    assert (await refused("GET", url))[0] == 404
 
 
 @pytest.mark.req("S415-18")
@@ -291,38 +276,6 @@ async def test_the_index_goes_on_after_a_restart(bed: Bed) -> None:
         assert await stage.ids(1, 4, 5) == [*before, *after]
 
 
-@pytest.mark.req("S415-34")
-async def test_a_failed_append_gives_its_indexes_back(bed: Bed) -> None:
-    store = HeldStorage()
-    async with staged(storage=store) as stage:
-        (kept,) = await stage.batches(2)
-        store.holding = True
-        await stage.wire.write(stage.wire.sends(batch_of(b"x", b"y", b"z"), num_messages=3))
-        await stage.wire.alive()
-        store.fail()
-        store.release()
-        assert stage.topic.ledger.last_confirmed == kept
-    async with staged(storage=store) as stage:
-        (following,) = await stage.batches(1)
-        assert await stage.ids(1, 2) == [kept, following]
-
-
-@pytest.mark.req("S415-34")
-async def test_a_failed_append_gives_its_indexes_back_at_once(bed: Bed) -> None:
-    store = HeldStorage()
-    async with staged(storage=store) as stage:
-        (kept,) = await stage.batches(2)
-        store.holding = True
-        await stage.wire.write(stage.wire.sends(batch_of(b"x", b"y", b"z"), num_messages=3))
-        await stage.wire.alive()
-        store.fail()
-        store.release()
-        other = await stage.bed.connect()
-        await other.producer()
-        (following,) = await other.publish(plain(b"x"))
-        assert await stage.ids(1, 2) == [kept, following]
-
-
 @pytest.mark.req("S415-35")
 async def test_there_and_back(stage: Stage) -> None:
     positions = await stage.batches(1, 4)
@@ -354,10 +307,10 @@ async def test_another_broker_is_named(bed: Bed) -> None:
     ("role", "status"), [("admin", 200), ("consumer", 200), ("producer", 403), ("nobody", 403), (None, 401)]
 )
 async def test_who_may_ask(bed: Bed, role: str | None, status: int) -> None:
-    async with serving(replace(SECURED, **STAMPED)) as secured:
+    async with serving(by_token(**STAMPED)) as secured:
         stage = Secured(secured)
         await stage.fill()
-        headers = {"authorization": bearer(role)} if role else {}
+        headers = bearer(role) if role else {}
         answer = await stage.rest.call("GET", f"{INDEX}?index=0", **headers)
         assert answer.status == status
         if status == 403:
@@ -454,31 +407,6 @@ async def test_the_last_message(stage: Stage) -> None:
     assert await stage.rest.get(f"{T}/lastMessageId") == nowhere
 
 
-@pytest.mark.parametrize(
-    ("what", "text", "parent"),
-    [
-        ("lastMessageId", "GetLastMessageId on a non-persistent topic is not allowed", None),
-        (
-            "messageid/0",
-            "Get message ID by timestamp on a non-persistent topic is not allowed",
-            "Get message ID by timestamp on a partitioned topic is not allowed",
-        ),
-    ],
-)
-async def test_topics_that_have_no_such_id(stage: Stage, what: str, text: str, parent: str | None) -> None:
-    await stage.wire.producer("non-persistent://public/default/t", producer_id=1)
-    refused = stage.rest.refused
-    assert await refused("GET", f"{NON_PERSISTENT}/t/{what}") == (405, text)
-    for domain in (TOPICS, NON_PERSISTENT):
-        name = f"{domain.split('/')[3]}://public/default/absent"
-        assert await refused("GET", f"{domain}/absent/{what}") == (404, f"Topic {name} not found")
-        await stage.rest.done("PUT", f"{domain}/parts/partitions", 2)
-        name = f"{domain.split('/')[3]}://public/default/parts"
-        status, reason = await refused("GET", f"{domain}/parts/{what}")
-        expected = (405, parent) if parent else (404, f"Topic {name} not found")
-        assert (status, reason.partition(",")[0]) == expected
-
-
 # what did not change
 
 
@@ -491,21 +419,53 @@ def test_there_is_no_key_and_no_command_for_it() -> None:
     assert not [spec.name for spec in COMMANDS.values() if "INDEX" in spec.name]
 
 
-async def test_many_markers_hold_nobody_up() -> None:
-    async with staged() as stage, trio.open_nursery() as nursery:
-        turns = 0
+@pytest.mark.req("S415-34")
+@pytest.mark.parametrize("restarted", [False, True])
+async def test_a_failed_append_gives_its_indexes_back(bed: Bed, restarted: bool) -> None:
+    store = HeldStorage()
+    async with staged(storage=store) as stage:
+        (kept,) = await stage.batches(2)
+        store.holding = True
+        await stage.wire.write(stage.wire.sends(batch_of(b"x", b"y", b"z"), num_messages=3))
+        await stage.wire.alive()
+        store.fail()
+        store.release()
+        assert stage.topic.ledger.last_confirmed == kept
+        if not restarted:
+            other = await stage.bed.connect()
+            await other.producer()
+            (following,) = await other.publish(plain(b"x"))
+            assert await stage.ids(1, 2) == [kept, following]
+    if restarted:
+        async with staged(storage=store) as stage:
+            (following,) = await stage.batches(1)
+            assert await stage.ids(1, 2) == [kept, following]
 
-        async def others() -> None:
-            nonlocal turns
-            while True:
-                turns += 1
-                await trio.lowlevel.checkpoint()
 
-        await stage.publish((plain(b"x"), 1), *[(MARKER, 1)] * 1000, (plain(b"y"), 1))
+@pytest.mark.req("S415-14")
+async def test_no_index_of_a_topic_that_is_not_there(stage: Stage) -> None:
+    refused = stage.rest.refused
+    text = "Topic persistent://public/default/absent not found"
+    assert await refused("GET", f"{TOPICS}/absent/getMessageIdByIndex?index=0") == (404, text)
+    for namespace in ("public/absent", "absent/default"):
+        url = f"{ADMIN}/persistent/{namespace}/t/getMessageIdByIndex?index=0"
+        assert await refused("GET", url) == (404, "Namespace not found")
+
+
+async def test_many_markers_hold_nobody_up(stage: Stage) -> None:
+    turns = 0
+
+    async def others() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await trio.lowlevel.checkpoint()
+
+    await stage.publish((plain(b"x"), 1), *[(MARKER, 1)] * 400, (plain(b"y"), 1))
+    async with trio.open_nursery() as nursery:
         nursery.start_soon(others)
         await trio.lowlevel.checkpoint()
-        call = stage.rest.get(f"{INDEX}?index=1")
         turns = 0
-        await call
-        assert turns >= 12  # one in 64 steps; whether others run before or behind is of chance
+        await stage.rest.get(f"{INDEX}?index=1")
+        assert turns >= 4  # one in 64 steps; whether others run before or behind is of chance
         nursery.cancel_scope.cancel()

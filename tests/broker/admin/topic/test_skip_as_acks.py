@@ -14,7 +14,7 @@ from pulsarium.broker.config import Config
 from pulsarium.broker.model.cursor.records import read_cursor_info
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.proto.message_id import words_of
-from tests.broker.admin.rest import rest_of
+from tests.broker.admin.rest import TOPICS, rest_of
 from tests.broker.admin.skipped import skip, triplet
 from tests.broker.conftest import run_without_waiting
 from tests.broker.held import HeldStorage
@@ -55,10 +55,10 @@ def programs(draw: st.DrawFn) -> Program:
     return program
 
 
-@pytest.mark.req("S423-43")
+@pytest.mark.req("S423-43", "S423-44", "S423-45")
 @settings(max_examples=30)
 @given(programs(), st.sampled_from([Shared, KeyShared]))
-def test_the_same_is_left(program: Program, type: int) -> None:
+def test_skipping_leaves_what_acknowledging_leaves(program: Program, type: int) -> None:
     async def play() -> None:
         store = HeldStorage()
         async with serving(CONFIG, storage=store) as bed:
@@ -78,6 +78,10 @@ def test_the_same_is_left(program: Program, type: int) -> None:
             subscriptions = topic_of(bed.broker).subscriptions
             left = [(each.cursor.backlog(), [c.unacked for c in each.consumers]) for each in subscriptions.values()]
             assert left[0] == left[1]
+            cursors = (await rest.get(f"{TOPICS}/t/internalStats"))["cursors"]
+            for key in ("cursorLedger", "lastLedgerSwitchTimestamp"):
+                del cursors["acks"][key], cursors["sub"][key]
+            assert cursors["sub"] == cursors["acks"]
 
     run: Any = run_without_waiting
     run(play)

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -15,80 +12,27 @@ from pulsarium.broker.config.keys import APPEND_BROKER_TIMESTAMP, APPEND_INDEX
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.broker.admin.rest import ADMIN, NON_PERSISTENT, TOPICS, Rest, rest_of
+from tests.broker.admin.topic.shown import kinds, recorded
 from tests.broker.wire import TOPIC, Cumulative, Earliest, Failover, Shared, Type, Wire, batch_of, plain, serving
 
-TRANSCRIPTS = Path(__file__).parents[3] / "transcripts"
 STATS = f"{TOPICS}/t/stats"
-TOPIC_FIELDS = [
-    "msgRateIn",
-    "msgThroughputIn",
-    "msgRateOut",
-    "msgThroughputOut",
-    "bytesInCounter",
-    "msgInCounter",
-    "systemTopicBytesInCounter",
-    "bytesOutCounter",
-    "msgOutCounter",
-    "bytesOutInternalCounter",
-    "averageMsgSize",
-    "msgChunkPublished",
-    "storageSize",
-    "backlogSize",
-    "backlogQuotaLimitSize",
-    "backlogQuotaLimitTime",
-    "oldestBacklogMessageAgeSeconds",
-    "publishRateLimitedTimes",
-    "earliestMsgPublishTimeInBacklogs",
-    "offloadedStorageSize",
-    "lastOffloadLedgerId",
-    "lastOffloadSuccessTimeStamp",
-    "lastOffloadFailureTimeStamp",
-    "ongoingTxnCount",
-    "abortedTxnCount",
-    "committedTxnCount",
-    "publishers",
-    "waitingPublishers",
-    "subscriptions",
-    "replication",
-    "deduplicationStatus",
-    "nonContiguousDeletedMessagesRanges",
-    "nonContiguousDeletedMessagesRangesSerializedSize",
-    "delayedMessageIndexSizeInBytes",
-    "compaction",
-    "ownerBroker",
-    "topicCreationTimeStamp",
-    "lastPublishTimeStamp",
-]
-NON_PERSISTENT_END = [
-    "waitingPublishers",
-    "nonContiguousDeletedMessagesRanges",
-    "nonContiguousDeletedMessagesRangesSerializedSize",
-    "delayedMessageIndexSizeInBytes",
-    "compaction",
-    "ownerBroker",
-    "topicCreationTimeStamp",
-    "lastPublishTimeStamp",
-    "msgDropRate",
-    "publishers",
-    "subscriptions",
-    "replication",
-]
-
-
-def recorded(scenario: str, index: int = 0) -> Any:
-    """What a real broker answered in a transcript."""
-    (path,) = TRANSCRIPTS.glob(f"{scenario}-*.jsonl")
-    bodies = [json.loads(line) for line in path.read_text().splitlines() if '"rest"' in line]
-    return [each["body"] for each in bodies if each["rest"].endswith("tats")][index]
-
-
-def kinds(value: Any) -> Any:
-    """Fields in their order with the types of their values, all the way down."""
-    if isinstance(value, dict):
-        return [(key, kinds(each)) for key, each in value.items()]
-    if isinstance(value, list):
-        return [kinds(each) for each in value[:1]]
-    return type(value).__name__
+_TOPIC_FIELDS = """
+msgRateIn msgThroughputIn msgRateOut msgThroughputOut bytesInCounter msgInCounter systemTopicBytesInCounter
+bytesOutCounter msgOutCounter bytesOutInternalCounter averageMsgSize msgChunkPublished storageSize backlogSize
+backlogQuotaLimitSize backlogQuotaLimitTime oldestBacklogMessageAgeSeconds publishRateLimitedTimes
+earliestMsgPublishTimeInBacklogs offloadedStorageSize lastOffloadLedgerId lastOffloadSuccessTimeStamp
+lastOffloadFailureTimeStamp ongoingTxnCount abortedTxnCount committedTxnCount publishers waitingPublishers
+subscriptions replication deduplicationStatus nonContiguousDeletedMessagesRanges
+nonContiguousDeletedMessagesRangesSerializedSize delayedMessageIndexSizeInBytes compaction ownerBroker
+topicCreationTimeStamp lastPublishTimeStamp
+"""
+TOPIC_FIELDS = _TOPIC_FIELDS.split()
+_NON_PERSISTENT_END = """
+waitingPublishers nonContiguousDeletedMessagesRanges nonContiguousDeletedMessagesRangesSerializedSize
+delayedMessageIndexSizeInBytes compaction ownerBroker topicCreationTimeStamp lastPublishTimeStamp msgDropRate
+publishers subscriptions replication
+"""
+NON_PERSISTENT_END = _NON_PERSISTENT_END.split()
 
 
 async def test_a_fresh_topic(rest: Rest) -> None:

@@ -12,6 +12,7 @@ from tests.broker.wire import TOPIC, Shared, Type, Wire, plain, serving
 
 LONG_MAX = 2**63 - 1
 URL = f"{TOPICS}/t/subscription/s"
+STATUS = "subscription/s/replicatedSubscriptionStatus"
 
 
 @pytest.mark.parametrize(
@@ -75,3 +76,22 @@ async def test_non_persistent_ones_come_and_go_with_their_consumers(rest: Rest, 
     assert await rest.get(f"{NON_PERSISTENT}/t/subscriptions") == ["s"]
     await rest.done("DELETE", url)
     await wire.expect(Type.CLOSE_CONSUMER)
+
+
+async def test_the_wish_to_be_replicated_is_set_and_shown(rest: Rest, wire: Wire) -> None:
+    await wire.subscribe(name="s")
+    for replicated in (True, False):
+        await rest.done("POST", f"{TOPICS}/t/{STATUS}", replicated)
+        assert await rest.get(f"{TOPICS}/t/{STATUS}") == {TOPIC: replicated}
+        stats = (await rest.get(f"{TOPICS}/t/stats"))["subscriptions"]["s"]
+        assert stats["replicated"] == stats["isReplicated"] == replicated
+
+
+async def test_each_partition_has_its_own_wish_to_be_replicated(rest: Rest) -> None:
+    await rest.done("PUT", f"{TOPICS}/t/partitions", 2)
+    await rest.done("PUT", f"{TOPICS}/t/subscription/s")
+    await rest.done("POST", f"{TOPICS}/t-partition-1/{STATUS}", True)
+    shown = {f"{TOPIC}-partition-0": False, f"{TOPIC}-partition-1": True}
+    assert await rest.get(f"{TOPICS}/t/{STATUS}") == shown
+    await rest.done("POST", f"{TOPICS}/t/{STATUS}", True)
+    assert await rest.get(f"{TOPICS}/t/{STATUS}") == dict.fromkeys(shown, True)
