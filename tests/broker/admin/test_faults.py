@@ -84,13 +84,15 @@ ONLY_PERSISTENT = "Need to provide a persistent topic name"
     ("profile", "status", "start", "end"),
     [(PIP, 400, "", ""), (PULSAR_4_2, 500, "\n --- An unexpected error occurred in the server ---\n\nMessage: ", "\n")],
 )
-async def test_a_body_that_is_missing(profile: Profile, status: int, start: str, end: str) -> None:
+async def test_a_missing_body_is_a_fault_of_the_released_broker(
+    profile: Profile, status: int, start: str, end: str
+) -> None:
     async with serving(profile=profile) as bed:
         assert await rest_of(bed).refused("PUT", f"{TOPICS}/p/partitions") == (status, f"{start}{NO_DATA}{end}")
 
 
 @pytest.mark.parametrize(("profile", "status"), [(PIP, 406), (PULSAR_4_2, 500)])
-async def test_partitions_that_cannot_be_terminated(profile: Profile, status: int) -> None:
+async def test_partitions_that_are_not_persistent_are_not_terminated(profile: Profile, status: int) -> None:
     async with serving(profile=profile) as bed:
         rest = rest_of(bed)
         await rest.done("PUT", f"{NON_PERSISTENT}/p/partitions", 2)
@@ -99,7 +101,7 @@ async def test_partitions_that_cannot_be_terminated(profile: Profile, status: in
 
 
 @pytest.mark.parametrize(("profile", "status"), [(PIP, 400), (PULSAR_4_2, 500)])
-async def test_a_page_of_the_container(profile: Profile, status: int) -> None:
+async def test_a_wrong_type_is_answered_with_a_page_of_the_container(profile: Profile, status: int) -> None:
     async with serving(profile=profile) as bed:
         answer = await rest_of(bed).call("POST", f"{NAMESPACES}/public/default/subscriptionTypesEnabled", ["Wrong"])
         message = "Request failed." if status == 500 else "Bad Request"

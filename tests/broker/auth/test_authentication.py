@@ -71,7 +71,7 @@ def test_providers_by_the_method_of_connect() -> None:
     assert found.provider("basic") is None
 
 
-def test_no_providers(caplog: pytest.LogCaptureFixture) -> None:
+def test_authentication_without_providers_is_warned_of(caplog: pytest.LogCaptureFixture) -> None:
     assert role(authentication()) is None
     assert "authenticationEnabled without authenticationProviders" in str(caplog.records[0].msg)
 
@@ -90,6 +90,6 @@ def test_the_common_name_is_the_role() -> None:
 
 @pytest.mark.req("B-45")
 @pytest.mark.parametrize("shown", [None, {}, {"subject": ()}, {"subject": ((("commonName", ""),),)}])
-def test_no_certificate_or_one_without_a_name(shown: dict[str, object] | None) -> None:
+def test_no_role_comes_of_no_certificate_or_one_without_a_name(shown: dict[str, object] | None) -> None:
     with pytest.raises(AuthenticationError):
         CertificateProvider().authenticate(b"", shown)

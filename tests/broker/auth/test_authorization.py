@@ -94,7 +94,7 @@ def test_superusers_may_change_while_the_broker_runs() -> None:
     assert (found.is_superuser("admin"), found.is_superuser("other")) == (True, False)
 
 
-def test_what_anybody_may() -> None:
+def test_anybody_may_what_needs_nothing() -> None:
     assert may(authorization(), None, ANYBODY)
 
 
@@ -145,7 +145,7 @@ def test_a_grant_on_a_topic_is_for_that_topic_and_its_partitions() -> None:
 
 
 @pytest.mark.parametrize("actions", [None, [], [None]])
-def test_grants_of_nothing(actions: Any) -> None:
+def test_grants_of_nothing_allow_nothing(actions: Any) -> None:
     assert not may(authorization(policies=granting({"maker": actions})), "maker", PRODUCE)
 
 
@@ -161,7 +161,7 @@ def test_grants_of_nothing(actions: Any) -> None:
         ("a*b", "axb", False),
     ],
 )
-def test_wildcards_where_they_are_allowed(pattern: str, role: str, matches: bool) -> None:
+def test_wildcards_match_roles_where_they_are_allowed(pattern: str, role: str, matches: bool) -> None:
     for policies in (granting({pattern: ["produce"]}), granting(destination_auth={str(TOPIC): {pattern: ["produce"]}})):
         found = authorization(policies=policies, authorizationAllowWildcardsMatching=True)
         assert may(found, role, PRODUCE) is matches
@@ -170,7 +170,7 @@ def test_wildcards_where_they_are_allowed(pattern: str, role: str, matches: bool
         assert not may(authorization(policies=policies), role, PRODUCE)
 
 
-def test_roles_of_a_subscription() -> None:
+def test_only_roles_of_a_subscription_may_consume_it() -> None:
     policies = granting({"one": ["consume"], "two": ["consume"]}, subscription_auth_roles={"s": ["one"], "open": []})
     found = authorization(policies=policies)
     assert may(found, "one", CONSUME, subscription="s")
@@ -180,7 +180,7 @@ def test_roles_of_a_subscription() -> None:
     assert may(found, "admin", CONSUME, subscription="s")
 
 
-def test_names_of_subscriptions_that_begin_with_the_role() -> None:
+def test_the_prefix_mode_wants_names_that_begin_with_the_role() -> None:
     policies = {**granting({"one": ["consume"]}), "subscription_auth_mode": "Prefix"}
     found = authorization(policies=policies)
     assert may(found, "one", CONSUME, subscription="one-s")
@@ -189,7 +189,7 @@ def test_names_of_subscriptions_that_begin_with_the_role() -> None:
         may(found, "one", CONSUME, subscription="s")
 
 
-def test_of_a_tenant_that_there_is_not() -> None:
+def test_an_absent_tenant_is_told_to_all_but_superusers() -> None:
     elsewhere = TopicName.parse("persistent://nope/ns/t")
     assert may(authorization(), "admin", PRODUCE, topic=elsewhere)
     with pytest.raises(TenantNotFound, match="Tenant does not exist"):

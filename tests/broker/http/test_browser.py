@@ -144,7 +144,7 @@ async def test_the_lab_takes_no_body_that_any_page_may_send(rest: Rest, path: st
     assert "send Content-Type: application/json" in answer.reason
 
 
-async def test_the_lab_takes_json(rest: Rest) -> None:
+async def test_the_lab_takes_json_of_programs(rest: Rest) -> None:
     body = json.dumps({"command": "SEND", "action": {"kind": "drop"}}).encode()
     answer = await rest.call("POST", "/lab/faults", body=body, content_type="application/json; charset=utf-8")
     assert answer.status == 200

@@ -42,7 +42,7 @@ async def test_pipelined_requests_are_answered_in_their_order() -> None:
         assert data.endswith(b'["public","pulsar","t"]')
 
 
-async def test_http_1_0() -> None:
+async def test_http_1_0_is_answered_and_closed() -> None:
     async with served() as http:
         said = await everything(http, b"GET /admin/v2/tenants HTTP/1.0\r\n\r\n")
     assert said.startswith(b"HTTP/1.1 200")
@@ -51,19 +51,19 @@ async def test_http_1_0() -> None:
 
 
 @pytest.mark.parametrize(("target", "status"), [("/admin/v2/tenants", 200), ("", 200), ("/", 200), ("/nothing", 404)])
-async def test_a_whole_url_as_proxies_ask(target: str, status: int) -> None:
+async def test_a_whole_url_is_answered_as_proxies_ask(target: str, status: int) -> None:
     async with served() as http:
         said = await everything(http, f"GET http://x:8080{target} HTTP/1.0\r\n\r\n".encode())
     assert said.startswith(b"HTTP/1.1 %d" % status)
 
 
-async def test_a_client_that_closes() -> None:
+async def test_a_client_that_closes_is_answered() -> None:
     async with served() as http:
         said = await everything(http, GET.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n"))
     assert said.endswith(TENANTS)
 
 
-async def test_a_client_that_has_said_all() -> None:
+async def test_a_client_that_has_half_closed_is_answered() -> None:
     """It half-closes, and is answered."""
     async with served() as http, await http.connect() as stream:
         await stream.send_all(GET)
@@ -81,7 +81,7 @@ async def test_head_has_the_length_and_no_body() -> None:
     assert data.count(TENANTS) == 1
 
 
-async def test_chunks() -> None:
+async def test_a_body_comes_in_chunks() -> None:
     half = len(TENANT) // 2
     chunks = b"".join(b"%x\r\n%s\r\n" % (len(each), each) for each in (TENANT[:half], TENANT[half:]))
     async with served() as http, await http.connect() as stream:
@@ -133,7 +133,7 @@ async def test_a_body_with_two_lengths_is_none(length: int) -> None:
 
 
 @pytest.mark.parametrize("empty", [b"\r\n", b"\n", b"\r\n\r\n", b"\r\n" * 30_000])
-async def test_empty_lines_before_a_request(empty: bytes) -> None:
+async def test_empty_lines_before_a_request_are_passed_over(empty: bytes) -> None:
     """As old clients send one after a body."""
     put = PUT + b"Content-Length: %d\r\n\r\n%s" % (len(TENANT), TENANT)
     async with served() as http, await http.connect() as stream:
@@ -151,7 +151,7 @@ async def test_empty_lines_before_a_request(empty: bytes) -> None:
 
 
 @pytest.mark.parametrize("pieces", [1, 3, 1000])
-async def test_a_query_beyond_ascii(pieces: int) -> None:
+async def test_a_query_beyond_ascii_is_taken(pieces: int) -> None:
     """As curl sends it; in a path it is refused, as by Jetty."""
     url = b"/admin/v2/persistent/public/default/t/partitions?%s&checkAllowAutoCreation=true"
     request = b"GET %s HTTP/1.1\r\nHost: x\r\n\r\n" % (url % "é=\N{SNOWMAN}".encode())
@@ -184,7 +184,7 @@ async def test_a_status_has_its_phrase(request_: bytes, line: bytes) -> None:
         assert (await stream.receive_some(1 << 16)).startswith(b"HTTP/1.1 %s\r\n" % line)
 
 
-async def test_a_status_that_has_none() -> None:
+async def test_a_status_without_a_phrase_is_sent_without_one() -> None:
     async with served() as http:
         with patch.object(Site, "answer", AsyncMock(return_value=Reply(599))):
             assert (await everything(http, GET[:-2] + b"Connection: close\r\n\r\n")).startswith(b"HTTP/1.1 599 \r\n")
@@ -222,7 +222,7 @@ async def test_a_file_goes_out_piece_by_piece(tmp_path: Path, monkeypatch: pytes
     assert sizes == [1000, 1000, 500, 0]
 
 
-async def test_who_waits_for_100_continue() -> None:
+async def test_a_client_that_waits_for_100_continue_is_told() -> None:
     async with served() as http, await http.connect() as stream:
         await stream.send_all(PUT + b"Expect: 100-continue\r\nContent-Length: %d\r\n\r\n" % len(TENANT))
         assert (await stream.receive_some(1 << 16)).startswith(b"HTTP/1.1 100")
@@ -231,7 +231,7 @@ async def test_who_waits_for_100_continue() -> None:
         assert b'"t"' in (await answer(stream))[1]
 
 
-async def test_who_waits_for_100_continue_with_too_much() -> None:
+async def test_a_client_that_waits_with_too_much_is_refused() -> None:
     async with served() as http:
         said = await everything(http, PUT + b"Expect: 100-continue\r\nContent-Length: 99999999\r\n\r\n")
     assert said.startswith(b"HTTP/1.1 413")
@@ -281,7 +281,7 @@ async def test_who_sends_more_than_is_taken_can_read_why(monkeypatch: pytest.Mon
         assert (await rest_of(stream)).startswith(b"HTTP/1.1 413")
 
 
-async def test_it_does_not_wait_for_ever_until_its_client_leaves(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_server_does_not_wait_for_ever_until_a_client_leaves(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection, "LEAVE_SECONDS", 0.05)
     async with served() as http, await http.connect() as stream:
         before = trio.lowlevel.current_statistics().tasks_living
@@ -293,7 +293,7 @@ async def test_it_does_not_wait_for_ever_until_its_client_leaves(monkeypatch: py
 
 
 @pytest.mark.parametrize("body", [b"Content-Length: 100\r\n\r\n{", b"Transfer-Encoding: chunked\r\n\r\n5\r\n{"])
-async def test_a_body_that_breaks_off(body: bytes, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_body_that_breaks_off_changes_nothing(body: bytes, caplog: pytest.LogCaptureFixture) -> None:
     async with served() as http, await http.connect() as stream:
         await stream.send_all(PUT + body)
         await stream.send_eof()
@@ -302,7 +302,7 @@ async def test_a_body_that_breaks_off(body: bytes, caplog: pytest.LogCaptureFixt
     assert caplog.records == []
 
 
-async def test_a_client_that_leaves_in_the_middle_of_its_answer(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_client_may_leave_in_the_middle_of_its_answer(caplog: pytest.LogCaptureFixture) -> None:
     async with served() as http:
         for index in range(300):
             http.broker.metadata.put_tenant(f"{'tenant' * 20}{index}", {})
@@ -317,7 +317,7 @@ async def test_a_client_that_leaves_in_the_middle_of_its_answer(caplog: pytest.L
     assert caplog.records == []
 
 
-async def test_a_fault_outside_the_handlers(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_fault_outside_the_handlers_is_answered_500(caplog: pytest.LogCaptureFixture) -> None:
     async def broken(*_: object) -> None:
         raise RuntimeError("boom")
 
@@ -357,7 +357,7 @@ async def test_no_more_connections_than_the_key_says() -> None:
             assert (await answer(second, b""))[1] == TENANTS
 
 
-async def test_the_same_over_tls(authority: Authority) -> None:
+async def test_requests_are_answered_over_tls(authority: Authority) -> None:
     async with served(tls=context_of(authority)) as https:
         async with await shake_hands(https, authority) as stream:
             await stream.send_all(GET * 3)

@@ -62,7 +62,7 @@ async def test_a_role_without_grants_is_refused_in_pulsars_words(rest: Rest) -> 
         assert (answer.status, answer.reason) == (status, text)
 
 
-async def test_admins_of_the_tenant_may(rest: Rest) -> None:
+async def test_admins_of_the_tenant_may_what_is_about_it(rest: Rest) -> None:
     tadmin = bearer("tadmin")
     for method, url, status in (
         ("GET", f"{TENANTS}/ta", 200),
@@ -88,7 +88,7 @@ async def test_grants_hold_at_once(rest: Rest) -> None:
     assert (await rest.call("POST", skip, **bearer("user"))).status == 401
 
 
-async def test_roles_of_a_subscription(rest: Rest) -> None:
+async def test_a_subscription_may_be_for_some_roles(rest: Rest) -> None:
     await grant(rest, "user", "consume")
     url = f"{NAMESPACE}/permissions/subscription/s"
     assert (await rest.call("POST", url, ["other"], **bearer("admin"))).status == 204
@@ -96,7 +96,7 @@ async def test_roles_of_a_subscription(rest: Rest) -> None:
     assert (await rest.call("GET", f"{TOPIC}/subscriptions", **bearer("user"))).status == 200
 
 
-async def test_names_of_subscriptions_that_begin_with_the_role(rest: Rest) -> None:
+async def test_names_of_subscriptions_may_have_to_begin_with_the_role(rest: Rest) -> None:
     await grant(rest, "user", "consume")
     mode = await rest.call("POST", f"{NAMESPACE}/subscriptionAuthMode", "Prefix", **bearer("admin"))
     assert mode.status == 204
@@ -115,14 +115,16 @@ async def test_names_of_subscriptions_that_begin_with_the_role(rest: Rest) -> No
         ("user", "user", f"{NAMESPACE}/unload", "This operation requires super-user access"),
     ],
 )
-async def test_whom_a_proxy_speaks_for(role: str, original: str | None, url: str, reason: str, rest: Rest) -> None:
+async def test_a_proxy_names_whom_it_speaks_for(
+    role: str, original: str | None, url: str, reason: str, rest: Rest
+) -> None:
     headers = bearer(role) if original is None else {**bearer(role), "x_original_principal": original}
     answer = await rest.call("PUT", url, **headers)
     assert answer.status == 401
     assert answer.reason.startswith(reason)
 
 
-async def test_a_proxy_that_is_a_superuser() -> None:
+async def test_a_proxy_that_is_a_superuser_has_the_rights_of_others() -> None:
     async with serving(by_token(superUserRoles=frozenset({"admin", "proxy"}))) as bed:
         rest = rest_of(bed)
         await prepare(rest)

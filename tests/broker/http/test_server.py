@@ -31,7 +31,7 @@ async def test_a_connection_serves_for_ever() -> None:
             await answer(stream)
 
 
-async def test_one_connection_many_requests() -> None:
+async def test_a_connection_takes_many_requests() -> None:
     async with served() as http, await http.connect() as stream:
         for _ in range(3):
             head, body = await answer(stream)
@@ -74,7 +74,7 @@ async def test_a_fault_ends_neither_connection_nor_server() -> None:
         assert (await answer(stream))[1] == TENANTS
 
 
-async def test_it_stops_with_idle_connections() -> None:
+async def test_the_server_stops_with_idle_connections() -> None:
     async with served() as http:
         streams = [await http.connect() for _ in range(5)]
         for stream in streams[1:]:
@@ -85,7 +85,7 @@ async def test_it_stops_with_idle_connections() -> None:
             await stream.aclose()
 
 
-async def test_it_stops_while_a_client_does_not_read() -> None:
+async def test_the_server_stops_while_a_client_does_not_read() -> None:
     async with served() as http:
         for index in range(300):
             http.broker.metadata.put_tenant(f"{'tenant' * 20}{index}", {})
@@ -96,7 +96,7 @@ async def test_it_stops_while_a_client_does_not_read() -> None:
         await trio.aclose_forcefully(stream)
 
 
-async def test_it_stops_in_the_middle_of_a_request() -> None:
+async def test_the_server_stops_in_the_middle_of_a_request() -> None:
     async with served() as http, await http.connect() as stream:
         await stream.send_all(b"PUT /admin/v2/tenants/t HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{")
         await http.stop()
@@ -139,7 +139,7 @@ async def test_a_handshake_may_not_take_for_ever(
     assert "no handshake within 0.01 seconds" in caplog.text
 
 
-async def test_it_stops_while_a_client_shakes_no_hands(authority: Authority) -> None:
+async def test_the_server_stops_while_a_client_shakes_no_hands(authority: Authority) -> None:
     async with served(tls=context_of(authority)) as https, await https.connect():
         await wait_all_tasks_blocked()
         await https.stop()

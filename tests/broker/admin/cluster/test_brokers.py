@@ -13,7 +13,7 @@ STATUS = {"broker_assignment": "shared", "is_controlled": False, "is_active": Tr
 OWN = "pulsar/localhost:8080/0x00000000_0xffffffff"
 
 
-async def test_what_each_of_two_serves() -> None:
+async def test_each_of_two_brokers_owns_its_namespaces() -> None:
     async with serving(brokers=2) as bed:
         rest = rest_of(bed)
         bed.broker.cluster.ownership.assign("public/default", "0x00000000_0x40000000", bed.brokers[1])

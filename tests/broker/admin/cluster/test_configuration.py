@@ -13,7 +13,7 @@ URL = f"{ADMIN}/brokers/configuration"
 FORCED = f"DELETE {NAMESPACES}/public/default?force=true"
 
 
-async def test_one_that_is_heeded_holds_at_once_and_goes() -> None:
+async def test_a_dynamic_setting_holds_at_once_and_goes() -> None:
     async with serving(Config()) as bed:
         rest = rest_of(bed)
         forbidden = Reason("Broker doesn't allow forced deletion of namespaces")

@@ -34,13 +34,13 @@ async def read(rest: Rest) -> dict[str, float]:
     return found
 
 
-async def test_a_broker_without_topics(rest: Rest) -> None:
+async def test_metrics_of_a_broker_without_topics(rest: Rest) -> None:
     values = await read(rest)
     assert values['pulsar_broker_topics_count{cluster="standalone"}'] == 0
     assert not any("topic=" in name for name in values)
 
 
-async def test_a_topic_at_work(rest: Rest, wire: Wire) -> None:
+async def test_metrics_of_a_topic_at_work(rest: Rest, wire: Wire) -> None:
     entry = plain(b"x")
     await wire.producer()
     await wire.subscribe(type=Shared, initialPosition=Earliest)

@@ -45,7 +45,7 @@ async def boundaries(rest: Rest) -> list[str]:
     return found
 
 
-async def test_ranges_that_there_are_not(quartered: Rest) -> None:
+async def test_ranges_of_bundles_that_are_not_there_are_refused(quartered: Rest) -> None:
     listless = {"reason": "Cannot find bundle public/bun/0x10000000_0x40000000 in the bundles list"}
     await play(
         quartered,
@@ -89,7 +89,7 @@ async def test_a_bundle_goes_to_a_broker_that_is_named() -> None:
         assert bed.broker.cluster.ownership.owner_of("public/bun", FIRST) is bed.brokers[1]
 
 
-async def test_hash_positions(quartered: Rest) -> None:
+async def test_hash_positions_of_the_topics_of_a_bundle(quartered: Rest) -> None:
     inside, outside = names_in(FIRST, 2), names_in("0x80000000_0xc0000000", 1)
     for local in [*inside, *outside]:
         await quartered.done("PUT", f"{TOPICS}/{local}")
@@ -116,7 +116,7 @@ async def test_hash_positions_of_partitions(quartered: Rest) -> None:
     assert sorted(found) == [f"{topic('p')}-partition-{index}" for index in range(8)]
 
 
-async def test_positions(quartered: Rest) -> None:
+async def test_a_bundle_is_split_at_given_positions(quartered: Rest) -> None:
     url = f"{URL}/0x40000000_0x80000000/split?splitAlgorithmName=specified_positions_divide"
     await play(
         quartered,
@@ -132,7 +132,7 @@ async def test_positions(quartered: Rest) -> None:
     assert (await quartered.call("PUT", url, ["x"])).status == 400
 
 
-async def test_more_than_a_broker_keeps(quartered: Rest) -> None:
+async def test_a_namespace_has_no_more_bundles_than_a_broker_keeps(quartered: Rest) -> None:
     url = f"{URL}/{FIRST}/split?splitAlgorithmName=specified_positions_divide"
     for local in names_in(FIRST, 2):
         await quartered.done("PUT", f"{TOPICS}/{local}")
@@ -140,7 +140,7 @@ async def test_more_than_a_broker_keeps(quartered: Rest) -> None:
     assert await boundaries(quartered) == QUARTERS
 
 
-async def test_by_topics(quartered: Rest) -> None:
+async def test_a_bundle_is_split_between_its_topics(quartered: Rest) -> None:
     url = f"{URL}/{FIRST}/split?splitAlgorithmName=topic_count_equally_divide"
     first, second, third = sorted(names_in(FIRST, 3), key=lambda local: hash_position(topic(local)))
     await quartered.done("PUT", f"{TOPICS}/{first}")
@@ -154,7 +154,7 @@ async def test_by_topics(quartered: Rest) -> None:
     assert hash_position(topic(first)) <= int(split, 16) <= hash_position(topic(second))
 
 
-async def test_the_largest(quartered: Rest) -> None:
+async def test_the_largest_bundle_is_split_by_name(quartered: Rest) -> None:
     for which in ("LARGEST", "HOT"):
         assert await quartered.refused("PUT", f"{URL}/{which}/split") == (404, f"Bundle range {which} not found")
     for local in names_in("0x80000000_0xc0000000", 2) + names_in(FIRST, 1):
@@ -184,7 +184,7 @@ async def test_clients_stay_while_one_is_split(rest: Rest, wire: Wire, bed: Bed)
     assert len(list(bed.broker.loaded_topics())) == 1
 
 
-async def test_one_is_deleted(quartered: Rest, bed: Bed) -> None:
+async def test_a_bundle_is_deleted_when_it_is_empty_or_by_force(quartered: Rest, bed: Bed) -> None:
     unowned = {"reason": f"Failed to find ownership for ServiceUnit:public/bun/{FIRST}"}
     (local,) = names_in(FIRST, 1)
     await play(

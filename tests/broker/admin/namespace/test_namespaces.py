@@ -38,7 +38,7 @@ FRESH = {
 
 
 @pytest.mark.parametrize("name", ["public/default", "pulsar/system"])
-async def test_the_namespaces_of_a_standalone(rest: Rest, name: str) -> None:
+async def test_a_fresh_namespace_shows_its_fields_in_pulsars_order(rest: Rest, name: str) -> None:
     policies = await rest.get(f"{NAMESPACES}/{name}")
     assert policies == FRESH
     assert list(policies) == list(FRESH)
@@ -64,7 +64,7 @@ async def test_policies_come_with_a_new_namespace(rest: Rest) -> None:
     ("bundles", "count"),
     [({"numBundles": 8}, 8), ({"numBundles": 3}, 3), ({"numBundles": 0}, 4), ({"numBundles": -1}, 4)],
 )
-async def test_bundles(rest: Rest, bundles: Any, count: int) -> None:
+async def test_a_namespace_is_cut_into_as_many_bundles_as_asked(rest: Rest, bundles: Any, count: int) -> None:
     await rest.done("PUT", f"{NAMESPACES}/public/n", {"bundles": bundles})
     shown = await rest.get(f"{NAMESPACES}/public/n/bundles")
     assert shown["numBundles"] == count == len(shown["boundaries"]) - 1
@@ -75,7 +75,7 @@ async def test_bundles(rest: Rest, bundles: Any, count: int) -> None:
 
 
 @pytest.mark.parametrize("boundaries", [["x"], "0x00000000", [None], [[]]])
-async def test_boundaries_that_are_none(rest: Rest, boundaries: Any) -> None:
+async def test_boundaries_that_are_no_hexadecimal_numbers_are_refused(rest: Rest, boundaries: Any) -> None:
     status, _ = await rest.refused("PUT", f"{NAMESPACES}/public/n", {"bundles": {"boundaries": boundaries}})
     assert status == 400
 
@@ -90,7 +90,7 @@ async def test_a_namespace_is_deleted_by_force_with_its_clients() -> None:
 
 
 @pytest.mark.req("B-50")
-async def test_a_namespace_is_unloaded(rest: Rest, wire: Wire) -> None:
+async def test_an_unloaded_namespace_disconnects_its_clients(rest: Rest, wire: Wire) -> None:
     await wire.producer()
     await wire.subscribe(TOPIC.replace("persistent", "non-persistent"))
     await rest.done("PUT", f"{NAMESPACES}/public/default/unload")
@@ -98,7 +98,7 @@ async def test_a_namespace_is_unloaded(rest: Rest, wire: Wire) -> None:
     assert await rest.refused("PUT", f"{NAMESPACES}/public/nope/unload") == (404, "Namespace not found")
 
 
-async def test_what_is_deleted_is_nobody_s(bed: Bed, rest: Rest) -> None:
+async def test_bundles_of_a_deleted_namespace_have_no_owner(bed: Bed, rest: Rest) -> None:
     """A namespace of the same name may have other bundles."""
     url = f"{NAMESPACES}/public/gone"
     await rest.done("PUT", url)

@@ -120,6 +120,6 @@ async def test_grants_of_several_topics_are_made_at_once(rest: Rest) -> None:
         ([{"topic": NAME, "role": "r", "actions": "x"}], 400, Text("Cannot deserialize value of type")),
     ],
 )
-async def test_lists_that_are_refused(rest: Rest, sent: Any, status: int, answer: Any) -> None:
+async def test_lists_of_grants_that_say_nonsense_are_refused(rest: Rest, sent: Any, status: int, answer: Any) -> None:
     await rest.done("PUT", TOPIC)
     await play(rest, Step(GRANT, status, answer, sent))

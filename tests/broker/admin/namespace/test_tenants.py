@@ -25,7 +25,7 @@ async def test_a_broker_has_no_more_tenants_than_it_may_have() -> None:
 
 
 @pytest.mark.parametrize("info", [{"adminRoles": "admin"}, {"allowedClusters": [[1]]}, {"allowedClusters": {}}])
-async def test_an_info_of_wrong_types(rest: Rest, info: Any) -> None:
+async def test_a_tenant_of_wrong_types_is_refused(rest: Rest, info: Any) -> None:
     answer = await rest.call("PUT", f"{TENANTS}/t", info)
     assert answer.status == 400
     assert answer.body.endswith(f'TenantInfoImpl["{next(iter(info))}"])'.encode())

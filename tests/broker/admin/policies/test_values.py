@@ -66,7 +66,7 @@ VALUES: st.SearchStrategy[Any] = st.recursive(
         (QUOTA, {"policy": 1, "limitTime": "7"}, {"limitTime": 7, "policy": "producer_exception"}),
     ],
 )
-def test_what_is_read(kind: Kind, value: Any, expected: Any) -> None:
+def test_a_value_is_read_as_jackson_reads_it(kind: Kind, value: Any, expected: Any) -> None:
     assert kind.value_of(value) == expected
 
 
@@ -88,7 +88,7 @@ def test_what_is_read(kind: Kind, value: Any, expected: Any) -> None:
         (SET_OF_TYPES, "Shared", "from String value (token `JsonToken.VALUE_STRING`)"),
     ],
 )
-def test_what_is_not(kind: Kind, value: Any, text: str) -> None:
+def test_a_value_that_jackson_does_not_read_is_refused(kind: Kind, value: Any, text: str) -> None:
     with pytest.raises(UnreadableBody) as raised:
         kind.value_of(value)
     assert text in raised.value.text

@@ -93,7 +93,7 @@ async def test_what_was_skipped_stays_so_after_a_reload(bed: Bed, wire: Wire, re
 # reset
 
 
-async def test_reset_to_a_time(bed: Bed, wire: Wire, rest: Rest, sent: list[Position]) -> None:
+async def test_a_cursor_is_reset_to_a_time(bed: Bed, wire: Wire, rest: Rest, sent: list[Position]) -> None:
     await rest.done("POST", f"{SUB}/skip_all")
     await rest.done("POST", f"{SUB}/resetcursor/0")
     assert (await wire.expect(Type.CLOSE_CONSUMER)).consumer_id == 0
@@ -106,7 +106,7 @@ async def test_reset_to_a_time(bed: Bed, wire: Wire, rest: Rest, sent: list[Posi
     assert subscription_of(bed.broker).cursor.backlog() == 6
 
 
-async def test_reset_to_a_position(bed: Bed, wire: Wire, rest: Rest, sent: list[Position]) -> None:
+async def test_a_cursor_is_reset_to_a_position(bed: Bed, wire: Wire, rest: Rest, sent: list[Position]) -> None:
     cursor = subscription_of(bed.broker).cursor
     for body, read in [
         (body_of(sent[3], partitionIndex=-1), sent[3]),
@@ -120,7 +120,7 @@ async def test_reset_to_a_position(bed: Bed, wire: Wire, rest: Rest, sent: list[
         assert cursor.read_position == read, body
 
 
-async def test_reset_into_a_batch(bed: Bed, wire: Wire, sender: Wire, rest: Rest) -> None:
+async def test_a_cursor_is_reset_into_a_batch(bed: Bed, wire: Wire, sender: Wire, rest: Rest) -> None:
     await wire.subscribe()
     (sent,) = await sender.publish(batch_of(b"a", b"b", b"c"), num_messages=3)
     cursor = subscription_of(bed.broker).cursor
@@ -137,7 +137,7 @@ async def test_reset_into_a_batch(bed: Bed, wire: Wire, sender: Wire, rest: Rest
     assert cursor.backlog() == 0
 
 
-async def test_reset_into_a_batch_that_claims_to_be_endless(bed: Bed, wire: Wire, sender: Wire, rest: Rest) -> None:
+async def test_a_batch_that_claims_to_be_endless_is_not_cut(bed: Bed, wire: Wire, sender: Wire, rest: Rest) -> None:
     """What is left of it would take a bit for each message: it is not cut."""
     await wire.subscribe()
     (sent,) = await sender.publish(plain(b"x", num_messages_in_batch=LARGEST_BATCH + 1))
@@ -157,7 +157,9 @@ async def test_a_reset_is_refused_while_another_goes_on(bed: Bed, rest: Rest, se
 
 
 @pytest.mark.req("B-24")
-async def test_expire_what_is_older(bed: Bed, wire: Wire, sender: Wire, rest: Rest, sent: list[Position]) -> None:
+async def test_messages_older_than_asked_expire(
+    bed: Bed, wire: Wire, sender: Wire, rest: Rest, sent: list[Position]
+) -> None:
     await trio.sleep(1)
     (young,) = await sender.publish(fresh(bed.broker, b"young"))
     await rest.done("POST", f"{SUB}/expireMessages/5")
@@ -189,7 +191,7 @@ async def test_expire_without_consumers_is_tried_whatever_there_is(
     assert (await rest.refused("POST", f"{SUB}/expireMessages/0"))[0] == 409
 
 
-async def test_expire_for_all(bed: Bed, wire: Wire, rest: Rest, sent: list[Position]) -> None:
+async def test_messages_of_all_subscriptions_expire(bed: Bed, wire: Wire, rest: Rest, sent: list[Position]) -> None:
     """All are tried, and the first that was not is named."""
     await wire.subscribe(name="a", consumer_id=1, initialPosition=Latest)
     status, text = await rest.refused("POST", f"{TOPICS}/t/all_subscription/expireMessages/5")
@@ -198,7 +200,7 @@ async def test_expire_for_all(bed: Bed, wire: Wire, rest: Rest, sent: list[Posit
     assert subscription_of(bed.broker).cursor.backlog() == 0
 
 
-async def test_expire_up_to_a_position(bed: Bed, wire: Wire, rest: Rest, sent: list[Position]) -> None:
+async def test_messages_up_to_a_position_expire(bed: Bed, wire: Wire, rest: Rest, sent: list[Position]) -> None:
     cursor = subscription_of(bed.broker).cursor
     await rest.done("POST", f"{SUB}/expireMessages", body_of(sent[2]))
     assert cursor.mark_delete == sent[2]
@@ -216,7 +218,9 @@ async def test_expire_up_to_a_position(bed: Bed, wire: Wire, rest: Rest, sent: l
 
 
 @pytest.mark.req("B-25")
-async def test_trim_and_truncate(bed: Bed, wire: Wire, rest: Rest, sent: list[Position]) -> None:
+async def test_trim_heeds_retention_and_truncate_does_not(
+    bed: Bed, wire: Wire, rest: Rest, sent: list[Position]
+) -> None:
     set_policies(bed.broker, retention_policies={"retentionTimeInMinutes": -1, "retentionSizeInMB": -1})
     await rest.done("POST", f"{SUB}/skip_all")
     await rest.done("PUT", f"{TOPICS}/t/unload")
@@ -236,7 +240,9 @@ async def test_a_position_is_needed(rest: Rest, sent: list[Position], call: str)
     assert (status, '"resetCursorData" is null' in text) == (400, True)
 
 
-async def test_a_partitioned_topic(bed: Bed, wire: Wire, sender: Wire, rest: Rest) -> None:
+async def test_backlogs_of_a_partitioned_topic_go_partition_by_partition(
+    bed: Bed, wire: Wire, sender: Wire, rest: Rest
+) -> None:
     await rest.done("PUT", f"{PARTS}/partitions", 2)
     await rest.done("PUT", f"{PARTS}/subscription/sub", "earliest")
     for partition in range(2):

@@ -37,7 +37,7 @@ async def size(rest: Rest, body: Any) -> int:
     return found
 
 
-async def test_bytes_behind_a_message(rest: Rest, wire: Wire) -> None:
+async def test_a_backlog_size_is_the_bytes_behind_a_message(rest: Rest, wire: Wire) -> None:
     ((ledger, _), *_) = await published(wire)
     for entry, left in ((-1, 4), (0, 3), (2, 1), (3, 0), (99, 0), (-5, 4)):
         assert await size(rest, at(ledger, entry)) == left * SIZE
@@ -61,7 +61,7 @@ async def test_bytes_behind_a_message(rest: Rest, wire: Wire) -> None:
         ({"ledgerId": 1e300}, "Cannot deserialize value of type `long` from"),
     ],
 )
-async def test_what_is_no_message_id(rest: Rest, wire: Wire, body: Any, text: str) -> None:
+async def test_a_backlog_size_wants_a_message_id(rest: Rest, wire: Wire, body: Any, text: str) -> None:
     await published(wire)
     answer = await rest.call("PUT", f"{T}/backlogSize", body)
     assert (answer.status, answer.headers["content-type"]) == (400, "text/plain")
@@ -69,7 +69,7 @@ async def test_what_is_no_message_id(rest: Rest, wire: Wire, body: Any, text: st
 
 
 @PROFILES
-async def test_no_message_id(bed: Bed, profile: Profile) -> None:
+async def test_a_backlog_size_without_a_message_id_is_refused(bed: Bed, profile: Profile) -> None:
     async with serving(profile=profile) as made:
         rest, wire = rest_of(made), await made.connect()
         await published(wire)
@@ -84,7 +84,7 @@ async def test_no_message_id(bed: Bed, profile: Profile) -> None:
 # the estimate
 
 
-async def test_the_estimate_of_a_topic(rest: Rest, wire: Wire) -> None:
+async def test_the_backlog_of_a_topic_is_estimated(rest: Rest, wire: Wire) -> None:
     positions = await published(wire)
     await wire.subscribe(name="all", type=Shared, initialPosition=Earliest)
     await wire.subscribe(name="some", type=Shared, initialPosition=Earliest, consumer_id=1)
@@ -117,7 +117,7 @@ async def analyzed(rest: Rest, body: Any = None, url: str = ANALYZE) -> Any:
     return answer.json
 
 
-async def test_each_entry_is_looked_at(rest: Rest, wire: Wire) -> None:
+async def test_analysis_looks_at_each_entry(rest: Rest, wire: Wire) -> None:
     marker = plain(b"", marker_type=21)
     entries = (plain(b"a"), batch_of(*[b"b"] * 3), marker, plain(b"c"), batch_of(*[b"d"] * 2))
     positions = await published(wire, *entries)
@@ -140,7 +140,7 @@ async def test_each_entry_is_looked_at(rest: Rest, wire: Wire) -> None:
     }
 
 
-async def test_from_a_position_on(rest: Rest, wire: Wire) -> None:
+async def test_analysis_begins_at_a_position(rest: Rest, wire: Wire) -> None:
     positions = await published(wire)
     ledger = positions[0].ledger_id
     await wire.subscribe(name="s", type=Shared, initialPosition=Earliest)
@@ -162,7 +162,7 @@ async def test_from_a_position_on(rest: Rest, wire: Wire) -> None:
         assert (await rest.call("POST", ANALYZE, wrong)).status == 400
 
 
-async def test_over_ledgers_and_from_disk(bed: Bed) -> None:
+async def test_analysis_goes_over_ledgers_and_reads_from_disk(bed: Bed) -> None:
     async with serving(Config(managedLedgerCacheSizeMB=0), storage=HeldStorage()) as made:
         rest, wire = rest_of(made), await made.connect()
         await rest.done("PUT", f"{T}/subscription/s")
@@ -175,7 +175,7 @@ async def test_over_ledgers_and_from_disk(bed: Bed) -> None:
 
 
 @pytest.mark.parametrize(("limit", "aborted"), [(3, True), (4, False), (5, False)])
-async def test_not_more_than_so_many(bed: Bed, limit: int, aborted: bool) -> None:
+async def test_analysis_stops_after_so_many_entries(bed: Bed, limit: int, aborted: bool) -> None:
     async with serving(Config(subscriptionBacklogScanMaxEntries=limit)) as made:
         rest, wire = rest_of(made), await made.connect()
         await published(wire)
@@ -184,7 +184,7 @@ async def test_not_more_than_so_many(bed: Bed, limit: int, aborted: bool) -> Non
         assert (found["entries"], found["aborted"]) == (min(limit, 4), aborted)
 
 
-async def test_not_longer_than_that(bed: Bed) -> None:
+async def test_analysis_stops_after_so_long(bed: Bed) -> None:
     store = HeldStorage()
     config = Config(managedLedgerCacheSizeMB=0, subscriptionBacklogScanMaxTimeMs=500)
     async with serving(config, storage=store) as made:

@@ -18,7 +18,7 @@ async def compacted(rest: Rest, topic: str = "t") -> None:
 
 
 @pytest.mark.req("B-32")
-async def test_a_topic_is_compacted(rest: Rest, wire: Wire) -> None:
+async def test_a_compaction_shows_in_status_stats_and_cursor(rest: Rest, wire: Wire) -> None:
     await wire.producer()
     positions = await wire.publish(*(plain(b"%d" % number, partition_key=f"k{number % 2}") for number in range(10)))
     assert await rest.get(URL) == {"status": "NOT_RUN", "lastError": ""}
@@ -53,7 +53,7 @@ async def test_a_topic_is_compacted(rest: Rest, wire: Wire) -> None:
     assert (await rest.get(f"{TOPICS}/t/stats"))["compaction"] == figures
 
 
-async def test_one_at_a_time(rest: Rest, wire: Wire) -> None:
+async def test_a_topic_is_compacted_once_at_a_time(rest: Rest, wire: Wire) -> None:
     await wire.producer()
     await wire.publish(plain(b"x", partition_key="k"))
     assert (await rest.call("PUT", URL)).status == 204

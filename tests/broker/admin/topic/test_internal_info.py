@@ -22,7 +22,7 @@ def without_times(info: dict[str, Any]) -> dict[str, Any]:
     return info
 
 
-async def test_a_topic_at_work(rest: Rest, wire: Wire) -> None:
+async def test_internal_info_of_a_topic_at_work(rest: Rest, wire: Wire) -> None:
     await wire.producer()
     await wire.subscribe(name="s", type=Shared, initialPosition=Earliest)
     await wire.subscribe(name="a", type=Shared, initialPosition=Earliest, consumer_id=1)
@@ -41,7 +41,7 @@ async def test_a_topic_at_work(rest: Rest, wire: Wire) -> None:
     assert used | {"cursorsLedgerId": 0} == {"version": 1, "cursorsLedgerId": 0, "markDelete": before}
 
 
-async def test_closed_ledgers_and_cursors(rest: Rest, wire: Wire) -> None:
+async def test_internal_info_shows_closed_ledgers_and_cursors(rest: Rest, wire: Wire) -> None:
     await wire.producer()
     await wire.subscribe(name="s", type=Shared, initialPosition=Earliest)
     positions = await wire.publish(*[plain(b"x")] * 6)
@@ -63,7 +63,7 @@ async def test_closed_ledgers_and_cursors(rest: Rest, wire: Wire) -> None:
     assert ranges == [((ledger, 1), (ledger, 3)), ((ledger, 4), (ledger, 5))]
 
 
-async def test_properties_and_the_end(bed: Bed) -> None:
+async def test_internal_info_shows_properties_and_the_terminated_position(bed: Bed) -> None:
     async with serving(Config(brokerEntryMetadataInterceptors=(APPEND_INDEX,))) as made:
         rest, wire = rest_of(made), await made.connect()
         await wire.producer()
@@ -76,7 +76,7 @@ async def test_properties_and_the_end(bed: Bed) -> None:
         assert info["version"] == 3
 
 
-async def test_after_a_restart(bed: Bed) -> None:
+async def test_internal_info_after_a_restart(bed: Bed) -> None:
     store = HeldStorage()
     async with serving(storage=store) as made:
         wire = await made.connect()
@@ -90,7 +90,7 @@ async def test_after_a_restart(bed: Bed) -> None:
         assert info["cursors"]["s"]["markDelete"] == {"ledgerId": position.ledger_id, "entryId": 0}
 
 
-async def test_partitions(rest: Rest, wire: Wire) -> None:
+async def test_internal_info_of_each_partition(rest: Rest, wire: Wire) -> None:
     await rest.done("PUT", f"{TOPICS}/parts/partitions", 2)
     info = await rest.get(f"{TOPICS}/parts/internal-info")
     names = [f"persistent://public/default/parts-partition-{number}" for number in range(2)]

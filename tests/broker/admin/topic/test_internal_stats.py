@@ -18,7 +18,7 @@ compactedLedger
 FIELDS = _FIELDS.split()
 
 
-async def test_a_topic_at_work(rest: Rest, wire: Wire) -> None:
+async def test_internal_stats_of_a_topic_at_work(rest: Rest, wire: Wire) -> None:
     await wire.producer()
     await wire.subscribe(name="s", type=Shared, initialPosition=Earliest)
     positions = await wire.publish(*[plain(b"x")] * 6)
@@ -118,7 +118,7 @@ async def test_closed_ledgers_show_what_they_hold() -> None:
         assert stats["lastConfirmedEntry"] == str(positions[4])
 
 
-async def test_a_non_persistent_topic(rest: Rest, wire: Wire) -> None:
+async def test_internal_stats_of_a_non_persistent_topic(rest: Rest, wire: Wire) -> None:
     await wire.producer(f"non-{TOPIC}")
     await wire.subscribe(f"non-{TOPIC}")
     await wire.publish(plain(b"x"))

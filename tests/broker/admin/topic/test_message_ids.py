@@ -88,7 +88,7 @@ async def stage(bed: Bed) -> AsyncIterator[Stage]:  # `bed` only for the clock t
 
 
 @pytest.mark.req("S415-01", "S415-03", "S415-04", "S415-06", "S415-07", "S415-08", "S415-09", "S415-27")
-async def test_the_example_of_the_proposal(stage: Stage) -> None:
+async def test_each_index_of_the_proposals_example_finds_its_batch(stage: Stage) -> None:
     first, second = await stage.batches(3, 2)
     a, b = ({"ledgerId": ledger, "entryId": entry, "partitionIndex": -1} for ledger, entry in (first, second))
     assert [await stage.id_of(index) for index in range(5)] == [a, a, a, b, b]
@@ -109,7 +109,7 @@ async def test_as_released_the_first_batch_has_only_its_last_index(bed: Bed) -> 
 
 
 @pytest.mark.req("S415-02")
-async def test_the_topic_is_decoded_once(stage: Stage) -> None:
+async def test_the_topic_of_an_index_is_decoded_once(stage: Stage) -> None:
     for number, name in enumerate(("a%2Fb", "a+b", "a b", "ä"), 1):
         await stage.wire.producer(f"persistent://public/default/{name}", producer_id=number)
         await stage.wire.publish(plain(b"x"), producer_id=number)
@@ -119,7 +119,7 @@ async def test_the_topic_is_decoded_once(stage: Stage) -> None:
 
 
 @pytest.mark.req("S415-05", "S415-19", "S415-32")
-async def test_each_partition_counts_for_itself(stage: Stage) -> None:
+async def test_each_partition_counts_its_indexes_for_itself(stage: Stage) -> None:
     await stage.rest.done("PUT", f"{TOPICS}/parts/partitions", 3)
     for partition in (0, 2):
         name = f"persistent://public/default/parts-partition-{partition}"
@@ -136,7 +136,7 @@ async def test_each_partition_counts_for_itself(stage: Stage) -> None:
 
 @pytest.mark.req("S415-10")
 @PROFILES
-async def test_a_negative_index(bed: Bed, profile: Profile) -> None:
+async def test_a_negative_index_is_invalid(bed: Bed, profile: Profile) -> None:
     async with staged(profile) as stage:
         for url in (INDEX, f"{TOPICS}/absent/getMessageIdByIndex", f"{NON_PERSISTENT}/t/getMessageIdByIndex"):
             assert await stage.rest.refused("GET", f"{url}?index=-1") == (404, "Invalid message index: -1")
@@ -155,7 +155,7 @@ async def test_an_index_is_required(bed: Bed) -> None:
 
 @pytest.mark.req("S415-12")
 @pytest.mark.parametrize("index", ["abc", "1.5", "9223372036854775808", "+2", "%E0%A5%A7"])
-async def test_an_index_that_is_no_number(stage: Stage, index: str) -> None:
+async def test_an_index_that_is_no_number_is_no_path(stage: Stage, index: str) -> None:
     await stage.batches(1, 1, 1)
     answer = await stage.rest.call("GET", f"{INDEX}?index={index}")
     assert (answer.status, answer.json["message"]) == (404, "Not Found")
@@ -163,7 +163,7 @@ async def test_an_index_that_is_no_number(stage: Stage, index: str) -> None:
 
 @pytest.mark.req("S415-13")
 @PROFILES
-async def test_a_topic_that_never_had_a_message(bed: Bed, profile: Profile) -> None:
+async def test_a_topic_that_never_had_a_message_has_no_index(bed: Bed, profile: Profile) -> None:
     async with staged(profile) as stage:
         refusal = await stage.rest.refused("GET", f"{INDEX}?index=0")
         assert refusal == (404, f"No messages found in topic {TOPIC}")
@@ -171,7 +171,7 @@ async def test_a_topic_that_never_had_a_message(bed: Bed, profile: Profile) -> N
 
 @pytest.mark.req("S415-18")
 @pytest.mark.parametrize(("profile", "status"), [(PIP, 406), (PULSAR_4_2, 405)])
-async def test_non_persistent_topics(bed: Bed, profile: Profile, status: int) -> None:
+async def test_non_persistent_topics_have_no_indexes(bed: Bed, profile: Profile, status: int) -> None:
     async with staged(profile) as stage:
         url = f"{NON_PERSISTENT}/t/getMessageIdByIndex?index=0"
         text = "Topic non-persistent://public/default/t not found"
@@ -196,7 +196,7 @@ async def test_without_interceptors_everything_else_does_not_matter(bed: Bed, pr
 
 @pytest.mark.req("S415-21", "S415-23")
 @PROFILES
-async def test_entries_without_an_index(bed: Bed, profile: Profile) -> None:
+async def test_entries_without_an_index_are_told_so(bed: Bed, profile: Profile) -> None:
     async with staged(profile, brokerEntryMetadataInterceptors=(APPEND_BROKER_TIMESTAMP,)) as stage:
         await stage.batches(1)
         refusal = await stage.rest.refused("GET", f"{INDEX}?index=0")
@@ -205,7 +205,7 @@ async def test_entries_without_an_index(bed: Bed, profile: Profile) -> None:
 
 @pytest.mark.req("S415-23")
 @PROFILES
-async def test_entries_from_before_the_interceptors(bed: Bed, profile: Profile) -> None:
+async def test_entries_from_before_the_interceptors_are_passed_over(bed: Bed, profile: Profile) -> None:
     store = HeldStorage()
     async with staged(profile, storage=store, brokerEntryMetadataInterceptors=()) as stage:
         await stage.batches(1)
@@ -226,7 +226,7 @@ async def test_an_entry_has_the_index_of_its_last_message(stage: Stage) -> None:
 
 
 @pytest.mark.req("S415-24", "S415-25")
-async def test_markers(bed: Bed) -> None:
+async def test_markers_have_no_index_of_their_own(bed: Bed) -> None:
     entries = [(plain(b"a"), 1), (MARKER, 1), (plain(b"b"), 1), (MARKER, 1)]
     async with staged() as stage:
         a, _, b, _ = await stage.publish(*entries)
@@ -237,7 +237,7 @@ async def test_markers(bed: Bed) -> None:
 
 
 @pytest.mark.req("S415-26", "S415-31")
-async def test_deleted_messages(stage: Stage) -> None:
+async def test_indexes_of_deleted_messages_find_the_earliest_id(stage: Stage) -> None:
     await stage.batches(3, 2)
     await stage.roll()
     kept, last = await stage.batches(4, 1)
@@ -250,7 +250,7 @@ async def test_deleted_messages(stage: Stage) -> None:
 
 @pytest.mark.req("S415-26", "S415-33")
 @PROFILES
-async def test_when_nothing_is_left(bed: Bed, profile: Profile) -> None:
+async def test_indexes_go_on_when_nothing_is_left(bed: Bed, profile: Profile) -> None:
     async with staged(profile) as stage:
         await stage.batches(3)
         await stage.roll()
@@ -277,7 +277,7 @@ async def test_the_index_goes_on_after_a_restart(bed: Bed) -> None:
 
 
 @pytest.mark.req("S415-35")
-async def test_there_and_back(stage: Stage) -> None:
+async def test_an_entry_and_its_index_find_each_other(stage: Stage) -> None:
     positions = await stage.batches(1, 4)
     await stage.roll()
     positions += await stage.batches(2)
@@ -288,7 +288,7 @@ async def test_there_and_back(stage: Stage) -> None:
 
 
 @pytest.mark.req("S415-16", "S415-17")
-async def test_another_broker_is_named(bed: Bed) -> None:
+async def test_an_index_is_asked_of_the_broker_of_the_topic(bed: Bed) -> None:
     async with serving(Config(**STAMPED), brokers=2) as two:
         give(two, 0)
         first, second, wire = rest_of(two, 0), rest_of(two, 1), await two.connect()
@@ -306,7 +306,7 @@ async def test_another_broker_is_named(bed: Bed) -> None:
 @pytest.mark.parametrize(
     ("role", "status"), [("admin", 200), ("consumer", 200), ("producer", 403), ("nobody", 403), (None, 401)]
 )
-async def test_who_may_ask(bed: Bed, role: str | None, status: int) -> None:
+async def test_who_may_peek_may_ask_for_an_index(bed: Bed, role: str | None, status: int) -> None:
     async with serving(by_token(**STAMPED)) as secured:
         stage = Secured(secured)
         await stage.fill()
@@ -321,7 +321,7 @@ async def test_who_may_ask(bed: Bed, role: str | None, status: int) -> None:
             assert answer.reason == "Invalid message index: -1"
 
 
-async def test_entries_that_are_read_from_disk(bed: Bed) -> None:
+async def test_indexes_are_found_on_disk_without_reading_all(bed: Bed) -> None:
     store = HeldStorage()
     async with staged(storage=store, managedLedgerCacheSizeMB=0) as stage:
         positions = await stage.batches(*[2] * 20)
@@ -333,7 +333,7 @@ async def test_entries_that_are_read_from_disk(bed: Bed) -> None:
 # by time
 
 
-async def test_the_message_of_a_time(bed: Bed) -> None:
+async def test_a_time_finds_the_first_message_from_then_on(bed: Bed) -> None:
     async with staged(brokerEntryMetadataInterceptors=()) as stage:
         positions = await stage.wire.publish(*[plain(b"x", publish_time=time) for time in (10, 20, 20, 30)])
         found = [await stage.rest.get(f"{T}/messageid/{time}") for time in (1, 10, 11, 20, 21, 30, 31, 2**63 - 1)]
@@ -350,7 +350,7 @@ async def test_the_message_of_a_time(bed: Bed) -> None:
 
 
 @PROFILES
-async def test_times_before_all_messages(bed: Bed, profile: Profile) -> None:
+async def test_a_time_before_all_messages_finds_the_earliest_id(bed: Bed, profile: Profile) -> None:
     nowhere = {**EARLIEST_ID, "batchSize": 0, "batchIndex": -1}
     async with staged(profile) as stage:
         await stage.batches(1)
@@ -390,7 +390,7 @@ async def test_what_compaction_left_of_a_negative_time_is_older_than_all_others(
 # the last
 
 
-async def test_the_last_message(stage: Stage) -> None:
+async def test_the_last_message_id_follows_what_is_published(stage: Stage) -> None:
     empty = {**EARLIEST_ID, "ledgerId": stage.topic.ledger.last_confirmed.ledger_id, "batchSize": 0, "batchIndex": -1}
     assert await stage.rest.get(f"{T}/lastMessageId") == empty
     (single,) = await stage.publish((plain(b"x"), 1))

@@ -27,7 +27,7 @@ def header(entry: bytes, name: str) -> str:
     return found
 
 
-def test_all_there_is_in_the_order_of_a_real_broker() -> None:
+def test_all_headers_stand_in_the_order_of_a_real_broker() -> None:
     """What 4.2.4 answers to the same entry."""
     entry = plain(
         b"\xff\x00bin",
@@ -119,7 +119,7 @@ def test_a_compressed_message_is_decompressed(kind: pb.CompressionType) -> None:
 
 
 @pytest.mark.parametrize("entry", [plain(b"no LZ4", compression=pb.LZ4, uncompressed_size=99), b"\0\0\0\5garbage", b""])
-def test_what_cannot_be_read(entry: bytes) -> None:
+def test_an_entry_that_cannot_be_read_is_answered_500(entry: bytes) -> None:
     with pytest.raises(AdminError) as refused:
         message_reply(AT, entry)
     assert refused.value.status == 500
@@ -163,7 +163,7 @@ def test_headers_can_always_be_sent(key: str, name: str) -> None:
         (-62167219200001, "-0001-12-31T23:59:59.999Z"),
     ],
 )
-def test_instants_of_any_year(ms: int, text: str) -> None:
+def test_instants_of_any_year_are_written_as_java_writes_them(ms: int, text: str) -> None:
     assert date_text(ms) == text
 
 

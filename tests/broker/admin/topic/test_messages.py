@@ -60,7 +60,7 @@ async def test_peeking_makes_a_subscription_that_is_not_there(profile: Profile) 
 # by id
 
 
-async def test_an_entry_by_its_id(rest: Rest, wire: Wire) -> None:
+async def test_an_entry_is_read_by_its_id(rest: Rest, wire: Wire) -> None:
     ((ledger, _), *_) = await published(wire, 2)
     for entry in (0, 1):
         answer = await rest.call("GET", f"{T}/ledger/{ledger}/entry/{entry}")
@@ -69,7 +69,7 @@ async def test_an_entry_by_its_id(rest: Rest, wire: Wire) -> None:
 
 
 @PROFILES
-async def test_entries_that_are_not_there(bed: Bed, profile: Profile) -> None:
+async def test_an_entry_that_is_not_there_is_not_found(bed: Bed, profile: Profile) -> None:
     async with serving(profile=profile) as made:
         rest, wire = rest_of(made), await made.connect()
         ((ledger, _), *_) = await published(wire, 2)
@@ -193,7 +193,7 @@ async def test_an_entry_that_cannot_be_read(bed: Bed) -> None:
         assert (status, "the disk is broken" in text) == (500, True)
 
 
-async def test_a_batch_is_one_message(rest: Rest, wire: Wire) -> None:
+async def test_a_batch_is_read_as_one_message(rest: Rest, wire: Wire) -> None:
     await wire.producer()
     entry = batch_of(b"a", b"b")
     ((ledger, _),) = await wire.publish(entry, num_messages=2)

@@ -24,14 +24,14 @@ async def test_the_name_of_a_partition_is_not_deleted_as_that_of_a_partitioned_t
 
 
 @pytest.mark.parametrize("body", ['"x"', "{x", "[3]", "true", "1.5", str(2**31), '"٣"'])
-async def test_a_count_that_is_none(rest: Rest, body: str) -> None:
+async def test_a_count_of_partitions_that_is_none_is_refused(rest: Rest, body: str) -> None:
     for method in ("PUT", "POST"):
         answer = await rest.call(method, f"{TOPICS}/p/partitions", body=body.encode())
         assert (answer.status, answer.headers["content-type"]) == (400, "text/plain")
 
 
 @pytest.mark.parametrize(("body", "status"), [("[]", 400), ("5", 204), ('{"partitions": "x"}', 400), ('{"a": 5}', 406)])
-async def test_metadata_that_is_none(rest: Rest, body: str, status: int) -> None:
+async def test_metadata_of_partitions_that_is_none_is_refused(rest: Rest, body: str, status: int) -> None:
     answer = await rest.call("PUT", f"{TOPICS}/p/partitions", body=body.encode(), content_type=METADATA)
     assert answer.status == status
 

@@ -39,7 +39,7 @@ def info(kind: str, data: bytes = b"") -> Info:
         ("JSON", '{ "a": 1 }', b'{"a":1}'),
     ],
 )
-def test_payloads(kind: str, text: str, payload: bytes) -> None:
+def test_a_text_is_encoded_by_its_schema(kind: str, text: str, payload: bytes) -> None:
     assert encode(text, info(kind)) == payload
 
 
@@ -57,17 +57,17 @@ def test_a_schema_is_read() -> None:
 @pytest.mark.parametrize(
     "text", ["junk", "1", "[]", "{}", '{"type": 1, "schema": "*"}', '{"type": "JSON", "schema": "*"}']
 )
-def test_schemas_that_are_none(text: str) -> None:
+def test_schemas_that_are_none_are_refused(text: str) -> None:
     with pytest.raises(AdminError, match="Fail to add or retrieve schema"):
         read_info(text)
 
 
-def test_schemas_that_cannot_be_written() -> None:
+def test_avro_is_not_written() -> None:
     with pytest.raises(AdminError, match="cannot write AVRO"):
         read_info('{"type": "AVRO"}')
 
 
-def test_keys_and_values_apart() -> None:
+def test_a_schema_of_keys_and_values_keeps_them_apart() -> None:
     schema = Schema(Info("v", "INT32", b"vv", {"p": "1"}), Info("k", "STRING", b"k", {})).to_proto()
     assert schema.type == pb.Schema.Type.Value("KeyValue")
     assert schema.schema_data == b"\0\0\0\x01k\0\0\0\x02vv"

@@ -75,7 +75,7 @@ async def test_they_are_not_looked_at_once_nobody_answers_http(autojump_clock: M
 
 
 @pytest.mark.req("B-42")
-async def test_how_often_producers_had_to_wait(bed: Bed, rest: Rest, wire: Wire) -> None:
+async def test_stats_count_how_often_producers_had_to_wait(bed: Bed, rest: Rest, wire: Wire) -> None:
     await wire.producer()
     answer = await rest.call("POST", f"{DEFAULT}/publishRate", {"publishThrottlingRateInMsg": 2})
     assert answer.status == 204
@@ -87,7 +87,7 @@ async def test_how_often_producers_had_to_wait(bed: Bed, rest: Rest, wire: Wire)
 
 
 @pytest.mark.req("B-42")
-async def test_how_often_a_limit_shortened_a_read(bed: Bed, rest: Rest, wire: Wire) -> None:
+async def test_stats_count_how_often_a_limit_shortened_a_read(bed: Bed, rest: Rest, wire: Wire) -> None:
     await wire.producer()
     await wire.subscribe()
     await wire.flow()
@@ -123,7 +123,7 @@ async def test_the_brokers_own_rates_are_applied() -> None:
 
 @pytest.mark.req("B-42")
 @pytest.mark.parametrize("key", ["maxPublishRatePerTopicInMessages", "brokerPublisherThrottlingMaxMessageRate"])
-async def test_settings_of_a_running_broker(bed: Bed, rest: Rest, wire: Wire, key: str) -> None:
+async def test_rates_of_a_running_broker_change_at_once(bed: Bed, rest: Rest, wire: Wire, key: str) -> None:
     await wire.producer()
     path = f"{ADMIN}/brokers/configuration/{key}"
     await rest.call("POST", f"{path}/1")

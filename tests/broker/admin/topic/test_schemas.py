@@ -59,7 +59,7 @@ async def test_schemas_are_those_of_a_namespace_that_is_there(rest: Rest, route:
     await play(rest, Step(missing, 404, Reason("Namespace does not exist"), ONE))
 
 
-async def test_what_does_not_fit(rest: Rest) -> None:
+async def test_an_incompatible_schema_is_refused_with_the_strategy(rest: Rest) -> None:
     await play(
         rest,
         Step(f"POST {URL}/schema", 200, {"version": {"version": 0}}, ONE),
@@ -88,7 +88,7 @@ async def test_what_does_not_fit(rest: Rest) -> None:
         assert answer.json["message"].startswith(message)
 
 
-async def test_what_does_not_fit_as_released() -> None:
+async def test_an_incompatible_schema_is_a_fault_of_the_released_broker() -> None:
     async with serving(profile=PULSAR_4_2) as bed:
         rest = rest_of(bed)
         await rest.call("POST", f"{URL}/schema", ONE)
@@ -98,7 +98,7 @@ async def test_what_does_not_fit_as_released() -> None:
 
 
 @pytest.mark.parametrize("route", ["schema", "version", "compatibility"])
-async def test_bodies_that_are_none(rest: Rest, route: str) -> None:
+async def test_bodies_that_are_no_schema_are_refused(rest: Rest, route: str) -> None:
     url = f"POST {URL}/{route}"
     await play(
         rest,
@@ -147,7 +147,7 @@ NASTY: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("sent", NASTY, ids=range(len(NASTY)))
-async def test_what_nobody_should_send(rest: Rest, sent: dict[str, Any]) -> None:
+async def test_no_schema_is_a_fault_of_the_broker(rest: Rest, sent: dict[str, Any]) -> None:
     """Each is taken or refused; none is a fault of the broker."""
     await rest.call("POST", f"{URL}/schema", ONE)
     for route in ("version", "compatibility", "schema"):

@@ -25,7 +25,7 @@ async def secured(autojump_clock: object) -> AsyncIterator[Secured]:
 
 @pytest.mark.req("S423-23")
 @pytest.mark.parametrize("role", ["producer", "nobody"])
-async def test_a_role_that_may_not_consume(secured: Secured, role: str) -> None:
+async def test_a_role_that_may_not_consume_may_not_skip(secured: Secured, role: str) -> None:
     for url in (SKIP, SKIP.replace("/t/", "/missing/"), SKIP.replace("/sub/", "/missing/")):
         answer = await secured.post(url, **bearer(role))
         assert answer.status == 403
@@ -35,14 +35,14 @@ async def test_a_role_that_may_not_consume(secured: Secured, role: str) -> None:
 
 @pytest.mark.req("S423-24", "SREV-10")
 @pytest.mark.parametrize("role", ["consumer", "admin"])
-async def test_a_role_that_may(secured: Secured, role: str) -> None:
+async def test_a_role_that_may_consume_may_skip(secured: Secured, role: str) -> None:
     answer = await secured.post(**bearer(role))
     assert (answer.status, answer.body) == (204, b"")
     assert secured.backlog == 0
 
 
 @pytest.mark.req("S423-25")
-async def test_no_credentials(secured: Secured) -> None:
+async def test_nobody_skips_without_credentials(secured: Secured) -> None:
     wrong = [{}, bearer("admin", key=SECRET[::-1]), {"authorization": "Bearer nonsense"}]
     for headers in wrong:
         assert (await secured.post(**headers)).status == 401
@@ -59,7 +59,7 @@ async def two(autojump_clock: object) -> AsyncIterator[Bed]:
 
 
 @pytest.mark.req("S423-57")
-async def test_another_broker_serves_the_topic(two: Bed) -> None:
+async def test_a_skip_is_redirected_to_the_broker_of_the_topic(two: Bed) -> None:
     first, second = rest_of(two), rest_of(two, 1)
     give(two, 0)
     await first.done("PUT", f"{TOPICS}/t/subscription/sub", "earliest")
@@ -76,7 +76,7 @@ async def test_another_broker_serves_the_topic(two: Bed) -> None:
 
 
 @pytest.mark.req("S423-55")
-async def test_partitions_on_several_brokers(two: Bed) -> None:
+async def test_a_skip_reaches_partitions_on_several_brokers(two: Bed) -> None:
     """Whichever broker is asked, each partition is skipped where it is."""
     names = [TopicName.parse(f"persistent://public/default/parted-partition-{number}") for number in range(4)]
     for number, name in enumerate(names):

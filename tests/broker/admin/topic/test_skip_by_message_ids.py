@@ -55,7 +55,7 @@ async def test_no_consumer_of_that_subscription_gets_it(bed: Bed, sender: Wire, 
 
 
 @pytest.mark.req("S423-33")
-async def test_before_any_consumer_came(bed: Bed, sender: Wire, rest: Rest) -> None:
+async def test_messages_are_skipped_before_any_consumer_came(bed: Bed, sender: Wire, rest: Rest) -> None:
     """Nobody knows the type yet (X-08)."""
     await rest.done("PUT", f"{TOPICS}/t/subscription/sub", "earliest")
     first, second = await sender.publish(plain(b"0"), plain(b"1"))
@@ -68,7 +68,7 @@ async def test_before_any_consumer_came(bed: Bed, sender: Wire, rest: Rest) -> N
 
 
 @pytest.mark.req("S423-07", "S423-11", "S423-21")
-async def test_every_form_of_the_body(rest: Rest, sent: list[Position]) -> None:
+async def test_every_form_of_the_body_skips(rest: Rest, sent: list[Position]) -> None:
     ids = [encoded(position) for position in sent]
     before = await backlog(rest)
     assert (await posted(rest, ["CLlgEAQwAA==", "CLlgEAYwAA=="])).status == 204  # of no ledger here
@@ -87,7 +87,9 @@ async def test_every_form_of_the_body(rest: Rest, sent: list[Position]) -> None:
 
 
 @pytest.mark.req("S423-50")
-async def test_again_changes_nothing(bed: Bed, wire: Wire, rest: Rest, sent: list[Position], sender: Wire) -> None:
+async def test_skipping_again_changes_nothing(
+    bed: Bed, wire: Wire, rest: Rest, sent: list[Position], sender: Wire
+) -> None:
     batch = await send_batch(sender)
     for _ in range(2):
         await skip(rest, sent[0], sent[2], triplet(batch, 1))
@@ -173,7 +175,7 @@ async def test_skipping_by_count_takes_no_ids(bed: Bed, rest: Rest, sent: list[P
 
 
 @pytest.mark.req("S423-02", "SREV-10")
-async def test_only_post(rest: Rest, sent: list[Position]) -> None:
+async def test_skipping_takes_only_post_and_needs_what_skip_needs(rest: Rest, sent: list[Position]) -> None:
     for method in ("GET", "PUT", "DELETE"):
         assert (await rest.call(method, SKIP)).status == 405
     path = "/admin/v2/persistent/{tenant}/{namespace}/{topic}/subscription/{subscription}/skipByMessageIds"
@@ -234,7 +236,7 @@ async def test_several_messages_of_a_batch_and_then_all(wire: Wire, sender: Wire
 
 
 @pytest.mark.req("S423-51")
-async def test_it_joins_what_a_consumer_acknowledged(bed: Bed, wire: Wire, sender: Wire, rest: Rest) -> None:
+async def test_a_skip_joins_what_a_consumer_acknowledged(bed: Bed, wire: Wire, sender: Wire, rest: Rest) -> None:
     await wire.subscribe(type=Shared)
     batch = await send_batch(sender)
     await wire.flow()
@@ -247,7 +249,7 @@ async def test_it_joins_what_a_consumer_acknowledged(bed: Bed, wire: Wire, sende
     assert left_of(await wire.message()) == [28]
 
 
-async def test_a_batch_of_many_words(bed: Bed, wire: Wire, sender: Wire, rest: Rest) -> None:
+async def test_messages_of_a_batch_of_many_words_are_skipped(bed: Bed, wire: Wire, sender: Wire, rest: Rest) -> None:
     await wire.subscribe(type=Shared)
     batch = await send_batch(sender, size=130)
     await skip(rest, *[triplet(batch, index) for index in range(130) if index not in (0, 63, 64, 129)])

@@ -32,13 +32,13 @@ def refused(body: Any) -> str:
 
 
 @pytest.mark.req("S423-03")
-def test_the_proposals_sample() -> None:
+def test_the_proposals_sample_is_read() -> None:
     ids = [{"ledgerId": 12345, "entryId": 100}, {"ledgerId": 12346, "entryId": 200, "batchIndex": 5}]
     assert read({"type": "messageId", "messageIds": ids}) == [(12345, 100, None), (12346, 200, 5)]
 
 
 @pytest.mark.req("S423-07", "S423-08")
-def test_the_proposals_sample_in_base64() -> None:
+def test_the_proposals_sample_in_base64_is_read() -> None:
     assert [base64.b64decode(sample).hex() for sample in SAMPLES] == ["08b96010043000", "08b96010063000"]
     assert read(SAMPLES) == [(12345, 4, None), (12345, 6, None)]  # a batch size of 0 says nothing
     assert read([sample.rstrip("=") for sample in SAMPLES]) == read(SAMPLES)
@@ -46,7 +46,7 @@ def test_the_proposals_sample_in_base64() -> None:
 
 @pytest.mark.req("S423-09")
 @pytest.mark.parametrize("batch_size", [0, 5])
-def test_base64_with_a_batch_index(batch_size: int) -> None:
+def test_base64_holds_a_batch_index(batch_size: int) -> None:
     assert read([encoded(AT, batch_index=1, batch_size=batch_size)]) == [(7, 3, 1)]
 
 
@@ -59,12 +59,12 @@ def test_a_batch_size_alone_means_the_entry() -> None:
 
 @pytest.mark.req("S423-11")
 @pytest.mark.parametrize("kind", [{"type": "byteArray"}, {"type": "BYTEARRAY"}, {}, {"type": None}, {"type": ""}])
-def test_byte_arrays_by_any_name(kind: dict[str, Any]) -> None:
+def test_byte_arrays_are_read_by_any_name(kind: dict[str, Any]) -> None:
     assert read({**kind, "messageIds": SAMPLES}) == read(SAMPLES)
 
 
 @pytest.mark.req("S423-11")
-def test_message_ids_in_capitals() -> None:
+def test_the_type_may_be_in_capitals() -> None:
     assert read({"type": "MESSAGEID", "messageIds": [triplet(AT)]}) == [(7, 3, None)]
 
 
@@ -75,7 +75,7 @@ def test_nulls_are_passed_over() -> None:
 
 @pytest.mark.req("S423-22")
 @pytest.mark.parametrize("body", [[], [None], {"messageIds": []}, format_1([])])
-def test_no_ids(body: Any) -> None:
+def test_no_ids_are_none(body: Any) -> None:
     assert read(body) == []
 
 
@@ -106,13 +106,13 @@ def test_texts_of_digits_are_numbers() -> None:
         ({"batchIndex": 2**31}, "invalid batchIndex 2147483648"),
     ],
 )
-def test_numbers_that_are_none(fields: dict[str, Any], why: str) -> None:
+def test_numbers_that_are_none_are_refused_by_place(fields: dict[str, Any], why: str) -> None:
     assert f"messageIds[1]: {why}" in refused(format_1([triplet(AT), {**triplet(AT, 0), **fields}]))
 
 
 @pytest.mark.req("S423-14")
 @pytest.mark.parametrize("field", ["ledgerId", "entryId"])
-def test_numbers_that_are_absent(field: str) -> None:
+def test_numbers_that_are_absent_are_refused(field: str) -> None:
     value = triplet(AT)
     del value[field]
     assert refused(format_1([value])) == f"Invalid skipByMessageIds payload: messageIds[0]: missing {field}"
@@ -135,7 +135,7 @@ def test_numbers_that_are_absent(field: str) -> None:
         (triplet(AT), 'objects need "type":"messageId"'),
     ],
 )
-def test_bytes_that_are_no_id(value: Any, why: str) -> None:
+def test_bytes_that_are_no_id_are_refused(value: Any, why: str) -> None:
     for body in ([value], {"type": "byteArray", "messageIds": [value]}):
         assert why in refused(body)
 
@@ -158,7 +158,7 @@ def test_bytes_that_are_no_id(value: Any, why: str) -> None:
         ({"type": "messageId", "messageIds": ["7:3"]}, "messageIds[0]: not an object with ledgerId and entryId"),
     ],
 )
-def test_bodies_of_another_form(body: Any, why: str) -> None:
+def test_bodies_of_another_form_are_refused(body: Any, why: str) -> None:
     assert refused(body) == f"Invalid skipByMessageIds payload: {why}"
 
 
@@ -202,6 +202,6 @@ def test_parts_of_an_entry_are_put_together_unless_all_of_it_goes() -> None:
 
 @pytest.mark.req("S423-10")
 @pytest.mark.parametrize(("partition", "wanted"), [(0, False), (1, True), (-1, True)])
-def test_an_id_of_another_partition(partition: int, wanted: bool) -> None:
+def test_an_id_of_another_partition_is_passed_over(partition: int, wanted: bool) -> None:
     assert bool(entries(MessageId(7, 3, partition=1), partition=partition)) is wanted
     assert entries(MessageId(7, 3), partition=partition) == [(7, 3, None)]

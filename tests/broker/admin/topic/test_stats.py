@@ -35,7 +35,7 @@ publishers subscriptions replication
 NON_PERSISTENT_END = _NON_PERSISTENT_END.split()
 
 
-async def test_a_fresh_topic(rest: Rest) -> None:
+async def test_stats_of_a_fresh_topic_have_pulsars_order(rest: Rest) -> None:
     await rest.done("PUT", f"{TOPICS}/t")
     stats = await rest.get(STATS)
     assert list(stats) == TOPIC_FIELDS
@@ -49,14 +49,14 @@ async def test_a_fresh_topic(rest: Rest) -> None:
     assert list(numbers) == ["topicCreationTimeStamp"]
 
 
-async def test_a_fresh_non_persistent_topic(rest: Rest) -> None:
+async def test_stats_of_a_fresh_non_persistent_topic_have_pulsars_order(rest: Rest) -> None:
     await rest.done("PUT", f"{NON_PERSISTENT}/t")
     stats = await rest.get(f"{NON_PERSISTENT}/t/stats")
     assert list(stats) == TOPIC_FIELDS[: TOPIC_FIELDS.index("publishers")] + NON_PERSISTENT_END
 
 
 @pytest.mark.req("B-51")
-async def test_fields_are_as_recorded(rest: Rest, wire: Wire) -> None:
+async def test_fields_of_publishers_and_subscriptions_are_as_recorded(rest: Rest, wire: Wire) -> None:
     await wire.producer(producer_name="p1", metadata=[{"key": "k", "value": "v"}])
     publishers = (await rest.get(STATS))["publishers"]
     assert kinds(publishers) == kinds(recorded("025")[:1])
@@ -69,7 +69,7 @@ async def test_fields_are_as_recorded(rest: Rest, wire: Wire) -> None:
     assert kinds((await rest.get(STATS))["subscriptions"]["s"]) == kinds(recorded("061"))
 
 
-async def test_a_publisher(rest: Rest, wire: Wire) -> None:
+async def test_stats_show_who_publishes(rest: Rest, wire: Wire) -> None:
     await wire.producer(producer_id=7, producer_name="p", metadata=[{"key": "k", "value": "v"}])
     (publisher,) = (await rest.get(STATS))["publishers"]
     assert publisher["producerId"] == 7
@@ -91,7 +91,7 @@ async def test_the_epoch_of_a_topic_that_had_an_exclusive_producer(rest: Rest, w
     assert (await rest.get(STATS))["topicEpoch"] == 0
 
 
-async def test_sizes_and_backlogs() -> None:
+async def test_stats_count_sizes_and_backlogs() -> None:
     """A producer's bytes are counted as they came, storage and deliveries with what the broker put in front."""
     async with serving(Config(brokerEntryMetadataInterceptors=(APPEND_BROKER_TIMESTAMP, APPEND_INDEX))) as bed:
         rest, wire = rest_of(bed), await bed.connect()
@@ -174,7 +174,7 @@ async def test_redelivery_of_all_counts_as_a_flow_on_the_subscription(rest: Rest
     assert stats["consumers"][0]["lastConsumedFlowTimestamp"] == 0
 
 
-async def test_what_can_be_left_out(rest: Rest, wire: Wire) -> None:
+async def test_publishers_consumers_and_backlog_sizes_can_be_left_out(rest: Rest, wire: Wire) -> None:
     await wire.producer()
     await wire.subscribe()
     stats = await rest.get(f"{STATS}?excludePublishers=true&excludeConsumers=true&subscriptionBacklogSize=false")
@@ -182,7 +182,7 @@ async def test_what_can_be_left_out(rest: Rest, wire: Wire) -> None:
     assert stats["subscriptions"]["sub"]["backlogSize"] == -1
 
 
-async def test_nothing_in_the_backlog(rest: Rest, wire: Wire) -> None:
+async def test_an_empty_backlog_has_no_earliest_time(rest: Rest, wire: Wire) -> None:
     await wire.subscribe()
     stats = await rest.get(f"{STATS}?getEarliestTimeInBacklog=true")
     assert stats["subscriptions"]["sub"]["earliestMsgPublishTimeInBacklog"] == -1
@@ -260,13 +260,13 @@ async def test_a_negative_publish_time_is_shown_as_such(rest: Rest, wire: Wire) 
     assert (await rest.get(STATS))["lastPublishTimeStamp"] == -5
 
 
-async def test_a_subscription_nobody_ever_used(rest: Rest) -> None:
+async def test_stats_of_a_subscription_that_nobody_ever_used(rest: Rest) -> None:
     await rest.done("PUT", f"{TOPICS}/t/subscription/s?replicated=true")
     subscription = (await rest.get(STATS))["subscriptions"]["s"]
     assert (subscription["type"], subscription["isReplicated"], subscription["replicated"]) == ("None", True, True)
 
 
-async def test_a_non_persistent_topic_in_use(rest: Rest, wire: Wire) -> None:
+async def test_stats_of_a_non_persistent_topic_in_use(rest: Rest, wire: Wire) -> None:
     await wire.producer(f"non-{TOPIC}")
     await wire.subscribe(f"non-{TOPIC}", type=Shared)
     await wire.flow(1)
@@ -282,7 +282,7 @@ async def test_a_non_persistent_topic_in_use(rest: Rest, wire: Wire) -> None:
 
 
 @pytest.mark.parametrize("what", ["stats", "internalStats"])
-async def test_of_what_is_not_there(rest: Rest, what: str) -> None:
+async def test_absent_topics_have_no_stats(rest: Rest, what: str) -> None:
     await rest.done("PUT", f"{TOPICS}/p/partitions", 2)
     await rest.done("PUT", f"{NON_PERSISTENT}/p/partitions", 2)
     for topic in ("nope", "p"):

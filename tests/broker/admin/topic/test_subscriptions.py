@@ -28,7 +28,7 @@ STATUS = "subscription/s/replicatedSubscriptionStatus"
         ({"ledgerId": 99999, "entryId": 1}, 3),
     ],
 )
-async def test_where_it_begins(rest: Rest, wire: Wire, where: Any, first: int) -> None:
+async def test_a_subscription_begins_where_asked(rest: Rest, wire: Wire, where: Any, first: int) -> None:
     await wire.producer()
     positions = await wire.publish(*(plain(b"%d" % i) for i in range(3)))
     if isinstance(where, dict) and where["ledgerId"] == "ledger":
@@ -43,7 +43,7 @@ async def test_where_it_begins(rest: Rest, wire: Wire, where: Any, first: int) -
 @pytest.mark.parametrize(
     "where", ["1:1", 5, [], {"ledgerId": "x"}, {"ledgerId": "1.5"}, {"entryId": 2**63}, {"ledgerId": True}]
 )
-async def test_where_it_cannot_begin(rest: Rest, where: Any) -> None:
+async def test_a_subscription_does_not_begin_at_nonsense(rest: Rest, where: Any) -> None:
     answer = await rest.call("PUT", URL, where)
     assert (answer.status, answer.headers["content-type"]) == (400, "text/plain")
     assert await rest.get(TOPICS) == []
@@ -55,12 +55,12 @@ async def test_no_partition_is_made_of_a_topic_without_partitions(rest: Rest) ->
     assert await rest.get(TOPICS) == []
 
 
-async def test_its_topic_is_not_made() -> None:
+async def test_a_subscription_makes_no_topic_where_none_are_made() -> None:
     async with serving(Config(allowAutoTopicCreation=False)) as bed:
         assert await rest_of(bed).refused("PUT", URL) == (404, f"Topic {TOPIC} not found")
 
 
-async def test_with_a_consumer_it_stays(rest: Rest, wire: Wire) -> None:
+async def test_a_subscription_with_a_consumer_stays_unless_forced(rest: Rest, wire: Wire) -> None:
     await wire.subscribe(name="s", type=Shared)
     assert await rest.refused("DELETE", URL) == (412, "Subscription has active connected consumers")
     await rest.done("DELETE", f"{URL}?force=true")
@@ -68,7 +68,7 @@ async def test_with_a_consumer_it_stays(rest: Rest, wire: Wire) -> None:
     assert await rest.get(f"{TOPICS}/t/subscriptions") == []
 
 
-async def test_non_persistent_ones_come_and_go_with_their_consumers(rest: Rest, wire: Wire) -> None:
+async def test_non_persistent_subscriptions_come_and_go_with_their_consumers(rest: Rest, wire: Wire) -> None:
     url = f"{NON_PERSISTENT}/t/subscription/s"
     refused = (400, "Create subscription on non-persistent topic can only be done through client")
     assert await rest.refused("PUT", url) == refused

@@ -45,13 +45,13 @@ async def touching(wire: Wire) -> dict[str, int]:
         ("POST", "transactionCoordinator/replicas"),
     ],
 )
-async def test_without_transactions(method: str, path: str) -> None:
+async def test_a_broker_without_transactions_answers_503_for_coordinators(method: str, path: str) -> None:
     async with serving(Config()) as bed:
         refused = await rest_of(bed).refused(method, f"{ROOT}/{path}")
         assert refused == (503, "This Broker is not configured with transactionCoordinatorEnabled=true.")
 
 
-async def test_which_there_are(rest: Rest) -> None:
+async def test_the_coordinators_of_a_broker_are_listed(rest: Rest) -> None:
     assert await rest.get(f"{ROOT}/coordinators") == [{"id": 0, "brokerServiceUrl": "pulsar://localhost:6650"}]
 
 
@@ -79,7 +79,7 @@ async def test_one_that_no_client_has_opened(rest: Rest) -> None:
     assert await rest.refused("POST", f"{ROOT}/abortTransaction/0/0") == (404, missing)
 
 
-async def test_the_fault_of_pulsar() -> None:
+async def test_unknown_coordinators_are_a_fault_of_the_released_broker() -> None:
     async with serving(ON, profile=PULSAR_4_2) as bed:
         rest = rest_of(bed)
         for method, path, text in (
@@ -93,7 +93,7 @@ async def test_the_fault_of_pulsar() -> None:
         assert (await rest.call("GET", f"{ROOT}/slowTransactions/x")).status == 500
 
 
-async def test_stats(bed: Bed, rest: Rest) -> None:
+async def test_stats_of_a_coordinator_count_its_transactions(bed: Bed, rest: Rest) -> None:
     wire = await using(bed)
     stats = await rest.get(f"{ROOT}/coordinatorStats?coordinatorId=0")
     times = {name: stats.pop(name) for name in ("recoverStartTime", "recoverEndTime")}
@@ -109,14 +109,14 @@ async def test_stats(bed: Bed, rest: Rest) -> None:
     assert (await rest.call("GET", f"{ROOT}/coordinatorStats?coordinatorId=x")).status == 404
 
 
-async def test_internal_stats(bed: Bed, rest: Rest) -> None:
+async def test_internal_stats_are_those_of_the_transaction_log(bed: Bed, rest: Rest) -> None:
     await using(bed)
     stats = (await rest.get(f"{ROOT}/coordinatorInternalStats/0?metadata=true"))["transactionLogStats"]
     assert stats["managedLedgerName"] == "pulsar/system/persistent/__transaction_log_0"
     assert stats["managedLedgerInternalStats"]["state"] == "LedgerOpened"
 
 
-async def test_a_transaction(bed: Bed, rest: Rest) -> None:
+async def test_metadata_of_a_transaction_say_what_it_touches(bed: Bed, rest: Rest) -> None:
     wire = await using(bed)
     await wire.producer()
     await wire.subscribe()
@@ -138,7 +138,7 @@ async def test_a_transaction(bed: Bed, rest: Rest) -> None:
     assert await rest.refused("GET", f"{ROOT}/transactionMetadata/0/0") == gone
 
 
-async def test_those_with_much_time(bed: Bed, rest: Rest) -> None:
+async def test_slow_transactions_are_those_with_more_time_than_asked(bed: Bed, rest: Rest) -> None:
     wire = await using(bed)
     for ttl_ms in (1000, 2000, 3000):
         await begin(wire, ttl_ms=ttl_ms)
@@ -149,7 +149,7 @@ async def test_those_with_much_time(bed: Bed, rest: Rest) -> None:
     assert await rest.get(f"{ROOT}/slowTransactions/3000") == {}
 
 
-async def test_an_operator_aborts_one(bed: Bed, rest: Rest) -> None:
+async def test_an_operator_aborts_a_transaction(bed: Bed, rest: Rest) -> None:
     await touching(await using(bed))
     await rest.done("POST", f"{ROOT}/abortTransaction/0/0")
     gone = (404, "The transaction with this txdID `(0,0)`not found ")
@@ -159,12 +159,12 @@ async def test_an_operator_aborts_one(bed: Bed, rest: Rest) -> None:
 
 
 @pytest.mark.parametrize("replicas", [-1, 0, 1, 65_537])
-async def test_no_fewer_coordinators(rest: Rest, replicas: int) -> None:
+async def test_there_are_never_fewer_coordinators(rest: Rest, replicas: int) -> None:
     status, _ = await rest.refused("POST", f"{ROOT}/transactionCoordinator/replicas", replicas)
     assert status == 406
 
 
-async def test_more_coordinators(bed: Bed, rest: Rest) -> None:
+async def test_there_may_be_more_coordinators(bed: Bed, rest: Rest) -> None:
     url = f"{ROOT}/transactionCoordinator/replicas"
     await rest.done("POST", url, 3)
     assert [each["id"] for each in await rest.get(f"{ROOT}/coordinators")] == [0, 1, 2]
@@ -192,7 +192,7 @@ async def test_another_broker_answers_for_its_own() -> None:
         assert list(await here.get(f"{ROOT}/coordinatorStats")) == ["0", "1"]
 
 
-async def test_who_may_ask() -> None:
+async def test_only_some_roles_ask_about_coordinators() -> None:
     async with serving(by_token(transactionCoordinatorEnabled=True)) as bed:
         rest = rest_of(bed)
         for path in ("coordinatorStats", "slowTransactions/0"):
