@@ -98,7 +98,7 @@ class Bad:
 
 @st.composite
 def bad_requests(draw: st.DrawFn) -> Bad:
-    """Of a route as it stands, or of any path with any method."""
+    """Draw a request of a route as it stands, or of any path with any method."""
     if draw(st.integers(0, 9)):
         method, path = draw(st.sampled_from(ROUTES))
     else:
@@ -119,7 +119,7 @@ def bad_requests(draw: st.DrawFn) -> Bad:
 
 
 def _part(draw: st.DrawFn, part: str) -> str:
-    """A part of a path; of those with a name mostly something that there is."""
+    """Draw a part of a path; of those with a name mostly something that there is."""
     if not part.startswith("{"):
         return part
     name = part.strip("{}")
@@ -148,7 +148,7 @@ NOT_ENABLED = (
 
 
 def is_meant(request: Bad, status: int, body: bytes) -> bool:
-    """Whether an answer is no fault of the broker: below 500, or one that says what is not there."""
+    """Tell whether an answer is no fault of the broker: below 500, or one that says what is not there."""
     if request.method == "HEAD":
         return status < 500 or status == 503  # it has no body to say so
     return status < 500 or (status == 503 and any(words in body for words in NOT_ENABLED))

@@ -17,7 +17,7 @@ SKIP = f"{TOPICS}/t/subscription/sub/skipByMessageIds"
 
 
 def triplet(position: Position, batch_index: int | None = None) -> dict[str, int]:
-    """A message as format 1 names it."""
+    """Name a message in format 1."""
     found = {"ledgerId": position.ledger_id, "entryId": position.entry_id}
     return found if batch_index is None else {**found, "batchIndex": batch_index}
 
@@ -27,7 +27,7 @@ def format_1(ids: Iterable[Any]) -> dict[str, Any]:
 
 
 def encoded(position: Position, partition: int = -1, batch_index: int = -1, batch_size: int = 0) -> str:
-    """A message as format 2 names it: MessageId.toByteArray() in base64."""
+    """Name a message in format 2: MessageId.toByteArray() in base64."""
     return base64.b64encode(MessageId(*position, partition, batch_index, batch_size).to_bytes()).decode()
 
 
@@ -41,14 +41,14 @@ async def posted(rest: Rest, body: Any, url: str = SKIP) -> Answer:
 
 
 async def send_batch(sender: Wire, size: int = 5, **metadata: Any) -> Position:
-    """One batch, whose messages are their indexes."""
+    """Publish one batch, whose messages are their indexes."""
     batch = batch_of(*[b"%d" % index for index in range(size)], **metadata)
     (position,) = await sender.publish(batch, num_messages=size)
     return position
 
 
 async def backlog(rest: Rest) -> int:
-    """Entries, as stats show them."""
+    """Return the backlog in entries, as stats show it."""
     count: int = (await rest.get(f"{TOPICS}/t/stats"))["subscriptions"]["sub"]["msgBacklog"]
     return count
 

@@ -17,7 +17,7 @@ OUR_OWN = {  # and the proposals that are not in 4.2.4
 
 
 def is_pulsars(route: Route) -> bool:
-    """The lab is no part of Pulsar."""
+    """Tell the routes of the lab, which is no part of Pulsar, from the others."""
     return not route.path.startswith("/lab")
 
 

@@ -46,7 +46,7 @@ class Nowhere:
 
 
 def authorization(*, policies: dict[str, Any] | None = None, **keys: Any) -> Authorization:
-    """Of a broker with the tenant ta, whose admin is tadmin, and its namespace ns."""
+    """Return that of a broker with the tenant ta, whose admin is tadmin, and its namespace ns."""
     metadata = Metadata(Nowhere(), "standalone")
     metadata.put_tenant("ta", {"adminRoles": ["tadmin", "proxy"], "allowedClusters": ["standalone"]})
     metadata.put_namespace("ta/ns", policies or {})

@@ -16,7 +16,7 @@ BOTH = {"me": ["produce", "consume"]}
 
 
 async def with_both(bed: Bed, role: str = "me", **fields: Any) -> Wire:
-    """A client with a producer and a consumer."""
+    """Connect a client with a producer and a consumer."""
     wire = await bed.connect(auth_method_name="token", auth_data=token(role).encode(), **fields)
     await wire.ask(Type.PRODUCER, topic=TOPIC, producer_id=0)
     await wire.ask(Type.SUBSCRIBE, topic=TOPIC, subscription="me-1", subType=Exclusive, consumer_id=0)
@@ -30,7 +30,7 @@ def put(bed: Bed, auth: dict[str, Any], **others: Any) -> None:
 
 
 def connected(bed: Bed) -> tuple[int, int]:
-    """Producers and consumers."""
+    """Count producers and consumers."""
     topic = bed.broker.topics.loaded[TOPIC]
     return len(topic.producers), sum(len(each.consumers) for each in topic.subscriptions.values())
 

@@ -62,7 +62,7 @@ async def served(config: Config | None = None, tls: TlsContext | None = None) ->
 
 
 async def answer(stream: trio.abc.Stream, request: bytes = GET) -> tuple[bytes, bytes]:
-    """Head and body of one answer."""
+    """Return head and body of one answer."""
     await stream.send_all(request)
     data = b""
     while b"\r\n\r\n" not in data:
@@ -103,7 +103,7 @@ async def shake_hands(http: Served, authority: Authority, client: Files | None =
 
 
 async def everything(http: Served, request: bytes) -> bytes:
-    """All that the server says to it until it hangs up."""
+    """Return all that the server says to a request until it hangs up."""
     async with await http.connect() as stream:
         await stream.send_all(request)
         return await rest_of(stream)

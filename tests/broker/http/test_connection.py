@@ -64,7 +64,6 @@ async def test_a_client_that_closes_is_answered() -> None:
 
 
 async def test_a_client_that_has_half_closed_is_answered() -> None:
-    """It half-closes, and is answered."""
     async with served() as http, await http.connect() as stream:
         await stream.send_all(GET)
         await stream.send_eof()
@@ -94,7 +93,6 @@ async def test_a_body_comes_in_chunks() -> None:
 
 
 async def test_tiny_chunks_let_others_have_their_turn(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A read holds thousands of them."""
     monkeypatch.setattr(slices, "SLICE", 0.0)
     next_event = h11.Connection.next_event
     events = most = 0
@@ -152,7 +150,7 @@ async def test_empty_lines_before_a_request_are_passed_over(empty: bytes) -> Non
 
 @pytest.mark.parametrize("pieces", [1, 3, 1000])
 async def test_a_query_beyond_ascii_is_taken(pieces: int) -> None:
-    """As curl sends it; in a path it is refused, as by Jetty."""
+    """Take a query as curl sends it; refuse such a path, as Jetty does."""
     url = b"/admin/v2/persistent/public/default/t/partitions?%s&checkAllowAutoCreation=true"
     request = b"GET %s HTTP/1.1\r\nHost: x\r\n\r\n" % (url % "é=\N{SNOWMAN}".encode())
     async with served() as http, await http.connect() as stream:

@@ -32,7 +32,7 @@ async def rest(bed: Bed) -> Rest:
 
 
 async def prepare(rest: Rest) -> None:
-    """A tenant with an admin, a namespace, and a topic with a subscription."""
+    """Make a tenant with an admin, a namespace, and a topic with a subscription."""
     admin = bearer("admin")
     for method, url, value in (
         ("PUT", f"{TENANTS}/ta", {"adminRoles": ["tadmin"], "allowedClusters": ["standalone"]}),
@@ -185,7 +185,7 @@ ALSO_THERE = {"coordinatorStats", "slowTransactions/0"}  # refused by 4.2.4 too
 
 
 async def reading(bed: Bed, role: str) -> dict[str, int]:
-    """The status of each route about transactions."""
+    """Return the status of each route about transactions."""
     rest = rest_of(bed)
     await prepare(rest)
     await begin(await using(bed, **connecting("admin")))

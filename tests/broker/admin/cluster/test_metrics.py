@@ -17,7 +17,7 @@ OF_TOPIC = f'cluster="standalone",namespace="public/default",topic="{TOPIC}"'
 
 
 async def read(rest: Rest) -> dict[str, float]:
-    """Every sample by its name with labels; what is not in the format fails."""
+    """Return every sample by its name with labels; fail on what is not in the format."""
     answer = await rest.call("GET", "/metrics/")
     assert (answer.status, answer.headers["content-type"]) == (200, "text/plain; version=0.0.4; charset=utf-8")
     found: dict[str, float] = {}

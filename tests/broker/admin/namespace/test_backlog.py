@@ -22,7 +22,7 @@ async def backlogs(rest: Rest, topic: str) -> dict[str, int]:
 
 @pytest.fixture
 async def backlog(rest: Rest, wire: Wire) -> Rest:
-    """Topics a and b with subscriptions s and t and a message each."""
+    """Make topics a and b with subscriptions s and t and a message each."""
     for number, local in enumerate("ab"):
         await rest.done("PUT", f"{TOPICS}/{local}")
         for subscription in ("s", "t"):

@@ -27,7 +27,7 @@ def topic(local: str) -> TopicName:
 
 
 def names_in(bundle: str, count: int) -> list[str]:
-    """So many names of topics that fall into a bundle of four."""
+    """Return so many names of topics that fall into a bundle of four."""
     found = [str(number) for number in range(1000) if bundle_of(QUARTERS, topic(str(number))) == bundle]
     return found[:count]
 

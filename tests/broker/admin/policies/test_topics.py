@@ -118,7 +118,6 @@ async def test_the_quotas_that_are_applied_are_those_of_one_place(rest: Rest, to
 
 
 async def test_policies_of_a_non_persistent_topic_stay_until_its_namespace_goes(rest: Rest, bed: Bed) -> None:
-    """They stay while the topic is not there, until its namespace goes."""
     await rest.done("PUT", f"{NON_PERSISTENT}/t")
     await rest.done("POST", f"{NON_PERSISTENT}/t/maxConsumers", 3)
     assert await rest.get(f"{NON_PERSISTENT}/t/maxConsumers") == 3

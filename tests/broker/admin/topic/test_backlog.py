@@ -21,7 +21,7 @@ def body_of(position: Position, **fields: object) -> dict[str, object]:
 
 @pytest.fixture
 async def sent(bed: Bed, wire: Wire, sender: Wire) -> list[Position]:
-    """Six messages for a Shared consumer, which has two of them."""
+    """Publish six messages for a Shared consumer, which has two of them."""
     await wire.subscribe(type=Shared, initialPosition=Earliest)
     found = await sender.publish(*(fresh(bed.broker, b"%d" % number, age=10) for number in range(6)))
     await wire.flow(2)
@@ -138,7 +138,7 @@ async def test_a_cursor_is_reset_into_a_batch(bed: Bed, wire: Wire, sender: Wire
 
 
 async def test_a_batch_that_claims_to_be_endless_is_not_cut(bed: Bed, wire: Wire, sender: Wire, rest: Rest) -> None:
-    """What is left of it would take a bit for each message: it is not cut."""
+    """Keep the batch whole: what is left would take a bit for each message."""
     await wire.subscribe()
     (sent,) = await sender.publish(plain(b"x", num_messages_in_batch=LARGEST_BATCH + 1))
     await rest.done("POST", f"{SUB}/resetcursor", body_of(sent, batchIndex=1))

@@ -39,14 +39,14 @@ class Stage:
         self.bed, self.rest, self.wire = bed, rest_of(bed), wire
 
     async def publish(self, *entries: tuple[bytes, int]) -> list[Position]:
-        """Entries, each with the number of messages that it counts for."""
+        """Publish entries, each with the number of messages that it counts for."""
         return [(await self.wire.publish(entry, num_messages=count))[0] for entry, count in entries]
 
     async def batches(self, *counts: int) -> list[Position]:
         return await self.publish(*[(batch_of(*[b"x"] * count), count) for count in counts])
 
     async def roll(self) -> None:
-        """What comes next goes to a new ledger."""
+        """Make what comes next go to a new ledger."""
         await self.rest.done("PUT", f"{T}/unload")
         await self.wire.expect(Type.CLOSE_PRODUCER)
         await self.wire.producer()

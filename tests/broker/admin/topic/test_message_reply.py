@@ -28,7 +28,7 @@ def header(entry: bytes, name: str) -> str:
 
 
 def test_all_headers_stand_in_the_order_of_a_real_broker() -> None:
-    """What 4.2.4 answers to the same entry."""
+    """Compare with the answer of 4.2.4 to the same entry."""
     entry = plain(
         b"\xff\x00bin",
         publish_time=PUBLISHED,
@@ -174,5 +174,5 @@ def test_numbers_are_signed_as_in_java() -> None:
 
 @pytest.mark.parametrize("key", [" k", "k ", "\tk", "k\n"])
 def test_what_surrounds_a_header_goes(key: str) -> None:
-    """HTTP knows no value with white space at its ends: a server refuses to write it."""
+    """Strip values: HTTP knows none with white space at its ends, and a server refuses to write one."""
     assert header(plain(b"x", partition_key=key), "partition-key") == "k"

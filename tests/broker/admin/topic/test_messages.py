@@ -139,7 +139,7 @@ class Broken(HeldStorage):
 
 @asynccontextmanager
 async def asked(rest: Rest, url: str) -> AsyncIterator[list[Answer]]:
-    """A call that waits while the test goes on; its answer is there at the end."""
+    """Make a call that waits while the test goes on; its answer is there at the end."""
     answers: list[Answer] = []
 
     async def ask() -> None:

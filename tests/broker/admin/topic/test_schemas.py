@@ -148,7 +148,6 @@ NASTY: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize("sent", NASTY, ids=range(len(NASTY)))
 async def test_no_schema_is_a_fault_of_the_broker(rest: Rest, sent: dict[str, Any]) -> None:
-    """Each is taken or refused; none is a fault of the broker."""
     await rest.call("POST", f"{URL}/schema", ONE)
     for route in ("version", "compatibility", "schema"):
         for topic in (URL, f"{SCHEMAS}/fresh"):

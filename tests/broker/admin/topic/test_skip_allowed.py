@@ -77,7 +77,7 @@ async def test_a_skip_is_redirected_to_the_broker_of_the_topic(two: Bed) -> None
 
 @pytest.mark.req("S423-55")
 async def test_a_skip_reaches_partitions_on_several_brokers(two: Bed) -> None:
-    """Whichever broker is asked, each partition is skipped where it is."""
+    """Ask either broker: each partition is skipped where it is."""
     names = [TopicName.parse(f"persistent://public/default/parted-partition-{number}") for number in range(4)]
     for number, name in enumerate(names):
         give(two, number % 2, name)

@@ -94,7 +94,7 @@ async def publish(wire: Wire, size: int) -> Position:
 
 
 def acks(program: Program, sent: list[Position], request: Request) -> Iterable[dict[str, Any]]:
-    """As a client sends them: of a batch, what is left of it."""
+    """Acknowledge as a client does: of a batch, what is left."""
     for number, indexes in request.items():
         if indexes is WHOLE:
             yield message_id(sent[number])
@@ -112,7 +112,7 @@ def skips(sent: list[Position], request: Request) -> Iterator[Position | dict[st
 
 
 def kept(store: HeldStorage, name: str) -> list[bytes]:
-    """What the store has of a cursor, without what tells one cursor from another."""
+    """Return what the store has of a cursor, without what tells one cursor from another."""
     info = read_cursor_info(store.metadata[CURSORS + name])
     record = store.metadata.get(f"/cursor-ledgers/{info.cursorsLedgerId}", b"")
     info.cursorsLedgerId = 0
@@ -121,7 +121,7 @@ def kept(store: HeldStorage, name: str) -> list[bytes]:
 
 
 async def delivered(wire: Wire, consumer_id: int) -> list[tuple[Position, list[int]]]:
-    """What a consumer gets (again) of what is left."""
+    """Return what a consumer gets (again) of what is left."""
     await wire.redeliver(consumer_id=consumer_id)
     await wire.flow(consumer_id=consumer_id)
     received = await wire.rest(0.001)

@@ -22,7 +22,7 @@ SHARING = pytest.mark.parametrize("type", [Shared, KeyShared])
 
 @pytest.fixture
 async def sent(wire: Wire, sender: Wire) -> list[Position]:
-    """Five messages, which are their numbers, for a Shared subscription whose consumer has no permits."""
+    """Publish five messages, which are their numbers, for a Shared consumer without permits."""
     await wire.subscribe(type=Shared, initialPosition=Earliest)
     return await sender.publish(*[plain(b"%d" % number, partition_key=str(number)) for number in range(5)])
 

@@ -31,7 +31,7 @@ def backlogs(bed: Bed) -> list[int]:
 
 @pytest.fixture
 async def sent(wire: Wire, rest: Rest) -> list[list[Position]]:
-    """Two messages on each partition, for Shared consumers on the connection."""
+    """Publish two messages on each partition, for Shared consumers on the connection."""
     await rest.done("PUT", f"{TOPICS}/parted/partitions", COUNT)
     found = []
     for n in range(COUNT):

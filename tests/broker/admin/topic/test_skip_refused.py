@@ -22,7 +22,7 @@ BAD_ID = {"ledgerId": "abc", "entryId": 1}
 
 @pytest.fixture
 async def sent(wire: Wire, sender: Wire) -> list[Position]:
-    """Three messages and a batch of five for a Shared subscription whose consumer has no permits."""
+    """Publish three messages and a batch of five for a Shared consumer without permits."""
     await wire.subscribe(type=Shared, initialPosition=Earliest)
     found = await sender.publish(*[plain(b"%d" % number) for number in range(3)])
     return [*found, await send_batch(sender)]

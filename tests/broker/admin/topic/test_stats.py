@@ -133,7 +133,7 @@ async def test_stats_count_sizes_and_backlogs() -> None:
 
 
 async def test_messages_an_entry_are_a_running_average(rest: Rest, wire: Wire) -> None:
-    """As Pulsar has it: 0.9 of what it was and 0.1 of the newest, from the first on."""
+    """Follow Pulsar: 0.9 of what it was and 0.1 of the newest, from the first on."""
     await wire.producer()
     await wire.subscribe()
     await wire.flow()
@@ -191,7 +191,7 @@ async def test_an_empty_backlog_has_no_earliest_time(rest: Rest, wire: Wire) -> 
 
 @asynccontextmanager
 async def with_delayed(profile: Profile, count: int) -> AsyncIterator[tuple[Rest, Wire, list[Position]]]:
-    """A broker, a connection with a producer and a Shared consumer, and the positions of messages that wait an hour."""
+    """Serve a producer and a Shared consumer; yield the positions of messages that wait an hour."""
     async with serving(profile=profile) as bed:
         rest, wire = rest_of(bed), await bed.connect()
         await wire.producer()

@@ -23,7 +23,7 @@ IN_BUFFER = f"{TRANSACTIONS}/transactionInBufferStats/public/default/t"
 
 @pytest.fixture
 async def bed(autojump_clock: object) -> AsyncIterator[Bed]:
-    """A broker that serves transactions."""
+    """Serve transactions."""
     async with serving(Config(transactionCoordinatorEnabled=True)) as bed:
         yield bed
 

@@ -26,7 +26,7 @@ async def bed() -> AsyncIterator[Bed]:
 
 
 async def touching(wire: Wire) -> dict[str, int]:
-    """A transaction that is about to publish, and to acknowledge."""
+    """Begin a transaction that is about to publish, and to acknowledge."""
     txn = await begin(wire)
     await wire.ask(Type.ADD_PARTITION_TO_TXN, **txn, partitions=[TOPIC])
     await wire.ask(Type.ADD_SUBSCRIPTION_TO_TXN, **txn, subscription=[{"topic": TOPIC, "subscription": "sub"}])
