@@ -40,25 +40,6 @@ async def test_an_unknown_path_is_a_page_for_a_browser(rest: Rest) -> None:
     assert b"<script" not in answer.body
 
 
-@pytest.mark.parametrize(
-    ("method", "path", "allow", "has_page"),
-    [
-        ("PATCH", f"{TENANTS}/public", "DELETE,POST,GET,OPTIONS,PUT", False),
-        ("DELETE", TENANTS, "GET,OPTIONS", False),
-        ("POST", TENANTS, "GET,OPTIONS", True),
-        ("GET", f"{TOPICS}/t", "DELETE,OPTIONS,PUT", True),
-    ],
-)
-async def test_a_wrong_method_names_those_that_are_allowed(
-    rest: Rest, method: str, path: str, allow: str, has_page: bool
-) -> None:
-    answer = await rest.call(method, path)
-    assert (answer.status, answer.headers["allow"]) == (405, allow)
-    assert (answer.body != b"") == has_page
-    if has_page:
-        assert answer.json["message"] == "Method Not Allowed"
-
-
 async def test_options_and_head_have_no_body(rest: Rest) -> None:
     options = await rest.call("OPTIONS", f"{TENANTS}/public")
     assert (options.status, options.body) == (200, b"")

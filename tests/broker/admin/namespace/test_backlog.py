@@ -78,9 +78,7 @@ async def test_backlogs_of_absent_namespaces_and_of_replicators_are_not_cleared(
     replicator = {"reason": "Cannot unsubscribe a replication cursor"}
     await play(
         rest,
-        Step(f"POST {MISSING}/clearBacklog", 404, ABSENT),
         Step(f"POST {MISSING}/clearBacklog/s", 404, ABSENT),
-        Step(f"POST {MISSING}/unsubscribe/s", 404, ABSENT),
         Step(f"POST {MISSING}/0x00000000_0xffffffff/clearBacklog", 404, ABSENT),
         Step(f"POST {DEFAULT}/unsubscribe/pulsar.repl.other", 412, replicator),
     )

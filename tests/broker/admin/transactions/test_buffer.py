@@ -12,7 +12,7 @@ from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.proto.message_id import TxnId
 from pulsarium.proto.topic_name import TopicName
-from tests.broker.admin.rest import NON_PERSISTENT, TOPICS, Rest, rest_of
+from tests.broker.admin.rest import NON_PERSISTENT, TOPICS, Rest
 from tests.broker.model.transaction.buffered import in_txn, txn
 from tests.broker.wire import TOPIC, Bed, Type, Wire, plain, position_of, serving
 
@@ -97,23 +97,6 @@ async def test_a_transaction_in_the_buffer_shows_where_it_starts_and_how_it_ende
     assert (await rest.call("GET", f"{IN_BUFFER}/0/1")).json == {"aborted": False}
     assert (await rest.call("GET", f"{IN_BUFFER}/0/2")).json == {"aborted": True}
     assert (await rest.call("GET", f"{IN_BUFFER}/x/2")).status == 404
-
-
-async def test_a_buffer_has_no_snapshots(rest: Rest, sender: Wire) -> None:
-    url = BUFFER.replace("BufferStats", "BufferInternalStats")
-    body = (await rest.call("GET", url)).json
-    assert body["snapshotType"] == "Single"
-    shown = body["singleSnapshotSystemTopicInternalStats"]
-    assert shown["managedLedgerName"] == "__transaction_buffer_snapshot"
-    assert shown["managedLedgerInternalStats"]["numberOfEntries"] == 0
-
-
-async def test_a_broker_without_transactions_has_no_buffers(autojump_clock: object) -> None:
-    async with serving() as bed:
-        for url in (BUFFER, IN_BUFFER + "/0/1", BUFFER.replace("BufferStats", "BufferInternalStats")):
-            answer = await rest_of(bed).call("GET", url)
-            assert answer.status == 503
-            assert answer.reason == "This Broker is not configured with transactionCoordinatorEnabled=true."
 
 
 async def test_counts_in_the_stats_of_topics(bed: Bed, rest: Rest, sender: Wire) -> None:

@@ -13,7 +13,7 @@ from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.proto.message_id import TxnId
 from pulsarium.proto.topic_name import TopicName
-from tests.broker.admin.rest import Rest, rest_of
+from tests.broker.admin.rest import Rest
 from tests.broker.wire import TOPIC, Bed, Cumulative, Earliest, Shared, Wire, batch_of, message_id, plain, serving
 
 BASE = "/admin/v3/transactions"
@@ -108,11 +108,3 @@ async def test_absent_topics_and_subscriptions_have_no_pending_acks(rest: Rest, 
     absent = f"{TOPIC} not found subscription : absent"
     answer = await rest.refused("GET", f"{BASE}/pendingAckInternalStats/public/default/t/absent")
     assert answer == (404, absent)
-
-
-async def test_a_broker_without_transactions_has_no_pending_acks() -> None:
-    async with serving() as bed:
-        rest = rest_of(bed)
-        for route in ("pendingAckStats", "pendingAckInternalStats"):
-            answer = await rest.refused("GET", f"{BASE}/{route}/{SUB}")
-            assert answer == (503, "This Broker is not configured with transactionCoordinatorEnabled=true.")
