@@ -61,6 +61,8 @@ async def test_a_non_persistent_topic_has_no_internal_info(profile: Profile, sta
         await rest.done("PUT", f"{NON_PERSISTENT}/parts/partitions", 2)
         for topic in ("np", "parts"):
             assert (await rest.call("GET", f"{NON_PERSISTENT}/{topic}/internal-info")).status == status
+        absent = await rest.call("GET", f"{TOPICS}/absent/internal-info")
+        assert absent.status == (404 if profile is PIP else 500)
 
 
 @pytest.mark.parametrize("profile", [PIP, PULSAR_4_2])

@@ -50,6 +50,10 @@ async def test_a_body_in_pieces_is_put_together(rest: Rest) -> None:
     assert answer.status == 204
 
 
+async def test_null_is_taken_in_the_place_of_a_list(rest: Rest) -> None:
+    await rest.done("POST", "/admin/v2/clusters/standalone/peers", None)
+
+
 async def test_of_a_repeated_parameter_the_first_counts(rest: Rest) -> None:
     url = f"{TOPICS}/t/partitions?checkAllowAutoCreation={{}}&checkAllowAutoCreation={{}}"
     assert (await rest.call("GET", url.format("true", "false"))).status == 200

@@ -7,7 +7,7 @@ import trio
 
 from pulsarium.broker.model.ledger.position import LATEST, Position
 from pulsarium.broker.model.subscription.skip import LARGEST_BATCH
-from tests.broker.admin.rest import TOPICS, Rest
+from tests.broker.admin.rest import NON_PERSISTENT, TOPICS, Rest
 from tests.broker.model.upkeep.policed import fresh, set_policies, subscription_of, topic_of
 from tests.broker.wire import Bed, Earliest, KeyShared, Latest, Shared, Type, Wire, batch_of, plain
 
@@ -232,6 +232,12 @@ async def test_trim_heeds_retention_and_truncate_does_not(
 
 
 # what is refused
+
+
+async def test_resetting_a_non_persistent_subscription_changes_nothing(wire: Wire, rest: Rest) -> None:
+    await wire.subscribe(topic="non-persistent://public/default/n")
+    await rest.done("POST", f"{NON_PERSISTENT}/n/subscription/sub/resetcursor/0")
+    await wire.quiet()
 
 
 @pytest.mark.parametrize("call", ["resetcursor", "expireMessages"])

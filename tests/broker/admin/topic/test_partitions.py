@@ -23,6 +23,11 @@ async def test_the_name_of_a_partition_is_not_deleted_as_that_of_a_partitioned_t
     assert (await rest.get(f"{root}/p/partitions"))["partitions"] == 2
 
 
+async def test_a_count_of_partitions_may_be_a_text(rest: Rest) -> None:
+    await rest.done("PUT", f"{TOPICS}/p/partitions", "2")
+    assert (await rest.get(f"{TOPICS}/p/partitions"))["partitions"] == 2
+
+
 @pytest.mark.parametrize("body", ['"x"', "{x", "[3]", "true", "1.5", str(2**31), '"٣"'])
 async def test_a_count_of_partitions_that_is_none_is_refused(rest: Rest, body: str) -> None:
     for method in ("PUT", "POST"):

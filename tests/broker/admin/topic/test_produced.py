@@ -48,6 +48,12 @@ def test_a_text_that_is_no_such_value_is_no_payload(kind: str, text: str) -> Non
     assert encode(text, info(kind)) == b""
 
 
+def test_a_message_is_delivered_at_its_time_when_it_has_one_of_its_event() -> None:
+    for sent, at in (({"deliverAt": 9}, 0), ({"deliverAt": 9, "eventTime": 5}, 9)):
+        entry = entry_of(sent, Schema(STRING, None), "p", bytes(8), 1)
+        assert parse_metadata(entry).deliver_at_time == at
+
+
 def test_a_schema_is_read() -> None:
     text = json.dumps({"type": "JSON", "schema": base64.b64encode(b"{}").decode(), "properties": {"a": 1}})
     assert read_info(text) == Info("JSON", "JSON", b"{}", {"a": "1"})
