@@ -42,25 +42,26 @@ async def test_pipelined_requests_are_answered_in_their_order() -> None:
         assert data.endswith(b'["public","pulsar","t"]')
 
 
-async def test_http_1_0_is_answered_and_closed() -> None:
+@pytest.mark.parametrize(
+    ("request_", "status", "end"),
+    [
+        (b"GET /admin/v2/tenants HTTP/1.0\r\n\r\n", 200, TENANTS),
+        (GET.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n"), 200, TENANTS),
+        # A whole URL, as proxies ask.
+        (b"GET http://x:8080/admin/v2/tenants HTTP/1.0\r\n\r\n", 200, TENANTS),
+        (b"GET http://x:8080 HTTP/1.0\r\n\r\n", 200, b""),
+        (b"GET http://x:8080/ HTTP/1.0\r\n\r\n", 200, b""),
+        (b"GET http://x:8080/nothing HTTP/1.0\r\n\r\n", 404, b""),
+        (PUT + b"Expect: 100-continue\r\nContent-Length: 99999999\r\n\r\n", 413, b""),
+    ],
+    ids=["1.0", "close", "url", "url without path", "url of the page", "url of nothing", "100-continue with too much"],
+)
+async def test_a_connection_closes_after_its_answer(request_: bytes, status: int, end: bytes) -> None:
     async with served() as http:
-        said = await everything(http, b"GET /admin/v2/tenants HTTP/1.0\r\n\r\n")
-    assert said.startswith(b"HTTP/1.1 200")
-    assert b"connection: close" in said.lower()
-    assert said.endswith(TENANTS)
-
-
-@pytest.mark.parametrize(("target", "status"), [("/admin/v2/tenants", 200), ("", 200), ("/", 200), ("/nothing", 404)])
-async def test_a_whole_url_is_answered_as_proxies_ask(target: str, status: int) -> None:
-    async with served() as http:
-        said = await everything(http, f"GET http://x:8080{target} HTTP/1.0\r\n\r\n".encode())
+        said = await everything(http, request_)
     assert said.startswith(b"HTTP/1.1 %d" % status)
-
-
-async def test_a_client_that_closes_is_answered() -> None:
-    async with served() as http:
-        said = await everything(http, GET.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n"))
-    assert said.endswith(TENANTS)
+    assert b"connection: close" in said.lower()
+    assert said.endswith(end)
 
 
 async def test_a_client_that_has_half_closed_is_answered() -> None:
@@ -227,12 +228,6 @@ async def test_a_client_that_waits_for_100_continue_is_told() -> None:
         await stream.send_all(TENANT)
         assert (await stream.receive_some(1 << 16)).startswith(b"HTTP/1.1 204")
         assert b'"t"' in (await answer(stream))[1]
-
-
-async def test_a_client_that_waits_with_too_much_is_refused() -> None:
-    async with served() as http:
-        said = await everything(http, PUT + b"Expect: 100-continue\r\nContent-Length: 99999999\r\n\r\n")
-    assert said.startswith(b"HTTP/1.1 413")
 
 
 @pytest.mark.parametrize("upgrade", [b"websocket", b"h2c"])

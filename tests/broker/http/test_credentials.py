@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from pulsarium.broker.config import Config
-from pulsarium.broker.http.request import Caller
 from tests.broker.admin.rest import ADMIN, NAMESPACES, TENANTS, TOPICS, Rest, rest_of
 from tests.broker.auth.secured import BASIC, PASSWORDS, TLS, TOKEN, base64_of, bearer, by_token, token
 from tests.broker.wire import Type, serving
@@ -85,12 +84,6 @@ async def test_a_client_that_proves_nothing_may_be_anonymous() -> None:
         rest = rest_of(bed)
         answer = await rest.call("GET", TENANTS, authorization="Bearer junk")
         assert "clientAppId [anonymous]" in answer.reason
-
-
-async def test_the_certificate_of_a_connection_is_a_role(rest: Rest) -> None:
-    shown = {"subject": ((("commonName", "admin"),),)}
-    rest.caller = Caller("?", 0, secure=True, certificate=shown)
-    assert (await rest.call("GET", TENANTS)).status == 200
 
 
 async def test_no_credentials_are_asked_for_unless_that_is_on() -> None:

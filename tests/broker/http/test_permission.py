@@ -88,14 +88,6 @@ async def test_grants_hold_at_once(rest: Rest) -> None:
     assert (await rest.call("POST", skip, **bearer("user"))).status == 401
 
 
-async def test_a_subscription_may_be_for_some_roles(rest: Rest) -> None:
-    await grant(rest, "user", "consume")
-    url = f"{NAMESPACE}/permissions/subscription/s"
-    assert (await rest.call("POST", url, ["other"], **bearer("admin"))).status == 204
-    assert (await rest.call("POST", f"{TOPIC}/subscription/s/skip_all", **bearer("user"))).status == 401
-    assert (await rest.call("GET", f"{TOPIC}/subscriptions", **bearer("user"))).status == 200
-
-
 async def test_names_of_subscriptions_may_have_to_begin_with_the_role(rest: Rest) -> None:
     await grant(rest, "user", "consume")
     mode = await rest.call("POST", f"{NAMESPACE}/subscriptionAuthMode", "Prefix", **bearer("admin"))

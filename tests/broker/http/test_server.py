@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from unittest.mock import patch
 
 import pytest
 import trio
@@ -63,15 +62,6 @@ async def test_what_is_not_http_harms_nobody() -> None:
                     while await bad.receive_some(1 << 16):
                         pass
         assert (await answer(good))[1] == TENANTS
-
-
-async def test_a_fault_ends_neither_connection_nor_server() -> None:
-    async with served() as http, await http.connect() as stream:
-        with patch.object(type(http.broker.metadata), "tenants", property(lambda self: 1 / 0), create=True):
-            head, body = await answer(stream)
-        assert head.startswith(b"HTTP/1.1 500")
-        assert body.startswith(b'{"reason":')
-        assert (await answer(stream))[1] == TENANTS
 
 
 async def test_the_server_stops_with_idle_connections() -> None:
