@@ -85,6 +85,8 @@ RECORDED = {f"{method} {path}": int(status) for method, path, status in table(ST
 WANTED = RECORDED | {name: status for name, (status, _) in OTHERWISE.items()}
 
 
+# The replay of conformance/rest, which is in the everyday suite, makes calls of all of these routes but five.
+@pytest.mark.heavy
 def test_every_route_answers_as_a_real_broker_does(statuses: dict[str, int]) -> None:
     wanted = WANTED if is_pulsarium() else RECORDED
     names = [name_of(route) for route in routes()]

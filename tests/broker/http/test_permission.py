@@ -1,4 +1,4 @@
-"""What roles may do over REST, and the words of refusal (rest-samples/auth)."""
+"""Check what roles may do over REST, and the words of refusal."""
 
 from __future__ import annotations
 
