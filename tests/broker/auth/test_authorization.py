@@ -180,7 +180,7 @@ def test_only_roles_of_a_subscription_may_consume_it() -> None:
     assert may(found, "admin", CONSUME, subscription="s")
 
 
-def test_the_prefix_mode_wants_names_that_begin_with_the_role() -> None:
+def test_the_prefix_mode_wants_names_with_the_role() -> None:
     policies = {**granting({"one": ["consume"]}), "subscription_auth_mode": "Prefix"}
     found = authorization(policies=policies)
     assert may(found, "one", CONSUME, subscription="one-s")
