@@ -78,6 +78,12 @@ async def test_admins_of_the_tenant_may_what_is_about_it(rest: Rest) -> None:
         assert (await rest.call(method, url, **tadmin)).status == status, url
 
 
+async def test_a_tenant_in_the_query_is_the_one_that_is_asked_about(rest: Rest) -> None:
+    url = f"{NAMESPACES}/standalone/antiAffinity/group"
+    for role, query, status in (("tadmin", "?tenant=ta", 200), ("user", "?tenant=ta", 403), ("tadmin", "", 400)):
+        assert (await rest.call("GET", f"{url}{query}", **bearer(role))).status == status, (role, query)
+
+
 async def test_grants_hold_at_once(rest: Rest) -> None:
     skip = f"{TOPIC}/subscription/s/skip_all"
     assert (await rest.call("POST", skip, **bearer("user"))).status == 401
