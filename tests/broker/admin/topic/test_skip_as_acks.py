@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from pulsarium.broker.config import Config
@@ -58,6 +58,8 @@ def programs(draw: st.DrawFn) -> Program:
 @pytest.mark.req("S423-43", "S423-44", "S423-45")
 @settings(max_examples=30)
 @given(programs(), st.sampled_from([Shared, KeyShared]))
+# An entry twice, in the ledger behind the one whose end is then reached.
+@example(Program([0] * 5, 0, [{0: WHOLE, 1: WHOLE}, {3: WHOLE}, {3: WHOLE}, {2: WHOLE}]), Shared)
 def test_skipping_leaves_what_acknowledging_leaves(program: Program, type: int) -> None:
     async def play() -> None:
         store = HeldStorage()
