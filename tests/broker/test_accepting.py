@@ -18,7 +18,7 @@ from pulsarium.broker.logs import Log
 from pulsarium.broker.session.session import Session
 from pulsarium.broker.slices import Door
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
-from tests.broker.http.test_server import GET, answer, served
+from tests.broker.http.served import GET, answer, served
 from tests.broker.passes import passes_of_the_loop
 from tests.broker.wire import Type, frame_of, serving
 

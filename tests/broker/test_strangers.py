@@ -16,8 +16,7 @@ from pulsarium.broker.auth.tls import context_of
 from pulsarium.broker.config import Config
 from pulsarium.broker.slices import Door
 from tests.broker.auth.secured import Authority
-from tests.broker.http.test_connection import everything
-from tests.broker.http.test_server import served
+from tests.broker.http.served import everything, served
 from tests.broker.loopback import HANGS, listening
 from tests.broker.wire import Type, frame_of
 

@@ -14,7 +14,7 @@ from pulsarium.broker.http.server import Addresses
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.broker.admin.rest import TENANTS as TENANTS_URL
 from tests.broker.admin.rest import rest_of
-from tests.broker.http.test_server import GET, answer, read, served
+from tests.broker.http.served import GET, answer, read, served
 from tests.broker.loopback import listening
 from tests.broker.wire import Type, Wire, serving
 

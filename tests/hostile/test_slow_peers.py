@@ -9,7 +9,7 @@ import trio
 from trio.testing import MockClock
 
 from pulsarium.broker.http import connection
-from tests.broker.http.test_server import GET, TENANTS, answer, served
+from tests.broker.http.served import GET, TENANTS, answer, served
 from tests.broker.wire import Bed, Type, Wire, frame_of, plain
 
 MB = 1 << 20

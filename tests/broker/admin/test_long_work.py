@@ -170,6 +170,25 @@ async def test_a_topic_may_be_deleted_meanwhile(
     assert (await rest.call("GET", f"{TOPICS}/t/{what}")).status == 200
 
 
+@pytest.mark.parametrize("url", ["/metrics/", *(f"{ADMIN}/broker-stats/{what}" for what in ("topics", "bookieops"))])
+async def test_a_topic_that_goes_meanwhile_is_not_measured(
+    rest: Rest, bed: Bed, meanwhile: Meanwhile, url: str
+) -> None:
+    topics = bed.broker.topics
+    for number in range(5):
+        topics.create(TopicName.parse(f"t{number}"))
+
+    async def change() -> None:
+        topics.delete(TopicName.parse("t3"), force=True)
+        topics.unload(TopicName.parse("t4"))
+        topics.create(TopicName.parse("t4"))
+
+    meanwhile(change)
+    answer = await rest.call("GET", url)
+    told = [number for number in range(5) if f'{TOPIC}{number}"' in answer.body.decode()]
+    assert (answer.status, told) == (200, [0, 1, 2])
+
+
 @pytest.mark.parametrize("what", ["partitioned-stats", "partitioned-internalStats"])
 async def test_partitions_may_be_deleted_meanwhile(rest: Rest, bed: Bed, meanwhile: Meanwhile, what: str) -> None:
     await rest.done("PUT", f"{TOPICS}/p/partitions", 3)

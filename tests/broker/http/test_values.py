@@ -29,19 +29,11 @@ from pulsarium.rest.policies import AutoTopicCreation, RetentionPolicies
 
 RETENTION, AUTO_TOPIC_CREATION = OF_TYPE[RetentionPolicies], OF_TYPE[AutoTopicCreation]
 ALL = [kind for kind in (*vars(policy_values).values(), *OF_TYPE.values()) if isinstance(kind, Kind)]
-NAMES = [
-    "retentionTimeInMinutes",
-    "destination_storage",
-    "limitSize",
-    "policy",
-    "standalone",
-    "subscribeThrottlingRatePerConsumer",
-    "tickTime",
-    "active",
-    "inactiveTopicDeleteMode",
-    "topicType",
-    "defaultNumPartitions",
-]
+_NAMES = """
+retentionTimeInMinutes destination_storage limitSize policy standalone subscribeThrottlingRatePerConsumer tickTime
+active inactiveTopicDeleteMode topicType defaultNumPartitions
+"""
+NAMES = _NAMES.split()
 TEXTS = st.sampled_from(["", "x", "5", "-7 ", "true", "producer_exception", "partitioned", "Shared", "BACKWARD"])
 VALUES: st.SearchStrategy[Any] = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | TEXTS,
@@ -79,7 +71,7 @@ VALUES: st.SearchStrategy[Any] = st.recursive(
         (QUOTA, {"policy": 1, "limitTime": "7"}, {"limitTime": 7, "policy": "producer_exception"}),
     ],
 )
-def test_what_is_read(kind: Kind, value: Any, expected: Any) -> None:
+def test_a_value_is_read_as_jackson_reads_it(kind: Kind, value: Any, expected: Any) -> None:
     assert kind.value_of(value) == expected
 
 
@@ -113,7 +105,7 @@ def test_what_is_read(kind: Kind, value: Any, expected: Any) -> None:
         (SET_OF_TYPES, "Shared", "from String value (token `JsonToken.VALUE_STRING`)"),
     ],
 )
-def test_what_is_not(kind: Kind, value: Any, text: str) -> None:
+def test_a_value_that_jackson_does_not_read_is_refused(kind: Kind, value: Any, text: str) -> None:
     with pytest.raises(UnreadableBody) as raised:
         kind.value_of(value)
     assert text in raised.value.text

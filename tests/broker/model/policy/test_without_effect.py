@@ -47,7 +47,7 @@ EFFECTS: Mapping[str, str] = {
     "encryption_required": f"{COMMANDS}/test_producer_limits.py::test_a_namespace_may_require_encryption",
     "delayed_delivery_policies": f"{COMMANDS}/test_producer_limits.py::test_a_delay_may_be_so_long",
     "inactive_topic_policies": f"{UPKEEP}/test_inactivity.py::test_a_policy_may_keep_it",
-    "subscription_auth_mode": "broker/auth/test_authorization.py::test_names_of_subscriptions_that_begin_with_the_role",
+    "subscription_auth_mode": "broker/auth/test_authorization.py::test_the_prefix_mode_wants_names_with_the_role",
     "max_producers_per_topic": f"{COMMANDS}/test_limits.py::test_a_full_topic_takes_no_producer_of_any_kind",
     "max_consumers_per_topic": f"{COMMANDS}/test_limits.py::test_a_full_topic_comes_before_everything_else",
     "max_consumers_per_subscription": f"{COMMANDS}/test_limits.py::test_a_full_subscription",
@@ -71,7 +71,7 @@ EFFECTS: Mapping[str, str] = {
     ),
     "migrated": "broker/model/topic/test_migration.py::test_a_namespace_may_move_alone",
     "shadowTopics": f"{COMMANDS}/test_shadow_topics.py::test_a_listed_shadow_gets_each_message",
-    "entryFilters": "broker/admin/policies/test_entry_filters.py::test_none_can_be_set",
+    "entryFilters": "broker/admin/policies/test_rules.py::test_no_entry_filter_can_be_set",
     "subscriptionPolicies": f"{RATES}",
 }
 # No broker acts upon these, Pulsar's neither.
