@@ -111,6 +111,15 @@ def test_a_pattern_and_an_end(url: str) -> None:
     assert done(*consume, f"{name}-1", "-s", "other", "-n", "0", "--end-timestamp", "5") == []
 
 
+def test_a_message_that_is_too_large_is_split_when_asked(url: str, topic: str, tmp_path: Path) -> None:
+    (tmp_path / "large").write_bytes(b"x" * 6_000_000)
+    produce = ("--url", url, "produce", topic, "-f", str(tmp_path / "large"))
+    assert run(*produce).exit_code == 1
+    assert run(*produce, "--chunking").exit_code == 0
+    shown = done("--url", url, "read", topic, "-m", "earliest", "-mc", "1", "-ac")
+    assert [len(content) for _, _, content in shown] == [6_000_000]
+
+
 def test_encrypted(url: str, topic: str, tmp_path: Path) -> None:
     from cryptography.hazmat.primitives import serialization
     from cryptography.hazmat.primitives.asymmetric import rsa
@@ -141,7 +150,6 @@ def test_encrypted(url: str, topic: str, tmp_path: Path) -> None:
         ("produce t -m x -n 2000", 1, "Attempting to send 2000 messages"),
         ("produce t -m x -p y", 2, "--properties"),
         ("produce t -f /no/where", 1, "/no/where"),
-        ("produce t -m x --chunking", 2, "--chunking"),
         ("produce t -m x -vs json", 2, "--value-schema"),
         ("produce t -m x -ekn a", 2, "--encryption-key-value"),
         ("produce t -m x -ekn a -ekv data:;base64,%%%", 2, "base64"),
@@ -150,7 +158,7 @@ def test_encrypted(url: str, topic: str, tmp_path: Path) -> None:
         ("consume t -s s -m NonDurable", 2, "--subscription-mode"),
         ("consume t -s s -st auto_consume", 2, "--schema-type"),
         ("read t -m bad", 2, "bad"),
-        ("read t -mc 5", 2, "--max_chunked_msg"),
+        ("read t -mc -1", 2, "--max_chunked_msg"),
         ("--proxy-url x read t", 2, "--proxy-url"),
         ("--listener-name x read t", 2, "--listener-name"),
         ("--auth-plugin none read t", 2, "--auth-plugin"),
