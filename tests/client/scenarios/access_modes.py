@@ -27,13 +27,6 @@ async def a_topic_of_ones_own(world: World) -> object:
     }
 
 
-@scenario(expected="ProducerFenced")
-async def where_somebody_is_already(world: World) -> object:
-    topic = world.topic()
-    async with world.client.create_producer(topic):
-        return await opening(world.client.create_producer(topic, access_mode=Exclusive))
-
-
 async def wait_for(client: Client, topic: str, events: list[str]) -> None:
     mode = ProducerAccessMode.WaitForExclusive
     async with client.create_producer(topic, access_mode=mode, batching_enabled=False) as producer:

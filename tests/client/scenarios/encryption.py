@@ -6,7 +6,7 @@ from pulsarium.client import CompressionType, ConsumerCryptoFailureAction, Messa
 from pulsarium.client.errors import CryptoError
 
 from .scenario import scenario
-from .world import EARLIEST, World, available, data, opening, outcome, take
+from .world import EARLIEST, World, available, data, opening, take
 
 CONTENTS = [b"%d " % n * 20 for n in range(3)]
 SAME, OTHER = "same", "another"
@@ -86,16 +86,6 @@ async def without_a_key_it_is_consumed_as_it_is(world: World) -> object:
             "batch indexes": [message.message_id().batch_index for message in messages],
             "readable": any(content in message.data() for content in CONTENTS for message in messages),
         }
-
-
-@scenario(expected="CryptoError")
-async def with_another_key(world: World) -> object:
-    topic = world.topic()
-    await publish(world, topic, "rsa")
-    async with world.client.create_reader(
-        topic, MessageId.earliest, crypto_key_reader=world.keys["ec"].reader
-    ) as reader:
-        return await outcome(reader.read_next())
 
 
 @scenario(expected={"plain": "BrokerMetadataError", "encrypted": "ok"})

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import socket
-
-import anyio
-
-from pulsarium.client import ConsumerType, MessageId, connect
+from pulsarium.client import ConsumerType, MessageId
 from tests.foreign.admin import Admin
 
 from .scenario import scenario
-from .world import EARLIEST, World, all_of, data, opening, outcome, refusal, take
+from .world import EARLIEST, World, all_of, opening, outcome, refusal
 
 NO_NEW_TOPICS = {"allowAutoTopicCreation": False}
 
@@ -103,29 +99,6 @@ async def a_closed_client(world: World) -> object:
             "receive": await outcome(consumer.receive()),
             "new": await opening(client.create_producer(topic)),
         }
-
-
-@scenario(expected={"open": "ConnectError"})
-async def nobody_there(world: World) -> object:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-    async with connect(f"pulsar://127.0.0.1:{port}", operation_timeout=0.2) as client:
-        return {"open": await opening(client.create_producer(world.topic()))}
-
-
-@scenario(expected={"cancelled": True, "data": ["a", "b", "c"]})
-async def a_cancelled_receive_loses_nothing(world: World) -> object:
-    topic = world.topic()
-    async with world.client.subscribe(topic, "s") as consumer:
-        with anyio.move_on_after(0.01) as scope:
-            await consumer.receive()
-        await world.send(topic, b"a", b"b", b"c")
-        received = []
-        with anyio.CancelScope() as other:
-            other.cancel()
-            received.append(await consumer.receive())  # which need not wait
-        received += await take(consumer, 3 - len(received))
-        return {"cancelled": scope.cancelled_caught, "data": data(received)}
 
 
 @scenario(expected=["InvalidConfiguration", "InvalidConfiguration", "InvalidConfiguration"])

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from typing import Any
 
 from pulsarium.client import (
-    BatchingType,
     Consumer,
     ConsumerInterceptor,
     ConsumerType,
@@ -131,24 +130,6 @@ async def a_payload_processor(world: World) -> object:
             else:
                 found.append([message.data(), message.message_id()])
     return found
-
-
-@scenario(expected={"a": ["1", "3"], "b": ["2", "4"], "entries": [["a", 2], ["b", 2]]})
-async def batches_by_key(world: World) -> object:
-    topic = world.topic()
-    async with world.client.create_producer(
-        topic, batching_type=BatchingType.KeyBased, batching_max_publish_delay=10.0
-    ) as producer:
-        for n, key in enumerate("abab"):
-            producer.send_nowait(b"%d" % (n + 1), partition_key=key)
-    found: dict[str, list[bytes]] = {}
-    async with world.client.create_reader(topic, MessageId.earliest) as reader:
-        for message in await available(reader):
-            found.setdefault(message.partition_key(), []).append(message.data())
-    async with world.client.create_raw_reader(topic, MessageId.earliest) as raw:
-        entries = [(await raw.read_next()).metadata for _ in range(2)]
-        sizes = sorted([entry.partition_key, entry.num_messages_in_batch] for entry in entries)
-    return {**found, "entries": sizes}
 
 
 @scenario(expected={"first": ["0", "1", "2"], "second": ["3"], "said": "ok"})

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from pulsarium.client import CompressionType, ConsumerType, MessageId
+from pulsarium.client import ConsumerType, MessageId
 
 from .scenario import scenario
-from .world import EARLIEST, World, available, data, ids, opening, outcome, refusal, take, take_until
+from .world import World, available, data, ids, opening, outcome, take
 
 LETTERS = [b"a", b"b", b"c"]
 
@@ -86,18 +86,6 @@ async def keys_and_values_that_are_not_there(world: World) -> object:
         ]
 
 
-@scenario(expected=[["one", "NONE"], ["one", "LZ4"], ["one", "ZLib"], ["one", "ZSTD"], ["one", "SNAPPY"]])
-async def each_compression_of_one_message(world: World) -> object:
-    found = []
-    for compression in CompressionType:
-        topic = world.topic(compression.name)
-        content = compression.name.encode() * 1000
-        await world.send(topic, content, compression_type=compression)
-        (message,) = await world.contents(topic)
-        found.append(["one" if message == content else "another", compression])
-    return found
-
-
 @scenario(expected={"before": -1, "first": [0, 1, 10, 2], "last": 10, "after": [12, 13]})
 async def sequence_ids(world: World) -> object:
     topic = world.topic()
@@ -157,42 +145,3 @@ async def delayed_messages_come_in_the_order_of_their_times(world: World) -> obj
         await producer.send(b"early", deliver_at=start + timedelta(seconds=3))
         await producer.send(b"now")
         return data(await take(consumer, 3))
-
-
-@scenario(expected=["late", "now", "end"])
-async def delays_mean_nothing_on_exclusive(world: World) -> object:
-    topic = world.topic()
-    async with (
-        world.client.subscribe(topic, "s") as consumer,
-        world.client.create_producer(topic) as producer,
-    ):
-        await producer.send(b"late", deliver_after=600.0)
-        await producer.send(b"now")
-        await producer.send(b"end")
-        return data(await take(consumer, 3))
-
-
-@scenario(expected={"full": "ProducerQueueIsFull", "kept": ["a", "b"]})
-async def too_many_without_a_receipt(world: World) -> object:
-    topic = world.topic()
-    async with world.client.create_producer(topic, max_pending_messages=2, batching_max_publish_delay=10.0) as producer:
-        producer.send_nowait(b"a")
-        producer.send_nowait(b"b")
-        full = refusal(lambda: producer.send_nowait(b"c"))
-        await producer.flush()
-    return {"full": full, "kept": await world.contents(topic)}
-
-
-@scenario(expected={"last": ["x", "end"], "send": "AlreadyClosed", "flush": "AlreadyClosed"})
-async def a_closed_producer_takes_nothing(world: World) -> object:
-    topic = world.topic()
-    async with world.client.subscribe(topic, "s", initial_position=EARLIEST) as consumer:
-        async with world.client.create_producer(topic) as producer:
-            producer.send_nowait(b"x")
-        refused = await outcome(producer.send(b"y"))
-        await world.send(topic, b"end", b"really")
-        return {
-            "last": [*data(await take_until(consumer, b"end")), b"end"],
-            "send": refused,
-            "flush": await outcome(producer.flush()),
-        }

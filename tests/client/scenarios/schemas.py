@@ -9,7 +9,6 @@ from typing import Any
 from google.protobuf.api_pb2 import Api
 
 from pulsarium.client import (
-    AutoProduceBytesSchema,
     AvroSchema,
     BooleanSchema,
     DateSchema,
@@ -118,31 +117,10 @@ async def primitives(world: World) -> object:
     return found
 
 
-@scenario(expected={"values": ["one", "two"], "bytes": ["one", "two"], "versions": [0, 0]})
-async def texts(world: World) -> object:
-    topic = world.topic()
-    values = await there_and_back(world, topic, StringSchema(), "one", "two")
-    async with world.client.create_reader(topic, MessageId.earliest) as reader:
-        messages = await available(reader)
-        return {
-            "values": values,
-            "bytes": messages,
-            "versions": [int.from_bytes(message.schema_version(), "big") for message in messages],
-        }
-
-
 @scenario(expected=[["a", 1.5, None], ["b", -2.0, "odd"]])
 async def json_records(world: World) -> object:
     found = await there_and_back(
         world, world.topic(), JsonSchema(Reading), Reading("a", 1.5), Reading("b", -2.0, "odd")
-    )
-    return [[one.sensor, one.value, one.note] for one in found]
-
-
-@scenario(expected=[["a", 1.5, None], ["b", -2.0, "odd"]])
-async def avro_records(world: World) -> object:
-    found = await there_and_back(
-        world, world.topic(), AvroSchema(Reading), Reading("a", 1.5), Reading("b", -2.0, "odd")
     )
     return [[one.sensor, one.value, one.note] for one in found]
 
@@ -224,24 +202,3 @@ async def protobuf_messages(world: World) -> object:
     info = await world.client.get_schema(topic)
     made = schema_of(info).decode(Api(name="one").SerializeToString())
     return {"names": [one.name for one in back], "type": pb.Schema.Type.Name(info.type), "made": made.name}
-
-
-@scenario(expected={"values": [7], "versions": [0], "wrong": "InvalidMessage", "without": ["any"]})
-async def bytes_that_are_values_already(world: World) -> object:
-    topic, other = world.topic(), world.topic("without")
-    async with (
-        world.client.create_producer(topic, schema=Int32Schema()),
-        world.client.create_producer(topic, schema=AutoProduceBytesSchema()) as producer,
-        world.client.create_producer(other, schema=AutoProduceBytesSchema()) as free,
-    ):
-        await producer.send(Int32Schema().encode(7))
-        wrong = await outcome(producer.send(b"x"))
-        await free.send(b"any")
-    async with world.client.create_reader(topic, MessageId.earliest, schema=Int32Schema()) as reader:
-        messages = await available(reader)
-    return {
-        "values": [message.value() for message in messages],
-        "versions": [int.from_bytes(message.schema_version(), "big") for message in messages],
-        "wrong": wrong,
-        "without": await world.contents(other),
-    }
