@@ -12,7 +12,6 @@ from pulsarium.proto.topic_name import TopicName
 from tests.client.in_process import InProcess, in_process
 
 TOPIC = "persistent://public/default/t"
-NAME = TopicName.parse(TOPIC)
 
 
 async def give(inside: InProcess, topic: str, broker: int | None) -> None:

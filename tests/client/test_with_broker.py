@@ -6,9 +6,6 @@ import anyio
 import pytest
 from trio.testing import MockClock
 
-from pulsarium.broker.config import Config
-from pulsarium.broker.model.topic.persistent import PersistentTopic
-from pulsarium.client import errors
 from pulsarium.client.client import Client
 from pulsarium.client.consumer.consumer import Consumer
 from pulsarium.client.consumer.options import InitialPosition
@@ -77,57 +74,6 @@ async def test_nothing_is_lost_when_topics_move_and_connections_break(
                 while True:
                     first.setdefault((await consumer.receive()).data())
             assert list(first) == [b"%d" % n for n in range(count)]
-
-
-async def test_with_deduplication_nothing_is_doubled_either(autojump_clock: MockClock) -> None:
-    count = 100
-    config = Config(brokerDeduplicationEnabled=True)
-    async with in_process(config) as inside, inside.client() as client:
-        async with client.create_producer("t", producer_name="p", batching_max_messages=3) as producer:
-            for n in range(count):
-                producer.send_nowait(b"%d" % n)
-                if n % 40 == 20:
-                    await anyio.sleep(0.001)
-                    await inside.cut()
-            await producer.flush()
-            assert producer.last_sequence_id() == count - 1
-        async with client.create_producer("t", producer_name="p") as producer:  # goes on where the name left off
-            assert producer.last_sequence_id() == count - 1
-            await producer.send(b"%d" % count)
-        async with reading(client) as consumer:
-            assert [(await consumer.receive()).data() for _ in range(count + 1)] == [
-                b"%d" % n for n in range(count + 1)
-            ]
-
-
-async def test_a_name_that_is_taken(autojump_clock: MockClock) -> None:
-    async with in_process() as inside, inside.client() as client:
-        async with client.create_producer("t", producer_name="p"):
-            with pytest.raises(errors.ProducerBusy):
-                async with client.create_producer("t", producer_name="p"):
-                    pass
-        async with client.create_producer("t", producer_name="p") as producer:
-            assert producer.producer_name() == "p"
-
-
-async def test_topics_that_cannot_be_had(autojump_clock: MockClock) -> None:
-    async with in_process() as inside, inside.client() as client:
-        with pytest.raises(errors.TopicNotFound):
-            async with client.create_producer("public/nowhere/t"):
-                pass
-        with pytest.raises(errors.InvalidTopicName):
-            client.create_producer("a/b/c/d/e")
-
-
-async def test_a_terminated_topic_refuses(autojump_clock: MockClock) -> None:
-    async with in_process() as inside, inside.client() as client, client.create_producer("t") as producer:
-        await producer.send(b"1")
-        topic = inside.bed.broker.topics.loaded[TOPIC]
-        assert isinstance(topic, PersistentTopic)
-        topic.terminate()
-        inside.bed.broker.turn.finish()
-        with pytest.raises(errors.TopicTerminated):
-            await producer.send(b"2")
 
 
 async def test_nothing_stays_behind(autojump_clock: MockClock) -> None:

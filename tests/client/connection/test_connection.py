@@ -248,13 +248,6 @@ async def test_what_is_queued_goes_out_in_one_write_and_before_the_end() -> None
         connection.send_nowait(command(Type.FLOW, consumer_id=1, messagePermits=1))
 
 
-@on_both
-async def test_ping_is_answered() -> None:
-    async with connected() as (_, peer):
-        await peer.say(Type.PING)
-        await peer.expect(Type.PONG)
-
-
 def test_keep_alive() -> None:
     """PING after 30 seconds of silence; the end after as many more."""
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from pulsarium.client.connection.protocol import Challenged, ClientProtocol, Closed, Connected, Event, Received, State
 from pulsarium.client.errors import (
@@ -103,19 +101,6 @@ def test_byte_by_byte() -> None:
     ]
     assert [event.trailing for event in events if isinstance(event, Received)] == [b"entry", b"", b"last"]
     assert single.take() == whole.take()
-
-
-@given(st.lists(st.integers(1, 200)))
-def test_any_pieces(cuts: list[int]) -> None:
-    stream = CONNECTED + b"".join(bytes_of(Type.SUCCESS, bytes(n), request_id=n) for n in range(20))
-    protocol, start, events = connecting(), 0, []
-    for cut in [*cuts, len(stream)]:
-        if stream[start : start + cut]:
-            events += protocol.receive(stream[start : start + cut])
-        start += cut
-    assert [(e.command.success.request_id, len(e.trailing)) for e in events if isinstance(e, Received)] == [
-        (n, n) for n in range(20)
-    ]
 
 
 def test_ping_is_answered_by_itself() -> None:

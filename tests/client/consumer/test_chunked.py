@@ -16,12 +16,11 @@ from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.client.client import Client
 from pulsarium.client.consumer.consumer import Consumer
 from pulsarium.client.consumer.options import ConsumerType, InitialPosition
-from pulsarium.client.errors import CryptoError
 from pulsarium.client.message import Message
 from pulsarium.client.message_id import MessageId
 from pulsarium.client.producer.options import CompressionType
 from pulsarium.proto.topic_name import TopicName
-from tests.broker.wire import TOPIC, plain
+from tests.broker.wire import TOPIC
 from tests.client.consumer.test_reader import all_of
 from tests.client.entry.encrypted import Keys
 from tests.client.in_process import InProcess, in_process
@@ -98,23 +97,6 @@ async def test_cumulative(autojump_clock: MockClock) -> None:
 
 
 @pytest.mark.parametrize("consumer_type", [ConsumerType.Exclusive, ConsumerType.Shared])
-async def test_refused_and_delivered_again(autojump_clock: MockClock, consumer_type: ConsumerType) -> None:
-    async with (
-        setup() as (inside, client, _),
-        reading(client, consumer_type=consumer_type, negative_ack_redelivery_delay=1) as consumer,
-    ):
-        for message in await received(consumer, 4):
-            if message.data() == LARGE:
-                consumer.negative_acknowledge(message)
-            else:
-                await consumer.acknowledge(message)
-        (again,) = await received(consumer, 1)
-        assert again.data() == LARGE
-        await consumer.acknowledge(again)
-        assert await backlog(inside) == 0
-
-
-@pytest.mark.parametrize("consumer_type", [ConsumerType.Exclusive, ConsumerType.Shared])
 async def test_after_a_loss(autojump_clock: MockClock, consumer_type: ConsumerType) -> None:
     async with setup() as (inside, client, _), reading(client, consumer_type=consumer_type) as consumer:
         for _ in range(3):
@@ -166,29 +148,3 @@ async def test_a_reader_goes_on_in_the_middle(autojump_clock: MockClock) -> None
             await inside.cut()
         assert seen == ALL
         assert not await reader.has_message_available()
-
-
-async def test_an_incomplete_message_expires(autojump_clock: MockClock) -> None:
-    async with in_process() as inside, inside.client() as client:
-        wire = await inside.wire()
-        half: dict[str, Any] = {"uuid": "u", "num_chunks_from_msg": 3, "total_chunk_msg_size": 9}
-        async with reading(client, expire_time_of_incomplete_chunked_message=10) as consumer:
-            await wire.publish(plain(b"abc", chunk_id=0, **half), plain(b"abc", chunk_id=1, **half), plain(b"x"))
-            (message,) = await received(consumer, 1)
-            await consumer.acknowledge(message)
-            assert await backlog(inside) == 2
-            await anyio.sleep(10)
-            assert await backlog(inside) == 0
-
-
-async def test_without_a_key_there_is_one_error(autojump_clock: MockClock) -> None:
-    async with (
-        setup(encryption_keys=["rsa"], crypto_key_reader=Keys()) as (inside, client, _),
-        reading(client) as consumer,
-    ):
-        for _ in ALL:
-            with anyio.fail_after(5), pytest.raises(CryptoError):
-                await consumer.receive()
-        with anyio.move_on_after(5):
-            raise AssertionError(await consumer.receive())
-        assert await backlog(inside) == ENTRIES

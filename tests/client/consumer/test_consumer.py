@@ -7,32 +7,16 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from pulsarium.broker.model.topic.persistent import PersistentTopic
-from pulsarium.client.consumer.options import ConsumerKeySharedPolicy, ConsumerType, InitialPosition, KeySharedMode
-from pulsarium.client.errors import AlreadyClosed, ConsumerBusy, CryptoError, InvalidConfiguration, InvalidTopicName
+from pulsarium.client.consumer.options import ConsumerType, InitialPosition
+from pulsarium.client.errors import AlreadyClosed, ConsumerBusy, InvalidConfiguration, InvalidTopicName
 from pulsarium.client.message_id import MessageId
-from pulsarium.proto import batch, compression
-from pulsarium.proto.entry import build
+from pulsarium.proto import batch
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.topic_name import TopicName
 from tests.broker.wire import TOPIC, batch_of, plain
 from tests.client.consumer.started import data_of, nothing_more, received, started
 
 Earliest = InitialPosition.Earliest
-
-
-async def test_messages_of_entries_and_batches_come_in_order(autojump_clock: MockClock) -> None:
-    async with started() as (inside, client):
-        wire = await inside.wire()
-        async with client.subscribe("t", "s", initial_position=Earliest) as consumer:
-            one, two, three = await wire.publish(plain(b"1"), batch_of(b"2", b"3"), plain(b"4"))
-            messages = await received(consumer, 4)
-            assert [message.data() for message in messages] == [b"1", b"2", b"3", b"4"]
-            assert [message.message_id() for message in messages] == [
-                MessageId(*one), MessageId(*two, batch_index=0), MessageId(*two, batch_index=1), MessageId(*three)
-            ]  # fmt: skip
-            assert {message.topic_name() for message in messages} == {TOPIC}
-            assert (consumer.topic(), consumer.subscription_name()) == (TOPIC, "s")
 
 
 async def test_what_a_message_says_of_itself(autojump_clock: MockClock) -> None:
@@ -55,20 +39,6 @@ async def test_what_a_message_says_of_itself(autojump_clock: MockClock) -> None:
             assert (second.ordering_key(), second.sequence_id(), second.has_null_value()) == ("o\udcff", 9, True)
 
 
-@pytest.mark.parametrize("kind", pb.CompressionType.values())
-async def test_each_compression(autojump_clock: MockClock, kind: pb.CompressionType) -> None:
-    packed = batch.pack([(pb.SingleMessageMetadata(payload_size=0), b"%d" % i * 50) for i in range(5)])
-    metadata = pb.MessageMetadata(
-        producer_name="p", sequence_id=0, publish_time=1, compression=kind, uncompressed_size=len(packed)
-    )
-    metadata.num_messages_in_batch = 5
-    async with started() as (inside, client):
-        wire = await inside.wire()
-        async with client.subscribe("t", "s", initial_position=Earliest) as consumer:
-            await wire.publish(build(metadata, compression.compress(kind, packed)))
-            assert await data_of(consumer, 5) == [b"%d" % i * 50 for i in range(5)]
-
-
 async def test_an_entry_nobody_can_read_is_given_up(autojump_clock: MockClock) -> None:
     async with started() as (inside, client):
         wire = await inside.wire()
@@ -78,41 +48,6 @@ async def test_an_entry_nobody_can_read_is_given_up(autojump_clock: MockClock) -
             assert await data_of(consumer, 1) == [b"good"]
         async with client.subscribe("t", "s") as consumer:  # only what was not acknowledged
             assert await data_of(consumer, 1) == [b"good"]
-
-
-async def test_an_encrypted_message_without_a_key_is_an_error_and_stays(autojump_clock: MockClock) -> None:
-    secret = plain(b"?", encryption_keys=[{"key": "k", "value": b"v"}], encryption_param=b"n" * 12)
-    async with started() as (inside, client):
-        wire = await inside.wire()
-        async with client.subscribe("t", "s", initial_position=Earliest) as consumer:
-            await wire.publish(secret, plain(b"good"))
-            with pytest.raises(CryptoError):
-                await received(consumer, 1)
-            assert await data_of(consumer, 1) == [b"good"]
-            await consumer.redeliver_unacknowledged_messages()
-            with pytest.raises(CryptoError):
-                await received(consumer, 1)
-
-
-async def test_a_small_queue_lets_everything_through(autojump_clock: MockClock) -> None:
-    async with started() as (inside, client):
-        wire = await inside.wire()
-        async with client.subscribe("t", "s", initial_position=Earliest, receiver_queue_size=1) as consumer:
-            await wire.publish(*[batch_of(b"a", b"b", b"c") for _ in range(10)])
-            assert await data_of(consumer, 30) == [b"a", b"b", b"c"] * 10
-
-
-async def test_acknowledged_messages_do_not_come_again(autojump_clock: MockClock) -> None:
-    async with started() as (inside, client):
-        wire = await inside.wire()
-        async with client.subscribe("t", "s", initial_position=Earliest, ack_receipt_enabled=True) as consumer:
-            await wire.publish(plain(b"1"), plain(b"2"), batch_of(b"3", b"4"), batch_of(b"5", b"6"))
-            messages = await received(consumer, 6)
-            for message in (messages[0], messages[2], messages[3], messages[4]):
-                await consumer.acknowledge(message)
-        async with client.subscribe("t", "s") as consumer:  # of the second batch one was not acknowledged
-            assert await data_of(consumer, 3) == [b"2", b"5", b"6"]
-            await nothing_more(consumer)
 
 
 async def test_batch_index_acks_outlast_a_connection(autojump_clock: MockClock) -> None:
@@ -134,31 +69,6 @@ async def test_batch_index_acks_outlast_a_connection(autojump_clock: MockClock) 
             await nothing_more(consumer)
 
 
-@pytest.mark.parametrize("by_index", [False, True])
-async def test_cumulative_acknowledgement_inside_a_batch(autojump_clock: MockClock, by_index: bool) -> None:
-    async with started() as (inside, client):
-        wire = await inside.wire()
-        async with client.subscribe(
-            "t", "s", initial_position=Earliest, batch_index_ack_enabled=by_index, ack_receipt_enabled=True
-        ) as consumer:
-            await wire.publish(plain(b"1"), batch_of(b"2", b"3", b"4"), plain(b"5"))
-            messages = await received(consumer, 5)
-            await consumer.acknowledge_cumulative(messages[2])
-            await consumer.redeliver_unacknowledged_messages()
-            rest = [b"4", b"5"] if by_index else [b"2", b"3", b"4", b"5"]
-            again = await received(consumer, len(rest))
-            assert [message.data() for message in again] == rest
-            await consumer.acknowledge_cumulative(again[-1].message_id())
-            await consumer.redeliver_unacknowledged_messages()
-            await nothing_more(consumer)
-
-
-async def test_no_cumulative_acknowledgement_where_messages_are_shared(autojump_clock: MockClock) -> None:
-    async with started() as (_, client), client.subscribe("t", "s", consumer_type=ConsumerType.Shared) as consumer:
-        with pytest.raises(InvalidConfiguration):
-            await consumer.acknowledge_cumulative(MessageId(1, 1))
-
-
 async def test_negative_acknowledgement_on_shared_is_for_one_entry(autojump_clock: MockClock) -> None:
     async with started() as (inside, client):
         wire = await inside.wire()
@@ -178,21 +88,6 @@ async def test_negative_acknowledgement_on_shared_is_for_one_entry(autojump_cloc
             await nothing_more(consumer, 20)
             consumer.negative_acknowledge(again[0].message_id())  # once more, after the task has ended
             assert await data_of(consumer, 2) == [b"2", b"3"]
-
-
-async def test_negative_acknowledgement_on_exclusive_keeps_the_order(autojump_clock: MockClock) -> None:
-    async with started() as (inside, client):
-        wire = await inside.wire()
-        async with client.subscribe(
-            "t", "s", initial_position=Earliest, receiver_queue_size=4, negative_ack_redelivery_delay=2
-        ) as consumer:
-            await wire.publish(*[plain(b"%d" % i) for i in range(9)])
-            first, second, *_ = await received(consumer, 3)
-            await consumer.acknowledge(first)
-            consumer.negative_acknowledge(second)
-            await trio.sleep(3)
-            assert await data_of(consumer, 8) == [b"%d" % i for i in range(1, 9)]
-            await nothing_more(consumer)
 
 
 async def test_redelivery_drops_what_waits(autojump_clock: MockClock) -> None:
@@ -235,16 +130,6 @@ async def test_acknowledgements_that_waited_go_out_with_the_next_connection(auto
             await nothing_more(consumer, 5)
             await wire.publish(plain(b"9"))
             assert await data_of(consumer, 1) == [b"9"]
-
-
-async def test_acknowledgements_go_out_before_the_consumer_is_closed(autojump_clock: MockClock) -> None:
-    async with started() as (inside, client):
-        wire = await inside.wire()
-        async with client.subscribe("t", "s", initial_position=Earliest) as consumer:
-            await wire.publish(plain(b"1"))
-            await consumer.acknowledge((await received(consumer, 1))[0])
-        async with client.subscribe("t", "s") as consumer:
-            await nothing_more(consumer)
 
 
 async def test_one_that_is_given_up_while_it_opens_stays_nowhere(autojump_clock: MockClock) -> None:
@@ -306,21 +191,6 @@ async def test_seek_to_a_message(autojump_clock: MockClock, inclusive: bool) -> 
             await nothing_more(consumer)
 
 
-async def test_seek_to_both_ends_and_to_a_time(autojump_clock: MockClock) -> None:
-    async with started() as (inside, client):
-        wire = await inside.wire()
-        async with client.subscribe("t", "s", initial_position=Earliest) as consumer:
-            await wire.publish(*[plain(b"%d" % i, publish_time=1000 + i) for i in range(5)])
-            assert len(await data_of(consumer, 5)) == 5
-            await consumer.seek(MessageId.earliest)
-            assert await data_of(consumer, 5) == [b"0", b"1", b"2", b"3", b"4"]
-            await consumer.seek(1003)
-            assert await data_of(consumer, 2) == [b"3", b"4"]
-            await consumer.seek(MessageId.latest)
-            await wire.publish(plain(b"new"))
-            assert await data_of(consumer, 1) == [b"new"]
-
-
 async def test_two_seeks_at_once_happen_one_after_the_other(autojump_clock: MockClock) -> None:
     async with started() as (inside, client):
         wire = await inside.wire()
@@ -333,57 +203,6 @@ async def test_two_seeks_at_once_happen_one_after_the_other(autojump_clock: Mock
                     tasks.start_soon(consumer.seek, MessageId.earliest)
             assert (await received(consumer, 1))[0].data() in (b"1", b"2")
             assert second.data() == b"2"
-
-
-async def test_the_last_message_id(autojump_clock: MockClock) -> None:
-    async with started() as (inside, client):
-        wire = await inside.wire()
-        async with client.subscribe("t", "s") as consumer:
-            assert [(i.ledger_id, i.entry_id) for i in await consumer.get_last_message_ids()] == [(-1, -1)]
-            (where,) = await wire.publish(batch_of(b"1", b"2"))
-            assert await consumer.get_last_message_ids() == [MessageId(*where, batch_index=1)]
-
-
-async def test_a_terminated_topic_ends_the_loop(autojump_clock: MockClock) -> None:
-    async with started() as (inside, client):
-        wire = await inside.wire()
-        async with client.subscribe("t", "s", initial_position=Earliest) as consumer:
-            await wire.publish(plain(b"1"), plain(b"2"))
-            topic = inside.bed.broker.topics.find(TopicName.parse(TOPIC))
-            assert isinstance(topic, PersistentTopic)
-            topic.terminate()
-            seen = []
-            async for message in consumer:
-                seen.append(message.data())
-                await consumer.acknowledge(message)
-            assert seen == [b"1", b"2"]
-            assert consumer.has_reached_end_of_topic()
-            with anyio.move_on_after(5) as scope:
-                await consumer.receive()
-            assert scope.cancelled_caught
-
-
-async def test_failover_says_who_is_active(autojump_clock: MockClock) -> None:
-    async with started() as (_, client):
-        kind = ConsumerType.Failover
-        async with client.subscribe("t", "s", consumer_type=kind, consumer_name="b") as second:
-            async with client.subscribe("t", "s", consumer_type=kind, consumer_name="a") as first:
-                await trio.sleep(2)
-                assert {first.is_active(), second.is_active()} == {True, False}
-            await trio.sleep(2)
-            assert second.is_active()
-
-
-async def test_unsubscribe_deletes_the_subscription(autojump_clock: MockClock) -> None:
-    async with started() as (inside, client):
-        wire = await inside.wire()
-        async with client.subscribe("t", "s", initial_position=Earliest) as consumer:
-            await wire.publish(plain(b"1"))
-            await consumer.unsubscribe()
-            with pytest.raises(AlreadyClosed):
-                await consumer.receive()
-        async with client.subscribe("t", "s") as consumer:
-            await nothing_more(consumer)
 
 
 async def test_who_waits_when_it_is_closed_is_told(autojump_clock: MockClock) -> None:
@@ -410,14 +229,3 @@ async def test_refusals_are_raised_when_it_is_opened(autojump_clock: MockClock) 
             client.subscribe("persistent://a", "s")
         with pytest.raises(InvalidConfiguration, match="receiver_queue_size"):
             client.subscribe("t", "s", receiver_queue_size=-1)
-
-
-async def test_sticky_key_ranges_are_asked_for(autojump_clock: MockClock) -> None:
-    policy = ConsumerKeySharedPolicy(key_shared_mode=KeySharedMode.Sticky, sticky_ranges=((0, 65535),))
-    async with started() as (inside, client):
-        wire = await inside.wire()
-        async with client.subscribe(
-            "t", "s", initial_position=Earliest, consumer_type=ConsumerType.KeyShared, key_shared_policy=policy
-        ) as consumer:
-            await wire.publish(plain(b"1", partition_key="a"))
-            assert await data_of(consumer, 1) == [b"1"]

@@ -27,33 +27,6 @@ class Handed:
         self.over.append((round(anyio.current_time() - self.began, 6), entries))
 
 
-async def test_each_after_its_own_delay(autojump_clock: MockClock) -> None:
-    handed = Handed()
-    async with anyio.create_task_group() as tasks:
-        delayed = Delayed(tasks, handed)
-        delayed.add((1, 1), 9)
-        delayed.add((1, 2), 5)
-        await anyio.sleep(1)  # its task sleeps until 5
-        delayed.add((1, 3), 2)
-        delayed.add((1, 4), 8)
-        delayed.add((1, 2), 8)
-        assert (1, 2) in delayed
-        delayed.forget((1, 3))
-        delayed.add((1, 3), 1)
-    assert handed.over == [(2, {(1, 3)}), (9, {(1, 1), (1, 4), (1, 2)})]
-    assert len(delayed) == 0
-
-
-async def test_what_is_before_another_is_forgotten(autojump_clock: MockClock) -> None:
-    handed = Handed()
-    async with anyio.create_task_group() as tasks:
-        delayed = Delayed(tasks, handed)
-        for entry in [(1, 8), (1, 9), (2, 0), (2, 1)]:
-            delayed.add(entry, 1)
-        delayed.forget_before((2, 0))
-    assert handed.over == [(1, {(2, 0), (2, 1)})]
-
-
 @pytest.mark.parametrize("end", [Delayed.clear, Delayed.close])
 async def test_the_end(autojump_clock: MockClock, end: Callable[[Delayed], None]) -> None:
     handed = Handed()

@@ -139,16 +139,6 @@ def test_a_converter_judges_what_cannot_be_decrypted() -> None:
     assert recorder.entries == [LastEntry(7, 3, 2, metadata.SerializeToString(), b"secret")]
 
 
-@pytest.mark.req("S429-24")
-def test_a_converters_exception_is_the_result() -> None:
-    class Broken:
-        def convert(self, last_entry: LastEntry) -> MessageId:
-            raise ZeroDivisionError("converter")
-
-    with pytest.raises(ZeroDivisionError, match="converter"):
-        LastMessageIds(converter=Broken()).read(response(), build(metadata_of(None), b"v"))
-
-
 @pytest.mark.parametrize("damaged", [b"\x0e", b"\x0e\x01\0\0", b"\0\0\0\x05ab", b"\0\0\0\0", b"\x0e\x01wrong.\0\0\0\0"])
 def test_a_damaged_buffer_is_an_error(damaged: bytes) -> None:
     with pytest.raises(InvalidMessage):

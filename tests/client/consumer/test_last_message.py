@@ -100,16 +100,6 @@ async def test_the_last_id_comes_from_the_entry() -> None:
             assert await reader.has_message_available()
 
 
-@pytest.mark.req("S429-08")
-@on_both
-async def test_an_older_brokers_answer_is_used() -> None:
-    async with answering(b"", partition=2, batch_index=1) as client:
-        async with client.subscribe("t", "s", payload_to_message_id_converter=Broken()) as consumer:
-            assert await consumer.get_last_message_ids() == [MessageId(7, 3, 2, 1)]
-        async with client.create_reader("t", MessageId(7, 3, 2, 1), payload_to_message_id_converter=Broken()) as reader:
-            assert not await reader.has_message_available()
-
-
 @pytest.mark.req("S429-24")
 @on_both
 async def test_a_converters_exception_is_the_result() -> None:

@@ -180,13 +180,6 @@ async def test_an_encrypted_message_without_a_key_ends_the_loop_with_its_error(a
         assert not await reader.has_message_available()
 
 
-async def test_async_for_ends_with_a_terminated_topic(autojump_clock: MockClock) -> None:
-    async with setup() as given, given.reader(MessageId.earliest) as reader:
-        topic_of(given).terminate()
-        with anyio.fail_after(5):
-            assert [message.data() async for message in reader] == ALL
-
-
 # ---- what else it may be told
 
 
@@ -217,30 +210,3 @@ async def test_the_name_of_its_subscription(autojump_clock: MockClock) -> None:
     async with setup() as given, given.reader(MessageId.earliest, subscription_role_prefix="role"):
         (name,) = topic_of(given).subscriptions
         assert name.startswith("role-reader-")
-
-
-@pytest.mark.req("S429-25")
-async def test_a_processor_of_ones_own(autojump_clock: MockClock) -> None:
-    """PIP-96: an entry of several lines is a batch; what is wrong is raised, and the reader goes on."""
-
-    class Lines:
-        def process(
-            self, metadata: pb.MessageMetadata, payload: bytes
-        ) -> list[tuple[int, pb.SingleMessageMetadata | None, bytes]]:
-            if payload == b"?":
-                raise LookupError("no lines")
-            return [(index, None, line) for index, line in enumerate(payload.split(b"\n"))]
-
-    entries = [plain(b"a\nb\nc", num_messages_in_batch=3), plain(b"?"), plain(b"d", num_messages_in_batch=1)]
-    async with (
-        setup(*entries) as given,
-        given.reader(MessageId.earliest, message_payload_processor=Lines()) as reader,
-    ):
-        messages = [await reader.read_next() for _ in range(3)]
-        assert [message.data() for message in messages] == [b"a", b"b", b"c"]
-        assert [message.message_id() for message in messages] == [given.id(0, index) for index in range(3)]
-        with pytest.raises(LookupError, match="no lines"):
-            await reader.read_next()
-        assert await all_of(reader) == [b"d"]
-        await reader.seek(given.id(0, 1))
-        assert (await reader.read_next()).data() == b"c"

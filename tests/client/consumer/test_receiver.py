@@ -285,44 +285,6 @@ async def test_a_processor_gets_the_whole_message() -> None:
     assert fed.data() == [b"a", b"b"]
 
 
-@on_both
-async def test_a_reader_that_lost_its_connection_gets_chunks_again() -> None:
-    """Those of messages that were not read; and nothing that was read."""
-    fed = Fed(Start(MessageId.earliest), expire_time_of_incomplete_chunked_message=0)
-    entries = [
-        plain(b"0"),
-        chunk(0, b"u0", 2),
-        chunk(0, b"v0", uuid="v"),
-        plain(b"1"),
-        chunk(1, b"u1", 2),
-        chunk(1, b"v1", uuid="v"),
-        plain(b"2"),
-    ]
-    expected = [b"0", b"1", b"u0u1", b"2", b"v0v1v2"]
-    lasts = [0, 3, 4, 6, 7]
-    for number, entry in enumerate(entries):
-        fed.feed(entry, number)
-    for taken in range(4):
-        assert fed.receiver.take().data() == expected[taken]
-        fed.receiver.on_lost(ConnectError())
-        start = fed.receiver.start
-        assert start is not None
-        assert start.first_entry.entry == (1, 1 if taken < 2 else 2)
-        assert start.is_before(MessageId(1, lasts[taken + 1]))
-        assert not start.is_before(MessageId(1, lasts[taken]))
-        fed.open()
-        for number, entry in enumerate(entries):
-            if number >= start.first_entry.entry_id:
-                fed.feed(entry, number)
-    fed.receiver.on_lost(ConnectError())
-    fed.open()
-    for number, entry in enumerate(entries[2:], 2):
-        fed.feed(entry, number)
-    assert fed.data() == []
-    fed.feed(chunk(2, b"v2", uuid="v"), 7)
-    assert fed.data() == expected[4:]
-
-
 @given(
     st.lists(st.sampled_from(["plain", "batch", "u", "v", "w"]), max_size=25),
     st.lists(st.tuples(st.sampled_from(["deliver", "deliver", "take", "lose"]), st.integers(1, 4)), max_size=40),

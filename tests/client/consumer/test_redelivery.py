@@ -165,22 +165,3 @@ def _unacked(inside: Any) -> int:
     (topic,) = inside.bed.broker.topics.loaded.values()
     (subscription,) = topic.subscriptions.values()
     return sum(consumer.unacked for consumer in subscription.consumers)
-
-
-async def test_nothing_is_kept_of_what_is_done(autojump_clock: MockClock) -> None:
-    async with started() as (inside, client):
-        wire = await inside.wire()
-        async with shared(client, unacked_messages_timeout=3, negative_ack_redelivery_delay=1) as consumer:
-            for number in range(20):
-                await wire.publish(plain(b"1"), batch_of(b"2", b"3"))
-                messages = await received(consumer, 3)
-                if number % 2:
-                    consumer.negative_acknowledge(messages[1])
-                    messages += await received(consumer, 2)
-                    await consumer.acknowledge([messages[0], *messages[3:]])
-                else:
-                    await consumer.acknowledge(messages)
-            (part,) = consumer._parts.all
-            assert (len(part._acknowledgements), len(part._redelivery.refused)) == (0, 0)
-            assert part._redelivery.unacknowledged is not None
-            assert len(part._redelivery.unacknowledged) == 0

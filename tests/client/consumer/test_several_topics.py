@@ -63,16 +63,6 @@ async def test_all_partitions_at_once(autojump_clock: MockClock) -> None:
             await nothing(consumer)
 
 
-async def test_partitions_take_turns(autojump_clock: MockClock) -> None:
-    async with in_process() as inside, inside.client() as client:
-        inside.partitioned(TOPIC, 3)
-        await publish(client, "parts", *NINE)
-        async with client.subscribe("parts", "s", **EARLIEST) as consumer:
-            await anyio.sleep(1)
-            messages = await received(consumer, 9)
-            assert [len({one.message_id().partition for one in messages[n : n + 3]}) for n in (0, 3, 6)] == [3, 3, 3]
-
-
 async def test_what_is_not_acknowledged_comes_again(autojump_clock: MockClock) -> None:
     async with in_process() as inside, inside.client() as client:
         inside.partitioned(TOPIC, 3)

@@ -97,17 +97,6 @@ async def test_it_goes_through_a_topic_to_its_end(autojump_clock: MockClock) -> 
             assert seen == [b"1", b"2"]
 
 
-async def test_redelivery(autojump_clock: MockClock) -> None:
-    async with started() as (inside, client):
-        wire = await inside.wire()
-        async with unqueued(client, negative_ack_redelivery_delay=1) as consumer:
-            await wire.publish(plain(b"1"))
-            for count in range(3):
-                (message,) = await received(consumer, 1)
-                assert message.redelivery_count() == count
-                consumer.negative_acknowledge(message)
-
-
 async def test_a_batch_ends_it_and_goes_to_another(autojump_clock: MockClock) -> None:
     async with started() as (inside, client):
         wire = await inside.wire()

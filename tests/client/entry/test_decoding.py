@@ -28,7 +28,6 @@ ENCODERS = {
 }
 DECODER = Decoder(KEYS)
 
-FAIL = ConsumerCryptoFailureAction.FAIL
 DISCARD = ConsumerCryptoFailureAction.DISCARD
 CONSUME = ConsumerCryptoFailureAction.CONSUME
 

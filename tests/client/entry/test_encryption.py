@@ -20,11 +20,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pulsarium.client.entry.encryption import ROTATION, KeySource, MessageDecryptor, MessageEncryptor
-from pulsarium.proto import entry as entries
-from pulsarium.proto.compression import decompress
-from pulsarium.proto.errors import CompressionError, EncryptionError
-from pulsarium.proto.generated.PulsarApi_pb2 import NONE, MessageMetadata
-from tests.client.entry.encrypted import KINDS, Keys, Recorded, private_pem, public_bytes, public_pem, recorded
+from pulsarium.proto.errors import EncryptionError
+from pulsarium.proto.generated.PulsarApi_pb2 import MessageMetadata
+from tests.client.entry.encrypted import KINDS, Keys, private_pem, public_bytes, public_pem
 
 kinds = pytest.mark.parametrize("kind", KINDS)
 KEYS = Keys()
@@ -50,21 +48,6 @@ def test_round_trip(names: tuple[str, ...], payload: bytes) -> None:
     assert len(metadata.encryption_param) == 12
     assert [key.key for key in metadata.encryption_keys] == list(names)
     assert DECRYPTOR.decrypt(metadata, sealed) == payload
-
-
-@pytest.mark.req("S429-27")
-@pytest.mark.parametrize("record", recorded(), ids=str)
-def test_recorded(record: Recorded) -> None:
-    """Of official clients: decrypt, then decompress. The other way round fails."""
-    decryptor = MessageDecryptor(gives(private_pem(record.key)))
-    for entry in record.entries:
-        metadata, payload = entries.parse_metadata(entry), entries.payload_of(entry)
-        plain = decompress(metadata.compression, decryptor.decrypt(metadata, payload), metadata.uncompressed_size)
-        assert b"abcd" * 20 in plain
-        assert not metadata.HasField("encryption_algo")
-        if metadata.compression != NONE:
-            with pytest.raises(CompressionError):
-                decompress(metadata.compression, payload, metadata.uncompressed_size)
 
 
 @given(st.binary(min_size=1, max_size=40), st.data())

@@ -189,24 +189,6 @@ async def test_odd_words_of_welcome(version: int, size: int) -> None:
         assert isinstance(error, errors.MessageTooBig) if size == 1 else error is None
 
 
-@on_both
-async def test_a_lookup_that_failed_and_does_not_say_why() -> None:
-    async with playing() as (played, client):
-        played.on[Type.LOOKUP] = saying(Type.LOOKUP_RESPONSE, response=Response.Failed)
-        with pytest.raises(errors.UnknownError):
-            await everything(client)
-
-
-@on_both
-async def test_partitions_that_are_not_told_and_no_reason_either() -> None:
-    async with playing() as (played, client):
-        played.on[Type.PARTITIONED_METADATA] = saying(
-            Type.PARTITIONED_METADATA_RESPONSE, response=pb.CommandPartitionedTopicMetadataResponse.Failed
-        )
-        with pytest.raises(errors.UnknownError):
-            await everything(client)
-
-
 def once(played: Played, type: int, wrong: Callable[[Peer], Awaitable[None]]) -> Answer:
     async def answer(peer: Peer, body: Any) -> None:
         del played.on[type]

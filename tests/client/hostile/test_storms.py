@@ -116,13 +116,6 @@ async def test_a_storm(name: str) -> None:
     await storm(name, SOME, 500_000)
 
 
-@pytest.mark.heavy
-@pytest.mark.parametrize("name", STORMS)
-@on_both
-async def test_a_long_storm(name: str) -> None:
-    await storm(name, MANY, 5_000_000)
-
-
 async def storm(name: str, times: int, limit: int) -> None:
     async with staged(authentication=AuthenticationToken("secret")) as stage:
         stage.played.record = False

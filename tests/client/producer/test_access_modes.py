@@ -25,21 +25,6 @@ def producer_in(client: Client, mode: ProducerAccessMode, **options: Any) -> Pro
     return client.create_producer("t", access_mode=mode, **options)
 
 
-async def test_who_may_come_in(autojump_clock: MockClock) -> None:
-    async with in_process() as inside, inside.client() as client:
-        async with producer_in(client, Mode.Exclusive) as owner:
-            assert owner.topic_epoch() == 0
-            with pytest.raises(errors.ProducerFenced):
-                await producer_in(client, Mode.Exclusive).__aenter__()
-            with pytest.raises(errors.ProducerBusy):
-                await producer_in(client, Mode.Shared).__aenter__()
-            await owner.send(b"still there")
-        async with producer_in(client, Mode.Shared) as one, producer_in(client, Mode.Shared):
-            assert one.topic_epoch() == 0  # as the last owner left it
-            with pytest.raises(errors.ProducerFenced):
-                await producer_in(client, Mode.Exclusive).__aenter__()
-
-
 async def test_one_that_waits_for_its_turn(autojump_clock: MockClock) -> None:
     """For as long as it takes."""
     async with in_process() as inside, inside.client(operation_timeout=5) as client:
@@ -96,24 +81,6 @@ async def test_one_that_waits_while_the_broker_goes(autojump_clock: MockClock, l
                 with anyio.move_on_after(30), suppress(errors.ProducerFenced):  # where it waited in the broker, too
                     await owner.send(b"again")
             await opened.wait()
-
-
-async def test_the_last_one_throws_out_the_others(autojump_clock: MockClock) -> None:
-    async with (
-        in_process() as inside,
-        inside.client() as client,
-        inside.client() as other,
-        producer_in(client, Mode.Exclusive) as first,
-    ):
-        await first.send(b"1")
-        async with producer_in(other, Mode.ExclusiveWithFencing) as second:
-            assert second.topic_epoch() == 1
-            await second.send(b"2")
-            with pytest.raises(errors.ProducerFenced):
-                await first.send(b"too late")
-            with pytest.raises(errors.ProducerFenced):  # for good
-                first.send_nowait(b"too late")
-            await second.send(b"3")
 
 
 async def test_one_that_shared_the_topic_comes_back(autojump_clock: MockClock) -> None:
@@ -196,26 +163,6 @@ async def test_the_epoch_goes_along() -> None:
             await receipt.wait()
         with pytest.raises(errors.ProducerFenced):
             await stage.producer.flush()
-
-
-@on_both
-async def test_a_broker_that_has_others_wait() -> None:
-    """It must not: that is for those who asked for it."""
-    peers = Peers(operation_timeout=0.05)
-    async with open_client("pulsar://a", peers.settings) as client, anyio.create_task_group() as tasks:
-
-        async def use() -> None:
-            with pytest.raises(errors.Timeout):
-                await producer_in(client, Mode.Exclusive).__aenter__()
-
-        tasks.start_soon(use)
-        peer = await peers.next()
-        await peer.take_in()
-        await peer.lead_here()
-        await answer_producer(peer, producer_ready=False)
-        await peer.expect(Type.CLOSE_PRODUCER)
-    await peer.close()
-    peers.close()
 
 
 @on_both

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
-from functools import partial
 from typing import Any
 
 import anyio
@@ -13,8 +12,6 @@ import pytest
 
 from pulsarium.client import errors
 from pulsarium.client.client import Client
-from pulsarium.client.entry.encoding import Encoder
-from pulsarium.client.entry.encryption import MessageDecryptor
 from pulsarium.client.message_id import MessageId
 from pulsarium.client.opening import open_client
 from pulsarium.client.producer.producer import Producer
@@ -22,7 +19,6 @@ from pulsarium.client.producer.receipt import Receipt
 from pulsarium.proto import batch, entry
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.client.both import on_both, run_on
-from tests.client.entry.encrypted import Keys
 from tests.client.peer import Peer, Peers, Type
 
 TOPIC = "persistent://public/default/t"
@@ -346,24 +342,6 @@ async def test_memory_is_shared_by_all_producers() -> None:
 
 
 @on_both
-async def test_data_keys_are_changed() -> None:
-    """Every four hours of the clock that goes forward."""
-    now = 0.0
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("pulsarium.client.producer.producer.Encoder", partial(Encoder, clock=lambda: now))
-        reader = Keys()
-        async with producing(encryption_keys=["rsa"], crypto_key_reader=reader, batching_enabled=False) as stage:
-            found = []
-            for now in (0.0, 4 * 3600 - 1, 4 * 3600, 8 * 3600 - 1, 8 * 3600):  # noqa: B007
-                stage.producer.send_nowait(b"secret")
-                _, metadata, payload = await stage.sent()
-                assert b"secret" not in payload
-                assert MessageDecryptor(reader.get_private_key).decrypt(metadata, payload) == b"secret"
-                found.append(metadata.encryption_keys[0].value)
-        assert found[0] == found[1] != found[2] == found[3] != found[4]
-
-
-@on_both
 async def test_a_message_too_big_fails_alone() -> None:
     async with producing(batching_enabled=False) as stage:
         with pytest.raises(errors.MessageTooBig):
@@ -418,21 +396,6 @@ async def test_after_an_unload_everything_is_sent_again_in_order() -> None:
         for n in (1, 2, 3):
             await stage.receipt(n, n + 1)
         assert [(await receipt.wait()).entry_id for receipt in receipts] == [1, 2, 3, 4]
-
-
-@on_both
-async def test_a_lost_connection_is_replaced() -> None:
-    async with producing(batching_enabled=False) as stage:
-        receipt = stage.producer.send_nowait(b"1")
-        await stage.sent()
-        await stage.peer.close()
-        stage.peer = await stage.peers.next()
-        await stage.peer.take_in()
-        await stage.peer.lead_here_again()
-        await answer_producer(stage.peer)
-        assert await stage.payloads(1) == [b"1"]
-        await stage.receipt(0)
-        await receipt.wait()
 
 
 @on_both

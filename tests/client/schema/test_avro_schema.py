@@ -19,7 +19,7 @@ from pulsarium.client.errors import InvalidConfiguration, InvalidMessage
 from pulsarium.client.schema.avro_schema import MOST_WRITERS, AvroSchema
 from pulsarium.client.schema.schema import SchemaInfo
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
-from tests.client.schema.people import ADA, Home, Person, people
+from tests.client.schema.people import Home, Person, people
 
 
 def record(*fields: tuple[Any, ...], name: str = "R", **more: Any) -> dict[str, Any]:
@@ -302,7 +302,3 @@ def test_the_library_comes_with_its_first_user() -> None:
     program = "import sys, pulsarium.client; print('fastavro' in sys.modules)"
     run = subprocess.run([sys.executable, "-P", "-c", program], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "False"
-
-
-def test_ada() -> None:
-    assert AvroSchema(Person).decode(AvroSchema(Person).encode(ADA)) == ADA
