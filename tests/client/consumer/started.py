@@ -11,6 +11,7 @@ import anyio
 from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.client.client import Client
 from pulsarium.client.consumer.consumer import Consumer
+from pulsarium.client.consumer.reader import Reader
 from pulsarium.client.message import Message
 from pulsarium.proto.topic_name import TopicName
 from tests.client.in_process import InProcess, in_process
@@ -42,3 +43,12 @@ def terminate(inside: InProcess, topic: str) -> None:
     assert isinstance(found, PersistentTopic)
     found.terminate()
     inside.bed.broker.turn.finish()
+
+
+async def all_of(reader: Reader) -> list[bytes]:
+    """Read all that is there now, with the loop of every reader (S429-14)."""
+    data = []
+    with anyio.fail_after(10):
+        while await reader.has_message_available():
+            data.append((await reader.read_next()).data())
+    return data

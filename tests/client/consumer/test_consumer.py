@@ -1,20 +1,30 @@
-"""Consumers, against our broker in this process."""
+"""Consumers: messages one by one and several at once, and their end."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import anyio
+import anyio.lowlevel
 import pytest
 import trio
 from trio.testing import MockClock
 
+from pulsarium.client.client import Client
+from pulsarium.client.consumer.consumer import Consumer
+from pulsarium.client.consumer.interceptors import ConsumerInterceptor
 from pulsarium.client.consumer.options import ConsumerType, InitialPosition
-from pulsarium.client.errors import AlreadyClosed, ConsumerBusy, InvalidConfiguration, InvalidTopicName
+from pulsarium.client.consumer.policies import ConsumerBatchReceivePolicy, ConsumerDeadLetterPolicy
+from pulsarium.client.errors import AlreadyClosed, ConsumerBusy, CryptoError, InvalidConfiguration, InvalidTopicName
 from pulsarium.client.message_id import MessageId
 from pulsarium.proto import batch
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.topic_name import TopicName
 from tests.broker.wire import TOPIC, batch_of, plain
+from tests.client.both import on_both
 from tests.client.consumer.started import data_of, nothing_more, received, started
+from tests.client.hostile.played import deliver, playing, silence, subscribed
+from tests.client.peer import Peer, Type
 
 Earliest = InitialPosition.Earliest
 
@@ -229,3 +239,254 @@ async def test_refusals_are_raised_when_it_is_opened(autojump_clock: MockClock) 
             client.subscribe("persistent://a", "s")
         with pytest.raises(InvalidConfiguration, match="receiver_queue_size"):
             client.subscribe("t", "s", receiver_queue_size=-1)
+
+
+# ---- Several messages at once
+
+
+def batching(client: Client, policy: ConsumerBatchReceivePolicy, **options: Any) -> Consumer[bytes]:
+    return client.subscribe("t", "s", initial_position=InitialPosition.Earliest, batch_receive_policy=policy, **options)
+
+
+async def next_batch(consumer: Consumer[bytes]) -> list[bytes]:
+    with anyio.fail_after(60):
+        return [message.data() for message in await consumer.batch_receive()]
+
+
+async def test_up_to_a_number_or_a_time(autojump_clock: MockClock) -> None:
+    async with started() as (inside, client):
+        wire = await inside.wire()
+        async with batching(client, ConsumerBatchReceivePolicy(3, 0, 5)) as consumer:
+            await wire.publish(plain(b"1"), batch_of(b"2", b"3", b"4"), plain(b"5"))
+            began = trio.current_time()
+            assert await next_batch(consumer) == [b"1", b"2", b"3"]
+            assert trio.current_time() - began < 1
+            assert await next_batch(consumer) == [b"4", b"5"]
+            assert trio.current_time() - began == pytest.approx(5, abs=0.1)
+            assert await next_batch(consumer) == []
+            assert trio.current_time() - began == pytest.approx(10, abs=0.1)
+
+
+async def test_up_to_a_number_of_bytes(autojump_clock: MockClock) -> None:
+    async with started() as (inside, client):
+        wire = await inside.wire()
+        async with batching(client, ConsumerBatchReceivePolicy(0, 10, 0)) as consumer:
+            await wire.publish(plain(b"1234"), plain(b"56789"), plain(b"ab"), plain(b"c" * 50), plain(b"d" * 10))
+            assert await next_batch(consumer) == [b"1234", b"56789"]
+            assert await next_batch(consumer) == [b"ab"]
+            assert await next_batch(consumer) == [b"c" * 50]
+            assert await next_batch(consumer) == [b"d" * 10]
+            with anyio.move_on_after(50):  # for ever, without a timeout
+                raise AssertionError(await consumer.batch_receive())
+
+
+async def test_a_full_queue_is_enough(autojump_clock: MockClock) -> None:
+    """Also when some were received of it, and the broker does not know yet that there is room."""
+    async with started() as (inside, client):
+        wire = await inside.wire()
+        policy = ConsumerBatchReceivePolicy(0, 10**6, 0)
+        async with batching(client, policy, receiver_queue_size=10) as consumer:
+            await wire.publish(*[plain(b"%d" % number) for number in range(33)])
+            assert await data_of(consumer, 3) == [b"0", b"1", b"2"]
+            for first in (3, 13, 23):
+                assert await next_batch(consumer) == [b"%d" % number for number in range(first, first + 10)]
+
+
+async def test_the_queue_is_as_big_as_the_number(autojump_clock: MockClock) -> None:
+    async with started() as (inside, client):
+        wire = await inside.wire()
+        async with batching(client, ConsumerBatchReceivePolicy(50, 0, 0), receiver_queue_size=10) as consumer:
+            await wire.publish(*[plain(b"%d" % number) for number in range(100)])
+            assert [len(await next_batch(consumer)), len(await next_batch(consumer))] == [50, 50]
+
+
+async def test_cancelling_loses_nothing(autojump_clock: MockClock) -> None:
+    async with started() as (inside, client):
+        wire = await inside.wire()
+        async with batching(client, ConsumerBatchReceivePolicy(3, 0, 0)) as consumer:
+            await wire.publish(plain(b"1"), plain(b"2"))
+            with anyio.move_on_after(1):
+                await consumer.batch_receive()
+            await wire.publish(plain(b"3"))
+            assert await next_batch(consumer) == [b"1", b"2", b"3"]
+
+
+async def test_several_topics_and_what_cannot_be_read(autojump_clock: MockClock) -> None:
+    secret = plain(b"?", encryption_keys=[{"key": "k", "value": b"v"}], encryption_param=b"n" * 12)
+    async with started() as (inside, client):
+        wire = await inside.wire()
+        policy = ConsumerBatchReceivePolicy(5, 0, 1)
+        async with (
+            client.subscribe(
+                ["t", "u"], "s", initial_position=InitialPosition.Earliest, batch_receive_policy=policy
+            ) as consumer,
+            client.create_producer("u") as other,
+        ):
+            for _ in range(3):
+                await other.send(b"u")
+            await wire.publish(plain(b"t"), plain(b"t"))
+            assert sorted(await next_batch(consumer)) == [b"t", b"t", b"u", b"u", b"u"]
+            await wire.publish(plain(b"1"), secret, plain(b"2"))
+            assert await next_batch(consumer) == [b"1"]
+            with pytest.raises(CryptoError):
+                await next_batch(consumer)
+            assert await next_batch(consumer) == [b"2"]
+
+
+async def test_the_end_and_what_makes_no_sense(autojump_clock: MockClock) -> None:
+    async with started() as (_, client):
+        consumer = batching(client, ConsumerBatchReceivePolicy(1, 0, 0))
+        async with consumer, anyio.create_task_group() as tasks:
+
+            async def wait() -> None:
+                with pytest.raises(AlreadyClosed):
+                    await consumer.batch_receive()
+
+            tasks.start_soon(wait)
+            await trio.testing.wait_all_tasks_blocked()
+            await consumer.aclose()
+        async with client.subscribe("t", "s", receiver_queue_size=0) as consumer:
+            with pytest.raises(InvalidConfiguration, match="receiver_queue_size"):
+                await consumer.batch_receive()
+            await nothing_more(consumer)
+
+
+# ---- Consumers that are closed, or given up, while something is under way
+
+
+class Hears(ConsumerInterceptor):
+    """What it is told."""
+
+    def __init__(self) -> None:
+        self.heard: list[Any] = []
+
+    def on_acknowledge(self, consumer: Consumer[Any], message_id: MessageId, error: Exception | None) -> None:
+        self.heard.append(error)
+
+    def close(self) -> None:
+        self.heard.append("closed")
+
+
+async def turns() -> None:
+    for _ in range(30):
+        await anyio.lowlevel.checkpoint()
+
+
+@on_both
+async def test_a_consumer_that_is_thrown_out_while_it_unsubscribes_does_not_come_back() -> None:
+    async with subscribed(operation_timeout=5.0) as (played, peer, consumer):
+        played.on[Type.UNSUBSCRIBE] = silence
+
+        async def throw_out() -> None:
+            unsubscribe = await played.sent(Type.UNSUBSCRIBE)
+            await peer.say(Type.CLOSE_CONSUMER, consumer_id=0, request_id=2**64 - 1)
+            await anyio.sleep(0.1)  # longer than the backoff
+            await peer.say(Type.SUCCESS, request_id=unsubscribe.request_id)
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(throw_out)
+            await consumer.unsubscribe(force=True)
+        await anyio.sleep(0.05)
+        assert played.count(Type.SUBSCRIBE) == 1
+
+
+@on_both
+async def test_nobody_hears_that_a_cancelled_acknowledgement_is_done() -> None:
+    interceptor = Hears()
+    async with subscribed(interceptors=[interceptor], ack_receipt_enabled=True) as (played, peer, consumer):
+        played.on[Type.ACK] = silence
+        await deliver(peer)
+        message = await consumer.receive()
+        with anyio.move_on_after(0.02):
+            await consumer.acknowledge(message)
+        assert interceptor.heard == []
+
+
+@on_both
+async def test_cancelled_while_it_is_closed() -> None:
+    """Everything ends all the same, also the interceptors and the producers of letters."""
+    interceptor = Hears()
+    options: dict[str, Any] = {
+        "consumer_type": ConsumerType.Shared,
+        "dead_letter_policy": ConsumerDeadLetterPolicy(1, "dead"),
+        "retry_enable": True,
+        "interceptors": [interceptor],
+    }
+    async with playing() as (played, client):
+        consumer = client.subscribe("t", "s", **options)
+        await consumer.__aenter__()
+        await played.sent(Type.FLOW, 2)
+        await deliver(played.connections[0])
+        await consumer.reconsume_later(await consumer.receive(), 1)
+        played.on[Type.CLOSE_CONSUMER] = played.on[Type.CLOSE_PRODUCER] = silence
+        with anyio.move_on_after(0.02) as scope:
+            await consumer.aclose()
+        assert scope.cancelled_caught
+        await turns()
+        assert played.count(Type.CLOSE_CONSUMER) == 2
+        assert interceptor.heard[-1:] == ["closed"]
+
+
+@on_both
+async def test_closed_while_the_producer_of_letters_is_opened() -> None:
+    """Nothing of it is left (`playing`)."""
+    async with playing() as (played, client):
+        consumer = client.subscribe("t", "s", consumer_type=ConsumerType.Shared, retry_enable=True)
+        await consumer.__aenter__()
+        await played.sent(Type.FLOW, 2)
+        await deliver(played.connections[0])
+        message = await consumer.receive()
+
+        async def later() -> None:
+            with pytest.raises(AlreadyClosed):
+                await consumer.reconsume_later(message, 1)
+
+        played.on[Type.PRODUCER] = silence
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(later)
+            producer = await played.sent(Type.PRODUCER)
+            await consumer.aclose()
+            await played.answer(played.connections[0], producer)
+
+
+@on_both
+async def test_given_up_while_one_of_its_topics_does_not_open() -> None:
+    """It does not wait for the answers of those that did."""
+    async with playing(operation_timeout=10.0) as (played, client):
+
+        async def subscribe(peer: Peer, body: pb.CommandSubscribe) -> None:
+            if body.topic.endswith("a"):
+                await played.answer(peer, body)
+
+        played.on[Type.SUBSCRIBE] = subscribe
+        played.on[Type.CLOSE_CONSUMER] = silence
+
+        async def subscribe_to_both() -> None:
+            async with client.subscribe(["a", "b"], "s"):
+                pass
+
+        with anyio.fail_after(1):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(subscribe_to_both)
+                await played.sent(Type.SUBSCRIBE, 2)
+                await played.sent(Type.FLOW)
+                tasks.cancel_scope.cancel()
+        await turns()
+        assert played.count(Type.CLOSE_CONSUMER) == 2
+
+
+@on_both
+async def test_nothing_is_asked_for_again_after_the_end() -> None:
+    async with playing() as (played, client):
+        played.on[Type.CLOSE_CONSUMER] = silence
+        async with client.subscribe(
+            "t", "s", consumer_type=ConsumerType.Shared, negative_ack_redelivery_delay=0.01
+        ) as consumer:
+            await played.sent(Type.FLOW)
+            await deliver(played.connections[0])
+            message = await consumer.receive()
+            consumer.negative_acknowledge(message)
+        assert played.count(Type.CLOSE_CONSUMER) == 1
+        assert played.count(Type.REDELIVER_UNACKNOWLEDGED_MESSAGES) == 0
+        with pytest.raises(AlreadyClosed):
+            consumer.negative_acknowledge(message)

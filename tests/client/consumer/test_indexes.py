@@ -21,7 +21,7 @@ from pulsarium.client.errors import InvalidConfiguration
 from pulsarium.client.message import Message
 from pulsarium.client.message_id import MessageId
 from tests.broker.admin.rest import Rest
-from tests.client.consumer.test_reader import all_of
+from tests.client.consumer.started import all_of
 from tests.client.in_process import InProcess, in_process
 
 STAMPS = ",".join(

@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-import anyio
 import pytest
 import trio
 from trio.testing import MockClock
@@ -22,6 +21,7 @@ from pulsarium.proto import batch
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.topic_name import TopicName
 from tests.broker.wire import TOPIC, Wire, batch_of, plain
+from tests.client.consumer.started import all_of
 from tests.client.in_process import InProcess, in_process
 
 
@@ -58,15 +58,6 @@ def topic_of(given: Setup) -> PersistentTopic:
     topic = given.inside.bed.broker.topics.find(TopicName.parse(TOPIC))
     assert isinstance(topic, PersistentTopic)
     return topic
-
-
-async def all_of(reader: Reader) -> list[bytes]:
-    """S429-14: the loop of every reader."""
-    data = []
-    with anyio.fail_after(10):
-        while await reader.has_message_available():
-            data.append((await reader.read_next()).data())
-    return data
 
 
 ALL = [b"1", b"2", b"3", b"4", b"5"]

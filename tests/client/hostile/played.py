@@ -16,6 +16,7 @@ from pulsarium.client.consumer.consumer import Consumer
 from pulsarium.client.opening import open_client
 from pulsarium.proto.commands import COMMANDS
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
+from tests.broker.wire import plain
 from tests.client.hostile.left_over import nothing_left
 from tests.client.peer import Peer, Pipe, Type, pipes
 
@@ -158,3 +159,8 @@ def saying(type: int, **fields: Any) -> Answer:
 
 async def silence(peer: Peer, body: Any) -> None:
     """No answer at all."""
+
+
+async def deliver(peer: Peer, entry: int = 1, **fields: Any) -> None:
+    where = pb.MessageIdData(ledgerId=7, entryId=entry)
+    await peer.say(Type.MESSAGE, plain(b"x"), consumer_id=0, message_id=where, **fields)

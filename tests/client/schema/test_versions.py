@@ -32,7 +32,7 @@ from tests.broker.wire import plain
 from tests.client.both import on_both
 from tests.client.consumer.started import nothing_more, received, started
 from tests.client.peer import Peers, Type
-from tests.client.producer.test_producer import answer_producer, producing
+from tests.client.producer.stage import answer_producer, producing
 
 Earliest = InitialPosition.Earliest
 FIRST, SECOND = bytes(8), bytes(7) + b"\1"
