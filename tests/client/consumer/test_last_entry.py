@@ -7,7 +7,6 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-import anyio
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,13 +16,13 @@ from pulsarium.client.consumer.last_entry import DefaultPayloadToMessageIdConver
 from pulsarium.client.entry.encoding import Encoder
 from pulsarium.client.errors import InvalidMessage
 from pulsarium.client.message_id import MessageId
-from pulsarium.client.opening import open_client
 from pulsarium.proto import batch, compression
 from pulsarium.proto.entry import build
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
-from tests.client.both import on_both
 from tests.client.entry.encrypted import Keys
-from tests.client.peer import Peer, Peers, Type
+from tests.client.hostile.clocks import on_both
+from tests.client.hostile.played import playing
+from tests.client.peer import Peer, Type
 
 KINDS = pb.CompressionType.values()
 # the PIP's example: k0=v0, k0=v1, k1=v0, k1=null, of which compaction keeps the second
@@ -188,45 +187,20 @@ class Broken:
 @asynccontextmanager
 async def answering(buffer: bytes, *entries: bytes, **last: int) -> AsyncIterator[Client]:
     """A client whose broker holds these entries, and says this of the last message."""
-    peers = Peers()
+    async with playing() as (played, client):
 
-    async def serve() -> None:
-        peer = await peers.next()
-        await peer.take_in()
-        await peer.lead_here()
-        with contextlib.suppress(anyio.EndOfStream, anyio.ClosedResourceError):
-            while True:
-                await answer(peer, *await peer.next())
-        await peer.close()
-
-    async def answer(peer: Peer, command: pb.BaseCommand, _: bytes) -> None:
-        if command.type == Type.SUBSCRIBE:
-            await peer.say(Type.SUCCESS, request_id=command.subscribe.request_id)
+        async def subscribe(peer: Peer, body: Any) -> None:
+            await played.answer(peer, body)
             for number, entry in enumerate(entries):
                 where = {**WHERE, "entryId": number}
-                await peer.say(Type.MESSAGE, entry, consumer_id=command.subscribe.consumer_id, message_id=where)
-        elif command.type == Type.PARTITIONED_METADATA:
-            request_id = command.partitionMetadata.request_id
-            await peer.say(Type.PARTITIONED_METADATA_RESPONSE, request_id=request_id, partitions=0)
-        elif command.type == Type.LOOKUP:
-            await peer.say(
-                Type.LOOKUP_RESPONSE,
-                request_id=command.lookupTopic.request_id,
-                response=pb.CommandLookupTopicResponse.Connect,
-                brokerServiceUrl="pulsar://a:6650",
-            )
-        elif command.type == Type.CLOSE_CONSUMER:
-            await peer.say(Type.SUCCESS, request_id=command.close_consumer.request_id)
-        elif command.type == Type.GET_LAST_MESSAGE_ID:
-            request_id = command.getLastMessageId.request_id
-            where = {**WHERE, **last}
-            await peer.say(Type.GET_LAST_MESSAGE_ID_RESPONSE, buffer, request_id=request_id, last_message_id=where)
+                await peer.say(Type.MESSAGE, entry, consumer_id=body.consumer_id, message_id=where)
 
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(serve)
-        async with open_client("pulsar://a:6650", peers.settings) as client:
-            yield client  # closing it ends `serve`
-    peers.close()
+        async def last_id(peer: Peer, body: Any) -> None:
+            ids = {"request_id": body.request_id, "last_message_id": {**WHERE, **last}}
+            await peer.say(Type.GET_LAST_MESSAGE_ID_RESPONSE, buffer, **ids)
+
+        played.on |= {Type.SUBSCRIBE: subscribe, Type.GET_LAST_MESSAGE_ID: last_id}
+        yield client
 
 
 @pytest.mark.req("S429-23")
