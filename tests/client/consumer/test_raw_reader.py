@@ -52,7 +52,7 @@ async def test_moving_about(autojump_clock: MockClock) -> None:
         positions = await wire.publish(*ENTRIES)
         where = MessageId(*positions[1], batch_index=1)
         async with client.create_raw_reader("t", where, start_message_id_inclusive=True) as reader:
-            assert (await reader.read_next()).headers_and_payload == ENTRIES[1]
+            assert (await anext(reader)).headers_and_payload == ENTRIES[1]
             await inside.cut()
             assert (await reader.read_next()).headers_and_payload == ENTRIES[2]
             await reader.seek(MessageId(*positions[3]))

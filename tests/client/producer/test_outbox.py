@@ -12,7 +12,6 @@ from trio.testing import MockClock
 
 from pulsarium.broker.config import Config
 from pulsarium.client import BatchingType, Client, InitialPosition, MessageId, Producer, errors
-from pulsarium.client.opening import open_client
 from pulsarium.client.producer.outbox import MemoryLimit, Messages, Outbox
 from pulsarium.client.producer.receipt import Receipt
 from pulsarium.client.statistics import Sent
@@ -23,9 +22,9 @@ from pulsarium.proto.topic_name import TopicName
 from tests.broker.wire import TOPIC, Wire
 from tests.client.both import run_on
 from tests.client.hostile.clocks import on_both
-from tests.client.hostile.played import Played
+from tests.client.hostile.played import Played, playing, silence
 from tests.client.in_process import InProcess, in_process
-from tests.client.peer import Peer, Peers, Type, bytes_of
+from tests.client.peer import Peer, Type, bytes_of
 from tests.client.producer.stage import UNASKED, Stage, answer_producer, producing
 from tests.client.transaction.stage import coordinated
 
@@ -140,29 +139,16 @@ async def test_an_answer_to_the_last_words_of_a_broken_connection_is_dropped() -
 
 @on_both
 async def test_when_the_client_is_closed_everything_fails() -> None:
-    """Also where it lost its connection before."""
-    peers = Peers()
-    receipts = []
-    async with anyio.create_task_group() as tasks:
-        found = []
-
-        async def accept() -> None:
-            found.append(peer := await peers.next())
-            await peer.take_in()
-            await peer.lead_here()
-            await answer_producer(peer)
-
-        tasks.start_soon(accept)
-        async with open_client("pulsar://a", peers.settings) as client:
-            producer = await client.create_producer("t", batching_max_publish_delay=1000).__aenter__()
-            receipts += [producer.send_nowait(b"0", deliver_after=1), producer.send_nowait(b"in a batch")]
-    for receipt in receipts:
+    async with playing() as (played, client):
+        played.on[Type.SEND] = silence
+        producer = await client.create_producer("t", batching_max_publish_delay=1000).__aenter__()
+        receipts = [producer.send_nowait(b"0", deliver_after=1), producer.send_nowait(b"in a batch")]
+        await client.aclose()
+        for receipt in receipts:
+            with pytest.raises(errors.AlreadyClosed):
+                await receipt.wait()
         with pytest.raises(errors.AlreadyClosed):
-            await receipt.wait()
-    with pytest.raises(errors.AlreadyClosed):
-        producer.send_nowait(b"late")
-    await found[0].close()
-    peers.close()
+            producer.send_nowait(b"late")
 
 
 @on_both

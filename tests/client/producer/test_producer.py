@@ -10,38 +10,26 @@ import pytest
 
 from pulsarium.client import errors
 from pulsarium.client.message_id import MessageId
-from pulsarium.client.opening import open_client
 from pulsarium.client.producer.receipt import Receipt
 from pulsarium.proto import batch
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.client.both import on_both, run_on
-from tests.client.peer import Peer, Peers, Type
+from tests.client.hostile.played import playing, saying
+from tests.client.peer import Type
 from tests.client.producer.stage import TOPIC, UNASKED, answer_producer, producing
 
 
 @on_both
 async def test_what_opens_a_producer() -> None:
-    peers = Peers()
-    async with open_client("pulsar://a", peers.settings) as client, anyio.create_task_group() as tasks:
-
-        async def use() -> None:
-            async with client.create_producer("t", producer_name="mine", properties={"a": "b"}) as producer:
-                assert producer.topic() == TOPIC
-                assert producer.producer_name() == "mine"
-                assert producer.last_sequence_id() == 41
-                assert producer.is_connected()
-
-        tasks.start_soon(use)
-        peer = await peers.next()
-        await peer.take_in()
-        await peer.lead_here()
-        asked = await answer_producer(peer, producer_name="mine", last_sequence_id=41)
+    async with playing() as (played, client):
+        played.on[Type.PRODUCER] = saying(Type.PRODUCER_SUCCESS, producer_name="mine", last_sequence_id=41)
+        async with client.create_producer("t", producer_name="mine", properties={"a": "b"}) as producer:
+            assert (producer.topic(), producer.producer_name(), producer.last_sequence_id()) == (TOPIC, "mine", 41)
+            assert producer.is_connected()
+        asked = await played.sent(Type.PRODUCER)
         assert (asked.topic, asked.producer_name, asked.user_provided_producer_name) == (TOPIC, "mine", True)
         assert [(pair.key, pair.value) for pair in asked.metadata] == [("a", "b")]
-        close = await peer.expect(Type.CLOSE_PRODUCER)
-        await peer.say(Type.SUCCESS, request_id=close.request_id)
-    await peer.close()
-    peers.close()
+        assert played.count(Type.CLOSE_PRODUCER) == 1
 
 
 @on_both
@@ -366,60 +354,26 @@ async def test_when_it_cannot_be_opened_again_everything_fails() -> None:
 
 @on_both
 async def test_leaving_the_block_flushes_and_closes() -> None:
-    peers = Peers()
-    async with open_client("pulsar://a", peers.settings) as client, anyio.create_task_group() as tasks:
-        receipts: list[Receipt] = []
-
-        async def use() -> None:
-            async with client.create_producer("t", batching_max_publish_delay=1000) as producer:
-                receipts.append(producer.send_nowait(b"1"))
-            with pytest.raises(errors.AlreadyClosed):
-                producer.send_nowait(b"2")
-            with pytest.raises(errors.AlreadyClosed):
-                await producer.send(b"2")
-
-        tasks.start_soon(use)
-        peer = await peers.next()
-        await peer.take_in()
-        await peer.lead_here()
-        await answer_producer(peer)
-        await peer.expect(Type.SEND)
-        await peer.say(Type.SEND_RECEIPT, producer_id=0, sequence_id=0, message_id={"ledgerId": 1, "entryId": 2})
-        close = await peer.expect(Type.CLOSE_PRODUCER)
-        assert (await receipts[0].wait()).entry_id == 2
-        await peer.say(Type.SUCCESS, request_id=close.request_id)
-    await peer.close()
-    peers.close()
+    async with playing() as (played, client):
+        async with client.create_producer("t", batching_max_publish_delay=1000) as producer:
+            receipt = producer.send_nowait(b"1")
+        assert (await receipt.wait()).entry_id == 1
+        assert [base.type for base in played.seen[-2:]] == [Type.SEND, Type.CLOSE_PRODUCER]
+        with pytest.raises(errors.AlreadyClosed):
+            producer.send_nowait(b"2")
+        with pytest.raises(errors.AlreadyClosed):
+            await producer.send(b"2")
 
 
 @on_both
 async def test_an_error_in_the_block_comes_out_as_it_is_and_abandons() -> None:
-    peers = Peers()
-    receipts: list[Receipt] = []
-    async with anyio.create_task_group() as tasks:
-        found: list[Peer] = []
-
-        async def accept() -> None:
-            peer = await peers.next()
-            found.append(peer)
-            await peer.take_in()
-            await peer.lead_here()
-            await answer_producer(peer)
-
-        tasks.start_soon(accept)
-
-        async def fail() -> None:
-            async with (
-                open_client("pulsar://a", peers.settings) as client,
-                client.create_producer("t", batching_max_publish_delay=1000) as producer,
-            ):
+    async with playing() as (played, client):
+        receipts: list[Receipt] = []
+        with pytest.raises(KeyError, match="mine"):
+            async with client.create_producer("t", batching_max_publish_delay=1000) as producer:
                 receipts.append(producer.send_nowait(b"1"))
                 raise KeyError("mine")
-
-        with pytest.raises(KeyError, match="mine"):
-            await fail()
-    with pytest.raises(errors.AlreadyClosed):
-        await receipts[0].wait()
-    assert (await found[0].expect(Type.CLOSE_PRODUCER)).producer_id == 0
-    await found[0].close()
-    peers.close()
+        with pytest.raises(errors.AlreadyClosed):
+            await receipts[0].wait()
+        await played.sent(Type.CLOSE_PRODUCER)
+        assert played.count(Type.SEND) == 0

@@ -10,13 +10,13 @@ import pytest
 from trio.testing import MockClock
 
 from pulsarium.client import Client, Producer, ProducerAccessMode, errors
-from pulsarium.client.opening import open_client
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.topic_name import TopicName
-from tests.client.both import on_both
+from tests.client.hostile.clocks import on_both
+from tests.client.hostile.played import playing, saying, silence
 from tests.client.in_process import in_process
-from tests.client.peer import Peers, Type
-from tests.client.producer.stage import TOPIC, UNASKED, answer_producer, producing
+from tests.client.peer import Type
+from tests.client.producer.stage import TOPIC, UNASKED, producing
 
 Mode = ProducerAccessMode
 
@@ -167,8 +167,7 @@ async def test_the_epoch_goes_along() -> None:
 
 @on_both
 async def test_the_first_of_two_answers_says_only_to_wait() -> None:
-    peers = Peers(operation_timeout=0.05)
-    async with open_client("pulsar://a", peers.settings) as client, anyio.create_task_group() as tasks:
+    async with playing() as (played, client), anyio.create_task_group() as tasks:
         opened = anyio.Event()
 
         async def use() -> None:
@@ -176,27 +175,15 @@ async def test_the_first_of_two_answers_says_only_to_wait() -> None:
                 assert (producer.topic_epoch(), producer.last_sequence_id()) == (3, 5)
                 opened.set()
 
+        played.on[Type.PRODUCER] = saying(Type.PRODUCER_SUCCESS, producer_name="p", producer_ready=False)
         tasks.start_soon(use)
-        peer = await peers.next()
-        await peer.take_in()
-        await peer.lead_here()
-        asked = await answer_producer(peer, producer_ready=False, producer_name="p")
+        asked = await played.sent(Type.PRODUCER)
         assert asked.producer_access_mode == pb.WaitForExclusive
         assert not asked.HasField("topic_epoch")
-        await anyio.sleep(0.1)
+        await anyio.sleep(10)  # longer than operation_timeout
         assert not opened.is_set()
-        await peer.say(
-            Type.PRODUCER_SUCCESS,
-            request_id=asked.request_id,
-            producer_name="p",
-            producer_ready=True,
-            topic_epoch=3,
-            last_sequence_id=5,
-        )
-        close = await peer.expect(Type.CLOSE_PRODUCER)
-        await peer.say(Type.SUCCESS, request_id=close.request_id)
-    await peer.close()
-    peers.close()
+        ready = {"producer_name": "p", "producer_ready": True, "topic_epoch": 3, "last_sequence_id": 5}
+        await saying(Type.PRODUCER_SUCCESS, **ready)(played.connections[-1], asked)
 
 
 # ---- Producers that nobody wants any more before they are open
@@ -205,28 +192,23 @@ async def test_the_first_of_two_answers_says_only_to_wait() -> None:
 @on_both
 async def test_one_that_is_cancelled_is_closed_once_it_is_open() -> None:
     """Not before: that would close nothing (137-pipelined), and then it is closed twice."""
-    peers = Peers()
-    async with open_client("pulsar://a", peers.settings) as client, anyio.create_task_group() as tasks:
+    async with playing() as (played, client), anyio.create_task_group() as tasks:
         scope = anyio.CancelScope()
 
         async def create() -> None:
             with scope:
                 await client.create_producer("t").__aenter__()
 
+        played.on[Type.PRODUCER] = silence
         tasks.start_soon(create)
-        peer = await peers.next()
-        await peer.take_in()
-        await peer.lead_here()
-        asked = await peer.expect(Type.PRODUCER)
+        asked = await played.sent(Type.PRODUCER)
         scope.cancel()
-        await peer.say(Type.PING)
-        await peer.expect(Type.PONG)
-        await peer.say(Type.PRODUCER_SUCCESS, request_id=asked.request_id, producer_name="p")
-        assert (await peer.expect(Type.CLOSE_PRODUCER)).producer_id == asked.producer_id
-        await peer.say(Type.PING)
-        await peer.expect(Type.PONG)
-    await peer.close()
-    peers.close()
+        await anyio.wait_all_tasks_blocked()
+        assert played.count(Type.CLOSE_PRODUCER) == 0
+        await played.connections[-1].say(Type.PRODUCER_SUCCESS, request_id=asked.request_id, producer_name="p")
+        assert (await played.sent(Type.CLOSE_PRODUCER)).producer_id == asked.producer_id
+        await anyio.wait_all_tasks_blocked()
+        assert played.count(Type.CLOSE_PRODUCER) == 1
 
 
 @on_both
