@@ -8,6 +8,7 @@ from typing import Any
 
 import anyio
 import pytest
+from trio.testing import MockClock
 
 from pulsarium.client.connection.connection import LEAST, Connection
 from pulsarium.client.connection.service_url import BrokerUrls
@@ -23,7 +24,7 @@ from pulsarium.client.errors import (
 )
 from pulsarium.proto.framing import frame
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
-from tests.client.both import on_both, run_on
+from tests.client.both import on_both
 from tests.client.peer import Peer, Type, bytes_of, command, pipes
 
 
@@ -156,15 +157,12 @@ async def test_a_late_answer_is_ignored() -> None:
             await peer.say(Type.LOOKUP_RESPONSE, request_id=asked.request_id)
 
 
-def test_an_answer_that_does_not_come() -> None:
-    async def test() -> None:
-        async with connected(operation_timeout=5, keep_alive=0) as (connection, _):
-            start = anyio.current_time()
-            with pytest.raises(Timeout, match="LOOKUP in 5 s"):
-                await connection.request(lookup(connection))
-            assert anyio.current_time() - start == pytest.approx(5)
-
-    run_on("trio", test, jump=True)
+async def test_an_answer_that_does_not_come(autojump_clock: MockClock) -> None:
+    async with connected(operation_timeout=5, keep_alive=0) as (connection, _):
+        start = anyio.current_time()
+        with pytest.raises(Timeout, match="LOOKUP in 5 s"):
+            await connection.request(lookup(connection))
+        assert anyio.current_time() - start == pytest.approx(5)
 
 
 @on_both
@@ -248,45 +246,37 @@ async def test_what_is_queued_goes_out_in_one_write_and_before_the_end() -> None
         connection.send_nowait(command(Type.FLOW, consumer_id=1, messagePermits=1))
 
 
-def test_keep_alive() -> None:
+async def test_keep_alive(autojump_clock: MockClock) -> None:
     """PING after 30 seconds of silence; the end after as many more."""
-
-    async def test() -> None:
-        async with connected() as (connection, peer):
-            start = anyio.current_time()
-            for times in range(1, 4):
-                await peer.expect(Type.PING)
-                assert anyio.current_time() - start == pytest.approx(30 * times)
-                await peer.say(Type.PONG)
-                await until(lambda: True)
+    async with connected() as (connection, peer):
+        start = anyio.current_time()
+        for times in range(1, 4):
             await peer.expect(Type.PING)
-            with pytest.raises(anyio.EndOfStream):
-                await peer.next()
-            assert connection.is_lost
-            assert anyio.current_time() - start == pytest.approx(30 * 5)
-
-    run_on("trio", test, jump=True)
+            assert anyio.current_time() - start == pytest.approx(30 * times)
+            await peer.say(Type.PONG)
+            await until(lambda: True)
+        await peer.expect(Type.PING)
+        with pytest.raises(anyio.EndOfStream):
+            await peer.next()
+        assert connection.is_lost
+        assert anyio.current_time() - start == pytest.approx(30 * 5)
 
 
 @pytest.mark.parametrize(("piece", "alive"), [(1, False), (3 * LEAST // 30, True)], ids=["drops", "slow"])
-def test_a_frame_that_never_ends(piece: int, alive: bool) -> None:
+async def test_a_frame_that_never_ends(autojump_clock: MockClock, piece: int, alive: bool) -> None:
     """Drops of one do not stand for an answer to PING; a big one may take its time."""
+    async with connected() as (connection, peer), anyio.create_task_group() as tasks:
+        await peer.stream.send((5_000_000).to_bytes(4, "big") + (4).to_bytes(4, "big"))
 
-    async def test() -> None:
-        async with connected() as (connection, peer), anyio.create_task_group() as tasks:
-            await peer.stream.send((5_000_000).to_bytes(4, "big") + (4).to_bytes(4, "big"))
+        async def drip() -> None:
+            while not connection.is_lost:
+                await anyio.sleep(1)
+                await peer.stream.send(bytes(piece))
 
-            async def drip() -> None:
-                while not connection.is_lost:
-                    await anyio.sleep(1)
-                    await peer.stream.send(bytes(piece))
-
-            tasks.start_soon(drip)
-            await anyio.sleep(95)
-            assert connection.is_lost is not alive
-            tasks.cancel_scope.cancel()
-
-    run_on("trio", test, jump=True)
+        tasks.start_soon(drip)
+        await anyio.sleep(95)
+        assert connection.is_lost is not alive
+        tasks.cancel_scope.cancel()
 
 
 @on_both

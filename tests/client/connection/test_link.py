@@ -9,6 +9,7 @@ from typing import Any, cast
 import anyio
 import pytest
 from anyio.abc import TaskGroup
+from trio.testing import MockClock
 
 from pulsarium.client.connection.brokers import Brokers
 from pulsarium.client.connection.connection import Connection
@@ -216,26 +217,22 @@ async def test_it_waits_longer_where_it_is_lost_as_soon_as_it_is_open() -> None:
 
 
 @pytest.mark.parametrize("proxy", [None, PROXY], ids=["direct", "through a proxy"])
-def test_where_the_broker_names_the_next_owner(proxy: Address | None) -> None:
+async def test_where_the_broker_names_the_next_owner(autojump_clock: MockClock, proxy: Address | None) -> None:
     """PIP-307: it is opened there at once, without a lookup; through the proxy if the lookup said so."""
-
-    async def test() -> None:
-        opened = Opened()
-        async with linking(opened) as (link, brokers, times):
-            brokers.proxy = proxy
-            await link.start()
-            for _ in range(2):
-                await anyio.sleep(1)
-                link.lost(LOSS, OWNER)
-                await link.connection()
-            assert times() == [0, 1, 2]
-            assert brokers.named == [(OWNER, proxy)] * 2
-            assert brokers.lookups == 1
-            link.lost(LOSS)
+    opened = Opened()
+    async with linking(opened) as (link, brokers, times):
+        brokers.proxy = proxy
+        await link.start()
+        for _ in range(2):
+            await anyio.sleep(1)
+            link.lost(LOSS, OWNER)
             await link.connection()
-            assert brokers.lookups == 2
-
-    run_on("trio", test, jump=True)
+        assert times() == [0, 1, 2]
+        assert brokers.named == [(OWNER, proxy)] * 2
+        assert brokers.lookups == 1
+        link.lost(LOSS)
+        await link.connection()
+        assert brokers.lookups == 2
 
 
 @jumping

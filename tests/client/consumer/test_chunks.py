@@ -382,9 +382,15 @@ async def backlog(inside: InProcess) -> int:
     return topic.subscriptions["s"].cursor.backlog()
 
 
-@pytest.mark.parametrize("encryption_keys", [[], ["rsa"]], ids=["plain", "encrypted"])
-@pytest.mark.parametrize("compression_type", CompressionType)
-@pytest.mark.parametrize("consumer_type", ConsumerType)
+@pytest.mark.parametrize(
+    ("compression_type", "consumer_type", "encryption_keys"),
+    [
+        *((CompressionType.NONE, kind, []) for kind in ConsumerType),
+        *((compression, ConsumerType.Exclusive, []) for compression in CompressionType),
+        (CompressionType.LZ4, ConsumerType.Exclusive, ["rsa"]),
+        (CompressionType.NONE, ConsumerType.Shared, ["rsa"]),
+    ],
+)
 async def test_received_whole_and_acknowledged_whole(
     autojump_clock: MockClock,
     compression_type: CompressionType,

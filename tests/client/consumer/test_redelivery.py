@@ -183,7 +183,7 @@ STEPS = st.tuples(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30)
 @given(st.sampled_from(ConsumerType), st.booleans(), st.integers(0, 3), st.lists(STEPS, max_size=30))
 def test_histories(kind: ConsumerType, by_index: bool, size: int, steps: list[Step]) -> None:
     if size == 0:

@@ -92,7 +92,7 @@ async def test_an_entry_that_cannot_be_read_is_passed_over(entry: bytes) -> None
         assert await until_the_end(peer, consumer) == []
 
 
-@pytest.mark.parametrize("uuid", ["u", "", "x" * 100_000], ids=["a uuid", "none", "a long one"])
+@pytest.mark.parametrize("uuid", ["", "x" * 100_000], ids=["none", "a long one"])
 @pytest.mark.parametrize(
     ("number", "count", "total"),
     [(0, 1_000_000, BIG), (0, BIG, BIG), (5, 3, 10), (-1, 3, 10), (0, 2, 0), (0, 2, -5), (1, 2, 10), (BIG, BIG, BIG)],
@@ -107,9 +107,7 @@ async def test_chunks_that_cannot_be(number: int, count: int, total: int, uuid: 
             assert await until_the_end(peer, consumer) == []
 
 
-@pytest.mark.parametrize("words", [1, 1_000, 400_000])
-@pytest.mark.parametrize("word", [0, -1, 2**62])
-@pytest.mark.parametrize("messages", [1, 3, 3000])
+@pytest.mark.parametrize(("messages", "word", "words"), [(1, -1, 1), (3, 0, 1), (3, 2**62, 400_000), (3000, -1, 9)])
 @on_both
 async def test_a_long_ack_set_takes_no_time(messages: int, word: int, words: int) -> None:
     async with subscribed() as (_, peer, consumer):
@@ -264,7 +262,7 @@ def key_reader(tmp_path_factory: pytest.TempPathFactory) -> CryptoKeyReader:
 
 
 @given(st.integers(0, 2**32), st.booleans())
-@settings(max_examples=15, derandomize=True)
+@settings(max_examples=6, derandomize=True)
 def test_random_entries(key_reader: CryptoKeyReader, seed: int, has_key: bool) -> None:
     asked: dict[str, Any] = {"crypto_key_reader": key_reader} if has_key else {}
     run_on("trio", read_garbage, seed, asked)

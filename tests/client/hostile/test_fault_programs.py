@@ -108,7 +108,7 @@ def check(case: tuple[Program, list[Fault], bool, bool]) -> None:
 
 
 @given(cases())
-@settings(max_examples=60, derandomize=True)
+@settings(max_examples=20, derandomize=True)
 def test_some_fault_programs(case: tuple[Program, list[Fault], bool, bool]) -> None:
     check(case)
 

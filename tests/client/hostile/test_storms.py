@@ -25,7 +25,7 @@ from tests.client.hostile.left_over import connections_of, no_growth
 from tests.client.hostile.played import Played, playing, saying, silence
 from tests.client.peer import Peer, Type, bytes_of
 
-SOME, MANY = 4_000, 20_000
+SOME = 4_000
 WHERE = pb.MessageIdData(ledgerId=1, entryId=1)
 BAD = "pulsar://nowhere:1"
 MOST_WAITING = 10 + 2000  # messages: a receive queue of ten, and what a broker may send too much
@@ -112,22 +112,17 @@ STORMS: dict[str, bytes] = {
 
 @pytest.mark.parametrize("name", STORMS)
 @on_both
-async def test_a_storm(name: str) -> None:
-    await storm(name, SOME, 500_000)
-
-
-async def storm(name: str, times: int, limit: int) -> None:
+async def test_a_storm_of_frames_takes_no_memory_and_everything_works_after_it(name: str) -> None:
     async with staged(authentication=AuthenticationToken("secret")) as stage:
         stage.played.record = False
         if name == "MESSAGE of an old epoch":
             await stage.consumer.redeliver_unacknowledged_messages()
-        with no_growth(limit):
-            await flood(stage.peer, STORMS[name], times)
+        with no_growth(500_000):
+            await flood(stage.peer, STORMS[name], SOME)
             stage.played.record = True
             await is_read(stage)
             assert sum(len(part.receiver) for part in stage.consumer._parts.all) <= MOST_WAITING
-        stage.played.record = True
-        await settled(stage)
+        assert (await stage.producer.send(b"x")).ledger_id == 1
 
 
 async def settled(stage: Stage) -> None:
@@ -246,9 +241,9 @@ async def test_a_frame_that_is_never_finished() -> None:
 
 
 @on_both
-async def test_a_list_of_a_million_topics_that_do_not_match() -> None:
+async def test_a_long_list_of_topics_that_do_not_match() -> None:
     async with playing() as (played, client):
-        names = [f"persistent://public/default/n{number}" for number in range(140_000)]
+        names = [f"persistent://public/default/n{number}" for number in range(10_000)]
         played.on[Type.GET_TOPICS_OF_NAMESPACE] = saying(Type.GET_TOPICS_OF_NAMESPACE_RESPONSE, topics=names)
         async with client.subscribe(re.compile("public/default/t.*"), "s") as consumer:
             assert not consumer._parts.all

@@ -461,7 +461,7 @@ async def next_message(wire: Wire) -> tuple[pb.MessageMetadata, bytes] | None:
 
 
 @given(st.lists(ACTIONS, max_size=15), st.sampled_from(sorted(KINDS)))
-@settings(max_examples=100)
+@settings(max_examples=40)
 def test_every_message_once_and_in_order(actions: list[int | str], kind: str) -> None:
     run_on("trio", history, actions, kind, jump=True)
 

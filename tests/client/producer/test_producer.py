@@ -7,13 +7,14 @@ from typing import Any
 
 import anyio
 import pytest
+from trio.testing import MockClock
 
 from pulsarium.client import errors
 from pulsarium.client.message_id import MessageId
 from pulsarium.client.producer.receipt import Receipt
 from pulsarium.proto import batch
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
-from tests.client.both import on_both, run_on
+from tests.client.both import on_both
 from tests.client.hostile.played import playing, saying
 from tests.client.peer import Type
 from tests.client.producer.stage import TOPIC, UNASKED, answer_producer, producing
@@ -82,20 +83,17 @@ async def test_a_batch_has_a_most_of_bytes() -> None:
         assert sizes == [2, 1, 1, 1]
 
 
-def test_a_batch_is_sent_when_its_first_message_has_waited() -> None:
-    async def test() -> None:
-        async with producing(batching_max_publish_delay=0.5) as stage:
-            for _ in range(2):
-                await anyio.sleep(1)
-                begun = anyio.current_time()
-                stage.producer.send_nowait(b"1")
-                await anyio.sleep(0.3)
-                stage.producer.send_nowait(b"2")
-                send, _, _ = await stage.sent()
-                assert send.num_messages == 2
-                assert anyio.current_time() - begun == pytest.approx(0.5)
-
-    run_on("trio", test, jump=True)
+async def test_a_batch_is_sent_when_its_first_message_has_waited(autojump_clock: MockClock) -> None:
+    async with producing(batching_max_publish_delay=0.5) as stage:
+        for _ in range(2):
+            await anyio.sleep(1)
+            begun = anyio.current_time()
+            stage.producer.send_nowait(b"1")
+            await anyio.sleep(0.3)
+            stage.producer.send_nowait(b"2")
+            send, _, _ = await stage.sent()
+            assert send.num_messages == 2
+            assert anyio.current_time() - begun == pytest.approx(0.5)
 
 
 @on_both

@@ -119,3 +119,21 @@ async def topics_that_keep_nothing(world: World) -> object:
         await world.send(topic, b"x", b"y")
         messages = await take(consumer, 2)
         return {"data": data(messages), "domain": messages[0].topic_name().partition("://")[0]}
+
+
+@scenario(expected={"first": ["0", "1", "2"], "second": ["3"], "said": "ok"})
+async def the_first_in_line(world: World) -> object:
+    """Shared gives what there is to those with the lowest priority_level, as long as they have room."""
+    topic, kind = world.topic(), ConsumerType.Shared
+    async with (
+        world.client.subscribe(topic, "s", consumer_type=kind, receiver_queue_size=3) as first,
+        world.client.subscribe(topic, "s", consumer_type=kind, receiver_queue_size=3, priority_level=1) as second,
+    ):
+        await world.send(topic, *[b"%d" % n for n in range(4)])
+        rest = await take(second, 1)
+        messages = await take(first, 3)
+        return {
+            "first": data(messages),
+            "second": data(rest),
+            "said": await outcome(first.acknowledge(messages)),
+        }

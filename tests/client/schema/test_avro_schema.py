@@ -78,7 +78,7 @@ def test_every_type_that_avro_has() -> None:
     assert schema.decode(schema.encode(value | {"l": [None]})) == value | {"l": [None]}
 
 
-@settings(deadline=None)
+@settings(max_examples=20)
 @given(person=people)
 def test_what_dataclasses_are_as_dicts(person: Person) -> None:
     data = AvroSchema(Person).encode(person)
@@ -262,7 +262,7 @@ def test_only_so_many_writers_are_kept() -> None:
     assert len(schema._writers) == MOST_WRITERS
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=15)
 @given(
     definition=st.recursive(
         st.none() | st.text() | st.sampled_from(["int", "record", "type"]),

@@ -22,7 +22,7 @@ both = pytest.mark.parametrize("kind", BOTH)
 
 
 @both
-@settings(deadline=None)
+@settings(max_examples=40)
 @given(person=people)
 def test_there_and_back(kind: Callable[..., Any], person: Person) -> None:
     schema = kind(Person)
@@ -30,7 +30,7 @@ def test_there_and_back(kind: Callable[..., Any], person: Person) -> None:
 
 
 @both
-@settings(deadline=None)
+@settings(max_examples=40)
 @given(data=st.binary(max_size=200), keep=st.integers(0, 300))
 def test_random_bytes_are_an_invalid_message_or_a_person(kind: Callable[..., Any], data: bytes, keep: int) -> None:
     schema = kind(Person)
