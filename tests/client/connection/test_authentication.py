@@ -15,11 +15,10 @@ from pulsarium.client.connection.authentication import (
     AuthenticationTLS,
     AuthenticationToken,
 )
-from pulsarium.client.connection.connection import Connection
 from pulsarium.client.opening import open_client
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.client.both import on_both
-from tests.client.peer import Peer, Peers, Type, pipes
+from tests.client.peer import Peer, Peers, Type
 
 SECRET = "s3cret"
 
@@ -115,35 +114,6 @@ async def test_each_challenge_gets_a_new_token() -> None:
         assert (await challenge(peer)).response.auth_data == b"s3cret-4"
         await peer.say(Type.PARTITIONED_METADATA_RESPONSE, request_id=asked.request_id, partitions=3)
     assert outcome == [3]
-
-
-@on_both
-async def test_challenges_that_nobody_reads_the_answers_to() -> None:
-    """A broker that asks without reading does not fill the client's memory."""
-    near, far = pipes()
-    peer, tokens = Peer(far), Tokens()
-    connection = Connection(near, "a:6650", authentication=AuthenticationToken(tokens))
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(peer.take_in)
-        await connection.handshake()
-        reads = anyio.Event()
-        send = near.send
-
-        async def send_when_read(item: bytes) -> None:
-            await reads.wait()
-            await send(item)
-
-        near.send = send_when_read  # type: ignore[method-assign]
-        tasks.start_soon(connection.run)
-        for _ in range(100):
-            await peer.say(Type.AUTH_CHALLENGE)
-            for _ in range(5):
-                await anyio.lowlevel.checkpoint()
-        assert tokens.given <= 3
-        reads.set()
-        await peer.expect(Type.AUTH_RESPONSE)
-        await connection.aclose()
-    await peer.close()
 
 
 @on_both

@@ -20,7 +20,6 @@ from pulsarium.client.errors import (
     PulsarError,
     ServiceUnitNotReady,
     Timeout,
-    TopicNotFound,
 )
 from pulsarium.proto.framing import frame
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
@@ -108,31 +107,6 @@ async def test_replies_find_their_requests() -> None:
             )
         await until(lambda: len(got) == 2)
         assert got == {"one": "for one!", "two": "for two!"}
-
-
-@on_both
-async def test_refusals_are_raised() -> None:
-    """ERROR, and an error inside the answer."""
-    async with connected() as (connection, peer), anyio.create_task_group() as tasks:
-        errors: list[Exception] = []
-        tasks.start_soon(failure, connection.request(lookup(connection)), errors)
-        asked = await peer.expect(Type.LOOKUP)
-        await peer.say(Type.ERROR, request_id=asked.request_id, error=pb.AuthorizationError, message="no")
-        await until(lambda: len(errors) == 1)
-        tasks.start_soon(failure, connection.request(lookup(connection)), errors)
-        asked = await peer.expect(Type.LOOKUP)
-        await peer.say(
-            Type.LOOKUP_RESPONSE,
-            request_id=asked.request_id,
-            response=pb.CommandLookupTopicResponse.Failed,
-            error=pb.TopicNotFound,
-            message="gone",
-        )
-        await until(lambda: len(errors) == 2)
-        assert [(type(error), error.args) for error in errors] == [
-            (AuthorizationError, ("no",)),
-            (TopicNotFound, ("gone",)),
-        ]
 
 
 @on_both

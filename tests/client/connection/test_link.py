@@ -130,15 +130,6 @@ def test_the_table_says_where_every_event_leads() -> None:
 
 
 @jumping
-async def test_it_opens_at_once() -> None:
-    opened = Opened()
-    async with linking(opened) as (link, _, times):
-        await link.start()
-        assert times() == [0]
-        assert link.current is await link.connection()
-
-
-@jumping
 async def test_what_may_pass_is_tried_again() -> None:
     opened = Opened(ConnectError("lost"), ConnectError("lost"))
     async with linking(opened) as (link, brokers, times):
@@ -157,18 +148,10 @@ async def test_the_first_opening_has_a_time_limit() -> None:
         assert 6 < anyio.current_time() - start < 10
 
 
-@jumping
-async def test_a_refusal_is_raised_at_once() -> None:
-    async with linking(Opened(ProducerBusy("taken"))) as (link, _, times):
-        with pytest.raises(ProducerBusy, match="taken"):
-            await link.start()
-        assert times() == [0]
-
-
-@jumping
-async def test_another_protocol_is_raised_at_once() -> None:
-    async with linking(Opened(WrongProtocol("HTTP answers there"))) as (link, _, times):
-        with pytest.raises(WrongProtocol):
+@pytest.mark.parametrize("error", [ProducerBusy("taken"), WrongProtocol("HTTP answers there")], ids=["refusal", "HTTP"])
+async def test_what_will_not_pass_is_raised_at_once(autojump_clock: MockClock, error: PulsarError) -> None:
+    async with linking(Opened(error)) as (link, _, times):
+        with pytest.raises(type(error)):
             await link.start()
         assert times() == [0]
 

@@ -141,16 +141,6 @@ async def test_redirects_are_followed() -> None:
         assert asks.found[0].address == "c:6650"
 
 
-@on_both
-async def test_redirects_in_a_circle_end() -> None:
-    async with asking() as (asks, seen):
-        peer = await counted(asks, seen)
-        for _ in range(21):
-            await asks.answer(peer, Response.Redirect, brokerServiceUrl="pulsar://a:6650")
-        await done(asks)
-        assert isinstance(asks.failed[0], errors.ConnectError)
-
-
 async def test_redirects_that_take_their_time(autojump_clock: MockClock) -> None:
     async with asking(operation_timeout=30) as (asks, seen):
         peer = await counted(asks, seen)
@@ -170,16 +160,6 @@ async def test_a_refused_lookup() -> None:
         await asks.answer(peer, Response.Failed, error=pb.AuthorizationError, message="not yours")
         await done(asks)
         assert isinstance(asks.failed[0], errors.AuthorizationError)
-
-
-@on_both
-async def test_partitions_are_counted() -> None:
-    async with asking() as (asks, seen):
-        peer, _ = await met(asks, seen)
-        await asks.partitions(peer, 3)
-        await asks.answer(peer, Response.Connect, brokerServiceUrl="pulsar://a:6650")
-        await done(asks)
-        assert asks.counted == [3]
 
 
 @on_both

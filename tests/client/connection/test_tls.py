@@ -133,25 +133,6 @@ async def test_a_broker_that_misses_a_certificate(authority: Authority, files: F
 
 
 @on_both
-async def test_a_port_without_tls() -> None:
-    peers = Peers()
-    async with anyio.create_task_group() as tasks, open_client("pulsar+ssl://a", peers.settings) as client:
-
-        async def serve() -> None:
-            peer = await peers.next()
-            await peer.stream.receive()
-            await peer.stream.send(b"what?" * 10)
-            await peer.close()
-
-        tasks.start_soon(serve)
-        with pytest.raises(
-            errors.WrongProtocol, match=r"^a:6651: that port does not speak TLS; connect to pulsar://a:6651"
-        ):
-            await client._core.brokers.partitions("t")
-    peers.close()
-
-
-@on_both
 async def test_a_peer_that_closes_in_the_handshake() -> None:
     peers = Peers()
     async with anyio.create_task_group() as tasks, open_client("pulsar+ssl://a", peers.settings) as client:

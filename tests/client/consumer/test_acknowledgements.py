@@ -161,16 +161,6 @@ async def test_what_comes_together_goes_together(autojump_clock: MockClock) -> N
     assert len(sent.groups) == 2  # and no task is left
 
 
-async def test_a_full_group_does_not_wait(autojump_clock: MockClock) -> None:
-    sent = Sent()
-    async with anyio.create_task_group() as tasks:
-        group = AckGroup(tasks, sent.send, DELAY, MOST)
-        for number in range(MOST + 1):
-            group.add(entry(number))
-        assert sent.groups == [list(range(MOST))]
-    assert sent.groups[1:] == [[MOST]]
-
-
 async def test_without_a_connection_they_are_kept(autojump_clock: MockClock) -> None:
     sent = Sent()
     sent.connected = False
@@ -182,12 +172,3 @@ async def test_without_a_connection_they_are_kept(autojump_clock: MockClock) -> 
         assert [one.entryId for one in group.take()] == [0, 1]
         group.close()
     assert sent.groups == []
-
-
-async def test_without_a_delay_each_goes_at_once(autojump_clock: MockClock) -> None:
-    sent = Sent()
-    async with anyio.create_task_group() as tasks:
-        group = AckGroup(tasks, sent.send, 0)
-        for number in range(3):
-            group.add(entry(number))
-        assert sent.groups == [[0], [1], [2]]

@@ -273,18 +273,6 @@ async def test_chunks_that_cannot_be_decrypted(action: ConsumerCryptoFailureActi
     assert fed.connection.permits == 1 + 3
 
 
-@on_both
-async def test_a_processor_gets_the_whole_message() -> None:
-    class Letters:
-        def process(self, metadata: pb.MessageMetadata, payload: bytes) -> list[Any]:
-            return [(-1, None, payload[index : index + 1]) for index in range(2)]
-
-    fed = Fed(message_payload_processor=Letters(), expire_time_of_incomplete_chunked_message=0)
-    fed.feed(chunk(0, b"a", 2))
-    fed.feed(chunk(1, b"b", 2), 1)
-    assert fed.data() == [b"a", b"b"]
-
-
 @given(
     st.lists(st.sampled_from(["plain", "batch", "u", "v", "w"]), max_size=25),
     st.lists(st.tuples(st.sampled_from(["deliver", "deliver", "take", "lose"]), st.integers(1, 4)), max_size=40),

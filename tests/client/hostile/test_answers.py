@@ -63,11 +63,17 @@ async def test_the_played_broker_alone_does_no_harm() -> None:
         assert {base.type for base in played.seen} >= set(REQUESTS)
 
 
+@pytest.mark.parametrize("answered", [False, True], ids=["no answer", "to another request"])
 @pytest.mark.parametrize("type", REQUESTS, ids=lambda kind: COMMANDS[kind].name)
 @on_both
-async def test_no_answer(type: int) -> None:
+async def test_without_an_answer_to_its_request_a_call_times_out(type: int, answered: bool) -> None:
     async with playing() as (played, client):
-        played.on[type] = silence
+
+        async def elsewhere(peer: Peer, body: Any) -> None:
+            body.request_id += 1000
+            await played.answer(peer, body)
+
+        played.on[type] = elsewhere if answered else silence
         error = await outcome(lambda: everything(client))
         assert (error is None) if type in QUIET else isinstance(error, errors.Timeout)
 
@@ -82,20 +88,6 @@ async def test_an_answer_of_another_kind(type: int) -> None:
         played.on[type] = saying(wrong, **more)
         error = await outcome(lambda: everything(client))
         assert (error is None) if type in QUIET else isinstance(error, (errors.ConnectError, errors.Timeout))
-
-
-@pytest.mark.parametrize("type", REQUESTS, ids=lambda kind: COMMANDS[kind].name)
-@on_both
-async def test_an_answer_to_another_request(type: int) -> None:
-    async with playing() as (played, client):
-
-        async def elsewhere(peer: Peer, body: Any) -> None:
-            body.request_id += 1000
-            await played.answer(peer, body)
-
-        played.on[type] = elsewhere
-        error = await outcome(lambda: everything(client))
-        assert (error is None) if type in QUIET else isinstance(error, errors.Timeout)
 
 
 @pytest.mark.parametrize("type", REQUESTS, ids=lambda kind: COMMANDS[kind].name)

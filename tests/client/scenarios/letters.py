@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from pulsarium.client import (
     Consumer,
     ConsumerDeadLetterPolicy,
-    ConsumerType,
     Message,
 )
 
 from .redelivery import SHARED, counted
 from .scenario import scenario
-from .world import EARLIEST, World, data, outcome, take
+from .world import EARLIEST, World, take
 
 NUMBERS = [b"%d" % n for n in range(4)]
 
@@ -76,20 +73,4 @@ async def retry_letters(world: World) -> object:
             "data": messages,
             "dead": letter,
             "reconsumed": letter.properties().get("RECONSUMETIMES"),
-        }
-
-
-@scenario(expected={"data": ["0", "1", "2", "3"], "first": 1, "at once": "InvalidConfiguration"})
-async def without_a_queue(world: World) -> object:
-    topic = world.topic()
-    await world.send(topic, *NUMBERS)
-    kind: dict[str, Any] = {"consumer_type": ConsumerType.Shared, "initial_position": EARLIEST}
-    async with world.client.subscribe(topic, "s", receiver_queue_size=0, **kind) as consumer:
-        first = await take(consumer, 1)
-        async with world.client.subscribe(topic, "s", receiver_queue_size=0, **kind) as other:
-            rest = await take(other, 3)
-        return {
-            "data": data(first + rest),
-            "first": len(first),
-            "at once": await outcome(consumer.batch_receive()),
         }
