@@ -287,6 +287,26 @@ async def test_lost_while_it_opens() -> None:
 
 
 @jumping
+async def test_closed_as_soon_as_it_is_open() -> None:
+    opened = Opened()
+    async with linking(opened) as (link, _, times):
+        await link.start()
+        open_it = opened.open
+
+        async def open_and_close(connection: Connection) -> None:
+            await open_it(connection)
+            link.close_nowait()
+            with anyio.CancelScope(shield=True):
+                await anyio.lowlevel.checkpoint()
+
+        link._open = open_and_close
+        link.lost(LOSS)
+        with pytest.raises(AlreadyClosed):
+            await link.connection()
+        assert times() == [0, 0.1]
+
+
+@jumping
 async def test_closed_while_it_waits() -> None:
     async with linking(Opened()) as (link, brokers, _):
         await link.start()

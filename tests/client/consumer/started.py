@@ -11,9 +11,11 @@ import anyio
 from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.client.client import Client
 from pulsarium.client.consumer.consumer import Consumer
+from pulsarium.client.consumer.options import InitialPosition
 from pulsarium.client.consumer.reader import Reader
 from pulsarium.client.message import Message
 from pulsarium.proto.topic_name import TopicName
+from tests.broker.wire import Wire
 from tests.client.in_process import InProcess, in_process
 
 
@@ -21,6 +23,15 @@ from tests.client.in_process import InProcess, in_process
 async def started() -> AsyncIterator[tuple[InProcess, Client]]:
     async with in_process() as inside, inside.client() as client:
         yield inside, client
+
+
+@asynccontextmanager
+async def consuming(**options: Any) -> AsyncIterator[tuple[InProcess, Wire, Consumer[bytes]]]:
+    """A consumer of `t` from its first message on, and a connection to publish by hand."""
+    async with started() as (inside, client):
+        wire = await inside.wire()
+        async with client.subscribe("t", "s", initial_position=InitialPosition.Earliest, **options) as consumer:
+            yield inside, wire, consumer
 
 
 async def received(consumer: Consumer[Any], count: int) -> list[Message[Any]]:

@@ -22,7 +22,7 @@ from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.topic_name import TopicName
 from tests.broker.wire import TOPIC, batch_of, plain
 from tests.client.both import on_both
-from tests.client.consumer.started import data_of, nothing_more, received, started
+from tests.client.consumer.started import consuming, data_of, nothing_more, received, started
 from tests.client.hostile.played import deliver, playing, silence, subscribed
 from tests.client.peer import Peer, Type
 
@@ -34,19 +34,17 @@ async def test_what_a_message_says_of_itself(autojump_clock: MockClock) -> None:
         partition_key="k", ordering_key=b"o\xff", event_time=5, sequence_id=9, null_value=True
     )
     single.properties.add(key="a", value="b")
-    async with started() as (inside, client):
-        wire = await inside.wire()
-        async with client.subscribe("t", "s", initial_position=Earliest) as consumer:
-            await wire.publish(
-                plain(b"x", partition_key="p", event_time=3, properties=[{"key": "c", "value": "d"}], publish_time=7),
-                plain(batch.pack([(single, b"")]), num_messages_in_batch=1, sequence_id=8),
-            )
-            first, second = await received(consumer, 2)
-            assert (first.partition_key(), first.properties(), first.event_timestamp()) == ("p", {"c": "d"}, 3)
-            assert (first.publish_timestamp(), first.producer_name(), first.sequence_id()) == (7, "p", 0)
-            assert (first.value(), first.has_null_value(), first.ordering_key()) == (b"x", False, "")
-            assert (second.partition_key(), second.properties(), second.event_timestamp()) == ("k", {"a": "b"}, 5)
-            assert (second.ordering_key(), second.sequence_id(), second.has_null_value()) == ("o\udcff", 9, True)
+    async with consuming() as (_, wire, consumer):
+        await wire.publish(
+            plain(b"x", partition_key="p", event_time=3, properties=[{"key": "c", "value": "d"}], publish_time=7),
+            plain(batch.pack([(single, b"")]), num_messages_in_batch=1, sequence_id=8),
+        )
+        first, second = await received(consumer, 2)
+        assert (first.partition_key(), first.properties(), first.event_timestamp()) == ("p", {"c": "d"}, 3)
+        assert (first.publish_timestamp(), first.producer_name(), first.sequence_id()) == (7, "p", 0)
+        assert (first.value(), first.has_null_value(), first.ordering_key()) == (b"x", False, "")
+        assert (second.partition_key(), second.properties(), second.event_timestamp()) == ("k", {"a": "b"}, 5)
+        assert (second.ordering_key(), second.sequence_id(), second.has_null_value()) == ("o\udcff", 9, True)
 
 
 async def test_an_entry_nobody_can_read_is_given_up(autojump_clock: MockClock) -> None:
@@ -61,85 +59,69 @@ async def test_an_entry_nobody_can_read_is_given_up(autojump_clock: MockClock) -
 
 
 async def test_batch_index_acks_outlast_a_connection(autojump_clock: MockClock) -> None:
-    async with started() as (inside, client):
-        wire = await inside.wire()
-        async with client.subscribe(
-            "t", "s", initial_position=Earliest, batch_index_ack_enabled=True, ack_receipt_enabled=True
-        ) as consumer:
-            await wire.publish(batch_of(*[b"%d" % i for i in range(70)]))
-            for message in await received(consumer, 70):
-                if message.message_id().batch_index not in (3, 66):
-                    await consumer.acknowledge(message)
-            await inside.cut()
-            last = await received(consumer, 2)
-            assert [message.data() for message in last] == [b"3", b"66"]
-            for message in last:
-                await consumer.acknowledge(message.message_id())
-            await inside.cut()
-            await nothing_more(consumer)
+    async with consuming(batch_index_ack_enabled=True, ack_receipt_enabled=True) as (inside, wire, consumer):
+        await wire.publish(batch_of(*[b"%d" % i for i in range(70)]))
+        for message in await received(consumer, 70):
+            if message.message_id().batch_index not in (3, 66):
+                await consumer.acknowledge(message)
+        await inside.cut()
+        last = await received(consumer, 2)
+        assert [message.data() for message in last] == [b"3", b"66"]
+        for message in last:
+            await consumer.acknowledge(message.message_id())
+        await inside.cut()
+        await nothing_more(consumer)
 
 
 async def test_negative_acknowledgement_on_shared_is_for_one_entry(autojump_clock: MockClock) -> None:
-    async with started() as (inside, client):
-        wire = await inside.wire()
-        async with client.subscribe(
-            "t", "s", initial_position=Earliest, consumer_type=ConsumerType.Shared, negative_ack_redelivery_delay=5
-        ) as consumer:
-            await wire.publish(plain(b"1"), batch_of(b"2", b"3"), plain(b"4"))
-            messages = await received(consumer, 4)
-            consumer.negative_acknowledge(messages[1])
-            consumer.negative_acknowledge(messages[3])
-            await consumer.acknowledge(messages[3])
-            began = trio.current_time()
-            again = await received(consumer, 2)
-            assert [message.data() for message in again] == [b"2", b"3"]
-            assert [message.redelivery_count() for message in again] == [1, 1]
-            assert trio.current_time() - began == pytest.approx(5)
-            await nothing_more(consumer, 20)
-            consumer.negative_acknowledge(again[0].message_id())  # once more, after the task has ended
-            assert await data_of(consumer, 2) == [b"2", b"3"]
+    async with consuming(consumer_type=ConsumerType.Shared, negative_ack_redelivery_delay=5) as (_, wire, consumer):
+        await wire.publish(plain(b"1"), batch_of(b"2", b"3"), plain(b"4"))
+        messages = await received(consumer, 4)
+        consumer.negative_acknowledge(messages[1])
+        consumer.negative_acknowledge(messages[3])
+        await consumer.acknowledge(messages[3])
+        began = trio.current_time()
+        again = await received(consumer, 2)
+        assert [message.data() for message in again] == [b"2", b"3"]
+        assert [message.redelivery_count() for message in again] == [1, 1]
+        assert trio.current_time() - began == pytest.approx(5)
+        await nothing_more(consumer, 20)
+        consumer.negative_acknowledge(again[0].message_id())  # once more, after the task has ended
+        assert await data_of(consumer, 2) == [b"2", b"3"]
 
 
 async def test_redelivery_drops_what_waits(autojump_clock: MockClock) -> None:
-    async with started() as (inside, client):
-        wire = await inside.wire()
-        async with client.subscribe(
-            "t", "s", initial_position=Earliest, consumer_type=ConsumerType.Shared, receiver_queue_size=10
-        ) as consumer:
-            await wire.publish(*[plain(b"%d" % i) for i in range(10)])
-            assert await data_of(consumer, 3) == [b"0", b"1", b"2"]
-            await consumer.redeliver_unacknowledged_messages()
-            assert sorted(await data_of(consumer, 10)) == [b"%d" % i for i in range(10)]
-            await nothing_more(consumer)
+    async with consuming(consumer_type=ConsumerType.Shared, receiver_queue_size=10) as (_, wire, consumer):
+        await wire.publish(*[plain(b"%d" % i) for i in range(10)])
+        assert await data_of(consumer, 3) == [b"0", b"1", b"2"]
+        await consumer.redeliver_unacknowledged_messages()
+        assert sorted(await data_of(consumer, 10)) == [b"%d" % i for i in range(10)]
+        await nothing_more(consumer)
 
 
 async def test_a_lost_connection_drops_what_waits_and_subscribes_again(autojump_clock: MockClock) -> None:
-    async with started() as (inside, client):
-        wire = await inside.wire()
-        async with client.subscribe("t", "s", initial_position=Earliest, receiver_queue_size=3) as consumer:
-            await wire.publish(*[plain(b"%d" % i) for i in range(9)])
-            first, second = await received(consumer, 2)
-            await consumer.acknowledge(first)
-            await trio.testing.wait_all_tasks_blocked()
-            await inside.cut()
-            await consumer.acknowledge(second)  # waits for the next connection
-            seen: list[bytes] = []
-            while b"8" not in seen:  # with the second, where the acknowledgement came later than the subscription
-                seen += await data_of(consumer, 1)
-            assert [b"1", *seen][-8:] == [b"%d" % i for i in range(1, 9)]
+    async with consuming(receiver_queue_size=3) as (inside, wire, consumer):
+        await wire.publish(*[plain(b"%d" % i) for i in range(9)])
+        first, second = await received(consumer, 2)
+        await consumer.acknowledge(first)
+        await trio.testing.wait_all_tasks_blocked()
+        await inside.cut()
+        await consumer.acknowledge(second)  # waits for the next connection
+        seen: list[bytes] = []
+        while b"8" not in seen:  # with the second, where the acknowledgement came later than the subscription
+            seen += await data_of(consumer, 1)
+        assert [b"1", *seen][-8:] == [b"%d" % i for i in range(1, 9)]
 
 
 async def test_acknowledgements_that_waited_go_out_with_the_next_connection(autojump_clock: MockClock) -> None:
-    async with started() as (inside, client):
-        wire = await inside.wire()
-        async with client.subscribe("t", "s", initial_position=Earliest, receiver_queue_size=100) as consumer:
-            await wire.publish(*[plain(b"%d" % i) for i in range(9)])
-            for message in await received(consumer, 9):
-                await consumer.acknowledge(message)
-            await inside.cut()
-            await nothing_more(consumer, 5)
-            await wire.publish(plain(b"9"))
-            assert await data_of(consumer, 1) == [b"9"]
+    async with consuming(receiver_queue_size=100) as (inside, wire, consumer):
+        await wire.publish(*[plain(b"%d" % i) for i in range(9)])
+        for message in await received(consumer, 9):
+            await consumer.acknowledge(message)
+        await inside.cut()
+        await nothing_more(consumer, 5)
+        await wire.publish(plain(b"9"))
+        assert await data_of(consumer, 1) == [b"9"]
 
 
 async def test_one_that_is_given_up_while_it_opens_stays_nowhere(autojump_clock: MockClock) -> None:
@@ -166,16 +148,14 @@ async def test_one_that_is_given_up_while_it_opens_stays_nowhere(autojump_clock:
 
 
 async def test_unloading_the_topic_is_not_noticed(autojump_clock: MockClock) -> None:
-    async with started() as (inside, client):
-        wire = await inside.wire()
-        async with client.subscribe("t", "s", initial_position=Earliest, ack_receipt_enabled=True) as consumer:
-            await wire.publish(plain(b"1"))
-            (message,) = await received(consumer, 1)
-            await consumer.acknowledge(message)
-            consumer.negative_acknowledge(message)
-            inside.bed.broker.topics.unload(TopicName.parse(TOPIC))
-            await (await inside.wire()).publish(plain(b"2"))
-            assert await data_of(consumer, 1) == [b"2"]
+    async with consuming(ack_receipt_enabled=True) as (inside, wire, consumer):
+        await wire.publish(plain(b"1"))
+        (message,) = await received(consumer, 1)
+        await consumer.acknowledge(message)
+        consumer.negative_acknowledge(message)
+        inside.bed.broker.topics.unload(TopicName.parse(TOPIC))
+        await (await inside.wire()).publish(plain(b"2"))
+        assert await data_of(consumer, 1) == [b"2"]
 
 
 @pytest.mark.parametrize("inclusive", [False, True])
@@ -202,17 +182,15 @@ async def test_seek_to_a_message(autojump_clock: MockClock, inclusive: bool) -> 
 
 
 async def test_two_seeks_at_once_happen_one_after_the_other(autojump_clock: MockClock) -> None:
-    async with started() as (inside, client):
-        wire = await inside.wire()
-        async with client.subscribe("t", "s", initial_position=Earliest) as consumer:
-            await wire.publish(plain(b"1"), plain(b"2"))
-            first, second = await received(consumer, 2)
-            with anyio.fail_after(10):
-                async with anyio.create_task_group() as tasks:
-                    tasks.start_soon(consumer.seek, first.message_id())
-                    tasks.start_soon(consumer.seek, MessageId.earliest)
-            assert (await received(consumer, 1))[0].data() in (b"1", b"2")
-            assert second.data() == b"2"
+    async with consuming() as (_, wire, consumer):
+        await wire.publish(plain(b"1"), plain(b"2"))
+        first, second = await received(consumer, 2)
+        with anyio.fail_after(10):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(consumer.seek, first.message_id())
+                tasks.start_soon(consumer.seek, MessageId.earliest)
+        assert (await received(consumer, 1))[0].data() in (b"1", b"2")
+        assert second.data() == b"2"
 
 
 async def test_who_waits_when_it_is_closed_is_told(autojump_clock: MockClock) -> None:

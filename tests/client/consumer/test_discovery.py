@@ -122,6 +122,9 @@ async def test_watching_ends_with_the_consumer() -> None:
         await watched.heard()
         await watched.consumer.aclose()
         assert (await watched.played.sent(Type.WATCH_TOPIC_LIST_CLOSE)).watcher_id == watch.watcher_id
+        await watched.answer(watch, "2", "x1")  # which nobody hears any more
+        await watched.heard()
+        assert watched.topics == []
 
 
 @on_both

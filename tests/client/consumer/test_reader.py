@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
+import anyio
 import pytest
 import trio
 from trio.testing import MockClock
@@ -169,6 +170,13 @@ async def test_an_encrypted_message_without_a_key_ends_the_loop_with_its_error(a
         with pytest.raises(CryptoError):
             await reader.read_next()
         assert not await reader.has_message_available()
+
+
+async def test_async_for_ends_with_a_terminated_topic(autojump_clock: MockClock) -> None:
+    async with setup() as given, given.reader(MessageId.earliest) as reader:
+        topic_of(given).terminate()
+        with anyio.fail_after(5):
+            assert [message.data() async for message in reader] == ALL
 
 
 # ---- what else it may be told
