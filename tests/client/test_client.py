@@ -145,7 +145,7 @@ async def test_nothing_is_lost_when_topics_move_and_connections_break(
             assert list(first) == [b"%d" % n for n in range(count)]
 
 
-async def test_nothing_stays_behind(autojump_clock: MockClock) -> None:
+async def test_no_session_stays_behind_at_the_broker(autojump_clock: MockClock) -> None:
     """Neither tasks, which would keep the block from being left, nor anything at the broker."""
     async with in_process() as inside:
         sessions = inside.bed.broker.sessions

@@ -1,4 +1,4 @@
-"""The client's public face: its members, their signatures and types, its errors, and rules of its source."""
+"""The public face of the client: its members, the types that are inferred, its errors, and rules of its source."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import importlib
 import inspect
 import pkgutil
 import re
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import MISSING, Field, dataclass, fields
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any, assert_type
@@ -37,16 +37,11 @@ from pulsarium.client import (
     TableView,
     TimestampSchema,
     Transaction,
-    connect,
     errors,
 )
 from pulsarium.client.admin import errors as admin_errors
 from pulsarium.client.admin.errors import AdminError
-from pulsarium.client.connection.settings import ClientOptions
-from pulsarium.client.consumer.options import ConsumerOptions, InitialPosition, ReaderOptions, TableViewOptions
-from pulsarium.client.consumer.raw_reader import RawReaderOptions
-from pulsarium.client.producer.options import ProducerOptions
-from pulsarium.client.transaction.transaction import TransactionOptions
+from pulsarium.client.consumer.options import InitialPosition
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.client.consumer.started import started
 
@@ -156,62 +151,6 @@ def test_what_is_tried_again_is_worth_it() -> None:
 # ---- What a method shows in its signature is what its options take
 
 
-METHODS: Mapping[Callable[..., Any], type] = {
-    connect: ClientOptions,
-    Client.create_producer: ProducerOptions,
-    Client.subscribe: ConsumerOptions,
-    Client.create_reader: ReaderOptions,
-    Client.create_raw_reader: RawReaderOptions,
-    Client.create_table_view: TableViewOptions,
-    Client.transaction: TransactionOptions,
-    Client.begin_transaction: TransactionOptions,
-}
-OF_NO_USE_TO_A_RAW_READER = {
-    "auto_ack_oldest_chunked_message_on_queue_full",
-    "crypto_failure_action",
-    "crypto_key_reader",
-    "expire_time_of_incomplete_chunked_message",
-    "max_pending_chunked_message",
-    "message_payload_processor",
-    "schema",
-}
-
-
-@pytest.mark.parametrize(("method", "options"), METHODS.items())
-def test_a_signature_says_what_the_options_take(method: Callable[..., Any], options: type) -> None:
-    parameters = {name: one for name, one in inspect.signature(method).parameters.items() if name != "self"}
-    taken = {one.name: one for one in fields(options)}
-    left_out = OF_NO_USE_TO_A_RAW_READER if options is RawReaderOptions else set()
-    assert parameters.keys() == taken.keys() - left_out
-    for name, one in parameters.items():
-        assert one.annotation == taken[name].type, name
-        assert one.default == default_of(taken[name]), name
-        assert one.kind is (one.KEYWORD_ONLY if taken[name].kw_only else one.POSITIONAL_OR_KEYWORD), name
-
-
-def default_of(field: Field[Any]) -> object:
-    if field.default_factory is not MISSING:
-        return field.default_factory()
-    return inspect.Parameter.empty if field.default is MISSING else field.default
-
-
-def test_sending_takes_what_a_draft_takes() -> None:
-    for method, more in ((Producer.send, ["txn"]), (Producer.send_nowait, []), (Producer.submit, ["txn"])):
-        parameters = inspect.signature(method).parameters
-        assert [*parameters][1:] == ["content", *more, "options"]
-        assert parameters["options"].annotation == "Unpack[MessageOptions]"
-
-
-def types_that_are_inferred(client: Client) -> None:
-    """Is read by mypy and by pyright (scripts/check), not run."""
-    assert_type(client.create_producer("t"), Producer[bytes])
-    assert_type(client.create_producer("t", schema=StringSchema()), Producer[str])
-    assert_type(client.subscribe("t", "s"), Consumer[bytes])
-    assert_type(client.subscribe("t", "s", schema=StringSchema()), Consumer[str])
-    assert_type(client.create_reader("t"), Reader[bytes])
-    assert_type(client.create_reader("t", schema=StringSchema()), Reader[str])
-
-
 # ---- What a type checker infers: mypy reads these lines, and pytest sees that they are so
 
 
@@ -221,7 +160,7 @@ class User:
     age: int = 0
 
 
-def test_schemas() -> None:
+def test_schemas_know_the_types_of_their_values() -> None:
     definition: dict[str, Any] = {"type": "record", "name": "R", "fields": []}
     assert_type(AvroSchema(User), AvroSchema[User])
     assert_type(AvroSchema(definition), AvroSchema[dict[str, Any]])

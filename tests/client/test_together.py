@@ -31,7 +31,7 @@ class Calls:
 
 
 @pytest.mark.parametrize("all_or_none", [False, True])
-async def test_all_are_done(autojump_clock: MockClock, all_or_none: bool) -> None:
+async def test_all_calls_at_once_are_done(autojump_clock: MockClock, all_or_none: bool) -> None:
     calls = Calls()
     await together([calls.slow, calls.quick], all_or_none=all_or_none)
     assert calls.done == ["quick", "slow"]

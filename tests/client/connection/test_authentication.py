@@ -40,7 +40,9 @@ async def later() -> str:
     ],
     ids=["static", "called", "awaited", "basic", "basic by another name", "tls"],
 )
-def test_what_is_shown(authentication: Authentication, method: str, data: bytes) -> None:
+def test_each_kind_of_credentials_shows_its_method_and_data(
+    authentication: Authentication, method: str, data: bytes
+) -> None:
     async def test() -> None:
         assert (authentication.auth_method_name, await authentication.auth_data()) == (method, data)
 
@@ -50,7 +52,7 @@ def test_what_is_shown(authentication: Authentication, method: str, data: bytes)
 
 
 @pytest.mark.parametrize("make", [lambda: AuthenticationToken(""), lambda: AuthenticationBasic("a:b", "c")])
-def test_what_makes_no_sense(make: Callable[[], Authentication]) -> None:
+def test_credentials_that_make_no_sense_are_refused(make: Callable[[], Authentication]) -> None:
     with pytest.raises(errors.InvalidConfiguration):
         make()
 

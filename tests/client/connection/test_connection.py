@@ -220,7 +220,7 @@ async def test_what_is_queued_goes_out_in_one_write_and_before_the_end() -> None
         connection.send_nowait(command(Type.FLOW, consumer_id=1, messagePermits=1))
 
 
-async def test_keep_alive(autojump_clock: MockClock) -> None:
+async def test_a_silent_broker_is_pinged_and_at_last_given_up(autojump_clock: MockClock) -> None:
     """PING after 30 seconds of silence; the end after as many more."""
     async with connected() as (connection, peer):
         start = anyio.current_time()

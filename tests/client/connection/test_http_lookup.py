@@ -74,7 +74,7 @@ def to(url: str) -> httpx.Response:
 
 
 @on_both
-async def test_where_the_broker_says() -> None:
+async def test_the_client_connects_where_the_answer_says() -> None:
     web = Web(json(**HERE))
     lookup, pool = web.lookup()
     await lookup.connection_for(TOPIC)
@@ -122,7 +122,7 @@ async def test_redirects_have_an_end() -> None:
 
 @pytest.mark.parametrize("where", ["file:///etc/passwd", "http://", "http://a:99999/", "http://[/", "gopher://a"])
 @on_both
-async def test_redirects_to_nowhere(where: str) -> None:
+async def test_redirects_to_nowhere_are_a_lost_connection(where: str) -> None:
     lookup, _ = Web(to(where)).lookup()
     with pytest.raises(errors.ConnectError):
         await lookup.connection_for("t")
@@ -141,7 +141,7 @@ async def test_redirects_to_nowhere(where: str) -> None:
     ],
 )
 @on_both
-async def test_refusals(status: int, expected: type[errors.PulsarError]) -> None:
+async def test_each_status_of_a_lookup_is_raised_as_its_error(status: int, expected: type[errors.PulsarError]) -> None:
     lookup, _ = Web(json(status, reason="so it is")).lookup()
     with pytest.raises(expected, match="so it is") as caught:
         await lookup.partitions("t")
@@ -168,7 +168,7 @@ async def test_a_long_story_is_cut() -> None:
 
 
 @on_both
-async def test_partitions() -> None:
+async def test_partitions_are_counted_over_http() -> None:
     web = Web(json(partitions=3, deleted=False))
     lookup, _ = web.lookup()
     assert await lookup.partitions("non-persistent://a/b/c") == 3
@@ -180,7 +180,7 @@ async def test_partitions() -> None:
 
 
 @on_both
-async def test_topics() -> None:
+async def test_topics_are_listed_over_http() -> None:
     names = ["persistent://a/b/t", "persistent://a/b/p-partition-0"]
     web = Web(httpx.Response(200, json=names))
     lookup, _ = web.lookup()
@@ -234,7 +234,7 @@ async def test_nobody_there_and_another_who_is() -> None:
         await lookup.partitions("t")
 
 
-async def test_no_answer(autojump_clock: MockClock) -> None:
+async def test_a_lookup_without_an_answer_times_out(autojump_clock: MockClock) -> None:
     async def hang(request: httpx.Request) -> httpx.Response:
         await anyio.sleep_forever()
         raise AssertionError

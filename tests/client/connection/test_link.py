@@ -109,7 +109,7 @@ def jumping(test: Any) -> Callable[[], None]:
     return run
 
 
-def test_backoff() -> None:
+def test_the_backoff_doubles_up_to_its_most_and_begins_anew_after_success() -> None:
     backoff = Backoff(jitter=lambda: 0.0)
     delays = [backoff.next() for _ in range(12)]
     assert delays[:4] == [0.1, 0.2, 0.4, 0.8]

@@ -126,7 +126,7 @@ async def test_through_the_service_url() -> None:
 
 
 @on_both
-async def test_redirects_are_followed() -> None:
+async def test_redirects_of_brokers_are_followed() -> None:
     async with asking() as (asks, seen):
         a, _ = await met(asks, seen)
         await asks.partitions(a)
@@ -154,7 +154,7 @@ async def test_redirects_that_take_their_time(autojump_clock: MockClock) -> None
 
 
 @on_both
-async def test_a_refused_lookup() -> None:
+async def test_a_refused_lookup_is_raised_as_its_error() -> None:
     async with asking() as (asks, seen):
         peer = await counted(asks, seen)
         await asks.answer(peer, Response.Failed, error=pb.AuthorizationError, message="not yours")
@@ -173,7 +173,7 @@ async def test_the_next_address_is_tried() -> None:
 
 
 @on_both
-async def test_nobody_there() -> None:
+async def test_all_addresses_where_nobody_listens_are_named() -> None:
     async with asking("pulsar://a,b") as (asks, _):
         asks.peers.refused |= {A, B}
         await done(asks)

@@ -99,7 +99,7 @@ def test_certificates_as_other_clients_take_them(monkeypatch: pytest.MonkeyPatch
 
 
 @on_both
-async def test_another_hosts_certificate(authority: Authority, files: Files) -> None:
+async def test_another_hosts_certificate_is_refused_unless_any_host_will_do(authority: Authority, files: Files) -> None:
     trusting = {"trust_certs_file_path": str(authority.path)}
     async with served(authority, files, Tls(**trusting), host="a") as outcome:  # type: ignore[arg-type]
         assert isinstance(outcome["error"], errors.AuthenticationError)

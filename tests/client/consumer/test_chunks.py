@@ -85,7 +85,7 @@ def without_clock(test: Callable[[], None]) -> Callable[[], None]:
 
 
 @without_clock
-def test_in_order() -> None:
+def test_chunks_in_order_become_one_message() -> None:
     made = Assembly()
     assert made.add(5, "u", 0) is None
     assert made.add(6, "v", 0) is None
@@ -156,7 +156,7 @@ def test_a_chunk_without_beginning_is_acknowledged_when_it_is_old(expiry: float,
 
 
 @pytest.mark.parametrize("acknowledges", [False, True])
-def test_too_many(acknowledges: bool) -> None:
+def test_too_many_incomplete_messages_push_out_the_oldest(acknowledges: bool) -> None:
     @without_clock
     def test() -> None:
         made = Assembly(max_pending_chunked_message=2, auto_ack_oldest_chunked_message_on_queue_full=acknowledges)
@@ -173,7 +173,7 @@ def test_too_many(acknowledges: bool) -> None:
 
 
 @without_clock
-def test_any_number() -> None:
+def test_any_number_of_messages_may_be_incomplete_without_a_limit() -> None:
     made = Assembly(max_pending_chunked_message=0)
     for number in range(100):
         made.add(number, str(number), 0)
@@ -193,7 +193,7 @@ def test_any_number() -> None:
     ],
     ids=str,
 )
-def test_what_no_broker_takes(fields: dict[str, Any]) -> None:
+def test_claims_that_no_broker_takes_are_unreadable(fields: dict[str, Any]) -> None:
     made = Assembly()
     with pytest.raises(Unreadable) as caught:
         made.add(1, "u", fields.pop("number", 0), **fields)
@@ -212,7 +212,7 @@ def test_more_bytes_than_claimed() -> None:
 
 
 @without_clock
-def test_what_cannot_be_decrypted() -> None:
+def test_a_message_with_chunks_that_cannot_be_decrypted_is_told_of_once() -> None:
     """Its message is told of once."""
     made = Assembly()
 
@@ -282,7 +282,9 @@ arrivals = st.lists(
 
 
 @given(arrivals, st.integers(0, 3), st.booleans())
-def test_any_order(given_arrivals: list[tuple[str, int, bool, bytes]], most: int, acknowledges: bool) -> None:
+def test_chunks_in_any_order_give_only_whole_messages(
+    given_arrivals: list[tuple[str, int, bool, bytes]], most: int, acknowledges: bool
+) -> None:
     """Nothing is delivered but chunks 0, 1, 2 of one message, in order; nothing acknowledged is delivered; what is kept
     is bounded by what was claimed."""
 
@@ -416,14 +418,14 @@ async def test_received_whole_and_acknowledged_whole(
         assert await backlog(inside) == 0
 
 
-async def test_cumulative(autojump_clock: MockClock) -> None:
+async def test_a_chunked_message_is_acknowledged_cumulatively(autojump_clock: MockClock) -> None:
     async with setup() as (inside, client, _), reading(client) as consumer:
         await consumer.acknowledge_cumulative((await received(consumer, 2))[1])
         assert await backlog(inside) == ENTRIES - 4
 
 
 @pytest.mark.parametrize("consumer_type", [ConsumerType.Exclusive, ConsumerType.Shared])
-async def test_after_a_loss(autojump_clock: MockClock, consumer_type: ConsumerType) -> None:
+async def test_chunked_messages_come_again_after_a_loss(autojump_clock: MockClock, consumer_type: ConsumerType) -> None:
     async with setup() as (inside, client, _), reading(client, consumer_type=consumer_type) as consumer:
         for _ in range(3):
             await received(consumer, 2)

@@ -278,7 +278,7 @@ async def test_the_queue_is_as_big_as_the_number(autojump_clock: MockClock) -> N
             assert [len(await next_batch(consumer)), len(await next_batch(consumer))] == [50, 50]
 
 
-async def test_cancelling_loses_nothing(autojump_clock: MockClock) -> None:
+async def test_cancelling_batch_receive_loses_nothing(autojump_clock: MockClock) -> None:
     async with started() as (inside, client):
         wire = await inside.wire()
         async with batching(client, ConsumerBatchReceivePolicy(3, 0, 0)) as consumer:

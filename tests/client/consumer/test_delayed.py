@@ -28,7 +28,7 @@ class Handed:
 
 
 @pytest.mark.parametrize("end", [Delayed.clear, Delayed.close])
-async def test_the_end(autojump_clock: MockClock, end: Callable[[Delayed], None]) -> None:
+async def test_after_the_end_nothing_is_handed_over(autojump_clock: MockClock, end: Callable[[Delayed], None]) -> None:
     handed = Handed()
     with anyio.fail_after(100):
         async with anyio.create_task_group() as tasks:
@@ -42,7 +42,7 @@ async def test_the_end(autojump_clock: MockClock, end: Callable[[Delayed], None]
 
 
 @on_both
-async def test_under_both_loops() -> None:
+async def test_entries_are_handed_over_in_time_under_both_loops() -> None:
     done = anyio.Event()
     handed: list[set[Entry]] = []
 
@@ -72,7 +72,7 @@ async def test_under_both_loops() -> None:
         )
     )
 )
-def test_it_is_what_a_plain_list_of_times_would_be(steps: Steps) -> None:
+def test_delays_are_what_a_plain_list_of_times_would_be(steps: Steps) -> None:
     run_on("trio", _compare, steps, jump=True)
 
 

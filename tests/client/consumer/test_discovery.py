@@ -55,8 +55,11 @@ class Watching:
         return sorted(part.topic.removeprefix(BASE) for part in self.consumer._parts.all)
 
     async def subscribed(self, *topics: str) -> None:
-        while self.topics != list(topics):
+        for _ in range(10_000):
+            if self.topics == list(topics):
+                return
             await anyio.sleep(0.001)
+        raise AssertionError(self.topics)
 
     async def watched(self, count: int = 1) -> pb.CommandWatchTopicList:
         asked: pb.CommandWatchTopicList = await self.played.sent(Type.WATCH_TOPIC_LIST, count)
@@ -96,7 +99,7 @@ def listing(*topics: str) -> Answer:
 
 
 @on_both
-async def test_what_is_told() -> None:
+async def test_news_of_the_watcher_change_the_topics() -> None:
     async with watching() as watched:
         watch = await watched.watched()
         assert (watch.namespace, watch.topics_pattern) == ("public/default", "public/default/x.*")

@@ -45,7 +45,7 @@ def test_a_new_connection_begins_with_all() -> None:
     assert permits.free(1) == 5
 
 
-def test_none_while_paused() -> None:
+def test_no_permits_are_given_while_paused() -> None:
     permits = Permits(4, paused=True)
     assert permits.opened() == 0
     assert permits.resume() == 4
@@ -200,7 +200,7 @@ async def test_a_batch_ends_it_and_goes_to_another(autojump_clock: MockClock) ->
             await consumer.receive()
 
 
-async def test_not_with_partitions(autojump_clock: MockClock) -> None:
+async def test_a_queue_of_none_is_refused_for_partitions(autojump_clock: MockClock) -> None:
     async with started() as (inside, client):
         inside.partitioned(TOPIC, 1)
         with pytest.raises(InvalidConfiguration, match="partitions"):
@@ -225,7 +225,7 @@ async def test_paused_from_the_start(autojump_clock: MockClock, size: int) -> No
                 assert await data_of(consumer, 2) == [b"1", b"2"]
 
 
-async def test_paused_in_between(autojump_clock: MockClock) -> None:
+async def test_a_consumer_paused_in_between_receives_only_what_was_here(autojump_clock: MockClock) -> None:
     async with (
         started() as (_, client),
         client.create_producer("t", batching_enabled=False) as producer,

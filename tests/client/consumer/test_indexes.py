@@ -81,7 +81,7 @@ async def data(consumer: Consumer[bytes]) -> list[bytes]:
 
 @pytest.mark.req("S415-29", "S415-30")
 @pytest.mark.parametrize("exposing", [True, False])
-async def test_what_messages_tell(autojump_clock: MockClock, exposing: bool) -> None:
+async def test_messages_tell_their_index_where_the_broker_exposes_it(autojump_clock: MockClock, exposing: bool) -> None:
     async with setup(exposingBrokerEntryMetadataToClientEnabled=exposing) as (_, client), reading(client) as consumer:
         messages = await everything(consumer)
         assert [message.data() for message in messages] == ALL
@@ -96,7 +96,7 @@ async def test_what_messages_tell(autojump_clock: MockClock, exposing: bool) -> 
 @pytest.mark.req("S415-28", "S415-41")
 @pytest.mark.parametrize("index", range(6))
 @pytest.mark.parametrize("exposing", [True, False])
-async def test_seek(autojump_clock: MockClock, index: int, exposing: bool) -> None:
+async def test_seeking_an_index_drops_what_is_before(autojump_clock: MockClock, index: int, exposing: bool) -> None:
     """What is before it is dropped, of a batch as well."""
     async with setup(exposingBrokerEntryMetadataToClientEnabled=exposing) as (inside, client):
         async with reading(client) as consumer:
@@ -115,7 +115,9 @@ async def test_seek(autojump_clock: MockClock, index: int, exposing: bool) -> No
 @pytest.mark.req("S415-41")
 @pytest.mark.parametrize("received", [False, True])
 @pytest.mark.parametrize("index", range(6))
-async def test_acknowledge(autojump_clock: MockClock, index: int, received: bool) -> None:
+async def test_acknowledging_an_index_acknowledges_one_message(
+    autojump_clock: MockClock, index: int, received: bool
+) -> None:
     left = ALL[:index] + ALL[index + 1 :]
     async with setup() as (_, client):
         options: dict[str, Any] = {"consumer_type": ConsumerType.Shared, "batch_index_ack_enabled": received}

@@ -122,7 +122,7 @@ async def test_when_it_cannot_be_published_it_comes_at_once(autojump_clock: Mock
             assert (again.data(), again.redelivery_count()) == (b"1", 1)
 
 
-async def test_what_makes_no_sense(autojump_clock: MockClock) -> None:
+async def test_reconsuming_that_makes_no_sense_is_refused(autojump_clock: MockClock) -> None:
     async with started() as (inside, client):
         wire = await inside.wire()
         async with client.subscribe("t", "s", consumer_type=ConsumerType.Shared) as consumer:

@@ -89,7 +89,7 @@ async def test_cumulative_is_for_one_partition(autojump_clock: MockClock) -> Non
             await nothing(consumer)
 
 
-async def test_seeking(autojump_clock: MockClock) -> None:
+async def test_seeking_moves_all_partitions_or_that_of_the_message(autojump_clock: MockClock) -> None:
     async with in_process() as inside, inside.client() as client:
         inside.partitioned(TOPIC, 3)
         ids = await publish(client, "parts", *NINE)
@@ -120,7 +120,7 @@ async def test_partitions_that_come_later_are_found(autojump_clock: MockClock) -
             await consumer.receive()
 
 
-async def test_all_or_none(autojump_clock: MockClock) -> None:
+async def test_a_consumer_has_all_partitions_or_none(autojump_clock: MockClock) -> None:
     async with in_process() as inside, inside.client() as client:
         inside.partitioned(TOPIC, 3)
         partition = f"{TOPIC}-partition-1"
@@ -146,7 +146,7 @@ async def test_the_queue_is_shared_by_many(autojump_clock: MockClock) -> None:
             assert [consumer.permits for consumer in consumers] == [2, 2, 2]
 
 
-async def test_connections_that_break(autojump_clock: MockClock) -> None:
+async def test_partitions_go_on_after_connections_break(autojump_clock: MockClock) -> None:
     async with in_process() as inside, inside.client() as client:
         inside.partitioned(TOPIC, 3)
         async with client.subscribe("parts", "s", **EARLIEST) as consumer:
@@ -189,7 +189,7 @@ def terminate(inside: InProcess, name: TopicName) -> None:
 # ---- several topics
 
 
-async def test_several_topics(autojump_clock: MockClock) -> None:
+async def test_several_topics_are_received_together(autojump_clock: MockClock) -> None:
     async with in_process() as inside, inside.client() as client:
         inside.partitioned(TOPIC, 2)
         async with client.subscribe(["a", "b", "parts", "a"], "s") as consumer:
@@ -224,7 +224,7 @@ async def test_topics_that_make_no_sense(autojump_clock: MockClock) -> None:
     "pattern", ["x.*", "public/default/x.*", "persistent://public/default/x.*"], ids=["local", "relative", "full"]
 )
 @pytest.mark.parametrize("watched", [True, False], ids=["watched", "asked for"])
-async def test_topics_by_pattern(autojump_clock: MockClock, pattern: str, watched: bool) -> None:
+async def test_topics_that_match_a_pattern_are_received(autojump_clock: MockClock, pattern: str, watched: bool) -> None:
     """Brokers that take watchers tell of new topics at once; others are asked now and then."""
     async with in_process(Config(enableBrokerTopicListWatcher=watched)) as inside, inside.client() as client:
         inside.partitioned("persistent://public/default/xparts", 2)
@@ -244,7 +244,7 @@ async def test_topics_by_pattern(autojump_clock: MockClock, pattern: str, watche
             await nothing(consumer, 20)
 
 
-async def test_nothing_matches_yet(autojump_clock: MockClock) -> None:
+async def test_a_pattern_that_matches_nothing_yet_waits(autojump_clock: MockClock) -> None:
     async with in_process() as inside, inside.client() as client:
         async with client.subscribe(re.compile("x.*"), "s", **EARLIEST) as consumer:
             await nothing(consumer)
@@ -366,7 +366,7 @@ async def test_which_domains_a_pattern_is_held_against(autojump_clock: MockClock
 # ---- readers
 
 
-async def test_reading_all_partitions(autojump_clock: MockClock) -> None:
+async def test_a_reader_reads_all_partitions(autojump_clock: MockClock) -> None:
     async with in_process() as inside, inside.client() as client:
         inside.partitioned(TOPIC, 3)
         ids = await publish(client, "parts", *NINE)

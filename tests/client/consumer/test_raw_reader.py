@@ -46,7 +46,7 @@ async def test_entries_come_as_they_are(autojump_clock: MockClock, exposing: boo
         assert stamps == (list(range(6)) if exposing else [None] * 6)
 
 
-async def test_moving_about(autojump_clock: MockClock) -> None:
+async def test_a_raw_reader_starts_reconnects_and_seeks_at_entries(autojump_clock: MockClock) -> None:
     async with in_process() as inside, inside.client() as client:
         wire = await inside.wire()
         positions = await wire.publish(*ENTRIES)

@@ -69,7 +69,7 @@ ALL = [b"1", b"2", b"3", b"4", b"5"]
     ("entry", "index", "behind", "at"),
     [(0, -1, 1, 0), (1, 0, 2, 1), (1, 1, 3, 2), (1, 2, 4, 3), (1, -1, 4, 1), (2, -1, 5, 4)],
 )
-async def test_it_begins_at_or_behind_any_message(
+async def test_a_reader_begins_at_or_behind_any_message(
     autojump_clock: MockClock, entry: int, index: int, behind: int, at: int
 ) -> None:
     async with setup() as given:
@@ -80,7 +80,7 @@ async def test_it_begins_at_or_behind_any_message(
 
 
 @pytest.mark.req("S429-14")
-async def test_it_begins_at_either_end(autojump_clock: MockClock) -> None:
+async def test_a_reader_begins_at_either_end(autojump_clock: MockClock) -> None:
     async with setup() as given:
         async with given.reader(MessageId.earliest) as reader:
             assert await all_of(reader) == ALL
@@ -125,7 +125,7 @@ async def test_seek_and_go_on(autojump_clock: MockClock) -> None:
         assert await all_of(reader) == [b"6"]
 
 
-async def test_after_a_loss_it_goes_on_where_it_was(autojump_clock: MockClock) -> None:
+async def test_a_reader_goes_on_after_a_loss_where_it_was(autojump_clock: MockClock) -> None:
     async with setup() as given, given.reader(MessageId.earliest) as reader:
         seen = []
         for _ in range(5):
@@ -182,7 +182,7 @@ async def test_async_for_ends_with_a_terminated_topic(autojump_clock: MockClock)
 # ---- what else it may be told
 
 
-async def test_it_begins_with_what_is_not_too_old(autojump_clock: MockClock) -> None:
+async def test_a_reader_begins_with_what_is_not_too_old(autojump_clock: MockClock) -> None:
     async with in_process() as inside, inside.client() as client:
         wire = await inside.wire()
         now = inside.bed.broker.clock.now_ms()

@@ -145,7 +145,9 @@ def test_what_a_processor_raises_is_received() -> None:
 
 
 @pytest.mark.parametrize("action", ConsumerCryptoFailureAction)
-def test_what_cannot_be_decrypted(action: ConsumerCryptoFailureAction) -> None:
+def test_each_action_on_a_message_that_cannot_be_decrypted_gives_its_permits_back(
+    action: ConsumerCryptoFailureAction,
+) -> None:
     fed = Fed(crypto_failure_action=action, receiver_queue_size=1)
     fed.feed(batch_of(b"0", b"1", encryption_keys=[{"key": "k", "value": b"v"}], encryption_param=b"n" * 12), 3)
     if action is ConsumerCryptoFailureAction.FAIL:

@@ -165,7 +165,9 @@ STEPS = st.tuples(
 
 @settings(max_examples=30)
 @given(st.sampled_from(ConsumerType), st.booleans(), st.integers(0, 3), st.lists(STEPS, max_size=30))
-def test_histories(kind: ConsumerType, by_index: bool, size: int, steps: list[Step]) -> None:
+def test_whatever_happens_nothing_is_lost_and_nothing_acknowledged_comes_again(
+    kind: ConsumerType, by_index: bool, size: int, steps: list[Step]
+) -> None:
     if size == 0:
         steps = [step for step in steps if step[0] != "batch"]
     run_on("trio", _play, kind, by_index, size, steps, jump=True)

@@ -263,7 +263,9 @@ def key_reader(tmp_path_factory: pytest.TempPathFactory) -> CryptoKeyReader:
 
 @given(st.integers(0, 2**32), st.booleans())
 @settings(max_examples=6, derandomize=True)
-def test_random_entries(key_reader: CryptoKeyReader, seed: int, has_key: bool) -> None:
+def test_random_entries_are_messages_or_documented_errors(
+    key_reader: CryptoKeyReader, seed: int, has_key: bool
+) -> None:
     asked: dict[str, Any] = {"crypto_key_reader": key_reader} if has_key else {}
     run_on("trio", read_garbage, seed, asked)
 

@@ -109,7 +109,9 @@ def check(case: tuple[Program, list[Fault], bool, bool]) -> None:
 
 @given(cases())
 @settings(max_examples=20, derandomize=True)
-def test_some_fault_programs(case: tuple[Program, list[Fault], bool, bool]) -> None:
+def test_under_some_faults_nothing_is_lost_and_nothing_is_left_behind(
+    case: tuple[Program, list[Fault], bool, bool],
+) -> None:
     check(case)
 
 
@@ -117,5 +119,7 @@ def test_some_fault_programs(case: tuple[Program, list[Fault], bool, bool]) -> N
 @pytest.mark.timeout(600)
 @given(cases())
 @settings(max_examples=1000, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
-def test_a_thousand_fault_programs(case: tuple[Program, list[Fault], bool, bool]) -> None:
+def test_under_a_thousand_faults_nothing_is_lost_and_nothing_is_left_behind(
+    case: tuple[Program, list[Fault], bool, bool],
+) -> None:
     check(case)

@@ -51,7 +51,7 @@ def test_batches_keep_order_and_limits(sizes: list[int], most: int, most_bytes: 
 
 
 @given(st.lists(st.sampled_from([None, "", "a", "b"]), max_size=9))
-def test_batches_by_key(keys: list[str | None]) -> None:
+def test_batches_by_key_hold_one_key_each(keys: list[str | None]) -> None:
     """One for each key, in which its messages keep their order; those whose last message is older go first."""
     batch = KeyBatch(1000, 1000)
     for number, key in enumerate(keys):

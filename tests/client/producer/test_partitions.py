@@ -62,7 +62,7 @@ async def test_batches_go_to_one_partition_each(autojump_clock: MockClock) -> No
 
 
 @pytest.mark.parametrize("scheme", HashingScheme)
-async def test_keys_choose_partitions(autojump_clock: MockClock, scheme: HashingScheme) -> None:
+async def test_keys_choose_partitions_by_their_hash(autojump_clock: MockClock, scheme: HashingScheme) -> None:
     async with in_process() as inside, inside.client() as client:
         inside.partitioned(TOPIC, 3)
         async with client.create_producer("parts", hashing_scheme=scheme) as producer:
@@ -140,7 +140,7 @@ async def test_nothing_is_sent_before_it_is_open(autojump_clock: MockClock) -> N
                 producer.send_nowait(b"")
 
 
-async def test_connections_that_break(autojump_clock: MockClock) -> None:
+async def test_everything_arrives_in_order_in_each_partition_when_connections_break(autojump_clock: MockClock) -> None:
     """Everything arrives, in order in each partition."""
     async with in_process() as inside, inside.client() as client:
         inside.partitioned(TOPIC, 3)

@@ -21,7 +21,7 @@ from tests.client.producer.stage import TOPIC, UNASKED, answer_producer, produci
 
 
 @on_both
-async def test_what_opens_a_producer() -> None:
+async def test_opening_tells_the_broker_name_and_properties() -> None:
     async with playing() as (played, client):
         played.on[Type.PRODUCER] = saying(Type.PRODUCER_SUCCESS, producer_name="mine", last_sequence_id=41)
         async with client.create_producer("t", producer_name="mine", properties={"a": "b"}) as producer:
@@ -34,7 +34,7 @@ async def test_what_opens_a_producer() -> None:
 
 
 @on_both
-async def test_one_message() -> None:
+async def test_a_message_is_sent_with_all_it_has() -> None:
     async with producing({"last_sequence_id": 6}, batching_enabled=False) as stage:
         receipt = stage.producer.send_nowait(
             b"content",
@@ -193,7 +193,7 @@ async def test_a_cancelled_wait_for_room_sends_nothing() -> None:
 
 
 @on_both
-async def test_own_sequence_ids() -> None:
+async def test_sequence_ids_may_be_the_applications() -> None:
     async with producing(batching_enabled=False, initial_sequence_id=9) as stage:
         stage.producer.send_nowait(b"a")
         receipt = stage.producer.send_nowait(b"b", sequence_id=500)
@@ -365,12 +365,16 @@ async def test_leaving_the_block_flushes_and_closes() -> None:
 
 @on_both
 async def test_an_error_in_the_block_comes_out_as_it_is_and_abandons() -> None:
+    receipts: list[Receipt] = []
+
+    async def fail() -> None:
+        async with client.create_producer("t", batching_max_publish_delay=1000) as producer:
+            receipts.append(producer.send_nowait(b"1"))
+            raise KeyError("mine")
+
     async with playing() as (played, client):
-        receipts: list[Receipt] = []
         with pytest.raises(KeyError, match="mine"):
-            async with client.create_producer("t", batching_max_publish_delay=1000) as producer:
-                receipts.append(producer.send_nowait(b"1"))
-                raise KeyError("mine")
+            await fail()
         with pytest.raises(errors.AlreadyClosed):
             await receipts[0].wait()
         await played.sent(Type.CLOSE_PRODUCER)

@@ -33,6 +33,6 @@ def test_everything_else_in_words() -> None:
     assert normal("x" * 1000, {}) == "xxxxxxxxxx...xxxxxxxxxx (1000)"
 
 
-def test_what_is_no_fact() -> None:
+def test_an_object_that_is_no_fact_is_refused() -> None:
     with pytest.raises(TypeError, match="is no fact"):
         normal([object()], {})

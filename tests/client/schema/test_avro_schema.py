@@ -38,7 +38,7 @@ def test_the_form_has_no_header() -> None:
 # ---- dicts
 
 
-def test_dicts() -> None:
+def test_dicts_are_encoded_by_a_definition() -> None:
     schema = AvroSchema(record(("a", "int"), ("b", ["null", "bytes"]), ("c", {"type": "map", "values": "string"})))
     value = {"a": 3, "b": b"\xff", "c": {"x": "y"}}
     assert schema.decode(schema.encode(value)) == value
@@ -104,7 +104,7 @@ def test_definitions_that_avro_refuses(definition: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("items", ["null", record(name="E"), record(("n", "null"), name="E"), {"type": "null"}])
-def test_arrays_of_nothing(items: Any) -> None:
+def test_arrays_of_nothing_are_refused(items: Any) -> None:
     """A few bytes could say that there are 2**62 of them."""
     endless = record(("a", {"type": "array", "items": items}))
     with pytest.raises(InvalidConfiguration, match="array of nothing"):
@@ -274,13 +274,13 @@ def test_only_so_many_writers_are_kept() -> None:
         ),
     )
 )
-def test_random_writers(definition: Any) -> None:
+def test_random_writer_schemas_are_read_or_refused(definition: Any) -> None:
     for writer in (definition, record(("street", definition))):
         with suppress(InvalidMessage):
             AvroSchema(Home).decode(AvroSchema(Home).encode(Home("x")), of(writer))
 
 
-def test_without_fastavro() -> None:
+def test_without_fastavro_the_error_says_what_to_install() -> None:
     program = (
         "import sys; sys.modules['fastavro'] = None\n"
         "from dataclasses import make_dataclass\n"

@@ -128,7 +128,7 @@ def test_namespaces_order_names_and_defaults() -> None:
     }
 
 
-def test_times_and_notes() -> None:
+def test_annotations_say_the_avro_type() -> None:
     kind = make_dataclass("R", [("at", Annotated[datetime, ["a note"]]), ("n", Annotated[int, AvroType("int"), 3])])
     assert record_of(kind).definition["fields"] == [
         {"name": "at", "type": {"type": "long", "logicalType": "timestamp-millis"}},

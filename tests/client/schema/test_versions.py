@@ -93,7 +93,7 @@ async def test_each_version_is_asked_for_once(autojump_clock: MockClock, asked: 
         assert asked.versions == [FIRST, SECOND]
 
 
-async def test_several_at_once(autojump_clock: MockClock, asked: Asked) -> None:
+async def test_batch_receive_asks_for_each_version_once(autojump_clock: MockClock, asked: Asked) -> None:
     policy = ConsumerBatchReceivePolicy(max_num_message=3, timeout=1)
     async with (
         started() as (_, client),
@@ -140,7 +140,7 @@ async def test_nothing_is_lost_by_cancelling(autojump_clock: MockClock, asked: A
         await nothing_more(consumer)
 
 
-async def test_who_waits_together(autojump_clock: MockClock, asked: Asked) -> None:
+async def test_several_who_wait_for_one_version_get_their_messages(autojump_clock: MockClock, asked: Asked) -> None:
     found: list[New] = []
 
     async def receive() -> None:
