@@ -148,9 +148,6 @@ def test_what_is_tried_again_is_worth_it() -> None:
     assert not any(issubclass(error, RetryError) for error in errors.FATAL)
 
 
-# ---- What a method shows in its signature is what its options take
-
-
 # ---- What a type checker infers: mypy reads these lines, and pytest sees that they are so
 
 
@@ -171,7 +168,7 @@ def test_schemas_know_the_types_of_their_values() -> None:
     assert_type(TimestampSchema().decode(bytes(8)), datetime)
 
 
-async def test_producers_consumers_and_readers(autojump_clock: MockClock) -> None:
+async def test_producers_consumers_and_readers_know_the_types_of_their_values(autojump_clock: MockClock) -> None:
     schema = AvroSchema(User)
     async with (
         started() as (_, client),

@@ -72,7 +72,7 @@ class Watching:
         await self.played.sent(Type.PONG, pongs + 1)
 
     async def answer(self, watch: pb.CommandWatchTopicList, topics_hash: str, *topics: str) -> None:
-        ids = {"request_id": watch.request_id, "watcher_id": watch.watcher_id}
+        ids: dict[str, Any] = {"request_id": watch.request_id, "watcher_id": watch.watcher_id}
         found = [BASE + topic for topic in topics]
         await self.peer.say(Type.WATCH_TOPIC_LIST_SUCCESS, topics_hash=topics_hash, topic=found, **ids)
 
