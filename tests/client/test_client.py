@@ -16,7 +16,6 @@ from pulsarium.client.consumer.consumer import Consumer
 from pulsarium.client.consumer.options import ConsumerType
 from pulsarium.client.opening import open_client
 from pulsarium.client.producer.options import CompressionType
-from pulsarium.client.producer.receipt import Receipt
 from pulsarium.proto.topic_name import TopicName
 from tests.broker.wire import TOPIC
 from tests.client.both import on_both
@@ -115,34 +114,6 @@ async def test_what_is_sent_is_received(
             }
             assert len({message_id.entry for message_id in ids}) == (1 if batching else 10)
             assert [message.sequence_id() for message in messages] == list(range(10))
-
-
-@pytest.mark.parametrize("batching", [False, True], ids=["plain", "batched"])
-async def test_nothing_is_lost_when_topics_move_and_connections_break(
-    autojump_clock: MockClock, batching: bool
-) -> None:
-    """Every message arrives, the first time in order; what has a receipt stands where it says."""
-    count = 300
-    async with in_process() as inside, inside.client() as client:
-        receipts: list[Receipt] = []
-        async with client.create_producer("t", batching_enabled=batching, batching_max_messages=7) as producer:
-            for n in range(count):
-                receipts.append(producer.send_nowait(b"%d" % n))
-                if n % 90 == 50:
-                    unload(inside)
-                if n % 90 == 80:
-                    await inside.cut()
-                if n % 10 == 0:
-                    await anyio.sleep(0.02)
-            await producer.flush()
-            ids = [await receipt.wait() for receipt in receipts]
-            assert ids == sorted(ids)
-        async with reading(client) as consumer:
-            first: dict[bytes, None] = {}
-            with anyio.move_on_after(1):
-                while True:
-                    first.setdefault((await consumer.receive()).data())
-            assert list(first) == [b"%d" % n for n in range(count)]
 
 
 async def test_no_session_stays_behind_at_the_broker(autojump_clock: MockClock) -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from trio.testing import MockClock
 
 from pulsarium.client.consumer.delayed import Delayed, Entry
-from tests.client.both import on_both, run_on
+from tests.client.both import run_on
 
 Steps = list[tuple[str, int, float]]
 
@@ -39,28 +39,6 @@ async def test_after_the_end_nothing_is_handed_over(autojump_clock: MockClock, e
             if end is Delayed.clear:  # it goes on
                 delayed.add((1, 2), 3)
     assert handed.over == ([(4, {(1, 2)})] if end is Delayed.clear else [])
-
-
-@on_both
-async def test_entries_are_handed_over_in_time_under_both_loops() -> None:
-    done = anyio.Event()
-    handed: list[set[Entry]] = []
-
-    def hand_over(entries: set[Entry]) -> None:
-        handed.append(entries)
-        if (1, 4) in entries:
-            done.set()
-
-    async with anyio.create_task_group() as tasks:
-        delayed = Delayed(tasks, hand_over)
-        delayed.add((1, 1), 100)
-        await anyio.sleep(0.001)
-        delayed.add((1, 2), 0.05)
-        delayed.add((1, 3), 0.01)
-        delayed.add((1, 4), 0.1)
-        await done.wait()
-        delayed.close()
-    assert [entry for entries in handed for entry in sorted(entries)] == [(1, 3), (1, 2), (1, 4)]
 
 
 @given(

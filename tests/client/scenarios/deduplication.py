@@ -10,21 +10,6 @@ from .world import World, available
 ON = {"deduplication": True}
 
 
-@scenario(expected={"last": 4, "numbers": [0, 4, 5], "data": ["a", "b", "c"]})
-async def a_producer_that_comes_back(world: World) -> object:
-    topic = f"persistent://{await world.own_namespace(**ON)}/t"
-    async with world.client.create_producer(topic, producer_name="p") as producer:
-        await producer.send(b"a", sequence_id=0)
-        await producer.send(b"b", sequence_id=4)
-    async with world.client.create_producer(topic, producer_name="p") as producer:
-        last = producer.last_sequence_id()
-        await producer.send(b"again", sequence_id=3)
-        await producer.send(b"c")
-    async with world.client.create_reader(topic, MessageId.earliest) as reader:
-        messages = await available(reader)
-        return {"last": last, "numbers": [m.sequence_id() for m in messages], "data": messages}
-
-
 @scenario(expected={"data": ["a", "b", "c", "d"], "numbers": [0, 1, 2, 3]})
 async def batches_that_were_there(world: World) -> object:
     topic = f"persistent://{await world.own_namespace(**ON)}/t"

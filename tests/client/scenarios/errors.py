@@ -65,27 +65,6 @@ async def a_terminated_topic_ends_the_loop(world: World) -> object:
         return {"seen": seen, "again": await all_of(consumer), "reached": consumer.has_reached_end_of_topic()}
 
 
-@scenario(
-    expected={
-        "receive": "AlreadyClosed",
-        "acknowledge": "AlreadyClosed",
-        "seek": "AlreadyClosed",
-        "close": "ok",
-    }
-)
-async def a_closed_consumer(world: World) -> object:
-    topic = world.topic()
-    await world.send(topic, b"x")
-    async with world.client.subscribe(topic, "s", initial_position=EARLIEST) as consumer:
-        message = await consumer.receive()
-    return {
-        "receive": await outcome(consumer.receive()),
-        "acknowledge": await outcome(consumer.acknowledge(message)),
-        "seek": await outcome(consumer.seek(MessageId.earliest)),
-        "close": await outcome(consumer.aclose()),
-    }
-
-
 @scenario(expected={"send": "AlreadyClosed", "receive": "AlreadyClosed", "new": "AlreadyClosed"})
 async def a_closed_client(world: World) -> object:
     topic = world.topic()

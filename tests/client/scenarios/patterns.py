@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from pulsarium.client import RegexSubscriptionMode
-
 from .scenario import scenario
 from .world import EARLIEST, World, data, outcome, take
 
@@ -46,21 +44,3 @@ async def by_a_pattern(world: World) -> object:
         new = data(await take(consumer, 1))
         async with world.client.subscribe(f"persistent://{namespace}/out", "s", initial_position=EARLIEST) as out:
             return {"data": sorted(found), "new": new, "left out": data(await take(out, 1))}
-
-
-@scenario(expected={"persistent": ["t"], "both": ["non-persistent t", "t"]})
-async def by_domain(world: World) -> object:
-    namespace = await world.own_namespace()
-    found = {}
-    expression = re.compile(f"{namespace}/t.*")
-    async with (
-        world.client.create_producer(f"persistent://{namespace}/t"),
-        world.client.create_producer(f"non-persistent://{namespace}/t"),
-    ):
-        for name, mode in (
-            ("persistent", RegexSubscriptionMode.PersistentOnly),
-            ("both", RegexSubscriptionMode.AllTopics),
-        ):
-            async with world.client.subscribe(expression, name, regex_subscription_mode=mode) as consumer:
-                found[name] = {part.topic for part in consumer._parts.all}
-    return found

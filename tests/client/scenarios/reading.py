@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from pulsarium.client import MessageId
 from tests.foreign.admin import Admin
 
@@ -32,23 +30,6 @@ async def from_both_ends(world: World) -> object:
         }
 
 
-@scenario(
-    expected={"behind": ["2", "3"], "at": ["1", "2", "3"], "in a batch": ["2", "3"], "at, in a batch": ["1", "2", "3"]}
-)
-async def from_a_message(world: World) -> object:
-    found = {}
-    for batched in (False, True):
-        topic = world.topic(str(batched))
-        places = await world.send(topic, *NUMBERS, batching_enabled=batched)
-        where = "in a batch" if batched else ""
-        for inclusive in (False, True):
-            options: dict[str, Any] = {"start_message_id_inclusive": inclusive}
-            name = ", ".join(filter(None, ["at" if inclusive else "" if batched else "behind", where]))
-            async with world.client.create_reader(topic, places[1], **options) as reader:
-                found[name] = data(await available(reader))
-    return found
-
-
 @scenario(expected=[False, True, True, False, True])
 async def whether_there_is_more(world: World) -> object:
     topic = world.topic()
@@ -75,18 +56,6 @@ async def the_last_id(world: World) -> object:
         (batch,) = await reader.get_last_message_ids()
         assert (plain, batch) == (plain_sent[-1], batch_sent[-1])
         return {"empty": empty, "plain": plain, "batch": batch}
-
-
-@scenario(expected={"data": ALL, "partitions": [0, 1]})
-async def all_partitions(world: World) -> object:
-    topic = await world.partitioned(2)
-    await world.send(topic, *NUMBERS)
-    async with world.client.create_reader(topic, MessageId.earliest) as reader:
-        messages = await available(reader)
-        return {
-            "data": sorted(data(messages)),
-            "partitions": {message.message_id().partition for message in messages},
-        }
 
 
 @scenario(expected={"before": ["0:0", "0:1"], "after": ["0:2", "0:3"], "new": ["1:0"]})

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 from pulsarium.client import ConsumerType, Message
-from tests.foreign.admin import Admin
 
 from .scenario import scenario
-from .world import EARLIEST, World, data, take, take_until, until
+from .world import EARLIEST, World, data, take
 
 NUMBERS = [b"%d" % n for n in range(5)]
 SHARED: dict[str, Any] = {"consumer_type": ConsumerType.Shared, "initial_position": EARLIEST}
@@ -75,22 +73,3 @@ async def of_a_batch_what_is_left(world: World) -> object:
         await consumer.acknowledge(messages[1])
         consumer.negative_acknowledge(messages[0])
         return counted(await take(consumer, 2))
-
-
-async def has_ledger(world: World, topic: str) -> bool:
-    """Whether the cursor of `s` is kept in a ledger: Pulsar forgets what was acknowledged while it makes that."""
-    path = f"/admin/v2/{topic.replace('://', '/')}/internalStats"
-    return bool((await world.admin(Admin.call, "GET", path))["cursors"]["s"]["state"] == "Open")
-
-
-@scenario(expected={"first": ["0", "1", "2", "3", "4"], "again": ["2", "3", "4"]})
-async def what_an_unload_brings_again(world: World) -> object:
-    topic = world.topic()
-    await world.send(topic, *NUMBERS)
-    async with world.client.subscribe(topic, "s", initial_position=EARLIEST, ack_receipt_enabled=True) as consumer:
-        messages = await take(consumer, 5)
-        await consumer.acknowledge_cumulative(messages[1])
-        await until(partial(has_ledger, world, topic))
-        await world.admin(Admin.unload, topic)
-        await world.send(topic, b"end")
-        return {"first": data(messages), "again": data(await take_until(consumer, b"end"))}

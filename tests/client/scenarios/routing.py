@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from pulsarium.client import Message, PartitionsRoutingMode
-from tests.foreign.admin import Admin
+from pulsarium.client import PartitionsRoutingMode
 
 from .scenario import scenario
-from .world import EARLIEST, World, refusal, take, until
+from .world import EARLIEST, World, refusal, take
 
 KEYS = ["", "a", "key", "Straße", "日本", "polygenelubricants"]
 
@@ -49,33 +48,6 @@ async def a_consumer_of_all_partitions(world: World) -> object:
         messages = await take(consumer, 6)
         return {
             "parts": {message.topic_name() for message in messages},
-            "data": sorted(message.data() for message in messages),
-        }
-
-
-@scenario(expected={"partitions": [0, 1, 2], "data": ["0", "1", "2", "3", "4", "5"]})
-async def partitions_that_come_later(world: World) -> object:
-    topic = await world.partitioned(1)
-    options: dict[str, Any] = {"auto_update_partitions_interval": 0.1}
-    async with (
-        world.client.subscribe(topic, "s", initial_position=EARLIEST, **options) as consumer,
-        world.client.create_producer(topic, batching_enabled=False, **options) as producer,
-    ):
-        await world.admin(Admin.grow, topic, 3)
-
-        async def found() -> bool:
-            return (await producer.send(b"probe")).partition == 2
-
-        await until(found)
-        for n in range(6):
-            await producer.send(b"%d" % n)
-        messages: list[Message[bytes]] = []
-        while len(messages) < 6:
-            message = await consumer.receive()
-            if message.data() != b"probe":
-                messages.append(message)
-        return {
-            "partitions": {message.message_id().partition for message in messages},
             "data": sorted(message.data() for message in messages),
         }
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from datetime import UTC, datetime
-from typing import Any
 
 from pulsarium.client import MessageId
 
@@ -13,27 +12,6 @@ from .world import EARLIEST, World, available, data, take, take_until, until
 
 NUMBERS = [b"%d" % n for n in range(6)]
 ALL = [f"{n}" for n in range(6)]
-
-
-async def rest_after_seek(world: World, target: int, *, batched: bool = False, **options: Any) -> list[bytes]:
-    """What a consumer gets that has got everything, and then seeks the message with this number."""
-    topic = world.topic("-".join([str(target), str(batched), *options]))
-    places = await world.send(topic, *NUMBERS, batching_enabled=batched)
-    async with world.client.subscribe(topic, "s", initial_position=EARLIEST, **options) as consumer:
-        await take(consumer, 6)
-        await consumer.seek(places[target])
-        await world.send(topic, b"end")
-        return data(await take_until(consumer, b"end"))
-
-
-@scenario(expected={"behind": ["3", "4", "5"], "at": ["2", "3", "4", "5"], "last": [], "first": ALL})
-async def into_a_batch(world: World) -> object:
-    return {
-        "behind": await rest_after_seek(world, 2, batched=True),
-        "at": await rest_after_seek(world, 2, batched=True, start_message_id_inclusive=True),
-        "last": await rest_after_seek(world, 5, batched=True),
-        "first": await rest_after_seek(world, 0, batched=True, start_message_id_inclusive=True),
-    }
 
 
 @scenario(expected={"earliest": ALL, "latest": []})

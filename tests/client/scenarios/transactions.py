@@ -5,8 +5,6 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-import anyio
-
 from pulsarium.client import ConsumerType, Message, MessageId
 
 from .scenario import scenario
@@ -164,23 +162,6 @@ async def two_acknowledge_the_same(world: World) -> object:
     }
 
 
-@transactional(expected={"received": ["behind"], "commit": "InvalidTxnStatusError", "state": "TIME_OUT"})
-async def one_that_takes_too_long(world: World) -> object:
-    topic = world.topic()
-    async with world.client.subscribe(topic, "s") as consumer, world.client.create_producer(topic) as producer:
-        txn = await world.client.begin_transaction(timeout=0.5)
-        await producer.send(b"never", txn=txn)
-        await producer.send(b"behind")
-        received = await take(consumer, 1)
-        await anyio.sleep(0.5)
-        return {"received": received, "commit": await outcome(txn.commit()), "state": txn.state()}
-
-
 async def _all(world: World, topic: str) -> list[Message[bytes]]:
     async with world.client.create_reader(topic, MessageId.earliest) as reader:
         return await available(reader)
-
-
-@scenario(expected={"begin": "TransactionCoordinatorNotFoundError"})
-async def brokers_without_transactions(world: World) -> object:
-    return {"begin": await outcome(world.client.begin_transaction())}
