@@ -10,10 +10,8 @@ import trio
 from trio.testing import MockClock
 
 from pulsarium.broker.model.topic.persistent import PersistentTopic
-from pulsarium.client.client import Client
+from pulsarium.client import Client, Int32Schema, StringSchema, TableView
 from pulsarium.client.errors import CryptoError, InvalidMessage
-from pulsarium.client.schema.primitives import Int32Schema, StringSchema
-from pulsarium.client.table_view import TableView
 from pulsarium.proto import batch
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.topic_name import TopicName

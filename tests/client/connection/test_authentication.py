@@ -8,13 +8,7 @@ from contextlib import asynccontextmanager
 import anyio
 import pytest
 
-from pulsarium.client import errors
-from pulsarium.client.connection.authentication import (
-    Authentication,
-    AuthenticationBasic,
-    AuthenticationTLS,
-    AuthenticationToken,
-)
+from pulsarium.client import Authentication, AuthenticationBasic, AuthenticationTLS, AuthenticationToken, errors
 from pulsarium.client.opening import open_client
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.client.both import on_both

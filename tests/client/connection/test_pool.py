@@ -12,8 +12,7 @@ import pytest
 from anyio.abc import ByteStream
 from trio.testing import MockClock
 
-from pulsarium.client import errors
-from pulsarium.client.client import Client
+from pulsarium.client import Client, errors
 from pulsarium.client.connection.connection import Connection, ConsumerHandler
 from pulsarium.client.connection.service_url import Address
 from pulsarium.client.connection.settings import Settings

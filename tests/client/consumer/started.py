@@ -9,11 +9,7 @@ from typing import Any
 import anyio
 
 from pulsarium.broker.model.topic.persistent import PersistentTopic
-from pulsarium.client.client import Client
-from pulsarium.client.consumer.consumer import Consumer
-from pulsarium.client.consumer.options import InitialPosition
-from pulsarium.client.consumer.reader import Reader
-from pulsarium.client.message import Message
+from pulsarium.client import Client, Consumer, InitialPosition, Message, Reader
 from pulsarium.proto.topic_name import TopicName
 from tests.broker.wire import Wire
 from tests.client.in_process import InProcess, in_process

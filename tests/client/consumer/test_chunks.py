@@ -16,15 +16,11 @@ from hypothesis import strategies as st
 from trio.testing import MockClock
 
 from pulsarium.broker.model.topic.persistent import PersistentTopic
-from pulsarium.client.client import Client
+from pulsarium.client import Client, CompressionType, Consumer, Message, MessageId
 from pulsarium.client.consumer.chunks import Chunks, Whole
-from pulsarium.client.consumer.consumer import Consumer
 from pulsarium.client.consumer.options import ConsumerOptions, ConsumerType, InitialPosition
 from pulsarium.client.entry.decoding import Decoded, Unreadable
-from pulsarium.client.message import Message
-from pulsarium.client.message_id import MessageId
 from pulsarium.client.producer.draft import now
-from pulsarium.client.producer.options import CompressionType
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.topic_name import TopicName
 from tests.broker.wire import TOPIC

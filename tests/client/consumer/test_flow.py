@@ -11,12 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from trio.testing import MockClock
 
-from pulsarium.client.client import Client
-from pulsarium.client.consumer.consumer import Consumer
+from pulsarium.client import Client, Consumer, ConsumerType, InitialPosition, Producer
 from pulsarium.client.consumer.flow import OnDemand, Permits
-from pulsarium.client.consumer.options import ConsumerType, InitialPosition
 from pulsarium.client.errors import AlreadyClosed, InvalidConfiguration, InvalidMessage
-from pulsarium.client.producer.producer import Producer
 from tests.broker.wire import TOPIC, batch_of, plain
 from tests.client.consumer.started import data_of, nothing_more, received, started, terminate
 from tests.client.in_process import InProcess

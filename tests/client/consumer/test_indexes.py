@@ -13,13 +13,9 @@ from trio.testing import MockClock
 
 from pulsarium.broker.broker import Broker
 from pulsarium.broker.config import Config
+from pulsarium.client import Client, Consumer, ConsumerType, InitialPosition, Message, MessageId
 from pulsarium.client.admin.errors import NotFound, PreconditionFailed
-from pulsarium.client.client import Client
-from pulsarium.client.consumer.consumer import Consumer
-from pulsarium.client.consumer.options import ConsumerType, InitialPosition
 from pulsarium.client.errors import InvalidConfiguration
-from pulsarium.client.message import Message
-from pulsarium.client.message_id import MessageId
 from tests.broker.admin.rest import Rest
 from tests.client.consumer.started import all_of
 from tests.client.in_process import InProcess, in_process

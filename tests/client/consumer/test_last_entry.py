@@ -11,11 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pulsarium.client.client import Client
+from pulsarium.client import Client, MessageId
 from pulsarium.client.consumer.last_entry import DefaultPayloadToMessageIdConverter, LastEntry, LastMessageIds
 from pulsarium.client.entry.encoding import Encoder
 from pulsarium.client.errors import InvalidMessage
-from pulsarium.client.message_id import MessageId
 from pulsarium.proto import batch, compression
 from pulsarium.proto.entry import build
 from pulsarium.proto.generated import PulsarApi_pb2 as pb

@@ -10,13 +10,10 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from pulsarium.client.client import Client
-from pulsarium.client.consumer.consumer import Consumer
+from pulsarium.client import Client, Consumer, ConsumerDeadLetterPolicy, MessageId
 from pulsarium.client.consumer.letters import with_topics
 from pulsarium.client.consumer.options import ConsumerOptions, ConsumerType, InitialPosition
-from pulsarium.client.consumer.policies import ConsumerDeadLetterPolicy
 from pulsarium.client.errors import InvalidConfiguration, InvalidMessage, TopicTerminated
-from pulsarium.client.message_id import MessageId
 from pulsarium.client.producer import draft
 from pulsarium.proto.topic_name import TopicName
 from tests.broker.wire import TOPIC, batch_of, plain

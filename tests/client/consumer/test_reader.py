@@ -14,10 +14,8 @@ from trio.testing import MockClock
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.subscription.persistent import PersistentSubscription
 from pulsarium.broker.model.topic.persistent import PersistentTopic
-from pulsarium.client.client import Client
-from pulsarium.client.consumer.reader import Reader
+from pulsarium.client import Client, MessageId, Reader
 from pulsarium.client.errors import CryptoError, InvalidConfiguration
-from pulsarium.client.message_id import MessageId
 from pulsarium.proto import batch
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.topic_name import TopicName

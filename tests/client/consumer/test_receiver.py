@@ -11,6 +11,7 @@ from anyio.abc import TaskGroup
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pulsarium.client import ConsumerCryptoFailureAction, MessageId
 from pulsarium.client.connection.connection import Connection
 from pulsarium.client.connection.service_url import BrokerUrls
 from pulsarium.client.consumer.acknowledgements import Acknowledgements, ack_set
@@ -19,9 +20,7 @@ from pulsarium.client.consumer.options import ConsumerOptions
 from pulsarium.client.consumer.receiver import Receiver
 from pulsarium.client.consumer.redelivery import Redelivery
 from pulsarium.client.consumer.start import Start
-from pulsarium.client.entry.crypto import ConsumerCryptoFailureAction
 from pulsarium.client.errors import ConnectError, CryptoError, PulsarError
-from pulsarium.client.message_id import MessageId
 from pulsarium.client.statistics import Received
 from pulsarium.proto import batch
 from pulsarium.proto.generated import PulsarApi_pb2 as pb

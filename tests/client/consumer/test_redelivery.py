@@ -13,12 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from trio.testing import MockClock
 
-from pulsarium.client.consumer.consumer import Consumer
-from pulsarium.client.consumer.options import ConsumerType, InitialPosition
-from pulsarium.client.consumer.policies import MultiplierRedeliveryBackoff
+from pulsarium.client import Consumer, ConsumerType, InitialPosition, Message, MultiplierRedeliveryBackoff, Producer
 from pulsarium.client.errors import ConnectError, CryptoError
-from pulsarium.client.message import Message
-from pulsarium.client.producer.producer import Producer
 from tests.broker.wire import batch_of, plain
 from tests.client.both import run_on
 from tests.client.consumer.started import consuming, data_of, nothing_more, received, started

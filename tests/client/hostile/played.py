@@ -9,10 +9,9 @@ from typing import Any, TypeAlias
 import anyio
 from anyio.abc import ByteStream, TaskGroup
 
-from pulsarium.client.client import Client
+from pulsarium.client import Client, Consumer
 from pulsarium.client.connection.service_url import Address
 from pulsarium.client.connection.settings import Settings
-from pulsarium.client.consumer.consumer import Consumer
 from pulsarium.client.opening import open_client
 from pulsarium.proto.commands import COMMANDS
 from pulsarium.proto.generated import PulsarApi_pb2 as pb

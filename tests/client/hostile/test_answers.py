@@ -7,9 +7,7 @@ from typing import Any
 
 import pytest
 
-from pulsarium.client import errors
-from pulsarium.client.client import Client
-from pulsarium.client.message_id import MessageId
+from pulsarium.client import Client, MessageId, errors
 from pulsarium.proto.commands import COMMANDS
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.client.hostile.clocks import on_both

@@ -11,11 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pulsarium.client import errors
-from pulsarium.client.consumer.consumer import Consumer
-from pulsarium.client.consumer.options import ConsumerType
-from pulsarium.client.entry.crypto import CryptoKeyReader
-from pulsarium.client.message_id import MessageId
+from pulsarium.client import Consumer, ConsumerType, CryptoKeyReader, MessageId, errors
 from pulsarium.proto import batch, entry
 from pulsarium.proto.compression import compress
 from pulsarium.proto.entry import crc32c

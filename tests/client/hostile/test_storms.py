@@ -11,13 +11,8 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from pulsarium.client import errors
-from pulsarium.client.client import Client
-from pulsarium.client.connection.authentication import AuthenticationToken
+from pulsarium.client import AuthenticationToken, Client, Consumer, Producer, Receipt, errors
 from pulsarium.client.connection.connection import Connection
-from pulsarium.client.consumer.consumer import Consumer
-from pulsarium.client.producer.producer import Producer
-from pulsarium.client.producer.receipt import Receipt
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.broker.wire import plain
 from tests.client.hostile.clocks import on_both

@@ -8,9 +8,8 @@ from typing import Any
 
 import anyio
 
-from pulsarium.client.client import Client
+from pulsarium.client import Client, Producer
 from pulsarium.client.opening import open_client
-from pulsarium.client.producer.producer import Producer
 from pulsarium.proto import entry
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.client.peer import Peer, Peers, Type

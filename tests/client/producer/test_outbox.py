@@ -11,11 +11,9 @@ from hypothesis import strategies as st
 from trio.testing import MockClock
 
 from pulsarium.broker.config import Config
-from pulsarium.client import BatchingType, Client, InitialPosition, MessageId, Producer, errors
+from pulsarium.client import BatchingType, Client, InitialPosition, MessageId, Producer, Receipt, Transaction, errors
 from pulsarium.client.producer.outbox import MemoryLimit, Messages, Outbox
-from pulsarium.client.producer.receipt import Receipt
 from pulsarium.client.statistics import Sent
-from pulsarium.client.transaction.transaction import Transaction
 from pulsarium.proto import batch, entry
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.topic_name import TopicName

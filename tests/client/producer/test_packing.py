@@ -10,14 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pulsarium.client import CompressionType, MessageId, errors
+from pulsarium.client import CompressionType, MessageId, Receipt, errors
 from pulsarium.client.entry.encoding import Encoder
 from pulsarium.client.entry.encryption import MessageDecryptor
 from pulsarium.client.errors import InvalidConfiguration, TopicTerminated
 from pulsarium.client.producer.draft import Draft
 from pulsarium.client.producer.options import PartitionsRoutingMode, ProducerOptions
 from pulsarium.client.producer.packing import Batch, KeyBatch, Splitter
-from pulsarium.client.producer.receipt import Receipt
 from pulsarium.proto import entry
 from pulsarium.proto.compression import decompress
 from pulsarium.proto.generated import PulsarApi_pb2 as pb

@@ -10,8 +10,7 @@ import anyio
 import pytest
 from trio.testing import MockClock
 
-from pulsarium.client import Client, InitialPosition, MessageId, PartitionsRoutingMode, Producer, errors
-from pulsarium.client.producer.options import HashingScheme
+from pulsarium.client import Client, HashingScheme, InitialPosition, MessageId, PartitionsRoutingMode, Producer, errors
 from pulsarium.client.producer.router import hash_of
 from pulsarium.proto.topic_name import TopicName
 from tests.client.in_process import InProcess, in_process

@@ -9,9 +9,7 @@ import anyio
 import pytest
 from trio.testing import MockClock
 
-from pulsarium.client import errors
-from pulsarium.client.message_id import MessageId
-from pulsarium.client.producer.receipt import Receipt
+from pulsarium.client import MessageId, Receipt, errors
 from pulsarium.proto import batch
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.client.both import on_both
