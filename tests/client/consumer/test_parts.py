@@ -12,9 +12,10 @@ from trio.testing import MockClock
 
 from pulsarium.broker.config import Config
 from pulsarium.broker.model.errors import TopicNotFoundError
-from pulsarium.client import Client, Consumer, ConsumerType, InitialPosition, Message, MessageId, errors
+from pulsarium.client import Client, ConsumerType, InitialPosition, Message, MessageId, errors
 from pulsarium.client.consumer.options import RegexSubscriptionMode
 from pulsarium.proto.topic_name import TopicName
+from tests.client.consumer.started import nothing_more, received
 from tests.client.in_process import InProcess, in_process
 
 TOPIC = "persistent://public/default/parts"
@@ -24,16 +25,6 @@ EARLIEST: dict[str, Any] = {"initial_position": InitialPosition.Earliest}
 async def publish(client: Client, topic: str, *contents: bytes) -> list[MessageId]:
     async with client.create_producer(topic, batching_enabled=False) as producer:
         return [await producer.send(content) for content in contents]
-
-
-async def received(consumer: Consumer, count: int) -> list[Message]:
-    with anyio.fail_after(10):
-        return [await consumer.receive() for _ in range(count)]
-
-
-async def nothing(consumer: Consumer, seconds: float = 1) -> None:
-    with anyio.move_on_after(seconds):
-        raise AssertionError(await consumer.receive())
 
 
 def contents(messages: Sequence[Message]) -> list[bytes]:
@@ -60,7 +51,7 @@ async def test_all_partitions_at_once(autojump_clock: MockClock) -> None:
             for n, message in enumerate(messages):  # by message or by id
                 await consumer.acknowledge(message if n % 2 else message.message_id())
         async with client.subscribe("parts", "s") as consumer:
-            await nothing(consumer)
+            await nothing_more(consumer)
 
 
 async def test_what_is_not_acknowledged_comes_again(autojump_clock: MockClock) -> None:
@@ -86,7 +77,7 @@ async def test_cumulative_is_for_one_partition(autojump_clock: MockClock) -> Non
             await consumer.acknowledge_cumulative(max(one for one in ids if one.partition == 1))
         async with client.subscribe("parts", "s") as consumer:
             assert {message.message_id().partition for message in await received(consumer, 6)} == {0, 2}
-            await nothing(consumer)
+            await nothing_more(consumer)
 
 
 async def test_seeking_moves_all_partitions_or_that_of_the_message(autojump_clock: MockClock) -> None:
@@ -94,17 +85,17 @@ async def test_seeking_moves_all_partitions_or_that_of_the_message(autojump_cloc
         inside.partitioned(TOPIC, 3)
         ids = await publish(client, "parts", *NINE)
         async with client.subscribe("parts", "s") as consumer:
-            await nothing(consumer)
+            await nothing_more(consumer)
             await consumer.seek(MessageId.earliest)
             assert contents(await received(consumer, 9)) == NINE
             await consumer.seek(MessageId.latest)
-            await nothing(consumer)
+            await nothing_more(consumer)
             await consumer.seek(0)
             assert contents(await received(consumer, 9)) == NINE
             own = [n for n, one in enumerate(ids) if one.partition == 1]
             await consumer.seek(ids[own[0]])  # moves its own partition
             assert [message.data() for message in await received(consumer, 2)] == [b"%d" % n for n in own[1:]]
-            await nothing(consumer)
+            await nothing_more(consumer)
 
 
 async def test_partitions_that_come_later_are_found(autojump_clock: MockClock) -> None:
@@ -114,7 +105,7 @@ async def test_partitions_that_come_later_are_found(autojump_clock: MockClock) -
             inside.partitioned(TOPIC, 3)
             await publish(client, "parts", *NINE)  # before they are found: the subscription is there already
             assert len(await received(consumer, 3)) == 3
-            await nothing(consumer, 5)
+            await nothing_more(consumer, 5)
             assert {message.message_id().partition for message in await received(consumer, 6)} == {1, 2}
         with pytest.raises(errors.AlreadyClosed):
             await consumer.receive()
@@ -156,7 +147,7 @@ async def test_partitions_go_on_after_connections_break(autojump_clock: MockCloc
             await anyio.sleep(1)
             await inside.cut()
             assert len({message.data() for message in await received(consumer, 5)}) == 5
-            await nothing(consumer)
+            await nothing_more(consumer)
 
 
 async def test_the_end_is_that_of_all_partitions(autojump_clock: MockClock) -> None:
@@ -205,7 +196,7 @@ async def test_several_topics_are_received_together(autojump_clock: MockClock) -
             await consumer.acknowledge(by_content[b"a"])
         async with client.subscribe(["a", "b", "parts"], "s") as consumer:
             assert contents(await received(consumer, 1)) == [b"b"]
-            await nothing(consumer)
+            await nothing_more(consumer)
 
 
 async def test_topics_that_make_no_sense(autojump_clock: MockClock) -> None:
@@ -238,16 +229,16 @@ async def test_topics_that_match_a_pattern_are_received(autojump_clock: MockCloc
             await publish(client, "x2", b"new")
             await publish(client, "non-persistent://public/default/x3", b"never")
             if not watched:
-                await nothing(consumer, 5)
+                await nothing_more(consumer, 5)
             with anyio.fail_after(0.1 if watched else 5):
                 assert contents(await received(consumer, 1)) == [b"new"]
-            await nothing(consumer, 20)
+            await nothing_more(consumer, 20)
 
 
 async def test_a_pattern_that_matches_nothing_yet_waits(autojump_clock: MockClock) -> None:
     async with in_process() as inside, inside.client() as client:
         async with client.subscribe(re.compile("x.*"), "s", **EARLIEST) as consumer:
-            await nothing(consumer)
+            await nothing_more(consumer)
             await publish(client, "x", b"new")
             with anyio.fail_after(70):
                 assert (await consumer.receive()).data() == b"new"
@@ -266,7 +257,7 @@ async def test_topics_that_go_are_left(autojump_clock: MockClock) -> None:
             (message,) = await received(consumer, 1)
             topics.delete(names[0], force=True)
             inside.bed.broker.turn.finish()
-            await nothing(consumer, 30)
+            await nothing_more(consumer, 30)
             with pytest.raises(errors.AlreadyClosed):
                 await consumer.acknowledge(message)
             topics.create(names[1])
@@ -285,12 +276,12 @@ async def test_a_topic_that_goes_stays_away(autojump_clock: MockClock, watched: 
         async with client.subscribe(re.compile("x.*"), "s", pattern_auto_discovery_period=10) as consumer:
             topics.delete(name, force=True)
             inside.bed.broker.turn.finish()
-            await nothing(consumer, 30)
+            await nothing_more(consumer, 30)
             with pytest.raises(TopicNotFoundError):
                 topics.find(name)
             assert consumer._parts.all == ()
             await publish(client, "x1", b"2")
-            await nothing(consumer, 30)
+            await nothing_more(consumer, 30)
             await publish(client, "x1", b"3")
             assert contents(await received(consumer, 1)) == [b"3"]
 
@@ -326,7 +317,7 @@ async def test_paused_while_a_partition_is_opened(autojump_clock: MockClock, mon
             await anyio.sleep(20)
             assert len(consumer._parts.all) == 2
             await publish(client, "parts-partition-1", b"1")
-            await nothing(consumer)
+            await nothing_more(consumer)
             consumer.resume()
             assert contents(await received(consumer, 1)) == [b"1"]
 
@@ -360,7 +351,7 @@ async def test_which_domains_a_pattern_is_held_against(autojump_clock: MockClock
             await other.send(b"2")
             assert contents(await received(both, 2)) == [b"1", b"2"]
             assert contents(await received(one, 1)) == [b"2"]
-            await nothing(one)
+            await nothing_more(one)
 
 
 # ---- readers
@@ -423,4 +414,4 @@ async def test_a_seek_that_each_topic_has_of_its_own(autojump_clock: MockClock) 
             with anyio.fail_after(10):
                 again = [await consumer.receive() for _ in range(2)]
             assert {message.topic_name() for message in again} == {first}
-            await nothing(consumer)
+            await nothing_more(consumer)
