@@ -1,4 +1,4 @@
-"""What producers and consumers count."""
+"""Tests of what producers and consumers count."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who the client says it is, when, and to whom it never does."""
+"""Tests of who the client says it is, when, and to whom it never does."""
 
 from __future__ import annotations
 

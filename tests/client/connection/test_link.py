@@ -1,4 +1,4 @@
-"""What is open stays open: first tries, backoff, and when to give up."""
+"""Tests that what is open stays open: first tries, backoff, and when to give up."""
 
 from __future__ import annotations
 

@@ -105,7 +105,6 @@ async def test_a_topic_that_migrates_before_it_is_open_is_opened_there(
 @pytest.mark.parametrize("url", ["", "new:6650", "pulsar://", "pulsar://new:x", "http://new", "pulsar+ssl://new:99999"])
 @on_both
 async def test_a_migration_to_nowhere_moves_nothing(url: str) -> None:
-    """What cannot be read moves nothing: it is opened where it was."""
     async with moving(PRODUCER) as (brokers, peers, old):
         await brokers.opened(old)
         await old.say(

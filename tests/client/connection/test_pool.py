@@ -1,4 +1,4 @@
-"""Which connections are made, and where topics are found."""
+"""Tests of which connections are made, and of where topics are found."""
 
 from __future__ import annotations
 
@@ -282,7 +282,6 @@ async def test_brokers_that_name_others_leave_nothing_behind() -> None:
 @pytest.mark.parametrize("host", ["x" * 64 + ".y", "a..b", "a\0b"], ids=["long", "empty", "null"])
 @on_both
 async def test_hosts_that_are_none(host: str) -> None:
-    """What is wrong with them is a lost connection, whatever exception Python has for it."""
     async with open_client("pulsar://a", Settings()) as client:
         for tls in (False, True):
             with anyio.fail_after(10), pytest.raises(errors.PulsarError):

@@ -1,4 +1,4 @@
-"""What tests of consumers begin with: our broker in this process, under trio."""
+"""Begins tests of consumers: our broker in this process, under trio."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is acknowledged, and how long acknowledgements wait for others."""
+"""Tests of what is acknowledged, and of how long acknowledgements wait for others."""
 
 from __future__ import annotations
 

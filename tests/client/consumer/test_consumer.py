@@ -333,8 +333,6 @@ async def test_the_end_and_what_makes_no_sense(autojump_clock: MockClock) -> Non
 
 
 class Hears(ConsumerInterceptor):
-    """What it is told."""
-
     def __init__(self) -> None:
         self.heard: list[Any] = []
 

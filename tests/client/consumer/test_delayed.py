@@ -17,7 +17,7 @@ Steps = list[tuple[str, int, float]]
 
 
 class Handed:
-    """What was handed over, and when."""
+    """Notes what was handed over, and when."""
 
     def __init__(self) -> None:
         self.began = anyio.current_time()

@@ -107,7 +107,7 @@ def unqueued(client: Client, **options: Any) -> Consumer[bytes]:
 
 
 def permits(inside: InProcess) -> list[int]:
-    """What the broker may send, to each consumer."""
+    """Return what the broker may send, to each consumer."""
     (subscription,) = inside.bed.broker.topics.loaded[TOPIC].subscriptions.values()
     return [consumer.permits for consumer in subscription.consumers]
 

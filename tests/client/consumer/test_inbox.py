@@ -1,4 +1,4 @@
-"""Who is received from next, and what is told to whoever waits."""
+"""Tests of who is received from next, and of what is told to whoever waits."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.client.both import on_both
 
 
 class Queue:
-    """What an inbox sees of a receiver."""
+    """Stands for a receiver."""
 
     def __init__(self, inbox: Inbox, *contents: str) -> None:
         self.contents = list(contents)

@@ -63,7 +63,6 @@ def reading(client: Client, **options: Any) -> Consumer[bytes]:
 
 
 async def everything(consumer: Consumer[bytes]) -> list[Message[bytes]]:
-    """What comes now."""
     messages: list[Message[bytes]] = []
     with anyio.move_on_after(1):
         while True:
@@ -93,7 +92,6 @@ async def test_messages_tell_their_index_where_the_broker_exposes_it(autojump_cl
 @pytest.mark.parametrize("index", [0, 2, 3, 5])
 @pytest.mark.parametrize("exposing", [True, False])
 async def test_seeking_an_index_drops_what_is_before(autojump_clock: MockClock, index: int, exposing: bool) -> None:
-    """What is before it is dropped, of a batch as well."""
     async with setup(exposingBrokerEntryMetadataToClientEnabled=exposing) as (inside, client):
         async with reading(client) as consumer:
             assert await data(consumer) == ALL

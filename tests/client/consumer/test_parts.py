@@ -268,7 +268,6 @@ async def test_topics_that_go_are_left(autojump_clock: MockClock) -> None:
 
 @pytest.mark.parametrize("watched", [True, False], ids=["watched", "asked for"])
 async def test_a_topic_that_goes_stays_away(autojump_clock: MockClock, watched: bool) -> None:
-    """Who found it by a pattern does not make it anew by subscribing again (PatternMultiTopicsConsumerImpl)."""
     name = TopicName.parse("persistent://public/default/x1")
     async with in_process(Config(enableBrokerTopicListWatcher=watched)) as inside, inside.client() as client:
         topics = inside.bed.broker.topics

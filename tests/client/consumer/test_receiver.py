@@ -1,4 +1,4 @@
-"""What becomes of the entries that a connection brings, and of the permits they cost."""
+"""Tests of what becomes of the entries that a connection brings, and of the permits they cost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What comes again: negatively acknowledged, or not acknowledged in time."""
+"""Tests of what comes again: negatively acknowledged, or not acknowledged in time."""
 
 from __future__ import annotations
 

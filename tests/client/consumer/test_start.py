@@ -47,7 +47,6 @@ def test_messages_before_the_start_are_skipped() -> None:
 
 
 def test_a_chunked_message_is_read_from_its_first_chunk() -> None:
-    """What ended before it is sent again, and left out."""
     chunked = MessageId(1, 7, first_chunk=last(3))
     for start in (Start(chunked), Start(chunked, inclusive=True)):
         assert start.first_entry == last(3)

@@ -68,7 +68,6 @@ def test_round_trip_of_a_batch(kind: Any, payloads: list[bytes]) -> None:
 @pytest.mark.req("S429-27")
 @pytest.mark.parametrize("record", recorded(), ids=str)
 def test_recorded_entries_of_official_clients_are_decoded(record: Recorded) -> None:
-    """What official clients sent."""
 
     class Reader(Keys):
         def get_private_key(self, name: str, metadata: dict[str, str]) -> bytes:

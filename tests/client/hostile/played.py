@@ -44,7 +44,7 @@ class Played:
         """The client's ends."""
         self.entries = 0
         self.record = True
-        """Whether `seen` is kept."""
+        """Says whether `seen` is kept."""
         self._came = anyio.Event()
         self._tasks = tasks
 
@@ -70,7 +70,7 @@ class Played:
             await peer.close()
 
     def count(self, type: int) -> int:
-        """How often the client sent it."""
+        """Return how often the client sent it."""
         return sum(base.type == type for base in self.seen)
 
     async def sent(self, type: int, times: int = 1) -> Any:

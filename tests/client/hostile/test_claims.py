@@ -34,7 +34,7 @@ async def deliver(peer: Peer, data: bytes, **fields: Any) -> None:
 
 
 async def until_the_end(peer: Peer, consumer: Consumer[Any]) -> list[Any]:
-    """What the application gets of all that was delivered: data, or an error of the client's."""
+    """Return what the application gets of all that was delivered: data, or an error of the client's."""
     await deliver(peer, plain(END), message_id=pb.MessageIdData(ledgerId=9, entryId=9))
     got: list[Any] = []
     while not got or got[-1] != END:
@@ -177,7 +177,6 @@ async def test_texts_that_are_no_utf_8() -> None:
 
 @on_both
 async def test_an_entry_that_is_answered_and_then_no_frame() -> None:
-    """What the client says to the first, when the second has ended the connection already, is of no harm."""
     async with subscribed() as (played, peer, consumer):
         where = pb.MessageIdData(ledgerId=7, entryId=7)
         bad = bytes_of(Type.MESSAGE, b"no entry", consumer_id=0, message_id=where)

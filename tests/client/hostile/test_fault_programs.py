@@ -63,7 +63,7 @@ async def _run(program: Program, client: Any, notes: Notes, done: anyio.Event) -
 
 
 async def _truth(inside: InProcess, program: Program, notes: Notes, deduplicates: bool) -> None:
-    """What the broker has in the end."""
+    """Compare what the application was told with what the broker has in the end."""
     async with inside.client() as client:
         stored: list[tuple[bytes, Any]] = []
         left: list[bytes] = []

@@ -130,7 +130,7 @@ async def settled(stage: Stage) -> None:
 async def test_a_broker_that_makes_the_client_answer_and_does_not_read(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What waits to be written does not grow with what came: in the end the connection is given up."""
+    """Does not let what waits to be written grow with what came: in the end the connection is given up."""
     async with staged(authentication=AuthenticationToken("secret"), keep_alive_interval=0) as stage:
         if name == "MESSAGE of an old epoch":
             await stage.consumer.redeliver_unacknowledged_messages()

@@ -1,4 +1,4 @@
-"""What waits for a receipt: the memory it takes, what is sent again, and what is a duplicate."""
+"""Tests of what waits for a receipt: the memory it takes, what is sent again, and what is a duplicate."""
 
 from __future__ import annotations
 
@@ -427,7 +427,7 @@ async def history(actions: list[int | str], kind: str) -> None:
 
 
 async def everything(inside: InProcess) -> list[bytes]:
-    """What a consumer gets, with the chunks that become a message put together."""
+    """Return what a consumer gets, with the chunks that become a message put together."""
     wire = await inside.bed.connect()
     await wire.subscribe(initialPosition=pb.CommandSubscribe.Earliest)
     await wire.flow(10_000)
@@ -483,7 +483,7 @@ class Sends:
         self._peers.append(peer)
 
     def told(self) -> list[tuple[int, int | None]]:
-        """Of each entry the number of its first message, and its transaction."""
+        """Return the number of the first message of each entry, and its transaction."""
         return [
             (one.sequence_id, one.txnid_least_bits if one.HasField("txnid_least_bits") else None)
             for one in self.commands

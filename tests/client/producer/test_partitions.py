@@ -19,7 +19,7 @@ TOPIC = "persistent://public/default/parts"
 
 
 async def stored(client: Client, partition: int, count: int) -> list[bytes]:
-    """What is in one partition, which is a topic by itself."""
+    """Return what is in one partition, which is a topic by itself."""
     topic = f"{TOPIC}-partition-{partition}"
     async with client.subscribe(topic, "look", initial_position=InitialPosition.Earliest) as consumer:
         return [(await consumer.receive()).data() for _ in range(count)]

@@ -1,4 +1,4 @@
-"""Which partition a message goes to."""
+"""Tests of which partition a message goes to."""
 
 from __future__ import annotations
 

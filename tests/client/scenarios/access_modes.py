@@ -1,4 +1,4 @@
-"""Who may publish to a topic (PIP-68)."""
+"""Shows who may publish to a topic (PIP-68)."""
 
 from __future__ import annotations
 

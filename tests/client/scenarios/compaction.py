@@ -1,4 +1,4 @@
-"""Of each key the last message."""
+"""Shows that compaction leaves the last message of each key."""
 
 from __future__ import annotations
 

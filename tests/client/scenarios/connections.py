@@ -1,4 +1,4 @@
-"""How a client finds its broker, and what becomes of it when that goes away."""
+"""Shows how a client finds its broker, and what becomes of it when that goes away."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is sent twice is kept once."""
+"""Shows that what is sent twice is kept once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is refused, and by which name."""
+"""Shows what is refused, and by which name."""
 
 from __future__ import annotations
 

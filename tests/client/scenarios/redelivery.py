@@ -1,4 +1,4 @@
-"""What comes again, and how often it did."""
+"""Shows what comes again, and how often it did."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which partition a message goes to."""
+"""Shows which partition a message goes to."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ KEYS = ["", "a", "key", "Straße", "日本", "polygenelubricants"]
 
 
 async def partitions_of(world: World, topic: str, keys: Sequence[str | None], **options: Any) -> list[int]:
-    """Where the messages with these keys, None: without one, go."""
+    """Return where the messages with these keys, None: without one, go."""
     async with world.client.create_producer(topic, batching_enabled=False, **options) as producer:
         return [(await producer.send(b"x", partition_key=key)).partition for key in keys]
 

@@ -42,8 +42,6 @@ from .world import World, available, opening
 
 @dataclass
 class Reading:
-    """What a sensor says."""
-
     sensor: str
     value: float
     note: str | None = None

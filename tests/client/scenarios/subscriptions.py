@@ -1,4 +1,4 @@
-"""Who gets which message, by the type of the subscription."""
+"""Shows who gets which message, by the type of the subscription."""
 
 from __future__ import annotations
 

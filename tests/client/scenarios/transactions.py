@@ -1,4 +1,4 @@
-"""What is sent and acknowledged in transactions: all of it holds, or nothing."""
+"""Shows that of what is sent and acknowledged in transactions all holds, or nothing."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ORDERED: dict[str, Any] = {"initial_position": EARLIEST}
 
 
 async def left(world: World, topic: str, **options: Any) -> list[bytes]:
-    """What the subscription `s` still has to deliver."""
+    """Return what the subscription `s` still has to deliver."""
     await world.send(topic, b"end")
     async with world.client.subscribe(topic, "s", **options) as consumer:
         return sorted(data(await take_until(consumer, b"end")))
@@ -67,7 +67,7 @@ async def consume_transform_produce(world: World) -> object:
 async def again(
     world: World, name: str, *, cumulative: bool = False, batched: bool = False, **options: Any
 ) -> dict[str, Any]:
-    """Of five messages three are received, and the last of them acknowledged in a transaction that is aborted."""
+    """Receive three of five messages, and acknowledge the last of them in a transaction that is aborted."""
     topic = world.topic(name)
     await world.send(topic, *NUMBERS, batching_enabled=batched)
     async with world.client.subscribe(topic, "s", **options) as consumer:

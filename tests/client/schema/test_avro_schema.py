@@ -241,7 +241,6 @@ def test_writers_that_cannot_be_understood(writer: SchemaInfo, text: str) -> Non
 @pytest.mark.parametrize("items", ["double", "float", "boolean", "string", {"type": "fixed", "name": "F", "size": 1}])
 @pytest.mark.parametrize("kind", ["array", "map"])
 def test_fields_that_we_lack_and_that_do_not_end(kind: str, items: Any) -> None:
-    """Of 2**40 items."""
     part = {"type": kind, "items": items, "values": items}
     writer = record(("gone", part), ("street", "string"))
     with pytest.raises(InvalidMessage):

@@ -61,7 +61,7 @@ def ours() -> Any:
 
 
 def without_defaults(definition: Any) -> Any:
-    """Of a definition: names, types and order, the branches of unions in any order."""
+    """Return names, types and order of a definition, the branches of unions in any order."""
     if isinstance(definition, list):
         return [without_defaults(one) for one in sorted(definition, key=str)]
     if isinstance(definition, dict):

@@ -1,4 +1,4 @@
-"""What brokers are told of schemas and tell, and bytes as they are."""
+"""Tests of what brokers are told of schemas and tell, and of bytes as they are."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Avro and JSON have in common: dataclasses there and back, and nothing but InvalidMessage for anything else."""
+"""Tests of what Avro and JSON have in common: dataclasses come back, and all else is InvalidMessage."""
 
 from __future__ import annotations
 

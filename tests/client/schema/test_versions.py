@@ -182,7 +182,6 @@ async def test_a_version_that_cannot_be_had(autojump_clock: MockClock, asked: As
 
 
 async def test_a_broker_that_does_not_answer(autojump_clock: MockClock, asked: Asked) -> None:
-    """What may pass is tried again for operation_timeout, and no longer."""
 
     async def fail() -> None:
         await trio.sleep(1)

@@ -1,4 +1,4 @@
-"""What belongs to a transaction, and its end."""
+"""Tests of what belongs to a transaction, and of its end."""
 
 from __future__ import annotations
 
@@ -390,7 +390,7 @@ CONFIG = Config(transactionCoordinatorEnabled=True, brokerDeduplicationEnabled=T
 
 
 class Change(Exception):
-    """Of mind."""
+    """Stands for an application that changes its mind."""
 
 
 class Loop:
