@@ -21,8 +21,8 @@ from pulsarium.proto import batch
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.topic_name import TopicName
 from tests.broker.wire import TOPIC, batch_of, plain
-from tests.client.both import on_both
 from tests.client.consumer.started import consuming, data_of, nothing_more, received, started
+from tests.client.hostile.clocks import on_both
 from tests.client.hostile.played import deliver, playing, silence, subscribed
 from tests.client.peer import Peer, Type
 

@@ -105,6 +105,39 @@ async def test_partitions_that_come_later_are_found(autojump_clock: MockClock) -
             await producer.send(b"x")
 
 
+async def test_partitions_that_could_not_be_counted_are_looked_for_again(
+    autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fail(*_: object, **__: object) -> int:
+        raise errors.ConnectError("cut")
+
+    async with in_process() as inside, inside.client() as client:
+        inside.partitioned(TOPIC, 1)
+        async with client.create_producer("parts", auto_update_partitions_interval=10) as producer:
+            with monkeypatch.context() as patch:
+                patch.setattr(client._core.brokers, "partitions", fail)
+                await anyio.sleep(11)
+            inside.partitioned(TOPIC, 2)
+            await anyio.sleep(11)
+            assert {(await producer.send(b"x")).partition for _ in range(4)} == {0, 1}
+
+
+async def test_a_producer_is_closed_while_its_partitions_are_counted(
+    autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def hang(*_: object, **__: object) -> int:
+        await anyio.sleep_forever()
+        raise AssertionError
+
+    async with in_process() as inside, inside.client() as client:
+        inside.partitioned(TOPIC, 1)
+        async with client.create_producer("parts", auto_update_partitions_interval=10) as producer:
+            monkeypatch.setattr(client._core.brokers, "partitions", hang)
+            await anyio.sleep(11)
+            await producer.send(b"x")
+        assert broker_side(inside) == []
+
+
 async def test_all_partitions_or_none(autojump_clock: MockClock) -> None:
     async with in_process() as inside, inside.client() as client:
         inside.partitioned(TOPIC, 3)

@@ -15,7 +15,7 @@ from pulsarium.proto.topic_name import TopicName
 from tests.client.hostile.clocks import on_both
 from tests.client.hostile.played import playing, saying, silence
 from tests.client.in_process import in_process
-from tests.client.peer import Type
+from tests.client.peer import Peer, Type, bytes_of
 from tests.client.producer.stage import TOPIC, UNASKED, producing
 
 Mode = ProducerAccessMode
@@ -231,3 +231,18 @@ async def test_one_that_ends_while_it_is_opened_again_is_closed_once(how: str) -
         with suppress(errors.AlreadyClosed):
             stage.producer.send_nowait(b"1")
             pytest.fail("it is closed")
+
+
+@on_both
+async def test_a_connection_that_breaks_as_soon_as_the_producer_is_open_is_replaced() -> None:
+    async with playing() as (played, client):
+
+        async def open_and_break(peer: Peer, body: Any) -> None:
+            del played.on[Type.PRODUCER]
+            success = bytes_of(Type.PRODUCER_SUCCESS, request_id=body.request_id, producer_name="p")
+            await peer.stream.send(success + b"\xff" * 16)
+
+        played.on[Type.PRODUCER] = open_and_break
+        async with client.create_producer("t") as producer:
+            assert (await producer.send(b"x")).ledger_id == 1
+        assert played.count(Type.PRODUCER) == 2
