@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import random
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -17,6 +18,10 @@ from tests.house.requirements import RequirementRows, read_rows
 HEAVY_TIMEOUT = 900.0
 # Modules that cannot be imported without Spark, which the environments of `scripts/test --python` do not have.
 collect_ignore = [] if find_spec("pyspark") else ["cli/test_analyze.py", "cli/pages/test_pipeline.py"]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--shuffle", metavar="SEED", help="run the files of tests in an order that follows from SEED")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -35,10 +40,15 @@ def pytest_report_header() -> list[str]:
     return [f"missing here: {reason}" for reason in missing_toolchains()]
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     for item in items:
         if item.get_closest_marker("heavy") and not item.get_closest_marker("timeout"):
             item.add_marker(pytest.mark.timeout(HEAVY_TIMEOUT))
+    if (seed := config.getoption("--shuffle")) is not None:
+        files = sorted({item.path for item in items})
+        places = dict(zip(files, random.Random(seed).sample(range(len(files)), len(files)), strict=True))
+        items.sort(key=lambda item: places[item.path])
+        return
     # Files that take minutes come first: the short ones behind them fill both processes to the end.
     long_files = {item.path for item in items if patience(item) >= HEAVY_TIMEOUT}
     items.sort(key=lambda item: item.path not in long_files)

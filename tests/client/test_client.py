@@ -18,7 +18,7 @@ from pulsarium.client.opening import open_client
 from pulsarium.client.producer.options import CompressionType
 from pulsarium.proto.topic_name import TopicName
 from tests.broker.wire import TOPIC
-from tests.client.both import on_both
+from tests.client.hostile.clocks import on_both
 from tests.client.in_process import InProcess, in_process
 from tests.client.peer import Peer, Peers, Type
 from tests.client.producer.stage import answer_producer

@@ -17,8 +17,8 @@ from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.topic_name import TopicName
 from tests.broker.model.compaction.topics import compact
 from tests.broker.wire import TOPIC, batch_of, plain
-from tests.client.both import on_both
 from tests.client.entry.encrypted import Keys
+from tests.client.hostile.clocks import on_both
 from tests.client.hostile.played import playing
 from tests.client.in_process import InProcess, in_process
 from tests.client.peer import Type

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, groupby
-from operator import itemgetter
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from operator import attrgetter
+from typing import TYPE_CHECKING, Protocol
 
 from pulsarium.broker.model.ledger.info_compression import InfoCompression, unpack
 from pulsarium.broker.model.ledger.ledger import NO_RETENTION, Ledger, Retention, consumed, not_retained
@@ -15,18 +15,45 @@ from pulsarium.broker.model.ledger.sequence import LedgerSequence
 from pulsarium.broker.model.ledger.stores import Stat, Stores
 from pulsarium.broker.storage.interface import StorageError
 from pulsarium.proto.generated import MLDataFormats_pb2 as ml
+from pulsarium.proto.message_id import TxnId
 
 if TYPE_CHECKING:
     from pulsarium.broker.model.ledger.shadow_ledger import ShadowLedger
 
 
-class Pending(NamedTuple):
-    """An appended entry that is not committed yet."""
+class Pending:
+    """An entry from its SEND until it is answered: what the SEND says of it, and who hears what became of it."""
 
-    publication: Publication
-    position: Position
-    sequence_id: int
-    highest_sequence_id: int
+    __slots__ = (
+        "entry",
+        "highest_sequence_id",
+        "is_chunk",
+        "messages",
+        "position",
+        "publication",
+        "sequence_id",
+        "txn",
+    )
+
+    position: Position  # once it is appended
+
+    def __init__(
+        self,
+        publication: Publication,
+        entry: bytes,
+        sequence_id: int = 0,
+        highest_sequence_id: int = 0,
+        messages: int = 1,
+        is_chunk: bool = False,
+        txn: TxnId | None = None,
+    ) -> None:
+        self.publication = publication
+        self.entry = entry  # b"" once a ledger has it
+        self.sequence_id = sequence_id
+        self.highest_sequence_id = highest_sequence_id
+        self.messages = messages
+        self.is_chunk = is_chunk
+        self.txn = txn
 
 
 class Publication(Protocol):
@@ -236,8 +263,8 @@ class ManagedLedger(LedgerSequence):
 
     # appending
 
-    def append(self, entry: bytes, publication: Publication, sequence_id: int, highest_sequence_id: int) -> Position:
-        """Add an entry, and say where; `publication` hears when it is committed, or that it was not."""
+    def append(self, pending: Pending) -> Position:
+        """Add an entry, and say where; its `publication` hears when it is committed, or that it was not."""
         if self.fenced:
             raise LedgerFencedError(self.name)
         if self.terminated is not None:
@@ -250,11 +277,13 @@ class ManagedLedger(LedgerSequence):
             turn.after_commit(self._committed)
             self._roll_over_when_due()
         ledger = self._current
+        entry = pending.entry
         entry_id = ledger.append(entry)
         if self._storage.keeps_entries:
             turn.store_entry(ledger.id, entry_id, entry)
-        position = Position(ledger.id, entry_id)
-        self._pending.append(Pending(publication, position, sequence_id, highest_sequence_id))
+        pending.entry = b""
+        pending.position = position = Position(ledger.id, entry_id)
+        self._pending.append(pending)
         return position
 
     def _roll_over_when_due(self) -> None:
@@ -368,5 +397,5 @@ class ManagedLedger(LedgerSequence):
 
 def _by_publication(pending: Iterable[Pending]) -> Iterator[tuple[Publication, list[Pending]]]:
     """Runs of entries of the same publication."""
-    for publication, entries in groupby(pending, key=itemgetter(0)):
+    for publication, entries in groupby(pending, key=attrgetter("publication")):
         yield publication, list(entries)

@@ -10,6 +10,7 @@ from typing import Any
 
 from pulsarium.broker.config.keys import MOST_BUNDLES, Config
 from pulsarium.proto.topic_name import TopicName
+from pulsarium.rest.policies import ABSENT, NAMESPACE_DEFAULTS, POLICIES
 
 LAST_HASH = 0xFFFFFFFF
 
@@ -105,80 +106,20 @@ def split_at(boundaries: Sequence[str], bundle: str, positions: Iterable[int]) -
 
 Json = dict[str, Any]
 
-ABSENT = object()
-
-# In Pulsar's order; ABSENT is shown only when it is set.
-DEFAULTS: Mapping[str, Any] = {
-    "auth_policies": {"namespace_auth": {}, "destination_auth": {}, "subscription_auth_roles": {}},
-    "replication_clusters": [],
-    "allowed_clusters": [],
-    "bundles": ABSENT,
-    "backlog_quota_map": {},
-    "clusterDispatchRate": {},
-    "topicDispatchRate": {},
-    "subscriptionDispatchRate": {},
-    "replicatorDispatchRate": {},
-    "clusterSubscribeRate": {},
-    "persistence": ABSENT,
-    "deduplicationEnabled": ABSENT,
-    "autoTopicCreationOverride": ABSENT,
-    "autoSubscriptionCreationOverride": ABSENT,
-    "publishMaxMessageRate": {},
-    "latency_stats_sample_rate": {},
-    "message_ttl_in_seconds": ABSENT,
-    "subscription_expiration_time_minutes": ABSENT,
-    "retention_policies": ABSENT,
-    "deleted": False,
-    "encryption_required": False,
-    "delayed_delivery_policies": ABSENT,
-    "inactive_topic_policies": ABSENT,
-    "subscription_auth_mode": "None",
-    "max_producers_per_topic": ABSENT,
-    "max_consumers_per_topic": ABSENT,
-    "max_consumers_per_subscription": ABSENT,
-    "max_unacked_messages_per_consumer": ABSENT,
-    "max_unacked_messages_per_subscription": ABSENT,
-    "max_subscriptions_per_topic": ABSENT,
-    "compaction_threshold": ABSENT,
-    "offload_threshold": -1,
-    "offload_threshold_in_seconds": -1,
-    "offload_deletion_lag_ms": ABSENT,
-    "max_topics_per_namespace": ABSENT,
-    "schema_auto_update_compatibility_strategy": ABSENT,
-    "schema_compatibility_strategy": "UNDEFINED",
-    "is_allow_auto_update_schema": True,
-    "schema_validation_enforced": False,
-    "offload_policies": ABSENT,
-    "deduplicationSnapshotIntervalSeconds": ABSENT,
-    "subscription_types_enabled": [],
-    "allowed_topic_property_keys_for_metrics": ABSENT,
-    "properties": {},
-    "resource_group_name": ABSENT,
-    "migrated": False,
-    "dispatcherPauseOnAckStatePersistentEnabled": ABSENT,
-    "entryFilters": ABSENT,
-}
-NUMBERS = frozenset(
-    name
-    for name in DEFAULTS
-    if name.startswith(("max_", "offload_threshold", "offload_deletion"))
-    or name.endswith(("_in_seconds", "_minutes", "_threshold", "IntervalSeconds"))
-)
-FLAGS = frozenset({"deduplicationEnabled", "dispatcherPauseOnAckStatePersistentEnabled"})
-LISTS = frozenset({"allowed_topic_property_keys_for_metrics"})
-TEXTS = frozenset({"schema_auto_update_compatibility_strategy", "resource_group_name"})
+TYPES: Mapping[str, Any] = {row.kept: dict if row.per_cluster else row.json for row in POLICIES}
+OTHER_TYPES: Mapping[str, Any] = {"bundles": dict, "resource_group_name": str}
 
 
 def whole_policies(kept: Mapping[str, Any], config: Config) -> Json:
     """What is kept of a namespace's policies, with the defaults of what is not."""
     shown = {
         name: kept.get(name, default)
-        for name, default in DEFAULTS.items()
+        for name, default in NAMESPACE_DEFAULTS.items()
         if kept.get(name) is not None or default is not ABSENT
     }
     if "bundles" not in shown:
         shown = {**shown, "bundles": bundles_data(even_boundaries(config.defaultNumberOfNamespaceBundles))}
-        shown = {name: shown[name] for name in DEFAULTS if name in shown}
+        shown = {name: shown[name] for name in NAMESPACE_DEFAULTS if name in shown}
     return shown
 
 
@@ -193,23 +134,19 @@ def boundaries_of(kept: Mapping[str, Any], config: Config) -> list[str]:
 
 def read_policies(policies: Mapping[str, Any]) -> Json:
     """What is kept of policies that somebody sent: fields that Pulsar knows."""
-    return {name: policies[name] for name in DEFAULTS if policies.get(name) is not None}
+    return {name: policies[name] for name in NAMESPACE_DEFAULTS if policies.get(name) is not None}
 
 
 def is_readable(name: str, value: Any) -> bool:
     """Whether a policy that somebody sent is of its kind; those that Pulsar does not know may be anything."""
-    if value is None or name not in DEFAULTS:
+    if value is None or name not in NAMESPACE_DEFAULTS:
         return True
-    default = DEFAULTS[name]
-    if name in NUMBERS:
+    kind = TYPES.get(name) or OTHER_TYPES.get(name) or type(NAMESPACE_DEFAULTS[name])
+    if kind is int:
         return isinstance(value, (int, float))
-    if name in FLAGS:
-        return isinstance(value, bool)
-    if default is ABSENT:
-        return isinstance(value, str if name in TEXTS else list if name in LISTS else dict)
-    if isinstance(default, list):
+    if kind in (list, list[str]):
         return isinstance(value, list) and all(isinstance(item, str) for item in value)
-    return isinstance(value, type(default))
+    return isinstance(value, kind if kind in (bool, str) else dict)
 
 
 def bundles_data(boundaries: list[str]) -> Json:

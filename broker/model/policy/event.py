@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, get_type_hints
 
 from pulsarium.broker.config.keys import INACTIVE_TOPIC_MODES, QUOTA_POLICIES, SCHEMA_STRATEGIES
 from pulsarium.proto.avro import AvroCodec
 from pulsarium.proto.errors import AvroError, InvalidTopicName
 from pulsarium.proto.topic_name import TopicName
-from pulsarium.rest.policies import DELAYED_DELIVERY, POLICIES
+from pulsarium.rest import policies as rows
+from pulsarium.rest.policies import DELAYED_DELIVERY, POLICIES, Policy
 
 Type = str | list[Any] | dict[str, Any]
 
@@ -51,129 +52,54 @@ def _map(values: Type) -> dict[str, Any]:
     return {"type": "map", "values": values}
 
 
-_DISPATCH_RATE: Final = _record(
-    "DispatchRateImpl",
-    {
-        "dispatchThrottlingRateInByte": "long",
-        "dispatchThrottlingRateInMsg": "int",
-        "ratePeriodInSecond": "int",
-        "relativeToPublishRate": "boolean",
-    },
-    f"{DATA}.impl",
-)
-_NAMED_DISPATCH_RATE: Final = f"{DATA}.impl.DispatchRateImpl"  # after the first time
-
-_QUOTA: Final = _record(
-    "BacklogQuotaImpl",
-    {
-        "limit": "long",
-        "limitSize": _null("long"),
-        "limitTime": "int",
-        "policy": _null(_enum("RetentionPolicy", *QUOTA_POLICIES, namespace=f"{DATA}.BacklogQuota")),
-    },
-    f"{DATA}.impl",
-)
-_INACTIVE: Final = _record(
-    "InactiveTopicPolicies",
-    {
-        "deleteWhileInactive": "boolean",
-        "inactiveTopicDeleteMode": _null(_enum("InactiveTopicDeleteMode", *INACTIVE_TOPIC_MODES)),
-        "maxInactiveDurationSeconds": "int",
-    },
-)
-_OFFLOAD: Final[dict[str, Type]] = {
-    "fileSystemProfilePath": "string",
-    "fileSystemURI": "string",
-    "gcsManagedLedgerOffloadBucket": "string",
-    "gcsManagedLedgerOffloadMaxBlockSizeInBytes": "int",
-    "gcsManagedLedgerOffloadReadBufferSizeInBytes": "int",
-    "gcsManagedLedgerOffloadRegion": "string",
-    "gcsManagedLedgerOffloadServiceAccountKeyFile": "string",
-    "managedLedgerExtraConfigurations": _map("string"),
-    "managedLedgerOffloadBucket": "string",
-    "managedLedgerOffloadDeletionLagInMillis": "long",
-    "managedLedgerOffloadDriver": "string",
-    "managedLedgerOffloadMaxBlockSizeInBytes": "int",
-    "managedLedgerOffloadMaxThreads": "int",
-    "managedLedgerOffloadPrefetchRounds": "int",
-    "managedLedgerOffloadReadBufferSizeInBytes": "int",
-    "managedLedgerOffloadReadThreads": "int",
-    "managedLedgerOffloadRegion": "string",
-    "managedLedgerOffloadServiceEndpoint": "string",
-    "managedLedgerOffloadThresholdInBytes": "long",
-    "managedLedgerOffloadThresholdInSeconds": "long",
+_ENUMS: Final = {  # fields that are no plain texts
+    "policy": _enum("RetentionPolicy", *QUOTA_POLICIES, namespace=f"{DATA}.BacklogQuota"),
+    "inactiveTopicDeleteMode": _enum("InactiveTopicDeleteMode", *INACTIVE_TOPIC_MODES),
     "managedLedgerOffloadedReadPriority": _enum("OffloadedReadPriority", "BOOKKEEPER_FIRST", "TIERED_STORAGE_FIRST"),
-    "offloadersDirectory": "string",
-    "s3ManagedLedgerOffloadBucket": "string",
-    "s3ManagedLedgerOffloadCredentialId": "string",
-    "s3ManagedLedgerOffloadCredentialSecret": "string",
-    "s3ManagedLedgerOffloadMaxBlockSizeInBytes": "int",
-    "s3ManagedLedgerOffloadReadBufferSizeInBytes": "int",
-    "s3ManagedLedgerOffloadRegion": "string",
-    "s3ManagedLedgerOffloadRole": "string",
-    "s3ManagedLedgerOffloadRoleSessionName": "string",
-    "s3ManagedLedgerOffloadServiceEndpoint": "string",
 }
-_PERSISTENCE: Final = _record(
-    "PersistencePolicies",
-    {
-        "bookkeeperAckQuorum": "int",
-        "bookkeeperEnsemble": "int",
-        "bookkeeperWriteQuorum": "int",
-        "managedLedgerMaxMarkDeleteRate": "double",
-        "managedLedgerStorageClassName": _null("string"),
-    },
-)
+_PRIMITIVES: Final[dict[Any, Type]] = {int: "int", rows.Long: "long", bool: "boolean", float: "double"}
+_OBJECTS: Final[dict[Any, Type]] = {str: "string", dict[str, str]: _map("string"), list[str]: _list("string")}
+
+
+def _of_type(kind: Any) -> Type:
+    """Return the schema of a value of a row's type; classes of Java have their fields in order."""
+    if kind not in rows.JAVA:
+        return (_PRIMITIVES | _OBJECTS)[kind]
+    fields: dict[str, Type] = {}
+    for name, hint in sorted(get_type_hints(kind, include_extras=True).items()):
+        is_object = hint not in _PRIMITIVES or kind is rows.OffloadPolicies or name == "limitSize"
+        found = _ENUMS.get(name) or _of_type(hint)
+        fields[name] = _null(found) if is_object else found
+    package, _, name = rows.JAVA[kind].rpartition(".")
+    return _record(name, fields, f"{DATA}.{package}" if package else "")
+
+
+_NAMED_DISPATCH_RATE: Final = f"{DATA}.impl.DispatchRateImpl"  # after the first time
 _TYPES: Final = _enum(
     "SubType",
     *("Exclusive", "Shared", "Failover", "Key_Shared"),
     namespace="org.apache.pulsar.common.api.proto.CommandSubscribe",
 )
+_OTHERWISE: Final[Mapping[Policy[Any], Type]] = {  # than the type of the row says
+    rows.BACKLOG_QUOTAS: _map(_of_type(rows.BacklogQuota)),
+    rows.COMPACTION_THRESHOLD: "long",
+    rows.REPLICATOR_DISPATCH_RATE: _NAMED_DISPATCH_RATE,
+    rows.SCHEMA_STRATEGY: _enum("SchemaCompatibilityStrategy", *SCHEMA_STRATEGIES),
+    rows.SUBSCRIPTION_DISPATCH_RATE: _NAMED_DISPATCH_RATE,
+    rows.SUBSCRIPTION_TYPES: _list(_TYPES),
+}
 _POLICIES: Final[dict[str, Type]] = {
-    "autoSubscriptionCreationOverride": _record(
-        "AutoSubscriptionCreationOverrideImpl", {"allowAutoSubscriptionCreation": "boolean"}, f"{DATA}.impl"
-    ),
-    "backLogQuotaMap": _map(_QUOTA),
-    "compactionThreshold": "long",
-    "deduplicationEnabled": "boolean",
-    "deduplicationSnapshotIntervalSeconds": "int",
+    **{row.event: _OTHERWISE.get(row) or _of_type(row.json) for row in POLICIES if row.event},
     "delayedDeliveryEnabled": "boolean",
     "delayedDeliveryMaxDelayInMillis": "long",
     "delayedDeliveryTickTimeMillis": "long",
-    "dispatchRate": _DISPATCH_RATE,
-    "dispatcherPauseOnAckStatePersistentEnabled": "boolean",
-    "entryFilters": _record("EntryFilters", {"entryFilterNames": _null("string")}),
-    "inactiveTopicPolicies": _INACTIVE,
     "isGlobal": "boolean",
-    "maxConsumerPerTopic": "int",
-    "maxConsumersPerSubscription": "int",
-    "maxMessageSize": "int",
-    "maxProducerPerTopic": "int",
-    "maxSubscriptionsPerTopic": "int",
-    "maxUnackedMessagesOnConsumer": "int",
-    "maxUnackedMessagesOnSubscription": "int",
-    "messageTTLInSeconds": "int",
-    "offloadPolicies": _record("OffloadPoliciesImpl", _nullable(_OFFLOAD)),
-    "persistence": _PERSISTENCE,
-    "publishRate": _record("PublishRate", {"publishThrottlingRateInByte": "long", "publishThrottlingRateInMsg": "int"}),
-    "replicationClusters": _list("string"),
-    "replicatorDispatchRate": _NAMED_DISPATCH_RATE,
-    "retentionPolicies": _record("RetentionPolicies", {"retentionSizeInMB": "long", "retentionTimeInMinutes": "int"}),
-    "schemaCompatibilityStrategy": _enum("SchemaCompatibilityStrategy", *SCHEMA_STRATEGIES),
-    "schemaValidationEnforced": "boolean",
-    "shadowTopics": _list("string"),
-    "subscribeRate": _record(
-        "SubscribeRate", {"ratePeriodInSecond": "int", "subscribeThrottlingRatePerConsumer": "int"}
-    ),
-    "subscriptionDispatchRate": _NAMED_DISPATCH_RATE,
-    "subscriptionExpirationTimeInMinutes": "int",
     "subscriptionPolicies": _map(_record("SubscriptionPolicies", {"dispatchRate": _null(_NAMED_DISPATCH_RATE)})),
-    "subscriptionTypesEnabled": _list(_TYPES),
 }
 _TOPIC_POLICIES: Final[dict[str, Type]] = {
     "domain": "string",
     "namespace": "string",
-    "policies": _record("TopicPolicies", _nullable(_POLICIES), DATA),
+    "policies": _record("TopicPolicies", _nullable(dict(sorted(_POLICIES.items()))), DATA),
     "tenant": "string",
     "topic": "string",
 }

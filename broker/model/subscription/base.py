@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Protocol
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
 
 from pulsarium.broker.model.client import Assigned, Client, Delivery
 from pulsarium.broker.model.compaction.compacted import CompactedTopic
@@ -18,10 +19,13 @@ from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.ledger.stores import Stores
 from pulsarium.broker.model.policy.policies import Policies
 from pulsarium.broker.model.subscription.consumer import Consumer, ConsumerOptions
-from pulsarium.broker.model.subscription.dispatcher import Dispatcher
+from pulsarium.broker.model.subscription.dispatcher import Dispatcher, Reason
 from pulsarium.proto.entry import messages_in
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.topic_name import TopicName
+
+if TYPE_CHECKING:
+    from pulsarium.broker.model.subscription.throttle import Throttle
 
 SubType = pb.CommandSubscribe.SubType
 
@@ -51,17 +55,29 @@ class SubscribedTopic(Protocol):
     def dispatcher_for(self, subscription: Subscription, options: ConsumerOptions) -> Dispatcher: ...
 
 
+@dataclass(slots=True)
+class Expired:
+    """Entries that were too old for a subscription (B-24), as its stats show them."""
+
+    total: int = 0
+    tried_ms: int = 0  # when they were last looked for
+
+
 class Subscription:
     """The consumers of one subscription, and the dispatcher of their type."""
 
     durable = False
     replicated = False
     cursor: ManagedCursor | None = None  # of a persistent one
+    reason: Reason | None = None  # of that, why nothing more was delivered, the last time it was tried
+    throttle: Throttle | None = None
 
     def __init__(self, topic: SubscribedTopic, name: str) -> None:
         self.topic = topic
         self.name = name
         self.dispatcher: Dispatcher | None = None  # none until the first consumer gave the type
+        self.expired = Expired()
+        self.dropped = 0  # messages that nobody had permits for, of one without a cursor
         self.bytes_out = 0  # of consumers that are gone
         self.messages_out = 0
         self.flow_ms = self.consumed_ms = self.acked_ms = 0  # the last time, but for consumers there
@@ -198,10 +214,6 @@ class NonPersistentSubscription(Subscription):
     """Has consumers but no cursor."""
 
     topic: SubscribedNonPersistentTopic
-
-    def __init__(self, topic: SubscribedNonPersistentTopic, name: str) -> None:
-        super().__init__(topic, name)
-        self.dropped = 0  # messages that nobody had permits for
 
     @property
     def failover_index(self) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Protocol
 
@@ -28,14 +27,6 @@ if TYPE_CHECKING:
     from pulsarium.broker.model.cursor.pending_record import Acked
     from pulsarium.broker.model.ledger.managed_ledger import ManagedLedger
     from pulsarium.proto.message_id import TxnId
-
-
-@dataclass(slots=True)
-class Expired:
-    """Entries that were too old for a subscription (B-24), as its stats show them."""
-
-    total: int = 0
-    tried_ms: int = 0  # when they were last looked for
 
 
 REPLICATED = "pulsar.replicated.subscription"
@@ -77,6 +68,8 @@ class PersistentSubscription(Subscription):
     """Delivers a topic's entries to consumers and keeps what they acknowledged."""
 
     topic: SubscribedPersistentTopic
+    reason: Reason
+    throttle: Throttle
     cursor: ManagedCursor
 
     def __init__(self, topic: SubscribedPersistentTopic, cursor: ManagedCursor) -> None:
@@ -86,7 +79,6 @@ class PersistentSubscription(Subscription):
         self.resetting = False
         self.mark_delete_advanced_ms = 0
         self.used = topic.stores.clock.monotonic()  # when it was last known to be in use; a load counts, as in Pulsar
-        self.expired = Expired()
         self.unreadable = Unreadable(self)
         self.mark_moves = MarkMoves(cursor.mark_delete)
         self.throttle = Throttle(cursor, topic.stores, topic.publish_average, self.dispatch_soon)

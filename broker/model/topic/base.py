@@ -22,7 +22,7 @@ from pulsarium.broker.model.errors import (
     ServiceNotReadyError,
     TopicHasClientsError,
 )
-from pulsarium.broker.model.ledger.managed_ledger import ManagedLedger
+from pulsarium.broker.model.ledger.managed_ledger import ManagedLedger, Pending
 from pulsarium.broker.model.ledger.position import Position, signed
 from pulsarium.broker.model.policy.policies import Policies, PublishRate
 from pulsarium.broker.model.rate.rates import Publisher, PublishLimiter
@@ -36,7 +36,6 @@ from pulsarium.broker.model.transaction.buffer import TransactionBuffer
 from pulsarium.broker.model.transaction.coordinator import Participant
 from pulsarium.proto.entry import parse_metadata
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
-from pulsarium.proto.message_id import TxnId
 from pulsarium.proto.topic_name import TopicName
 
 
@@ -257,16 +256,7 @@ class Topic(ABC):
         return -1 if self.deduplication is None else self.deduplication.last_sequence_id(producer_name)
 
     @abstractmethod
-    def publish(
-        self,
-        producer: Producer,
-        sequence_id: int,
-        highest_sequence_id: int,
-        messages: int,
-        entry: bytes,
-        is_chunk: bool = False,
-        txn: TxnId | None = None,
-    ) -> None:
+    def publish(self, producer: Producer, pending: Pending) -> None:
         """Take an entry, perhaps in a transaction; `producer.persisted` or `producer.failed` answers."""
 
     @abstractmethod

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pulsarium.broker.logs import Log
 from pulsarium.broker.model.errors import BrokerServiceError
-from pulsarium.broker.model.ledger.managed_ledger import Publication, Unwatched
+from pulsarium.broker.model.ledger.managed_ledger import Pending, Unwatched
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.namespace.metadata import Metadata, global_of, local_of, with_part
 from pulsarium.broker.model.policy.event import (
@@ -55,11 +55,10 @@ class ChangeEventsTopic(PersistentTopic):
 
     received: Callable[[bytes], None] = staticmethod(lambda entry: None)
 
-    def append(
-        self, publication: Publication, sequence_id: int, highest_sequence_id: int, messages: int, entry: bytes
-    ) -> Position:
-        position = super().append(publication, sequence_id, highest_sequence_id, messages, entry)
-        if not isinstance(publication, Unwatched):  # the broker's own
+    def append(self, pending: Pending) -> Position:
+        entry = pending.entry
+        position = super().append(pending)
+        if not isinstance(pending.publication, Unwatched):  # the broker's own
             self.stores.turn.after_commit(partial(self._kept, entry))
         return position
 
@@ -97,7 +96,7 @@ class ChangeEvents:
             topic = self._topics.create(events)
             assert isinstance(topic, ChangeEventsTopic)
             entry = build(self._about(topic, key_of(name, is_global=is_global), payload), payload or b"")
-            topic.append(Unwatched(), self._sequence, 0, 1, entry)
+            topic.append(Pending(Unwatched(), entry, self._sequence))
         except BrokerServiceError as error:  # somebody terminated it
             log.warning("a policy event is lost", topic=name, reason=error.text)
             return

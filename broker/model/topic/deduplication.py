@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from pulsarium.broker.logs import Log
 from pulsarium.broker.model.errors import PersistenceError
-from pulsarium.broker.model.ledger.managed_ledger import Pending, Publication
+from pulsarium.broker.model.ledger.managed_ledger import Pending
 from pulsarium.broker.model.ledger.position import Position, signed
 from pulsarium.broker.model.ledger.stores import Stores
 from pulsarium.broker.storage.interface import DamagedEntriesError, StorageError
@@ -79,31 +79,31 @@ class Deduplication:
 
     # publishing
 
-    def admit(
-        self, producer: Producer, sequence_id: int, highest_sequence_id: int, entry: bytes, is_chunk: bool
-    ) -> Publication | None:
-        """Who hears that this entry is kept; None: it was stored before, and is answered. PersistenceError: nobody can
-        tell yet.
+    def admits(self, producer: Producer, pending: Pending) -> bool:
+        """Return whether an entry is to be kept, of which we hear then; False: it was stored before, and is answered.
+        PersistenceError: nobody can tell yet.
 
         All chunks of a message have its sequence id: only the last one counts (B-28).
         """
-        name, lowest = producer.name, signed(sequence_id)
-        if is_chunk and not _completes(parse_metadata(entry)):
+        name, lowest = producer.name, signed(pending.sequence_id)
+        if pending.is_chunk and not _completes(parse_metadata(pending.entry)):
             self._unfinished[name] = lowest
-            return producer
+            return True
         self._unfinished.pop(name, None)
         if lowest <= self._pushed.get(name, lowest - 1):
             if lowest <= self._persisted.get(name, lowest - 1):
-                producer.persisted([Pending(producer, STORED_BEFORE, sequence_id, highest_sequence_id)])
-                return None
+                pending.position = STORED_BEFORE
+                producer.persisted([pending])
+                return False
             raise PersistenceError(
                 f"[{self._topic}][{name}]Cannot determine whether the message is a duplicate at this time"
             )
-        self._pushed[name] = max(lowest, signed(highest_sequence_id))
+        self._pushed[name] = max(lowest, signed(pending.highest_sequence_id))
         watched = self._watched.get(name)
         if watched is None or watched.producer is not producer:
             watched = self._watched[name] = _Watched(self, producer)
-        return watched
+        pending.publication = watched
+        return True
 
     def last_sequence_id(self, producer_name: str) -> int:
         """What PRODUCER_SUCCESS tells a producer that comes back; -1 when it is not known."""

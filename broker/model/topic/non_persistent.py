@@ -11,7 +11,6 @@ from pulsarium.broker.model.subscription.base import NOWHERE, NonPersistentSubsc
 from pulsarium.broker.model.topic.base import FAILED_ON_SUBSCRIPTION, TRANSACTIONS_OFF, Joining, Topic
 from pulsarium.broker.model.topic.producers import Producer, ProducerClient
 from pulsarium.broker.model.transaction.coordinator import Participant
-from pulsarium.proto.message_id import TxnId
 from pulsarium.proto.topic_name import TopicName
 
 DROPPED = Position(2**64 - 1, 2**64 - 1)  # in a receipt: -1:-1 as it is sent
@@ -31,25 +30,16 @@ class NonPersistentTopic(Topic):
     def _in_use(self, producers: int, consumers: int) -> str:
         return f"Topic has {producers + consumers} connected producers/consumers"
 
-    def publish(
-        self,
-        producer: Producer,
-        sequence_id: int,
-        highest_sequence_id: int,
-        messages: int,
-        entry: bytes,
-        is_chunk: bool = False,
-        txn: TxnId | None = None,
-    ) -> None:
-        if txn is not None:
+    def publish(self, producer: Producer, pending: Pending) -> None:
+        if pending.txn is not None:
             raise NotAllowedError(TRANSACTIONS_OFF)
-        where = NOWHERE
+        pending.position = NOWHERE
         if self._takes_more(producer.client):
-            self.pass_on(entry)
+            self.pass_on(pending.entry)
         else:
-            where = DROPPED
-            producer.dropped += messages
-        producer.persisted([Pending(producer, where, sequence_id, highest_sequence_id)])
+            pending.position = DROPPED
+            producer.dropped += pending.messages
+        producer.persisted([pending])
 
     def publish_unwatched(self, entry: bytes) -> Position:
         self.pass_on(entry)

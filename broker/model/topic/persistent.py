@@ -20,7 +20,7 @@ from pulsarium.broker.model.errors import (
     TopicTerminatedError,
 )
 from pulsarium.broker.model.ledger.interceptors import INDEX_PROPERTY, EntryStamps
-from pulsarium.broker.model.ledger.managed_ledger import LedgerFencedError, LedgerTerminatedError, Unwatched
+from pulsarium.broker.model.ledger.managed_ledger import LedgerFencedError, LedgerTerminatedError, Pending, Unwatched
 from pulsarium.broker.model.ledger.position import EARLIEST, LATEST, Position
 from pulsarium.broker.model.policy.policies import Policies
 from pulsarium.broker.model.rate.rates import DispatchLimiter, PublishAverage
@@ -39,10 +39,9 @@ if TYPE_CHECKING:
     from pulsarium.broker.model.client import Assigned
     from pulsarium.broker.model.compaction.compactor import Compactor
     from pulsarium.broker.model.cursor.managed_cursor import ManagedCursor
-    from pulsarium.broker.model.ledger.managed_ledger import ManagedLedger, Publication
+    from pulsarium.broker.model.ledger.managed_ledger import ManagedLedger
     from pulsarium.broker.model.topic.log import TopicLog
     from pulsarium.broker.model.transaction.coordinator import Participant
-    from pulsarium.proto.message_id import TxnId
 
 
 class PersistentTopic(Topic):
@@ -133,46 +132,31 @@ class PersistentTopic(Topic):
             raise PersistenceError(refusal)
         return super().add_producer(client, options)
 
-    def publish(
-        self,
-        producer: Producer,
-        sequence_id: int,
-        highest_sequence_id: int,
-        messages: int,
-        entry: bytes,
-        is_chunk: bool = False,
-        txn: TxnId | None = None,
-    ) -> None:
-        if txn is not None and self.transactions is None:
+    def publish(self, producer: Producer, pending: Pending) -> None:
+        if pending.txn is not None and self.transactions is None:
             raise NotAllowedError(TRANSACTIONS_OFF)
         if refusal := self.stores.storage.refusal:
             raise PersistenceError(refusal)
-        publication: Publication = producer
-        if self.deduplication is not None:
-            admitted = self.deduplication.admit(producer, sequence_id, highest_sequence_id, entry, is_chunk)
-            if admitted is None:
-                return
-            publication = admitted
-        if txn is None or self.transactions is None:
-            self.append(publication, sequence_id, highest_sequence_id, messages, entry)
+        if self.deduplication is not None and not self.deduplication.admits(producer, pending):
+            return
+        if pending.txn is None or self.transactions is None:
+            self.append(pending)
         else:
-            self.transactions.publish(txn, publication, sequence_id, highest_sequence_id, messages, entry)
+            self.transactions.publish(pending.txn, pending)
 
-    def append(
-        self, publication: Publication, sequence_id: int, highest_sequence_id: int, messages: int, entry: bytes
-    ) -> Position:
+    def append(self, pending: Pending) -> Position:
         """Take an entry that nobody sent before, and say where it is."""
         if self._stamps:
-            entry = with_broker_metadata(entry, self._stamps.next(messages))
+            pending.entry = with_broker_metadata(pending.entry, self._stamps.next(pending.messages))
         try:
-            return self.ledger.append(entry, publication, sequence_id, highest_sequence_id)
+            return self.ledger.append(pending)
         except LedgerFencedError:
             raise PersistenceError("The topic failed to store messages; look it up again") from None
         except LedgerTerminatedError:
             raise TopicTerminatedError(LEDGER_TERMINATED) from None
 
     def publish_unwatched(self, entry: bytes) -> Position:
-        return self.append(Unwatched(), 0, 0, 1, entry)
+        return self.append(Pending(Unwatched(), entry))
 
     def confirmed(self) -> None:
         """New entries are visible."""

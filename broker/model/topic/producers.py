@@ -25,7 +25,6 @@ from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
 if TYPE_CHECKING:
     from pulsarium.broker.model.topic.base import Topic
-    from pulsarium.proto.message_id import TxnId
 
 
 class ProducerClient(Client, Publisher, Protocol):
@@ -118,18 +117,11 @@ class Producer:
         """What PRODUCER_SUCCESS says that the topic has already."""
         return self.topic.last_sequence_id(self.name)
 
-    def publish(
-        self,
-        sequence_id: int,
-        highest_sequence_id: int,
-        messages: int,
-        entry: bytes,
-        is_chunk: bool = False,
-        txn: TxnId | None = None,
-    ) -> None:
+    def publish(self, pending: Pending) -> None:
         """SEND: check the entry and hand it to the topic."""
+        entry, messages = pending.entry, pending.messages
         if checksum_matches(entry) is False:
-            self.refuse(pb.ChecksumError, "Checksum failed on the broker", sequence_id, highest_sequence_id)
+            self.refuse(pending, pb.ChecksumError, "Checksum failed on the broker")
             return
         topic = self.topic
         checks, size = topic.checks, len(entry)
@@ -142,14 +134,14 @@ class Producer:
             topic.bytes_in += size
             if checks is not None:
                 checks.count(self.client, messages, size)
-                checks.check_limits(entry, is_chunk)
-            topic.publish(self, sequence_id, highest_sequence_id, messages, entry, is_chunk, txn)
+                checks.check_limits(entry, pending.is_chunk)
+            topic.publish(self, pending)
         except BrokerServiceError as error:
-            self.refuse(error.code, error.text, sequence_id, highest_sequence_id)
+            self.refuse(pending, error.code, error.text)
 
-    def refuse(self, code: int, text: str, sequence_id: int, highest_sequence_id: int) -> None:
+    def refuse(self, pending: Pending, code: int, text: str) -> None:
         """Answer a SEND with SEND_ERROR."""
-        answered = max(signed(sequence_id), signed(highest_sequence_id))  # no highest one is -1
+        answered = max(signed(pending.sequence_id), signed(pending.highest_sequence_id))  # no highest one is -1
         self.client.send_error(self.producer_id, unsigned(answered), code, text)
         self.client.publish_finished(1)
 
@@ -165,7 +157,7 @@ class Producer:
     def failed(self, entries: Sequence[Pending], error: Exception) -> None:
         """The entries could not be committed: clients re-create their producer on this (cmd 8)."""
         for entry in entries:
-            self.refuse(pb.PersistenceError, str(error), entry.sequence_id, entry.highest_sequence_id)
+            self.refuse(entry, pb.PersistenceError, str(error))
 
 
 TERMINATED = "Topic was already terminated"

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Protocol
 
 from pulsarium.broker.model.errors import NotAllowedError, TopicTerminatedError
-from pulsarium.broker.model.ledger.managed_ledger import ManagedLedger, Pending, Publication
+from pulsarium.broker.model.ledger.managed_ledger import ManagedLedger, Pending
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.ledger.stores import Stores
 from pulsarium.broker.model.transaction.record import BufferRecord, Sent
@@ -56,9 +56,7 @@ class PublishedTo(Protocol):
 
     def now_ms(self) -> int: ...
 
-    def append(
-        self, publication: Publication, sequence_id: int, highest_sequence_id: int, messages: int, entry: bytes
-    ) -> Position: ...
+    def append(self, pending: Pending) -> Position: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,26 +107,19 @@ class TransactionBuffer:
 
     # publishing
 
-    def publish(
-        self,
-        txn: TxnId,
-        publication: Publication,
-        sequence_id: int,
-        highest_sequence_id: int,
-        messages: int,
-        entry: bytes,
-    ) -> None:
+    def publish(self, txn: TxnId, pending: Pending) -> None:
         """Take an entry that consumers see once the transaction is committed."""
         if txn.least <= self._low_watermarks.get(txn.most, txn.least - 1):
             raise NotAllowedError(f"Transaction [{txn}] has been ended. Please use a new transaction to send message.")
         sent = self._sent
-        if sent is None or sent.txn != txn or sent.publication is not publication:
-            sent = self._sent = Sent(self._record, txn, publication)
-        counted = ONE_MESSAGE if self._one_index else messages
+        if sent is None or sent.txn != txn or sent.publication is not pending.publication:
+            sent = self._sent = Sent(self._record, txn, pending.publication)
+        pending.publication = sent
+        if self._one_index:
+            pending.messages = ONE_MESSAGE
         if self._names_transaction:
-            entry = naming(entry, txn)
-        position = self._topic.append(sent, sequence_id, highest_sequence_id, counted, entry)
-        self._record.published(txn, position)
+            pending.entry = naming(pending.entry, txn)
+        self._record.published(txn, self._topic.append(pending))
 
     # ending
 
@@ -148,7 +139,7 @@ class TransactionBuffer:
         topic = self._topic
         try:
             entry = marker(txn, commit=commit, now_ms=topic.now_ms())
-            position = topic.append(_End(self, txn, commit=commit), 0, 0, ONE_MESSAGE, entry)
+            position = topic.append(Pending(_End(self, txn, commit=commit), entry, messages=ONE_MESSAGE))
         except TopicTerminatedError:
             position = topic.ledger.terminated or topic.ledger.last_confirmed
             topic.stores.turn.after_commit(partial(self.ended_without_marker, txn, position, commit=commit))

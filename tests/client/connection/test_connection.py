@@ -23,7 +23,7 @@ from pulsarium.client.errors import (
 )
 from pulsarium.proto.framing import frame
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
-from tests.client.both import on_both
+from tests.client.hostile.clocks import on_both
 from tests.client.peer import Peer, Type, bytes_of, command, pipes
 
 

@@ -12,7 +12,7 @@ from pulsarium.client.client import Client
 from pulsarium.client.connection.service_url import Address
 from pulsarium.client.opening import open_client
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
-from tests.client.both import on_both
+from tests.client.hostile.clocks import on_both
 from tests.client.peer import Peer, Peers, Type
 
 PRODUCER, CONSUMER = pb.CommandTopicMigrated.Producer, pb.CommandTopicMigrated.Consumer

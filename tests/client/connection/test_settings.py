@@ -12,7 +12,7 @@ import pytest
 from pulsarium.client import AuthenticationTLS, AuthenticationToken, connect, errors
 from pulsarium.client.connection.settings import ClientOptions, Settings
 from pulsarium.client.opening import open_client
-from tests.client.both import on_both
+from tests.client.hostile.clocks import on_both
 from tests.client.peer import Peers, Type
 
 

@@ -31,7 +31,7 @@ async def consuming(**options: Any) -> AsyncIterator[tuple[InProcess, Wire, Cons
 
 
 async def received(consumer: Consumer[Any], count: int) -> list[Message[Any]]:
-    with anyio.fail_after(10):
+    with anyio.fail_after(30):
         return [await consumer.receive() for _ in range(count)]
 
 

@@ -10,7 +10,7 @@ import pytest
 from pulsarium.client.consumer.inbox import Inbox
 from pulsarium.client.consumer.receiver import Receiver
 from pulsarium.client.errors import AlreadyClosed, PulsarError, TopicNotFound
-from tests.client.both import on_both
+from tests.client.hostile.clocks import on_both
 
 
 class Queue:

@@ -25,7 +25,8 @@ from pulsarium.client.statistics import Received
 from pulsarium.proto import batch
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.broker.wire import batch_of, plain
-from tests.client.both import on_both, run_on
+from tests.client.both import run_on
+from tests.client.hostile.clocks import on_both
 
 
 class Recorder:

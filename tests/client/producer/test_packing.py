@@ -20,8 +20,8 @@ from pulsarium.client.producer.packing import Batch, KeyBatch, Splitter
 from pulsarium.proto import entry
 from pulsarium.proto.compression import decompress
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
-from tests.client.both import on_both
 from tests.client.entry.encrypted import Keys
+from tests.client.hostile.clocks import on_both
 from tests.client.peer import Type
 from tests.client.producer.stage import UNASKED, answer_producer, producing
 

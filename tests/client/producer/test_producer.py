@@ -12,7 +12,7 @@ from trio.testing import MockClock
 from pulsarium.client import MessageId, Receipt, errors
 from pulsarium.proto import batch
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
-from tests.client.both import on_both
+from tests.client.hostile.clocks import on_both
 from tests.client.hostile.played import playing, saying
 from tests.client.peer import Type
 from tests.client.producer.stage import TOPIC, UNASKED, answer_producer, producing

@@ -29,8 +29,8 @@ from pulsarium.client.schema.structured import JsonSchema
 from pulsarium.client.schema.versions import ASK_AGAIN, Versions
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.broker.wire import plain
-from tests.client.both import on_both
 from tests.client.consumer.started import nothing_more, received, started
+from tests.client.hostile.clocks import on_both
 from tests.client.hostile.played import error_answer, playing
 from tests.client.peer import Type
 from tests.client.producer.stage import answer_producer, producing

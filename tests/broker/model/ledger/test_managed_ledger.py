@@ -12,7 +12,7 @@ from trio.testing import MockClock
 
 from pulsarium.broker.cluster import Cluster
 from pulsarium.broker.model.ledger.ledger import Retention
-from pulsarium.broker.model.ledger.managed_ledger import LedgerFencedError, ManagedLedger
+from pulsarium.broker.model.ledger.managed_ledger import LedgerFencedError, ManagedLedger, Pending
 from pulsarium.broker.model.ledger.position import EARLIEST, LATEST, Position
 from pulsarium.broker.storage.interface import StorageError
 from pulsarium.broker.storage.sqlite import SqliteStorage
@@ -81,7 +81,7 @@ async def test_a_failed_commit_fences(store: HeldStorage, cluster: Cluster, ledg
     assert behind.failures == ["commit failed: the disk is full"]  # with it, before anybody hears of the fence
     assert fenced == [True]
     with pytest.raises(LedgerFencedError):
-        ledger.append(b"no more", lost, 0, 0)
+        ledger.append(Pending(lost, b"no more"))
     store.release()
     assert fenced == [True]
     assert len(lost.failures + behind.failures) == 3
@@ -137,7 +137,7 @@ async def test_a_ledger_deleted_while_a_commit_is_on_its_way(
     assert store.entries == {}
     assert ledger.path not in store.metadata
     with pytest.raises(LedgerFencedError):
-        ledger.append(b"no more", publisher, 0, 0)
+        ledger.append(Pending(publisher, b"no more"))
 
 
 # rollover

@@ -9,18 +9,18 @@ import pytest
 from pulsarium.broker.config import Config
 from pulsarium.broker.config.keys import MOST_BUNDLES
 from pulsarium.broker.model.namespace.policies import (
-    DEFAULTS,
     is_readable,
     read_bundles,
     read_policies,
     whole_policies,
 )
+from pulsarium.rest.policies import NAMESPACE_DEFAULTS
 
 
 def test_what_is_kept_comes_between_defaults_in_pulsars_order() -> None:
     kept = {"migrated": True, "persistence": {"bookkeeperEnsemble": 1}, "properties": {"a": "b"}}
     shown = whole_policies(kept, Config(defaultNumberOfNamespaceBundles=2))
-    assert list(shown) == [name for name in DEFAULTS if name in shown]
+    assert list(shown) == [name for name in NAMESPACE_DEFAULTS if name in shown]
     assert shown | kept == shown
     assert shown["bundles"]["numBundles"] == 2
     assert "retention_policies" not in shown

@@ -20,6 +20,7 @@ from pulsarium.broker.model.policy.event import (
 from pulsarium.proto.avro import AvroCodec
 from pulsarium.proto.errors import AvroError
 from pulsarium.proto.topic_name import TopicName
+from pulsarium.rest.policies import BACKLOG_QUOTAS, POLICIES, Policy
 
 RECORDED = json.loads(Path(__file__).with_name("recorded_events.json").read_text())
 EVENTS: list[dict[str, Any]] = RECORDED["events"]
@@ -80,6 +81,15 @@ def test_what_an_event_says() -> None:
     assert decode(recorded(0), CLUSTER) == PolicyEvent(TOPIC, "UPDATE", False, {"message_ttl_in_seconds": 60})
     assert decode(recorded(1), CLUSTER) == PolicyEvent(TOPIC, "UPDATE", True, {"message_ttl_in_seconds": 70})
     assert decode(recorded(16), CLUSTER) == PolicyEvent(TOPIC, "UPDATE", False, ALL)
+
+
+@pytest.mark.parametrize("row", [row for row in POLICIES if row.event], ids=lambda row: row.kept)
+def test_an_event_has_each_policy_of_a_topic(row: Policy[Any]) -> None:
+    value: Any = {int: 7, bool: True, str: "FULL", list[str]: ["Shared"]}.get(row.json, {})
+    kept = {row.kept: {CLUSTER: value} if row.per_cluster else value}
+    event = decode(encode(PolicyEvent(TOPIC, "UPDATE", False, kept), CLUSTER), CLUSTER)
+    assert event is not None
+    assert event.policies.keys() == (kept.keys() if row != BACKLOG_QUOTAS else set())  # of which none is no limit
 
 
 def test_the_topic_of_a_key() -> None:

@@ -12,11 +12,10 @@ from typing import Any
 import pytest
 
 from pulsarium.broker.config.keys import Key, documented_keys
-from pulsarium.broker.model.namespace.policies import DEFAULTS
 from pulsarium.broker.model.policy import without_effect
 from pulsarium.broker.model.policy.without_effect import FACTS, POLICIES, Notices
 from pulsarium.rest import policies as rows
-from pulsarium.rest.policies import Policy
+from pulsarium.rest.policies import NAMESPACE_DEFAULTS, Policy
 from tests.broker.admin.rest import ADMIN, NAMESPACES, TENANTS, TOPICS, Rest
 from tests.broker.wire import Bed, Wire
 
@@ -48,7 +47,7 @@ EFFECTS: Mapping[str, str] = {
     "encryption_required": f"{COMMANDS}/test_producer_limits.py::test_a_namespace_may_require_encryption",
     "delayed_delivery_policies": f"{COMMANDS}/test_producer_limits.py::test_a_delay_may_be_so_long",
     "inactive_topic_policies": f"{UPKEEP}/test_inactivity.py::test_a_policy_may_keep_it",
-    "subscription_auth_mode": "broker/auth/test_authorization.py::test_names_of_subscriptions_that_begin_with_the_role",
+    "subscription_auth_mode": "broker/auth/test_authorization.py::test_the_prefix_mode_wants_names_with_the_role",
     "max_producers_per_topic": f"{COMMANDS}/test_limits.py::test_a_full_topic_takes_no_producer_of_any_kind",
     "max_consumers_per_topic": f"{COMMANDS}/test_limits.py::test_a_full_topic_comes_before_everything_else",
     "max_consumers_per_subscription": f"{COMMANDS}/test_limits.py::test_a_full_subscription",
@@ -72,7 +71,7 @@ EFFECTS: Mapping[str, str] = {
     ),
     "migrated": "broker/model/topic/test_migration.py::test_a_namespace_may_move_alone",
     "shadowTopics": f"{COMMANDS}/test_shadow_topics.py::test_a_listed_shadow_gets_each_message",
-    "entryFilters": "broker/admin/policies/test_entry_filters.py::test_none_can_be_set",
+    "entryFilters": "broker/admin/policies/test_rules.py::test_no_entry_filter_can_be_set",
     "subscriptionPolicies": f"{RATES}",
 }
 # No broker acts upon these, Pulsar's neither.
@@ -93,7 +92,7 @@ def text_of(path: str) -> str:
 
 def kept_names() -> set[str]:
     """All that can be set for a namespace or a topic."""
-    return {*DEFAULTS, "subscriptionPolicies", *(row.kept for row in rows.POLICIES)}
+    return {*NAMESPACE_DEFAULTS, "subscriptionPolicies", *(row.kept for row in rows.POLICIES)}
 
 
 def test_each_policy_has_an_effect_or_is_declared_to_have_none() -> None:
@@ -122,10 +121,6 @@ def test_a_policy_with_an_effect_is_read_where_brokers_act(name: str) -> None:
     sources -= {ROOT / "broker/model/namespace/policies.py", ROOT / "broker/model/policy/event.py"}
     constant = next((word for word, row in vars(rows).items() if isinstance(row, Policy) and row.kept == name), name)
     assert any(re.search(rf'"{name}"|\brows\.{constant}\b', path.read_text()) for path in sources)
-
-
-def test_each_policy_of_a_namespace_is_shown_with_the_others() -> None:
-    assert {row.kept for row in rows.POLICIES if row.namespace is not None} <= DEFAULTS.keys()
 
 
 @cache

@@ -72,7 +72,8 @@ class Sender:
         for entry in message.entries(self.name):
             if self.producer is not None:
                 highest = message.highest if message.highest > message.sequence_id else NO_SEQUENCE
-                self.producer.publish(message.sequence_id, highest, 1, entry, message.chunks > 1)
+                pending = Pending(self.producer, entry, message.sequence_id, highest, is_chunk=message.chunks > 1)
+                self.producer.publish(pending)
 
     def send_receipts(self, producer_id: int, entries: Sequence[Pending]) -> None:
         for entry in entries:

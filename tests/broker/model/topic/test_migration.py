@@ -160,7 +160,7 @@ async def test_it_outlives_a_restart(tmp_path: Path) -> None:
         await wire.producer()
         await wire.publish(plain(b"x"))
         await migrate(rest_of(bed))
-        with trio.fail_after(10):
+        with trio.fail_after(30):
             await sent_away(wire, Producer, 0)
         await migrate(rest_of(bed), migrated=False)
     async with serving(data=tmp_path) as bed:

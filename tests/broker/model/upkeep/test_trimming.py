@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import cast
 
 import pytest
 from trio.testing import MockClock
@@ -10,9 +11,11 @@ from trio.testing import MockClock
 from pulsarium.broker.config.keys import APPEND_INDEX
 from pulsarium.broker.model.compaction.compacted import CompactedWriter
 from pulsarium.broker.model.ledger.ledger import Retention
+from pulsarium.broker.model.ledger.managed_ledger import Pending
 from pulsarium.broker.model.ledger.position import EARLIEST, Position
 from pulsarium.broker.model.topic.last_message import LastMessage, last_message
 from pulsarium.broker.model.topic.persistent import PersistentTopic
+from pulsarium.broker.model.topic.producers import Producer
 from pulsarium.broker.model.topic.topics import Topics
 from pulsarium.broker.model.upkeep import trim
 from pulsarium.proto.entry import parse_broker_metadata
@@ -48,7 +51,7 @@ def publish(topic: PersistentTopic, count: int = 1) -> list[Position]:
     """So many entries, a turn each."""
     publisher = Publisher()
     for number in range(count):
-        topic.publish(publisher, number, number, 1, plain(b"%d" % number))  # type: ignore[arg-type]
+        topic.publish(cast(Producer, publisher), Pending(publisher, plain(b"%d" % number), number, number))
         topic.stores.turn.finish()
     return publisher.kept
 
@@ -191,7 +194,7 @@ async def test_truncate_leaves_what_waits_for_its_commit() -> None:
     store.holding = True
     topic = topic_of(found)
     publisher = Publisher()
-    topic.publish(publisher, 1, 1, 1, plain(b"1"))  # type: ignore[arg-type]
+    topic.publish(cast(Producer, publisher), Pending(publisher, plain(b"1"), 1, 1))
     topic.stores.turn.finish()
     found.unload(NAME)
     topic = topic_of(found)

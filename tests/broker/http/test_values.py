@@ -8,39 +8,32 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pulsarium.broker.admin.namespace.namespaces import read_policy
-from pulsarium.broker.admin.policies import values as policy_values
-from pulsarium.broker.admin.policies.namespaces import KINDS
-from pulsarium.broker.admin.policies.values import (
-    AUTO_TOPIC_CREATION,
+from pulsarium.broker.config import Config
+from pulsarium.broker.http import values as policy_values
+from pulsarium.broker.http.errors import UnreadableBody
+from pulsarium.broker.http.values import (
     BOOL,
     BOOLEAN,
     INT,
     INTEGER,
     LONG,
+    OF_NEW_NAMESPACE,
     QUOTA,
-    RETENTION,
     SET_OF_TYPES,
     Kind,
+    read_policy,
 )
-from pulsarium.broker.config import Config
-from pulsarium.broker.http.errors import UnreadableBody
+from pulsarium.broker.http.values import KINDS as OF_TYPE
 from pulsarium.broker.model.policy.policies import Policies, auto_creation, resolve
+from pulsarium.rest.policies import AutoTopicCreation, RetentionPolicies
 
-ALL = [kind for kind in vars(policy_values).values() if isinstance(kind, Kind)]
-NAMES = [
-    "retentionTimeInMinutes",
-    "destination_storage",
-    "limitSize",
-    "policy",
-    "standalone",
-    "subscribeThrottlingRatePerConsumer",
-    "tickTime",
-    "active",
-    "inactiveTopicDeleteMode",
-    "topicType",
-    "defaultNumPartitions",
-]
+RETENTION, AUTO_TOPIC_CREATION = OF_TYPE[RetentionPolicies], OF_TYPE[AutoTopicCreation]
+ALL = [kind for kind in (*vars(policy_values).values(), *OF_TYPE.values()) if isinstance(kind, Kind)]
+_NAMES = """
+retentionTimeInMinutes destination_storage limitSize policy standalone subscribeThrottlingRatePerConsumer tickTime
+active inactiveTopicDeleteMode topicType defaultNumPartitions
+"""
+NAMES = _NAMES.split()
 TEXTS = st.sampled_from(["", "x", "5", "-7 ", "true", "producer_exception", "partitioned", "Shared", "BACKWARD"])
 VALUES: st.SearchStrategy[Any] = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | TEXTS,
@@ -67,14 +60,18 @@ VALUES: st.SearchStrategy[Any] = st.recursive(
         (BOOL, 0, False),
         (BOOL, "TRUE", True),
         (BOOLEAN, None, None),
-        (RETENTION, {"retentionSizeInMB": 5, "other": 1}, {"retentionTimeInMinutes": 0, "retentionSizeInMB": 5}),
+        (
+            RETENTION,
+            {"retentionSizeInMB": 5, "other": 1},
+            {"retentionTimeInMinutes": 0, "retentionSizeInMB": 5},
+        ),
         (SET_OF_TYPES, ["Shared", "Exclusive", "Shared"], ["Exclusive", "Shared"]),
         (SET_OF_TYPES, ["Wrong", 3, None, 9], ["Key_Shared", None]),
         (AUTO_TOPIC_CREATION, {"topicType": 5}, {"allowAutoTopicCreation": False, "topicType": "5"}),
         (QUOTA, {"policy": 1, "limitTime": "7"}, {"limitTime": 7, "policy": "producer_exception"}),
     ],
 )
-def test_what_is_read(kind: Kind, value: Any, expected: Any) -> None:
+def test_a_value_is_read_as_jackson_reads_it(kind: Kind, value: Any, expected: Any) -> None:
     assert kind.value_of(value) == expected
 
 
@@ -87,16 +84,28 @@ def test_what_is_read(kind: Kind, value: Any, expected: Any) -> None:
         (INT, 2**31, "Numeric value (2147483648) out of range of int (-2147483648 - 2147483647)"),
         (LONG, -(2**63) - 1, "out of range of long (-9223372036854775808 - 9223372036854775807)"),
         (INT, 1e300, "Numeric value (1e+300) out of range of int"),
-        (RETENTION, 5, "no int/Int-argument constructor/factory method to deserialize from Number value (5)"),
+        (
+            RETENTION,
+            5,
+            "no int/Int-argument constructor/factory method to deserialize from Number value (5)",
+        ),
         (BOOL, "maybe", 'only "true"/"True"/"TRUE" or "false"/"False"/"FALSE" recognized'),
         (BOOLEAN, "maybe", 'only "true" or "false" recognized'),
         (BOOL, 1.5, "Cannot deserialize value of type `boolean` from Floating-point value"),
-        (RETENTION, "x", "no String-argument constructor/factory method to deserialize from String value ('x')"),
-        (RETENTION, {"retentionSizeInMB": "x"}, 'common.policies.data.RetentionPolicies["retentionSizeInMB"])'),
+        (
+            RETENTION,
+            "x",
+            "no String-argument constructor/factory method to deserialize from String value ('x')",
+        ),
+        (
+            RETENTION,
+            {"retentionSizeInMB": "x"},
+            'common.policies.data.RetentionPolicies["retentionSizeInMB"])',
+        ),
         (SET_OF_TYPES, "Shared", "from String value (token `JsonToken.VALUE_STRING`)"),
     ],
 )
-def test_what_is_not(kind: Kind, value: Any, text: str) -> None:
+def test_a_value_that_jackson_does_not_read_is_refused(kind: Kind, value: Any, text: str) -> None:
     with pytest.raises(UnreadableBody) as raised:
         kind.value_of(value)
     assert text in raised.value.text
@@ -111,7 +120,7 @@ def test_what_was_read_is_read_alike_again(kind: Kind, value: Any) -> None:
     assert kind.value_of(once) == once
 
 
-@given(st.dictionaries(st.sampled_from(sorted(KINDS)), VALUES, max_size=6))
+@given(st.dictionaries(st.sampled_from(sorted(OF_NEW_NAMESPACE)), VALUES, max_size=6))
 def test_whatever_a_namespace_is_made_with_can_be_resolved(sent: dict[str, Any]) -> None:
     try:
         kept = {name: read_policy(name, value) for name, value in sent.items() if value is not None}

@@ -5,16 +5,20 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from types import MappingProxyType
+from typing import Any, get_type_hints
 
 from pulsarium.broker.config.keys import INACTIVE_TOPIC_MODES, QUOTA_POLICIES, SCHEMA_STRATEGIES, SUBSCRIPTION_TYPES
 from pulsarium.broker.http.call import Call, text_of, wrong_type
 from pulsarium.broker.http.errors import ContainerError, UnreadableBody
 from pulsarium.broker.http.reply import JSON, NAMES
 from pulsarium.broker.jackson import place
-from pulsarium.broker.model.policy.policies import OLDER_STRATEGIES
+from pulsarium.broker.model.namespace.policies import is_readable
+from pulsarium.broker.model.policy.policies import AGE, OLDER_STRATEGIES, STORAGE
 from pulsarium.rest import policies
+from pulsarium.rest.policies import Long, OffloadPolicies, Policy
 
+NAME = re.compile(r"[-=:.\w]+", re.ASCII)  # of tenants and clusters
 NUMBER = re.compile(r"-?[0-9]{1,20}")
 DATA = "org.apache.pulsar.common.policies.data"
 EMPTY = "The request entity cannot be empty."
@@ -212,87 +216,140 @@ TEXTS = collection("java.util.HashSet")
 TEXT_LIST = collection("java.util.ArrayList")
 DOUBLE = double("double", null=0.0)
 
-RETENTION = record(f"{DATA}.RetentionPolicies", {"retentionTimeInMinutes": INT, "retentionSizeInMB": LONG})
-DELAYED_DELIVERY = record(
-    f"{DATA}.impl.DelayedDeliveryPoliciesImpl", {"tickTime": LONG, "active": BOOL, "maxDeliveryDelayInMillis": LONG}
-)
-INACTIVE_TOPICS = record(
-    f"{DATA}.InactiveTopicPolicies",
-    {
-        "inactiveTopicDeleteMode": choice(f"{DATA}.InactiveTopicDeleteMode", INACTIVE_TOPIC_MODES),
-        "maxInactiveDurationSeconds": INT,
-        "deleteWhileInactive": BOOL,
-    },
-)
-AUTO_TOPIC_CREATION = record(
-    f"{DATA}.impl.AutoTopicCreationOverrideImpl",
-    {"allowAutoTopicCreation": BOOL, "topicType": TEXT, "defaultNumPartitions": INTEGER},
-)
-AUTO_SUBSCRIPTION_CREATION = record(
-    f"{DATA}.impl.AutoSubscriptionCreationOverrideImpl", {"allowAutoSubscriptionCreation": BOOL}
-)
-SUBSCRIBE_RATE = record(
-    f"{DATA}.SubscribeRate",
-    {
-        "subscribeThrottlingRatePerConsumer": integer("int", null=-1),
-        "ratePeriodInSecond": integer("int", null=30),
-    },
-)
-QUOTA = record(
-    f"{DATA}.impl.BacklogQuotaImpl",
-    {
-        "limit": integer("java.lang.Long", 64),
-        "limitSize": integer("java.lang.Long", 64),
-        "limitTime": INT,
-        "policy": choice(f"{DATA}.BacklogQuota$RetentionPolicy", QUOTA_POLICIES),
-    },
-)
 COMPATIBILITY = choice(f"{DATA}.SchemaCompatibilityStrategy", SCHEMA_STRATEGIES, "UNDEFINED")
-DISPATCH_RATE = record(
-    f"{DATA}.impl.DispatchRateImpl",
-    {
-        "dispatchThrottlingRateInMsg": INT,
-        "dispatchThrottlingRateInByte": LONG,
-        "relativeToPublishRate": BOOL,
-        "ratePeriodInSecond": INT,
-    },
-)
-PUBLISH_RATE = record(
-    f"{DATA}.PublishRate",
-    {"publishThrottlingRateInMsg": INT, "publishThrottlingRateInByte": LONG},
-    {"publishThrottlingRateInMsg": -1, "publishThrottlingRateInByte": -1},
-)
 BOOKIES = {"Ensemble": "bookkeeperEnsemble", "WriteQuorum": "bookkeeperWriteQuorum", "AckQuorum": "bookkeeperAckQuorum"}
 MARK_DELETE_RATE = "managedLedgerMaxMarkDeleteRate"
-PERSISTENCE = record(
-    f"{DATA}.PersistencePolicies",
-    {**dict.fromkeys(BOOKIES.values(), INT), MARK_DELETE_RATE: DOUBLE, "managedLedgerStorageClassName": TEXT},
-    {**dict.fromkeys(BOOKIES.values(), 2), MARK_DELETE_RATE: -1.0},
-)
 FILTER_NAMES = "entryFilterNames"
-_FILTERS = record(f"{DATA}.EntryFilters", {FILTER_NAMES: TEXT})
-ENTRY_FILTERS = Kind(
-    _FILTERS.java_type,
-    lambda value: {FILTER_NAMES: value} if isinstance(value, str) else _FILTERS.of(value),
-    is_object=True,
-)
 OLDER_STRATEGY = choice(f"{DATA}.SchemaAutoUpdateCompatibilityStrategy", tuple(OLDER_STRATEGIES))
 STRATEGY_OF_TOPIC = choice(COMPATIBILITY.java_type, SCHEMA_STRATEGIES)
 AUTH_MODE = choice(f"{DATA}.SubscriptionAuthMode", ("None", "Prefix"), "None")
+
+_FIELDS: Mapping[str, Kind] = {  # what their types do not say of them
+    "inactiveTopicDeleteMode": choice(f"{DATA}.InactiveTopicDeleteMode", INACTIVE_TOPIC_MODES),
+    "defaultNumPartitions": INTEGER,
+    "subscribeThrottlingRatePerConsumer": integer("int", null=-1),
+    "policy": choice(f"{DATA}.BacklogQuota$RetentionPolicy", QUOTA_POLICIES),
+    "limit": integer("java.lang.Long", 64),
+    "limitSize": integer("java.lang.Long", 64),
+}
+_TYPES: Mapping[Any, Kind] = {int: INT, policies.Long: LONG, bool: BOOL, float: DOUBLE, str: TEXT}
+_MISSING: Mapping[Any, Mapping[str, Any]] = {
+    policies.PublishRate: {"publishThrottlingRateInMsg": -1, "publishThrottlingRateInByte": -1},
+    policies.PersistencePolicies: {**dict.fromkeys(BOOKIES.values(), 2), MARK_DELETE_RATE: -1.0},
+    policies.OffloadPolicies: policies.OFFLOAD_DEFAULTS,
+}
+
+
+def record_of(kind: Any, otherwise: Mapping[Any, Kind] = MappingProxyType({})) -> Kind:
+    """Return how values of a row's type are read; `otherwise` are the kinds of fields by their names or types."""
+    known = {**_TYPES, **_FIELDS, **otherwise}
+    hints = get_type_hints(kind, include_extras=True)
+    fields = {name: known.get(name) or known[hint] for name, hint in hints.items()}
+    return record(f"{DATA}.{policies.JAVA[kind]}", fields, _MISSING.get(kind))
+
+
+QUOTA = record_of(policies.BacklogQuota)
+DISPATCH_RATE = record_of(policies.DispatchRate)
+_FILTERS = record_of(policies.EntryFilters)
 
 # by the type of a row
 KINDS: Mapping[Any, Kind] = {
     int: INT,
     bool: BOOL,
     list[str]: TEXTS,
-    policies.RetentionPolicies: RETENTION,
-    policies.DelayedDeliveryPolicies: DELAYED_DELIVERY,
-    policies.InactiveTopicPolicies: INACTIVE_TOPICS,
-    policies.AutoTopicCreation: AUTO_TOPIC_CREATION,
-    policies.AutoSubscriptionCreation: AUTO_SUBSCRIPTION_CREATION,
-    policies.SubscribeRate: SUBSCRIBE_RATE,
-    policies.DispatchRate: DISPATCH_RATE,
-    policies.PublishRate: PUBLISH_RATE,
-    policies.PersistencePolicies: PERSISTENCE,
-    policies.EntryFilters: ENTRY_FILTERS,
+    **{kind: record_of(kind) for kind in policies.JAVA if kind is not policies.OffloadPolicies},
+    policies.SubscribeRate: record_of(policies.SubscribeRate, {"ratePeriodInSecond": integer("int", null=30)}),
+    policies.EntryFilters: Kind(
+        _FILTERS.java_type,
+        lambda value: {FILTER_NAMES: value} if isinstance(value, str) else _FILTERS.of(value),
+        is_object=True,
+    ),
 }
+
+
+# what namespaces have
+
+S3_DRIVERS = ("s3", "aws-s3", "aliyun-oss")
+FIELDS = tuple(OffloadPolicies.__annotations__)  # in Pulsar's order
+
+
+def shown_policies(sent: Mapping[str, Any]) -> dict[str, Any]:
+    """Offload policies as Pulsar writes them, with what it tells of the driver."""
+    driver = str(sent.get("managedLedgerOffloadDriver", "")).lower()
+    return {
+        **{name: sent[name] for name in FIELDS if sent.get(name) is not None},
+        "s3Driver": driver in S3_DRIVERS,
+        "gcsDriver": driver == "google-cloud-storage",
+        "fileSystemDriver": driver == "filesystem",
+    }
+
+
+_RECORD = record_of(
+    OffloadPolicies,
+    {
+        "managedLedgerOffloadedReadPriority": choice(
+            f"{DATA}.OffloadedReadPriority", ("BOOKKEEPER_FIRST", "TIERED_STORAGE_FIRST")
+        ),
+        int: INTEGER,
+        Long: integer("java.lang.Long", 64),
+        dict[str, str]: mapping(TEXT),
+    },
+)
+OFFLOAD_POLICIES = Kind(_RECORD.java_type, lambda value: shown_policies(_RECORD.of(value)), is_object=True)
+
+
+def shown_quota(value: Mapping[str, Any]) -> dict[str, Any]:
+    """A quota that was read, as it is kept and shown; `limit` is the older name of `limitSize`."""
+    size = value.get("limit", value.get("limitSize", 0))
+    rest = {name: value[name] for name in ("limitTime", "policy") if name in value}
+    return {"limit": size, "limitSize": size, **rest}
+
+
+_QUOTAS = record("java.util.Map", {STORAGE: QUOTA, AGE: QUOTA})
+QUOTA_MAP = Kind(
+    _QUOTAS.java_type,
+    lambda value: {kind: shown_quota(quota) for kind, quota in _QUOTAS.of(value).items()},
+    is_object=True,
+)
+SET = Kind(TEXT_LIST.java_type, lambda value: list(dict.fromkeys(TEXT_LIST.of(value))))
+OF_NAMESPACES: Mapping[Policy[Any], Kind] = {  # where it is not the one of the row's type
+    policies.BACKLOG_QUOTAS: QUOTA_MAP,
+    policies.COMPACTION_THRESHOLD: LONG,
+    policies.DEDUPLICATION_SNAPSHOTS: INTEGER,
+    policies.SUBSCRIPTION_TYPES: SET_OF_TYPES,
+    policies.SUBSCRIPTION_AUTH_MODE: AUTH_MODE,
+    policies.SCHEMA_STRATEGY: COMPATIBILITY,
+    policies.OLDER_SCHEMA_STRATEGY: OLDER_STRATEGY,
+    policies.REPLICATION: SET,
+    policies.ALLOWED_CLUSTERS: SET,
+    policies.OFFLOAD: OFFLOAD_POLICIES,
+    policies.OFFLOAD_THRESHOLD: LONG,
+    policies.OFFLOAD_SECONDS: LONG,
+    policies.OFFLOAD_LAG: LONG,
+}
+POLICIES_TYPE = "org.apache.pulsar.common.policies.data.Policies"
+
+
+def kind_in_namespace(row: Policy[Any]) -> Kind:
+    """Return how a namespace's value of a policy is read."""
+    return OF_NAMESPACES.get(row) or KINDS[row.json]
+
+
+# by the names in the JSON of a new namespace, where subscription types are but texts
+OF_NEW_NAMESPACE: Mapping[str, Kind] = {
+    **{
+        row.kept: mapping(kind_in_namespace(row)) if row.per_cluster else kind_in_namespace(row)
+        for row in policies.POLICIES
+        if row.namespace is not None
+    },
+    policies.SUBSCRIPTION_TYPES.kept: TEXTS,
+}
+
+
+def read_policy(field: str, value: Any) -> Any:
+    """Return one of the policies that a namespace is made with, as it is kept."""
+    if field in OF_NEW_NAMESPACE:
+        return OF_NEW_NAMESPACE[field].value_of(value)
+    if not is_readable(field, value):
+        raise wrong_type(POLICIES_TYPE, value)
+    return value
