@@ -1,4 +1,4 @@
-"""What the client says of its connections: who reads the log sees a broker go and come back."""
+"""Tests of what the client says of its connections: who reads the log sees a broker go and come back."""
 
 from __future__ import annotations
 

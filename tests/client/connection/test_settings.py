@@ -40,7 +40,7 @@ def test_connect_takes_its_options() -> None:
     ],
     ids=lambda options: next(iter(options)),
 )
-def test_what_makes_no_sense(options: dict[str, Any]) -> None:
+def test_settings_that_make_no_sense_are_refused(options: dict[str, Any]) -> None:
     with pytest.raises(errors.InvalidConfiguration):
         connect("pulsar://a", **options)
 

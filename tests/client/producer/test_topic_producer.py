@@ -1,4 +1,4 @@
-"""Producers that want the topic for themselves (PIP-68)."""
+"""Producers that want the topic for themselves (PIP-68), or that nobody wants any more."""
 
 from __future__ import annotations
 
@@ -10,34 +10,19 @@ import pytest
 from trio.testing import MockClock
 
 from pulsarium.client import Client, Producer, ProducerAccessMode, errors
-from pulsarium.client.opening import open_client
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.topic_name import TopicName
 from tests.client.hostile.clocks import on_both
+from tests.client.hostile.played import playing, saying, silence
 from tests.client.in_process import in_process
-from tests.client.peer import Peers, Type
-from tests.client.producer.test_producer import TOPIC, UNASKED, answer_producer, producing
+from tests.client.peer import Peer, Type, bytes_of
+from tests.client.producer.stage import TOPIC, UNASKED, producing
 
 Mode = ProducerAccessMode
 
 
 def producer_in(client: Client, mode: ProducerAccessMode, **options: Any) -> Producer:
     return client.create_producer("t", access_mode=mode, **options)
-
-
-async def test_who_may_come_in(autojump_clock: MockClock) -> None:
-    async with in_process() as inside, inside.client() as client:
-        async with producer_in(client, Mode.Exclusive) as owner:
-            assert owner.topic_epoch() == 0
-            with pytest.raises(errors.ProducerFenced):
-                await producer_in(client, Mode.Exclusive).__aenter__()
-            with pytest.raises(errors.ProducerBusy):
-                await producer_in(client, Mode.Shared).__aenter__()
-            await owner.send(b"still there")
-        async with producer_in(client, Mode.Shared) as one, producer_in(client, Mode.Shared):
-            assert one.topic_epoch() == 0  # as the last owner left it
-            with pytest.raises(errors.ProducerFenced):
-                await producer_in(client, Mode.Exclusive).__aenter__()
 
 
 async def test_one_that_waits_for_its_turn(autojump_clock: MockClock) -> None:
@@ -96,24 +81,6 @@ async def test_one_that_waits_while_the_broker_goes(autojump_clock: MockClock, l
                 with anyio.move_on_after(30), suppress(errors.ProducerFenced):  # where it waited in the broker, too
                     await owner.send(b"again")
             await opened.wait()
-
-
-async def test_the_last_one_throws_out_the_others(autojump_clock: MockClock) -> None:
-    async with (
-        in_process() as inside,
-        inside.client() as client,
-        inside.client() as other,
-        producer_in(client, Mode.Exclusive) as first,
-    ):
-        await first.send(b"1")
-        async with producer_in(other, Mode.ExclusiveWithFencing) as second:
-            assert second.topic_epoch() == 1
-            await second.send(b"2")
-            with pytest.raises(errors.ProducerFenced):
-                await first.send(b"too late")
-            with pytest.raises(errors.ProducerFenced):  # for good
-                first.send_nowait(b"too late")
-            await second.send(b"3")
 
 
 async def test_one_that_shared_the_topic_comes_back(autojump_clock: MockClock) -> None:
@@ -199,29 +166,8 @@ async def test_the_epoch_goes_along() -> None:
 
 
 @on_both
-async def test_a_broker_that_has_others_wait() -> None:
-    """It must not: that is for those who asked for it."""
-    peers = Peers(operation_timeout=0.05)
-    async with open_client("pulsar://a", peers.settings) as client, anyio.create_task_group() as tasks:
-
-        async def use() -> None:
-            with pytest.raises(errors.Timeout):
-                await producer_in(client, Mode.Exclusive).__aenter__()
-
-        tasks.start_soon(use)
-        peer = await peers.next()
-        await peer.take_in()
-        await peer.lead_here()
-        await answer_producer(peer, producer_ready=False)
-        await peer.expect(Type.CLOSE_PRODUCER)
-    await peer.close()
-    peers.close()
-
-
-@on_both
 async def test_the_first_of_two_answers_says_only_to_wait() -> None:
-    peers = Peers(operation_timeout=0.05)
-    async with open_client("pulsar://a", peers.settings) as client, anyio.create_task_group() as tasks:
+    async with playing() as (played, client), anyio.create_task_group() as tasks:
         opened = anyio.Event()
 
         async def use() -> None:
@@ -229,24 +175,74 @@ async def test_the_first_of_two_answers_says_only_to_wait() -> None:
                 assert (producer.topic_epoch(), producer.last_sequence_id()) == (3, 5)
                 opened.set()
 
+        played.on[Type.PRODUCER] = saying(Type.PRODUCER_SUCCESS, producer_name="p", producer_ready=False)
         tasks.start_soon(use)
-        peer = await peers.next()
-        await peer.take_in()
-        await peer.lead_here()
-        asked = await answer_producer(peer, producer_ready=False, producer_name="p")
+        asked = await played.sent(Type.PRODUCER)
         assert asked.producer_access_mode == pb.WaitForExclusive
         assert not asked.HasField("topic_epoch")
-        await anyio.sleep(0.1)
+        await anyio.sleep(10)  # longer than operation_timeout
         assert not opened.is_set()
-        await peer.say(
-            Type.PRODUCER_SUCCESS,
-            request_id=asked.request_id,
-            producer_name="p",
-            producer_ready=True,
-            topic_epoch=3,
-            last_sequence_id=5,
-        )
-        close = await peer.expect(Type.CLOSE_PRODUCER)
-        await peer.say(Type.SUCCESS, request_id=close.request_id)
-    await peer.close()
-    peers.close()
+        ready = {"producer_name": "p", "producer_ready": True, "topic_epoch": 3, "last_sequence_id": 5}
+        await saying(Type.PRODUCER_SUCCESS, **ready)(played.connections[-1], asked)
+
+
+# ---- Producers that nobody wants any more before they are open
+
+
+@on_both
+async def test_one_that_is_cancelled_is_closed_once_it_is_open() -> None:
+    """Not before: that would close nothing (137-pipelined), and then it is closed twice."""
+    async with playing() as (played, client), anyio.create_task_group() as tasks:
+        scope = anyio.CancelScope()
+
+        async def create() -> None:
+            with scope:
+                await client.create_producer("t").__aenter__()
+
+        played.on[Type.PRODUCER] = silence
+        tasks.start_soon(create)
+        asked = await played.sent(Type.PRODUCER)
+        scope.cancel()
+        await anyio.wait_all_tasks_blocked()
+        assert played.count(Type.CLOSE_PRODUCER) == 0
+        await played.connections[-1].say(Type.PRODUCER_SUCCESS, request_id=asked.request_id, producer_name="p")
+        assert (await played.sent(Type.CLOSE_PRODUCER)).producer_id == asked.producer_id
+        await anyio.wait_all_tasks_blocked()
+        assert played.count(Type.CLOSE_PRODUCER) == 1
+
+
+@on_both
+@pytest.mark.parametrize("how", ["closed", "abandoned"])
+async def test_one_that_ends_while_it_is_opened_again_is_closed_once(how: str) -> None:
+    async with producing(batching_enabled=False) as stage, anyio.create_task_group() as tasks:
+        peer = stage.peer
+        await peer.say(Type.CLOSE_PRODUCER, producer_id=0, request_id=UNASKED)
+        await peer.lead_here_again()
+        asked = await peer.expect(Type.PRODUCER)
+        if how == "closed":
+            tasks.start_soon(stage.producer.aclose)
+        else:
+            stage.producer.abandon()
+        await anyio.wait_all_tasks_blocked()
+        await peer.say(Type.PRODUCER_SUCCESS, request_id=asked.request_id, producer_name="p")
+        await peer.expect(Type.CLOSE_PRODUCER)
+        await peer.say(Type.PING)
+        await peer.expect(Type.PONG)
+        with suppress(errors.AlreadyClosed):
+            stage.producer.send_nowait(b"1")
+            pytest.fail("it is closed")
+
+
+@on_both
+async def test_a_connection_that_breaks_as_soon_as_the_producer_is_open_is_replaced() -> None:
+    async with playing() as (played, client):
+
+        async def open_and_break(peer: Peer, body: Any) -> None:
+            del played.on[Type.PRODUCER]
+            success = bytes_of(Type.PRODUCER_SUCCESS, request_id=body.request_id, producer_name="p")
+            await peer.stream.send(success + b"\xff" * 16)
+
+        played.on[Type.PRODUCER] = open_and_break
+        async with client.create_producer("t") as producer:
+            assert (await producer.send(b"x")).ledger_id == 1
+        assert played.count(Type.PRODUCER) == 2

@@ -12,9 +12,10 @@ from trio.testing import MockClock
 
 from pulsarium.broker.config import Config
 from pulsarium.broker.model.errors import TopicNotFoundError
-from pulsarium.client import Client, Consumer, ConsumerType, InitialPosition, Message, MessageId, errors
+from pulsarium.client import Client, ConsumerType, InitialPosition, Message, MessageId, errors
 from pulsarium.client.consumer.options import RegexSubscriptionMode
 from pulsarium.proto.topic_name import TopicName
+from tests.client.consumer.started import nothing_more, received
 from tests.client.in_process import InProcess, in_process
 
 TOPIC = "persistent://public/default/parts"
@@ -24,16 +25,6 @@ EARLIEST: dict[str, Any] = {"initial_position": InitialPosition.Earliest}
 async def publish(client: Client, topic: str, *contents: bytes) -> list[MessageId]:
     async with client.create_producer(topic, batching_enabled=False) as producer:
         return [await producer.send(content) for content in contents]
-
-
-async def received(consumer: Consumer, count: int) -> list[Message]:
-    with anyio.fail_after(10):
-        return [await consumer.receive() for _ in range(count)]
-
-
-async def nothing(consumer: Consumer, seconds: float = 1) -> None:
-    with anyio.move_on_after(seconds):
-        raise AssertionError(await consumer.receive())
 
 
 def contents(messages: Sequence[Message]) -> list[bytes]:
@@ -60,17 +51,7 @@ async def test_all_partitions_at_once(autojump_clock: MockClock) -> None:
             for n, message in enumerate(messages):  # by message or by id
                 await consumer.acknowledge(message if n % 2 else message.message_id())
         async with client.subscribe("parts", "s") as consumer:
-            await nothing(consumer)
-
-
-async def test_partitions_take_turns(autojump_clock: MockClock) -> None:
-    async with in_process() as inside, inside.client() as client:
-        inside.partitioned(TOPIC, 3)
-        await publish(client, "parts", *NINE)
-        async with client.subscribe("parts", "s", **EARLIEST) as consumer:
-            await anyio.sleep(1)
-            messages = await received(consumer, 9)
-            assert [len({one.message_id().partition for one in messages[n : n + 3]}) for n in (0, 3, 6)] == [3, 3, 3]
+            await nothing_more(consumer)
 
 
 async def test_what_is_not_acknowledged_comes_again(autojump_clock: MockClock) -> None:
@@ -96,25 +77,25 @@ async def test_cumulative_is_for_one_partition(autojump_clock: MockClock) -> Non
             await consumer.acknowledge_cumulative(max(one for one in ids if one.partition == 1))
         async with client.subscribe("parts", "s") as consumer:
             assert {message.message_id().partition for message in await received(consumer, 6)} == {0, 2}
-            await nothing(consumer)
+            await nothing_more(consumer)
 
 
-async def test_seeking(autojump_clock: MockClock) -> None:
+async def test_seeking_moves_all_partitions_or_that_of_the_message(autojump_clock: MockClock) -> None:
     async with in_process() as inside, inside.client() as client:
         inside.partitioned(TOPIC, 3)
         ids = await publish(client, "parts", *NINE)
         async with client.subscribe("parts", "s") as consumer:
-            await nothing(consumer)
+            await nothing_more(consumer)
             await consumer.seek(MessageId.earliest)
             assert contents(await received(consumer, 9)) == NINE
             await consumer.seek(MessageId.latest)
-            await nothing(consumer)
+            await nothing_more(consumer)
             await consumer.seek(0)
             assert contents(await received(consumer, 9)) == NINE
             own = [n for n, one in enumerate(ids) if one.partition == 1]
             await consumer.seek(ids[own[0]])  # moves its own partition
             assert [message.data() for message in await received(consumer, 2)] == [b"%d" % n for n in own[1:]]
-            await nothing(consumer)
+            await nothing_more(consumer)
 
 
 async def test_partitions_that_come_later_are_found(autojump_clock: MockClock) -> None:
@@ -124,13 +105,13 @@ async def test_partitions_that_come_later_are_found(autojump_clock: MockClock) -
             inside.partitioned(TOPIC, 3)
             await publish(client, "parts", *NINE)  # before they are found: the subscription is there already
             assert len(await received(consumer, 3)) == 3
-            await nothing(consumer, 5)
+            await nothing_more(consumer, 5)
             assert {message.message_id().partition for message in await received(consumer, 6)} == {1, 2}
         with pytest.raises(errors.AlreadyClosed):
             await consumer.receive()
 
 
-async def test_all_or_none(autojump_clock: MockClock) -> None:
+async def test_a_consumer_has_all_partitions_or_none(autojump_clock: MockClock) -> None:
     async with in_process() as inside, inside.client() as client:
         inside.partitioned(TOPIC, 3)
         partition = f"{TOPIC}-partition-1"
@@ -156,7 +137,7 @@ async def test_the_queue_is_shared_by_many(autojump_clock: MockClock) -> None:
             assert [consumer.permits for consumer in consumers] == [2, 2, 2]
 
 
-async def test_connections_that_break(autojump_clock: MockClock) -> None:
+async def test_partitions_go_on_after_connections_break(autojump_clock: MockClock) -> None:
     async with in_process() as inside, inside.client() as client:
         inside.partitioned(TOPIC, 3)
         async with client.subscribe("parts", "s", **EARLIEST) as consumer:
@@ -166,7 +147,7 @@ async def test_connections_that_break(autojump_clock: MockClock) -> None:
             await anyio.sleep(1)
             await inside.cut()
             assert len({message.data() for message in await received(consumer, 5)}) == 5
-            await nothing(consumer)
+            await nothing_more(consumer)
 
 
 async def test_the_end_is_that_of_all_partitions(autojump_clock: MockClock) -> None:
@@ -199,7 +180,7 @@ def terminate(inside: InProcess, name: TopicName) -> None:
 # ---- several topics
 
 
-async def test_several_topics(autojump_clock: MockClock) -> None:
+async def test_several_topics_are_received_together(autojump_clock: MockClock) -> None:
     async with in_process() as inside, inside.client() as client:
         inside.partitioned(TOPIC, 2)
         async with client.subscribe(["a", "b", "parts", "a"], "s") as consumer:
@@ -215,7 +196,7 @@ async def test_several_topics(autojump_clock: MockClock) -> None:
             await consumer.acknowledge(by_content[b"a"])
         async with client.subscribe(["a", "b", "parts"], "s") as consumer:
             assert contents(await received(consumer, 1)) == [b"b"]
-            await nothing(consumer)
+            await nothing_more(consumer)
 
 
 async def test_topics_that_make_no_sense(autojump_clock: MockClock) -> None:
@@ -234,7 +215,7 @@ async def test_topics_that_make_no_sense(autojump_clock: MockClock) -> None:
     "pattern", ["x.*", "public/default/x.*", "persistent://public/default/x.*"], ids=["local", "relative", "full"]
 )
 @pytest.mark.parametrize("watched", [True, False], ids=["watched", "asked for"])
-async def test_topics_by_pattern(autojump_clock: MockClock, pattern: str, watched: bool) -> None:
+async def test_topics_that_match_a_pattern_are_received(autojump_clock: MockClock, pattern: str, watched: bool) -> None:
     """Brokers that take watchers tell of new topics at once; others are asked now and then."""
     async with in_process(Config(enableBrokerTopicListWatcher=watched)) as inside, inside.client() as client:
         inside.partitioned("persistent://public/default/xparts", 2)
@@ -248,16 +229,16 @@ async def test_topics_by_pattern(autojump_clock: MockClock, pattern: str, watche
             await publish(client, "x2", b"new")
             await publish(client, "non-persistent://public/default/x3", b"never")
             if not watched:
-                await nothing(consumer, 5)
+                await nothing_more(consumer, 5)
             with anyio.fail_after(0.1 if watched else 5):
                 assert contents(await received(consumer, 1)) == [b"new"]
-            await nothing(consumer, 20)
+            await nothing_more(consumer, 20)
 
 
-async def test_nothing_matches_yet(autojump_clock: MockClock) -> None:
+async def test_a_pattern_that_matches_nothing_yet_waits(autojump_clock: MockClock) -> None:
     async with in_process() as inside, inside.client() as client:
         async with client.subscribe(re.compile("x.*"), "s", **EARLIEST) as consumer:
-            await nothing(consumer)
+            await nothing_more(consumer)
             await publish(client, "x", b"new")
             with anyio.fail_after(70):
                 assert (await consumer.receive()).data() == b"new"
@@ -276,7 +257,7 @@ async def test_topics_that_go_are_left(autojump_clock: MockClock) -> None:
             (message,) = await received(consumer, 1)
             topics.delete(names[0], force=True)
             inside.bed.broker.turn.finish()
-            await nothing(consumer, 30)
+            await nothing_more(consumer, 30)
             with pytest.raises(errors.AlreadyClosed):
                 await consumer.acknowledge(message)
             topics.create(names[1])
@@ -287,7 +268,6 @@ async def test_topics_that_go_are_left(autojump_clock: MockClock) -> None:
 
 @pytest.mark.parametrize("watched", [True, False], ids=["watched", "asked for"])
 async def test_a_topic_that_goes_stays_away(autojump_clock: MockClock, watched: bool) -> None:
-    """Who found it by a pattern does not make it anew by subscribing again (PatternMultiTopicsConsumerImpl)."""
     name = TopicName.parse("persistent://public/default/x1")
     async with in_process(Config(enableBrokerTopicListWatcher=watched)) as inside, inside.client() as client:
         topics = inside.bed.broker.topics
@@ -295,12 +275,12 @@ async def test_a_topic_that_goes_stays_away(autojump_clock: MockClock, watched: 
         async with client.subscribe(re.compile("x.*"), "s", pattern_auto_discovery_period=10) as consumer:
             topics.delete(name, force=True)
             inside.bed.broker.turn.finish()
-            await nothing(consumer, 30)
+            await nothing_more(consumer, 30)
             with pytest.raises(TopicNotFoundError):
                 topics.find(name)
             assert consumer._parts.all == ()
             await publish(client, "x1", b"2")
-            await nothing(consumer, 30)
+            await nothing_more(consumer, 30)
             await publish(client, "x1", b"3")
             assert contents(await received(consumer, 1)) == [b"3"]
 
@@ -336,7 +316,7 @@ async def test_paused_while_a_partition_is_opened(autojump_clock: MockClock, mon
             await anyio.sleep(20)
             assert len(consumer._parts.all) == 2
             await publish(client, "parts-partition-1", b"1")
-            await nothing(consumer)
+            await nothing_more(consumer)
             consumer.resume()
             assert contents(await received(consumer, 1)) == [b"1"]
 
@@ -370,13 +350,13 @@ async def test_which_domains_a_pattern_is_held_against(autojump_clock: MockClock
             await other.send(b"2")
             assert contents(await received(both, 2)) == [b"1", b"2"]
             assert contents(await received(one, 1)) == [b"2"]
-            await nothing(one)
+            await nothing_more(one)
 
 
 # ---- readers
 
 
-async def test_reading_all_partitions(autojump_clock: MockClock) -> None:
+async def test_a_reader_reads_all_partitions(autojump_clock: MockClock) -> None:
     async with in_process() as inside, inside.client() as client:
         inside.partitioned(TOPIC, 3)
         ids = await publish(client, "parts", *NINE)
@@ -433,4 +413,4 @@ async def test_a_seek_that_each_topic_has_of_its_own(autojump_clock: MockClock) 
             with anyio.fail_after(10):
                 again = [await consumer.receive() for _ in range(2)]
             assert {message.topic_name() for message in again} == {first}
-            await nothing(consumer)
+            await nothing_more(consumer)
