@@ -168,22 +168,6 @@ async def test_cumulative_ones() -> None:
     assert stand.subscription.cursor.mark_delete == sent[2]
 
 
-async def test_cumulative_ones_and_others_do_not_see_each_other() -> None:
-    """As in Pulsar; but both are applied, whoever else is open."""
-    stand = Pended()
-    sent = stand.publish(*three())
-    consumer = stand.join(stand.client, Exclusive, permits=10)
-    stand.acks(txn(1), consumer, sent[1])
-    stand.acks_through(txn(2), sent[1])
-    stand.acks_through(txn(2), sent[2])
-    stand.acks(txn(2), consumer, sent[0])
-    stand.commit(txn(1))
-    assert stand.acked == {sent[1]}
-    stand.abort(txn(2))
-    assert stand.acked == {sent[1]}
-    assert not stand.pending
-
-
 @pytest.mark.req("S54-25")
 @TYPES
 async def test_parts_of_a_batch(type: int) -> None:
@@ -214,22 +198,6 @@ async def test_parts_of_a_batch(type: int) -> None:
     stand.commit(txn(3))
     assert stand.acked == set()
     stand.commit(txn(1))
-    assert stand.acked == {where}
-
-
-@pytest.mark.req("S54-25")
-async def test_a_batch_of_65_messages() -> None:
-    """The last one has a word of its own, which is left out where nothing in it is left."""
-    stand = Pended()
-    (where,) = stand.publish(batch_of(*[b"x"] * 65))
-    consumer = stand.join(stand.client, Shared, permits=100)
-    most = Acked(where, 2**64 - 1, 65, 1)
-    stand.acks(txn(1), consumer, most)
-    with pytest.raises(TransactionConflictError):
-        stand.acks(txn(2), consumer, most)
-    stand.acks(txn(2), consumer, part(where, 65, *range(64)))
-    stand.commit(txn(1))
-    stand.commit(txn(2))
     assert stand.acked == {where}
 
 
@@ -302,19 +270,6 @@ async def test_a_plain_ack_wins(type: int) -> None:
     stand.abort(txn(1))
     assert stand.got == []
     assert stand.acked == set(sent[:2])
-
-
-@SHARING
-async def test_a_plain_ack_of_the_other_part(type: int) -> None:
-    stand = Pended()
-    (where,) = stand.publish(batch_of(b"x", b"y", partition_key="k"))
-    consumer = stand.join(stand.client, type, permits=10)
-    stand.acks(txn(1), consumer, part(where, 2, 0))
-    stand.subscription.acknowledge(consumer, (), [(where, (0b01,))], save_now=False)
-    assert (consumer.unacked, consumer.pending) == (0, {})
-    assert stand.acked == set()
-    stand.commit(txn(1))
-    assert stand.acked == {where}
 
 
 # what is delivered meanwhile

@@ -8,7 +8,7 @@ from pulsarium.broker.model.errors import TransactionConflictError
 from tests.broker.held import HeldStorage
 from tests.broker.model.cursor.pended import NOTHING_OVER, Pended, part, txn
 from tests.broker.model.dispatch.clients import FakeClient
-from tests.broker.wire import Exclusive, Shared, batch_of, plain
+from tests.broker.wire import Shared, batch_of, plain
 
 
 async def test_a_restart_with_open_ones() -> None:
@@ -30,23 +30,6 @@ async def test_a_restart_with_open_ones() -> None:
     assert [position for position, _, _ in again.got] == sent[1:]
     assert again.kept == ["used"]
     assert again.killed().subscription.cursor.batch_acks.bits(sent[2]) == 0b101
-
-
-async def test_a_restart_with_a_cumulative_one() -> None:
-    stand = Pended()
-    sent = stand.publish(plain(b"0"), batch_of(b"x", b"y", b"z"))
-    stand.join(stand.client, Exclusive)
-    stand.acks_through(txn(1), sent[0])
-    stand.acks_through(txn(1), part(sent[1], 3, 0))
-    stand.acks_through(txn(1), part(sent[1], 3, 0, 1))
-    again = stand.killed()
-    with pytest.raises(TransactionConflictError):
-        again.acks_through(txn(1), part(sent[1], 3, 0))
-    with pytest.raises(TransactionConflictError):
-        again.acks_through(txn(2), sent[1])
-    again.commit(txn(1))
-    assert again.acked == {sent[0]}
-    assert again.subscription.cursor.batch_acks.bits(sent[1]) == 0b100
 
 
 async def test_killed_at_every_commit() -> None:
@@ -152,23 +135,6 @@ async def test_what_many_commits_cost_that_are_kept_at_once(monkeypatch: pytest.
     assert stand.kept == ["used"]
 
 
-async def test_an_ack_that_cannot_be_kept() -> None:
-    """Nothing was acknowledged, and the transaction that ends right behind it is none here."""
-    stand = Pended()
-    (where,) = stand.publish(plain(b"0"))
-    consumer = stand.join(stand.client, Shared, permits=10)
-    stand.client.got.clear()
-    stand.store.holding = True
-    stand.acks(txn(1), consumer, where)
-    stand.commit(txn(1))
-    stand.store.fail()
-    stand.store.release()
-    assert not stand.pending
-    assert stand.got == [(where, 1, [])]
-    stand.commit(txn(1))
-    assert stand.acked == set()
-
-
 async def test_a_commit_that_cannot_be_applied_yet(autojump_clock: object) -> None:
     """The cursor is saved again, and with it what was committed is let go."""
     stand = Pended()
@@ -187,23 +153,6 @@ async def test_a_commit_that_cannot_be_applied_yet(autojump_clock: object) -> No
     stand.end_turn()
     assert stand.kept == ["used"]
     assert stand.killed().subscription.cursor.mark_delete == where
-
-
-async def test_an_unload() -> None:
-    stand = Pended()
-    sent = stand.publish(plain(b"0"), plain(b"1"))
-    consumer = stand.join(stand.client, Shared, permits=10)
-    stand.acks(txn(1), consumer, sent[0])
-    stand.topic.close()
-    stand.topic.log.reopen()
-    stand.topic = type(stand.topic)(stand.topic.name, stand.cluster, stand.topic.policies, stand.topic.log)
-    stand.subscription = stand.topic.subscriptions["sub"]
-    stand.end_turn()
-    stand.client = FakeClient()
-    stand.join(stand.client, Shared, permits=10)
-    assert [position for position, _, _ in stand.got] == sent[1:]
-    stand.abort(txn(1))
-    assert [position for position, _, _ in stand.got] == sent[:1]
 
 
 async def test_nothing_is_left_of_a_subscription_that_is_deleted() -> None:

@@ -101,33 +101,15 @@ async def test_many_ranges_do_not_go_to_the_metadata_store(acks: int, in_metadat
 
 
 @pytest.mark.req("S423-63")
-@both_forms
 @pytest.mark.parametrize("end", [Kept.crash, Kept.restart])
-@pytest.mark.parametrize("ledgers", [(9,), (4, 5), (2, 2, 2, 3)])
-async def test_ranges_above_the_limit_come_again(
-    ledgers: tuple[int, ...], end: Callable[[Kept], None], long_arrays: bool
-) -> None:
-    kept = Kept(
-        *ledgers,
-        managedLedgerMaxUnackedRangesToPersist=2,
-        managedLedgerPersistIndividualAckAsLongArray=long_arrays,
-    )
+async def test_ranges_above_the_limit_come_again(end: Callable[[Kept], None]) -> None:
+    kept = Kept(4, 5, managedLedgerMaxUnackedRangesToPersist=2)
     kept.ack(1, 3, 5, 7)
     assert kept.acked() == [1, 3, 5, 7]
     end(kept)
     assert kept.acked() == [1, 3]
     assert kept.cursor.backlog() == 7
     assert kept.cursor.consumed == -7  # as Pulsar counts
-
-
-@pytest.mark.req("S423-63")
-@both_forms
-async def test_a_range_counts_once_however_long(long_arrays: bool) -> None:
-    kept = Kept(900, managedLedgerMaxUnackedRangesToPersist=2, managedLedgerPersistIndividualAckAsLongArray=long_arrays)
-    acked = [*range(1, 400), *range(401, 800)]
-    kept.ack(*acked, 850)
-    kept.crash()
-    assert kept.acked() == acked
 
 
 @pytest.mark.req("S423-64", "S54-24")

@@ -37,38 +37,6 @@ def test_the_recorded_times() -> None:
 
 
 @pytest.mark.req("B-21")
-def test_up_to_a_tick_early() -> None:
-    made = DelayedMessages(TICK, strict=False)
-    assert not made.add(FIRST, NOW + TICK, NOW)
-    assert made.add(FIRST, NOW + TICK + 1, NOW)
-
-
-@pytest.mark.req("B-21")
-@pytest.mark.parametrize("offset", [0, 1, WIDTH - 1])
-def test_a_bucket_is_due_when_its_last_may_go(offset: int) -> None:
-    """With another dispatch that can be before the time to wake up."""
-    start = (NOW // WIDTH + 10) * WIDTH
-    made = DelayedMessages(TICK, strict=False)
-    waits(made, FIRST, at=start + offset)
-    assert made.next_due_ms(NOW) == start
-    last_may_go = start + WIDTH - 1 - TICK
-    assert made.take_due(last_may_go - 1, 10) == []
-    assert made.take_due(last_may_go, 10) == [FIRST]
-
-
-@pytest.mark.req("B-21")
-@pytest.mark.parametrize(("offset", "due"), [(0, 0), (1, WIDTH), (WIDTH, WIDTH)])
-def test_strict_is_never_early(offset: int, due: int) -> None:
-    start = (NOW // WIDTH + 10) * WIDTH
-    made = DelayedMessages(TICK, strict=True)
-    assert not made.add(FIRST, start + offset, start + offset)
-    waits(made, FIRST, at=start + offset)
-    assert made.next_due_ms(NOW) == start + due
-    assert made.take_due(start + due - 1, 10) == []
-    assert made.take_due(start + due, 10) == [FIRST]
-
-
-@pytest.mark.req("B-21")
 def test_it_wakes_no_more_than_once_a_tick() -> None:
     made = DelayedMessages(TICK, strict=True)
     waits(made, Position(1, 0), at=NOW + 5000)
@@ -99,14 +67,6 @@ def test_a_shorter_tick_is_no_trap() -> None:
     assert due is not None
     assert made.take_due(due, 10) == [FIRST]
     assert due <= NOW + 5000 + WIDTH
-
-
-def test_the_earliest_buckets_first_each_answer_in_order_of_position() -> None:
-    made = DelayedMessages(TICK, strict=False)
-    waits(made, Position(3, 0), Position(1, 9), at=NOW + 2000)
-    waits(made, Position(2, 5), Position(1, 4), at=NOW + 9000)
-    assert made.take_due(NOW + 20_000, 3) == [Position(1, 4), Position(1, 9), Position(3, 0)]
-    assert made.take_due(NOW + 20_000, 3) == [Position(2, 5)]
 
 
 def test_nothing_waits_twice() -> None:
@@ -162,8 +122,8 @@ def test_against_a_plain_list(program: list[tuple[str, object, int]], tick: int,
 
 
 @pytest.mark.req("B-21")
-@pytest.mark.parametrize(("apart", "room"), [(1, 20), (20, 60), (600, 250)])
-def test_it_is_small(apart: int, room: int) -> None:
+@pytest.mark.parametrize(("apart", "room"), [(1, 20), (600, 250)])
+def test_a_delayed_message_takes_few_bytes(apart: int, room: int) -> None:
     """Bytes a message that Python has for it, when each comes so many ms after the other."""
     made, count = DelayedMessages(TICK, strict=False), 10_000
     tracemalloc.start()

@@ -32,13 +32,6 @@ async def test_a_message_comes_when_its_time_does(bed: Bed, sender: Wire, type: 
 
 
 @pytest.mark.req("B-21")
-async def test_less_than_a_tick_is_no_delay(bed: Bed, sender: Wire) -> None:
-    wire = await joined(bed, "c", type=Shared)
-    await sender.publish(in_ms(bed, 900))
-    assert await payloads(wire) == [b"later"]
-
-
-@pytest.mark.req("B-21")
 @pytest.mark.parametrize("type", [Exclusive, Failover])
 async def test_where_order_holds_there_is_no_delay(bed: Bed, sender: Wire, type: int) -> None:
     wire = await joined(bed, "c", type=type)

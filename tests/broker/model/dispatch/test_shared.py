@@ -2,22 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 import pytest
 
 from pulsarium.broker.config import Config
 from pulsarium.broker.model.subscription.dispatcher import Reason
-from pulsarium.broker.model.subscription.persistent import PersistentSubscription
-from pulsarium.proto.topic_name import TopicName
-from tests.broker.wire import TOPIC, Bed, Earliest, Shared, Type, Wire, batch_of, plain, serving
-
-
-def reason(bed: Bed) -> Reason:
-    """Why no more is delivered."""
-    found = bed.broker.topics.find(TopicName.parse(TOPIC)).subscriptions["sub"]
-    assert isinstance(found, PersistentSubscription)
-    return found.reason
+from tests.broker.model.dispatch.sharing import reason
+from tests.broker.wire import Bed, Earliest, Shared, Type, Wire, batch_of, plain, serving
 
 
 async def consumers(bed: Bed, *levels: int, permits: int = 1000) -> list[Wire]:
@@ -101,18 +91,6 @@ async def test_a_higher_level_is_served_first(bed: Bed, sender: Wire) -> None:
     assert [len(entries) for entries in await got(low, first, second)] == [10, 0, 10]
 
 
-@pytest.mark.req("B-04")
-async def test_one_who_leaves_gives_up_its_turn(bed: Bed, sender: Wire) -> None:
-    wires = await consumers(bed, 0, 0, 0)
-    await sender.publish(plain(b"x"))
-    await wires[1].aclose()
-    for _ in range(4):
-        await sender.publish(plain(b"x"))
-    first, third = await got(wires[0], wires[2])
-    assert sorted(first + third) == [0, 1, 2, 3, 4]
-    assert abs(len(first) - len(third)) <= 1
-
-
 @pytest.mark.req("B-18")
 async def test_what_one_leaves_behind_goes_to_the_others_in_order(bed: Bed, sender: Wire) -> None:
     leaving, staying = await consumers(bed, 0, 0, permits=0)
@@ -178,23 +156,6 @@ async def test_unacked_messages_are_the_owners(bed: Bed, sender: Wire) -> None:
     await second.messages(1)
     stats = await second.ask(Type.CONSUMER_STATS, consumer_id=0)
     assert (stats.unackedMessages, stats.msgBacklog) == (1, 1)
-
-
-async def test_nothing_is_lost_or_doubled_among_many(bed: Bed, sender: Wire) -> None:
-    wires = await consumers(bed, *[0] * 5, permits=0)
-    seen: Counter[int] = Counter()
-    published = 0
-    for step in range(30):
-        await sender.publish(*[plain(b"x")] * (step * 7 % 23))
-        published += step * 7 % 23
-        await wires[step % 5].flow(step * 3 % 17 + 1)
-        for entries in await got(*wires):
-            seen.update(entries)
-    for wire in wires:
-        await wire.flow(1000)
-    for entries in await got(*wires):
-        seen.update(entries)
-    assert seen == Counter(range(published))
 
 
 async def test_why_nothing_more_is_delivered(bed: Bed, sender: Wire) -> None:

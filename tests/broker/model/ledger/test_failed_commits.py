@@ -171,20 +171,6 @@ async def test_a_disk_that_stays_full(
     assert after_a_crash(store) == [b"kept", b"at last"]
 
 
-async def test_a_turn_that_goes_on_after_a_failure(store: HeldStorage, cluster: Cluster, ledger: ManagedLedger) -> None:
-    """What was appended in it before has failed; what is appended in it after that has a commit of its own."""
-    append(ledger, cluster, b"lost")
-    before, after = Publisher(), Publisher()
-    ledger.append(b"lost too", before, 0, 0)
-    store.fail()
-    assert len(before.failures) == 1
-    ledger.reopen()
-    ledger.append(b"kept", after, 0, 0)
-    keep_all(store, cluster)
-    assert (len(after.kept), before.kept) == (1, [])
-    assert after_a_crash(store) == [b"kept"]
-
-
 # a ledger that was deleted
 
 

@@ -95,12 +95,3 @@ def test_every_hash_has_one_owner(program: list[int | None]) -> None:
     told = owners(made, 0, END - 1)
     assert told == [made.select(point) for point in range(END)]
     assert not members or None not in told
-
-
-@settings(max_examples=20, deadline=None)
-@given(st.integers(1, 200))
-def test_shares_differ_by_a_half_at_most(count: int) -> None:
-    made, _ = split_of(*["a"] * count)
-    widths = [end - start + 1 for ((start, end),) in made.ranges().values()]
-    assert sum(widths) == END + 1
-    assert max(widths) <= 2 * min(widths) + 1
