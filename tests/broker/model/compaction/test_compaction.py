@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from collections.abc import Iterator
 from copy import deepcopy
 from typing import Any
 
@@ -25,46 +24,23 @@ from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.broker.storage.interface import Batch
 from pulsarium.proto.entry import parse_broker_metadata, parse_metadata, payload_of
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
-from pulsarium.proto.topic_name import TopicName
 from tests.broker.held import HeldStorage
-from tests.broker.model.compaction.topics import Single, compact, compacted_entries, keyed_batch, messages_in
-from tests.broker.model.stores import Publisher, append
+from tests.broker.model.compaction.topics import (
+    NAME,
+    Single,
+    broker_on,
+    compact,
+    compacted_entries,
+    keyed_batch,
+    messages_in,
+    publish,
+    single,
+    status_of,
+    topic_of,
+    view,
+)
 from tests.broker.model.upkeep.policed import set_policies
-from tests.broker.wire import TOPIC, Bed, batch_of, plain, serving
-
-NAME = TopicName.parse(TOPIC)
-
-
-def topic_of(broker: Broker) -> PersistentTopic:
-    topic = broker.topics.create(NAME)
-    assert isinstance(topic, PersistentTopic)
-    return topic
-
-
-def publish(broker: Broker, *entries: bytes) -> list[Position]:
-    """Without the ceremony of a producer; where they stand, once that is committed."""
-    publisher = Publisher()
-    append(topic_of(broker).ledger, broker.cluster, *entries, publisher=publisher)
-    return publisher.kept
-
-
-def single(key: str | None, value: bytes, **metadata: Any) -> bytes:
-    return plain(value, **metadata) if key is None else plain(value, partition_key=key, **metadata)
-
-
-def view(topic: PersistentTopic) -> list[Single]:
-    """Keys and values that are left."""
-    return [(key, value) for _, _, key, value in messages_in(compacted_entries(topic))]
-
-
-def status_of(topic: PersistentTopic) -> str:
-    return topic.compaction.status
-
-
-@asynccontextmanager
-async def broker_on(storage: HeldStorage | None = None, **config: Any) -> AsyncIterator[Broker]:
-    async with serving(Config(**config), storage=storage) as bed:
-        yield bed.broker
+from tests.broker.wire import Bed, batch_of, plain, serving
 
 
 @pytest.fixture

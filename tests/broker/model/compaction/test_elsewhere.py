@@ -12,8 +12,7 @@ import trio.lowlevel
 from pulsarium.broker.model.compaction.compactor import TwoPhaseCompactor, Writer
 from pulsarium.broker.model.compaction.raw import RawReader, each
 from tests.broker.held import HeldStorage
-from tests.broker.model.compaction.test_compaction import NAME, broker_on, publish, single, status_of, topic_of, view
-from tests.broker.model.compaction.topics import compact
+from tests.broker.model.compaction.topics import NAME, broker_on, compact, publish, single, status_of, topic_of, view
 
 
 class Elsewhere(TwoPhaseCompactor):

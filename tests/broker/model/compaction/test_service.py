@@ -16,8 +16,7 @@ from pulsarium.broker.model.ledger.position import EARLIEST
 from pulsarium.broker.server import open_core
 from pulsarium.proto.entry import build, parse_metadata
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
-from tests.broker.model.compaction.test_compaction import publish, single, topic_of
-from tests.broker.model.compaction.topics import compact, compacted_entries
+from tests.broker.model.compaction.topics import compact, compacted_entries, publish, single, topic_of
 from tests.broker.wire import Bed
 
 

@@ -31,6 +31,9 @@ def part(position: Position, size: int, *indexes: int, says_size: bool = True) -
 class Pended(Stand):
     """Every call is a turn."""
 
+    sent: list[Position]
+    consumer: Consumer
+
     def __init__(self, storage: HeldStorage | None = None, **config: Any) -> None:
         self.store = storage or HeldStorage()
         super().__init__(self.store, **{"transactionCoordinatorEnabled": True, **config})

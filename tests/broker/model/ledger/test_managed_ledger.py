@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from trio.testing import MockClock
 
 from pulsarium.broker.cluster import Cluster
-from pulsarium.broker.model.ledger.ledger import Retention
 from pulsarium.broker.model.ledger.managed_ledger import LedgerFencedError, ManagedLedger
 from pulsarium.broker.model.ledger.position import EARLIEST, LATEST, Position
 from pulsarium.broker.storage.interface import StorageError
@@ -298,18 +297,6 @@ async def test_a_full_ledger_is_ended_at_once(cluster: Cluster, ledger: ManagedL
     assert rolled == []
     append(ledger, cluster, *entries(1))
     assert rolled == [[3, 0]]
-
-
-async def test_retention_keeps_ledgers(cluster: Cluster, ledger: ManagedLedger, mock_clock: MockClock) -> None:
-    for entry in entries(10):
-        append(ledger, cluster, entry)
-    ids = list(ledger.ledgers)
-    ledger.trim(None, Retention(minutes=-1, megabytes=-1))
-    ledger.trim(None, Retention(minutes=1, megabytes=1))
-    assert list(ledger.ledgers) == ids
-    mock_clock.jump(MINUTE + 1)
-    ledger.trim(None, Retention(minutes=1, megabytes=1))
-    assert list(ledger.ledgers) == ids[3:]
 
 
 async def test_positions_outlive_their_entries(cluster: Cluster, ledger: ManagedLedger, mock_clock: MockClock) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import fields
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -28,19 +28,19 @@ from pulsarium.broker.model.policy.policies import (
 )
 from pulsarium.broker.model.topic import topics as topics_module
 from pulsarium.proto.topic_name import TopicName
-from pulsarium.rest.policies import POLICIES, Policy
+from pulsarium.rest.policies import POLICIES
 from tests.broker.wire import TOPIC, Bed, Wire
 
 NAME = TopicName.parse(TOPIC)
 
 
-@pytest.mark.parametrize("row", POLICIES, ids=lambda row: row.kept)
-def test_a_row_names_keys_of_broker_conf(row: Policy[Any]) -> None:
+def test_a_row_names_keys_of_broker_conf() -> None:
     config = Config()
-    for key in [row.conf] if isinstance(row.conf, str) else row.conf.values():
-        assert not key or hasattr(config, key)
-    if row.topic is not None and row.topic.applied and row.conf:
-        assert of_broker(row, config) is not None
+    for row in POLICIES:
+        for key in [row.conf] if isinstance(row.conf, str) else row.conf.values():
+            assert not key or hasattr(config, key), row.kept
+        if row.topic is not None and row.topic.applied and row.conf:
+            assert of_broker(row, config) is not None, row.kept
 
 
 def retention(minutes: int, megabytes: int) -> dict[str, int]:
@@ -118,109 +118,88 @@ CONFIG = Config(
     schemaCompatibilityStrategy="BACKWARD",
     isAllowAutoUpdateSchemaEnabled=False,
 )
-# field of Policies, of the JSON; what CONFIG gives; JSON of the namespace and what it gives; the same of the topic
-SOURCES: list[tuple[str, str, Any, Any, Any, Any, Any]] = [
-    ("message_ttl_seconds", "message_ttl_in_seconds", 1, 0, 0, 5, 5),
-    (
-        "retention",
-        "retention_policies",
-        Retention(2, 3),
-        retention(0, 0),
-        Retention(),
-        retention(4, 5),
-        Retention(4, 5),
+
+
+class Source(NamedTuple):
+    """A field of Policies, its name in JSON, what CONFIG gives; of namespace and topic the JSON and what that gives."""
+
+    field: str
+    name: str
+    of_config: Any
+    namespace: tuple[Any, Any]
+    topic: tuple[Any, Any]
+
+
+def numbers(field: str, name: str, of_config: int, of_namespace: int = 0, of_topic: int = 5) -> Source:
+    return Source(field, name, of_config, (of_namespace, of_namespace), (of_topic, of_topic))
+
+
+def relative(messages: int, size: int = -1) -> tuple[Any, DispatchRate]:
+    return dispatches(messages, size), DispatchRate(messages, size, 9, relative=True)
+
+
+def quota(size: int) -> tuple[Any, Any]:
+    return quotas(size), resolved_quotas(Quota(size, -1, "producer_exception"))
+
+
+def types(*names: str) -> tuple[list[str], frozenset[str]]:
+    return list(names), frozenset(names)
+
+
+SOURCES = [
+    numbers("message_ttl_seconds", "message_ttl_in_seconds", 1),
+    Source(
+        *("retention", "retention_policies", Retention(2, 3)),
+        (retention(0, 0), Retention()),
+        (retention(4, 5), Retention(4, 5)),
     ),
-    (
-        "backlog_quotas",
-        "backlog_quota_map",
-        resolved_quotas(Quota(7, 8, "producer_exception")),
-        quotas(1),
-        resolved_quotas(Quota(1, -1, "producer_exception")),
-        quotas(2),
-        resolved_quotas(Quota(2, -1, "producer_exception")),
+    Source(
+        *("backlog_quotas", "backlog_quota_map", resolved_quotas(Quota(7, 8, "producer_exception"))), quota(1), quota(2)
     ),
-    ("deduplication", "deduplicationEnabled", True, False, False, True, True),
-    ("deduplication_snapshot_seconds", "deduplicationSnapshotIntervalSeconds", 11, 0, 0, 5, 5),
-    (
-        "delayed_delivery",
-        "delayed_delivery_policies",
-        DelayedDelivery(False, 12, 13),
-        delays(1),
-        DelayedDelivery(False, 1, 2),
-        delays(3),
-        DelayedDelivery(False, 3, 4),
+    Source("deduplication", "deduplicationEnabled", True, (False, False), (True, True)),
+    numbers("deduplication_snapshot_seconds", "deduplicationSnapshotIntervalSeconds", 11),
+    Source(
+        *("delayed_delivery", "delayed_delivery_policies", DelayedDelivery(False, 12, 13)),
+        (delays(1), DelayedDelivery(False, 1, 2)),
+        (delays(3), DelayedDelivery(False, 3, 4)),
     ),
-    (
-        "inactivity",
-        "inactive_topic_policies",
-        Inactivity(False, 14, CAUGHT_UP),
-        inactivity(1),
-        Inactivity(False, 1, CAUGHT_UP),
-        inactivity(2),
-        Inactivity(False, 2, CAUGHT_UP),
+    Source(
+        *("inactivity", "inactive_topic_policies", Inactivity(False, 14, CAUGHT_UP)),
+        (inactivity(1), Inactivity(False, 1, CAUGHT_UP)),
+        (inactivity(2), Inactivity(False, 2, CAUGHT_UP)),
     ),
-    ("max_unacked_per_consumer", "max_unacked_messages_per_consumer", 15, 0, 0, 5, 5),
-    ("max_unacked_per_subscription", "max_unacked_messages_per_subscription", 16, 0, 0, 5, 5),
-    ("max_producers", "max_producers_per_topic", 17, 0, 0, 5, 5),
-    ("max_consumers", "max_consumers_per_topic", 18, 0, 0, 5, 5),
-    ("max_consumers_per_subscription", "max_consumers_per_subscription", 19, 0, 0, 5, 5),
-    ("compaction_threshold", "compaction_threshold", 23, 0, 0, 5, 5),
-    ("max_subscriptions", "max_subscriptions_per_topic", 20, 0, 0, 5, 5),
-    (
-        "publish_rate",
-        "publishMaxMessageRate",
-        PublishRate(24, 25),
-        publishes(1),
-        PublishRate(1, -1),
-        publishes(2),
-        PublishRate(2, -1),
+    numbers("max_unacked_per_consumer", "max_unacked_messages_per_consumer", 15),
+    numbers("max_unacked_per_subscription", "max_unacked_messages_per_subscription", 16),
+    numbers("max_producers", "max_producers_per_topic", 17),
+    numbers("max_consumers", "max_consumers_per_topic", 18),
+    numbers("max_consumers_per_subscription", "max_consumers_per_subscription", 19),
+    numbers("compaction_threshold", "compaction_threshold", 23),
+    numbers("max_subscriptions", "max_subscriptions_per_topic", 20),
+    Source(
+        *("publish_rate", "publishMaxMessageRate", PublishRate(24, 25)),
+        (publishes(1), PublishRate(1, -1)),
+        (publishes(2), PublishRate(2, -1)),
     ),
-    (
-        "dispatch_rate",
-        "topicDispatchRate",
-        DispatchRate(26, 27),
-        dispatches(1),
-        DispatchRate(1, -1, 9, relative=True),
-        dispatches(-1, 2),
-        DispatchRate(-1, 2, 9, relative=True),
+    Source("dispatch_rate", "topicDispatchRate", DispatchRate(26, 27), relative(1), relative(-1, 2)),
+    Source(
+        "subscription_dispatch_rate", "subscriptionDispatchRate", DispatchRate(28, 29), relative(1), relative(-1, 2)
     ),
-    (
-        "subscription_dispatch_rate",
-        "subscriptionDispatchRate",
-        DispatchRate(28, 29),
-        dispatches(1),
-        DispatchRate(1, -1, 9, relative=True),
-        dispatches(-1, 2),
-        DispatchRate(-1, 2, 9, relative=True),
+    Source(
+        *("auto_subscription", "autoSubscriptionCreationOverride", False),
+        (creates(allowed=True), True),
+        (creates(allowed=False), False),
     ),
-    (
-        "auto_subscription",
-        "autoSubscriptionCreationOverride",
-        False,
-        creates(allowed=True),
-        True,
-        creates(allowed=False),
-        False,
+    Source(*("subscribe_rate", "clusterSubscribeRate", Rate(21, 22)), (rates(1), Rate(1, 9)), (rates(-1), Rate(-1, 9))),
+    Source(
+        *("subscription_types", "subscription_types_enabled", frozenset({"Shared"})),
+        types("Failover"),
+        types("Exclusive"),
     ),
-    ("subscribe_rate", "clusterSubscribeRate", Rate(21, 22), rates(1), Rate(1, 9), rates(-1), Rate(-1, 9)),
-    (
-        "subscription_types",
-        "subscription_types_enabled",
-        frozenset({"Shared"}),
-        ["Failover"],
-        frozenset({"Failover"}),
-        ["Exclusive"],
-        frozenset({"Exclusive"}),
-    ),
-    ("subscription_expiration_minutes", "subscription_expiration_time_minutes", 11, 12, 12, 0, 0),
-    (
-        "schemas",
-        "schema_compatibility_strategy",
-        SchemaPolicies("BACKWARD", auto_update=False),
-        "FORWARD",
-        SchemaPolicies("FORWARD", auto_update=False),
-        "FULL_TRANSITIVE",
-        SchemaPolicies("FULL_TRANSITIVE", auto_update=False),
+    numbers("subscription_expiration_minutes", "subscription_expiration_time_minutes", 11, 12, 0),
+    Source(
+        *("schemas", "schema_compatibility_strategy", SchemaPolicies("BACKWARD", auto_update=False)),
+        ("FORWARD", SchemaPolicies("FORWARD", auto_update=False)),
+        ("FULL_TRANSITIVE", SchemaPolicies("FULL_TRANSITIVE", auto_update=False)),
     ),
 ]
 NOT_OF_ALL_THREE = {
@@ -232,25 +211,20 @@ NOT_OF_ALL_THREE = {
 }
 
 
-@pytest.mark.parametrize(
-    ("field", "name", "of_config", "in_namespace", "of_namespace", "in_topic", "of_topic"),
-    SOURCES,
-    ids=[source[0] for source in SOURCES],
-)
-def test_topic_over_namespace_over_config(
-    field: str, name: str, of_config: Any, in_namespace: Any, of_namespace: Any, in_topic: Any, of_topic: Any
-) -> None:
-    assert getattr(resolve(CONFIG, {}), field) == of_config
-    assert getattr(resolve(CONFIG, {name: in_namespace}), field) == of_namespace
-    assert getattr(resolve(CONFIG, {name: in_namespace}, {name: in_topic}), field) == of_topic
-    assert getattr(resolve(CONFIG, {}, {name: in_topic}), field) == of_topic
+@pytest.mark.parametrize("source", SOURCES, ids=lambda source: source.field)
+def test_a_topic_counts_before_its_namespace_and_that_before_broker_conf(source: Source) -> None:
+    field, in_namespace, in_topic = source.field, {source.name: source.namespace[0]}, {source.name: source.topic[0]}
+    assert getattr(resolve(CONFIG, {}), field) == source.of_config
+    assert getattr(resolve(CONFIG, in_namespace), field) == source.namespace[1]
+    assert getattr(resolve(CONFIG, in_namespace, in_topic), field) == source.topic[1]
+    changed, unchanged = resolve(CONFIG, {}, in_topic), resolve(CONFIG, {})
+    assert getattr(changed, field) == source.topic[1]
     others = {each.name for each in fields(Policies)} - {field}
-    changed, unchanged = resolve(CONFIG, {}, {name: in_topic}), resolve(CONFIG, {})
     assert all(getattr(changed, other) == getattr(unchanged, other) for other in others)
 
 
 def test_each_field_of_policies_is_in_the_table() -> None:
-    assert {source[0] for source in SOURCES} | NOT_OF_ALL_THREE == {each.name for each in fields(Policies)}
+    assert {source.field for source in SOURCES} | NOT_OF_ALL_THREE == {each.name for each in fields(Policies)}
 
 
 def test_a_message_size_is_a_topics_alone() -> None:

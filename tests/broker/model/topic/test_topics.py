@@ -9,9 +9,7 @@ from pulsarium.broker.config import Config
 from pulsarium.broker.config.keys import APPEND_INDEX
 from pulsarium.broker.model.errors import TopicHasClientsError, TopicNotFoundError
 from pulsarium.broker.model.ledger.interceptors import index_of
-from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.topic.persistent import PersistentTopic
-from pulsarium.broker.model.upkeep import check_all, trim
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.topic_name import TopicName
 from tests.broker.held import HeldStorage
@@ -244,39 +242,6 @@ async def test_namespaces_of_a_standalone(autojump_clock: object) -> None:
             bed.broker.metadata.put_namespace("public/mine", {"replication_clusters": ["standalone"]})
             wire = await bed.connect()
             await wire.producer("persistent://public/mine/t")
-
-
-@pytest.mark.req("B-25")
-async def test_ledgers_that_nobody_may_read_any_more_are_let_go(autojump_clock: object) -> None:
-    store = HeldStorage()
-    config = Config(managedLedgerMaxEntriesPerLedger=2, managedLedgerMinLedgerRolloverTimeMinutes=0)
-    async with serving(config, storage=store) as bed:
-        wire = await bed.connect()
-        await wire.producer()
-        positions: list[Position] = []
-        start = {"ledgerId": 0, "entryId": 0}
-        await wire.subscribe(name="reader", consumer_id=2, durable=False, start_message_id=start)
-        await wire.subscribe(name="slow", initialPosition=Earliest)
-        await wire.subscribe(name="quick", consumer_id=1, initialPosition=Earliest)
-        for _ in range(7):
-            positions += await wire.publish(plain(b"x"))
-        ledgers = list(dict.fromkeys(position.ledger_id for position in positions))
-        assert [sum(p.ledger_id == ledger for p in positions) for ledger in ledgers] == [2, 2, 2, 1]
-        await wire.ack(*positions, consumer_id=1)
-        assert list(store.entries) == ledgers
-        await wire.ack(*positions[:5])
-        assert list(store.entries) == ledgers[2:]
-        await wire.flow(consumer_id=2)  # the reader holds nothing
-        assert [message.position for message in await wire.messages(3)] == positions[4:]
-        await wire.ask(Type.UNSUBSCRIBE, consumer_id=0)
-        assert list(store.entries) == ledgers[3:]
-        await wire.ask(Type.UNSUBSCRIBE, consumer_id=1)
-        await wire.ask(Type.CLOSE_CONSUMER, consumer_id=2)
-        for _ in range(2):
-            positions += await wire.publish(plain(b"x"))
-        assert list(check_all(bed.broker.topics, trim))
-        bed.broker.turn.finish()
-        assert list(store.entries) == [positions[-1].ledger_id]  # without a durable subscription only the last stays
 
 
 @pytest.mark.parametrize(
