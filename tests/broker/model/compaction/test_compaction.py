@@ -50,7 +50,7 @@ def small_slices(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.req("B-32", "S429-10", "S429-31")
-async def test_the_latest_of_each_key(bed: Bed) -> None:
+async def test_compaction_keeps_the_latest_message_of_each_key(bed: Bed) -> None:
     broker = bed.broker
     topic = topic_of(broker)
     positions = publish(
@@ -80,7 +80,9 @@ async def test_the_latest_of_each_key(bed: Bed) -> None:
 @pytest.mark.req("S429-29")
 @pytest.mark.parametrize("retained", [False, True])
 @pytest.mark.trio
-async def test_messages_without_a_key(retained: bool, autojump_clock: object) -> None:
+async def test_compaction_drops_messages_without_a_key_unless_told_to_keep_them(
+    retained: bool, autojump_clock: object
+) -> None:
     async with broker_on(topicCompactionRetainNullKey=retained) as broker:
         publish(broker, single(None, b"alone"), keyed_batch((None, b"in a batch"), ("k", b"v")), batch_of(b"1", b"2"))
         await compact(topic_of(broker))
@@ -98,7 +100,7 @@ async def again(broker: Broker) -> None:
 
 
 @pytest.mark.req("S429-17")
-async def test_encrypted_entries_stay_whole(bed: Bed) -> None:
+async def test_compaction_leaves_encrypted_entries_whole(bed: Bed) -> None:
     keys = [pb.EncryptionKeys(key="x", value=b"y")]
     sealed = batch_of(b"1", b"2", partition_key="k", encryption_keys=keys)
     publish(bed.broker, single("k", b"before"), sealed, single("l", b"x"))
@@ -133,14 +135,14 @@ async def test_a_second_compaction_goes_on_from_the_first(bed: Bed) -> None:
     assert topic.compaction.status == "SUCCESS"
 
 
-async def test_a_topic_without_messages(bed: Bed) -> None:
+async def test_compacting_a_topic_without_messages_succeeds(bed: Bed) -> None:
     compaction = await compact(topic_of(bed.broker))
     assert (compaction.status, compaction.compacted.horizon) == ("SUCCESS", None)
     assert compaction.compacted.last_entry() is None
 
 
 @pytest.mark.req("S429-31")
-async def test_a_topic_of_which_nothing_stays(bed: Bed) -> None:
+async def test_compaction_may_leave_nothing_of_a_topic(bed: Bed) -> None:
     positions = publish(bed.broker, single("k", b"v"), single("k", b""))
     compaction = await compact(topic_of(bed.broker))
     assert compaction.compacted.horizon == positions[-1]
@@ -148,7 +150,7 @@ async def test_a_topic_of_which_nothing_stays(bed: Bed) -> None:
     assert compacted_entries(topic_of(bed.broker)) == []
 
 
-async def test_one_at_a_time(bed: Bed) -> None:
+async def test_a_topic_has_one_compaction_at_a_time(bed: Bed) -> None:
     topic = topic_of(bed.broker)
     publish(bed.broker, single("k", b"v"))
     topic.compaction.trigger()
@@ -158,7 +160,7 @@ async def test_one_at_a_time(bed: Bed) -> None:
 
 
 @pytest.mark.trio
-async def test_while_others_publish(autojump_clock: object, small_slices: None) -> None:
+async def test_others_publish_while_a_topic_is_compacted(autojump_clock: object, small_slices: None) -> None:
     async with broker_on() as broker:
         topic = topic_of(broker)
         publish(broker, *(single(f"k{number % 10}", b"%d" % number) for number in range(50)))
@@ -202,7 +204,7 @@ async def test_what_was_compacted_survives_restart_and_unloading(autojump_clock:
         assert view(topic) == [(f"k{number % 5}", b"%d" % number) for number in range(16, 20)]
 
 
-async def test_reading_from_anywhere(bed: Bed) -> None:
+async def test_a_compacted_topic_is_read_from_any_position(bed: Bed) -> None:
     topic = topic_of(bed.broker)
     positions = publish(bed.broker, *(single(f"k{number}", b"v" * (number % 3)) for number in range(30)))
     await compact(topic)
@@ -243,7 +245,9 @@ def no_orphans(storage: HeldStorage, topic: PersistentTopic) -> None:
 
 
 @pytest.mark.trio
-async def test_killed_after_any_commit(autojump_clock: object, small_slices: None) -> None:
+async def test_a_broker_killed_after_any_commit_has_the_old_or_the_new_compaction(
+    autojump_clock: object, small_slices: None
+) -> None:
     storage = Snapshots()
     old: list[Single] = [("a", b"1"), ("b", b"1"), ("c", b"1")]
     new: list[Single] = [("c", b"1"), ("a", b"2"), ("d", b"2")]
@@ -276,7 +280,7 @@ async def test_killed_after_any_commit(autojump_clock: object, small_slices: Non
 
 
 @pytest.mark.trio
-async def test_commits_that_fail(autojump_clock: object, small_slices: None) -> None:
+async def test_a_failed_commit_leaves_the_compaction_before_in_use(autojump_clock: object, small_slices: None) -> None:
     async def attempt(fails: int) -> bool:
         """Let that commit of a compaction fail; whether it had so many."""
         storage = HeldStorage()
@@ -382,7 +386,7 @@ async def test_unloading_and_deleting_while_the_new_ledger_is_named(autojump_clo
                 no_orphans(storage, topic_of(broker))
 
 
-async def test_its_cursor_keeps_entries_from_being_trimmed(bed: Bed) -> None:
+async def test_the_cursor_of_compaction_keeps_entries_from_being_trimmed(bed: Bed) -> None:
     set_policies(bed.broker, compaction_threshold=1000)
     topic = topic_of(bed.broker)
     cursor = topic.log.compaction.cursor
@@ -399,7 +403,7 @@ async def test_its_cursor_keeps_entries_from_being_trimmed(bed: Bed) -> None:
     assert view(topic) == [("k", b"w")]
 
 
-async def test_the_threshold(bed: Bed) -> None:
+async def test_a_namespace_threshold_starts_compaction(bed: Bed) -> None:
     set_policies(bed.broker, inactive_topic_policies={"deleteWhileInactive": False})
     topic = topic_of(bed.broker)
     publish(bed.broker, *[single("k", bytes(100))] * 5)
@@ -421,7 +425,7 @@ async def test_the_threshold(bed: Bed) -> None:
 
 
 @pytest.mark.trio
-async def test_the_threshold_of_the_broker(autojump_clock: object) -> None:
+async def test_the_threshold_of_the_broker_starts_compaction(autojump_clock: object) -> None:
     async with broker_on(
         brokerServiceCompactionThresholdInBytes=100, brokerServiceCompactionMonitorIntervalInSeconds=5
     ) as broker:
@@ -431,7 +435,7 @@ async def test_the_threshold_of_the_broker(autojump_clock: object) -> None:
 
 
 @pytest.mark.req("S429-26")
-async def test_the_reader_can_be_substituted(bed: Bed) -> None:
+async def test_the_reader_of_compaction_can_be_substituted(bed: Bed) -> None:
     class Upper(TopicReader):
         def read(self, ready: Any) -> list[RawMessage] | None:
             found = super().read(ready)
@@ -451,7 +455,7 @@ async def test_the_reader_can_be_substituted(bed: Bed) -> None:
     assert view(topic) == [("one key", b"Y")]
 
 
-async def test_an_engine_that_fails(bed: Bed) -> None:
+async def test_a_failing_engine_leaves_the_topic_as_it_was(bed: Bed) -> None:
     class Failing(TwoPhaseCompactor):
         def compact(self, *arguments: Any, **options: Any) -> Iterator[bool]:
             yield from super().compact(*arguments, **options)
@@ -470,7 +474,7 @@ async def test_an_engine_that_fails(bed: Bed) -> None:
 
 
 @pytest.mark.trio
-async def test_what_the_broker_wrote_in_front(autojump_clock: object) -> None:
+async def test_compaction_keeps_broker_entry_metadata_where_clients_see_it(autojump_clock: object) -> None:
     for exposing in (True, False):
         config = Config(
             brokerEntryMetadataInterceptors=(APPEND_INDEX,), exposingBrokerEntryMetadataToClientEnabled=exposing
@@ -498,7 +502,7 @@ async def spilled(cache: EntryCache) -> None:
         await trio.sleep(1)
 
 
-async def test_in_memory_and_spilled(bed: Bed) -> None:
+async def test_a_topic_that_was_spilled_is_compacted(bed: Bed) -> None:
     """A store that keeps no entries, and a cache that holds nothing."""
     bed.broker.cluster.cache.limit = 0
     set_policies(bed.broker, inactive_topic_policies={"deleteWhileInactive": False})

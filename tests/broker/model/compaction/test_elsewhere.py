@@ -56,7 +56,7 @@ def engine() -> Iterator[Elsewhere]:
         thread.join()
 
 
-async def test_a_thread_says_that_it_goes_on(engine: Elsewhere) -> None:
+async def test_an_engine_in_a_thread_goes_on_when_it_says_so(engine: Elsewhere) -> None:
     async with broker_on() as broker:
         topic = topic_of(broker)
         topic.compaction.compactor = engine
@@ -73,7 +73,7 @@ async def test_a_thread_says_that_it_goes_on(engine: Elsewhere) -> None:
 
 
 @pytest.mark.parametrize("how", ["unload", "delete", "stop", "trouble"])
-async def test_it_ends_when_nobody_waits_any_more(engine: Elsewhere, how: str) -> None:
+async def test_an_engine_in_a_thread_ends_when_nobody_waits_any_more(engine: Elsewhere, how: str) -> None:
     storage = HeldStorage()
     async with broker_on(storage) as broker:
         topic = topic_of(broker)

@@ -58,7 +58,7 @@ class Model:
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.lists(sent, max_size=8), min_size=1, max_size=3), st.booleans(), st.booleans())
 @example([[Sent((("a", b"1"), (None, b"2"), ("a", b"")), is_batch=True)], [Sent((("b", b"1"),))]], True, True)
-def test_it_leaves_what_a_dict_would(rounds: list[list[Sent]], retain_null_key: bool, restarts: bool) -> None:
+def test_compaction_leaves_what_a_dict_would(rounds: list[list[Sent]], retain_null_key: bool, restarts: bool) -> None:
     """Each round is published and compacted, with a restart before it or not."""
     model = Model(retain_null_key)
 

@@ -27,12 +27,12 @@ def three() -> list[bytes]:
     return [keyed(b"%d" % number) for number in range(3)]
 
 
-async def test_there_are_none_where_the_switch_is_off() -> None:
+async def test_without_transactions_there_are_no_pending_acks() -> None:
     assert Stand().subscription.pending_acks is None
 
 
 @TYPES
-async def test_a_commit_acknowledges(type: int) -> None:
+async def test_a_commit_acknowledges_what_the_transaction_did(type: int) -> None:
     stand = Pended(activeConsumerFailoverDelayTimeMillis=0)
     sent = stand.publish(*three())
     consumer = stand.join(stand.client, type, permits=10)
@@ -49,7 +49,7 @@ async def test_a_commit_acknowledges(type: int) -> None:
 
 
 @SHARING
-async def test_an_abort_delivers_again(type: int) -> None:
+async def test_an_abort_delivers_again_what_was_acknowledged(type: int) -> None:
     stand = Pended()
     sent = stand.publish(*three())
     consumer = stand.join(stand.client, type, permits=10)
@@ -117,7 +117,7 @@ async def test_the_count_of_redeliveries_goes_on() -> None:
 
 
 @TYPES
-async def test_an_entry_that_is_pending(type: int) -> None:
+async def test_acknowledging_a_pending_entry_conflicts(type: int) -> None:
     stand = Pended()
     first, second, _ = stand.publish(*three())
     consumer = stand.join(stand.client, type, permits=10)
@@ -134,7 +134,7 @@ async def test_an_entry_that_is_pending(type: int) -> None:
     assert stand.acked == {second}
 
 
-async def test_an_entry_that_is_acknowledged() -> None:
+async def test_acknowledging_an_acknowledged_entry_conflicts() -> None:
     stand = Pended()
     first, second, _ = stand.publish(*three())
     consumer = stand.join(stand.client, Shared, permits=10)
@@ -144,7 +144,7 @@ async def test_an_entry_that_is_acknowledged() -> None:
     assert not stand.pending
 
 
-async def test_cumulative_ones() -> None:
+async def test_cumulative_acks_of_two_transactions_conflict() -> None:
     stand = Pended()
     sent = stand.publish(*three())
     consumer = stand.join(stand.client, Exclusive, permits=10)
@@ -170,7 +170,7 @@ async def test_cumulative_ones() -> None:
 
 @pytest.mark.req("S54-25")
 @TYPES
-async def test_parts_of_a_batch(type: int) -> None:
+async def test_each_message_of_a_batch_belongs_to_one_transaction(type: int) -> None:
     """Each message by another transaction; batch_size says which bits mean something."""
     stand = Pended()
     (where,) = stand.publish(batch_of(*[b"x"] * 3, partition_key="k"))
@@ -217,7 +217,7 @@ async def test_parts_of_a_batch(type: int) -> None:
     ],
 )
 @pytest.mark.req("S54-25")
-async def test_overlaps(mine: int, others: int, size: int, overlap: bool) -> None:
+async def test_acks_of_a_batch_overlap_by_its_size(mine: int, others: int, size: int, overlap: bool) -> None:
     assert Acked(Position(1, 2), mine, size).overlaps(others) == overlap
 
 
@@ -255,7 +255,7 @@ async def test_no_transaction_acknowledges_all_of_a_batch_of_which_part_is() -> 
 
 
 @TYPES
-async def test_a_plain_ack_wins(type: int) -> None:
+async def test_a_plain_ack_wins_over_a_pending_one(type: int) -> None:
     """It succeeds (B-29), and neither end of the transaction changes anything about it."""
     stand = Pended()
     sent = stand.publish(*three())
@@ -276,7 +276,7 @@ async def test_a_plain_ack_wins(type: int) -> None:
 
 
 @SHARING
-async def test_redelivery_of_what_is_pending(type: int) -> None:
+async def test_what_is_pending_is_not_redelivered(type: int) -> None:
     stand = Pended()
     sent = stand.publish(*three(), batch_of(b"x", b"y", partition_key="k"))
     consumer = stand.join(stand.client, type, permits=20)
@@ -289,7 +289,7 @@ async def test_redelivery_of_what_is_pending(type: int) -> None:
 
 
 @TYPES
-async def test_who_comes_next_is_not_given_it(type: int) -> None:
+async def test_the_next_consumer_is_not_given_what_is_pending(type: int) -> None:
     stand = Pended(activeConsumerFailoverDelayTimeMillis=0)
     sent = stand.publish(*three())
     consumer = stand.join(stand.client, type, permits=10)
@@ -304,7 +304,7 @@ async def test_who_comes_next_is_not_given_it(type: int) -> None:
 
 
 @SHARING
-async def test_what_was_nacked_before(type: int) -> None:
+async def test_what_was_nacked_before_is_pending_too(type: int) -> None:
     """It waits to be delivered again, and a transaction acknowledges it."""
     stand = Pended()
     sent = stand.publish(keyed(b"0"))
@@ -332,7 +332,7 @@ async def test_what_is_still_to_be_read_is_delivered_once(type: int) -> None:
     assert [position for position, _, _ in stand.got] == sent
 
 
-async def test_a_blocked_consumer_is_unblocked() -> None:
+async def test_a_pending_ack_unblocks_its_consumer() -> None:
     stand = Pended(maxUnackedMessagesPerConsumer=2)
     sent = stand.publish(*three())
     consumer = stand.join(stand.client, Shared, permits=10)
@@ -341,7 +341,7 @@ async def test_a_blocked_consumer_is_unblocked() -> None:
     assert [position for position, _, _ in stand.got] == sent[2:]
 
 
-async def test_why() -> None:
+async def test_why_names_pending_acks() -> None:
     stand = Pended()
     sent = stand.publish(*three(), batch_of(b"x", b"y"))
     consumer = stand.join(stand.client, Shared, permits=10)
@@ -385,7 +385,7 @@ async def test_what_is_skipped_is_acknowledged() -> None:
 
 
 @TYPES
-async def test_a_seek_back(type: int) -> None:
+async def test_a_seek_back_leaves_what_is_pending(type: int) -> None:
     """What is pending stays so; what was acknowledged comes again."""
     stand = Pended(activeConsumerFailoverDelayTimeMillis=0)
     sent = stand.publish(*three())
@@ -402,7 +402,7 @@ async def test_a_seek_back(type: int) -> None:
     assert stand.acked == {sent[0]}
 
 
-async def test_a_reader() -> None:
+async def test_pending_acks_of_a_reader_are_not_stored() -> None:
     """Nothing is kept of one that is not durable."""
     stand = Pended()
     sent = stand.publish(*three())
@@ -418,7 +418,7 @@ async def test_a_reader() -> None:
 # low watermarks
 
 
-async def test_transactions_that_are_over() -> None:
+async def test_the_low_watermark_aborts_what_was_left_of_older_transactions() -> None:
     """Acknowledged when they were, or under an id that never was: the next end of the same coordinator tells."""
     stand = Pended()
     sent = stand.publish(*three())
@@ -437,7 +437,7 @@ async def test_transactions_that_are_over() -> None:
     assert stand.acked == {sent[1], sent[2]}
 
 
-async def test_the_end_of_one_that_left_nothing() -> None:
+async def test_a_transaction_that_acknowledged_nothing_ends() -> None:
     stand = Pended()
     stand.commit(txn(1))
     stand.abort(txn(2))
@@ -445,7 +445,7 @@ async def test_the_end_of_one_that_left_nothing() -> None:
     assert stand.kept == ["used"]
 
 
-async def test_acknowledged_below_the_low_watermark() -> None:
+async def test_acks_below_the_low_watermark_are_aborted_with_the_next_end() -> None:
     """The watermark passed before, and does not rise again."""
     stand = Pended()
     sent = stand.publish(*three())

@@ -11,7 +11,7 @@ from tests.broker.model.dispatch.clients import FakeClient
 from tests.broker.wire import Shared, batch_of, plain
 
 
-async def test_a_restart_with_open_ones() -> None:
+async def test_pending_acks_of_open_transactions_outlive_a_restart() -> None:
     stand = Pended()
     sent = stand.publish(plain(b"0"), plain(b"1"), batch_of(b"x", b"y", b"z"), plain(b"3"))
     consumer = stand.join(stand.client, Shared, permits=10)
@@ -32,7 +32,7 @@ async def test_a_restart_with_open_ones() -> None:
     assert again.killed().subscription.cursor.batch_acks.bits(sent[2]) == 0b101
 
 
-async def test_killed_at_every_commit() -> None:
+async def test_a_kill_at_any_commit_leaves_a_whole_state() -> None:
     """Each commit that the store made was the last one: what is there afterwards is of before or after, not between."""
     stand = Pended()
     sent = stand.publish(plain(b"0"), batch_of(b"x", b"y"), plain(b"2"), plain(b"3"))
@@ -67,7 +67,7 @@ async def test_killed_at_every_commit() -> None:
 
 
 @pytest.mark.parametrize("commit", [True, False])
-async def test_an_end_that_cannot_be_kept(commit: bool) -> None:
+async def test_an_end_that_cannot_be_kept_leaves_the_transaction_open(commit: bool) -> None:
     """The transaction is open, as the store says, and may end either way."""
     stand = Pended()
     sent = stand.publish(plain(b"0"), plain(b"1"))
@@ -90,7 +90,7 @@ async def test_an_end_that_cannot_be_kept(commit: bool) -> None:
     assert stand.kept == ["used"]
 
 
-async def test_a_low_watermark_of_ends_that_cannot_be_kept() -> None:
+async def test_a_low_watermark_of_failed_ends_aborts_nothing() -> None:
     """The first transaction is open again, so the second one's end is not to end it."""
     stand = Pended()
     sent = stand.publish(plain(b"0"), plain(b"1"))
@@ -108,7 +108,7 @@ async def test_a_low_watermark_of_ends_that_cannot_be_kept() -> None:
     assert stand.killed().acked == set(sent)
 
 
-async def test_what_many_commits_cost_that_are_kept_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_many_commits_kept_at_once_delete_each_piece_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each lets go of its own pieces, not of those of all before it once more."""
     stand = Pended()
     sent = stand.publish(*[plain(b"%d" % number) for number in range(100)])
@@ -135,7 +135,7 @@ async def test_what_many_commits_cost_that_are_kept_at_once(monkeypatch: pytest.
     assert stand.kept == ["used"]
 
 
-async def test_a_commit_that_cannot_be_applied_yet(autojump_clock: object) -> None:
+async def test_a_commit_that_cannot_be_applied_yet_is_applied_with_the_next_save(autojump_clock: object) -> None:
     """The cursor is saved again, and with it what was committed is let go."""
     stand = Pended()
     (where,) = stand.publish(plain(b"0"))
@@ -174,7 +174,7 @@ async def test_nothing_is_left_of_a_subscription_that_is_deleted() -> None:
 
 @pytest.mark.parametrize("kept", [False, True])
 @pytest.mark.parametrize("commit", [False, True])
-async def test_a_subscription_that_is_deleted_in_vain(commit: bool, kept: bool) -> None:
+async def test_a_subscription_deleted_in_vain_keeps_its_pending_acks(commit: bool, kept: bool) -> None:
     """An end that was on its way is kept or not; what came of it is there as it is after a crash."""
     stand = Pended()
     sent = stand.publish(plain(b"0"), plain(b"1"))
@@ -201,7 +201,7 @@ async def test_a_subscription_that_is_deleted_in_vain(commit: bool, kept: bool) 
 
 
 @pytest.mark.parametrize("durable", [True, False])
-async def test_where_nothing_is_kept(durable: bool) -> None:
+async def test_pending_acks_work_where_nothing_is_stored(durable: bool) -> None:
     """In memory, and of readers."""
     store = HeldStorage()
     store.keeps_entries = not durable

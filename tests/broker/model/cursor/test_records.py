@@ -25,7 +25,7 @@ both_forms = pytest.mark.parametrize("long_arrays", [True, False])
 
 
 @pytest.mark.req("S54-03", "S54-04", "S54-05")
-def test_the_numbers_of_the_fields() -> None:
+def test_fields_of_records_have_pulsars_numbers() -> None:
     def field(message: Any, name: str) -> tuple[int, bool]:
         found = message.DESCRIPTOR.fields_by_name[name]
         return found.number, found.is_repeated
@@ -146,7 +146,9 @@ async def test_parts_of_batches_are_forgotten_where_they_are_off() -> None:
         ("FOO", 0, False),
     ],
 )
-async def test_compression(kind: str, threshold: int, compressed: bool) -> None:
+async def test_the_record_of_a_cursor_is_compressed_above_the_threshold(
+    kind: str, threshold: int, compressed: bool
+) -> None:
     kept = Kept(60, managedCursorInfoCompressionType=kind, managedCursorInfoCompressionThresholdInBytes=threshold)
     kept.ack(*range(1, 60, 2))
     kept.restart(managedCursorInfoCompressionType="NONE")
@@ -258,7 +260,9 @@ positions = st.builds(Position, st.integers(1, 3), st.integers(1, 200))
     ),
     st.booleans(),
 )
-def test_records_come_back(acks: list[Position], batches: dict[Position, list[int]], long_arrays: bool) -> None:
+def test_a_record_is_read_as_it_was_written(
+    acks: list[Position], batches: dict[Position, list[int]], long_arrays: bool
+) -> None:
     form = CursorFormat(Config(managedLedgerPersistIndividualAckAsLongArray=long_arrays))
     state: CursorState = State(*acks)
     for position, words in batches.items():

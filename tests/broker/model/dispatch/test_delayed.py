@@ -23,7 +23,7 @@ def waits(made: DelayedMessages, *positions: Position, at: int = NOW + 5000) -> 
 
 
 @pytest.mark.req("B-21")
-def test_the_recorded_times() -> None:
+def test_delayed_messages_are_due_as_recorded() -> None:
     """043: what is due in 700 ms goes at once, what is due in 1500 ms wakes up after 1021 and came after 1052."""
     made = DelayedMessages(TICK, strict=False)
     assert not made.add(Position(222, 3), NOW + 13 + 700, NOW + 13)
@@ -37,7 +37,7 @@ def test_the_recorded_times() -> None:
 
 
 @pytest.mark.req("B-21")
-def test_it_wakes_no_more_than_once_a_tick() -> None:
+def test_delayed_messages_wake_no_more_than_once_a_tick() -> None:
     made = DelayedMessages(TICK, strict=True)
     waits(made, Position(1, 0), at=NOW + 5000)
     waits(made, Position(1, 1), at=NOW + 5000 + WIDTH)
@@ -58,7 +58,7 @@ def test_what_is_due_waits_for_a_consumer_not_for_a_timer() -> None:
     assert made.next_due_ms(due) is None
 
 
-def test_a_shorter_tick_is_no_trap() -> None:
+def test_a_shorter_tick_changes_nothing_for_what_waits() -> None:
     """Buckets stay as wide as they are; whoever wakes up when told gets what is due."""
     made = DelayedMessages(TICK, strict=False)
     waits(made, FIRST)
@@ -69,7 +69,7 @@ def test_a_shorter_tick_is_no_trap() -> None:
     assert due <= NOW + 5000 + WIDTH
 
 
-def test_nothing_waits_twice() -> None:
+def test_no_delayed_message_waits_twice() -> None:
     made = DelayedMessages(TICK, strict=False)
     positions = [Position(1, entry_id) for entry_id in range(100)]
     for _ in range(2):
@@ -94,7 +94,9 @@ steps = st.one_of(
 
 @pytest.mark.req("B-21")
 @given(st.lists(steps, max_size=12), st.sampled_from([1, 2, 7, 1000, 1024]), st.booleans())
-def test_against_a_plain_list(program: list[tuple[str, object, int]], tick: int, strict: bool) -> None:
+def test_delayed_messages_behave_as_a_plain_list(
+    program: list[tuple[str, object, int]], tick: int, strict: bool
+) -> None:
     made, model = DelayedMessages(tick, strict), set[tuple[int, Position]]()
     width = max(power for power in (1, 2, 4, 512, 1024) if power <= tick)
     now, number = NOW, 0

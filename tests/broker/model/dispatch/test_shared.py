@@ -47,7 +47,7 @@ async def test_one_by_one_they_take_turns(bed: Bed, sender: Wire) -> None:
 
 
 @pytest.mark.req("B-04")
-async def test_the_run_is_configured(autojump_clock: object) -> None:
+async def test_the_length_of_a_round_robin_run_is_configured(autojump_clock: object) -> None:
     async with serving(Config(dispatcherMaxRoundRobinBatchSize=3)) as bed:
         wires = await consumers(bed, 0, 0)
         sender = await bed.connect()
@@ -158,7 +158,7 @@ async def test_unacked_messages_are_the_owners(bed: Bed, sender: Wire) -> None:
     assert (stats.unackedMessages, stats.msgBacklog) == (1, 1)
 
 
-async def test_why_nothing_more_is_delivered(bed: Bed, sender: Wire) -> None:
+async def test_shared_says_why_nothing_more_is_delivered(bed: Bed, sender: Wire) -> None:
     (wire,) = await consumers(bed, 0, permits=0)
     await sender.publish(plain(b"x"))
     assert reason(bed) is Reason.NO_PERMITS

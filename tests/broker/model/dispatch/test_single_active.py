@@ -218,7 +218,7 @@ async def test_only_clients_since_v12_are_told(bed: Bed, sender: Wire, version: 
 
 @pytest.mark.req("B-03")
 @pytest.mark.parametrize("delay", [0, 5000])
-async def test_the_delay_is_configured(autojump_clock: object, delay: int) -> None:
+async def test_the_failover_delay_is_configured(autojump_clock: object, delay: int) -> None:
     async with serving(Config(activeConsumerFailoverDelayTimeMillis=delay)) as bed:
         wire, other = await bed.connect(), await bed.connect()
         await wire.producer()
@@ -234,7 +234,7 @@ async def test_the_delay_is_configured(autojump_clock: object, delay: int) -> No
 
 
 @pytest.mark.req("B-01")
-async def test_exclusive_needs_no_announcement(bed: Bed, wire: Wire) -> None:
+async def test_exclusive_consumers_hear_of_no_change(bed: Bed, wire: Wire) -> None:
     await wire.subscribe()
     await wire.quiet(2)
     await wire.subscribe(type=Exclusive, name="other", consumer_id=1)
@@ -256,7 +256,7 @@ async def test_order_and_permits_over_many_reads(bed: Bed, wire: Wire, sender: W
     assert seen == list(range(1000))
 
 
-async def test_why_nothing_more_is_delivered(bed: Bed, wire: Wire, sender: Wire) -> None:
+async def test_exclusive_says_why_nothing_more_is_delivered(bed: Bed, wire: Wire, sender: Wire) -> None:
     await wire.subscribe()
     await sender.publish(plain(b"x"), plain(b"y"))
     assert reason(bed) is Reason.NO_PERMITS

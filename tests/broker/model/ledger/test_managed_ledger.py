@@ -67,7 +67,7 @@ async def test_entries_are_visible_when_they_are_committed(
     assert ledger.entries_added == 3
 
 
-async def test_a_failed_commit_fences(store: HeldStorage, cluster: Cluster, ledger: ManagedLedger) -> None:
+async def test_a_failed_commit_fences_the_ledger(store: HeldStorage, cluster: Cluster, ledger: ManagedLedger) -> None:
     append(ledger, cluster, b"kept")
     store.holding = True
     fenced: list[bool] = []
@@ -209,7 +209,7 @@ anywhere = st.one_of(
 
 
 @given(anywhere, anywhere)
-def test_positions_over_all_ledgers(place: Position, until: Position) -> None:
+def test_positions_are_found_over_all_ledgers(place: Position, until: Position) -> None:
     async def check() -> None:
         ledger, positions = await ledger_with_gaps()
         after = [position for position in positions if position > place]
@@ -233,7 +233,7 @@ def test_positions_over_all_ledgers(place: Position, until: Position) -> None:
     inside(check)
 
 
-async def test_the_ends_of_a_ledger() -> None:
+async def test_a_ledger_knows_its_first_and_last_positions() -> None:
     ledger, positions = await ledger_with_gaps()
     assert ledger.first_position() == Position(positions[0].ledger_id, -1)
     assert ledger.next(ledger.first_position()) == positions[0]
@@ -242,7 +242,7 @@ async def test_the_ends_of_a_ledger() -> None:
     assert (ledger.count, ledger.entries_added) == (6, 0)  # that it counts begins anew with `reopen`
 
 
-async def test_an_empty_ledger() -> None:
+async def test_an_empty_ledger_has_no_entries() -> None:
     ledger = ManagedLedger(NAME, cluster_of())
     assert ledger.last_confirmed == ledger.first_position()
     assert ledger.clamp(EARLIEST) == ledger.clamp(LATEST) == ledger.next(ledger.first_position())
@@ -299,7 +299,9 @@ async def test_a_full_ledger_is_ended_at_once(cluster: Cluster, ledger: ManagedL
     assert rolled == [[3, 0]]
 
 
-async def test_positions_outlive_their_entries(cluster: Cluster, ledger: ManagedLedger, mock_clock: MockClock) -> None:
+async def test_positions_outlive_their_trimmed_entries(
+    cluster: Cluster, ledger: ManagedLedger, mock_clock: MockClock
+) -> None:
     """All entries are gone, the last one too: what points there points to what comes next."""
     append(ledger, cluster, *entries(2))
     mock_clock.jump(240 * MINUTE)
@@ -324,7 +326,7 @@ async def test_positions_outlive_their_entries(cluster: Cluster, ledger: Managed
 # recovery
 
 
-async def test_recovery_from_a_data_directory(tmp_path: Path) -> None:
+async def test_a_ledger_is_recovered_from_a_data_directory(tmp_path: Path) -> None:
     """On the real clock: the store has threads."""
     written: list[tuple[Position, bytes]] = []
     for generation in range(3):

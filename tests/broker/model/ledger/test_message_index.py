@@ -38,7 +38,7 @@ async def test_what_the_producer_wrote_is_not_looked_at() -> None:
 
 @pytest.mark.req("S415-26")
 @pytest.mark.parametrize("as_released", [False, True])
-async def test_indexes_that_were_deleted(as_released: bool) -> None:
+async def test_the_index_of_a_deleted_entry_is_the_earliest_position(as_released: bool) -> None:
     topic = Indexed()
     topic.append(2, 3)
     topic.roll()
@@ -92,7 +92,7 @@ async def test_few_entries_are_looked_at() -> None:
     trimmed=st.integers(0, 6),
     as_released=st.booleans(),
 )
-def test_against_a_list(ledgers: list[list[int]], trimmed: int, as_released: bool) -> None:
+def test_the_message_index_behaves_as_a_list(ledgers: list[list[int]], trimmed: int, as_released: bool) -> None:
     async def check() -> None:
         topic = Indexed()
         naive: list[tuple[Position, int]] = []  # the entry of each index, and how many messages it has
@@ -120,5 +120,5 @@ def expected(naive: list[tuple[Position, int]], first: int, index: int, as_relea
     return following[0][0] if following else None
 
 
-async def test_when_nothing_is_left() -> None:
+async def test_an_empty_topic_has_no_index() -> None:
     assert Indexed().find(0) is None

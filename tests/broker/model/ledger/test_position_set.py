@@ -88,7 +88,7 @@ def check_ranges(made: PositionSet, model: set[Position]) -> None:
 
 
 @given(st.integers(0, LAST_ID - 5010), st.integers(1, 5000), st.integers(1, 3))
-def test_long_runs(first: int, length: int, gap: int) -> None:
+def test_long_runs_of_positions_are_one_range(first: int, length: int, gap: int) -> None:
     made = PositionSet()
     made.add_range(1, first, first + length)
     made.add_range(1, first + length + gap, first + length + gap + 3)

@@ -27,7 +27,7 @@ from pulsarium.proto.topic_name import TopicName
         (4, ["0x00000000", "0x40000000", "0x80000000", "0xc0000000", "0xffffffff"]),
     ],
 )
-def test_even_boundaries(bundles: int, boundaries: list[str]) -> None:
+def test_bundles_have_even_boundaries(bundles: int, boundaries: list[str]) -> None:
     assert even_boundaries(bundles) == boundaries
 
 
@@ -56,7 +56,7 @@ def test_every_topic_has_one_bundle(bundles: int, name: str) -> None:
 
 
 @pytest.mark.parametrize("named", ["0x00000000_0x40000000", "0x0_0x40000000", "0_1073741824"])
-def test_a_range_by_its_name(named: str) -> None:
+def test_a_bundle_is_found_by_the_name_of_its_range(named: str) -> None:
     assert bundle_named(even_boundaries(4), "t/n", named) == "0x00000000_0x40000000"
 
 
@@ -84,14 +84,14 @@ def wrong_upper(upper: str) -> str:
         ("0x0_0x80000000", wrong_upper("0x80000000")),
     ],
 )
-def test_names_of_no_range(named: str, words: str) -> None:
+def test_a_name_that_is_no_bundle_is_refused(named: str, words: str) -> None:
     with pytest.raises(ValueError) as error:  # noqa: PT011
         bundle_named(even_boundaries(4), "t/n", named)
     assert str(error.value) == words
 
 
 @given(st.integers(1, 64), st.data())
-def test_a_range_is_split(bundles: int, data: st.DataObject) -> None:
+def test_a_bundle_is_split_at_positions_inside(bundles: int, data: st.DataObject) -> None:
     boundaries = even_boundaries(bundles)
     bundle = data.draw(st.sampled_from(ranges(boundaries)))
     positions = data.draw(st.lists(st.integers(-1, 2**32)))
@@ -103,7 +103,7 @@ def test_a_range_is_split(bundles: int, data: st.DataObject) -> None:
     assert low < middle(bundle) < high
 
 
-def test_the_middle_of_topics() -> None:
+def test_topics_are_split_in_their_middle() -> None:
     topics = [TopicName.parse(f"persistent://public/default/{number}") for number in range(5)]
     assert topics_middle(topics[:1]) is topics_middle([]) is None
     split = topics_middle(topics)

@@ -49,7 +49,7 @@ def test_what_pulsar_does_not_know_is_not_kept() -> None:
         ("persistence", None, True),
     ],
 )
-def test_kinds(name: str, value: Any, readable: bool) -> None:
+def test_policies_are_readable_by_their_kind(name: str, value: Any, readable: bool) -> None:
     assert is_readable(name, value) is readable
 
 
@@ -64,11 +64,11 @@ def test_kinds(name: str, value: Any, readable: bool) -> None:
         {"boundaries": ["-0x1", "0xffffffff"]},
     ],
 )
-def test_bundles_that_are_none(sent: Any) -> None:
+def test_bundles_that_make_no_sense_are_refused(sent: Any) -> None:
     with pytest.raises(ValueError, match="bundles"):
         read_bundles(sent, 4)
 
 
 @pytest.mark.parametrize("sent", [None, "x", {}, {"numBundles": "x"}, {"numBundles": 0}, {"boundaries": []}])
-def test_bundles_that_are_not_said(sent: Any) -> None:
+def test_bundles_that_are_not_said_are_the_default(sent: Any) -> None:
     assert read_bundles(sent, 4)["numBundles"] == 4

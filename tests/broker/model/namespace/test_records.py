@@ -8,7 +8,7 @@ from pulsarium.broker.model.namespace.metadata import Records
 from tests.broker.model.stores import Paths
 
 
-def test_names_are_no_paths() -> None:
+def test_names_in_records_are_escaped() -> None:
     store = Paths()
     records = Records(store)
     records.put("/bookies", "a", "b/c", value=1)

@@ -76,13 +76,13 @@ def test_each_recorded_event_is_written_the_same() -> None:
         assert key_of(event.topic, is_global=event.is_global) == EVENTS[number]["key"], number
 
 
-def test_what_an_event_says() -> None:
+def test_a_recorded_event_says_which_policies_it_sets() -> None:
     assert decode(recorded(0), CLUSTER) == PolicyEvent(TOPIC, "UPDATE", False, {"message_ttl_in_seconds": 60})
     assert decode(recorded(1), CLUSTER) == PolicyEvent(TOPIC, "UPDATE", True, {"message_ttl_in_seconds": 70})
     assert decode(recorded(16), CLUSTER) == PolicyEvent(TOPIC, "UPDATE", False, ALL)
 
 
-def test_the_topic_of_a_key() -> None:
+def test_the_key_of_an_event_names_its_topic() -> None:
     assert topic_of_key(EVENTS[17]["key"]) == (TOPIC, False)
     assert topic_of_key(EVENTS[18]["key"]) == (TOPIC, True)
 
@@ -116,7 +116,7 @@ def test_values_of_another_type_are_refused() -> None:
         decode(codec.encode(value), CLUSTER, codec)
 
 
-def test_events_of_other_kinds() -> None:
+def test_events_of_other_kinds_are_passed_over() -> None:
     codec = AvroCodec(json.loads(EVENT_SCHEMA))
     assert decode(codec.encode({"actionType": "UPDATE", "eventType": "TRANSACTION_BUFFER_SNAPSHOT"}), CLUSTER) is None
     value = codec.decode(recorded(0))

@@ -305,7 +305,7 @@ def test_a_subscription_may_have_a_rate_of_its_own() -> None:
         (Config(), {}, AutoCreation(False, 0)),
     ],
 )
-def test_what_clients_may_make(config: Config, override: Any, expected: AutoCreation) -> None:
+def test_a_namespace_says_which_topics_clients_may_make(config: Config, override: Any, expected: AutoCreation) -> None:
     namespace = {} if override is None else {"autoTopicCreationOverride": override}
     assert auto_creation(config, namespace) == expected
 
@@ -399,14 +399,14 @@ async def test_a_namespace_that_is_made_again_has_none_of_its_old_policies(bed: 
         ),
     ],
 )
-def test_the_strategy_of_schemas(namespace: dict[str, str], strategy: str) -> None:
+def test_the_schema_strategy_is_resolved(namespace: dict[str, str], strategy: str) -> None:
     assert resolve(CONFIG, namespace).schemas.strategy == strategy
     assert resolve(CONFIG, namespace, {"schema_compatibility_strategy": "UNDEFINED"}).schemas.strategy == strategy
     system = of_system_topic(resolve(CONFIG, namespace, {"schema_compatibility_strategy": "FULL"}), CONFIG).schemas
     assert (system.strategy, system.auto_update) == ("ALWAYS_COMPATIBLE", True)
 
 
-def test_where_none_is_defined() -> None:
+def test_without_a_schema_strategy_it_is_full() -> None:
     assert resolve(Config(schemaCompatibilityStrategy="UNDEFINED"), {}).schemas.strategy == "FULL"
 
 
@@ -421,11 +421,13 @@ def test_where_none_is_defined() -> None:
         (False, {}, {"schema_validation_enforced": True}, True),
     ],
 )
-def test_whether_schemas_are_enforced(enforced: bool, namespace: Any, topic: Any, expected: bool) -> None:
+def test_schemas_are_enforced_by_the_broker_or_the_nearest_policy(
+    enforced: bool, namespace: Any, topic: Any, expected: bool
+) -> None:
     config = Config(isSchemaValidationEnforced=enforced)
     assert resolve(config, namespace, topic).schemas.validation_enforced is expected
 
 
-def test_new_schemas_of_a_namespace() -> None:
+def test_a_namespace_says_whether_new_schemas_are_taken() -> None:
     assert resolve(CONFIG, {"is_allow_auto_update_schema": True}).schemas.auto_update
     assert not resolve(Config(), {"is_allow_auto_update_schema": False}).schemas.auto_update

@@ -46,7 +46,7 @@ EFFECTS: Mapping[str, str] = {
     "retention_policies": f"{UPKEEP}/test_trimming.py::test_retention_keeps_what_was_consumed",
     "encryption_required": f"{COMMANDS}/test_producer_limits.py::test_a_namespace_may_require_encryption",
     "delayed_delivery_policies": f"{COMMANDS}/test_producer_limits.py::test_a_delay_may_be_so_long",
-    "inactive_topic_policies": f"{UPKEEP}/test_inactivity.py::test_a_policy_may_keep_it",
+    "inactive_topic_policies": f"{UPKEEP}/test_inactivity.py::test_a_policy_may_keep_an_inactive_topic",
     "subscription_auth_mode": "broker/auth/test_authorization.py::test_names_of_subscriptions_that_begin_with_the_role",
     "max_producers_per_topic": f"{COMMANDS}/test_limits.py::test_a_full_topic_takes_no_producer_of_any_kind",
     "max_consumers_per_topic": f"{COMMANDS}/test_limits.py::test_a_full_topic_comes_before_everything_else",

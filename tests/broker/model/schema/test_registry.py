@@ -57,7 +57,7 @@ def test_an_older_version_is_no_new_one(schemas: SchemaRegistry) -> None:
 
 
 @pytest.mark.req("B-30")
-def test_deleted_and_made_again(schemas: SchemaRegistry, kept: Paths) -> None:
+def test_a_deleted_schema_goes_on_with_the_next_version(schemas: SchemaRegistry, kept: Paths) -> None:
     schemas.add(TOPIC, INT, "FULL", 1)
     assert schemas.mark_deleted(TOPIC, 2).version == 1
     assert (schemas.latest(TOPIC), schemas.get(TOPIC, 0), schemas.versions(TOPIC)) == (None, None, [])
@@ -71,7 +71,7 @@ def test_deleted_and_made_again(schemas: SchemaRegistry, kept: Paths) -> None:
     assert schemas.add(TOPIC, INT, "FULL", 6).version == 0
 
 
-def test_all_of_it_is_kept(schemas: SchemaRegistry, kept: Paths) -> None:
+def test_all_versions_of_a_schema_are_recovered(schemas: SchemaRegistry, kept: Paths) -> None:
     schemas.add(TOPIC, SchemaData("AVRO", INT.data, (("k", "v"),)), "FULL", 1)
     schemas.mark_deleted(TOPIC, 2)
     schemas.add(TOPIC, SchemaData("BYTES"), "FULL", 3)
@@ -103,7 +103,7 @@ def test_consumers_must_read_the_newest(schemas: SchemaRegistry, strategy: str) 
 
 
 @pytest.mark.req("B-30")
-def test_consumers_of_other_strategies(schemas: SchemaRegistry) -> None:
+def test_consumers_are_judged_by_other_strategies_too(schemas: SchemaRegistry) -> None:
     schemas.check_consumer(TOPIC, INT, "ALWAYS_COMPATIBLE")
     schemas.add(TOPIC, STRING, "FULL", 1)
     schemas.add(TOPIC, INT, "ALWAYS_COMPATIBLE", 2)

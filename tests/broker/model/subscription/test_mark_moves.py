@@ -10,7 +10,7 @@ def at(entry: int) -> Position:
     return Position(7, entry)
 
 
-def test_the_last_one_that_went_past_it() -> None:
+def test_the_last_move_past_an_entry_is_known() -> None:
     moves = MarkMoves(at(-1))
     moves.note(MovedBy.CUMULATIVE, at(-1), at(3))
     moves.note(MovedBy.CUMULATIVE, at(4), at(5))
@@ -27,7 +27,7 @@ def test_the_last_one_that_went_past_it() -> None:
     ]
 
 
-def test_a_seek_forgets() -> None:
+def test_a_seek_forgets_the_moves_before() -> None:
     moves = MarkMoves(at(3))
     moves.note(MovedBy.SKIPPED, at(3), at(9), 1)
     moves.sought(at(4), 2)
@@ -38,7 +38,7 @@ def test_a_seek_forgets() -> None:
     assert moves.start < at(0)
 
 
-def test_not_all_is_remembered() -> None:
+def test_only_so_many_moves_are_remembered() -> None:
     moves = MarkMoves(at(-1))
     for entry in range(KEPT_MOVES + 5):
         moves.note(MovedBy.EXPIRED, at(entry - 1), at(entry), 1)

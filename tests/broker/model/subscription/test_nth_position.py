@@ -16,7 +16,7 @@ from tests.broker.model.stores import NAME, append, cluster_of, read_all
 
 
 @given(st.integers(0, 12), st.sets(st.integers(0, 11)), st.integers(-2, 14), st.booleans())
-def test_against_a_list(entries: int, acked: set[int], count: int, with_acked: bool) -> None:
+def test_the_nth_position_is_that_of_a_list(entries: int, acked: set[int], count: int, with_acked: bool) -> None:
     async def check() -> None:
         cursor, all_of_them = over_three_ledgers(entries)
         for number in acked:
@@ -40,6 +40,6 @@ def over_three_ledgers(entries: int) -> tuple[ManagedCursor, list[Position]]:
     return cursor, [position for position, _ in read_all(ledger)]
 
 
-async def test_nothing_is_there() -> None:
+async def test_an_empty_backlog_has_no_nth_position() -> None:
     cursor, _ = over_three_ledgers(0)
     assert nth_position(cursor, 1) is None

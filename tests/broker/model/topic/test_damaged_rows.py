@@ -165,7 +165,7 @@ async def test_who_subscribes_by_age_is_told_and_nobody_else_of_its_connection(
         await wire.publish(plain(b"all the same"))
 
 
-async def test_searches_by_time_go_past_it(tmp_path: Path) -> None:
+async def test_searches_by_time_go_past_damaged_entries(tmp_path: Path) -> None:
     async with damaged(tmp_path, 5, skip=True) as bed:
         wire, rest = await bed.connect(), Rest(bed.broker)
         await wire.subscribe(type=Shared)
@@ -181,7 +181,7 @@ async def test_searches_by_time_go_past_it(tmp_path: Path) -> None:
 # the rest
 
 
-async def test_the_figures_of_a_topic_do_without_it(tmp_path: Path) -> None:
+async def test_stats_do_without_damaged_entries(tmp_path: Path) -> None:
     async with damaged(tmp_path, 0, skip=False) as bed:
         await (await bed.connect()).producer()
         answer = await Rest(bed.broker).call("GET", f"{TOPICS}/t/stats?getEarliestTimeInBacklog=true")
@@ -189,7 +189,7 @@ async def test_the_figures_of_a_topic_do_without_it(tmp_path: Path) -> None:
         assert answer.json["subscriptions"]["sub"]["earliestMsgPublishTimeInBacklog"] == 0
 
 
-async def test_compaction_goes_past_it(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+async def test_compaction_goes_past_damaged_entries(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     async with damaged(tmp_path, 2, skip=True) as bed:
         wire, rest = await bed.connect(), Rest(bed.broker)
         await wire.producer()

@@ -112,7 +112,7 @@ async def test_a_subscribe_that_an_unload_overtakes(autojump_clock: object) -> N
         assert await wire.payloads(1) == [b"x"]
 
 
-async def test_deleting_a_topic(bed: Bed, wire: Wire, sender: Wire) -> None:
+async def test_a_topic_with_clients_is_deleted_only_by_force(bed: Bed, wire: Wire, sender: Wire) -> None:
     await wire.subscribe()
     await sender.publish(plain(b"x"))
     with pytest.raises(TopicHasClientsError, match="2 clients connected Including 1 consumers, 1 producers"):
@@ -178,7 +178,7 @@ async def test_partitions_are_topics_and_may_grow(bed: Bed, wire: Wire) -> None:
 
 
 @pytest.mark.req("B-36")
-async def test_topics_outlive_the_broker(autojump_clock: object) -> None:
+async def test_topics_of_any_name_outlive_the_broker(autojump_clock: object) -> None:
     store = HeldStorage()
     odd = ["t", "with space", "with%2Fslash", "100%", "ü", "a-partition-1-b"]
     names = [str(TopicName.parse(f"persistent://public/default/{name}")) for name in odd]
@@ -233,7 +233,7 @@ async def test_ids_are_never_used_again(autojump_clock: object) -> None:
     assert seen == sorted(set(seen))
 
 
-async def test_namespaces_of_a_standalone(autojump_clock: object) -> None:
+async def test_the_namespaces_of_a_standalone_are_there(autojump_clock: object) -> None:
     store = HeldStorage()
     for _ in range(2):
         async with serving(storage=store) as bed:

@@ -57,7 +57,7 @@ async def test_an_abort_lets_go_of_what_is_behind_it() -> None:
     assert broker.buffer.stats_of(txn(6)).aborted
 
 
-async def test_markers() -> None:
+async def test_commit_and_abort_markers_are_as_pulsar_writes_them() -> None:
     broker = Buffered()
     broker.sent(b"a", of=txn(7, most=3))
     for commit, marker_type in ((COMMIT, TXN_COMMIT), (ABORT, TXN_ABORT)):
@@ -174,7 +174,7 @@ async def test_a_fenced_topic_ends_nothing() -> None:
 
 
 @pytest.mark.parametrize("again", ["reload", "kill"])
-async def test_everything_is_there_again(again: str) -> None:
+async def test_transactions_are_there_again_after_unload_and_kill(again: str) -> None:
     broker = Buffered()
     broker.sent(b"plain")
     broker.sent(b"aborted", of=txn(1))
@@ -214,7 +214,7 @@ async def test_the_store_forgets_what_is_over() -> None:
 
 
 @pytest.mark.parametrize("late", [False, True])
-async def test_trimming_forgets_aborted_transactions(late: bool) -> None:
+async def test_trimming_forgets_transactions_that_were_aborted(late: bool) -> None:
     broker = Buffered(managedLedgerMaxEntriesPerLedger=2, managedLedgerMinLedgerRolloverTimeMinutes=0)
     broker.sent(b"a", of=txn(1))
     broker.ended(txn(1), commit=ABORT)

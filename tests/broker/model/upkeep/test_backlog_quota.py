@@ -164,7 +164,7 @@ async def test_the_slowest_subscription_loses_messages(bed: Bed, wire: Wire, sen
 
 
 @pytest.mark.req("B-26")
-async def test_old_ledgers_are_skipped(bed: Bed, wire: Wire, sender: Wire) -> None:
+async def test_ledgers_older_than_the_quota_are_skipped(bed: Bed, wire: Wire, sender: Wire) -> None:
     set_quota(bed, "consumer_backlog_eviction", seconds=90)
     await wire.subscribe()
     for _ in range(25):
