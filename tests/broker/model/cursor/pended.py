@@ -31,9 +31,6 @@ def part(position: Position, size: int, *indexes: int, says_size: bool = True) -
 class Pended(Stand):
     """Every call is a turn."""
 
-    sent: list[Position]
-    consumer: Consumer
-
     def __init__(self, storage: HeldStorage | None = None, **config: Any) -> None:
         self.store = storage or HeldStorage()
         super().__init__(self.store, **{"transactionCoordinatorEnabled": True, **config})
@@ -94,3 +91,10 @@ class Pended(Stand):
                 found.add(position)
             position = ledger.next(position)
         return found
+
+
+def consuming(type: int, *entries: bytes, permits: int = 10, **config: Any) -> tuple[Pended, Consumer, list[Position]]:
+    """A subscription of these entries, and a consumer that got them."""
+    stand = Pended(**config)
+    sent = stand.publish(*entries)
+    return stand, stand.join(stand.client, type, permits=permits), sent

@@ -6,15 +6,13 @@ import pytest
 
 from pulsarium.broker.model.errors import TransactionConflictError
 from tests.broker.held import HeldStorage
-from tests.broker.model.cursor.pended import NOTHING_OVER, Pended, part, txn
+from tests.broker.model.cursor.pended import NOTHING_OVER, consuming, part, txn
 from tests.broker.model.dispatch.clients import FakeClient
 from tests.broker.wire import Shared, batch_of, plain
 
 
 async def test_pending_acks_of_open_transactions_outlive_a_restart() -> None:
-    stand = Pended()
-    sent = stand.publish(plain(b"0"), plain(b"1"), batch_of(b"x", b"y", b"z"), plain(b"3"))
-    consumer = stand.join(stand.client, Shared, permits=10)
+    stand, consumer, sent = consuming(Shared, plain(b"0"), plain(b"1"), batch_of(b"x", b"y", b"z"), plain(b"3"))
     stand.acks(txn(2**63, most=2**63), consumer, sent[0], part(sent[2], 3, 1))
     stand.acks(txn(1), consumer, sent[1], part(sent[2], 3, 0))
     stand.acks(txn(1), consumer, sent[3])
@@ -34,9 +32,7 @@ async def test_pending_acks_of_open_transactions_outlive_a_restart() -> None:
 
 async def test_a_kill_at_any_commit_leaves_a_whole_state() -> None:
     """Each commit that the store made was the last one: what is there afterwards is of before or after, not between."""
-    stand = Pended()
-    sent = stand.publish(plain(b"0"), batch_of(b"x", b"y"), plain(b"2"), plain(b"3"))
-    consumer = stand.join(stand.client, Shared, permits=10)
+    stand, consumer, sent = consuming(Shared, plain(b"0"), batch_of(b"x", b"y"), plain(b"2"), plain(b"3"))
     stand.store.holding = True
     stand.acks(txn(1), consumer, sent[0], part(sent[1], 2, 0))
     stand.acks(txn(1), consumer, part(sent[1], 2, 1))
@@ -69,9 +65,7 @@ async def test_a_kill_at_any_commit_leaves_a_whole_state() -> None:
 @pytest.mark.parametrize("commit", [True, False])
 async def test_an_end_that_cannot_be_kept_leaves_the_transaction_open(commit: bool) -> None:
     """The transaction is open, as the store says, and may end either way."""
-    stand = Pended()
-    sent = stand.publish(plain(b"0"), plain(b"1"))
-    consumer = stand.join(stand.client, Shared, permits=10)
+    stand, consumer, sent = consuming(Shared, plain(b"0"), plain(b"1"))
     stand.acks(txn(1), consumer, sent[0])
     stand.client.got.clear()
     stand.store.holding = True
@@ -92,9 +86,7 @@ async def test_an_end_that_cannot_be_kept_leaves_the_transaction_open(commit: bo
 
 async def test_a_low_watermark_of_failed_ends_aborts_nothing() -> None:
     """The first transaction is open again, so the second one's end is not to end it."""
-    stand = Pended()
-    sent = stand.publish(plain(b"0"), plain(b"1"))
-    consumer = stand.join(stand.client, Shared, permits=10)
+    stand, consumer, sent = consuming(Shared, plain(b"0"), plain(b"1"))
     stand.acks(txn(1), consumer, sent[0])
     stand.acks(txn(2), consumer, sent[1])
     stand.store.holding = True
@@ -110,9 +102,7 @@ async def test_a_low_watermark_of_failed_ends_aborts_nothing() -> None:
 
 async def test_many_commits_kept_at_once_delete_each_piece_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each lets go of its own pieces, not of those of all before it once more."""
-    stand = Pended()
-    sent = stand.publish(*[plain(b"%d" % number) for number in range(100)])
-    consumer = stand.join(stand.client, Shared, permits=100)
+    stand, consumer, sent = consuming(Shared, *[plain(b"%d" % number) for number in range(100)], permits=100)
     for number, position in enumerate(sent):
         stand.acks(txn(number), consumer, position)
     stand.store.holding = True
@@ -137,9 +127,7 @@ async def test_many_commits_kept_at_once_delete_each_piece_once(monkeypatch: pyt
 
 async def test_a_commit_that_cannot_be_applied_yet_is_applied_with_the_next_save(autojump_clock: object) -> None:
     """The cursor is saved again, and with it what was committed is let go."""
-    stand = Pended()
-    (where,) = stand.publish(plain(b"0"))
-    consumer = stand.join(stand.client, Shared, permits=10)
+    stand, consumer, (where,) = consuming(Shared, plain(b"0"))
     stand.acks(txn(1), consumer, where)
     stand.store.holding = True
     stand.commit(txn(1))
@@ -156,9 +144,7 @@ async def test_a_commit_that_cannot_be_applied_yet_is_applied_with_the_next_save
 
 
 async def test_nothing_is_left_of_a_subscription_that_is_deleted() -> None:
-    stand = Pended()
-    sent = stand.publish(plain(b"0"), plain(b"1"))
-    consumer = stand.join(stand.client, Shared, permits=10)
+    stand, consumer, sent = consuming(Shared, plain(b"0"), plain(b"1"))
     stand.acks(txn(1), consumer, sent[0])
     stand.acks(txn(2), consumer, sent[1])
     stand.store.holding = True
@@ -176,9 +162,7 @@ async def test_nothing_is_left_of_a_subscription_that_is_deleted() -> None:
 @pytest.mark.parametrize("commit", [False, True])
 async def test_a_subscription_deleted_in_vain_keeps_its_pending_acks(commit: bool, kept: bool) -> None:
     """An end that was on its way is kept or not; what came of it is there as it is after a crash."""
-    stand = Pended()
-    sent = stand.publish(plain(b"0"), plain(b"1"))
-    consumer = stand.join(stand.client, Shared, permits=10)
+    stand, consumer, sent = consuming(Shared, plain(b"0"), plain(b"1"))
     stand.acks(txn(1), consumer, sent[0])
     stand.store.holding = True
     (stand.commit if commit else stand.abort)(txn(1))
@@ -205,9 +189,7 @@ async def test_pending_acks_work_where_nothing_is_stored(durable: bool) -> None:
     """In memory, and of readers."""
     store = HeldStorage()
     store.keeps_entries = not durable
-    stand = Pended(store, durable=durable)
-    (where,) = stand.publish(plain(b"0"))
-    consumer = stand.join(stand.client, Shared, permits=10)
+    stand, consumer, (where,) = consuming(Shared, plain(b"0"), storage=store, durable=durable)
     stand.acks(txn(1), consumer, where)
     stand.abort(txn(1))
     stand.acks(txn(2), consumer, where)
