@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import trio
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from trio.testing import MockClock, wait_all_tasks_blocked
 
@@ -203,7 +203,6 @@ VERBS = [
 ]
 
 
-@settings(max_examples=150)
 @given(
     st.lists(st.tuples(st.sampled_from(VERBS), st.integers(0, 30), st.integers(0, 15)), min_size=5, max_size=40),
     st.fixed_dictionaries(

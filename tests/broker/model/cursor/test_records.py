@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import trio
 import trio.testing
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pulsarium.broker.cluster import LEDGER_COUNTER
@@ -206,7 +206,6 @@ def first_ranges(positions: Iterable[Position], most: int) -> set[Position]:
     return {position for run in runs[:most] for position in run}
 
 
-@settings(max_examples=100)
 @given(
     st.lists(st.lists(st.integers(0, 23), min_size=1, max_size=4), max_size=12),
     st.integers(0, 4),

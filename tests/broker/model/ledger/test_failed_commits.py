@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 import trio
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pulsarium.broker.cluster import Cluster
@@ -196,7 +196,6 @@ async def test_a_deleted_one_is_not_fenced(
 VERBS = ["append", "append", "append", "burst", "keep", "keep", "fail", "properties", "roll", "finish"]
 
 
-@settings(max_examples=150)
 @given(st.lists(st.tuples(st.sampled_from(VERBS), st.integers(1, 4)), max_size=40))
 def test_what_is_acknowledged_is_there_after_a_crash(program: list[tuple[str, int]]) -> None:
     """And nothing that was told to have failed, however commits fail; at every moment."""

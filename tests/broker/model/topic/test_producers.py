@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pulsarium.broker.model.client import Assigned
@@ -106,7 +106,6 @@ steps = st.one_of(
 
 
 @pytest.mark.req("P-02", "P-04", "P-05")
-@settings(max_examples=150)
 @given(st.lists(steps, max_size=15))
 def test_producers_behave_as_a_simple_account(program: list[tuple[str, Any]]) -> None:
     kept: list[int] = []
