@@ -37,6 +37,31 @@ def test_delayed_messages_are_due_as_recorded() -> None:
 
 
 @pytest.mark.req("B-21")
+@pytest.mark.parametrize("offset", [0, 1, WIDTH - 1])
+def test_a_bucket_is_due_when_its_last_may_go(offset: int) -> None:
+    """With another dispatch that can be before the time to wake up."""
+    start = (NOW // WIDTH + 10) * WIDTH
+    made = DelayedMessages(TICK, strict=False)
+    waits(made, FIRST, at=start + offset)
+    assert made.next_due_ms(NOW) == start
+    last_may_go = start + WIDTH - 1 - TICK
+    assert made.take_due(last_may_go - 1, 10) == []
+    assert made.take_due(last_may_go, 10) == [FIRST]
+
+
+@pytest.mark.req("B-21")
+@pytest.mark.parametrize(("offset", "due"), [(0, 0), (1, WIDTH), (WIDTH, WIDTH)])
+def test_strict_delays_are_never_early(offset: int, due: int) -> None:
+    start = (NOW // WIDTH + 10) * WIDTH
+    made = DelayedMessages(TICK, strict=True)
+    assert not made.add(FIRST, start + offset, start + offset)
+    waits(made, FIRST, at=start + offset)
+    assert made.next_due_ms(NOW) == start + due
+    assert made.take_due(start + due - 1, 10) == []
+    assert made.take_due(start + due, 10) == [FIRST]
+
+
+@pytest.mark.req("B-21")
 def test_delayed_messages_wake_no_more_than_once_a_tick() -> None:
     made = DelayedMessages(TICK, strict=True)
     waits(made, Position(1, 0), at=NOW + 5000)
