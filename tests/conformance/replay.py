@@ -107,11 +107,7 @@ class Replay:
         return verdicts
 
     def _work(
-        self,
-        name: str,
-        waiting: queue.SimpleQueue[Scenario],
-        new_broker: NewBroker,
-        heard: Callable[[Verdict], None],
+        self, name: str, waiting: queue.SimpleQueue[Scenario], new_broker: NewBroker, heard: Callable[[Verdict], None]
     ) -> None:
         """Plays what is waiting. A broker that dies costs its scenario; a new one plays the next."""
         scenarios = _drain(waiting)

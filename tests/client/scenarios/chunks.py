@@ -25,12 +25,7 @@ async def a_message_of_six(world: World) -> object:
     await world.send(topic, b"small", **CHUNKS)
     async with world.client.create_reader(topic, MessageId.earliest) as reader:
         large, small = await available(reader)
-        return {
-            "receipt": receipt,
-            "id": large.message_id(),
-            "content": same(large.data()),
-            "next": small.message_id(),
-        }
+        return {"receipt": receipt, "id": large.message_id(), "content": same(large.data()), "next": small.message_id()}
 
 
 @scenario(expected={"NONE": "same", "LZ4": "same", "ZLib": "same", "ZSTD": "same", "SNAPPY": "same"})
@@ -126,13 +121,7 @@ async def larger_than_a_message_may_be(world: World) -> object:
     (found,) = await world.contents(topic)
     assert place.first_chunk is not None
     first = MessageId(*place.first_chunk.entry)
-    return {
-        "without": without,
-        "with": said,
-        "size": len(found),
-        "first": first,
-        "last": MessageId(*place.entry),
-    }
+    return {"without": without, "with": said, "size": len(found), "first": first, "last": MessageId(*place.entry)}
 
 
 @scenario(expected=["ok", "InvalidConfiguration"])

@@ -48,14 +48,7 @@ async def compacted(world: World, topic: str) -> dict[str, object]:
 
 
 @scenario(
-    expected={
-        "compacted": {
-            "messages": [["a", "2"], ["c", "1"]],
-            "ids": ["0:2", "0:4"],
-            "last": "0:4",
-        },
-        "all": 5,
-    }
+    expected={"compacted": {"messages": [["a", "2"], ["c", "1"]], "ids": ["0:2", "0:4"], "last": "0:4"}, "all": 5}
 )
 async def single_messages(world: World) -> object:
     topic = world.topic()

@@ -41,11 +41,7 @@ async def a_producer_goes_on_after_an_unload(world: World) -> object:
             ids.append(await producer.send(b"%d" % n))
             await world.admin(Admin.unload, topic)
         await producer.send(b"end")
-        return {
-            "ids": ids,
-            "data": (await world.contents(topic))[:3],
-            "connected": producer.is_connected(),
-        }
+        return {"ids": ids, "data": (await world.contents(topic))[:3], "connected": producer.is_connected()}
 
 
 @scenario(expected={"order": True, "all": 60})

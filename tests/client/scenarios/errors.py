@@ -29,10 +29,7 @@ async def no_such_topic(world: World) -> object:
 @scenario(expected=["TopicNotFound", "TopicNotFound"])
 async def no_such_namespace(world: World) -> object:
     topic = "persistent://public/nothing-of-that-name/t"
-    return [
-        await opening(world.client.create_producer(topic)),
-        await opening(world.client.subscribe(topic, "s")),
-    ]
+    return [await opening(world.client.create_producer(topic)), await opening(world.client.subscribe(topic, "s"))]
 
 
 @scenario(expected={"new": "SubscriptionNotFound", "old": "ok"})
@@ -69,14 +66,7 @@ async def a_terminated_topic_ends_the_loop(world: World) -> object:
         return {"seen": seen, "again": await all_of(consumer), "reached": consumer.has_reached_end_of_topic()}
 
 
-@scenario(
-    expected={
-        "receive": "AlreadyClosed",
-        "acknowledge": "AlreadyClosed",
-        "seek": "AlreadyClosed",
-        "close": "ok",
-    }
-)
+@scenario(expected={"receive": "AlreadyClosed", "acknowledge": "AlreadyClosed", "seek": "AlreadyClosed", "close": "ok"})
 async def a_closed_consumer(world: World) -> object:
     topic = world.topic()
     await world.send(topic, b"x")

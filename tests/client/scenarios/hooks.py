@@ -162,8 +162,4 @@ async def the_first_in_line(world: World) -> object:
         await world.send(topic, *[b"%d" % n for n in range(4)])
         rest = await take(second, 1)
         messages = await take(first, 3)
-        return {
-            "first": data(messages),
-            "second": data(rest),
-            "said": await outcome(first.acknowledge(messages)),
-        }
+        return {"first": data(messages), "second": data(rest), "said": await outcome(first.acknowledge(messages))}

@@ -132,11 +132,7 @@ async def without_a_queue(world: World) -> object:
         first = await take(consumer, 1)
         async with world.client.subscribe(topic, "s", receiver_queue_size=0, **kind) as other:
             rest = await take(other, 3)
-        return {
-            "data": data(first + rest),
-            "first": len(first),
-            "at once": await outcome(consumer.batch_receive()),
-        }
+        return {"data": data(first + rest), "first": len(first), "at once": await outcome(consumer.batch_receive())}
 
 
 @scenario(expected={"paused": ["0"], "resumed": ["1", "2"]})

@@ -68,10 +68,7 @@ async def partitions_match_with_their_topic(world: World) -> object:
         await world.send(f"{topic}-partition-{n}", b"%d" % n)
     async with world.client.subscribe(pattern(namespace, "in-.*"), "s", initial_position=EARLIEST) as consumer:
         messages = await take(consumer, 2)
-        return {
-            "partitions": {message.message_id().partition for message in messages},
-            "data": sorted(data(messages)),
-        }
+        return {"partitions": {message.message_id().partition for message in messages}, "data": sorted(data(messages))}
 
 
 @scenario(expected={"left": ["in-2"], "data": ["b2"]})

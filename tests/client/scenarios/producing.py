@@ -71,10 +71,7 @@ async def everything_a_message_has(world: World) -> object:
 )
 async def keys_and_values_that_are_not_there(world: World) -> object:
     topic = world.topic()
-    async with (
-        world.client.subscribe(topic, "s") as consumer,
-        world.client.create_producer(topic) as producer,
-    ):
+    async with world.client.subscribe(topic, "s") as consumer, world.client.create_producer(topic) as producer:
         producer.send_nowait(b"")
         producer.send_nowait(b"", partition_key="k")
         producer.send_nowait(None, partition_key="k")
@@ -162,10 +159,7 @@ async def delayed_messages_come_in_the_order_of_their_times(world: World) -> obj
 @scenario(expected=["late", "now", "end"])
 async def delays_mean_nothing_on_exclusive(world: World) -> object:
     topic = world.topic()
-    async with (
-        world.client.subscribe(topic, "s") as consumer,
-        world.client.create_producer(topic) as producer,
-    ):
+    async with world.client.subscribe(topic, "s") as consumer, world.client.create_producer(topic) as producer:
         await producer.send(b"late", deliver_after=600.0)
         await producer.send(b"now")
         await producer.send(b"end")

@@ -114,10 +114,7 @@ async def all_partitions(world: World) -> object:
     await world.send(topic, *NUMBERS)
     async with world.client.create_reader(topic, MessageId.earliest) as reader:
         messages = await available(reader)
-        return {
-            "data": sorted(data(messages)),
-            "partitions": {message.message_id().partition for message in messages},
-        }
+        return {"data": sorted(data(messages)), "partitions": {message.message_id().partition for message in messages}}
 
 
 @scenario(expected={"before": ["0:0", "0:1"], "after": ["0:2", "0:3"], "new": ["1:0"]})

@@ -91,12 +91,7 @@ async def of_a_batch_what_is_left(world: World) -> object:
     topic = world.topic()
     await world.send(topic, *NUMBERS[:3], batching_enabled=True)
     async with world.client.subscribe(
-        topic,
-        "s",
-        negative_ack_redelivery_delay=0.05,
-        batch_index_ack_enabled=True,
-        ack_receipt_enabled=True,
-        **SHARED,
+        topic, "s", negative_ack_redelivery_delay=0.05, batch_index_ack_enabled=True, ack_receipt_enabled=True, **SHARED
     ) as consumer:
         messages = await take(consumer, 3)
         await consumer.acknowledge(messages[1])

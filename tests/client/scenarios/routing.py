@@ -62,10 +62,7 @@ async def a_router_of_ones_own(world: World) -> object:
 
     topic = await world.partitioned(4)
     async with world.client.create_producer(
-        topic,
-        batching_enabled=False,
-        message_routing_mode=PartitionsRoutingMode.CustomPartition,
-        message_router=router,
+        topic, batching_enabled=False, message_routing_mode=PartitionsRoutingMode.CustomPartition, message_router=router
     ) as producer:
         ids = [await producer.send(b"x" * n, properties={"n": "1"}) for n in (0, 2, 3, 4)]
     return {"partitions": [one.partition for one in ids], "ids": ids}

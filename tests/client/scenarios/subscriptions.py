@@ -21,11 +21,7 @@ async def exclusive_takes_one(world: World) -> object:
     async with world.client.subscribe(topic, "s"):
         second = await opening(world.client.subscribe(topic, "s"))
         other = await opening(world.client.subscribe(topic, "s2"))
-    return {
-        "second": second,
-        "other subscription": other,
-        "after": await opening(world.client.subscribe(topic, "s")),
-    }
+    return {"second": second, "other subscription": other, "after": await opening(world.client.subscribe(topic, "s"))}
 
 
 @scenario(expected=["ConsumerBusy", "ConsumerBusy", "ConsumerBusy"])
@@ -45,10 +41,7 @@ async def where_a_subscription_begins(world: World) -> object:
         world.client.subscribe(topic, "latest", initial_position=InitialPosition.Latest) as latest,
     ):
         await world.send(topic, b"c", b"end")
-        return {
-            "earliest": data(await take_until(earliest, b"end")),
-            "latest": data(await take_until(latest, b"end")),
-        }
+        return {"earliest": data(await take_until(earliest, b"end")), "latest": data(await take_until(latest, b"end"))}
 
 
 @scenario(expected={"all": True, "twice": 0, "each": [10, 10]})

@@ -83,7 +83,7 @@ def ack_shared_cumulative(s: Recorder) -> None:
         a.ack(ids[2], i, "Cumulative", reply=True)
     s.settle(200)
     s.internal_stats(
-        lambda v: {k: (c["markDeletePosition"], c["individuallyDeletedMessages"]) for k, c in v["cursors"].items()},
+        lambda v: {k: (c["markDeletePosition"], c["individuallyDeletedMessages"]) for k, c in v["cursors"].items()}
     )
 
 
@@ -136,7 +136,7 @@ def ack_batch_index(s: Recorder) -> None:
             lambda v: {
                 n: (q["msgBacklog"], [(c["availablePermits"], c["unackedMessages"]) for c in q["consumers"]])
                 for n, q in v["subscriptions"].items()
-            },
+            }
         )
 
     s.say("ack indexes 1 and 3 (ack_set = remaining 10101b = 21)")
@@ -296,7 +296,7 @@ def ack_batch_cumulative_zero(s: Recorder) -> None:
 
     def md() -> Any:
         return s.internal_stats(
-            lambda v: (v["cursors"]["s"]["markDeletePosition"], v["cursors"]["s"]["individuallyDeletedMessages"]),
+            lambda v: (v["cursors"]["s"]["markDeletePosition"], v["cursors"]["s"]["individuallyDeletedMessages"])
         )
 
     s.say("cumulative, ack_set [0], on the first")
@@ -339,7 +339,7 @@ def stock_batch_ack_off(s: Recorder) -> None:
             lambda v: {
                 k: (q["msgBacklog"], [(c["availablePermits"], c["unackedMessages"]) for c in q["consumers"]])
                 for k, q in v["subscriptions"].items()
-            },
+            }
         )
 
     s.say("partial")

@@ -72,9 +72,7 @@ def compaction(s: Recorder) -> None:
     send(5, "k3", "")
     send(6, "k4", "", null_value=True)
     a.payload(
-        0,
-        7,
-        batch=[("ba", {"partition_key": "k5"}), ("bb", {"partition_key": "k5"}), ("bc", {"partition_key": "k6"})],
+        0, 7, batch=[("ba", {"partition_key": "k5"}), ("bb", {"partition_key": "k5"}), ("bc", {"partition_key": "k6"})]
     )
     a.sub(t, "rc0", 0, read_compacted=True, initialPosition="Earliest")
     a.last_id(0)

@@ -38,7 +38,7 @@ def delayed_delivery(s: Recorder) -> None:
     s.stats(
         lambda v: {
             k: (x["msgBacklog"], x["msgDelayed"], x["msgBacklogNoDelayed"]) for k, x in v["subscriptions"].items()
-        },
+        }
     )
 
 
@@ -200,9 +200,7 @@ def chunks_stall(s: Recorder) -> None:
 
     def st() -> Any:
         return s.stats(
-            lambda v: {
-                k: (q["msgBacklog"], q["msgInReplay"], consumers("x")(v)) for k, q in v["subscriptions"].items()
-            },
+            lambda v: {k: (q["msgBacklog"], q["msgInReplay"], consumers("x")(v)) for k, q in v["subscriptions"].items()}
         )
 
     o = chunk(p, "o", 0, 1, 2).id()

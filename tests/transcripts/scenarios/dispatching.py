@@ -196,7 +196,7 @@ def key_shared(s: Recorder) -> None:
             k: x
             for k, x in v["subscriptions"]["k"].items()
             if k in ("type", "keySharedMode", "allowOutOfOrderDelivery", "consumers")
-        },
+        }
     )
 
 
@@ -228,7 +228,7 @@ def key_shared_join_leave(s: Recorder) -> None:
                 if k in c
             }
             for c in v["subscriptions"]["k"]["consumers"]
-        ],
+        ]
     )
     s.say("A acks the first six")
     a.ack(ids)
@@ -477,7 +477,7 @@ def key_shared_consumer_names(s: Recorder) -> None:
         lambda v: [
             {k: c.get(k) for k in ("consumerName", "keyHashRangeArrays", "keyHashRanges")}
             for c in v["subscriptions"]["k"]["consumers"]
-        ],
+        ]
     )
     s.say("two consumers with the same name")
     a.sub(t, "same", 10, "Key_Shared", consumer_name="x")

@@ -19,11 +19,7 @@ def producer_basic(s: Recorder) -> None:
     t = s.topic()
     c.prod(t, 0)
     c.prod(t, 1, "p1", metadata=[{"key": "k", "value": "v"}])
-    c.prod(
-        t,
-        2,
-        "",
-    )
+    c.prod(t, 2, "")
     c.prod(t, 3, "p3", user_provided_producer_name=False)
     s.stats(lambda v: v["publishers"])
     for i in (0, 0, 99):
@@ -288,9 +284,7 @@ def send_batch(s: Recorder) -> None:
     c.flow(100)
     s.settle(400)
     c.last_id()
-    s.stats(
-        lambda v: (v["msgInCounter"], v["subscriptions"]["s"]["msgBacklog"], v["subscriptions"]["s"]["consumers"]),
-    )
+    s.stats(lambda v: (v["msgInCounter"], v["subscriptions"]["s"]["msgBacklog"], v["subscriptions"]["s"]["consumers"]))
 
 
 @scenario(37, "SEND with highest_sequence_id equal, above, below, zero; receipts")

@@ -87,9 +87,7 @@ def txn_commit(s: Recorder) -> None:
     c.payload(0, 4, "after")
     s.settle(200)
     a.last_id()
-    s.stats(
-        lambda v: (v["ongoingTxnCount"], v["committedTxnCount"], v["subscriptions"]["s"]["msgBacklog"]),
-    )
+    s.stats(lambda v: (v["ongoingTxnCount"], v["committedTxnCount"], v["subscriptions"]["s"]["msgBacklog"]))
     s.internal_stats(lambda v: (v["lastConfirmedEntry"], v["cursors"]["s"]))
 
 
@@ -186,7 +184,7 @@ def txn_ack(s: Recorder) -> None:
     c.req("END_TXN", txn_action="COMMIT", **x)
     s.settle(300)
     s.internal_stats(
-        lambda v: {k: (q["markDeletePosition"], q["individuallyDeletedMessages"]) for k, q in v["cursors"].items()},
+        lambda v: {k: (q["markDeletePosition"], q["individuallyDeletedMessages"]) for k, q in v["cursors"].items()}
     )
     s.say("cumulative on Exclusive in Z")
     z = txn(c)
@@ -203,7 +201,7 @@ def txn_ack(s: Recorder) -> None:
     s.say("ack in the ended Z")
     a.ack(ids[4], 1, reply=True, **z)
     s.internal_stats(
-        lambda v: {k: (q["markDeletePosition"], q["individuallyDeletedMessages"]) for k, q in v["cursors"].items()},
+        lambda v: {k: (q["markDeletePosition"], q["individuallyDeletedMessages"]) for k, q in v["cursors"].items()}
     )
 
 

@@ -391,10 +391,7 @@ async def test_a_namespace_that_is_made_again_has_none_of_its_old_policies(bed: 
         ({"schema_auto_update_compatibility_strategy": "AutoUpdateDisabled"}, "ALWAYS_INCOMPATIBLE"),
         ({"schema_auto_update_compatibility_strategy": "ForwardTransitive"}, "FORWARD_TRANSITIVE"),
         (
-            {
-                "schema_compatibility_strategy": "FULL",
-                "schema_auto_update_compatibility_strategy": "AlwaysCompatible",
-            },
+            {"schema_compatibility_strategy": "FULL", "schema_auto_update_compatibility_strategy": "AlwaysCompatible"},
             "FULL",
         ),
     ],

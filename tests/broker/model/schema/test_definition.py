@@ -38,8 +38,7 @@ def test_a_trailing_comma_is_refused_with_what_follows_it(text: str, column: int
 
 
 @pytest.mark.parametrize(
-    "text",
-    ['"nope"', "-", '{"type":"int"', '"int', '{"type":"int","x":01}', "[1,", "[NaN]", "[" * 100_000, "\udcff"],
+    "text", ['"nope"', "-", '{"type":"int"', '"int', '{"type":"int","x":01}', "[1,", "[NaN]", "[" * 100_000, "\udcff"]
 )
 def test_what_no_parser_reads_is_refused(text: str) -> None:
     """Java's words for these are of its parser's making."""

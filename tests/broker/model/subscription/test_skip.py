@@ -64,8 +64,7 @@ def test_an_index_that_is_not_there(size: int) -> None:
 
 @pytest.mark.req("S423-17")
 @pytest.mark.parametrize(
-    ("entry", "size"),
-    [(plain(b"x"), 0), (batch_of(b"x"), 1), (batch_of(b"x", b"y"), 2), (b"", 0), (b"no metadata", 0)],
+    ("entry", "size"), [(plain(b"x"), 0), (batch_of(b"x"), 1), (batch_of(b"x", b"y"), 2), (b"", 0), (b"no metadata", 0)]
 )
 def test_the_size_of_a_batch(entry: bytes, size: int) -> None:
     assert batch_size(entry) == size

@@ -11,12 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pulsarium.broker.model.client import Assigned
-from pulsarium.broker.model.errors import (
-    BrokerServiceError,
-    NamingError,
-    OwnerMustAnswerError,
-    ProducerFencedError,
-)
+from pulsarium.broker.model.errors import BrokerServiceError, NamingError, OwnerMustAnswerError, ProducerFencedError
 from pulsarium.broker.model.topic.producers import Producer, ProducerOptions, Producers
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 

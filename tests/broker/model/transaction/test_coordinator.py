@@ -7,11 +7,7 @@ from collections.abc import Callable, Iterator
 import pytest
 import trio
 
-from pulsarium.broker.model.errors import (
-    CoordinatorNotFoundError,
-    InvalidTxnStatusError,
-    TransactionNotFoundError,
-)
+from pulsarium.broker.model.errors import CoordinatorNotFoundError, InvalidTxnStatusError, TransactionNotFoundError
 from pulsarium.broker.model.transaction.coordinator import Status, TooManyTransactionsError
 from pulsarium.proto.message_id import TxnId
 from tests.broker.held import HeldStorage

@@ -15,8 +15,7 @@ NAME = TopicName.parse("t")
 
 def topics(storage: HeldStorage | None = None, **config: object) -> Topics:
     cluster = cluster_of(
-        storage,
-        **{"managedLedgerMaxEntriesPerLedger": 1, "managedLedgerMinLedgerRolloverTimeMinutes": 0, **config},
+        storage, **{"managedLedgerMaxEntriesPerLedger": 1, "managedLedgerMinLedgerRolloverTimeMinutes": 0, **config}
     )
     return cluster.topics
 
