@@ -270,9 +270,22 @@ class Connection:
     # -- short forms
 
     def sub(
-        self, topic: str, sub: str = "s", cid: int = 0, type: str = "Exclusive", t: float = 8, **more: Any
+        self,
+        topic: str,
+        sub: str = "s",
+        cid: int = 0,
+        type: str = "Exclusive",
+        *,
+        permits: int | None = None,
+        t: float = 8,
+        **more: Any,
     ) -> Answer:
-        return self.req("SUBSCRIBE", t=t, topic=topic, subscription=sub, subType=type, consumer_id=cid, **more)
+        """Subscribe, and send a FLOW where `permits` are given."""
+        fields = {"topic": topic, "subscription": sub, "subType": type, "consumer_id": cid, **more}
+        answer = self.req("SUBSCRIBE", t=t, **fields)
+        if permits is not None:
+            self.flow(permits, cid)
+        return answer
 
     def prod(self, topic: str, pid: int = 0, name: str | None = None, t: float = 8, **more: Any) -> Answer:
         if name:
@@ -343,6 +356,12 @@ class Recorder:
         **more: Any,
     ) -> Connection:
         return Connection(self, name, auto_pong).connect(version, flags, **more)
+
+    def producing(self, name: str, pid: int = 0, producer: str | None = None, **more: Any) -> tuple[Connection, str]:
+        """Connect and open a producer of the topic; return both."""
+        connection, topic = self.conn(name), self.topic()
+        connection.prod(topic, pid, producer, **more)
+        return connection, topic
 
     def tcp(self, name: str, **more: Any) -> Connection:
         return Connection(self, name, **more)

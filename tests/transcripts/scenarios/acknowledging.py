@@ -14,11 +14,8 @@ from .common import B10, EARLIEST, consumers, publish, scenario
     "never delivered, empty list; without request_id",
 )
 def ack_receipts(s: Recorder) -> None:
-    a = s.conn("A")
-    t = s.topic()
-    a.prod(t, 0, "p")
-    a.sub(t)
-    a.flow(100)
+    a, t = s.producing("A", 0, "p")
+    a.sub(t, permits=100)
     ids = publish(a, 8)
     s.settle(200)
     s.say("individual")
@@ -59,8 +56,7 @@ def ack_old_client(s: Recorder) -> None:
         a = s.conn(f"v{v}", version=v)
         t = s.topic()
         a.prod(t, 0, f"p{v}")
-        a.sub(t, f"s{v}")
-        a.flow(10)
+        a.sub(t, f"s{v}", permits=10)
         i = publish(a, 1)
         a.msgs(1)
         a.req("ACK", consumer_id=0, ack_type="Individual", message_id=i, t=1)
@@ -68,9 +64,7 @@ def ack_old_client(s: Recorder) -> None:
 
 @scenario(76, "cumulative ACK on Shared and Key_Shared: reply and effect")
 def ack_shared_cumulative(s: Recorder) -> None:
-    a = s.conn("A")
-    t = s.topic()
-    a.prod(t, 0, "p")
+    a, t = s.producing("A", 0, "p")
     a.sub(t, "sh", 0, "Shared")
     a.sub(t, "ks", 1, "Key_Shared")
     a.sub(t, "fo", 2, "Failover")
@@ -93,9 +87,7 @@ def ack_shared_cumulative(s: Recorder) -> None:
     "redeliver",
 )
 def ack_other_consumer(s: Recorder) -> None:
-    p = s.conn("P")
-    t = s.topic()
-    p.prod(t, 0, "p")
+    p, t = s.producing("P", 0, "p")
     a, b = s.conn("A"), s.conn("B")
     a.sub(t, "x", 0, "Shared", consumer_name="c0")
     b.sub(t, "x", 0, "Shared", consumer_name="c1")
@@ -122,12 +114,9 @@ def ack_other_consumer(s: Recorder) -> None:
     "the batch; not carried; batch_size; duplicates",
 )
 def ack_batch_index(s: Recorder) -> None:
-    a = s.conn("A")
-    t = s.topic()
-    a.prod(t, 0, "p")
+    a, t = s.producing("A", 0, "p")
     batch5 = [f"b{i}" for i in range(5)]
-    a.sub(t, "x", 0, "Shared")
-    a.flow(100)
+    a.sub(t, "x", 0, "Shared", permits=100)
     i = a.payload(0, 0, batch=batch5).id()
     a.msgs(1)
 
@@ -150,8 +139,7 @@ def ack_batch_index(s: Recorder) -> None:
     a.ack({**i, "ack_set": [20], "batch_size": 5}, reply=True)
     s.say("reconnect")
     a.req("CLOSE_CONSUMER", consumer_id=0)
-    a.sub(t, "x", 1, "Shared")
-    a.flow(100, 1)
+    a.sub(t, "x", 1, "Shared", permits=100)
     s.settle(300)
     st()
     s.internal_stats(lambda v: v["cursors"])
@@ -195,20 +183,16 @@ def ack_batch_index(s: Recorder) -> None:
 
 @scenario(79, "batch of 5 on Exclusive: cumulative with ack_set, individual with ack_set, reconnect")
 def ack_batch_index_exclusive(s: Recorder) -> None:
-    a = s.conn("A")
-    t = s.topic()
-    a.prod(t, 0, "p")
+    a, t = s.producing("A", 0, "p")
     batch5 = [f"b{i}" for i in range(5)]
-    a.sub(t)
-    a.flow(100)
+    a.sub(t, permits=100)
     _i, j = a.payload(0, 0, batch=batch5).id(), a.payload(0, 5, batch=batch5).id()
     a.msgs(2)
     s.say("cumulative up to index 1 of the second batch (remaining 11100b = 28)")
     a.ack({**j, "ack_set": [28], "batch_size": 5}, 0, "Cumulative", reply=True)
     a.last_id()
     a.req("CLOSE_CONSUMER", consumer_id=0)
-    a.sub(t, cid=1)
-    a.flow(100, 1)
+    a.sub(t, cid=1, permits=100)
     s.settle(300)
     s.internal_stats(lambda v: v["cursors"])
     s.say("cumulative backwards in the same batch")
@@ -216,8 +200,7 @@ def ack_batch_index_exclusive(s: Recorder) -> None:
     s.say("individual index 4 (remaining 12)")
     a.ack({**j, "ack_set": [12], "batch_size": 5}, 1, reply=True)
     a.req("CLOSE_CONSUMER", consumer_id=1)
-    a.sub(t, cid=2)
-    a.flow(100, 2)
+    a.sub(t, cid=2, permits=100)
     s.settle(300)
     s.say("finish: remaining 0")
     a.ack({**j, "ack_set": [0], "batch_size": 5}, 2, "Cumulative", reply=True)
@@ -227,11 +210,8 @@ def ack_batch_index_exclusive(s: Recorder) -> None:
 
 @scenario(80, "partly acked batch redelivered: what it costs in permits; unacked counters with batches on Shared")
 def ack_batch_index_permits(s: Recorder) -> None:
-    a = s.conn("A")
-    t = s.topic()
-    a.prod(t, 0, "p")
-    a.sub(t, "x", 0, "Shared")
-    a.flow(10)
+    a, t = s.producing("A", 0, "p")
+    a.sub(t, "x", 0, "Shared", permits=10)
     i = a.payload(0, 0, batch=B10).id()
     a.msgs(1)
     s.stats(consumers("x"))
@@ -244,19 +224,15 @@ def ack_batch_index_permits(s: Recorder) -> None:
     s.stats(consumers("x"))
     s.say("close, join with 10")
     a.req("CLOSE_CONSUMER", consumer_id=0)
-    a.sub(t, "x", 1, "Shared")
-    a.flow(10, 1)
+    a.sub(t, "x", 1, "Shared", permits=10)
     s.settle(300)
     s.stats(consumers("x"))
 
 
 @scenario(81, "ACK with each validation_error; effect")
 def ack_validation_error(s: Recorder) -> None:
-    a = s.conn("A")
-    t = s.topic()
-    a.prod(t, 0, "p")
-    a.sub(t)
-    a.flow(100)
+    a, t = s.producing("A", 0, "p")
+    a.sub(t, permits=100)
     ids = publish(a, 6)
     s.settle(200)
     errors = ("UncompressedSizeCorruption", "DecompressionError", "ChecksumMismatch", "BatchDeSerializeError")
@@ -267,11 +243,8 @@ def ack_validation_error(s: Recorder) -> None:
 
 @scenario(82, "ACK with properties (cumulative and individual): kept by the cursor")
 def ack_properties(s: Recorder) -> None:
-    a = s.conn("A")
-    t = s.topic()
-    a.prod(t, 0, "p")
-    a.sub(t)
-    a.flow(100)
+    a, t = s.producing("A", 0, "p")
+    a.sub(t, permits=100)
     ids = publish(a, 4)
     s.settle(200)
     a.ack(ids[1], type="Cumulative", reply=True, properties=[{"key": "k", "value": 42}])
@@ -285,12 +258,9 @@ def ack_properties(s: Recorder) -> None:
     "individual zero without batch_size",
 )
 def ack_batch_cumulative_zero(s: Recorder) -> None:
-    a = s.conn("A")
-    t = s.topic()
-    a.prod(t, 0, "p")
+    a, t = s.producing("A", 0, "p")
     batch5 = B10[:5]
-    a.sub(t)
-    a.flow(100)
+    a.sub(t, permits=100)
     i, j = a.payload(0, 0, batch=batch5).id(), a.payload(0, 5, batch=batch5).id()
     a.msgs(2)
 
@@ -304,8 +274,7 @@ def ack_batch_cumulative_zero(s: Recorder) -> None:
     md()
     s.say("reconnect")
     a.req("CLOSE_CONSUMER", consumer_id=0)
-    a.sub(t, cid=1)
-    a.flow(100, 1)
+    a.sub(t, cid=1, permits=100)
     s.settle(300)
     s.say("cumulative, empty ack_set, on the first")
     a.ack(i, 1, "Cumulative", reply=True)
@@ -324,9 +293,7 @@ def ack_batch_cumulative_zero(s: Recorder) -> None:
     profile="stock",
 )
 def stock_batch_ack_off(s: Recorder) -> None:
-    a = s.conn("A")
-    t = s.topic()
-    a.prod(t, 0, "p")
+    a, t = s.producing("A", 0, "p")
     a.sub(t, "x", 0, "Shared")
     a.sub(t, "e", 1)
     a.flow(100, 0)
@@ -359,6 +326,5 @@ def stock_batch_ack_off(s: Recorder) -> None:
     s.say("SEEK into the batch")
     a.req("SEEK", consumer_id=1, message_id={**i, "batch_index": 1, "ack_set": [28], "batch_size": 5})
     s.settle(200)
-    a.sub(t, "e", 2)
-    a.flow(100, 2)
+    a.sub(t, "e", 2, permits=100)
     s.settle(300)

@@ -54,8 +54,7 @@ def consumers(name: str) -> Callable[[Any], Any]:
 
 
 def again(s: Recorder, a: Connection, t: str, sub: str, cid: int, type: str = "Exclusive", n: int = 100) -> None:
-    a.sub(t, sub, cid, type)
-    a.flow(n, cid)
+    a.sub(t, sub, cid, type, permits=n)
     s.settle(300)
 
 

@@ -57,9 +57,7 @@ def last_message_id(s: Recorder) -> None:
     "after, after all keys deleted",
 )
 def compaction(s: Recorder) -> None:
-    a = s.conn("A")
-    t = s.topic()
-    a.prod(t, 0, "p")
+    a, t = s.producing("A", 0, "p")
 
     def send(q: Any, k: Any, v: Any, **m: Any) -> Any:
         return a.payload(0, q, v, md=dict(**({"partition_key": k} if k else {}), **m))
@@ -89,12 +87,10 @@ def compaction(s: Recorder) -> None:
     a.last_id(1)
     a.flow(100, 1)
     s.settle(300)
-    a.sub(t, "rd", 2, durable=False, read_compacted=True, start_message_id=EARLIEST)
-    a.flow(100, 2)
+    a.sub(t, "rd", 2, durable=False, read_compacted=True, start_message_id=EARLIEST, permits=100)
     s.settle(300)
     s.say("plain consumer sees all")
-    a.sub(t, "pl", 3, initialPosition="Earliest")
-    a.flow(100, 3)
+    a.sub(t, "pl", 3, initialPosition="Earliest", permits=100)
     s.settle(300)
     send(20, "k1", "v3")
     a.last_id(1)

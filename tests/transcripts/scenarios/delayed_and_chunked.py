@@ -20,9 +20,7 @@ def chunk(c: Connection, u: str, q: int, i: int, n: int) -> Answer:
     "deliver_at_time 1.5 s ahead: Shared waits, Exclusive and Failover do not, past times, order on Shared, Key_Shared",
 )
 def delayed_delivery(s: Recorder) -> None:
-    a = s.conn("A")
-    t = s.topic()
-    a.prod(t, 0, "p")
+    a, t = s.producing("A", 0, "p")
     b = s.conn("B")
     b.sub(t, "ex", 0)
     b.sub(t, "sh", 1, "Shared")
@@ -46,11 +44,8 @@ def delayed_delivery(s: Recorder) -> None:
 def delayed_limits(s: Recorder) -> None:
     s.policy("POST", "/delayedDelivery", {"active": True, "tickTime": 1000, "maxDeliveryDelayInMillis": 1000})
     s.sleep(0.5)
-    a = s.conn("A")
-    t = s.topic()
-    a.prod(t, 0, "p")
-    a.sub(t, "sh", 0, "Shared")
-    a.flow(10)
+    a, t = s.producing("A", 0, "p")
+    a.sub(t, "sh", 0, "Shared", permits=10)
     a.payload(0, 0, "far", md={"deliver_at_time": now_ms() + 60000})
     a.closed(0.3)
     a.payload(0, 1, "near", md={"deliver_at_time": now_ms() + 500})
@@ -67,9 +62,7 @@ def delayed_limits(s: Recorder) -> None:
     45, "a message in three chunks: receipts; Exclusive and Shared (two consumers); chunks of two messages interleaved"
 )
 def chunks(s: Recorder) -> None:
-    a = s.conn("A")
-    t = s.topic()
-    a.prod(t, 0, "p")
+    a, t = s.producing("A", 0, "p")
     b, c = s.conn("B"), s.conn("C")
     b.sub(t, "ex", 0)
     b.sub(t, "sh", 1, "Shared", consumer_name="c1")
@@ -97,9 +90,7 @@ def chunks(s: Recorder) -> None:
     "Shared: a chunk that is not the first, alone on the topic; then its first chunk; two consumers leave in between",
 )
 def chunks_orphan(s: Recorder) -> None:
-    p = s.conn("P")
-    t = s.topic()
-    p.prod(t, 0, "p")
+    p, t = s.producing("P", 0, "p")
     a, b = s.conn("A"), s.conn("B")
     a.sub(t, "x", 0, "Shared", consumer_name="c0")
     b.sub(t, "x", 0, "Shared", consumer_name="c1")
@@ -126,9 +117,7 @@ def chunks_orphan(s: Recorder) -> None:
     136, "Shared: first chunk delivered, its consumer leaves, later chunks arrive; redelivery of all to the other"
 )
 def chunks_owner_leaves(s: Recorder) -> None:
-    p = s.conn("P")
-    t = s.topic()
-    p.prod(t, 0, "p")
+    p, t = s.producing("P", 0, "p")
     a, b = s.conn("A"), s.conn("B")
     a.sub(t, "x", 0, "Shared", consumer_name="c0")
     b.sub(t, "x", 0, "Shared", consumer_name="c1")
@@ -162,11 +151,8 @@ def chunks_owner_leaves(s: Recorder) -> None:
 def redelivery_delay(s: Recorder) -> None:
     s.policy("POST", "/maxUnackedMessagesPerConsumer", 2)
     s.sleep(0.4)
-    a = s.conn("A")
-    t = s.topic()
-    a.prod(t, 0, "p")
-    a.sub(t, "x", 0, "Shared")
-    a.flow(2)
+    a, t = s.producing("A", 0, "p")
+    a.sub(t, "x", 0, "Shared", permits=2)
     ids = publish(a, 4)
     s.settle(200)
     s.say("blocked and without permits")
@@ -189,9 +175,7 @@ def redelivery_delay(s: Recorder) -> None:
     "frees it (reconnect of all, redeliver, ack of the orphan)",
 )
 def chunks_stall(s: Recorder) -> None:
-    p = s.conn("P")
-    t = s.topic()
-    p.prod(t, 0, "p")
+    p, t = s.producing("P", 0, "p")
     a, b = s.conn("A"), s.conn("B")
     a.sub(t, "x", 0, "Shared", consumer_name="c0")
     b.sub(t, "x", 0, "Shared", consumer_name="c1")
@@ -227,7 +211,6 @@ def chunks_stall(s: Recorder) -> None:
     st()
     s.say("the other one reconnects")
     other.req("CLOSE_CONSUMER", consumer_id=0)
-    other.sub(t, "x", 1, "Shared", consumer_name="c9")
-    other.flow(100, 1)
+    other.sub(t, "x", 1, "Shared", consumer_name="c9", permits=100)
     s.settle(700)
     st()

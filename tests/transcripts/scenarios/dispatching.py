@@ -13,9 +13,7 @@ from .common import B10, consumers, publish, scenario
     63, "no FLOW, FLOW 1 one at a time, FLOW 0, FLOW for an unknown consumer, huge FLOW, FLOW while the topic is empty"
 )
 def flow_basic(s: Recorder) -> None:
-    a = s.conn("A")
-    t = s.topic()
-    a.prod(t, 0, "p")
+    a, t = s.producing("A", 0, "p")
     publish(a, 4)
     a.sub(t, initialPosition="Earliest")
     s.say("no permits")
@@ -48,15 +46,12 @@ def flow_basic(s: Recorder) -> None:
     64, "1 permit and batches of 10: Exclusive, Shared; permits go negative; next batch waits for how many permits"
 )
 def flow_batch(s: Recorder) -> None:
-    a = s.conn("A")
-    t = s.topic()
-    a.prod(t, 0, "p")
+    a, t = s.producing("A", 0, "p")
     for i in range(4):
         a.payload(0, i * 10, batch=B10)
     for i, ty in enumerate(("Exclusive", "Shared", "Key_Shared")):
         s.say(ty)
-        a.sub(t, f"s{i}", i, ty, initialPosition="Earliest")
-        a.flow(1, i)
+        a.sub(t, f"s{i}", i, ty, initialPosition="Earliest", permits=1)
         s.settle(300)
         s.stats(consumers(f"s{i}"))
         a.flow(8, i)
@@ -71,9 +66,7 @@ def flow_batch(s: Recorder) -> None:
 
 @scenario(65, "Shared, three consumers with 1, 10 and 1000 permits, 24 messages present, then 12 more one by one")
 def shared_round_robin(s: Recorder) -> None:
-    p = s.conn("P")
-    t = s.topic()
-    p.prod(t, 0, "p")
+    p, t = s.producing("P", 0, "p")
     cs = [s.conn(x) for x in "ABC"]
     for i, c in enumerate(cs):
         c.sub(t, "x", 0, "Shared", consumer_name=f"c{i}", initialPosition="Earliest")
@@ -90,9 +83,7 @@ def shared_round_robin(s: Recorder) -> None:
 
 @scenario(66, "Shared, two consumers with 100 permits, 12 batches of 10: whole batches, how many in a row")
 def shared_round_robin_batches(s: Recorder) -> None:
-    p = s.conn("P")
-    t = s.topic()
-    p.prod(t, 0, "p")
+    p, t = s.producing("P", 0, "p")
     a, b = s.conn("A"), s.conn("B")
     a.sub(t, "x", 0, "Shared", consumer_name="c0", initialPosition="Earliest")
     b.sub(t, "x", 0, "Shared", consumer_name="c1")
@@ -115,9 +106,7 @@ def shared_round_robin_batches(s: Recorder) -> None:
 def unacked_limit(s: Recorder) -> None:
     s.policy("POST", "/maxUnackedMessagesPerConsumer", 3)
     s.sleep(0.4)
-    p = s.conn("P")
-    t = s.topic()
-    p.prod(t, 0, "p")
+    p, t = s.producing("P", 0, "p")
     a = s.conn("A")
     a.sub(t, "sh", 0, "Shared", initialPosition="Earliest")
     a.sub(t, "ex", 1, "Exclusive", initialPosition="Earliest")
@@ -143,8 +132,7 @@ def unacked_limit(s: Recorder) -> None:
     p.prod(t2, 1, "p")
     p.payload(1, 0, batch=B10)
     p.payload(1, 10, batch=B10)
-    a.sub(t2, "sh", 2, "Shared", initialPosition="Earliest")
-    a.flow(100, 2)
+    a.sub(t2, "sh", 2, "Shared", initialPosition="Earliest", permits=100)
     s.settle(400)
 
 
@@ -152,9 +140,7 @@ def unacked_limit(s: Recorder) -> None:
 def unacked_limit_subscription(s: Recorder) -> None:
     s.policy("POST", "/maxUnackedMessagesPerSubscription", 4)
     s.sleep(0.4)
-    p = s.conn("P")
-    t = s.topic()
-    p.prod(t, 0, "p")
+    p, t = s.producing("P", 0, "p")
     a, b = s.conn("A"), s.conn("B")
     a.sub(t, "x", 0, "Shared", consumer_name="c0", initialPosition="Earliest")
     b.sub(t, "x", 0, "Shared", consumer_name="c1")
@@ -175,13 +161,10 @@ def unacked_limit_subscription(s: Recorder) -> None:
     "Key_Shared, 10 keys over 3 consumers (c0,c1,c2), default selector: who gets which key; keyHashRanges from stats",
 )
 def key_shared(s: Recorder) -> None:
-    p = s.conn("P")
-    t = s.topic()
-    p.prod(t, 0, "p")
+    p, t = s.producing("P", 0, "p")
     cs = [s.conn(x) for x in "ABC"]
     for i, c in enumerate(cs):
-        c.sub(t, "k", 0, "Key_Shared", consumer_name=f"c{i}")
-        c.flow(1000)
+        c.sub(t, "k", 0, "Key_Shared", consumer_name=f"c{i}", permits=1000)
     publish(p, 10, key=lambda i: f"key-{i}")
     publish(p, 10, 10, key=lambda i: f"key-{i - 10}")
     s.settle(300)
@@ -206,17 +189,13 @@ def key_shared(s: Recorder) -> None:
     "with pending",
 )
 def key_shared_join_leave(s: Recorder) -> None:
-    p = s.conn("P")
-    t = s.topic()
-    p.prod(t, 0, "p")
+    p, t = s.producing("P", 0, "p")
     a = s.conn("A")
-    a.sub(t, "k", 0, "Key_Shared", consumer_name="c0")
-    a.flow(100)
+    a.sub(t, "k", 0, "Key_Shared", consumer_name="c0", permits=100)
     ids = publish(p, 6, key=lambda i: f"key-{i}")
     s.settle(200)
     b = s.conn("B")
-    b.sub(t, "k", 0, "Key_Shared", consumer_name="c1")
-    b.flow(100)
+    b.sub(t, "k", 0, "Key_Shared", consumer_name="c1", permits=100)
     s.say("same keys again, nothing acked")
     publish(p, 6, 10, key=lambda i: f"key-{i - 10}")
     s.settle(400)
@@ -243,9 +222,7 @@ def key_shared_join_leave(s: Recorder) -> None:
 
 @scenario(71, "Key_Shared with allowOutOfOrderDelivery: join while unacked does not block")
 def key_shared_out_of_order(s: Recorder) -> None:
-    p = s.conn("P")
-    t = s.topic()
-    p.prod(t, 0, "p")
+    p, t = s.producing("P", 0, "p")
     a, b = s.conn("A"), s.conn("B")
     out_of_order: dict[str, Any] = {"keySharedMeta": {"keySharedMode": "AUTO_SPLIT", "allowOutOfOrderDelivery": True}}
     a.sub(t, "k", 0, "Key_Shared", consumer_name="c0", **out_of_order)
@@ -262,16 +239,12 @@ def key_shared_out_of_order(s: Recorder) -> None:
     72, "Shared: a consumer leaves (CLOSE_CONSUMER, then connection drop) with pending; redelivery_count; order; joiner"
 )
 def shared_leave_join(s: Recorder) -> None:
-    p = s.conn("P")
-    t = s.topic()
-    p.prod(t, 0, "p")
+    p, t = s.producing("P", 0, "p")
     a, b = s.conn("A"), s.conn("B")
-    a.sub(t, "x", 0, "Shared", consumer_name="c0")
-    a.flow(4)
+    a.sub(t, "x", 0, "Shared", consumer_name="c0", permits=4)
     publish(p, 8)
     s.settle(200)
-    b.sub(t, "x", 0, "Shared", consumer_name="c1")
-    b.flow(2)
+    b.sub(t, "x", 0, "Shared", consumer_name="c1", permits=2)
     s.settle(200)
     s.say("A closes with 4 pending")
     a.req("CLOSE_CONSUMER", consumer_id=0)
@@ -281,8 +254,7 @@ def shared_leave_join(s: Recorder) -> None:
     s.say("B drops")
     b.close()
     c = s.conn("C")
-    c.sub(t, "x", 0, "Shared", consumer_name="c2")
-    c.flow(100)
+    c.sub(t, "x", 0, "Shared", consumer_name="c2", permits=100)
     s.settle(400)
 
 
@@ -292,19 +264,15 @@ def shared_leave_join(s: Recorder) -> None:
     "after",
 )
 def exclusive_reconnect(s: Recorder) -> None:
-    p = s.conn("P")
-    t = s.topic()
-    p.prod(t, 0, "p")
+    p, t = s.producing("P", 0, "p")
     a = s.conn("A")
-    a.sub(t)
-    a.flow(100)
+    a.sub(t, permits=100)
     ids = publish(p, 6)
     s.settle(200)
     a.ack([ids[1], ids[3]])
     s.settle(100)
     a.req("CLOSE_CONSUMER", consumer_id=0)
-    a.sub(t, cid=1)
-    a.flow(100, 1)
+    a.sub(t, cid=1, permits=100)
     s.settle(300)
     a.last_id(1)
     s.internal_stats(lambda v: v["cursors"])
@@ -316,12 +284,9 @@ def exclusive_reconnect(s: Recorder) -> None:
     "against new messages",
 )
 def redeliver_shared(s: Recorder) -> None:
-    p = s.conn("P")
-    t = s.topic()
-    p.prod(t, 0, "p")
+    p, t = s.producing("P", 0, "p")
     a, b = s.conn("A"), s.conn("B")
-    a.sub(t, "x", 0, "Shared", consumer_name="c0")
-    a.flow(6)
+    a.sub(t, "x", 0, "Shared", consumer_name="c0", permits=6)
     ids = publish(p, 6)
     s.settle(200)
     a.ack(ids[0])
@@ -345,8 +310,7 @@ def redeliver_shared(s: Recorder) -> None:
     a.redeliver()
     s.settle(300)
     s.say("B joins; A gives everything back: split?")
-    b.sub(t, "x", 0, "Shared", consumer_name="c1")
-    b.flow(100)
+    b.sub(t, "x", 0, "Shared", consumer_name="c1", permits=100)
     a.redeliver()
     s.settle(300)
     s.say("B asks to redeliver ids A holds")
@@ -360,12 +324,9 @@ def redeliver_shared(s: Recorder) -> None:
     "consumer_epoch stamped",
 )
 def redeliver_exclusive(s: Recorder) -> None:
-    p = s.conn("P")
-    t = s.topic()
-    p.prod(t, 0, "p")
+    p, t = s.producing("P", 0, "p")
     a = s.conn("A")
-    a.sub(t, "ex", 0)
-    a.flow(100)
+    a.sub(t, "ex", 0, permits=100)
     ids = publish(p, 5)
     s.settle(200)
     a.ack(ids[2])
@@ -398,12 +359,9 @@ def redeliver_exclusive(s: Recorder) -> None:
 
 @scenario(85, "REDELIVER on Key_Shared: order within a key against new messages of that key")
 def redeliver_key_shared(s: Recorder) -> None:
-    p = s.conn("P")
-    t = s.topic()
-    p.prod(t, 0, "p")
+    p, t = s.producing("P", 0, "p")
     a = s.conn("A")
-    a.sub(t, "k", 0, "Key_Shared")
-    a.flow(100)
+    a.sub(t, "k", 0, "Key_Shared", permits=100)
     ids = publish(p, 4, key=lambda i: "kA" if i % 2 else "kB")
     s.settle(200)
     a.redeliver([ids[1]])
@@ -419,12 +377,9 @@ def redeliver_key_shared(s: Recorder) -> None:
     86, "REDELIVER of a batch on Shared: one MESSAGE, redelivery_count, ack_set absent; batch_index in the id ignored"
 )
 def redeliver_batch(s: Recorder) -> None:
-    p = s.conn("P")
-    t = s.topic()
-    p.prod(t, 0, "p")
+    p, t = s.producing("P", 0, "p")
     a = s.conn("A")
-    a.sub(t, "x", 0, "Shared")
-    a.flow(100)
+    a.sub(t, "x", 0, "Shared", permits=100)
     i = p.payload(0, 0, batch=B10[:3]).id()
     s.settle(200)
     a.redeliver([{**i, "batch_index": 1}])
@@ -439,9 +394,7 @@ def redeliver_batch(s: Recorder) -> None:
     "(dispatcherMaxRoundRobinBatchSize 20); then both have permits and 60 more arrive in one segment",
 )
 def shared_batch_size(s: Recorder) -> None:
-    p = s.conn("P")
-    t = s.topic()
-    p.prod(t, 0, "p")
+    p, t = s.producing("P", 0, "p")
     a, b = s.conn("A"), s.conn("B")
     a.sub(t, "x", 0, "Shared", consumer_name="c0", initialPosition="Earliest")
     b.sub(t, "x", 0, "Shared", consumer_name="c1")

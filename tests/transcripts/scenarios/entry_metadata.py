@@ -8,9 +8,7 @@ from .common import B10, publish, scenario
 
 @scenario(110, "MESSAGE to v16..v21 clients with and without supports_broker_entry_metadata; peek; batches")
 def broker_entry_metadata(s: Recorder) -> None:
-    p = s.conn("P")
-    t = s.topic()
-    p.prod(t, 0, "p")
+    p, t = s.producing("P", 0, "p")
     p.payload(0, 0, "m0")
     p.payload(0, 1, batch=B10[:3])
     n = 0
@@ -32,9 +30,7 @@ def broker_entry_metadata(s: Recorder) -> None:
     "topic, trimmed",
 )
 def index_continuity(s: Recorder) -> None:
-    p = s.conn("P")
-    t = s.topic()
-    p.prod(t, 0, "p")
+    p, t = s.producing("P", 0, "p")
     publish(p, 2)
     p.payload(0, 5, batch=B10[:3])
     s.admin("PUT", "/unload")
@@ -42,8 +38,7 @@ def index_continuity(s: Recorder) -> None:
     p.prod(t, 1, "p")
     publish(p, 2, 10, 1)
     c = s.conn("C", flags={"supports_broker_entry_metadata": True})
-    c.sub(t, initialPosition="Earliest")
-    c.flow(10)
+    c.sub(t, initialPosition="Earliest", permits=10)
     s.settle(300)
     for i in range(8):
         s.admin("GET", f"/getMessageIdByIndex?index={i}")
@@ -70,8 +65,7 @@ def stock_no_entry_metadata(s: Recorder) -> None:
     a = s.conn("A", flags={"supports_broker_entry_metadata": True})
     t = s.topic()
     a.prod(t, 0, "p")
-    a.sub(t)
-    a.flow(10)
+    a.sub(t, permits=10)
     publish(a, 2)
     s.settle(300)
     for q in ("?index=0", "?index=-1", "", "?index=abc"):

@@ -15,9 +15,7 @@ from .common import MAXL, publish, scenario
     "each",
 )
 def producer_basic(s: Recorder) -> None:
-    c = s.conn("A")
-    t = s.topic()
-    c.prod(t, 0)
+    c, t = s.producing("A", 0)
     c.prod(t, 1, "p1", metadata=[{"key": "k", "value": "v"}])
     c.prod(t, 2, "")
     c.prod(t, 3, "p3", user_provided_producer_name=False)
@@ -36,9 +34,7 @@ def producer_basic(s: Recorder) -> None:
     26, "the same producer name twice: same connection and other connection, user-provided or generated flag, epochs"
 )
 def producer_same_name(s: Recorder) -> None:
-    t = s.topic()
-    a = s.conn("A")
-    a.prod(t, 0, "p")
+    a, t = s.producing("A", 0, "p")
     s.say("same connection, other producer_id")
     a.prod(t, 1, "p")
     s.say("same connection, higher epoch, other id")
@@ -56,9 +52,7 @@ def producer_same_name(s: Recorder) -> None:
 
 @scenario(27, "PRODUCER for a producer_id that is live: same topic and name, other topic, other name, higher epoch")
 def producer_same_id(s: Recorder) -> None:
-    t = s.topic()
-    a = s.conn("A")
-    a.prod(t, 0, "p")
+    a, t = s.producing("A", 0, "p")
     s.say("identical")
     a.prod(t, 0, "p")
     s.say("other name")
@@ -218,9 +212,7 @@ def access_fencing(s: Recorder) -> None:
 def encryption_required(s: Recorder) -> None:
     s.policy("POST", "/encryptionRequired", True)
     s.sleep(0.3)
-    c = s.conn("A")
-    t = s.topic()
-    c.prod(t, 0, "plain")
+    c, t = s.producing("A", 0, "plain")
     c.prod(t, 1, "enc", encrypted=True)
     c.payload(1, 0, "m0")
     c.closed(0.3)
@@ -233,16 +225,13 @@ def encryption_required(s: Recorder) -> None:
 
 @scenario(35, "initial_subscription_name on a new topic, existing subscription, empty name; where the cursor stands")
 def producer_initial_subscription(s: Recorder) -> None:
-    c = s.conn("A")
-    t = s.topic()
-    c.prod(t, 0, "p0")
+    c, t = s.producing("A", 0, "p0")
     c.payload(0, 0, "m0")
     c.prod(t, 1, "p1", initial_subscription_name="init")
     c.prod(t, 2, "p2", initial_subscription_name="init")
     c.prod(t, 3, "p3", initial_subscription_name="")
     s.subscriptions()
-    c.sub(t, "init")
-    c.flow(10)
+    c.sub(t, "init", permits=10)
     c.msgs(1)
     s.quiet(200)
 
@@ -253,9 +242,7 @@ def producer_initial_subscription(s: Recorder) -> None:
     "batch; then what a consumer gets",
 )
 def send_batch(s: Recorder) -> None:
-    c = s.conn("A")
-    t = s.topic()
-    c.prod(t, 0, "p")
+    c, t = s.producing("A", 0, "p")
     batch = ["a", "b", "c"]
     c.sub(t, cid=0)
     c.payload(0, 0, batch=batch)
@@ -289,9 +276,7 @@ def send_batch(s: Recorder) -> None:
 
 @scenario(37, "SEND with highest_sequence_id equal, above, below, zero; receipts")
 def send_highest_sequence(s: Recorder) -> None:
-    c = s.conn("A")
-    t = s.topic()
-    c.prod(t, 0, "p")
+    c, _t = s.producing("A", 0, "p")
     batch = ["a", "b"]
     c.payload(0, 0, batch=batch, highest_sequence_id=1, md={"highest_sequence_id": 1})
     c.payload(0, 5, batch=batch, highest_sequence_id=5)
@@ -309,11 +294,8 @@ def send_highest_sequence(s: Recorder) -> None:
     "compression, publish_time 0",
 )
 def send_odd_fields(s: Recorder) -> None:
-    c = s.conn("A")
-    t = s.topic()
-    c.prod(t, 0, "p")
-    c.sub(t)
-    c.flow(100)
+    c, t = s.producing("A", 0, "p")
+    c.sub(t, permits=100)
     c.payload(0, 0, "m0", message_id={"ledgerId": 1, "entryId": 1})
     s.settle(200)
     c.payload(0, 1, "m1", marker=True)
@@ -341,8 +323,7 @@ def send_terminated(s: Recorder) -> None:
     t = s.topic()
     a.prod(t, 0, "p")
     a.payload(0, 0, "m0")
-    b.sub(t, "drained", initialPosition="Earliest")
-    b.flow(10)
+    b.sub(t, "drained", initialPosition="Earliest", permits=10)
     m = b.msgs(1)
     b.ack(m[0].id())
     c.sub(t, "behind", initialPosition="Earliest")
@@ -381,9 +362,7 @@ def send_terminated(s: Recorder) -> None:
 def dedup(s: Recorder) -> None:
     s.policy("POST", "/deduplication", True)
     s.sleep(0.5)
-    a = s.conn("A")
-    t = s.topic()
-    a.prod(t, 0, "p")
+    a, t = s.producing("A", 0, "p")
     a.payload(0, 0, "m0")
     a.payload(0, 1, "m1")
     s.say("duplicates")
@@ -406,8 +385,7 @@ def dedup(s: Recorder) -> None:
     a.prod(t, 1, "p")
     a.prod(t, 2, "other")
     a.payload(2, 0, "other producer, seq 0")
-    a.sub(t, initialPosition="Earliest")
-    a.flow(100)
+    a.sub(t, initialPosition="Earliest", permits=100)
     s.settle(400)
     s.stats(lambda v: v["deduplicationStatus"])
 
@@ -416,9 +394,7 @@ def dedup(s: Recorder) -> None:
 def dedup_unload(s: Recorder) -> None:
     s.policy("POST", "/deduplication", True)
     s.sleep(0.5)
-    a = s.conn("A")
-    t = s.topic()
-    a.prod(t, 0, "p")
+    a, t = s.producing("A", 0, "p")
     a.payload(0, 0, "m0")
     a.payload(0, 4, "m4")
     s.admin("PUT", "/unload")
@@ -449,9 +425,7 @@ def producer_schema(s: Recorder) -> None:
         '{"name":"b","type":["null","string"],"default":null}',
         '{"name":"c","type":"string"}',
     )
-    c = s.conn("A")
-    t = s.topic()
-    c.prod(t, 0, "none first")
+    c, t = s.producing("A", 0, "none first")
     c.prod(t, 1, "p1", schema=av(fa))
     c.prod(t, 2, "p2", schema=av(fa))
     c.prod(t, 3, "p3", schema=av(fa, fb))
@@ -579,9 +553,7 @@ def send_interleaved(s: Recorder) -> None:
     "messages; subscribe rate 1 per 30 s",
 )
 def rate_limits(s: Recorder) -> None:
-    a = s.conn("A")
-    t = s.topic()
-    a.prod(t, 0, "p")
+    a, t = s.producing("A", 0, "p")
     publish(a, 20)
     s.policy("POST", "/publishRate", {"publishThrottlingRateInMsg": 5, "publishThrottlingRateInByte": -1})
     s.sleep(1.2)
@@ -603,8 +575,7 @@ def rate_limits(s: Recorder) -> None:
     )
     s.sleep(0.5)
     b = s.conn("B")
-    b.sub(t, initialPosition="Earliest")
-    b.flow(100)
+    b.sub(t, initialPosition="Earliest", permits=100)
     s.quiet(3500)
     s.policy("POST", "/subscribeRate", {"subscribeThrottlingRatePerConsumer": 1, "ratePeriodInSecond": 30})
     s.sleep(0.5)

@@ -13,12 +13,9 @@ from .common import B10, EARLIEST, LATEST, MAXL, again, publish, scenario
     "re-subscribing",
 )
 def seek_id(s: Recorder) -> None:
-    a = s.conn("A")
-    t = s.topic()
-    a.prod(t, 0, "p")
+    a, t = s.producing("A", 0, "p")
     ids = publish(a, 5)
-    a.sub(t, initialPosition="Earliest")
-    a.flow(100)
+    a.sub(t, initialPosition="Earliest", permits=100)
     s.settle(200)
     a.ack(ids[4], type="Cumulative")
     places = (
@@ -76,9 +73,7 @@ def seek_order(s: Recorder) -> None:
 
 @scenario(89, "SEEK by publish time: between messages, exactly on one, before all, after all, 0")
 def seek_time(s: Recorder) -> None:
-    a = s.conn("A")
-    t = s.topic()
-    a.prod(t, 0, "p")
+    a, t = s.producing("A", 0, "p")
     base = now_ms() - 100000
     for i in range(5):
         a.payload(0, i, f"t{i}", md={"publish_time": base + i * 1000})
@@ -107,9 +102,7 @@ def seek_time(s: Recorder) -> None:
     "without id or time; SEEK unknown consumer; both id and time",
 )
 def seek_batch(s: Recorder) -> None:
-    a = s.conn("A")
-    t = s.topic()
-    a.prod(t, 0, "p")
+    a, t = s.producing("A", 0, "p")
     m0 = publish(a, 1)[0]
     b = a.payload(0, 1, batch=B10[:4]).id()
     m2 = a.payload(0, 9, "after").id()
@@ -147,29 +140,22 @@ def seek_batch(s: Recorder) -> None:
     "SEEK on a reader (non-durable): the subscription dies with the consumer; re-subscribe with start id as clients do",
 )
 def seek_nondurable(s: Recorder) -> None:
-    a = s.conn("A")
-    t = s.topic()
-    a.prod(t, 0, "p")
+    a, t = s.producing("A", 0, "p")
     ids = publish(a, 4)
-    a.sub(t, "reader-1", 0, durable=False, start_message_id=EARLIEST)
-    a.flow(2)
+    a.sub(t, "reader-1", 0, durable=False, start_message_id=EARLIEST, permits=2)
     s.settle(200)
     a.req("SEEK", consumer_id=0, message_id=ids[3])
     s.settle(300)
     s.subscriptions()
-    a.sub(t, "reader-1", 0, durable=False, start_message_id=ids[1])
-    a.flow(100)
+    a.sub(t, "reader-1", 0, durable=False, start_message_id=ids[1], permits=100)
     s.settle(300)
 
 
 @scenario(92, "REST resetcursor / skip / skip_all / expire while consumers are attached")
 def seek_admin(s: Recorder) -> None:
-    a = s.conn("A")
-    t = s.topic()
-    a.prod(t, 0, "p")
+    a, t = s.producing("A", 0, "p")
     ids = publish(a, 6)
-    a.sub(t, "x", 0, "Shared", initialPosition="Earliest")
-    a.flow(2)
+    a.sub(t, "x", 0, "Shared", initialPosition="Earliest", permits=2)
     s.settle(200)
     s.say("resetcursor")
     s.admin("POST", "/subscription/x/resetcursor", {**ids[1], "partitionIndex": -1})
@@ -202,9 +188,7 @@ def seek_admin(s: Recorder) -> None:
     "clock counts",
 )
 def seek_time_broker(s: Recorder) -> None:
-    a = s.conn("A")
-    t = s.topic()
-    a.prod(t, 0, "p")
+    a, t = s.producing("A", 0, "p")
     old = now_ms() - 3600_000
     at = []
     for i in range(3):
@@ -232,41 +216,32 @@ def seek_time_broker(s: Recorder) -> None:
     "differs from the seek id",
 )
 def unload_then_seek_reader(s: Recorder) -> None:
-    a = s.conn("A")
-    t = s.topic()
-    a.prod(t, 0, "p")
+    a, t = s.producing("A", 0, "p")
     ids = publish(a, 5)
-    a.sub(t, "r", 0, durable=False, start_message_id=EARLIEST)
-    a.flow(2)
+    a.sub(t, "r", 0, durable=False, start_message_id=EARLIEST, permits=2)
     s.settle(200)
     s.admin("PUT", "/unload")
     s.settle(200)
-    a.sub(t, "r", 0, durable=False, start_message_id=ids[1])
-    a.flow(100)
+    a.sub(t, "r", 0, durable=False, start_message_id=ids[1], permits=100)
     s.settle(300)
     s.say("close and open again with another start id")
     a.req("CLOSE_CONSUMER", consumer_id=0)
-    a.sub(t, "r", 0, durable=False, start_message_id=ids[3])
-    a.flow(100)
+    a.sub(t, "r", 0, durable=False, start_message_id=ids[3], permits=100)
     s.settle(300)
     s.say("seek to 4, then come with start id 0")
     a.req("SEEK", consumer_id=0, message_id=ids[4])
     s.settle(200)
-    a.sub(t, "r", 0, durable=False, start_message_id=ids[0])
-    a.flow(100)
+    a.sub(t, "r", 0, durable=False, start_message_id=ids[0], permits=100)
     s.settle(300)
     s.say("close, then start id 0 once more")
     a.req("CLOSE_CONSUMER", consumer_id=0)
-    a.sub(t, "r", 0, durable=False, start_message_id=ids[0])
-    a.flow(100)
+    a.sub(t, "r", 0, durable=False, start_message_id=ids[0], permits=100)
     s.settle(300)
 
 
 @scenario(131, "SEEK and rollback by time without broker timestamps: publish_time decides", profile="stock")
 def stock_seek_time(s: Recorder) -> None:
-    a = s.conn("A")
-    t = s.topic()
-    a.prod(t, 0, "p")
+    a, t = s.producing("A", 0, "p")
     base = now_ms() - 100000
     for i in range(5):
         a.payload(0, i, f"t{i}", md={"publish_time": base + i * 1000})
@@ -286,12 +261,10 @@ def stock_seek_time(s: Recorder) -> None:
         s.settle(250)
         again(s, a, t, "s", cid + 1)
     s.say("rollback to between t1 and t2 (new durable sub)")
-    a.sub(t, "rb", 50, start_message_rollback_duration_sec=(now_ms() - base - 1500) // 1000)
-    a.flow(100, 50)
+    a.sub(t, "rb", 50, start_message_rollback_duration_sec=(now_ms() - base - 1500) // 1000, permits=100)
     s.settle(300)
     s.say("rollback 10 s")
-    a.sub(t, "rb10", 51, start_message_rollback_duration_sec=10)
-    a.flow(100, 51)
+    a.sub(t, "rb10", 51, start_message_rollback_duration_sec=10, permits=100)
     s.settle(300)
     s.say("publish times out of order: 30 s ago, then 60 s ago, then 10 s ago")
     t2 = s.topic("2")

@@ -139,8 +139,7 @@ def subscribe_nondurable(s: Recorder) -> None:
     s.settle(100)
     s.subscriptions()
     s.say("initialPosition Earliest, no start id")
-    a.sub(t, "reader-p", 40, durable=False, initialPosition="Earliest")
-    a.flow(100, 40)
+    a.sub(t, "reader-p", 40, durable=False, initialPosition="Earliest", permits=100)
     s.settle(250)
 
 
@@ -150,9 +149,7 @@ def subscribe_nondurable(s: Recorder) -> None:
     "start_message_rollback_duration_sec",
 )
 def subscribe_durable_start(s: Recorder) -> None:
-    a = s.conn("A")
-    t = s.topic()
-    a.prod(t, 50, "p")
+    a, t = s.producing("A", 50, "p")
     old = now_ms() - 3600_000
     ids = [a.payload(50, i, f"old{i}", md={"publish_time": old}).id() for i in range(3)] + [
         a.payload(50, i, f"new{i}").id() for i in range(3, 5)
@@ -173,8 +170,7 @@ def subscribe_durable_start(s: Recorder) -> None:
     go("rollback 60 nondurable", 5, start_message_rollback_duration_sec=60, durable=False)
     a.req("CLOSE_CONSUMER", consumer_id=0)
     s.say("start id on an existing durable sub")
-    a.sub(t, "start-id-1", 6, start_message_id=ids[4])
-    a.flow(100, 6)
+    a.sub(t, "start-id-1", 6, start_message_id=ids[4], permits=100)
     s.settle(250)
     go("earliest and start id 3", 7, initialPosition="Earliest", start_message_id=ids[3])
 
@@ -259,12 +255,10 @@ def failover_two(s: Recorder) -> None:
     a, b, p = (s.conn(x) for x in "ABP")
     t = s.topic()
     fill_topic(p, t, 3)
-    a.sub(t, "f", 0, "Failover", consumer_name="c-b", initialPosition="Earliest")
-    a.flow(100)
+    a.sub(t, "f", 0, "Failover", consumer_name="c-b", initialPosition="Earliest", permits=100)
     s.quiet(1500)
     s.say("second consumer")
-    b.sub(t, "f", 0, "Failover", consumer_name="c-a")
-    b.flow(100)
+    b.sub(t, "f", 0, "Failover", consumer_name="c-a", permits=100)
     s.quiet(1800)
     p.payload(50, 10, "after join")
     s.settle(300)
@@ -281,13 +275,10 @@ def failover_two(s: Recorder) -> None:
 )
 def failover_three(s: Recorder) -> None:
     cs = [s.conn(x) for x in "ABC"]
-    t = s.topic()
-    p = s.conn("P")
-    p.prod(t, 50, "p")
+    p, t = s.producing("P", 50, "p")
     for c, n, level in zip(cs, ("c1", "c2", "c3"), (1, 1, 0), strict=True):
         s.say(f"{n} priority {level}")
-        c.sub(t, "f", 0, "Failover", consumer_name=n, priority_level=level)
-        c.flow(100)
+        c.sub(t, "f", 0, "Failover", consumer_name=n, priority_level=level, permits=100)
         s.quiet(1300)
     p.payload(50, 0, "m0")
     s.settle(300)
@@ -356,15 +347,12 @@ def subscribe_names(s: Recorder) -> None:
 
 @scenario(62, "clients v3, v4, v5, v9, v11, v12: what a batch, ACTIVE_CONSUMER_CHANGE and end of topic do to them")
 def subscribe_old_client(s: Recorder) -> None:
-    p = s.conn("P")
-    t = s.topic()
-    p.prod(t, 0, "p")
+    p, t = s.producing("P", 0, "p")
     p.payload(0, 0, "m0")
     p.payload(0, 1, batch=["a", "b"])
     for v in (3, 4, 5, 11):
         c = s.conn(f"v{v}", version=v, flags={})
-        c.sub(t, f"s{v}", 0, initialPosition="Earliest")
-        c.flow(100)
+        c.sub(t, f"s{v}", 0, initialPosition="Earliest", permits=100)
         s.settle(400)
         c.close()
     for v in (11, 12):
@@ -398,9 +386,7 @@ def subscribe_old_client(s: Recorder) -> None:
     "REACHED_END_OF_TOPIC when; sends pipelined with terminate",
 )
 def terminated_subscribe(s: Recorder) -> None:
-    a = s.conn("A")
-    t = s.topic()
-    a.prod(t, 0, "p")
+    a, t = s.producing("A", 0, "p")
     a.payload(0, 0, "m0")
     s.admin("POST", "/terminate")
     s.settle(200)
@@ -412,8 +398,7 @@ def terminated_subscribe(s: Recorder) -> None:
         s.quiet(1300)
     for i, ty in enumerate(("Exclusive", "Shared"), 10):
         s.say(f"{ty} earliest")
-        a.sub(t, f"l{i}", i, ty, initialPosition="Earliest")
-        a.flow(10, i)
+        a.sub(t, f"l{i}", i, ty, initialPosition="Earliest", permits=10)
         s.quiet(500)
         a.ack(
             {"ledgerId": a.inbox[-1].cmd.message_id.ledgerId, "entryId": 0}
@@ -423,8 +408,7 @@ def terminated_subscribe(s: Recorder) -> None:
         )
         s.quiet(400)
     s.say("reader")
-    a.sub(t, "r", 20, durable=False, start_message_id=EARLIEST)
-    a.flow(10, 20)
+    a.sub(t, "r", 20, durable=False, start_message_id=EARLIEST, permits=10)
     s.quiet(500)
     a.req("SEEK", consumer_id=20, message_id=LATEST)
     s.quiet(300)
@@ -432,21 +416,18 @@ def terminated_subscribe(s: Recorder) -> None:
     t2 = s.topic("2")
     s.admin("PUT", "", topic=t2)
     s.admin("POST", "/terminate", topic=t2)
-    a.sub(t2, "x", 30)
-    a.flow(1, 30)
+    a.sub(t2, "x", 30, permits=1)
     s.quiet(400)
     a.last_id(30)
     s.say("client v8")
     o = s.conn("O", version=8)
-    o.sub(t2, "o")
-    o.flow(1)
+    o.sub(t2, "o", permits=1)
     s.quiet(300)
     t3 = s.topic("3")
     b = s.conn("B")
     b.prod(t3, 0, "p")
     s.say("consumer attached and fully acked, v21; sends racing with terminate")
-    b.sub(t3, "x", 0)
-    b.flow(10)
+    b.sub(t3, "x", 0, permits=10)
     b.payload(0, 0, "m")
     m = b.msgs(1)
     b.ack(m[0].id())

@@ -57,11 +57,8 @@ def unsubscribe(s: Recorder) -> None:
 
 @scenario(96, "CONSUMER_STATS: live consumer, unknown consumer, closed consumer")
 def consumer_stats(s: Recorder) -> None:
-    a = s.conn("A")
-    t = s.topic()
-    a.prod(t, 0, "p")
-    a.sub(t, "x", 0, "Shared", consumer_name="c0")
-    a.flow(5)
+    a, t = s.producing("A", 0, "p")
+    a.sub(t, "x", 0, "Shared", consumer_name="c0", permits=5)
     publish(a, 2)
     s.settle(200)
     a.req("CONSUMER_STATS", consumer_id=0)
@@ -130,8 +127,7 @@ def delete_topic(s: Recorder) -> None:
     a, b = s.conn("A"), s.conn("B")
     t = s.topic()
     a.prod(t, 0, "p")
-    b.sub(t, "ex", 0)
-    b.flow(10)
+    b.sub(t, "ex", 0, permits=10)
     publish(a, 1)
     s.settle(200)
     s.admin("DELETE", "")
@@ -144,8 +140,7 @@ def delete_topic(s: Recorder) -> None:
     s.say("again")
     s.admin("DELETE", "?force=true")
     b.sub(t, "ex", 0, force_topic_creation=False)
-    b.sub(t, "ex", 1)
-    b.flow(10, 1)
+    b.sub(t, "ex", 1, permits=10)
     a.prod(t, 1, "p")
     a.payload(1, 0, "new life")
     s.settle(300)
@@ -180,8 +175,7 @@ def non_persistent(s: Recorder) -> None:
         domain="non-persistent",
         pick=lambda v: (v["subscriptions"]["ex"].get("msgDropRate"), v["msgDropRate"], consumers("ex")(v)),
     )
-    b.sub(t, "sh", 1, "Shared")
-    b.flow(10, 1)
+    b.sub(t, "sh", 1, "Shared", permits=10)
     s.say("ack, redeliver, seek, consumer stats")
     a.payload(0, 5, "x")
     m = b.msgs(1)
@@ -236,8 +230,7 @@ def stock_nonpersistent_overload(s: Recorder) -> None:
     t = s.topic("", "non-persistent")
     a.prod(t, 0, "p")
     b = s.conn("B")
-    b.sub(t)
-    b.flow(1000)
+    b.sub(t, permits=1000)
     buf = b"".join(send_frame(0, i) for i in range(200))
     n0 = len(s.lines)
     a.raw(buf, type="200 x SEND in one segment")
@@ -263,9 +256,7 @@ def stock_nonpersistent_overload(s: Recorder) -> None:
     "unacked messages",
 )
 def expire(s: Recorder) -> None:
-    a = s.conn("A")
-    t = s.topic()
-    a.prod(t, 0, "p")
+    a, t = s.producing("A", 0, "p")
     a.sub(t, "sh", 0, "Shared")
     a.sub(t, "ex", 1)
     ids = publish(a, 4)
@@ -291,9 +282,7 @@ def expire(s: Recorder) -> None:
     "by REST at latest/earliest/id; second creation",
 )
 def auto_topic_delete(s: Recorder) -> None:
-    a = s.conn("A")
-    t = s.topic()
-    a.prod(t, 0, "p")
+    a, t = s.producing("A", 0, "p")
     ids = publish(a, 3)
     s.admin("PUT", "/subscription/l", {"ledgerId": 2**63 - 1, "entryId": 2**63 - 1, "partitionIndex": -1})
     s.admin("PUT", "/subscription/e", {"ledgerId": -1, "entryId": -1, "partitionIndex": -1})
@@ -302,6 +291,5 @@ def auto_topic_delete(s: Recorder) -> None:
     s.admin("PUT", "/subscription/l", {"ledgerId": -1, "entryId": -1, "partitionIndex": -1})
     for i, n in enumerate(("l", "e", "m", "none")):
         s.say(n)
-        a.sub(t, n, i)
-        a.flow(10, i)
+        a.sub(t, n, i, permits=10)
         s.settle(200)
