@@ -61,9 +61,10 @@ async def test_without_a_durable_subscription_only_the_last_ledger_stays() -> No
 
 
 @pytest.mark.req("B-25")
-async def test_a_reader_goes_on_behind_what_was_deleted() -> None:
+@pytest.mark.parametrize("start", [EARLIEST, Position(0, 0)])
+async def test_a_reader_goes_on_behind_what_was_deleted(start: Position) -> None:
     topic = topic_of(topics(managedLedgerMaxEntriesPerLedger=2))
-    reader = topic.open_reader("reader", EARLIEST, earliest=False)
+    reader = topic.open_reader("reader", start, earliest=False)
     *_, fourth, fifth = publish(topic, 5)
     trim(topic)
     assert ledgers(topic) == [fifth.ledger_id]
