@@ -69,15 +69,15 @@ def test_the_schema_is_the_recorded_one() -> None:
 
 
 @pytest.mark.req("B-39")
-@pytest.mark.parametrize("number", [each for each, event in enumerate(EVENTS) if "payload" in event])
-def test_each_recorded_event_is_written_the_same(number: int) -> None:
-    event = decode(recorded(number), CLUSTER)
-    assert event is not None
-    assert encode(event, CLUSTER) == recorded(number)
-    assert key_of(event.topic, is_global=event.is_global) == EVENTS[number]["key"]
+def test_each_recorded_event_is_written_the_same() -> None:
+    for number in [each for each, event in enumerate(EVENTS) if "payload" in event]:
+        event = decode(recorded(number), CLUSTER)
+        assert event is not None, number
+        assert encode(event, CLUSTER) == recorded(number), number
+        assert key_of(event.topic, is_global=event.is_global) == EVENTS[number]["key"], number
 
 
-def test_what_an_event_says() -> None:
+def test_a_recorded_event_says_which_policies_it_sets() -> None:
     assert decode(recorded(0), CLUSTER) == PolicyEvent(TOPIC, "UPDATE", False, {"message_ttl_in_seconds": 60})
     assert decode(recorded(1), CLUSTER) == PolicyEvent(TOPIC, "UPDATE", True, {"message_ttl_in_seconds": 70})
     assert decode(recorded(16), CLUSTER) == PolicyEvent(TOPIC, "UPDATE", False, ALL)
@@ -92,7 +92,7 @@ def test_an_event_has_each_policy_of_a_topic(row: Policy[Any]) -> None:
     assert event.policies.keys() == (kept.keys() if row != BACKLOG_QUOTAS else set())  # of which none is no limit
 
 
-def test_the_topic_of_a_key() -> None:
+def test_the_key_of_an_event_names_its_topic() -> None:
     assert topic_of_key(EVENTS[17]["key"]) == (TOPIC, False)
     assert topic_of_key(EVENTS[18]["key"]) == (TOPIC, True)
 
@@ -126,7 +126,7 @@ def test_values_of_another_type_are_refused() -> None:
         decode(codec.encode(value), CLUSTER, codec)
 
 
-def test_events_of_other_kinds() -> None:
+def test_events_of_other_kinds_are_passed_over() -> None:
     codec = AvroCodec(json.loads(EVENT_SCHEMA))
     assert decode(codec.encode({"actionType": "UPDATE", "eventType": "TRANSACTION_BUFFER_SNAPSHOT"}), CLUSTER) is None
     value = codec.decode(recorded(0))

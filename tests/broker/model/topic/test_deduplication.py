@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import pytest
 import trio
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pulsarium.broker.cluster import Cluster
@@ -206,7 +206,6 @@ VERBS = [
 
 
 @pytest.mark.req("B-27")
-@settings(max_examples=100)
 @given(st.lists(st.tuples(st.sampled_from(VERBS), st.integers(0, 1), st.integers(0, 5)), max_size=30))
 @example([("crash", 0, 0), ("fail", 0, 0), ("send", 0, 0)])  # a new ledger that the store does not know of
 @example([*[("send", 0, 2)] * 3, ("fail", 0, 0), ("commit", 0, 1), ("crash", 0, 0)])  # a roll behind a failure
