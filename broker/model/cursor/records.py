@@ -182,10 +182,9 @@ class CursorFormat:
         return AcksRecord(info.SerializePartialToString(), LATEST if left else through)
 
     def _batches(self, state: CursorState, tag: bytes) -> bytes:
-        """Return the first managedLedgerMaxBatchDeletedIndexToPersist partly acknowledged batches, as fields with this
-        tag.
+        """Return the first partly acknowledged batches, as fields with this tag.
 
-        Few batches change between two records, so each encoded batch is kept.
+        Their number is at most managedLedgerMaxBatchDeletedIndexToPersist. Few batches change between two records, so each encoded batch is kept.
         """
         fields: list[bytes] = []
         encoded = state.batch_acks.encoded

@@ -251,8 +251,9 @@ class LedgerSequence:
     def all_after(
         self, position: Position, damaged: Callable[[DamagedEntriesError], None] | None = None
     ) -> Iterator[bytes]:
-        """Yield all visible entries after `position` while a topic is loaded, read from disk when they are not in
-        memory.
+        """Yield all visible entries after `position`, while a topic is loaded.
+
+        Entries that are not in memory are read from disk.
 
         `damaged` receives the error of damaged entries. Unless it raises, the other entries follow.
         """
