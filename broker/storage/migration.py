@@ -70,7 +70,7 @@ Hook = Callable[[Step], None]
 
 
 def pass_by(step: Step) -> None:
-    """Do nothing, as the hook without a test."""
+    """Do nothing, as the hook outside of tests."""
 
 
 def migrate(path: Path, version: int, at: Hook = pass_by) -> None:

@@ -184,7 +184,8 @@ class CursorFormat:
     def _batches(self, state: CursorState, tag: bytes) -> bytes:
         """Return the first partly acknowledged batches, as fields with this tag.
 
-        Their number is at most managedLedgerMaxBatchDeletedIndexToPersist. Few batches change between two records, so each encoded batch is kept.
+        Their number is at most managedLedgerMaxBatchDeletedIndexToPersist. Few batches change between two
+        records, so each encoded batch is kept.
         """
         fields: list[bytes] = []
         encoded = state.batch_acks.encoded

@@ -86,7 +86,7 @@ class Participant(Protocol):
     """A topic's transaction buffer, or the pending acknowledgements of a subscription."""
 
     def end(self, txn: TxnId, *, commit: bool, low_watermark: int) -> None:
-        """End a transaction, within the commit of this turn. Do nothing without changes of the transaction.
+        """End a transaction, within the commit of this turn. Do nothing when the transaction changed nothing here.
 
         All transactions of the same coordinator up to `low_watermark` have ended too. Raise `BrokerServiceError` when
         the end has to wait; then nothing has changed.
@@ -102,7 +102,7 @@ RETRY = 1.0  # seconds, as in TransactionMetadataStoreService
 
 
 class TooManyTransactionsError(Exception):
-    """Raised at maxActiveTransactionsPerCoordinator.
+    """Raised when maxActiveTransactionsPerCoordinator is reached.
 
     Pulsar sends no answer then, which delays the client's next request.
     """
@@ -170,7 +170,7 @@ class Coordinator:
     # requests of clients
 
     def begin(self, timeout_ms: int, owner: str | None, done: Done) -> TxnId:
-        """Open a transaction that is aborted after `timeout_ms` milliseconds, at once below 1.
+        """Open a transaction that is aborted after `timeout_ms` milliseconds, and at once when that is below 1.
 
         Raise `TooManyTransactionsError` at maxActiveTransactionsPerCoordinator.
         """

@@ -144,7 +144,7 @@ def _txn(name: str) -> TxnId:
 
 
 def _positions(value: bytes) -> list[Position]:
-    """Return the position of an open transaction, or both positions of an aborted one."""
+    """Return the first position of an open transaction, or the first and last positions of an aborted one."""
     return [Position(*map(int, each.split(":"))) for each in value.decode().split()]
 
 

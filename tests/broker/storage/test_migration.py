@@ -186,7 +186,7 @@ def test_a_database_that_another_program_reads_is_not_replaced(data: Path, monke
     with closing(sqlite3.connect(data / DATABASE_NAME, isolation_level=None)) as other:
         other.execute("BEGIN")
         other.execute("SELECT * FROM metadata").fetchone()
-        with pytest.raises(StorageError, match="another program has it open; close that, and start again"):
+        with pytest.raises(StorageError, match="another program has it open; close that program, and start again"):
             SqliteStorage(data)
     assert format_of(data / DATABASE_NAME) == 1
     assert served(data) == (METADATA, ENTRIES)
