@@ -54,7 +54,7 @@ class MemoryStorage:
         self._spill.put(ledger_id, run, done)
 
     def _open_spill(self) -> Spill:
-        from pulsarium.broker.storage.spill import Spill  # SQLite, which many a broker never needs
+        from pulsarium.broker.storage.spill import Spill  # most brokers never need SQLite
 
         spill = Spill()
         if self._nursery is not None:

@@ -36,7 +36,7 @@ from pulsarium.broker.storage.interface import StorageError
 
 log = Log("storage")
 
-SLICE_BYTES = 4 << 20  # of entries, between two looks at the time
+SLICE_BYTES = 4 << 20  # of entries, between two reports of progress
 ROOM_BYTES = 1 << 20  # for checksums, and pages that are not full
 NOTE_SECONDS = 1.0  # between two lines about progress
 

@@ -34,7 +34,7 @@ class Place:
                     return f"{file} was replaced by another file"
             except (FileNotFoundError, NotADirectoryError):
                 return f"{file} is gone"
-            except OSError:  # no answer is no reason to refuse anything
+            except OSError:  # an error of the look-up itself refuses nothing
                 continue
         return ""
 

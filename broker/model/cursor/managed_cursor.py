@@ -71,7 +71,7 @@ class ManagedCursor:
         self.pending_acks = PendingAcks(self, stores) if stores.config.transactionCoordinatorEnabled else None
         self.consumed = self._consumed_before()
 
-    # life
+    # life cycle
 
     def restore(self, value: bytes) -> None:
         """Restore the stored state."""

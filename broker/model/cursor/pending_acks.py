@@ -294,7 +294,7 @@ class PendingAcks:
         if positions and subscription is not None:
             subscription.give_back(list(positions))
 
-    # life
+    # life cycle
 
     def delete(self) -> None:
         """Delete the stored pieces of a deleted subscription. Call `attach` when the commit fails."""

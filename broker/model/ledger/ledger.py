@@ -174,7 +174,7 @@ MEGABYTE = 1 << 20
 class Retention:
     """Retention of a topic: limits for entries that all subscriptions have acknowledged.
 
-    -1 is no limit, and both 0 keep nothing. Only one 0 is refused when the policy is set.
+    -1 is no limit, and both 0 keep nothing. A policy with only one 0 is refused when it is set.
     """
 
     minutes: int = 0

@@ -156,7 +156,7 @@ class ManagedLedger(LedgerSequence):
         else:
             self._recover(kept)
 
-    # life
+    # life cycle
 
     @property
     def path(self) -> str:
