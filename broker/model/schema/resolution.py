@@ -169,7 +169,7 @@ class _Resolution:
     def _is_value(self, tree: Json, value: Any) -> bool:
         """Return whether the JSON of a default is a value of its type.
 
-        A recursive type has no such value, as in Java.
+        A default that leads back to itself is no value, because Java finds no end there.
         """
         key = id(tree), id(value)
         if key not in self._values:
