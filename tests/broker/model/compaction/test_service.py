@@ -110,7 +110,7 @@ def test_an_engine_is_asked_for_by_name_with_options(monkeypatch: pytest.MonkeyP
 @pytest.mark.parametrize(
     ("name", "options", "reason"),
     [
-        ("spork", (), "no such engine is installed; there are: lacking, ours, picky, two-phase"),
+        ("spork", (), "no such engine is installed; use one of: lacking, ours, picky, two-phase"),
         ("lacking", (), "No module named 'no'"),
         ("picky", (("work-dir", "nowhere"),), "work-dir: nowhere is no folder"),
         ("two-phase", (("a", "b"),), "TwoPhaseCompactor() takes no arguments"),
