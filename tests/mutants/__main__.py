@@ -120,9 +120,10 @@ def arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def check_unchanged(tree: Tree, mutants: Iterable[Mutant]) -> None:
+def check_unchanged(tree: Tree, mutants: Iterable[Mutant], jobs: int) -> None:
     """Raise MutantError where a test that should notice a change fails without any."""
-    status, said = tree.test(sorted({path for mutant in mutants for path in mutant.first}))
+    paths = sorted({path for mutant in mutants for path in mutant.first})
+    status, said = tree.test(["-n", str(jobs), "--dist", "loadfile", *paths])
     if status != PASSED:
         raise MutantError(f"without any change a test fails; mend that first: {said}")
 
@@ -134,7 +135,7 @@ def try_all(mutants: Sequence[Mutant], jobs: int) -> list[Outcome]:
         free: SimpleQueue[Tree] = SimpleQueue()
         trees = [Tree(Path(folder) / str(number)) for number in range(min(jobs, len(mutants)))]
         print("the first tests without any change ...", flush=True)
-        check_unchanged(trees[0], mutants)
+        check_unchanged(trees[0], mutants, len(trees))
         for tree in trees:
             free.put(tree)
 
