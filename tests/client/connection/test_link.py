@@ -307,6 +307,26 @@ async def test_closed_as_soon_as_it_is_open() -> None:
 
 
 @jumping
+async def test_an_answer_that_cannot_come_any_more_is_not_waited_for() -> None:
+    opened = Opened()
+    async with linking(opened) as (link, _, times):
+        await link.start()
+        open_it = opened.open
+
+        async def open_and_wait(connection: Connection) -> None:
+            await open_it(connection)
+            if len(opened.at) == 2:
+                link.lost(LOSS)
+                await anyio.sleep_forever()
+
+        link._open = open_and_wait
+        link.lost(LOSS)
+        with anyio.fail_after(60):
+            await link.connection()
+        assert times() == [0, 0.1, 0.3]
+
+
+@jumping
 async def test_closed_while_it_waits() -> None:
     async with linking(Opened()) as (link, brokers, _):
         await link.start()

@@ -633,6 +633,27 @@ async def test_who_waits_gets_it_in_turn() -> None:
     assert memory.used == 0
 
 
+@on_both
+async def test_what_is_given_back_lets_go_on_all_for_whom_there_is_room() -> None:
+    memory = MemoryLimit(2)
+    order: list[int] = []
+    memory.acquire_nowait(2)
+
+    async def wait(number: int) -> None:
+        await memory.acquire(1)
+        order.append(number)
+
+    async with anyio.create_task_group() as tasks:
+        for number in range(3):
+            tasks.start_soon(wait, number)
+            await anyio.wait_all_tasks_blocked()
+        memory.release(2)
+        await anyio.wait_all_tasks_blocked()
+        assert sorted(order) == [0, 1]
+        memory.release(1)
+    assert sorted(order) == [0, 1, 2]
+
+
 @given(st.lists(st.tuples(st.integers(1, 5), st.booleans(), st.booleans()), max_size=20), st.integers(1, 8))
 def test_nothing_is_lost_by_cancelling(users: list[tuple[int, bool, bool]], limit: int) -> None:
     async def test() -> None:

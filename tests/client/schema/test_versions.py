@@ -93,6 +93,21 @@ async def test_each_version_is_asked_for_once(autojump_clock: MockClock, asked: 
         assert asked.versions == [FIRST, SECOND]
 
 
+async def test_each_topic_has_versions_of_its_own(autojump_clock: MockClock, asked: Asked) -> None:
+    async with started() as (_, client):
+        for topic, value in (("t", Old("a", 1)), ("u", New("b", "more"))):
+            async with client.create_producer(topic, schema=AvroSchema(type(value))) as producer:
+                await producer.send(value)
+        async with client.subscribe(["t", "u"], "s", schema=AvroSchema(New), initial_position=Earliest) as consumer:
+            messages = await received(consumer, 2)
+        assert {message.schema_version() for message in messages} == {FIRST}
+        assert sorted((message.value() for message in messages), key=lambda each: each.name) == [
+            New("a"),
+            New("b", "more"),
+        ]
+        assert asked.versions == [FIRST, FIRST]
+
+
 async def test_batch_receive_asks_for_each_version_once(autojump_clock: MockClock, asked: Asked) -> None:
     policy = ConsumerBatchReceivePolicy(max_num_message=3, timeout=1)
     async with (

@@ -341,6 +341,21 @@ async def test_a_cursor_goes_on_behind_trimmed_ledgers() -> None:
     assert not cursor.has_more()
 
 
+@pytest.mark.parametrize(("order", "marks"), [([2, 3, 4], [2, 3, 4]), ([4, 3, 2], [1, 1, 4]), ([3, 2, 4], [1, 3, 4])])
+async def test_the_mark_moves_on_into_a_later_ledger(order: list[int], marks: list[int]) -> None:
+    cluster = cluster_of()
+    ledger, positions = ledger_of(cluster, 2)
+    cursor, publisher = cursor_on(ledger, cluster), Publisher()
+    cursor.ack_cumulative(positions[-1])
+    ledger.reopen()
+    append(ledger, cluster, b"x", b"y", b"z", publisher=publisher)
+    positions += publisher.kept
+    for acknowledged, mark in zip(order, marks, strict=True):
+        cursor.ack(positions[acknowledged])
+        assert cursor.mark_delete == positions[mark]
+    assert len(cursor.individual_acks) == 0
+
+
 async def test_a_cumulative_ack_may_name_what_is_before_the_first_entry_of_a_ledger() -> None:
     cluster = cluster_of()
     ledger, _ = ledger_of(cluster, 2)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from pulsarium.broker.config import Config
+from pulsarium.broker.model.errors import MetadataError
 from pulsarium.broker.model.namespace.metadata import Metadata
 from pulsarium.broker.model.namespace.ownership import Found, Ownership
 from pulsarium.broker.storage.interface import Done
@@ -66,6 +68,19 @@ def test_whom_the_leader_chose_serves() -> None:
     assert owned.owner(TOPICS[0]) is None  # until it is asked
     assert owned.find(second, TOPICS[0], authoritative=True) == Found(second)
     assert owned.owner(TOPICS[0]) is second
+
+
+@pytest.mark.parametrize("members", [1, 2])
+def test_who_looks_up_what_is_being_unloaded_is_told_to_come_back(members: int) -> None:
+    owned = ownership(members)
+    first, bundle = owned.members[0], owned.bundle_of(TOPICS[0])
+    assert bundle is not None
+    owned.assign("public/default", bundle, first)
+    with owned.unloading([("public/default", bundle)]):
+        assert owned.owner(TOPICS[0]) is None
+        with pytest.raises(MetadataError, match=f"public/default/{bundle} is being unloaded"):
+            owned.find(first, TOPICS[0], authoritative=True)
+    assert owned.find(first, TOPICS[0], authoritative=True) == Found(first)
 
 
 def test_a_leader_leads_while_it_is_there() -> None:

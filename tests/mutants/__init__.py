@@ -1,0 +1,1 @@
+"""Mutants: small changes that break something on purpose, and whether the everyday tests notice."""
