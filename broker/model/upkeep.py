@@ -1,6 +1,4 @@
-"""Run the periodic checks of topics: expiry, trimming, backlog quotas, and deletion of unused topics and subscriptions
-(B-41).
-"""
+"""Run the periodic checks of topics (B-41): expiry, trimming, backlog quotas, and deletion of what is unused."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""Assign keys of a Key_Shared subscription to consumers: by a ring, halved ranges, or STICKY ranges of hashes (B-07 to
-B-10).
+"""Assign keys of a Key_Shared subscription to consumers (B-07 to B-10).
+
+The hashes of keys are divided by a ring, by halving ranges, or by the ranges of STICKY consumers.
 """
 
 from __future__ import annotations

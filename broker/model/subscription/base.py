@@ -57,7 +57,7 @@ class SubscribedTopic(Protocol):
 
 @dataclass(slots=True)
 class Expired:
-    """Count the entries that expired on a subscription (B-24), for its stats."""
+    """Counts of expired entries of a subscription (B-24), for its stats."""
 
     total: int = 0
     tried_ms: int = 0  # the last check for expired entries
@@ -78,7 +78,7 @@ class Subscription:
         self.dispatcher: Dispatcher | None = None  # None until the first consumer brings the type
         self.expired = Expired()
         self.dropped = 0  # messages without a consumer that had permits; only non-persistent topics drop messages
-        self.bytes_out = 0  # of consumers that have left, as the four lines below
+        self.bytes_out = 0  # of consumers that have left, like the counters below
         self.messages_out = 0
         self.flow_ms = self.consumed_ms = self.acked_ms = 0  # the latest times of consumers that have left
 

@@ -43,7 +43,9 @@ class Reason(Enum):
     # reasons of one entry
     ACKNOWLEDGED = "the message is acknowledged"
     PENDING_ACK = "an open transaction acknowledged the message"
-    COMPACTED_AWAY = "compaction dropped the message, and the consumers read compacted"
+    COMPACTED_AWAY = (
+        "compaction dropped the message, and the consumers read compacted: a cumulative acknowledgement passes it"
+    )
     ABORTED = "the transaction of the message was aborted, so it is not delivered"
     DELIVERED = "a consumer has the message and has not acknowledged it yet"
     DELAYED = "the message waits for its deliver_at_time"

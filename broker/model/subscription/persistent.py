@@ -97,9 +97,7 @@ class PersistentSubscription(Subscription):
 
     @property
     def pending_acks(self) -> PendingAcks | None:
-        """Return the acknowledgements of open transactions, or None without transactions
-        (transactionCoordinatorEnabled).
-        """
+        """Return the acknowledgements of open transactions, or None without transactionCoordinatorEnabled."""
         return self.cursor.pending_acks
 
     @property

@@ -17,10 +17,10 @@ log = Log("dispatch")
 
 
 class Unreadable:
-    """Retries of a subscription whose next entries cannot be read, with growing pauses
-    (dispatcherReadFailureBackoff...).
+    """Retries of a subscription whose next entries cannot be read.
 
-    With autoSkipNonRecoverableData, damaged entries are acknowledged and skipped.
+    The pauses between retries grow (dispatcherReadFailureBackoff...). With autoSkipNonRecoverableData, damaged entries
+    are acknowledged and skipped.
     """
 
     def __init__(self, subscription: PersistentSubscription) -> None:

@@ -114,7 +114,7 @@ class Joining:
 class Topic(ABC):
     """A topic that this broker serves."""
 
-    takes_message_ids = False  # of SENDs with message ids; only shadow topics accept them
+    takes_message_ids = False  # whether SENDs may have message ids, as on shadow topics
     # None for non-persistent topics; transactions also when they are disabled
     ledger: ManagedLedger | None = None
     compaction: Compaction | None = None

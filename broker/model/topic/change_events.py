@@ -1,5 +1,4 @@
-"""The system topic `__change_events`: publish each change of topic policies there, and apply changes that clients
-publish.
+"""Publish changes of topic policies in `__change_events`, and apply the changes that clients publish there.
 
 REST owns the policies, and the store keeps them. So a starting broker does not read the topic.
 """

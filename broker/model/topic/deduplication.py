@@ -29,8 +29,7 @@ STORED_BEFORE = Position(2**64 - 1, 2**64 - 1)  # in the receipt of a duplicate,
 
 
 class Deduplication:
-    """The highest sequence id of each producer name: the highest pushed to the managed ledger, and the highest
-    persisted.
+    """The highest sequence ids of each producer name: pushed to the managed ledger, and persisted there.
 
     A durable cursor stores a snapshot: its properties are the ids up to its mark-delete position. The entries behind it
     have the rest. The object stays with the topic's log while the topic is unloaded, because entries may not be stored
@@ -78,7 +77,7 @@ class Deduplication:
         """
         if not self._stores.config.autoSkipNonRecoverableData:
             raise StorageError(
-                f"{error}: duplicates cannot be detected: to load the topic anyway, set autoSkipNonRecoverableData=true"
+                f"{error}: duplicates cannot be detected (autoSkipNonRecoverableData=true loads the topic anyway)"
             ) from error
         log.warning("duplicates of damaged entries will not be detected", topic=self._topic, reason=error)
 

@@ -340,10 +340,10 @@ class PersistentTopic(Topic):
     # positions
 
     def position_at(self, time_ms: int) -> Position:
-        """Return the first entry published at `time_ms` or later, by the broker's timestamp or else by publish_time
-        (B-34).
+        """Return the first entry published at `time_ms` or later.
 
-        Raise `StorageError` when an entry on the way is damaged.
+        The time of an entry is the broker's timestamp, or else publish_time (B-34). Raise `StorageError` when an entry
+        on the way is damaged.
         """
         found = last_published_before(self, time_ms)
         return self.ledger.next(found if found is not None else self.ledger.first_position())

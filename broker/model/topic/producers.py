@@ -222,14 +222,14 @@ class Producers:
 
     def _make_exclusive(self, producer: Producer) -> None:
         if producer.access_mode == pb.ExclusiveWithFencing:
-            self._throw_out()
+            self._fence_all()
         elif self._exclusive is not None or self.waiting:
             raise ProducerFencedError(f"Topic has an existing exclusive producer: {self._exclusive or 'null'}")
         elif self.by_name:
             raise ProducerFencedError("Topic has existing shared producers")
         self._own(producer)
 
-    def _throw_out(self) -> None:
+    def _fence_all(self) -> None:
         """Fence all producers. Waiting ones get an error; others lose their connection with their next SEND."""
         self._refuse_waiting(ProducerFencedError("Fenced out"))
         for producer in self.by_name.values():

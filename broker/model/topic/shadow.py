@@ -29,7 +29,7 @@ class ShadowTopic(PersistentTopic):
     Only its source's broker would publish here. Clients may open producers, and each of their messages is refused.
     """
 
-    takes_message_ids = True  # and refuses each
+    takes_message_ids = True  # `publish` refuses each of them with an error of its own
 
     def __init__(self, name: TopicName, stores: Context, policies: Policies, log: TopicLog) -> None:
         super().__init__(name, stores, policies, log)
