@@ -1,4 +1,4 @@
-"""Run the periodic checks of topics (B-41): expiry, trimming, backlog quotas, and deletion of what is unused."""
+"""Run the periodic checks of topics (B-41): expiry, trimming, backlog quotas, and deletion when unused."""
 
 from __future__ import annotations
 

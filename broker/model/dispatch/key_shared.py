@@ -98,7 +98,7 @@ class KeySharedDispatcher(SharingDispatcher):
         consumer = self.selector.select(self.selector.hash_of_key(key_of(metadata)))
         return consumer if consumer is not None and consumer.can_receive else None
 
-    # what is owed
+    # unacknowledged messages
 
     def _delivering(self, consumer: Consumer, deliveries: Sequence[Delivery], messages: int) -> None:
         """Record the hashes anew, because entries that had to wait do not keep theirs."""

@@ -138,7 +138,7 @@ class SharingDispatcher(Dispatcher):
         """Redeliver entries, to the consumers that may get them now."""
         self.replay.update(positions)
 
-    # what is owed
+    # unacknowledged messages
 
     def _owe(self, consumer: Consumer, messages: int) -> None:
         """Add to a consumer's unacknowledged messages (or subtract), and enforce their limits (B-06)."""

@@ -165,7 +165,7 @@ class Subscription:
         self.dispatch_soon()
 
     def forget_if_unused(self) -> None:
-        """Remove what needs a consumer, after the first one was refused."""
+        """Clear the subscription if its first consumer was refused and it has no other."""
         if not self.consumers:
             self._last_consumer_left()
 

@@ -214,7 +214,7 @@ class Dispatcher(ABC):
 
     @abstractmethod
     def give_back(self, positions: Sequence[Position]) -> None:
-        """Redeliver entries whose acknowledging transaction was aborted."""
+        """Redeliver entries, because the transaction that acknowledged them was aborted."""
 
     def policies_changed(self) -> None:
         """Apply changed policies of the topic."""

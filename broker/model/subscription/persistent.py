@@ -255,7 +255,7 @@ class PersistentSubscription(Subscription):
         self.dispatch_soon()
 
     def give_back(self, positions: Sequence[Position]) -> None:
-        """Redeliver entries at once, whose acknowledging transaction was aborted."""
+        """Redeliver entries at once, because the transaction that acknowledged them was aborted."""
         if self.dispatcher is not None:
             self.dispatcher.give_back(positions)
             self.dispatch()  # deliver before the end of the transaction is answered
@@ -271,7 +271,7 @@ class PersistentSubscription(Subscription):
         *,
         save_now: bool,
     ) -> None:
-        """Acknowledge whole entries, and `parts`: batches with the ack set of what remains (PIP-54).
+        """Acknowledge whole entries, and `parts`: batches with the ack set of their remaining messages (PIP-54).
 
         Without a `consumer`, the acknowledgement counts as one of the first consumer. `save_now` stores the cursor with
         this commit.

@@ -1,4 +1,4 @@
-"""Expire, trim and evict what a topic need not keep.
+"""Expire, trim and evict entries that a topic need not keep.
 
 Entries expire by the broker's timestamp, or else by publish_time (B-24, B-34). Consumed ledgers are deleted unless they
 are retained (B-25). The age of a backlog (B-26, P-06) is the time since its first ledger was closed, and the open
