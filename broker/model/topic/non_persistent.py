@@ -1,4 +1,4 @@
-"""Non-persistent topics: nothing is stored (B-37)."""
+"""Non-persistent topics, which store nothing (B-37)."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from pulsarium.broker.model.topic.producers import Producer, ProducerClient
 from pulsarium.broker.model.transaction.coordinator import Participant
 from pulsarium.proto.topic_name import TopicName
 
-DROPPED = Position(2**64 - 1, 2**64 - 1)  # in a receipt: -1:-1 as it is sent
+DROPPED = Position(2**64 - 1, 2**64 - 1)  # in a receipt, where it is sent as -1:-1
 
 
 class NonPersistentTopic(Topic):
-    """Hands each entry to the subscriptions that are there, and answers at once."""
+    """A topic that passes each entry to its subscriptions, and answers at once."""
 
     def __init__(self, name: TopicName, stores: Context, policies: Policies) -> None:
         super().__init__(name, stores, policies)
@@ -46,15 +46,16 @@ class NonPersistentTopic(Topic):
         return NOWHERE
 
     def pass_on(self, entry: bytes) -> None:
-        """Give an entry to everybody who is there."""
-        for subscription in list(self._subscriptions.values()):  # a delivery may end a connection, and with it one
+        """Pass an entry to all subscriptions."""
+        # a delivery may end a connection, and so remove a subscription
+        for subscription in list(self._subscriptions.values()):
             subscription.publish(entry)
 
     def _takes_more(self, client: ProducerClient) -> bool:
-        """Whether a connection has not sent too much at once (maxConcurrentNonPersistentMessagePerConnection).
+        """Return whether a connection has not sent too much at once (maxConcurrentNonPersistentMessagePerConnection).
 
-        Here a message is passed on before the next is looked at, so what came together counts as concurrent. Where
-        Pulsar would stop reading until all is answered (maxPendingPublishRequestsPerConnection) it starts anew.
+        This broker passes each message on before it reads the next one. So all messages that arrive together count as
+        concurrent. The count starts anew where Pulsar would pause reading (maxPendingPublishRequestsPerConnection).
         """
         config = self.stores.config
         if client.unstored > config.maxConcurrentNonPersistentMessagePerConnection:
@@ -74,7 +75,7 @@ class NonPersistentTopic(Topic):
         raise BrokerServiceError(f"{FAILED_ON_SUBSCRIPTION}Unsupported operation end txn for NonPersistentSubscription")
 
     def subscribe(self, name: str) -> NonPersistentSubscription:
-        """The subscription of this name, made when there is none."""
+        """Return the subscription of this name, created if necessary."""
         found = self._subscriptions.get(name)
         if found is None:
             found = self._subscriptions[name] = NonPersistentSubscription(self, name)
@@ -83,10 +84,10 @@ class NonPersistentTopic(Topic):
     def unsubscribe(self, name: str) -> None:
         subscription = self._subscriptions.get(name)
         if subscription is not None:
-            subscription.disconnect_consumers()  # it goes with the last
+            subscription.disconnect_consumers()  # the subscription goes with its last consumer
 
     def forget_subscription(self, subscription: NonPersistentSubscription) -> None:
-        """It lost its last consumer."""
+        """Remove a subscription that lost its last consumer."""
         if self._subscriptions.get(subscription.name) is subscription:
             del self._subscriptions[subscription.name]
             self._subscription_removed(subscription)

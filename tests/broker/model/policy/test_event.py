@@ -132,5 +132,5 @@ def test_events_of_other_kinds_are_passed_over() -> None:
     value = codec.decode(recorded(0))
     value["topicPoliciesEvent"]["topic"] = None
     value["topicPoliciesEvent"]["tenant"] = "no/tenant"
-    with pytest.raises(AvroError, match="names no topic"):
+    with pytest.raises(AvroError, match="has no valid topic name"):
         decode(codec.encode(value), CLUSTER)
