@@ -27,12 +27,17 @@ class Described(NamedTuple):
 
 
 CONNECTION: Sequence[Described] = (
-    Described(SERVICE_URL, "", "both", "the service URL of the brokers, pulsar://host:6650 or pulsar+ssl://host:6651; required"),
+    Described(
+        SERVICE_URL,
+        "",
+        "both",
+        "the service URL of the brokers, pulsar://host:6650 or pulsar+ssl://host:6651; required",
+    ),
     Described(
         "pulsar.client.authPluginClassName",
         "",
         "both",
-        "the authentication: AuthenticationToken, AuthenticationBasic or AuthenticationTls, with or without Java's package",
+        "authentication: AuthenticationToken, AuthenticationBasic or AuthenticationTls, with or without Java's package",
     ),
     Described(
         "pulsar.client.authParams",
@@ -48,7 +53,9 @@ CONNECTION: Sequence[Described] = (
         "PEM file of the certificate authorities to trust; the default is the system's",
     ),
     Described("pulsar.client.tlsAllowInsecureConnection", "false", "both", "trust any certificate"),
-    Described("pulsar.client.tlsHostnameVerificationEnable", "true", "both", "require that the certificate names the host"),
+    Described(
+        "pulsar.client.tlsHostnameVerificationEnable", "true", "both", "require that the certificate names the host"
+    ),
     Described("pulsar.client.connectionTimeoutMs", "10000", "both", "how long to wait for a connection"),
     Described("pulsar.client.operationTimeoutMs", "30000", "both", "how long to wait for an answer of a broker"),
 )
@@ -56,7 +63,7 @@ CONNECTION: Sequence[Described] = (
 
 
 class BadOption(ValueError):
-    """An option that is missing, or that cannot be what it says."""
+    """An option that is missing or has an invalid value."""
 
 
 class Options:

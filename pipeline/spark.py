@@ -35,7 +35,7 @@ LOCAL_DEFAULTS = {
 
 
 class NoJava(RuntimeError):
-    """No Java that Spark can run on. The message says how to install one."""
+    """Java is missing or too old for Spark. The message says how to install it."""
 
 
 def session(

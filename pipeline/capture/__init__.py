@@ -1,8 +1,8 @@
 """Analyze wire captures: frames, exchanges, the compatibility matrix, latencies, violations, differences of two runs.
 
-    analysis = Captures(session(), ["run/*.pulscap"])
-    analysis.matrix.show()
-    output.write(analysis, "report")
+analysis = Captures(session(), ["run/*.pulscap"])
+analysis.matrix.show()
+output.write(analysis, "report")
 """
 
 from pulsarium.pipeline.capture.captures import Captures, NoCaptures, differences, found

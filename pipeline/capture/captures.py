@@ -30,7 +30,7 @@ _FROM_CLIENT = "direction = 'client->broker'"
 
 
 class NoCaptures(ValueError):
-    """No capture to analyze, or a file that is not a capture."""
+    """Refuse sources without a capture, and files that are not captures."""
 
 
 class Captures:

@@ -61,8 +61,10 @@ def _rows(table: DataFrame) -> list[plots.Row]:
 
 @contextmanager
 def beside(target: Path, replaces: Iterable[str] = ()) -> Iterator[Path]:
-    """A folder in `target` whose contents take their places there when the block has ended without an error; what is
-    named in `replaces` and was not made goes."""
+    """Yield a temporary folder in `target`, and move its contents into `target` when the block ends without an error.
+
+    Files of `target` that `replaces` names and the block did not make are deleted.
+    """
     new = Path(tempfile.mkdtemp(prefix=".pulsarium-", dir=target))
     try:
         yield new

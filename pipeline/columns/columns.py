@@ -22,7 +22,7 @@ FORMS = {pb.Schema.Avro: Form.AVRO, pb.Schema.Json: Form.JSON}
 
 @dataclass(frozen=True)
 class Columns:
-    """What a topic's values become. Made in the driver, used in workers."""
+    """Columns of a topic's values. Made in the driver, used in workers."""
 
     info: SchemaInfo | None
     """The schema of the registry, or None when `value` holds the bytes."""
@@ -31,8 +31,11 @@ class Columns:
 
     @staticmethod
     def of(info: SchemaInfo | None) -> Columns:
-        """For a topic with this schema. BadColumns for a record whose fields Spark could not tell from each other, or
-        from METADATA."""
+        """Return the columns of a topic with this schema.
+
+        Raise `BadColumns` for a record with fields that Spark cannot tell from each other or from the columns of
+        `METADATA`.
+        """
         kind = None if info is None else _record_of(info)
         if info is None or (kind is None and info.type not in PRIMITIVES):
             return Columns(None, _with_metadata(StructType([StructField(VALUE, BinaryType())])))
@@ -99,7 +102,7 @@ def _with_metadata(values: StructType) -> StructType:
     for each in values.names:
         if each.lower() in own:
             raise BadColumns(
-                f"the field {each} of the topic's schema cannot be a column, because {own[each.lower()]} is a column of "
-                "every topic"
+                f"the field {each} of the topic's schema cannot be a column, because {own[each.lower()]} is a column "
+                "of every topic"
             )
     return StructType([*values.fields, *METADATA.fields])

@@ -63,7 +63,7 @@ def read_moment(unit: int) -> Callable[[Any], datetime]:
     def read(value: Any) -> datetime:
         if type(value) is int:
             return EPOCH + value * unit * _MICROSECOND
-        if isinstance(value, float):  # Java's fraction is never negative: it writes -1.9 s as -1 s and 0.9 s
+        if isinstance(value, float):  # Java's fraction is never negative: -1.9 stands for -0.1 s
             whole = int(value)
             return EPOCH + timedelta(seconds=whole + abs(value - whole))
         found = datetime.fromisoformat(value)

@@ -288,7 +288,9 @@ def columns(kind: Kind, form: Form, given: StructType, where: str) -> list[tuple
         elif field.kind.nullable and not field.has_default:
             made.append((field.name, field.name, lambda value: None))
         elif not field.has_default:
-            raise BadColumns(f"{path} is missing: the topic's schema has this field as {field.kind.spark.simpleString()}")
+            raise BadColumns(
+                f"{path} is missing: the topic's schema has this field as {field.kind.spark.simpleString()}"
+            )
     if left:
         raise BadColumns(
             f"{where or 'the DataFrame'} has {', '.join(each.name for each in left.values())}, which the topic's "

@@ -132,7 +132,9 @@ def _primitive(given: StructType, own: DataType | None) -> Values:
     column = found.pop(VALUE, None)
     if found:
         names = ", ".join(each.name for each in found.values())
-        raise BadColumns(f"the topic's values are {own.simpleString()}, in the column {VALUE}: it has no column {names}")
+        raise BadColumns(
+            f"the topic's values are {own.simpleString()}, in the column {VALUE}: it has no column {names}"
+        )
     if column is None:
         raise BadColumns(f"column {VALUE} is missing: the topic's schema has values of {own.simpleString()}")
     name, text = column.name, isinstance(column.dataType, StringType)

@@ -134,11 +134,11 @@ def test_what_is_no_capture_is_refused(tmp_path: Path) -> None:
     for source, why in (
         (tmp_path / "absent", "no capture at"),
         (tmp_path / "*.cap", "no capture at"),
-        (tmp_path / "text.pulscap", "is no capture"),
+        (tmp_path / "text.pulscap", "is not a Pulsarium capture"),
     ):
         with pytest.raises(NoCaptures, match=why):
             found([source])
-    with pytest.raises(NoCaptures, match="no captures were named"):
+    with pytest.raises(NoCaptures, match="no captures were given"):
         found([])
 
 

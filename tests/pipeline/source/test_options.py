@@ -39,7 +39,7 @@ def test_names_in_any_case() -> None:
         ({"service.url": "pulsar://h:1", "topicsPattern": "("}, "regular expression"),
         (URL | {"maxBytesPerTrigger": "10"}, r"needs \.option\(\"admin\.url\""),
         (URL | {"maxBytesPerTrigger": "ten"}, "whole number"),
-        (URL | {"minPartitions": "0"}, "whole number from 1 on"),
+        (URL | {"minPartitions": "0"}, "whole number of at least 1"),
         (URL | {"failOnDataLoss": "maybe"}, "true or false"),
     ],
 )

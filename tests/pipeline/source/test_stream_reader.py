@@ -183,7 +183,7 @@ def test_a_deleted_topic(broker: Address, topic: str, stream: Open) -> None:
     at, _ = micro_batch(first := stream(**pattern), {})
     first.stop()
     admin(broker, lambda found: found.topics.delete(f"{topic}-a", force=True))
-    with pytest.raises(DataLoss, match=f"all of {topic}-a from .*no such topic any more"):
+    with pytest.raises(DataLoss, match=f"all of {topic}-a from .*the topic does not exist any more"):
         stream(**pattern).latestOffset(at, ReadAllAvailable())
     forgiving = stream(**pattern, failOnDataLoss="false")
     publish(broker, f"{topic}-b", numbers(3, 3))
