@@ -1,4 +1,4 @@
-"""Read topics by `spark.read`, whose range is decided once, or by `spark.readStream`, whose offsets Spark checkpoints."""
+"""Read topics: `spark.read`, whose range is decided once, and `spark.readStream`, whose offsets Spark checkpoints."""
 
 from __future__ import annotations
 
