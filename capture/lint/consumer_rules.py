@@ -325,9 +325,7 @@ _ACK_SETS = "PIP-54"
 
 
 def _sets_of(state: State, frame: Frame) -> Iterator[tuple[Subscription, Position, int, int]]:
-    """Yield the ack sets of a frame: subscription, position, number of messages (0 for an entry that is not a batch),
-    and bits.
-    """
+    """Yield the ack sets of a frame: subscription, position, number of messages (0 outside a batch) and bits."""
     subscription = _subscription(state, frame)
     if subscription is None:
         return

@@ -204,7 +204,5 @@ NO_REQUEST = 2**64 - 1
 
 
 def _is_interim(frame: Frame) -> bool:
-    """Return whether a PRODUCER_SUCCESS answers a producer that waits for exclusive access, and will get another
-    answer.
-    """
+    """Return whether a PRODUCER_SUCCESS only tells a producer to wait for exclusive access."""
     return frame.spec is not None and frame.spec.type == _T.PRODUCER_SUCCESS and not frame.body.producer_ready

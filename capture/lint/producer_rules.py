@@ -146,7 +146,7 @@ def _send_receipt(state: State, frame: Frame) -> Iterator[str]:
     # Messages in flight when the broker closed the producer may get receipts later, even after it is reopened.
     closing = producer is not None and producer.phase in (Phase.OPENING, Phase.CLOSED_BY_BROKER)
     if state.matcher.request_of(frame) is None and not closing:
-        yield f"{frame.name} for sequence {frame.sequence_id} of producer {frame.producer_id}, which waits for no receipt"
+        yield f"{frame.name} for sequence {frame.sequence_id} of producer {frame.producer_id}, which is not waiting"
 
 
 @PRODUCER_RULES(
