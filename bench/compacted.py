@@ -45,8 +45,7 @@ WARM_UP = 20
 
 
 def last_id(work: Work) -> Timed:
-    """Measure GET_LAST_MESSAGE_ID, one call after the other, of readers of a topic whose last batch is a compacted
-    megabyte.
+    """Measure GET_LAST_MESSAGE_ID, one call after the other, on a topic whose last batch is a compacted megabyte.
 
     Calls in v21, and all others that v22 is compared with, are part of the preparation. A broker without v22 answers
     the counted calls in its own version.

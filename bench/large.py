@@ -98,9 +98,7 @@ def acknowledge(connection: Connection, ids: Iterable[tuple[int, int]]) -> None:
 
 
 def delayed(work: Work) -> Timed:
-    """Measure `count` messages delayed by one to two hours, a Shared consumer, and plain messages before and after
-    them.
-    """
+    """Measure `count` messages delayed by one to two hours, and plain messages before and after them."""
     traffic = Traffic(work)
     part = max(1, work.count // SHARE)
     traffic.plain(part)  # warm-up

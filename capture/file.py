@@ -163,8 +163,9 @@ class CaptureReader:
 
     @property
     def pending(self) -> int:
-        """Return the number of bytes of an incomplete record, which at the end of a file is a killed writer's, and no
-        error.
+        """Return the number of bytes of an incomplete record.
+
+        At the end of a file, such a record is the last one of a killed writer, and no error.
         """
         return len(self._tail)
 

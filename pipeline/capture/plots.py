@@ -107,8 +107,9 @@ def _span(axes: Axes, y: float, row: Row, color: str) -> None:
 
 
 def over_time(rows: Sequence[Row], most: int = 3) -> Figure:
-    """Draw frames by the second: those of clients upwards, those of brokers downwards, the `most` frequent commands by
-    name.
+    """Draw frames by the second, those of clients upwards and those of brokers downwards.
+
+    The `most` frequent commands of each side have series of their own.
     """
     figure, axes = _figure(9.0, 4.2, "Frames per second")
     totals: Counter[tuple[bool, str]] = Counter()

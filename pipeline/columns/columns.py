@@ -47,8 +47,7 @@ class Columns:
         return Columns(info, _with_metadata(kind.spark))
 
     def for_reading(self, wanted: StructType) -> BatchBuilder:
-        """Return a builder of batches with the columns `wanted`, in their order and types, from messages read with
-        `client_schema`.
+        """Return a builder of batches with the columns `wanted` from messages that were read with `client_schema`.
 
         Raise `BadColumns` for a column that the topic does not have, or has with another type.
         """

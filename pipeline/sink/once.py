@@ -64,9 +64,7 @@ def _sortable(column: Any) -> Any:
 
 
 def by_key_or_row(scheme: HashingScheme) -> MessageRouter:
-    """Return a router that sends rows with a key as other clients do, and rows without a key to one partition after the
-    other.
-    """
+    """Return a router that routes rows with a key as other clients do, and distributes the others round-robin."""
 
     def choose(message: Message[Any], partitions: int) -> int:
         if message.has_partition_key():

@@ -69,6 +69,8 @@ class Cutting:
 
     async def _index(self, topic: str, ledger: int, entry: int) -> tuple[int, int] | None:
         """Return the index of an entry's first message, and the index after its last.
+
+        Return None when the broker assigns no indexes.
         """
         messages = await self._client.admin.topics.get_messages_by_id(topic, ledger, entry)
         stamp = messages[0].broker_metadata() if messages else None

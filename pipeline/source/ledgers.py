@@ -84,15 +84,14 @@ class Ledgers:
         """Return the first position that still exists when entries from `start` on are gone, otherwise None.
 
         Nothing tells what a deleted ledger held. The subscription stays one entry behind the processed entries
-        (`before`), so that its ledger is only deleted when another program moved the subscription. Then a loss cannot
-        be recognized.
+        (`before`), so that its ledger is only deleted when another program moved the subscription. Then it is
+        unknown whether entries were lost, and the check reports a loss.
         """
         if not self.all or start.ledger < 0 or start.ledger >= self.all[0].id:
             return None
         first = Position(self.all[0].id, 0)
         if start.entry == 0 and start.batch_index == 0:
-            # perhaps the ledger never had an entry, and the broker dropped it: then the subscription was not moved past
-            # it
+            # perhaps the broker dropped an empty ledger: then the subscription was not moved past it
             mark = self.marks.get(subscription or "")
             if mark is not None and (mark <= start or mark == first):
                 return None

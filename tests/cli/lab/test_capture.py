@@ -224,7 +224,7 @@ def test_a_damaged_file_is_shown_up_to_the_damage(capture: str) -> None:
     Path(capture).write_bytes(data)
     result = run("show", capture)
     assert (result.exit_code, len(result.stdout.splitlines())) == (1, count)
-    assert f"cannot be read on after record {count}: a damaged record" in result.stderr
+    assert f"cannot be read on after record {count}: a record is damaged" in result.stderr
 
 
 def test_a_folder_gets_a_file_of_each_run(tmp_path: Path) -> None:
