@@ -19,7 +19,7 @@ class Severity(Enum):
     ERROR = "error"
     """The other side refuses, drops or closes; or messages are lost, duplicated or unreadable."""
     WARNING = "warning"
-    """Today's brokers accept it, but it has not the expected effect, or works by chance."""
+    """Today's brokers accept it, but it does not have the expected effect, or works by chance."""
 
 
 @dataclass(frozen=True, slots=True)

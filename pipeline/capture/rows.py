@@ -77,7 +77,7 @@ def frames(path: str, capture: str | None = None) -> Iterator[Row]:
                 yield _frame(_where(name, seen.frame, checker.conversation), seen.frame)
     except CaptureError as error:
         where = (name, None, None, UNKNOWN, None, None, None)
-        yield (*where, *(None,) * 12, f"the file cannot be read on: {error}", None)
+        yield (*where, *(None,) * 12, f"the rest of the file cannot be read: {error}", None)
 
 
 def exchanges(path: str, capture: str | None = None) -> Iterator[Row]:

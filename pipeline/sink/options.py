@@ -117,7 +117,11 @@ _ARGUMENTS = (
     _Argument("batchingEnabled", "true", "batching_enabled", _flag, "send several messages in one entry"),
     _Argument("batchingMaxMessages", "1000", "batching_max_messages", _number(1), "most messages of one entry"),
     _Argument(
-        "batchingMaxBytes", "131072", "batching_max_allowed_size_in_bytes", _number(1), "most bytes of one entry"
+        "batchingMaxBytes",
+        "131072",
+        "batching_max_allowed_size_in_bytes",
+        _number(1),
+        "most payload bytes of one entry",
     ),
     _Argument(
         "batchingMaxPublishDelayMicros",

@@ -91,7 +91,7 @@ def test_outcomes(tmp_path: Path, calls: list[tuple[str, str, object]]) -> None:
         "works": (Outcome.PASS, ""),
         "fails": (Outcome.FAIL, "two lines"),
         "excused": (Outcome.UNSUPPORTED, "no such call"),
-        "asks": (Outcome.PASS, '{"done": false, "reason": "nobody does dance"}'),
+        "asks": (Outcome.PASS, '{"done": false, "reason": "unknown work: dance"}'),
         "hangs": (Outcome.TIMEOUT, "the program did not answer in time"),
         "secured": (Outcome.UNSUPPORTED, "needs a broker with token authentication and TLS"),
         "partitioned": (Outcome.PASS, ""),
@@ -188,7 +188,7 @@ def test_what_a_client_did_not_compress_does_not_count(
     monkeypatch.setattr(runner, "capturing", capturing)
     scenarios = [Scenario(name="works", contract="", compression=wanted)]
     found = results(tmp_path, "fake", scenarios=scenarios)["works"]
-    assert (found.outcome, found.reason) == (outcome, "" if outcome is Outcome.PASS else "sent with compression none")
+    assert (found.outcome, found.reason) == (outcome, "" if outcome is Outcome.PASS else "the client sent with compression none")
 
 
 def test_preparation_that_is_refused(

@@ -45,7 +45,7 @@ def test_frames(run: Captures) -> None:
 def test_violations(run: Captures) -> None:
     assert [tuple(row)[:6] for row in run.broken_rules().collect()] == [
         ("broker", "permits-exceeded", "Pulsar-Test", "1.2.3", 1, "MESSAGE to consumer 1, which has 0 permits"),
-        ("client", "broken-frame", "Pulsar-Test", "1.2.3", 1, "a frame of 5 bytes"),
+        ("client", "broken-frame", "Pulsar-Test", "1.2.3", 1, "the frame has only 5 bytes"),
     ]
 
 

@@ -117,7 +117,7 @@ async def test_it_compacts(stage: Stage) -> None:
 @pytest.mark.parametrize(
     ("how", "error"),
     [
-        ("crash", "the Spark job ended with 3: out of everything"),
+        ("crash", "the Spark job ended with exit code 3 and no result: out of everything"),
         ("raise", "the Spark job failed: the topic does not fit"),
     ],
 )
@@ -300,7 +300,7 @@ def test_it_ends_with_the_broker(stage: Stage) -> None:
     [
         (("mastr", "x"), "unknown option: mastr; the options are master, work-dir, format, chunk-bytes, and Spark's own spark.*"),
         (("work-dir", "/no/where"), "work-dir: /no/where is not a folder"),
-        (("format", "no.where"), "format is pulsar, values or module:object, not no.where: No module named 'no'"),
+        (("format", "no.where"), "format must be pulsar, values or module:object, not no.where: No module named 'no'"),
         (("chunk-bytes", "0"), "chunk-bytes must be a number of at least 1, not 0"),
     ],
 )

@@ -128,7 +128,7 @@ def test_work_goes_through_a_file(tmp_path: Path) -> None:
 def test_formats() -> None:
     assert format_of("pulsar") is None
     assert format_of("values") is format_of("pulsarium.proto.compacted_values") is compacted_values
-    with pytest.raises(ValueError, match=r"^format is pulsar, values or module:object, not nowhere: No module"):
+    with pytest.raises(ValueError, match=r"^format must be pulsar, values or module:object, not nowhere: No module"):
         format_of("nowhere")
     with pytest.raises(ValueError, match="lacks to_values or to_batch"):
         format_of("json:loads")

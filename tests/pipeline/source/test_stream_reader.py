@@ -283,7 +283,7 @@ def test_what_somebody_skipped(broker: Address, topic: str, stream: Open) -> Non
     admin(broker, lambda found: found.topics.skip_all_messages(topic, name))
     trim(broker, topic)
     publish(broker, topic, numbers(10, 60))
-    with pytest.raises(DataLoss, match=rf"{topic} from {end[topic]['next']} on, .*failOnDataLoss"):
+    with pytest.raises(DataLoss, match=rf"{topic} from {end[topic]['next']} on; .*failOnDataLoss"):
         stream().latestOffset(end, ReadAllAvailable())
     assert flat(micro_batch(stream(failOnDataLoss="false"), end)[1]) == numbers(10, 60)
 
