@@ -197,7 +197,7 @@ def test_a_file_is_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         (["show", "{file}", "--live"], "a FILE, or --live"),
         (["show", "{folder}/absent"], "No such file"),
         (["show", "{text}"], "not a Pulsarium capture"),
-        (["show", "{empty}"], "not a Pulsarium capture"),
+        (["show", "{empty}"], "not a capture"),
         (["export", "{file}"], "--parquet DIR, or --jsonl"),
         (["diff", "{file}", "{text}"], "not a Pulsarium capture"),
         (["proxy"], "say which broker"),
