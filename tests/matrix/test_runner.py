@@ -125,7 +125,10 @@ def test_what_is_prepared_and_administrated(tmp_path: Path, calls: list[tuple[st
 
 
 def test_a_client_that_is_not_there_is_skipped(tmp_path: Path, calls: list[tuple[str, str, object]]) -> None:
-    for client, reason in (("absent", "missing Python modules: no_such_module"), ("unbuilt", "not on PATH: no-such-tool")):
+    for client, reason in (
+        ("absent", "missing Python modules: no_such_module"),
+        ("unbuilt", "not on PATH: no-such-tool"),
+    ):
         assert {(result.outcome, result.reason) for result in results(tmp_path, client).values()} == {
             (Outcome.SKIPPED, reason)
         }
@@ -188,7 +191,8 @@ def test_what_a_client_did_not_compress_does_not_count(
     monkeypatch.setattr(runner, "capturing", capturing)
     scenarios = [Scenario(name="works", contract="", compression=wanted)]
     found = results(tmp_path, "fake", scenarios=scenarios)["works"]
-    assert (found.outcome, found.reason) == (outcome, "" if outcome is Outcome.PASS else "the client sent with compression none")
+    reason = "" if outcome is Outcome.PASS else "the client sent with compression none"
+    assert (found.outcome, found.reason) == (outcome, reason)
 
 
 def test_preparation_that_is_refused(

@@ -126,7 +126,10 @@ def test_json() -> None:
         (StructType([StructField("a b", LongType())]), "column a b: Avro's names"),
         (struct(a=LongType(), A=LongType()), "the DataFrame has 'a' and 'A'"),
         (struct(a=struct(b=LongType(), B=LongType())), "column a has 'b' and 'B'"),
-        (struct(a=LongType(), __other=LongType()), "column __other is unknown: metadata columns of a message are __key"),
+        (
+            struct(a=LongType(), __other=LongType()),
+            "column __other is unknown: metadata columns of a message are __key",
+        ),
     ],
 )
 def test_what_cannot_be_one(schema: StructType, reason: str) -> None:

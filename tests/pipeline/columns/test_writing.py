@@ -226,7 +226,10 @@ def test_fields_with_a_default_need_no_column(form: type[AvroSchema[Any]]) -> No
     ("given", "reason"),
     [
         (struct(b=StringType()), "column a is missing: the topic's schema has this field as bigint"),
-        (struct(a=LongType(), d=LongType()), "the DataFrame has d, which the topic's schema does not have: its fields are a, b, c"),
+        (
+            struct(a=LongType(), d=LongType()),
+            "the DataFrame has d, which the topic's schema does not have: its fields are a, b, c",
+        ),
         (struct(a=StringType()), r"column a is string, but the topic's schema has bigint \(long\)"),
         (struct(a=DoubleType()), "column a is double"),
         (struct(a=LongType(), c=StringType()), "column c is string, but the topic's schema has array"),
@@ -234,7 +237,10 @@ def test_fields_with_a_default_need_no_column(form: type[AvroSchema[Any]]) -> No
         (struct(a=LongType(), c=ArrayType(struct(y=IntegerType()))), r"column c\[\]\.x is missing"),
         (struct(a=LongType(), c=ArrayType(struct(x=LongType()))), r"column c\[\]\.x is bigint, but .* int \(int\)"),
         (struct(a=LongType(), c=ArrayType(struct(x=ByteType(), z=ByteType()))), r"column c\[\] has z, which"),
-        (struct(a=LongType(), __index2=LongType()), "column __index2 is unknown: metadata columns of a message are __key"),
+        (
+            struct(a=LongType(), __index2=LongType()),
+            "column __index2 is unknown: metadata columns of a message are __key",
+        ),
         (struct(value=BinaryType()), "column a is missing"),
     ],
 )

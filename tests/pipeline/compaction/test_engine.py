@@ -298,7 +298,10 @@ def test_it_ends_with_the_broker(stage: Stage) -> None:
 @pytest.mark.parametrize(
     ("option", "reason"),
     [
-        (("mastr", "x"), "unknown option: mastr; the options are master, work-dir, format, chunk-bytes, and Spark's own spark.*"),
+        (
+            ("mastr", "x"),
+            "unknown option: mastr; the options are master, work-dir, format, chunk-bytes, and Spark's own spark.*",
+        ),
         (("work-dir", "/no/where"), "work-dir: /no/where is not a folder"),
         (("format", "no.where"), "format must be pulsar, values or module:object, not no.where: No module named 'no'"),
         (("chunk-bytes", "0"), "chunk-bytes must be a number of at least 1, not 0"),
