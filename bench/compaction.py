@@ -41,7 +41,7 @@ def compact(work: Work) -> Timed:
 
 
 def compacted(broker: Broker, topic: str, limit_seconds: float = LIMIT_SECONDS) -> None:
-    """Trigger compaction and wait for its end."""
+    """Start compaction, and wait for its end."""
     url = f"{broker.admin_url}/admin/v2/{topic.replace('://', '/')}/compaction"
     with urllib.request.urlopen(urllib.request.Request(url, method="PUT"), timeout=30):
         pass

@@ -286,7 +286,7 @@ def _harmless(data: bytes, size: int) -> bool:
 
 
 def _blank(message: Any) -> bool:
-    """Blank the texts of a message and of its submessages. Return False for a message with unknown fields."""
+    """Replace the texts of a message and of its submessages with asterisks. Return False for unknown fields."""
     if len(UnknownFieldSet(message)):
         return False
     for described, value in message.ListFields():

@@ -152,7 +152,7 @@ class Matcher:
         return frame
 
     def _excuse_all_of(self, consumer: int | None) -> None:
-        """Excuse the requests of a closed consumer, which may get no answer. A SEEK still gets one."""
+        """Accept that requests of a closed consumer get no answer, except a SEEK."""
         self.excused.update(
             frame.number for frame in self.waiting() if frame.consumer_id == consumer and frame.name in _OF_A_CONSUMER
         )

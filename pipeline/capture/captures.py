@@ -54,7 +54,7 @@ class Captures:
         self.close()
 
     def close(self) -> None:
-        """Free the tables that Spark keeps in memory."""
+        """Release the tables that Spark keeps in memory."""
         for each in self._kept:
             each.unpersist()
         self._kept.clear()
