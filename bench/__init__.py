@@ -1,1 +1,1 @@
-"""Measures a broker from outside: how fast it starts, what it weighs, what a message costs it. See scripts/bench."""
+"""Measure a broker from outside: its start, its memory, and the cost of a message. See scripts/bench."""

@@ -1,4 +1,4 @@
-"""scripts/bench: measures a broker's start, its memory, and what a message costs it."""
+"""Run scripts/bench: measure a broker's start, its memory, and the cost of a message."""
 
 from __future__ import annotations
 
@@ -22,51 +22,54 @@ from bench.program import Program
 from bench.programs import PROGRAMS, chosen
 
 ABOUT = """\
-Measures `pulsarium serve` in a process of its own, with clients in processes of their own: seconds from launch to the
-answered CONNECT and to the ready line, idle memory, and for each program the rate and the broker's CPU time (user and
-system, all threads) for each message. Figures are medians over the repetitions; warm-up runs come before and are not
-counted. Programs named raw-... use a bare socket, so that the client is not the limit; the others use the official
-Python client. "busy" says how many cores broker and client used: whoever is near 1 was the limit.
+Measures `pulsarium serve` in a process of its own, with clients in processes of their own. It measures the seconds
+from launch to CONNECTED and to the ready line, and idle memory. For each program it measures the rate, and the
+broker's CPU time (user and system, all threads) per message. Figures are medians of the counted runs, which follow the
+warm-up runs. Programs named raw-... use a bare socket, so that the client is not the limit. The others use the
+official Python client. "busy" shows how many cores broker and client used: a process near 1 was the limit.
 
-  scripts/bench                                     everything, two or three minutes
-  scripts/bench --quick                             a look: few messages, one run; too short for judging
+  scripts/bench                                     everything, in two or three minutes
+  scripts/bench --quick                             few messages and one run, too short for a judgment
   scripts/bench publish-unbatched send-sync         only these programs (--list names them), no start-up figures
   scripts/bench shared-consumers key-shared-consumers    1, 10 and 100 consumers on a subscription, and 100 over 1
-  scripts/bench compaction                          the last message's id on a compacted topic, by the version that
-                                                    asks, and compaction itself
-  scripts/bench holes delayed                       a million holes in a cursor, a million delayed messages: what one
-                                                    costs at the beginning and at the end, and the memory; a minute or
-                                                    two each, run once, and only when named
+  scripts/bench compaction                          GET_LAST_MESSAGE_ID on a compacted topic, by protocol version,
+                                                    and compaction itself
+  scripts/bench holes delayed                       a million individually acknowledged entries, a million delayed
+                                                    messages: the cost of one at the beginning and at the end, and the
+                                                    memory; a minute or two each, run once, and only when named
   scripts/bench holes --scale 0.1                   a tenth of the messages
   scripts/bench scale                               how cost grows with topics, connections, consumers and backlog;
                                                     memory with a backlog of 10 GB, PING during a cold read; a
                                                     quarter of an hour, 13 GB of disk
-  scripts/bench echo                                what a round trip costs a server that does nothing, in Python
-  scripts/bench breakdown                           where a message's microseconds go: a command of its own (--help)
+  scripts/bench echo                                a round trip to a Python server that does nothing: a command of
+                                                    its own (--help)
+  scripts/bench breakdown                           the parts of a message's CPU time: a command of its own (--help)
   scripts/bench pressure                            a consumer that stops reading, a publisher that floods, one large
-                                                    piece of work, and what others notice: a command of its own (--help)
+                                                    piece of work, and their cost for others: a command of its own
   scripts/bench --clients                           our async client under trio and asyncio beside the official one and
                                                     its asyncio module, on one broker; five minutes
   scripts/bench fixtures                            tests on the fixtures of the pytest plugin: a command of its own
-  scripts/bench transactions                        their rate, and what open ones cost: a command of its own (--help)
-  scripts/bench pipeline --help                     the data source on Spark, and compaction by it: a command of its own
-  scripts/bench --json FILE                         the figures of every run too, "-" for standard output
-  scripts/bench --against pulsar                    the same on a real broker, in turn, both keeping what they are sent,
-                                                    and pulsar-perf on both, with the same settings
-                                                    (bench/settings.py); twenty-five minutes
-                                                    (scripts/reference-pulsar: JDK and mvn needed)
-  scripts/bench --against pulsar --markdown         what has a target, then the rest, as Markdown tables
-  scripts/bench --against pulsar://HOST:PORT,http://HOST:PORT,PID    the same on one that runs already
-  scripts/bench --on pulsar://HOST:PORT,http://HOST:PORT,PID         a broker that runs already, in Pulsarium's place
+  scripts/bench transactions                        the rate of transactions, and the cost of open ones: a command of
+                                                    its own (--help)
+  scripts/bench pipeline --help                     the data source on Spark, and compaction on Spark: a command of its
+                                                    own
+  scripts/bench --json FILE                         write the figures of every run; "-" is standard output
+  scripts/bench --against pulsar                    the same on a real broker, in turn; both store what they are sent
+                                                    and have the same settings (bench/settings.py); pulsar-perf on
+                                                    both; twenty-five minutes (needs a JDK and mvn, see
+                                                    scripts/reference-pulsar)
+  scripts/bench --against pulsar --markdown         figures with targets, then the others, as Markdown tables
+  scripts/bench --against pulsar://HOST:PORT,http://HOST:PORT,PID    the same on a running broker
+  scripts/bench --on pulsar://HOST:PORT,http://HOST:PORT,PID         measure a running broker in Pulsarium's place
 
-"better" is how many times better Pulsarium's median is than the other broker's: more a second; less time, CPU or
-memory. A target of "15x" is for that, one of "<= 60" for Pulsarium's median itself. Memory is idle a second after a
-start, and loaded when all programs have run. The targets are for two cores with nothing else to do.
+"better" is how many times better Pulsarium's median is than the other broker's: more a second, or less time, CPU or
+memory. A target such as "15x" is for this factor, and a target such as "<= 60" for Pulsarium's median. Idle memory is
+measured a second after the start, loaded memory after all programs. The targets are for two idle cores.
 """
 
 
 BUSY_LOAD = 0.7
-# Imported where they are asked for: one of them brings Spark along.
+# Imported on demand, because one of them imports Spark.
 COMMANDS = {
     "breakdown": "bench.breakdown",
     "echo": "bench.echo",
@@ -83,39 +86,47 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("programs", nargs="*", metavar="PROGRAM", help="measure only these")
     parser.add_argument("--quick", action="store_true", help="few messages, one run, no warm-up")
     parser.add_argument(
-        "--scale", type=float, default=1, metavar="FACTOR", help="of the number of messages (default: 1)"
+        "--scale",
+        type=float,
+        default=1,
+        metavar="FACTOR",
+        help="multiply the number of messages by FACTOR (default: 1)",
     )
-    parser.add_argument("--json", metavar="FILE", help='write the figures as JSON; "-" in the place of the table')
-    parser.add_argument("--markdown", action="store_true", help="tables for a page")
-    parser.add_argument("--against", metavar="BROKER", help='"pulsar", or URL,URL,PID of one that runs')
-    parser.add_argument("--on", metavar="BROKER", help="URL,URL,PID of one that runs, in the place of a new one")
-    parser.add_argument("--clients", action="store_true", help="measure clients, not brokers")
-    parser.add_argument("--repetitions", type=int, metavar="N", help="runs that count (default: 3)")
-    parser.add_argument("--warm-ups", type=int, metavar="N", help="runs before them (default: 1)")
+    parser.add_argument(
+        "--json", metavar="FILE", help='write the figures as JSON to FILE; "-" prints them in place of the table'
+    )
+    parser.add_argument("--markdown", action="store_true", help="print Markdown tables")
+    parser.add_argument(
+        "--against", metavar="BROKER", help='compare with "pulsar", or with a running broker: URL,URL,PID'
+    )
+    parser.add_argument("--on", metavar="BROKER", help="measure a running broker, and not a new one: URL,URL,PID")
+    parser.add_argument("--clients", action="store_true", help="measure clients, and not brokers")
+    parser.add_argument("--repetitions", type=int, metavar="N", help="counted runs (default: 3)")
+    parser.add_argument("--warm-ups", type=int, metavar="N", help="runs before the counted ones (default: 1)")
     parser.add_argument("--check", action="store_true", help="exit 1 when a target is missed")
-    parser.add_argument("--list", action="store_true", help="name the programs and measure nothing")
+    parser.add_argument("--list", action="store_true", help="list the programs, and measure nothing")
     options = parser.parse_args()
     if options.clients:
         return client_arguments(parser, options)
     try:
         options.chosen = chosen(options.programs, large=options.quick, java=options.against is not None)
     except KeyError as unknown:
-        parser.error(f"no such program: {unknown.args[0]} (--list names them)")
+        parser.error(f"unknown program: {unknown.args[0]} (--list names them)")
     if options.repetitions is None:
         options.repetitions = 1 if options.quick else 3
     if options.warm_ups is None:
         options.warm_ups = 0 if options.quick else 1
     if options.repetitions < 1 or options.warm_ups < 0 or options.scale <= 0:
-        parser.error("at least one run must count, and one message")
+        parser.error("at least one run must count, with at least one message")
     return options
 
 
 def client_arguments(parser: argparse.ArgumentParser, options: argparse.Namespace) -> argparse.Namespace:
     known = {operation.name: operation for operation in OPERATIONS}
     if unknown := set(options.programs) - known.keys():
-        parser.error(f"no such program: {', '.join(sorted(unknown))} (there are {', '.join(known)})")
+        parser.error(f"unknown program: {', '.join(sorted(unknown))} (the programs are {', '.join(known)})")
     if options.against:
-        parser.error("--clients measures on one broker: name another with --on")
+        parser.error("--clients measures on one broker: choose it with --on")
     options.chosen = [known[name] for name in options.programs] or list(OPERATIONS)
     options.repetitions = options.repetitions or (1 if options.quick else 3)
     options.warm_ups = (0 if options.quick else 1) if options.warm_ups is None else options.warm_ups
@@ -123,12 +134,12 @@ def client_arguments(parser: argparse.ArgumentParser, options: argparse.Namespac
 
 
 def say(text: str) -> None:
-    """Progress, out of the way of the figures."""
+    """Print progress to standard error, apart from the figures."""
     print(text, file=sys.stderr, flush=True)
 
 
 def commands(options: argparse.Namespace, folder: Path) -> dict[str, list[str]]:
-    """Return how to start each broker that does not run already; `folder` gets the configuration of two."""
+    """Return the command that starts each broker that does not run already. Configurations are written to `folder`."""
     same = ["--config", str(settings.write(folder))] if options.against else []
     own = {} if options.on else {"pulsarium": [*pulsarium_command(), *same, *(settings.OWN_OPTIONS if same else ())]}
     reference = {"pulsar": [str(ROOT / "scripts" / "reference-pulsar"), *same]} if options.against == "pulsar" else {}
@@ -136,7 +147,7 @@ def commands(options: argparse.Namespace, folder: Path) -> dict[str, list[str]]:
 
 
 def given(options: argparse.Namespace) -> dict[str, Broker]:
-    """The brokers that run already."""
+    """Return the brokers that run already."""
     on = {"given": running(options.on)} if options.on else {}
     against = {"pulsar": running(options.against)} if options.against and options.against != "pulsar" else {}
     return on | against
@@ -149,18 +160,18 @@ def measure(options: argparse.Namespace) -> report.Results:
 
 def measure_all(options: argparse.Namespace, startable: Mapping[str, Sequence[str]]) -> report.Results:
     brokers = given(options)
-    # A real broker keeps what it is sent (journalSyncData=false, which is durability os), so ours has to.
+    # A real broker stores what it is sent (journalSyncData=false, which is durability os), so ours must store it too.
     kept = options.against is not None
     names = ["given" if options.on else "pulsarium", *(["pulsar"] if options.against else [])]
     results = report.Results(names, warm_ups=options.warm_ups, repetitions=options.repetitions)
     if options.against:
         results.settings, results.configured = settings.SETTINGS, [*startable]
     if results.machine["load"] > BUSY_LOAD:
-        say(f"the machine is busy (load {results.machine['load']:.1f}): expect worse figures than it can give")
+        say(f"the machine is busy (load {results.machine['load']:.1f}): expect worse figures than on an idle machine")
     if not options.programs:
         for name, command in startable.items():
             say(f"starting {name}")
-            # The first launch reads everything from disk, and compiles what is not compiled yet.
+            # The first launch reads everything from disk, and compiles byte code.
             launches = [measure_start(command, kept=kept) for _ in range(options.repetitions + (not options.quick))]
             results.starts[name] = launches[-options.repetitions :]
     with ExitStack() as stack:
@@ -204,7 +215,7 @@ def count(program: Program | Operation, options: argparse.Namespace) -> int:
 
 
 def repetitions(program: Program, options: argparse.Namespace) -> tuple[int, int]:
-    """(warm-ups, runs that count)."""
+    """Return the numbers of warm-up runs and counted runs."""
     return (0, 1) if program.large else (options.warm_ups, options.repetitions)
 
 
@@ -219,7 +230,7 @@ def show(options: argparse.Namespace, figures: object, table: str) -> None:
 
 
 def run(options: argparse.Namespace) -> bool:
-    """Measure and show; whether a target is missed."""
+    """Measure, print the figures, and return whether a target is missed."""
     if options.clients:
         rates = measure_clients(options)
         show(options, clients.as_json(rates), clients.table(rates))

@@ -1,4 +1,4 @@
-"""CPU time and memory that the kernel charges to a process, and the longest time for which its loop did not turn."""
+"""CPU time and memory that the kernel charges to a process, and the longest pause of a broker's loop."""
 
 from __future__ import annotations
 
@@ -17,36 +17,36 @@ _CPUCLOCK_SCHED = 2
 
 
 class ProcessGoneError(RuntimeError):
-    """The process whose account was asked for does not exist any more."""
+    """The process no longer exists."""
 
 
 @dataclass(frozen=True)
 class Memory:
-    """Bytes: what is resident, and the part of it that no file backs."""
+    """Resident memory in bytes, and the part of it that no file backs."""
 
     resident: int
     anonymous: int
 
 
 def cpu_seconds(pid: int) -> float:
-    """User and system time of all threads of a process, the finished ones too.
+    """Return user and system time of all threads of a process, finished threads included, in seconds.
 
-    That is utime and stime of /proc/PID/stat, read from the clock behind them, which knows more than steps of 10 ms.
+    It is utime and stime of /proc/PID/stat, read from the underlying clock, whose steps are finer than 10 ms.
     """
     try:
         return time.clock_gettime((~pid << 3) | _CPUCLOCK_SCHED)
     except OSError:
-        raise ProcessGoneError(f"process {pid} is gone") from None
+        raise ProcessGoneError(f"process {pid} has ended") from None
 
 
 def memory(pid: int) -> Memory:
-    """VmRSS and RssAnon of a process."""
+    """Return VmRSS and RssAnon of a process."""
     try:
         status = Path(f"/proc/{pid}/status").read_text()
         lines = dict(line.split(":", 1) for line in status.splitlines())
         return Memory(_bytes(lines["VmRSS"]), _bytes(lines["RssAnon"]))
-    except (FileNotFoundError, ProcessLookupError, KeyError):  # a zombie has a status, without memory
-        raise ProcessGoneError(f"process {pid} is gone") from None
+    except (FileNotFoundError, ProcessLookupError, KeyError):  # a zombie has a status without memory
+        raise ProcessGoneError(f"process {pid} has ended") from None
 
 
 def _bytes(text: str) -> int:
@@ -58,10 +58,10 @@ FORK = multiprocessing.get_context("fork")
 
 
 class Pulse:
-    """Pings a broker while its block runs, from a process of its own, which this one's work does not slow down.
+    """Ping a broker during a block, from a process of its own, which this process's work does not slow down.
 
-    `gap` is the longest time in seconds from one PONG to the next, `cpu` the most CPU time of the broker's threads from
-    one to the next: a gap that is longer is another process's doing.
+    `gap` is the longest time between two PONGs, in seconds. `cpu` is the most CPU time of the broker's threads between
+    two PONGs. A longer gap is caused by another process.
     """
 
     def __init__(self, service_url: str, pid: int) -> None:
@@ -95,6 +95,6 @@ def _ping(service_url: str, pid: int, told: Pipe[object, object]) -> None:
         if before:
             gap, most = max(gap, last - before), max(most, spent - spent_before)
         else:
-            told.send(None)  # the first PONG came: the block may begin
+            told.send(None)  # after the first PONG the block may begin
         time.sleep(PING_SECONDS)
     told.send((gap, most))

@@ -1,4 +1,4 @@
-"""scripts/bench breakdown: where the microseconds of a message go, by the parts of the house that it passes."""
+"""Run scripts/bench breakdown: attribute the CPU time of a message to the parts of the broker that it passes."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from pulsarium.proto.framing import FrameDecoder, frame
 from pulsarium.proto.generated.PulsarApi_pb2 import BaseCommand, CommandSubscribe
 
 ABOUT = """\
-A broker in this process, its storage on disk (durability os) and its commit thread included, but without sockets: a
-session is handed the bytes of one read after the other. Time is the CPU time of each thread; the shares are those of
-a profiler, which makes small functions look dearer than they are, scaled to the time without it. What a socket costs
-on top (the kernel, and a turn of trio's loop for each read) is what `scripts/bench raw-publish-unbatched` says more.
+Runs a broker in this process, with its storage on disk (durability os) and its commit thread, but without sockets. A
+session gets the bytes of one read after the other. Time is the CPU time of each thread. The shares are those of a
+profiler, scaled to the time without it; a profiler overstates the cost of small functions. The additional cost of a
+socket (the kernel, and a turn of trio's loop per read) is the difference to `scripts/bench raw-publish-unbatched`.
 """
 
 TOPIC = "persistent://public/default/breakdown"
@@ -35,7 +35,7 @@ READS = 500
 CONSUMER = 1
 ACK_REQUEST = 9
 
-# Where a function is, and what that is called; the first that fits.
+# Part of a function's path, and the name of that part of the broker. The first match counts.
 PARTS = (
     ("google._upb", "protobuf: commands and metadata"),
     ("crc32c", "checksum"),
@@ -55,24 +55,24 @@ PARTS = (
     ("broker/", "the rest of the broker"),
     ("trio/", "trio"),
 )
-BUILT_IN = "~"  # where a profile puts what has no file
+BUILT_IN = "~"  # path of built-in functions in a profile
 OTHER = "the rest"
 
 
 class Nowhere:
-    """A transport whose other side takes everything at once."""
+    """A transport whose peer accepts everything at once."""
 
     def __init__(self) -> None:
         self.woken = trio.Event()
 
     def wake(self) -> None:
-        """There is something to write, or more may be read."""
+        """Wake the writer when there is data to write, or when reading may continue."""
         self.woken.set()
 
 
 @dataclass(frozen=True)
 class Breakdown:
-    """Microseconds a message: on the event loop, by part, and on the storage threads."""
+    """Microseconds of CPU per message: on the event loop, in total and by part, and on the storage threads."""
 
     title: str
     loop: float
@@ -90,7 +90,7 @@ class Stage:
         self._answers = FrameDecoder(1 << 26)
 
     def read(self, data: bytes) -> None:
-        """What a transport does with the bytes of one read."""
+        """Handle the bytes of one read, as a transport does."""
         self._turn.begin()
         self._session.receive(data)
         self._turn.finish()
@@ -99,7 +99,7 @@ class Stage:
         return self._session.outgoing.take() if self._session.outgoing.size else b""
 
     async def answered(self, kinds: Iterable[int]) -> list[BaseCommand]:
-        """Waits until the last of `kinds` came; the commands until then."""
+        """Wait for a command of each of `kinds`, and return all commands until then."""
         wanted, came = list(kinds), list[BaseCommand]()
         while wanted:
             for command, _ in self._answers.feed(self.written()):
@@ -110,14 +110,14 @@ class Stage:
         return came
 
     async def settled(self) -> None:
-        """Until every commit came back, what it says is thrown away."""
+        """Wait for all commits, and discard the output."""
         kept = trio.Event()
         self._turn.after_commit(lambda error: kept.set())
         await kept.wait()
         self.written()
 
     async def may_read(self) -> None:
-        """Until the broker would read from its socket again."""
+        """Wait until the broker would read from its socket again."""
         while not self._session.may_read:
             self._transport.woken = trio.Event()
             await self._transport.woken.wait()
@@ -144,7 +144,7 @@ async def open_stage(session: Session, transport: Nowhere) -> Stage:
 
 
 async def serve(stage: Stage, reads: Sequence[bytes]) -> None:
-    """One read after the other: the next comes while the commit of the one before is on its way."""
+    """Handle the reads one after the other. The next read comes while the previous commit is on its way."""
     for data in reads:
         stage.read(data)
         await trio.lowlevel.checkpoint()
@@ -154,13 +154,13 @@ async def serve(stage: Stage, reads: Sequence[bytes]) -> None:
 
 
 def sends(reads: int, each: int) -> list[bytes]:
-    """Reads that hold `each` SEND frames."""
+    """Return reads that hold `each` SEND frames."""
     whole = b"".join(data for data, _ in send_segments(each, PAYLOAD))
     return [whole] * reads
 
 
 def acknowledgements(ledger_id: int, first: int, reads: int) -> list[bytes]:
-    """Reads that acknowledge a hundred messages, as official clients group them, and bring permits for the next."""
+    """Return reads that acknowledge a hundred messages each, as official clients do, and grant permits for the next."""
     permits = framed(flow(CONSUMER, IDS_PER_ACK))
     made = []
     for start in range(first, first + reads * IDS_PER_ACK, IDS_PER_ACK):
@@ -177,7 +177,10 @@ def part_of(where: str, name: str) -> str:
 
 
 def shares(profile: cProfile.Profile) -> dict[str, float]:
-    """The share of each part. What is built into Python counts for who called it, protobuf and checksums do not."""
+    """Return the share of each part.
+
+    Time of Python's built-in functions counts for their callers. Protobuf and checksums are parts of their own.
+    """
     seconds: Counter[str] = Counter()
     for (where, _, name), (_, _, own, _, callers) in pstats.Stats(profile).stats.items():  # type: ignore[attr-defined]
         if where != BUILT_IN or part_of(where, name) != OTHER:
@@ -190,7 +193,7 @@ def shares(profile: cProfile.Profile) -> dict[str, float]:
 
 
 async def measured(title: str, messages: int, stage: Stage, reads: Sequence[bytes]) -> Breakdown:
-    """The first half without a profiler, the second with it."""
+    """Measure the first half of the reads without a profiler, and the second half with one."""
     half = len(reads) // 2
     loop, process = time.thread_time(), time.process_time()
     await serve(stage, reads[:half])
@@ -210,7 +213,7 @@ async def run(data: Path, reads: int) -> list[Breakdown]:
         transport = Nowhere()
         session = broker.open_session("bench", transport)
         stage = await open_stage(session, transport)
-        await serve(stage, sends(reads, FRAMES_PER_SEGMENT))  # warms up
+        await serve(stage, sends(reads, FRAMES_PER_SEGMENT))  # warm-up
         for each, title in ((FRAMES_PER_SEGMENT, "publish, 64 messages a read"), (1, "publish, one message a read")):
             found.append(await measured(title, each, stage, sends(2 * reads, each)))
         topic = session.producers[PRODUCER_ID].topic
@@ -225,7 +228,7 @@ async def run(data: Path, reads: int) -> list[Breakdown]:
 
 
 def shown(found: Sequence[Breakdown]) -> str:
-    """A Markdown table for each; the dearest part first."""
+    """Return a Markdown table for each breakdown, the most expensive part first."""
     lines = []
     for each in found:
         lines += [f"| {each.title} | us a message |", "|---|--:|"]
@@ -241,7 +244,9 @@ def shown(found: Sequence[Breakdown]) -> str:
 def main(arguments: Sequence[str]) -> int:
     layout = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser("bench breakdown", description=ABOUT, formatter_class=layout)
-    parser.add_argument("--reads", type=int, default=READS, metavar="N", help=f"for each figure (default: {READS})")
+    parser.add_argument(
+        "--reads", type=int, default=READS, metavar="N", help=f"reads for each figure (default: {READS})"
+    )
     options = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory(prefix="pulsarium-bench-") as folder:
         print(shown(trio.run(run, Path(folder, "data"), options.reads)))

@@ -1,4 +1,4 @@
-"""The brokers under measurement: started here and timed while they start, or running already and only named."""
+"""Brokers to measure: started and timed here, or running already."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from typing import IO
 
 ROOT = Path(__file__).resolve().parent.parent
 POLL_SECONDS = 0.005
-# A user has neither the path that finds this package nor the order to leave no byte code behind.
+# A user has neither the path to this checkout nor the setting to write no byte code.
 UNLIKE_A_USER = ("PYTHONPATH", "PYTHONDONTWRITEBYTECODE")
 START_SECONDS = 90  # a real broker takes ten
 # A CONNECT frame: protocol version 21, client version "bench".
@@ -25,12 +25,12 @@ CONNECT = bytes.fromhex("00000011 0000000d 0802 1209 0a0562656e6368 2015")
 
 
 class BrokerError(RuntimeError):
-    """A broker that does not start, or is not named as it should be; the text is for the user."""
+    """A broker that does not start, or a broker name of the wrong form. The text is for the user."""
 
 
 @dataclass(frozen=True)
 class Broker:
-    """Where it is and which process pays for it."""
+    """URLs and process of a broker."""
 
     service_url: str
     admin_url: str
@@ -38,7 +38,7 @@ class Broker:
 
 
 def running(text: str) -> Broker:
-    """`pulsar://HOST:PORT,http://HOST:PORT,PID` -> Broker."""
+    """Return the broker of `pulsar://HOST:PORT,http://HOST:PORT,PID`."""
     parts = [part.strip().rstrip("/") for part in text.split(",")]
     if (
         len(parts) != 3
@@ -46,16 +46,16 @@ def running(text: str) -> Broker:
         or not parts[1].startswith("http")
         or not parts[2].isdigit()
     ):
-        raise BrokerError(f"{text!r} is not of the form pulsar://HOST:PORT,http://HOST:PORT,PID")
+        raise BrokerError(f"{text!r} does not have the form pulsar://HOST:PORT,http://HOST:PORT,PID")
     return Broker(parts[0], parts[1], int(parts[2]))
 
 
 class Launch:
-    """A broker in a process of its own, from the launch to `stop`.
+    """A broker in a process of its own, from its launch to `stop`.
 
-    `command` starts one that takes the options of `pulsarium serve` and says that it is ready as that does; `plugins`
-    is a folder where its Python finds more. One that is `kept` has a data directory, which goes with it.
-    `connect_seconds` and `ready_seconds`: from the launch to the answered CONNECT, and to the ready line.
+    `command` starts a broker that takes the options of `pulsarium serve` and prints the same ready line. `plugins` is a
+    folder with more modules for its Python. A `kept` broker has a data directory, which `stop` deletes.
+    `connect_seconds` and `ready_seconds` are the times from the launch to CONNECTED and to the ready line.
     """
 
     def __init__(self, command: Sequence[str], plugins: Path | None = None, *, kept: bool = False) -> None:
@@ -64,7 +64,7 @@ class Launch:
         self._log = Path(self._folder.name, "log")
         port, http_port = free_port(), free_port()
         self._said_ready = threading.Event()
-        # As a user starts it: without the path that finds this package.
+        # A user's environment does not have the path to this package.
         data = ["--data", str(Path(self._folder.name, "data"))] if kept else []
         environment = {key: value for key, value in os.environ.items() if key not in UNLIKE_A_USER}
         if plugins is not None:
@@ -98,11 +98,11 @@ class Launch:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
-        self._listener.join()  # ends with the pipe
+        self._listener.join()  # the thread ends with the pipe
         self._folder.cleanup()
 
     def _listen(self, output: IO[bytes], begin: float) -> None:
-        """Notes when the ready line comes, and goes on reading so that the broker never waits for a full pipe."""
+        """Record the time of the ready line, and read on so that the broker never blocks on a full pipe."""
         with output:
             for line in output:
                 if not self._said_ready.is_set() and b" ready pulsar://" in line:
@@ -129,7 +129,7 @@ class Launch:
 
 
 def pulsarium_command() -> list[str]:
-    """What a user types, where it is installed beside this Python."""
+    """Return the command that a user types, if it is installed beside this Python."""
     installed = Path(sys.executable).with_name("pulsarium")
     return [str(installed), "serve"] if installed.exists() else [sys.executable, "-P", "-m", "pulsarium", "serve"]
 
@@ -138,7 +138,7 @@ def _answers_connect(port: int) -> bool:
     try:
         with socket.create_connection(("127.0.0.1", port), timeout=5) as connection:
             connection.sendall(CONNECT)
-            return len(connection.recv(9)) == 9  # its size words and the type of the command
+            return len(connection.recv(9)) == 9  # the frame's sizes and the type of its command
     except OSError:
         return False
 

@@ -1,9 +1,8 @@
-"""The client process: prepares a program, says so, waits for the word, runs it, tells what it took.
+"""Run a program in the client process: prepare, report, wait for the start, run, report the result.
 
     python -m bench.client PROGRAM WORK     WORK: the fields of work.Work as JSON
 
-Lines on its standard output: {"prepared": true}, then {"operations", "seconds", "cpu", "latencies",
-"parts"}. One line on its
+Lines on standard output: {"prepared": true}, then {"operations", "seconds", "cpu", "latencies", "parts"}. One line on
 standard input starts the run.
 """
 
@@ -21,7 +20,7 @@ from bench.work import Work
 
 
 def main() -> None:
-    # Clients log to standard output; what the bench reads there must be ours alone.
+    # Clients log to standard output, which must carry only the lines for the bench.
     tell = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
     timed = (BY_NAME | clients.BY_NAME)[sys.argv[1]].prepare(Work(**json.loads(sys.argv[2])))
@@ -34,7 +33,7 @@ def main() -> None:
     told = {**asdict(done), "seconds": done.seconds or seconds, "cpu": done.cpu or cpu}
     print(json.dumps(told), file=tell)
     tell.flush()
-    # The official client's threads may take seconds to wind down, and nothing of theirs is of interest any more.
+    # The official client's threads may take seconds to end, and the run is over.
     os._exit(0)
 
 

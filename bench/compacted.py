@@ -1,4 +1,4 @@
-"""The measuring program of PIP-429: what the last message's id costs on a compacted topic."""
+"""The program for PIP-429: the cost of GET_LAST_MESSAGE_ID on a compacted topic."""
 
 from __future__ import annotations
 
@@ -38,17 +38,17 @@ from pulsarium.proto.generated.PulsarApi_pb2 import (
     SingleMessageMetadata,
 )
 
-BATCH = 1024  # messages of a kilobyte
-RANDOM = 72  # bytes of a message that do not compress
+BATCH = 1024  # messages of 1 KB
+RANDOM = 72  # bytes of a message that cannot be compressed
 OLD, NEW = 21, 22
 WARM_UP = 20
 
 
 def last_id(work: Work) -> Timed:
-    """GET_LAST_MESSAGE_ID, one call after the other, by readers of a topic whose last batch is a compacted megabyte.
+    """Measure GET_LAST_MESSAGE_ID, one call after the other, on a topic whose last batch is a compacted megabyte.
 
-    What v21 asks, and everything else that v22 is compared to, is preparation; a broker that knows no v22 answers the
-    calls that count as it can.
+    Calls in v21, and all others that v22 is compared with, are part of the preparation. A broker without v22 answers
+    the counted calls in its own version.
     """
     where = Broker(work.service_url, work.admin_url, work.pid)
     publish_batch(where, work.topic)
@@ -56,7 +56,7 @@ def last_id(work: Work) -> Timed:
     compacted(where, work.topic)
     costs["listed"] = Asking(where, work.topic, OLD, BATCH - 1).cost(work.count)
     asking = Asking(where, work.topic, NEW)
-    if asking.connection.version >= NEW:  # others can have no engine of ours
+    if asking.connection.version >= NEW:  # other brokers cannot have our compaction engine
         costs["unlisted"] = unlisted(work)
     stored = len(asking.connection.trailing)
     copy = cost_of_sending(stored, work.count) if stored else 0
@@ -75,16 +75,16 @@ def last_id(work: Work) -> Timed:
 
 
 class Cost(NamedTuple):
-    """Of one call: microseconds of broker CPU, and how many there were a second."""
+    """Cost of one call: microseconds of broker CPU, and calls a second."""
 
     cpu: float
     rate: float
 
 
 class Asking:
-    """A reader of a compacted topic that asks for the last message's id; in its batch it is `index`, if that is given.
+    """A reader of a compacted topic that asks for the last message id, after a few warm-up calls.
 
-    It has asked a few times to warm up.
+    `index` is the expected batch index of the answer.
     """
 
     def __init__(self, broker: Broker, topic: str, version: int, index: int | None = None) -> None:
@@ -108,17 +108,17 @@ class Asking:
         self._ask = frame(ask.SerializeToString())
         found = self._calls(WARM_UP)
         if index is not None and found != index:
-            raise RawDriverError(f"the last message has batch index {found}, and should have {index}")
+            raise RawDriverError(f"the last message has batch index {found}, expected {index}")
         self.latencies.clear()
 
     def cost(self, count: int) -> Cost:
-        """What `count` calls cost."""
+        """Return the cost of `count` calls."""
         meter, begin = Meter(self._pid), time.perf_counter()
         self._calls(count)
         return Cost(meter.spent(count), count / (time.perf_counter() - begin))
 
     def _calls(self, count: int) -> int:
-        """The last one's batch index."""
+        """Make `count` calls, and return the batch index of the last answer."""
         index = -1
         for _ in range(count):
             begin = time.perf_counter()
@@ -130,7 +130,10 @@ class Asking:
 
 
 def publish_batch(broker: Broker, topic: str) -> None:
-    """A megabyte of messages with a key each, but that the first is replaced, and the last deletes its own."""
+    """Publish a megabyte of messages with a key each.
+
+    The first one is replaced, and the last one deletes its own key.
+    """
     numbers = random.Random(0)
     singles = [
         (SingleMessageMetadata(partition_key=f"key-{max(1, number)}"), numbers.randbytes(RANDOM).ljust(1024, b"x"))
@@ -150,7 +153,7 @@ def publish_batch(broker: Broker, topic: str) -> None:
 
 
 def unlisted(work: Work) -> Cost:
-    """What v21 pays on a broker of its own, whose engine of compaction writes no field 31."""
+    """Return the cost of a v21 call on a broker whose compaction engine writes no field 31."""
     with older_broker() as older:
         publish_batch(older, work.topic)
         compacted(older, work.topic)
@@ -159,7 +162,7 @@ def unlisted(work: Work) -> Cost:
 
 @contextmanager
 def older_broker() -> Iterator[Broker]:
-    """Pulsarium with `older_engine` installed."""
+    """Yield a Pulsarium broker with `older_engine` installed."""
     with tempfile.TemporaryDirectory(prefix="pulsarium-bench-") as folder:
         shutil.copy(older_engine.__file__, folder)
         info = Path(folder, "older_engine-1.dist-info")
@@ -174,7 +177,7 @@ def older_broker() -> Iterator[Broker]:
 
 
 def cost_of_sending(size: int, count: int) -> float:
-    """Microseconds of CPU to give `size` bytes more to a TCP socket of this machine."""
+    """Return the microseconds of CPU for sending `size` bytes more over a TCP socket of this machine."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         sender = socket.create_connection(listener.getsockname())
         receiver, _ = listener.accept()

@@ -1,4 +1,4 @@
-"""The measuring program of compaction: its rate, its memory, and whether the broker does anything else meanwhile."""
+"""The program of compaction: its rate, its memory, and the longest time in which the broker does nothing else."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LIMIT_SECONDS = 200
 
 
 def compact(work: Work) -> Timed:
-    """`count` messages, of which compaction leaves a tenth, while another connection asks whether the broker lives."""
+    """Compact `count` messages to a tenth, while another connection pings the broker."""
     broker = Broker(work.service_url, work.admin_url, work.pid)
     keys = max(1, work.count // KEPT_SHARE)
     producer = Connection(work.service_url)
@@ -41,7 +41,7 @@ def compact(work: Work) -> Timed:
 
 
 def compacted(broker: Broker, topic: str, limit_seconds: float = LIMIT_SECONDS) -> None:
-    """Triggers compaction and waits for its end."""
+    """Start compaction, and wait for its end."""
     url = f"{broker.admin_url}/admin/v2/{topic.replace('://', '/')}/compaction"
     with urllib.request.urlopen(urllib.request.Request(url, method="PUT"), timeout=30):
         pass
@@ -52,5 +52,5 @@ def compacted(broker: Broker, topic: str, limit_seconds: float = LIMIT_SECONDS) 
         if told["status"] == "SUCCESS":
             return
         if told["status"] == "ERROR" or time.monotonic() > deadline:
-            raise RawDriverError(f"compaction: {told}")
+            raise RawDriverError(f"compaction failed: {told}")
         time.sleep(POLL_SECONDS)

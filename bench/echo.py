@@ -1,4 +1,4 @@
-"""scripts/bench echo: what a round trip costs a server in Python that does nothing, beside a PING to the broker."""
+"""Run scripts/bench echo: compare a PING to the broker with a round trip to a Python server that does nothing."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from bench.work import one_by_one
 from pulsarium.proto.framing import frame
 
 ABOUT = """\
-Round trips of one client, one after the other, as the raw programs make them: to a server that does nothing but recv
-and send, to the same two calls in trio's loop, and a PING to the broker. What the first two cost is the least that a
-server in Python can. Servers take turns; figures are medians over the rounds, after one that does not count.
+Measures round trips of one client, one after the other, as the raw programs make them: to a server that only calls
+recv and send, to a server that makes the same two calls in trio's loop, and a PING to the broker. No server in Python
+can cost less than the first two. Servers take turns. Figures are medians of the rounds after a warm-up round.
 """
 COUNT, ROUNDS = 10_000, 3
 REQUEST = frame(PING)
-"""As many bytes as a PING has."""
+"""A frame of a PING's size."""
 
 
 def serve_socket() -> None:
@@ -43,7 +43,7 @@ def serve_socket() -> None:
 
 
 async def serve_trio() -> None:
-    """The same two calls, which wait in trio's loop."""
+    """Send back what one connection sends, with the same two calls in trio's loop."""
     (listener,) = await trio.open_tcp_listeners(0, host="127.0.0.1")
     print(listener.socket.getsockname()[1], flush=True)
     async with await listener.accept() as stream, listener:
@@ -56,7 +56,7 @@ SERVERS: dict[str, Callable[[], None]] = {"socket": serve_socket, "trio": lambda
 
 @dataclass
 class Server:
-    """Who answers: `ask` makes one round trip, `pid` pays for it."""
+    """A server to measure: `ask` makes one round trip, `pid` is its process."""
 
     name: str
     pid: int
@@ -105,7 +105,7 @@ def broker() -> Iterator[Server]:
 
 @dataclass(frozen=True)
 class Trip:
-    """Microseconds of one round trip: its time, at p50, and the server's CPU."""
+    """Microseconds of one round trip: its median time, and the server's CPU."""
 
     time: float
     cpu: float
@@ -143,8 +143,10 @@ def shown(trips: dict[str, list[Trip]]) -> str:
 def main(arguments: Sequence[str]) -> int:
     layout = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser("bench echo", description=ABOUT, formatter_class=layout)
-    parser.add_argument("--count", type=int, default=COUNT, metavar="N", help=f"of a round (default: {COUNT})")
-    parser.add_argument("--rounds", type=int, default=ROUNDS, metavar="N", help=f"that count (default: {ROUNDS})")
+    parser.add_argument(
+        "--count", type=int, default=COUNT, metavar="N", help=f"round trips of a round (default: {COUNT})"
+    )
+    parser.add_argument("--rounds", type=int, default=ROUNDS, metavar="N", help=f"counted rounds (default: {ROUNDS})")
     options = parser.parse_args(arguments)
     print(shown(run(options.count, options.rounds)))
     return 0

@@ -1,4 +1,4 @@
-"""One measured quantity: its runs, its medians, and what it is held to."""
+"""A measured quantity: its runs, its medians and its targets."""
 
 from __future__ import annotations
 
@@ -21,9 +21,10 @@ RELATIVE = ("x", "%")
 
 @dataclass(frozen=True)
 class Figure:
-    """The runs of each broker, in `unit`. `target` is an upper bound for the first broker.
+    """Runs of each broker, in `unit`.
 
-    `better` is how many times better than the second the first has to be, where there are two.
+    `target` is an upper bound for the first broker. `better` is how many times better than the second broker the first
+    must be.
     """
 
     name: str
@@ -41,9 +42,10 @@ class Figure:
 
     @property
     def ratio(self) -> float | None:
-        """How many times better the first broker is: more a second, less of anything else.
+        """Return how many times better the first broker is: more a second, less of anything else.
 
-        Cores in use are neither; growth and shares are of one broker alone.
+        Return None for cores in use, which are neither better nor worse, and for growth and shares, which concern one
+        broker alone.
         """
         medians = [self.median(broker) for broker in self.runs]
         if self.group == BUSY or self.unit in RELATIVE or len(medians) < 2:
@@ -55,7 +57,7 @@ class Figure:
 
     @property
     def targets(self) -> list[tuple[str, bool]]:
-        """What it is held to, as told and whether it is kept; nothing where there is nothing to judge."""
+        """Return the targets as text, each with whether it is met. The list is empty without targets."""
         value, ratio = self.median(next(iter(self.runs), "")), self.ratio
         bound = [] if self.target is None or value is None else [(f"<= {self.target:g}", value <= self.target)]
         times = [] if self.better is None or ratio is None else [(f"{self.better:g}x", ratio >= self.better)]
@@ -63,7 +65,7 @@ class Figure:
 
     @property
     def met(self) -> bool | None:
-        """Whether the first broker keeps all targets; None where there are none."""
+        """Return whether the first broker meets all targets, or None without targets."""
         return all(kept for _, kept in self.targets) if self.targets else None
 
     def as_json(self) -> dict[str, Any]:

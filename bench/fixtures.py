@@ -1,4 +1,4 @@
-"""scripts/bench fixtures: what a test costs on the fixtures of the pytest plugin."""
+"""Run scripts/bench fixtures: measure the cost of a test on the fixtures of the pytest plugin."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ from statistics import median
 from tempfile import TemporaryDirectory
 
 ABOUT = """\
-Measures pytest with test files of N tests, each with a namespace of its own: those that do nothing more, those that
-produce and receive a message with the official Python client, one client for all, and with a client for each. Seconds
-are medians of the whole process, its start and that of the broker included; CPU is of all its threads. Before that, the
-start of `with pulsarium.broker.running()` in a process that has nothing imported yet, and in one that has.
+Measures pytest with files of N tests, each of which has a namespace of its own. The tests of the first file do nothing
+more. Those of the second file produce and receive a message with the official Python client, with one client for all,
+and those of the third file with a client for each. Seconds are medians of the whole process, with its start and the
+broker's. CPU is the time of all its threads. Before that, the start of `with pulsarium.broker.running()` is measured,
+with imports and in a process that has imported everything.
 
   scripts/bench fixtures
   scripts/bench fixtures --tests 100 --repetitions 1
@@ -59,13 +60,13 @@ for _ in range(2):
 
 
 def source(before: str, test: str, count: int) -> str:
-    """A file of so many tests."""
+    """Return a file with so many tests."""
     tests = (test.replace("{number}", str(number)) for number in range(count))
     return "".join(["import pulsar\nimport pytest\n", before, *tests])
 
 
 def run(file: Path, count: int) -> tuple[float, float]:
-    """Seconds, and seconds of CPU."""
+    """Run a file of tests, and return the seconds and the seconds of CPU."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     begin = time.perf_counter()
     command = [sys.executable, "-P", "-m", "pytest", "-q", "-p", "no:cacheprovider", file.name]
@@ -78,7 +79,7 @@ def run(file: Path, count: int) -> tuple[float, float]:
 
 
 def starts() -> list[float]:
-    """Seconds until a broker answers: the first of a process, and the next."""
+    """Return the seconds until a broker answers: for the first broker of a process, and for the next."""
     done = subprocess.run([sys.executable, "-P", "-c", START], capture_output=True, text=True, check=True)
     return [float(line) for line in done.stdout.split()]
 
@@ -86,8 +87,8 @@ def starts() -> list[float]:
 def main(given: Sequence[str]) -> int:
     layout = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser("bench fixtures", description=ABOUT, formatter_class=layout)
-    parser.add_argument("--tests", type=int, default=500, metavar="N", help="in a file (default: 500)")
-    parser.add_argument("--repetitions", type=int, default=3, metavar="N", help="(default: 3)")
+    parser.add_argument("--tests", type=int, default=500, metavar="N", help="tests in a file (default: 500)")
+    parser.add_argument("--repetitions", type=int, default=3, metavar="N", help="runs of each file (default: 3)")
     options = parser.parse_args(given)
     print(f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores\n")
     first, again = (median(each) for each in zip(*(starts() for _ in range(options.repetitions)), strict=True))

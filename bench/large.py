@@ -1,4 +1,4 @@
-"""Measuring programs that pile something up and tell what one more costs at the beginning and at the end."""
+"""Programs that accumulate state, and measure the cost of one more item at the beginning and at the end."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from bench.work import Done, Timed, Work
 from pulsarium.proto.generated.PulsarApi_pb2 import BaseCommand, MessageMetadata
 
 SHARE = 20
-"""The beginning and the end are one in so many of all."""
+"""The beginning and the end are one part in so many of the whole."""
 
 MB = 1_000_000
 HOUR_MS = 3_600_000
 
 
 class Meter:
-    """What the broker spends, part by part."""
+    """Meter of the broker's CPU and memory, part by part."""
 
     def __init__(self, pid: int) -> None:
         self._pid = pid
@@ -40,17 +40,20 @@ class Meter:
         self._resident = memory(pid).resident
 
     def spent(self, operations: int) -> float:
-        """Microseconds an operation since the last call."""
+        """Return the microseconds of CPU per operation since the last call."""
         before, self._cpu = self._cpu, cpu_seconds(self._pid)
         return (self._cpu - before) / operations * 1e6
 
     def gained(self) -> float:
-        """Megabytes more than at the beginning."""
+        """Return the resident megabytes since the meter's start."""
         return (memory(self._pid).resident - self._resident) / MB
 
 
 def holes(work: Work) -> Timed:
-    """`count` holes: every second of twice as many messages is acknowledged. None is delivered, so no limit holds."""
+    """Acknowledge every second of twice `count` messages, which makes `count` gaps.
+
+    None is delivered, so no limit applies.
+    """
     subscribe(waits := Connection(work.service_url), work.topic)
     waits.socket.close()
     entries: Counter[int] = Counter()
@@ -80,7 +83,7 @@ def holes(work: Work) -> Timed:
 
 
 def acknowledge(connection: Connection, ids: Iterable[tuple[int, int]]) -> None:
-    """As official clients do, many ids at a time; the response to the last group covers all."""
+    """Acknowledge messages, many ids at a time as official clients do, and wait for the response to the last group."""
     ids = iter(ids)
     group = list(islice(ids, IDS_PER_ACK))
     while group:
@@ -95,10 +98,10 @@ def acknowledge(connection: Connection, ids: Iterable[tuple[int, int]]) -> None:
 
 
 def delayed(work: Work) -> Timed:
-    """`count` messages delayed by one to two hours, a Shared consumer, and plain messages before and after them."""
+    """Measure `count` messages delayed by one to two hours, and plain messages before and after them."""
     traffic = Traffic(work)
     part = max(1, work.count // SHARE)
-    traffic.plain(part)  # the first ones warm up
+    traffic.plain(part)  # warm-up
 
     def timed() -> Done:
         meter = Meter(work.pid)
@@ -135,7 +138,7 @@ class Traffic:
         self._random = random.Random(0)
 
     def delayed(self, count: int) -> None:
-        """Publishes delayed messages; a plain one behind them comes when the broker has looked at all of them."""
+        """Publish delayed messages, and a plain one, which arrives when the broker has handled all of them."""
         now = time.time_ns() // 1_000_000
 
         def delay(metadata: MessageMetadata, number: int) -> None:
@@ -145,7 +148,7 @@ class Traffic:
         self.plain(1)
 
     def plain(self, count: int) -> None:
-        """Publishes plain messages, receives and acknowledges them."""
+        """Publish plain messages, receive and acknowledge them."""
         send_all(self._producer, send_segments(count, self._size))
         acknowledge(self._consumer, islice(self._arrivals(), count))
 

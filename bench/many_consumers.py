@@ -1,4 +1,4 @@
-"""Measuring programs with consumers on few bare sockets: what does their number cost, and a message from end to end?"""
+"""Programs with consumers on few bare sockets: the cost of their number, and the latency from end to end."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ KEYS = 1000
 
 
 def consume(work: Work, *, kind: str, consumers: int) -> Timed:
-    """A backlog of `count` messages of a thousand keys, taken and acknowledged by consumers that are there already."""
+    """Consume a backlog of `count` messages of a thousand keys, with consumers that exist already."""
     groups = [Group(work, kind, range(place, consumers, CONNECTIONS)) for place in range(min(CONNECTIONS, consumers))]
     producer = Connection(work.service_url)
     open_producer(producer, work.topic)
@@ -52,7 +52,7 @@ def set_key(metadata: MessageMetadata, number: int) -> None:
 
 
 class Group:
-    """The consumers of one connection; each grants permits and acknowledges as an official client's would."""
+    """The consumers of one connection. Each grants permits and acknowledges as an official client's consumer does."""
 
     def __init__(self, work: Work, kind: str, consumers: range) -> None:
         self.connection = Connection(work.service_url)
@@ -67,7 +67,7 @@ class Group:
         self._send([flow(consumer, PERMITS) for consumer in self._counts])
 
     def take(self) -> None:
-        """What one read brings, and what it makes the consumers send."""
+        """Handle one read, and send the consumers' permits and acknowledgements."""
         answers: list[BaseCommand] = []
         command = self._command
         for data in self.connection.read():
@@ -88,7 +88,7 @@ class Group:
             answers.append(flow(consumer, PERMITS // 2))
 
     def finish(self) -> None:
-        """The acknowledgements that are left; the last one's response says that the broker has taken all."""
+        """Send the remaining acknowledgements, and wait for the response to the last one, which covers all."""
         left = [ack for ack in self._acks.values() if ack.ack.message_id]
         if not left:
             left = [empty_ack(next(iter(self._acks)))]
@@ -102,13 +102,16 @@ class Group:
 
 
 RATE = 5_000
-"""Messages a second: both brokers keep up with it, on two cores that they share with the driver."""
+"""Messages a second. Both brokers keep up with this rate on two cores that they share with the driver."""
 
 TOGETHER = 10  # messages of one write
 
 
 def tail(work: Work, *, kind: str) -> Timed:
-    """Publish at RATE while one consumer takes and acknowledges; a latency is from a SEND to its MESSAGE."""
+    """Publish at RATE while one consumer receives and acknowledges.
+
+    A latency is the time from a SEND to its MESSAGE.
+    """
     group = Group(work, kind, range(1))
     group.ask()
     producer = Connection(work.service_url)

@@ -1,4 +1,4 @@
-"""Runs programs against brokers and notes what the clock and the kernel say."""
+"""Run programs on brokers, and record times, CPU and memory."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ IDLE_SECONDS = 1.0
 
 
 class MeasureError(RuntimeError):
-    """A program did not come to its end; the text holds what its process said."""
+    """A program that failed or timed out. The text holds the output of its process."""
 
 
 @dataclass(frozen=True)
 class Start:
-    """One launch: seconds to the answered CONNECT and to the ready line, and the memory a second after that."""
+    """A launch of a broker: seconds to CONNECTED and to the ready line, and the memory a second later."""
 
     connect_seconds: float
     ready_seconds: float
@@ -41,7 +41,7 @@ class Start:
 
 @dataclass(frozen=True)
 class Run:
-    """One run of a program. `broker_cpu` and `client_cpu` are seconds of CPU within `seconds` of time."""
+    """A run of a program. `broker_cpu` and `client_cpu` are seconds of CPU within `seconds` of time."""
 
     operations: int
     seconds: float
@@ -56,12 +56,12 @@ class Run:
 
     @property
     def cpu_us(self) -> float:
-        """Broker CPU, in microseconds an operation."""
+        """Return the broker's CPU per operation, in microseconds."""
         return self.broker_cpu / self.operations * 1e6
 
     @property
     def broker_busy(self) -> float:
-        """Cores the broker kept busy: near 1 for a broker of one thread that is the limit."""
+        """Return how many cores the broker kept busy: near 1 when a broker of one thread is the limit."""
         return self.broker_cpu / self.seconds
 
     @property
@@ -81,7 +81,10 @@ def measure_start(command: Sequence[str], idle_seconds: float = IDLE_SECONDS, *,
 def alternate(
     program: Program, brokers: Mapping[str, Broker], count: int, warm_ups: int, repetitions: int, marker: str
 ) -> dict[str, list[Run]]:
-    """`repetitions` runs on each broker, in turn, after `warm_ups` that do not count; keyed as `brokers`."""
+    """Run a program on each broker in turn, and return the counted runs by the brokers' names.
+
+    `warm_ups` runs come first and do not count.
+    """
     runs: dict[str, list[Run]] = {name: [] for name in brokers}
     for repetition in range(warm_ups + repetitions):
         for name, broker in brokers.items():
@@ -93,7 +96,7 @@ def alternate(
 
 
 def measure(program: Program, broker: Broker, topic: str, count: int) -> Run:
-    """One run in a client process of its own, on a topic of its own, which is deleted afterwards."""
+    """Run a program once in a client process of its own, on a topic of its own, which is deleted afterwards."""
     work = Work(broker.service_url, topic, count, program.size, broker.pid, broker.admin_url)
     try:
         with client_process(program, work) as (go, told):
@@ -111,7 +114,7 @@ def measure(program: Program, broker: Broker, topic: str, count: int) -> Run:
 
 @contextmanager
 def client_process(program: Program, work: Work) -> Iterator[tuple[Callable[[], None], Callable[[], dict[str, Any]]]]:
-    """A prepared client: the first function starts it, the second waits for its next line."""
+    """Yield two functions for a prepared client: the first starts it, the second waits for its next line."""
     command = [sys.executable, "-P", "-m", "bench.client", program.name, json.dumps(asdict(work))]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     with tempfile.TemporaryFile() as errors:
@@ -135,7 +138,9 @@ def client_process(program: Program, work: Work) -> Iterator[tuple[Callable[[], 
             code = process.wait()
             errors.seek(0)
             said = errors.read().decode(errors="replace")[-3000:]
-            raise MeasureError(f"{program.name} on {work.service_url} ended with {code} (limit {limit} s):\n{said}")
+            raise MeasureError(
+                f"{program.name} on {work.service_url} ended with exit code {code} (time limit {limit} s):\n{said}"
+            )
 
         try:
             yield go, told
@@ -153,7 +158,7 @@ def _close(pipe: IO[str] | None) -> None:
 
 
 def delete(broker: Broker, topic: str) -> None:
-    """Frees what the run left. A broker that refuses keeps it: that is no concern of the figures."""
+    """Delete the topic of a run. Ignore a refusal, which does not affect the figures."""
     path = topic.replace("://", "/")
     request = urllib.request.Request(f"{broker.admin_url}/admin/v2/{path}?force=true", method="DELETE")
     try:

@@ -1,4 +1,4 @@
-"""Measuring programs on the official Python client (its core is the C++ client), written as an application would."""
+"""Programs on the official Python client (whose core is the C++ client), written as an application would be."""
 
 from __future__ import annotations
 
@@ -16,21 +16,22 @@ def client(work: Work) -> Any:
 
 
 def producer(of: Any, work: Work, *, batched: bool) -> Any:
-    """With the client's own defaults: 1000 messages in flight, batches of up to 128 KiB or 10 ms."""
+    """Return a producer with the client's defaults: 1000 messages in flight, batches of up to 128 KiB or 10 ms."""
     return of.create_producer(work.topic, batching_enabled=batched, block_if_queue_full=True)
 
 
 def send_all(through: Any, work: Work) -> None:
-    """Sends `count` messages without waiting for each, then waits for all; raises when the last was not taken.
+    """Send `count` messages without waiting for each, then wait for all.
 
-    No callbacks in Python: they cost the client twice what sending does, and it would be the limit.
+    Raise `RuntimeError` when the last message was not stored. Callbacks are not used, because in Python they cost the
+    client twice the sending, and the client would be the limit.
     """
     payload = b"x" * work.size
     for _ in range(work.count):
         through.send_async(payload, None)
     through.flush()
     if through.last_sequence_id() != work.count - 1:
-        raise RuntimeError(f"the last message taken is {through.last_sequence_id()} of {work.count}")
+        raise RuntimeError(f"the last stored message is {through.last_sequence_id()} of {work.count}")
 
 
 def publish(work: Work, *, batched: bool) -> Timed:
@@ -44,7 +45,10 @@ def publish(work: Work, *, batched: bool) -> Timed:
 
 
 def consume(work: Work, *, kind: Any, batched: bool) -> Timed:
-    """A backlog of `count` messages received and acknowledged one by one; closing the consumer sends the last acks."""
+    """Receive a backlog of `count` messages, and acknowledge each.
+
+    Closing the consumer sends the last acknowledgements.
+    """
     connected = client(work)
     connected.subscribe(work.topic, SUBSCRIPTION, consumer_type=kind).close()
     filling = producer(connected, work, batched=batched)

@@ -1,6 +1,6 @@
-"""A compaction engine as Pulsar had it before `compacted_batch_indexes`, for a broker that `older_engine` launches.
+"""A compaction engine without `compacted_batch_indexes`, as older versions of Pulsar have it.
 
-This module is loaded by that broker, and needs nothing of the bench there.
+A broker of `compacted.older_broker` loads this module, which must not import the bench.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from pulsarium.proto.entry import build, parse_metadata, payload_of
 
 
 class OlderCompactor(TwoPhaseCompactor):
-    """The two phases, without field 31 in what they write."""
+    """The two phases of compaction, without field 31 in the output."""
 
     def compact(self, reader: RawReader, writer: Writer, ready: Callable[[], None], *, retain_null_key: bool) -> Steps:
         return super().compact(reader, Unlisted(writer), ready, retain_null_key=retain_null_key)
 
 
 class Unlisted:
-    """Takes the list of retained messages out of every batch."""
+    """Remove the list of retained messages from every batch."""
 
     def __init__(self, writer: Writer) -> None:
         self.removed = 0

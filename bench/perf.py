@@ -1,4 +1,4 @@
-"""Measuring programs that are pulsar-perf: the Java client, driven by Pulsar's own tool."""
+"""Programs on pulsar-perf: the Java client, driven by Pulsar's own tool."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from pulsarium.proto import batch, entry
 from pulsarium.proto.framing import frame
 from pulsarium.proto.generated.PulsarApi_pb2 import BaseCommand, MessageMetadata, SingleMessageMetadata
 
-IN_FLIGHT = 10_000  # messages: ten of its largest batches
+IN_FLIGHT = 10_000  # messages: ten of the largest batches
 UNLIMITED = 1_000_000_000  # messages a second
-BATCH = 100  # messages, as its millisecond makes of 100,000 a second
+BATCH = 100  # messages: a millisecond's share of 100,000 a second
 INTERVAL_SECONDS = 1
 WARM_LINES = 4
-"""So many lines about an interval are of a JVM that compiles: what comes after them counts."""
+"""Number of first report lines during which the JVM still compiles. Later intervals count."""
 GIVE_UP_SECONDS = 240  # pulsar-perf's own limit, so that it never outlives the bench
 KILL_SECONDS = 30
 
@@ -31,18 +31,18 @@ P99 = re.compile(r"Aggregated latency stats .* 99pct: +([\d.]+)")
 
 
 class PerfError(RuntimeError):
-    """pulsar-perf ended without having done its work; the text is the end of what it said."""
+    """pulsar-perf ended without completing its work. The text is the end of its output."""
 
 
 def publish(work: Work) -> Timed:
-    """Messages as fast as it can, in batches of up to a thousand or a millisecond."""
+    """Publish as fast as possible, in batches of up to a thousand messages or a millisecond."""
     asked = ["-r", str(UNLIMITED), "-o", str(IN_FLIGHT), "-s", str(work.size)]
-    asked += ["--warmup-time", str(WARM_LINES * INTERVAL_SECONDS)]  # no latencies of these seconds
+    asked += ["--warmup-time", str(WARM_LINES * INTERVAL_SECONDS)]  # excludes latencies of these seconds
     return Tool(work, ["produce", *asked], "Created 1 producers").run
 
 
 def consume(work: Work) -> Timed:
-    """A backlog of batches of a hundred messages, received and acknowledged by an Exclusive consumer."""
+    """Consume a backlog of batches of a hundred messages with an Exclusive consumer."""
     subscribe(waits := Connection(work.service_url), work.topic, "Exclusive")
     waits.socket.close()
     open_producer(producer := Connection(work.service_url), work.topic)
@@ -51,7 +51,7 @@ def consume(work: Work) -> Timed:
 
 
 def batches(count: int, size: int) -> Iterator[tuple[bytes, int]]:
-    """(the bytes of a SEND frame with a batch, 1)."""
+    """Yield SEND frames that hold a batch each, with the number 1."""
     payload = batch.pack((SingleMessageMetadata(), b"x" * size) for _ in range(BATCH))
     command = BaseCommand(type=BaseCommand.SEND)
     command.send.producer_id, command.send.num_messages = PRODUCER_ID, BATCH
@@ -70,7 +70,7 @@ def command(arguments: Iterable[str]) -> list[str]:
 
 @dataclass(frozen=True)
 class Moment:
-    """What was spent until now, in seconds: time, and CPU of broker and tool."""
+    """Seconds spent until now: time, and CPU of broker and tool."""
 
     time: float
     broker: float
@@ -78,7 +78,10 @@ class Moment:
 
 
 class Tool:
-    """One run of pulsar-perf; what counts begins after the line with `begin`, when it is warm, and ends with DONE."""
+    """A run of pulsar-perf.
+
+    The measurement begins after the line with `begin`, when the JVM is warm, and ends with DONE.
+    """
 
     def __init__(self, work: Work, arguments: list[str], begin: str) -> None:
         self._work = work
@@ -92,7 +95,7 @@ class Tool:
         with process:
             try:
                 done = self._watch(process.stdout, process.pid)
-                process.terminate()  # it closes for seconds, but says how it was in any case
+                process.terminate()  # closing takes seconds, but the tool prints its summary first
                 rest, _ = process.communicate(timeout=KILL_SECONDS)
             finally:
                 process.kill()

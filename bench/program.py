@@ -1,4 +1,4 @@
-"""What a measuring program is: a name, a driver, how much of it, and what the broker may spend on it."""
+"""A measuring program: its name, driver, number of operations and targets."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from bench.work import Timed, Work
 PAYLOAD = 1024
 TINY = 10
 GROWTH = 2.0
-"""How much more something may cost when there is much more of what should not matter."""
+"""Limit for the growth of a cost when something grows that should not matter."""
 
 
 @dataclass(frozen=True)
 class Part:
-    """A figure that a program tells of a part of its run; `target` is an upper bound."""
+    """A figure of a part of a run. `target` is an upper bound."""
 
     name: str
     title: str
@@ -26,7 +26,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Better:
-    """How many times better than the other broker Pulsarium has to be: its rate, its CPU an operation, its p99."""
+    """Targets against another broker: by which factor Pulsarium must be better in rate, CPU per operation and p99."""
 
     rate: float | None = None
     cpu: float | None = None
@@ -35,14 +35,14 @@ class Better:
 
 @dataclass(frozen=True)
 class Program:
-    """`count` operations a run (`quick` for a look).
+    """A measuring program of `count` operations a run, or `quick` operations for a short look.
 
-    `target` is broker CPU, in microseconds an operation, of a broker that keeps nothing; `better` is for two brokers
-    that keep what they are sent.
-    Programs of one `family` differ in a size; the last one's cost over the first one's is a figure too. Those of one
-    `group` are about one thing, and can be asked for together. One that is `large` takes a minute or two, runs once,
-    and only where it is asked for; one on the JVM (`java`) runs where it is asked for, and against a real broker. One
-    that starts a Pulsarium of its own (`alone`) says nothing of another broker.
+    `target` is the broker's CPU per operation in microseconds, for a broker without a data directory. `better` applies
+    when two brokers store what they are sent.
+    Programs of one `family` differ in a size, and the cost of the last over the first is a figure too. Programs of one
+    `group` can be selected together. A `large` program takes a minute or two, runs once, and only when it is named. A
+    `java` program runs when it is named, or against a real broker. A program that runs `alone` starts its own
+    Pulsarium, and says nothing about another broker.
     """
 
     name: str
@@ -63,7 +63,7 @@ class Program:
 
 
 def official(function: str, **options: object) -> Callable[[Work], Timed]:
-    """Loads the client only in the process that runs it, the subscription type by name for the same reason."""
+    """Return a function of the official driver. The client is imported only in the process that runs it."""
 
     def prepare(work: Work) -> Timed:
         driver = importlib.import_module("bench.official_driver")
@@ -76,7 +76,7 @@ def official(function: str, **options: object) -> Callable[[Work], Timed]:
 
 
 def raw(function: str, module: str = "raw_driver", **options: object) -> Callable[[Work], Timed]:
-    """A function of one of the modules here."""
+    """Return a function of a module of the bench."""
 
     def prepare(work: Work) -> Timed:
         timed: Timed = getattr(importlib.import_module(f"bench.{module}"), function)(work, **options)

@@ -10,7 +10,7 @@ from bench.program import GROWTH, TINY, Better, Part, Program, official, raw
 TOPICS = (1, 100, 10_000)
 CONNECTIONS = (1, 100, 1000)
 LEVELS = {"empty": 0, "100k": 0.01, "1m": 0.1, "10m": 1}
-"""How much of a backlog is there, as shares of `count`. The first is a kilobyte or less."""
+"""Sizes of the backlog as shares of `count`. The first is a kilobyte or less."""
 MOST_MB = 500
 PING_MS = 20
 
@@ -37,8 +37,8 @@ def _many_topics(name: str, title: str, *, kept: bool) -> Program:
         group="scale",
         parts=(
             *_sizes(TOPICS, "topics"),
-            Part("bursts", f"CPU a message, {TOPICS[-1]:,} topics, ten at a time", "us"),
-            Part("bursts-growth", "that over 1", "x", GROWTH),
+            Part("bursts", f"CPU a message, {TOPICS[-1]:,} topics, ten messages at a time", "us"),
+            Part("bursts-growth", "ten at a time over 1", "x", GROWTH),
         ),
         large=True,
         alone=True,
@@ -107,12 +107,12 @@ SCALE = (
         size=100_000,
         group="scale",
         parts=(
-            Part("cold", "of the file not in the system's memory before", "%"),
+            Part("cold", "share of the file outside the page cache before", "%"),
             Part("seconds", "time to read all", "s"),
             Part("quiet-p99", "p99 of a PING before", "ms"),
             Part("p50", "p50 of a PING", "ms"),
             Part("p99", "p99 of a PING", "ms", PING_MS),
-            Part("max", "longest of a PING", "ms"),
+            Part("max", "longest PING", "ms"),
             Part("memory", "largest RssAnon", "MB", MOST_MB),
         ),
         large=True,
@@ -188,7 +188,7 @@ def _perf(does: str, title: str) -> Program:
         quick=20_000,
         prepare=raw(does, "perf"),
         better=BATCHED,
-        parts=(Part("p99", "p99, as it says", "ms"),) if does == "publish" else (),
+        parts=(Part("p99", "p99, as pulsar-perf reports it", "ms"),) if does == "publish" else (),
         group="perf",
         java=True,
     )
@@ -210,7 +210,7 @@ def _topics(connections: int) -> Program:
 
 WAITED_FOR = Program(
     "raw-consume-waited-for",
-    "raw consume + ack, Shared, published while it waits for permits",
+    "raw consume + ack, Shared, published while the consumer waits with permits",
     50_000,
     1000,
     raw("consume", "many_consumers", kind="Shared", consumers=1),
@@ -219,7 +219,8 @@ HOLES = Program(
     "holes",
     "raw ack, every second message",
     1_000_000,
-    100_000,  # the CPU clock of another process ticks every 4 ms: 5 % of them have to take some ticks
+    # the CPU clock of another process ticks every 4 ms, and 5 % of the acknowledgements must take several ticks
+    100_000,
     raw("holes", "large"),
     size=TINY,
     parts=(
@@ -366,8 +367,10 @@ BY_NAME = {program.name: program for program in PROGRAMS}
 
 
 def chosen(names: Sequence[str], *, large: bool, java: bool = False) -> list[Program]:
-    """The programs, families and groups that `names` names; all when it is empty, of the large ones and those on the
-    JVM only those that are wanted.
+    """Return the programs, families and groups of `names`, or all programs without names.
+
+    Without names, large programs and those on the JVM are included only when asked for. Raise `KeyError` for an unknown
+    name.
     """
     if not names:
         return [program for program in PROGRAMS if (large or not program.large) and (java or not program.java)]

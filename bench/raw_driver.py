@@ -1,4 +1,4 @@
-"""Measuring programs on a bare socket, lighter than any client, so that the broker is the limit and not the driver."""
+"""Programs on a bare socket, lighter than any client, so that the broker is the limit and not the driver."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from pulsarium.proto.generated.PulsarApi_pb2 import (
 
 READ = 256 * 1024
 FRAMES_PER_SEGMENT = 64
-WINDOW = 1000  # messages without a receipt, as an official producer's queue
-IDS_PER_ACK = 100  # as official clients group them
+WINDOW = 1000  # messages without a receipt, the size of an official producer's queue
+IDS_PER_ACK = 100  # the group size of official clients
 PERMITS = 1000
 PRODUCER_ID = CONSUMER_ID = 0
 SUBSCRIPTION = "bench"
@@ -36,13 +36,13 @@ _KINDS = {
 
 
 class RawDriverError(RuntimeError):
-    """The broker closed the connection or refused a command; the text says which."""
+    """The broker closed the connection or refused a command. The text says which."""
 
 
 class Connection:
-    """A blocking connection that has said CONNECT. `version` is what broker and bench agreed on.
+    """A blocking connection after its CONNECT. `version` is the negotiated protocol version.
 
-    `trailing` is what followed the last command that came.
+    `trailing` holds the bytes after the last command.
     """
 
     def __init__(self, service_url: str, version: int = VERSION) -> None:
@@ -62,7 +62,7 @@ class Connection:
         self.socket.sendall(frame(command.SerializeToString()))
 
     def read(self) -> list[bytes]:
-        """Waits for the broker; the serialized commands of all frames that came. A PING is answered."""
+        """Wait for the broker, and return the serialized commands of all received frames. Answer PINGs."""
         while True:
             data = self.socket.recv(READ)
             if not data:
@@ -77,7 +77,7 @@ class Connection:
                 raise self._decoder.error
 
     def commands(self) -> Iterator[BaseCommand]:
-        """Commands as they come, for ever; each is parsed into the same object."""
+        """Yield received commands forever. Each is parsed into the same object."""
         command = BaseCommand()
         while True:
             while not self._commands:
@@ -86,7 +86,7 @@ class Connection:
             yield command
 
     def expect(self, *kinds: int) -> BaseCommand:
-        """The next command of one of these types, of which there must be one before an error."""
+        """Return the next command of one of these types. Raise `RawDriverError` when an error arrives first."""
         for command in self.commands():
             if command.type in (BaseCommand.ERROR, BaseCommand.SEND_ERROR):
                 raise RawDriverError(str(command))
@@ -96,7 +96,7 @@ class Connection:
 
 
 def publish_unbatched(work: Work) -> Timed:
-    """One frame a message, many frames a segment, at most WINDOW of them without a receipt."""
+    """Publish one frame per message, many frames a segment, with at most WINDOW messages without a receipt."""
     connection = Connection(work.service_url)
     open_producer(connection, work.topic)
     segments = list(send_segments(work.count, work.size))
@@ -107,7 +107,10 @@ Told = Callable[[BaseCommand], object]
 
 
 def send_all(connection: Connection, segments: Iterable[tuple[bytes, int]], told: Told | None = None) -> int:
-    """Sends all and waits for their receipts, each of which `told` is shown; how many there were."""
+    """Send all segments, wait for their receipts, and return the number of messages.
+
+    `told` is called with each receipt.
+    """
     confirmed = sent = 0
     receipt = BaseCommand()
     for segment, messages in segments:
@@ -121,7 +124,10 @@ def send_all(connection: Connection, segments: Iterable[tuple[bytes, int]], told
 
 
 def count_receipts(commands: list[bytes], first: int, into: BaseCommand, told: Told | None) -> int:
-    """How many receipts; they must be those of the messages from number `first` on, in order."""
+    """Return the number of receipts.
+
+    They must be those of the messages from number `first` on, in order. Otherwise raise `RawDriverError`.
+    """
     count = 0
     for command in commands:
         into.ParseFromString(command)
@@ -130,7 +136,7 @@ def count_receipts(commands: list[bytes], first: int, into: BaseCommand, told: T
             if told is not None:
                 told(into)
         elif into.type != BaseCommand.PING:
-            raise RawDriverError(f"message {first + count} was answered with {into}")
+            raise RawDriverError(f"the answer to message {first + count} is {into}")
     return count
 
 
@@ -140,7 +146,10 @@ def send_segments(
     shape: Callable[[MessageMetadata, int], object] | None = None,
     together: int = FRAMES_PER_SEGMENT,
 ) -> Iterator[tuple[bytes, int]]:
-    """(bytes of `together` SEND frames, how many); `shape` may change the metadata of each, given its number."""
+    """Yield the bytes of `together` SEND frames, and the number of frames.
+
+    `shape` may change the metadata of each message, given its number.
+    """
     payload = b"x" * size
     command = BaseCommand(type=BaseCommand.SEND)
     command.send.producer_id = PRODUCER_ID
@@ -157,7 +166,7 @@ def send_segments(
 
 
 def send_and_wait(work: Work) -> Timed:
-    """One message at a time."""
+    """Send one message at a time."""
     connection = Connection(work.service_url)
     open_producer(connection, work.topic)
     frames = (segment for segment, _ in list(send_segments(work.count, work.size, together=1)))
@@ -170,7 +179,7 @@ def send_and_wait(work: Work) -> Timed:
 
 
 def last_message_id(work: Work) -> Timed:
-    """One call at a time, by a consumer of a topic with one message."""
+    """Ask for the last message id, one call at a time, as a consumer of a topic with one message."""
     publish_unbatched(replace(work, count=1))()
     subscribe(connection := Connection(work.service_url), work.topic)
     command = BaseCommand(type=BaseCommand.GET_LAST_MESSAGE_ID)
@@ -185,7 +194,7 @@ def last_message_id(work: Work) -> Timed:
 
 
 def consume(work: Work, kind: str) -> Timed:
-    """A backlog of `count` messages, taken by one consumer and acknowledged a hundred ids at a time."""
+    """Consume a backlog of `count` messages with one consumer, which acknowledges a hundred ids at a time."""
     subscribe(connection := Connection(work.service_url), work.topic, kind)
     connection.socket.close()
     publish_unbatched(work)()
@@ -210,7 +219,7 @@ def consume(work: Work, kind: str) -> Timed:
             if received % IDS_PER_ACK == 0:
                 connection.send(ack)
                 ack = empty_ack()
-        # Only the last group asks for a response: when it comes, the broker has taken all the others too.
+        # Only the last group asks for a response, which comes after the broker has handled all groups.
         ack.ack.request_id = 2
         connection.send(ack)
         connection.expect(BaseCommand.ACK_RESPONSE)
@@ -234,7 +243,7 @@ def empty_ack(consumer: int = CONSUMER_ID) -> BaseCommand:
 
 
 def look_up(connection: Connection, topic: str) -> None:
-    """Makes a real broker, of which there is one here, take the topic."""
+    """Look up a topic, because a real broker loads a topic at its lookup."""
     command = BaseCommand(type=BaseCommand.LOOKUP)
     command.lookupTopic.topic = topic
     command.lookupTopic.request_id = 0

@@ -1,4 +1,4 @@
-"""Figures out of runs."""
+"""Compute figures from runs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LOADED_BETTER = 10
 
 
 def machine() -> dict[str, Any]:
-    """What the figures are taken on; without it they mean little."""
+    """Return the machine's description, without which the figures mean little."""
     return {
         "cores": os.cpu_count(),
         "machine": platform.machine(),
@@ -34,9 +34,10 @@ def machine() -> dict[str, Any]:
 
 @dataclass
 class Results:
-    """Everything measured. The first broker is the one the targets are for; `loaded` is after all programs.
+    """Measurements of all brokers.
 
-    `settings` are those of the brokers that are `configured`, where there are two.
+    The targets are for the first broker. `loaded` is the memory after all programs. `settings` are those of the brokers
+    that are `configured`, when two are compared.
     """
 
     brokers: list[str]
@@ -59,7 +60,7 @@ class Results:
         return [program.name for program in PROGRAMS if program.family == family and program.name in self.programs]
 
     def _growth(self, family: str, last: Program) -> Figure:
-        """What an operation costs in the last program of a family over what it costs in the first, run by run."""
+        """Return the cost of an operation in the last program of a family over that in the first, run by run."""
         first = self.programs[self._members(family)[0]]
         runs = self.programs[last.name]
         ratios = {
@@ -97,7 +98,7 @@ class Results:
         target: float | None = None,
         better: float | None = None,
     ) -> list[Figure]:
-        """Targets are for what is resident."""
+        """Return the figures of memory. The targets are for resident memory."""
         resident = {b: [m.resident / MB for m in told[b]] for b in self.brokers if b in told}
         anonymous = {b: [m.anonymous / MB for m in told[b]] for b in self.brokers if b in told}
         return [
@@ -112,7 +113,7 @@ class Results:
             return {b: [pick(r) for r in runs[b]] for b in self.brokers if b in runs}
 
         name, title, better = program.name, program.title, program.better
-        target = program.target if len(self.brokers) == 1 else None  # keeping what one is sent costs more
+        target = program.target if len(self.brokers) == 1 else None  # storing costs more
         figures = [
             Figure(f"{name}.cpu", CPU, title, "us", 1, of(lambda r: r.cpu_us), target, better.cpu),
             Figure(f"{name}.rate", RATE, title, PER_SECOND, 0, of(lambda r: r.rate), better=better.rate),
@@ -124,7 +125,7 @@ class Results:
             figures.append(Figure(f"{name}.p50", LATENCY, f"{title}: p50", "us", 0, p50))
             figures.append(Figure(f"{name}.p99", LATENCY, f"{title}: p99", "us", 0, p99, better=better.p99))
         for part in program.parts:
-            runs_of_part = {  # not every broker can do every part
+            runs_of_part = {  # not every broker supports every part
                 b: [run.parts[part.name] for run in runs[b] if part.name in run.parts]
                 for b in self.brokers
                 if b in runs
@@ -135,6 +136,6 @@ class Results:
 
 
 def percentile(values: Sequence[float], percent: int) -> float:
-    """The smallest of the values that at least `percent` of 100 do not exceed; 0 for none."""
+    """Return the smallest value that at least `percent` of 100 values do not exceed, or 0 without values."""
     ordered = sorted(values)
     return ordered[math.ceil(len(ordered) * percent / 100) - 1] if ordered else 0.0

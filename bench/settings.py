@@ -1,4 +1,4 @@
-"""What both brokers are given where Pulsarium is measured against another: one broker.conf for the two."""
+"""Settings of both brokers when Pulsarium is compared with another: one broker.conf for the two."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ SETTINGS = {
     "acknowledgmentAtBatchIndexLevelEnabled": "false",
     "journalSyncData": "false",
 }
-"""Keys of broker.conf that change what a message costs, as Pulsar has them out of the box, but for the last."""
+"""Keys of broker.conf that change the cost of a message. All but the last have Pulsar's defaults."""
 
 DURABILITY = {"true": "fsync", "false": "os"}[SETTINGS["journalSyncData"]]
-"""Pulsarium's option for what journalSyncData says to a bookie."""
+"""Pulsarium's option that corresponds to journalSyncData of a bookie."""
 
 OWN_OPTIONS = ("--durability", DURABILITY)
-"""What Pulsarium is told beside the file."""
+"""Options of Pulsarium beside the file."""
 
 
 def write(folder: Path) -> Path:

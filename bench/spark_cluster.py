@@ -1,4 +1,4 @@
-"""scripts/spark-cluster: a real Spark master and its workers on loopback, in the foreground."""
+"""Run scripts/spark-cluster: a real Spark master and its workers on loopback, in the foreground."""
 
 from __future__ import annotations
 
@@ -27,40 +27,44 @@ STOP_SECONDS = 20.0
 MASTER_VARIABLE = "PULSARIUM_TEST_SPARK_MASTER"
 
 ABOUT = f"""\
-Runs a Spark master and its workers on this machine, each a process of its own, from the pyspark of .venv: what
-is proven on it holds on a cluster, where executors share nothing with the program but the network and a file system.
+Runs a Spark master and its workers on this machine, each in a process of its own, from the pyspark of .venv. As on a
+real cluster, executors share only the network and a file system with the program.
 
-  scripts/spark-cluster                                 until Ctrl-C; prints the master's address once all are there
-  scripts/spark-cluster scripts/test tests/pipeline     runs the tests of the pipeline on it, and ends with them
+  scripts/spark-cluster                                 run until Ctrl-C, and print the master's address when ready
+  scripts/spark-cluster scripts/test tests/pipeline     run the tests of the pipeline on it, and end with them
   scripts/spark-cluster --workers 4 scripts/bench pipeline
 
-Programs find it as session(master="spark://127.0.0.1:PORT"); a command that is given here finds it in the environment,
-as {MASTER_VARIABLE}. All ports are free ones on loopback. Logs, and those of the executors, are in build/spark-cluster/
-until the next start; nothing else is left. Needs Java 17 or later.
+Programs connect with session(master="spark://127.0.0.1:PORT"). COMMAND gets the address in the environment variable
+{MASTER_VARIABLE}. All ports are free ones on loopback. The logs of master, workers and executors stay in
+build/spark-cluster/ until the next start; all other files are deleted. Needs Java 17 or later.
 """
 
 
 class NotStarted(RuntimeError):
-    """A master or worker that did not come up; the text is for the user."""
+    """A master or worker that did not start. The text is for the user."""
 
 
 def arguments() -> argparse.Namespace:
     layout = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser("spark-cluster", description=ABOUT, formatter_class=layout)
-    parser.add_argument("--workers", type=int, default=2, metavar="N", help="how many (default: 2)")
-    parser.add_argument("--cores", type=int, default=1, metavar="N", help="of each worker (default: 1)")
-    parser.add_argument("--memory", default="1g", metavar="SIZE", help="of each worker for executors (default: 1g)")
-    parser.add_argument("--port", type=int, default=0, help="the master's; 0 takes a free one (default: 0)")
-    parser.add_argument("command", nargs=argparse.REMAINDER, metavar="COMMAND", help="run this, and end with it")
+    parser.add_argument("--workers", type=int, default=2, metavar="N", help="number of workers (default: 2)")
+    parser.add_argument("--cores", type=int, default=1, metavar="N", help="cores of each worker (default: 1)")
+    parser.add_argument(
+        "--memory", default="1g", metavar="SIZE", help="memory of each worker for executors (default: 1g)"
+    )
+    parser.add_argument("--port", type=int, default=0, help="port of the master; 0 takes a free one (default: 0)")
+    parser.add_argument(
+        "command", nargs=argparse.REMAINDER, metavar="COMMAND", help="run this command, and end with it"
+    )
     options = parser.parse_args()
     if options.workers < 1 or options.cores < 1:
-        parser.error("at least one worker, and one core")
+        parser.error("at least one worker and one core are needed")
     return options
 
 
 @contextmanager
 def cluster(workers: int = 2, cores: int = 1, memory: str = "1g", port: int = 0) -> Iterator[str]:
-    """A master with its workers, all there; the master's address. NotStarted, NoJava."""
+    """Start a master with its workers, and yield the master's address. Raise `NotStarted` or `NoJava`."""
     require_java()
     shutil.rmtree(FOLDER, ignore_errors=True)
     FOLDER.mkdir(parents=True)
@@ -90,7 +94,7 @@ def _process(name: str, *command: str) -> Iterator[subprocess.Popen[bytes]]:
     home = Path(pyspark.__file__).parent
     given = {"SPARK_HOME": str(home), "SPARK_LOCAL_IP": "127.0.0.1", "SPARK_DAEMON_MEMORY": "512m"}
     given |= {"SPARK_LOCAL_DIRS": str(FOLDER / "local"), "PYSPARK_PYTHON": sys.executable}
-    # A session of its own: Ctrl-C is for the program, which stops them in order.
+    # A session of its own, because Ctrl-C is for the program, which stops the processes in order.
     with (FOLDER / f"{name}.log").open("wb") as log:
         process = subprocess.Popen(
             [str(home / "bin" / "spark-class"), *command],
@@ -112,12 +116,12 @@ def _process(name: str, *command: str) -> Iterator[subprocess.Popen[bytes]]:
 
 
 def _environment() -> Mapping[str, str]:
-    """Without the path to this package: workers have what is installed, as those of a cluster do."""
+    """Return the environment without the path to this package. Workers use the installed packages, as in a cluster."""
     return {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
 
 
 def _await(page: int, workers: int, processes: Mapping[str, subprocess.Popen[bytes]]) -> None:
-    """Until the master's page says that so many workers are there."""
+    """Wait until the master's page shows so many workers."""
     deadline = time.monotonic() + READY_SECONDS
     while _alive(page) < workers:
         gone = [name for name, process in processes.items() if process.poll() is not None]
@@ -129,7 +133,7 @@ def _await(page: int, workers: int, processes: Mapping[str, subprocess.Popen[byt
 
 
 def _alive(page: int) -> int:
-    """How many workers the master has; -1 while it does not answer."""
+    """Return how many workers the master has, or -1 while it does not answer."""
     try:
         with urllib.request.urlopen(f"http://127.0.0.1:{page}/json/", timeout=5) as answer:
             return int(json.load(answer)["aliveworkers"])
@@ -138,7 +142,7 @@ def _alive(page: int) -> int:
 
 
 def run(options: argparse.Namespace) -> int:
-    """The exit status of the command, 0 after Ctrl-C."""
+    """Run the cluster until the command ends or Ctrl-C is pressed, and return the exit status."""
     with cluster(options.workers, options.cores, options.memory, options.port) as address:
         print(f"{address}  {options.workers} x {options.cores} cores, {options.memory}", flush=True)
         if options.command:

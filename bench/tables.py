@@ -1,4 +1,4 @@
-"""Figures for reading: as text, as Markdown, as JSON."""
+"""Print figures as text, Markdown or JSON."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from bench.report import Results
 from bench.settings import told
 
 LONG = {CPU: "broker CPU", RATE: "rate", BUSY: "cores in use", GROWN: "cost over that of the smallest"}
-"""What a title leaves out where figures of several groups stand in one table."""
+"""Suffixes of titles where figures of several groups stand in one table."""
 
 
 def as_json(results: Results) -> dict[str, Any]:
@@ -20,14 +20,14 @@ def as_json(results: Results) -> dict[str, Any]:
 
 
 def how(results: Results) -> str:
-    """Return how the figures were taken: runs, and what both brokers were told."""
+    """Return how the figures were measured: the runs, and the settings of both brokers."""
     warmed = f" after {results.warm_ups} to warm up" if results.warm_ups else ""
     runs = f"Medians of {results.repetitions} run{'s' * (results.repetitions > 1)}{warmed}."
     return f"{runs} {' and '.join(results.configured)}: {told(results.settings)}." if results.configured else runs
 
 
 def table(results: Results) -> str:
-    """A block a quantity, a line a program: each broker's median, how many times better the first is, the targets."""
+    """Return a block per quantity and a line per program: medians, the first broker's advantage, and targets."""
     groups = {group: [row(f, results.brokers) for f in results.figures() if f.group == group] for group in GROUPS}
     better = "better" if len(results.brokers) > 1 else ""
     blocks = [[[group, *results.brokers, better, "target"], *rows] for group, rows in groups.items() if rows]
@@ -36,14 +36,14 @@ def table(results: Results) -> str:
 
 
 def markdown(results: Results) -> str:
-    """Return what is held to a target, then the rest, but for the cores in use."""
+    """Return the figures with targets, then the others, without the cores in use."""
     figures = sorted(results.figures(), key=lambda figure: GROUPS.index(figure.group))
     on = results.machine
     where = f"{on['cores']} cores ({on['machine']}, {on['system']}), Python {on['python']}"
     held, free = [f for f in figures if f.targets], [f for f in figures if not f.targets and f.group != BUSY]
     blocks = ["\n".join(_markdown_lines(each, results.brokers)) for each in (held, free) if each]
     if held and free:
-        blocks.insert(1, "What has no target, of the same run:")
+        blocks.insert(1, "Figures without a target, from the same run:")
     return "\n\n".join([f"{how(results)} On {where}.", *blocks])
 
 

@@ -1,4 +1,4 @@
-"""The measuring program of topics created over REST, on bare sockets: how many a second?"""
+"""The program of topics created over REST, on bare sockets: the number a second."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from bench.accounting import cpu_seconds
 from bench.work import Done, Timed, Work, one_by_one
 
 READ = 64 * 1024
-CLEANING = 8  # connections that delete what was created
+CLEANING = 8  # connections that delete the topics
 
 
 class RestError(RuntimeError):
-    """A request was not answered with 204; the text is the answer."""
+    """A request was not answered with 204. The text is the answer."""
 
 
 class Requests:
-    """A keep-alive connection that asks one thing at a time."""
+    """A keep-alive connection that makes one request at a time."""
 
     def __init__(self, admin_url: str) -> None:
         url = urlsplit(admin_url)
@@ -30,7 +30,7 @@ class Requests:
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def ask(self, method: str, path: str) -> None:
-        """One request without a body, whose answer has none."""
+        """Make a request without a body, and expect 204."""
         head = f"{method} {path} HTTP/1.1\r\nHost: {self._host}\r\nContent-Length: 0\r\n"
         self.socket.sendall(f"{head}Content-Type: application/json\r\n\r\n".encode())
         answer = b""
@@ -53,7 +53,7 @@ def connected(admin_url: str, connections: int) -> Iterator[list[Requests]]:
 
 
 def create(work: Work, connections: int) -> Timed:
-    """`count` topics without partitions; they are gone afterwards."""
+    """Create `count` topics without partitions, and delete them afterwards."""
     paths = [f"/admin/v2/{work.topic.replace('://', '/')}-{number}" for number in range(work.count)]
 
     def timed() -> Done:
@@ -71,7 +71,7 @@ def create(work: Work, connections: int) -> Timed:
 
 
 def in_turn(each: Sequence[Requests], paths: Sequence[str], method: str) -> list[Done]:
-    """The paths dealt out to the connections, each of which asks one after the other."""
+    """Divide the paths among the connections, each of which makes one request after the other."""
 
     def work(place: int) -> Done:
         mine = paths[place :: len(each)]

@@ -1,4 +1,4 @@
-"""scripts/bench transactions: how many there are in a second, and what open ones cost everybody else."""
+"""Run scripts/bench transactions: the number of transactions a second, and the cost of open ones for others."""
 
 from __future__ import annotations
 
@@ -33,18 +33,19 @@ from pulsarium.proto.generated.PulsarApi_pb2 import BaseCommand, MessageMetadata
 ABOUT = """\
 Measures transactions on the wire, with a bare socket in place of a client.
 
-First, transactions in a second: each publishes one message, or ten, to a topic and acknowledges one of another topic;
-its coordinator is told of both before, as clients do. One after the other, which is the time a client waits for, and
-a hundred at a time. CPU is the broker's for each transaction, all of its threads.
+First it measures transactions a second. Each transaction publishes one message, or ten, to a topic, and acknowledges a
+message of another topic; both are registered with its coordinator before, as clients do. Transactions run one after
+the other, which shows the time that a client waits, and a hundred at a time. CPU is the broker's time per transaction,
+of all its threads.
 
-Then what visibility costs: with so many open transactions, each with a message in the topic, the broker's CPU for a
-plain message that is published there, and one that is delivered and acknowledged there (from before them, since what
-is behind an open transaction waits), the same on another topic, and here once all were aborted, which includes that
-their messages are passed over. The first row has no transaction at all.
+Then it measures the cost of open transactions, each of which has a message in the topic: the broker's CPU for a plain
+message that is published to this topic, and for one that is delivered and acknowledged there. (That message is older
+than the transactions, because a message behind an open transaction waits.) The same is measured on another topic, and
+on this topic after all transactions were aborted, when their messages are skipped. The first row has no transaction.
 
   scripts/bench transactions
-  scripts/bench transactions --open 1 100 --messages 1000           a look
-  scripts/bench transactions --on pulsar://HOST:PORT,http://HOST:PORT,PID       a broker that runs already
+  scripts/bench transactions --open 1 100 --messages 1000           a short look
+  scripts/bench transactions --on pulsar://HOST:PORT,http://HOST:PORT,PID       measure a running broker
 """
 
 TC_ASSIGN = "persistent://pulsar/system/transaction_coordinator_assign-partition-0"
@@ -69,7 +70,7 @@ class Wire(Connection):
 
     def __init__(self, broker: Broker) -> None:
         super().__init__(broker.service_url)
-        self._requests = 1000  # above those of producers and consumers
+        self._requests = 1000  # above the request ids of producers and consumers
         look_up(self, TC_ASSIGN)
         self.ask([self.request(BaseCommand.TC_CLIENT_CONNECT_REQUEST, "tcClientConnectRequest", tc_id=0)])
 
@@ -81,7 +82,7 @@ class Wire(Connection):
         return command
 
     def ask(self, commands: Iterable[BaseCommand], entries: Sequence[bytes] = ()) -> list[BaseCommand]:
-        """Sends all at once, those with an entry first; the answers, in the order of their coming."""
+        """Send all requests at once, those with an entry first, and return the answers in the order of arrival."""
         plain = list(commands)
         self.socket.sendall(b"".join([*entries, *(frame(command.SerializeToString()) for command in plain)]))
         found: list[BaseCommand] = []
@@ -99,7 +100,7 @@ class Wire(Connection):
         return [Txn(answer.txnid_most_bits, answer.txnid_least_bits) for answer in answers]
 
     def fill(self, txns: Sequence[Txn], out: str, messages: int, into: str = "", ids: Sequence[Position] = ()) -> None:
-        """`messages` to `out` in each, and one of `ids` on `into` acknowledged."""
+        """Publish `messages` messages to `out` in each transaction, and acknowledge one of `ids` on `into`."""
         told = []
         for txn in txns:
             told.append(
@@ -157,7 +158,7 @@ _ANSWERS = {
 
 
 def _answer(command: BaseCommand) -> BaseCommand | None:
-    """A copy of what answers a request, None for anything else. Raises RawDriverError for a refusal."""
+    """Return a copy of an answer, or None for any other command. Raise `RawDriverError` for an error."""
     name = _ANSWERS.get(command.type)
     if name is None:
         if command.type in (BaseCommand.ERROR, BaseCommand.SEND_ERROR):
@@ -172,7 +173,7 @@ def _answer(command: BaseCommand) -> BaseCommand | None:
 
 
 def receive(connection: Connection, count: int) -> list[Position]:
-    """The positions of the next messages; no permit is left."""
+    """Return the positions of the next messages. All permits are used up."""
     found: list[Position] = []
     granted = min(PERMITS, count)
     connection.send(flow(CONSUMER_ID, granted))
@@ -196,7 +197,7 @@ def publish(broker: Broker, topic: str, count: int) -> None:
 
 @dataclass
 class Spent:
-    """What a block took: `seconds`, and the broker's `cpu` seconds."""
+    """Cost of a block: `seconds`, and `cpu` seconds of the broker."""
 
     seconds: float = 0.0
     cpu: float = 0.0
@@ -211,7 +212,7 @@ def metered(broker: Broker) -> Iterator[Spent]:
 
 
 def rate(broker: Broker, topic: Callable[[str], str], count: int, messages: int, group: int) -> Spent:
-    """`count` transactions of so many messages and an acknowledgement, `group` at a time."""
+    """Measure `count` transactions of so many messages and an acknowledgement, `group` at a time."""
     out, into = topic("out"), topic("in")
     wire = Wire(broker)
     open_producer(wire, out)
@@ -238,7 +239,7 @@ COSTS = (
     "abort",
 )
 Costs = tuple[float, ...]
-"""Microseconds of each of these but the first."""
+"""Microseconds of each of these, after the number of open transactions."""
 
 
 def visibility(broker: Broker, topic: Callable[[str], str], count: int, many: int) -> Costs:
@@ -284,7 +285,7 @@ def measure(broker: Broker, options: argparse.Namespace) -> None:
         prefix = next(names)
         return lambda name: f"{prefix}-{name}"
 
-    rate(broker, topics(), GROUP, 1, GROUP)  # the first ones warm up
+    rate(broker, topics(), GROUP, 1, GROUP)  # warm-up
     print("| transactions of | at a time | /s | broker CPU us |\n|---|---|---|---|")
     for messages in (1, 10):
         for group, count in ((1, options.transactions // 10), (GROUP, options.transactions)):
@@ -300,10 +301,16 @@ def measure(broker: Broker, options: argparse.Namespace) -> None:
 def main(given: Sequence[str]) -> int:
     layout = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser("bench transactions", description=ABOUT, formatter_class=layout)
-    parser.add_argument("--transactions", type=int, default=5000, metavar="N", help="for the rate (default: 5000)")
-    parser.add_argument("--messages", type=int, default=50_000, metavar="N", help="for the cost (default: 50000)")
-    parser.add_argument("--open", type=int, nargs="*", default=[1, 100, 10_000], metavar="N", help="open transactions")
-    parser.add_argument("--on", metavar="BROKER", help="URL,URL,PID of one that runs, in the place of a new one")
+    parser.add_argument(
+        "--transactions", type=int, default=5000, metavar="N", help="transactions for the rate (default: 5000)"
+    )
+    parser.add_argument(
+        "--messages", type=int, default=50_000, metavar="N", help="messages for the cost (default: 50000)"
+    )
+    parser.add_argument(
+        "--open", type=int, nargs="*", default=[1, 100, 10_000], metavar="N", help="numbers of open transactions"
+    )
+    parser.add_argument("--on", metavar="BROKER", help="measure a running broker, and not a new one: URL,URL,PID")
     options = parser.parse_args(given)
     print(f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores\n")
     if options.on:

@@ -1,4 +1,4 @@
-"""What a measuring program is told, and what it tells."""
+"""Input and result of a measuring program."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 class Work:
     """`count` operations on `topic` of the broker at `service_url`, with payloads of `size` bytes.
 
-    `pid` is the broker's process, for programs that look at it between their parts, `admin_url` its REST.
+    `pid` is the broker's process, for programs that measure their parts. `admin_url` is its REST API.
     """
 
     service_url: str
@@ -24,9 +24,9 @@ class Work:
 
 @dataclass(frozen=True)
 class Done:
-    """What was done: operations; where each was waited for, the seconds each took; figures of parts of the run.
+    """Result of a run: the number of operations, latencies in seconds where each was waited for, and figures of parts.
 
-    `seconds`, `cpu` and `broker_cpu` where only a part of the run counts.
+    `seconds`, `cpu` and `broker_cpu` are set when only a part of the run counts.
     """
 
     operations: int
@@ -38,11 +38,11 @@ class Done:
 
 
 Timed = Callable[[], Done]
-"""The part of a program that is measured; everything before it is preparation."""
+"""The measured part of a program. Everything before is preparation."""
 
 
 def one_by_one(count: int, operation: Callable[[], object]) -> Done:
-    """Each is waited for before the next."""
+    """Run an operation `count` times, each after the previous one has ended."""
     latencies = []
     before = time.perf_counter()
     for _ in range(count):

@@ -1,1 +1,1 @@
-"""Wire captures, sans-IO: their files, their comparison, and the linter of what they hold."""
+"""Wire captures, without I/O: their files, their comparison, and the linter of their frames."""

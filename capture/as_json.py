@@ -1,4 +1,4 @@
-"""A record of a capture as JSON: for people, and for programs that know no protobuf."""
+"""Convert records of a capture to JSON, for people, and for programs that cannot parse protobuf."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from pulsarium.proto.entry import checksum_matches, parse_metadata, split, strip
 from pulsarium.proto.errors import EntryError
 from pulsarium.proto.text import text_of
 
-_SHORT = 64  # bytes of a field, unless all are asked for
+_SHORT = 64  # bytes of a field, unless `full` is set
 _WITH_ENTRIES = {"SEND", "MESSAGE", "GET_LAST_MESSAGE_ID_RESPONSE"}
 
 
 def described(number: int, record: Record, seen: Seen, *, full: bool = False) -> dict[str, Any]:
-    """What is known of a record; what is not known is absent.
+    """Return a record as JSON, without unknown values.
 
-    number, connection, kind ("frame", "opened", "closed"), sender, time (of day, by the broker's clock), monotonic_ns,
-    note; of a frame also size, command, topic, fields, error, broken, latency_us (of an answer), and `entry`: see
-    `entry_of`. `full`: long fields whole, and payloads.
+    The keys are number, connection, kind ("frame", "opened" or "closed"), sender, time (of day, by the broker's clock),
+    monotonic_ns and note. A frame also has size, command, topic, fields, error, broken, latency_us (if it is an answer)
+    and `entry` (see `entry_of`). With `full`, payloads are included, and long fields are not cut.
     """
     told: dict[str, Any] = {
         "number": number,
@@ -44,8 +44,11 @@ def described(number: int, record: Record, seen: Seen, *, full: bool = False) ->
 
 
 def entry_of(frame: Frame, *, full: bool = False) -> dict[str, Any] | None:
-    """The entry of a SEND or a MESSAGE: size, messages, checksum (whether it fits), metadata, broker_metadata,
-    payload_size, payload where all is asked for; `broken` where it cannot be read."""
+    """Return the entry of a SEND or a MESSAGE as JSON, or None for other frames.
+
+    The keys are size, messages, checksum (whether it matches), metadata, broker_metadata, payload_size, and with `full`
+    payload. An entry that cannot be parsed has `broken`.
+    """
     if not frame.entry_size or frame.name not in _WITH_ENTRIES:
         return None
     told: dict[str, Any] = {"size": frame.entry_size}
@@ -67,7 +70,7 @@ def entry_of(frame: Frame, *, full: bool = False) -> dict[str, Any] | None:
 
 
 def fields_of(message: Any, *, full: bool = False) -> dict[str, Any]:
-    """The fields that are set: enums by name, bytes as text where they are text."""
+    """Return the fields that are set, with enums by name, and bytes as text where they are text."""
     told: dict[str, Any] = {}
     for field, value in message.ListFields():
         if field.is_repeated:
@@ -81,7 +84,7 @@ def fields_of(message: Any, *, full: bool = False) -> dict[str, Any]:
 
 
 def shown(data: bytes, *, full: bool = False) -> str:
-    """Text, or `0x` and hexadecimal digits."""
+    """Return text, or `0x` and hexadecimal digits."""
     kept = data if full else data[:_SHORT]
     try:
         text = kept.decode()

@@ -1,4 +1,4 @@
-"""What two captures differ in, connection by connection, without what differs in any two runs."""
+"""Compare two captures connection by connection, and ignore the values that differ between any two runs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pulsarium.capture.lint.frames import Frame
 from pulsarium.proto.commands import Direction
 
 Source = Callable[[], Iterable[Record]]
-"""Reads a capture, from its beginning each time."""
+"""Function that reads a capture from its beginning on each call."""
 
 KEEP_ALIVE = frozenset({"PING", "PONG"})
 
@@ -39,18 +39,18 @@ _OF_THE_RUN = {
 _OF_AN_ENTRY = {"messages", "metadata", "checksum", "broken"}
 _URL = re.compile(r"url", re.IGNORECASE)
 _TEXTS = {"message", "error_message"}
-_NO_HIGHEST = (0, 2**64 - 1)  # either, by chance, in receipts of a real broker
+_NO_HIGHEST = (0, 2**64 - 1)  # receipts of a real broker have either, at random
 _PARTITION = re.compile(r"-partition-\d+$")
-_WINDOW = 30  # connections among which the counterpart of one is looked for
+_WINDOW = 30  # connections among which the counterpart of one is searched
 
 
 Speaker = tuple[Direction, str]
-"""A side, and the field and number of the producer or consumer that it is about; empty: neither."""
+"""A side, with the kind and number of the producer or consumer that its command names, or ""."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Something that one side said, with its answer. `words` are compared; the frame is where it was said."""
+    """A command or request of one side, with its answer. `words` are compared."""
 
     words: str
     frame: Frame
@@ -58,13 +58,15 @@ class Step:
 
 @dataclass(slots=True)
 class Talk:
-    """One connection."""
+    """The steps of one connection."""
 
     connection: int
     client: str = ""
     steps: dict[Speaker, list[Step]] = field(default_factory=dict)
-    """What the client said, with its answers, and what the broker said unasked: for each producer, for each consumer,
-    and the rest. Between those the order is up to the threads of a client."""
+    """Requests of the client with their answers, and commands that the broker sent on its own, by producer or consumer.
+
+    The order between producers and consumers depends on the client's threads.
+    """
 
     def words(self) -> Counter[str]:
         return Counter(step.words for steps in self.steps.values() for step in steps)
@@ -72,7 +74,7 @@ class Talk:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """Steps that only one of the captures has, behind those of `before`, which both have."""
+    """Steps that only one of the captures has. They follow `before`, which both have."""
 
     side: Direction
     before: list[Step]
@@ -82,7 +84,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Two connections that belong together; None: only one capture has it."""
+    """Two matching connections, or one that only one capture has: the other is None."""
 
     old: Talk | None
     new: Talk | None
@@ -92,7 +94,10 @@ class Difference:
 def differences(
     old: Source, new: Source, *, ignore: Collection[str] = KEEP_ALIVE, texts: bool = False
 ) -> list[Difference]:
-    """`ignore`: commands that are not looked at. `texts`: compare the words of errors too, not only their codes."""
+    """Return the connections that differ.
+
+    Commands in `ignore` are not compared. With `texts`, messages of errors are compared, and not only their codes.
+    """
     both = _names_of(old()) & _names_of(new())
     before = _talks(old(), _Normal(both, texts), ignore)
     after = _talks(new(), _Normal(both, texts), ignore)
@@ -105,7 +110,7 @@ def differences(
 
 
 def _names_of(records: Iterable[Record]) -> set[str]:
-    """Names that clients gave: those that brokers make up may be the same by chance."""
+    """Return the names that clients chose. Names that brokers generate may coincide."""
     found: set[str] = set()
     for frame in _frames(records):
         if frame.body is not None and frame.sender is Direction.CLIENT:
@@ -125,7 +130,10 @@ def _frames(records: Iterable[Record]) -> Iterator[Frame]:
 
 
 class _Normal:
-    """The fields of one capture: names that only it has, and ids, by the order in which a connection names them."""
+    """Converter of one capture's frames to comparable words.
+
+    Ids, and names that only this capture has, are replaced by numbers, in the order in which a connection uses them.
+    """
 
     def __init__(self, both: set[str], texts: bool) -> None:
         self._both = both
@@ -133,7 +141,7 @@ class _Normal:
         self._seen: dict[tuple[str, int], dict[object, int]] = {}
 
     def words(self, frame: Frame) -> str:
-        """Command and fields."""
+        """Return the command and its fields."""
         if frame.body is None:
             return f"{frame.name or 'no command'}: {frame.broken}"
         fields = self._of(fields_of(frame.body, full=True), frame.record.connection)
@@ -144,7 +152,7 @@ class _Normal:
         return " ".join([frame.name, *(f"{name}={_text(value)}" for name, value in fields.items())])
 
     def speaker(self, frame: Frame) -> Speaker:
-        """Who says it, for whom."""
+        """Return the side that sent the frame, and the producer or consumer that the frame names."""
         for name, number in (("producer_id", frame.producer_id), ("consumer_id", frame.consumer_id)):
             if number is not None:
                 return frame.sender, f"{name} {self._number(name, number, frame.record.connection)}"
@@ -174,7 +182,7 @@ class _Normal:
         return f"<{name} {self._number(name, value, connection)}>" if name in _NUMBERS else value
 
     def _number(self, kind: str, value: object, connection: int) -> int:
-        """By order of appearance on a connection: that of connections is up to chance."""
+        """Return a number by order of appearance on the connection, because the order of connections is random."""
         known = self._seen.setdefault((kind, connection), {})
         return known.setdefault(value, len(known) + 1)
 
@@ -190,7 +198,7 @@ def _text(value: Any) -> str:
 def _talks(records: Iterable[Record], normal: _Normal, ignore: Collection[str]) -> list[Talk]:
     talks: dict[int, Talk] = {}
     walk = Walk()
-    asked: dict[tuple[int, int], int] = {}  # a request, by its connection and its number: where its step is
+    asked: dict[tuple[int, int], int] = {}  # index of a request's step, by connection and number of the request
 
     def ended(exchanges: Iterable[Exchange]) -> None:
         for each in exchanges:
@@ -220,7 +228,7 @@ def _talks(records: Iterable[Record], normal: _Normal, ignore: Collection[str]) 
 
 
 def _pairs(old: list[Talk], new: list[Talk]) -> Iterator[tuple[Talk | None, Talk | None]]:
-    """Those that say most of the same; where several do, in order."""
+    """Yield pairs of connections that have the most words in common. Equal candidates are paired in order."""
     left = list(new)
     words = {id(each): each.words() for each in (*old, *new)}
     for one in old:
@@ -239,7 +247,7 @@ def _pairs(old: list[Talk], new: list[Talk]) -> Iterator[tuple[Talk | None, Talk
 
 
 def _kind(talk: Talk) -> str:
-    """The client without its version."""
+    """Return the client's name without its version."""
     return talk.client.partition(" ")[0]
 
 

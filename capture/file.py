@@ -1,12 +1,12 @@
-"""A wire capture: every frame of many connections, with its time, its connection and who sent it.
+"""Read and write wire captures: frames of many connections, with their time, connection and sender.
 
-A file is `b"pulscap1"` and records, each `[u32 size][u32 CRC32C of what follows][kind u8][body]`, numbers big-endian.
-The first record is the header: JSON. The others are events of a connection:
+A file is `b"pulscap1"` and records `[u32 size][u32 CRC32C of the rest][kind u8][body]`, with big-endian numbers. The
+first record is the header, in JSON. The others are events of a connection:
 
     [connection u64][sender u8][monotonic ns i64][wall ns i64][size u32][note size u32][note: JSON][bytes kept]
 
-`size` is what the frame had on the wire; fewer bytes may have been kept. Records are only appended: a file whose writer
-was killed is read up to its last whole record.
+`size` is the frame's size on the wire, of which fewer bytes may be kept. Records are only appended. The file of a
+killed writer can be read up to its last whole record.
 """
 
 from __future__ import annotations
@@ -31,22 +31,22 @@ MAGIC = b"pulscap1"
 SUFFIX = ".pulscap"
 VERSION = 1
 MOST_RECORD = 1 << 28
-"""Bytes. No frame is as big; what claims to be is no capture."""
+"""Most bytes of a record. No frame is so large, so that a larger size means that the file is not a capture."""
 
 _PREFIX = Struct(">II")
 _EVENT = Struct(">BQBqqII")
 _SENDERS = (Direction.CLIENT, Direction.BROKER)
 _HEADER = 0
 _UNREADABLE_KEPT = 16
-"""Of bytes that are no command nothing more is kept: whoever speaks another protocol may say its secrets here."""
+"""Bytes that are kept of data that is not a command. More could hold secrets of another protocol."""
 
 
 class CaptureError(ProtocolError):
-    """These bytes are no capture, or a record in their midst is damaged."""
+    """Data that is not a capture, or a damaged record in its middle."""
 
 
 class Kind(IntEnum):
-    """What happened on a connection."""
+    """Kind of an event on a connection."""
 
     FRAME = 1
     OPENED = 2
@@ -57,9 +57,9 @@ class Kind(IntEnum):
 class Record:
     """An event of one connection.
 
-    sender: who sent the frame, or closed; never BOTH.
-    size: bytes of the frame on the wire; `data` has fewer where a long entry was cut.
-    note: `reason` of a close (none: an orderly end), `peer` of an opening, whatever a fault did to a frame.
+    sender: side that sent the frame or closed the connection, never BOTH.
+    size: bytes of the frame on the wire; `data` is shorter when a long entry was cut.
+    note: `reason` of a close (absent for an orderly end), `peer` of an opening, or what a fault did to the frame.
     """
 
     kind: Kind
@@ -78,7 +78,7 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """When a capture began, of which broker, and whatever else is worth knowing (`client`, `client_version`, ...)."""
+    """Start time and broker of a capture, and other facts (`client`, `client_version`, ...)."""
 
     wall_ns: int
     broker: str = ""
@@ -88,10 +88,13 @@ class Header:
 
 
 class CaptureWriter:
-    """Records to bytes; each goes out whole with one call of `write`."""
+    """Writer of records, each with one call of `write`."""
 
     def __init__(self, write: Callable[[bytes], object], header: Header, *, keep_entry: int | None = None) -> None:
-        """`keep_entry`: how many bytes of an entry (what follows a frame's command) are kept; None: all."""
+        """Write the header.
+
+        `keep_entry` limits the kept bytes of an entry (all after a frame's command); None keeps all.
+        """
         self._write = write
         self._keep = keep_entry
         fields = {name: getattr(header, name) for name in Header.__slots__}
@@ -108,8 +111,10 @@ class CaptureWriter:
         damaged: bool = False,
         **note: Any,
     ) -> None:
-        """`data`: a frame from its length word on, or what was there in its place. Its secrets are blanked; `damaged`:
-        some of its bytes are not what they were."""
+        """Write a frame, from its length word on, with its secrets blanked.
+
+        `damaged` says that a fault changed some of its bytes.
+        """
         kept = scrubbed(data, damaged=damaged)
         if self._keep is not None and len(kept) >= 8:
             kept = kept[: 8 + int.from_bytes(kept[4:8], "big") + self._keep]
@@ -121,13 +126,13 @@ class CaptureWriter:
     def closed(
         self, connection: int, sender: Direction, monotonic_ns: int, wall_ns: int, reason: str = "", **note: Any
     ) -> None:
-        """`sender` closed; with a `reason` unless it was an orderly end of the stream."""
+        """Write that `sender` closed the connection. An orderly end has no `reason`."""
         if reason:
             note = {"reason": reason, **note}
         self.record(Record(Kind.CLOSED, connection, sender, monotonic_ns, wall_ns, note=note))
 
     def record(self, record: Record) -> None:
-        """As it is: nothing is blanked, nothing cut."""
+        """Write a record unchanged: no bytes are blanked or cut."""
         times = record.monotonic_ns, record.wall_ns
         self._event(record.kind, record.connection, record.sender, *times, record.size, record.note, record.data)
 
@@ -148,42 +153,48 @@ class CaptureWriter:
 
 
 class CaptureReader:
-    """Bytes to records, whatever the pieces they arrive in. Memory follows what has arrived."""
+    """Reader of records from pieces of any size. It keeps in memory only the incomplete record."""
 
     def __init__(self) -> None:
         self._tail = bytearray()
         self._begun = False
         self.header: Header | None = None
-        """Known after the first record."""
+        """Set after the first record."""
 
     @property
     def pending(self) -> int:
-        """Bytes of a record that is not complete. At the end of a file: what a killed writer left, not an error."""
+        """Return the number of bytes of an incomplete record.
+
+        At the end of a file, such a record is the last one of a killed writer, and no error.
+        """
         return len(self._tail)
 
     def feed(self, data: bytes) -> Iterator[Record]:
-        """Takes the next bytes; the records that they complete, in order. CaptureError: nothing more can be read."""
+        """Add bytes, and yield the records that they complete, in order.
+
+        Raise `CaptureError` when the capture cannot be read any further.
+        """
         tail = self._tail
         tail += data
         start = 0
         try:
             if not self._begun:
                 if tail[: len(MAGIC)] != MAGIC[: len(tail)]:
-                    raise CaptureError("not a capture of Pulsarium")
+                    raise CaptureError("not a Pulsarium capture")
                 if len(tail) < len(MAGIC):
                     return
                 self._begun, start = True, len(MAGIC)
             while start + _PREFIX.size <= len(tail):
                 size, claimed = _PREFIX.unpack_from(tail, start)
                 if not 0 < size <= MOST_RECORD:
-                    raise CaptureError(f"a record of {size} bytes")
+                    raise CaptureError(f"a record has the invalid size {size}")
                 stop = start + _PREFIX.size + size
                 if stop > len(tail):
                     break
                 body = bytes(memoryview(tail)[start + _PREFIX.size : stop])
                 start = stop
                 if crc32c(body) != claimed:
-                    raise CaptureError("a damaged record")
+                    raise CaptureError("a record is damaged: its checksum does not match")
                 record = self._read(body)
                 if record is not None:
                     yield record
@@ -195,25 +206,24 @@ class CaptureReader:
             self.header = _header(body)
             return None
         if body[0] not in Kind.__members__.values():
-            return None  # of a later version, which may know more kinds
+            return None  # of a later version, with more kinds
         try:
             kind, connection, sender, monotonic, wall, size, note_size = _EVENT.unpack_from(body)
             start = _EVENT.size + note_size
             note = json.loads(body[_EVENT.size : start]) if note_size else {}
             data = body[start:]
             if start > len(body) or len(data) > size or not isinstance(note, dict):
-                raise ValueError("sizes that do not fit")
+                raise ValueError("its sizes do not match")
             return Record(Kind(kind), connection, _SENDERS[sender], monotonic, wall, data, size, note)
         except (ValueError, IndexError, RecursionError, struct.error) as error:
-            raise CaptureError(f"a record that cannot be read: {error}") from None
+            raise CaptureError(f"a record cannot be parsed: {error}") from None
 
 
 def scrubbed(data: bytes, *, damaged: bool = False) -> bytes:
-    """The frame with asterisks for whatever in it proves who somebody is: as long as before, so that sizes stay true.
+    """Return the frame with asterisks in place of its secrets, at the same length, so that sizes stay true.
 
-    Bytes that are no frame of a known command come back cut, and so does a command that may hold secrets and is not as
-    it should be: a damaged byte can make any other field of a secret. Of what is known to be `damaged` only commands
-    without secrets are kept.
+    Bytes that are not a known command are cut. So is a malformed command that may hold secrets, because a damaged byte
+    can turn a secret into any other field. Of `damaged` frames only commands without secrets are kept.
     """
     size = int.from_bytes(data[4:8], "big")
     if _harmless(data, size):
@@ -232,7 +242,7 @@ def scrubbed(data: bytes, *, damaged: bool = False) -> bytes:
     if spec.type not in _HOLDERS:
         return data
     blanked = command.SerializePartialToString()
-    if len(blanked) != size:  # a field twice, a number longer than it needs to be
+    if len(blanked) != size:  # a repeated field, or an overlong number
         return data[:_UNREADABLE_KEPT]
     return data[:8] + blanked + b"*" * (len(data) - 8 - size)
 
@@ -244,13 +254,13 @@ _HOLDERS = {
     BaseCommand.LOOKUP,
     BaseCommand.PARTITIONED_METADATA,
 }
-# Of their texts only these are kept: an analysis needs them, and what a damaged length adds to them is not printable.
+# Only these texts are kept: an analysis needs them, and bytes that a damaged length adds are not printable.
 _KEPT = {"client_version", "server_version", "topic"}
 _METHODS = {"athenz", "basic", "none", "oauth2", "sasl", "tls", "token"}
 
 
 def _begin(spec: CommandSpec) -> bytes:
-    """How a command begins: its type, and the tag of its body."""
+    """Return the first bytes of a command: its type, and the tag of its body."""
     tags = BaseCommand.DESCRIPTOR.fields_by_name
     return b"\x08" + _varint(spec.type) + _varint(tags[spec.field].number << 3 | 2)
 
@@ -259,12 +269,12 @@ def _varint(number: int) -> bytes:
     return bytes([number]) if number < 128 else bytes([number & 127 | 128]) + _varint(number >> 7)
 
 
-# By type, which is one byte; commands from 128 on are parsed, which is right, only slower.
+# Only types of one byte are listed here. Commands from 128 on are parsed, which is slower.
 _HARMLESS = {number: _begin(spec) for number, spec in COMMANDS.items() if number < 128 and number not in _HOLDERS}
 
 
 def _harmless(data: bytes, size: int) -> bool:
-    """Whether the command is, from its first byte to its last, one that has no secrets; its body may claim more."""
+    """Return whether all bytes of the command belong to one that has no secrets. Its body may claim more bytes."""
     begin = _HARMLESS.get(data[9]) if len(data) > 9 else None
     if begin is None or not data.startswith(begin, 8):
         return False
@@ -276,7 +286,7 @@ def _harmless(data: bytes, size: int) -> bool:
 
 
 def _blank(message: Any) -> bool:
-    """Blanks the texts of a message and of those inside it; False when it has fields that nobody knows."""
+    """Replace the texts of a message and of its submessages with asterisks. Return False for unknown fields."""
     if len(UnknownFieldSet(message)):
         return False
     for described, value in message.ListFields():
@@ -302,7 +312,9 @@ def _header(body: bytes) -> Header:
         given = json.loads(body[1:]) if body[0] == _HEADER else {}
         header = Header(**{name: given[name] for name in Header.__slots__})
     except (ValueError, TypeError, KeyError, RecursionError):
-        raise CaptureError("a capture without its header") from None
+        raise CaptureError("the capture has no header") from None
     if header.version != VERSION:
-        raise CaptureError(f"a capture of format {header.version}; this program reads {VERSION}")
+        raise CaptureError(
+            f"the capture has format {header.version}, and this version of Pulsarium reads format {VERSION}"
+        )
     return header

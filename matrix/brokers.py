@@ -1,4 +1,4 @@
-"""The brokers that cells run against: `pulsarium serve` in a process of its own, or one that is given."""
+"""Start the brokers that cells run against: `pulsarium serve` in a process of its own, or a given broker."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol
 
-# What scenarios need that is off by default: transactions, acknowledged batch indexes, the broker's index to clients,
-# quick delays.
+# Scenarios need these settings, which are off by default: transactions, acknowledged batch indexes, message indexes for
+# clients, and short delays.
 _METADATA: Final = "org.apache.pulsar.common.intercept.Append{}MetadataInterceptor"
 SETTINGS: Final = {
     "transactionCoordinatorEnabled": "true",
@@ -27,18 +27,18 @@ _START_SECONDS: Final = 60.0
 
 @dataclass(frozen=True)
 class Mask:
-    """What a broker is made to lack; `max_protocol_version` None: nothing."""
+    """Limit of a broker's protocol version, or None for no limit."""
 
     name: str
     max_protocol_version: int | None = None
 
     @classmethod
     def named(cls, name: str) -> Mask:
-        """ "none", or "v19" for a highest protocol version of 19. Raises ValueError."""
+        """Return the mask "none", or "v19" for a highest protocol version of 19. Raise `ValueError` for other names."""
         if name == "none":
             return cls(name)
         if not name.startswith("v") or not name[1:].isdigit() or int(name[1:]) > 22:
-            raise ValueError(f"{name} is no mask: none, or v0 to v22")
+            raise ValueError(f"unknown mask {name}: use none, or v0 to v22")
         return cls(name, int(name[1:]))
 
     def options(self) -> list[str]:
@@ -47,7 +47,7 @@ class Mask:
 
 @dataclass(frozen=True)
 class Address:
-    """Where the brokers of one cluster answer, the first one first; `tls_url` is "" without."""
+    """Addresses of the brokers of one cluster, in order. `tls_url` is "" without TLS."""
 
     service_urls: Sequence[str]
     http_urls: Sequence[str]
@@ -67,7 +67,7 @@ class Broker(Protocol):
 
 
 class Given:
-    """A running broker, which may be a real one; it is left as it is."""
+    """A running broker, which may be a real one. `stop` leaves it running."""
 
     def __init__(self, address: Address) -> None:
         self.address = address
@@ -76,10 +76,10 @@ class Given:
 
 
 class Served:
-    """`pulsarium serve` with `options` on free ports; its log is `log`."""
+    """`pulsarium serve` with `options` on free ports. The log goes to `log`."""
 
     def __init__(self, options: Sequence[str], log: Path) -> None:
-        """Raises OSError if it does not start."""
+        """Start the broker. Raise `OSError` if it does not start."""
         ready = log.with_suffix(".ready.json")
         ready.unlink(missing_ok=True)
         settings = [word for name, value in SETTINGS.items() for word in ("--set", f"{name}={value}")]

@@ -1,4 +1,4 @@
-"""Builds the programs that need it: `python -m pulsarium.matrix.build java go`. Afterwards they need no network."""
+"""Build the programs that need it: `python -m pulsarium.matrix.build java go`. Later runs need no network."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from pulsarium.matrix.clients import CLIENTS, Client
 
 
 def build(client: Client) -> None:
-    """Does nothing when the sources are those it was built from. Raises OSError with the tool's last lines."""
+    """Build a client unless its sources are unchanged. Raise `OSError` with the tool's last lines."""
     if client.is_built:
         return
     client.built.mkdir(parents=True, exist_ok=True)
     client.stamp.unlink(missing_ok=True)
-    fingerprint = client.fingerprint()  # of what is built, also where somebody edits it meanwhile
+    fingerprint = client.fingerprint()  # of the sources before the build, because they may change during it
     {"java": _java, "go": _go, "rust": _rust}[client.name](client)
     client.stamp.write_text(fingerprint)
 
 
 def _java(client: Client) -> None:
-    """From a copy, so that a folder of an installed package stays as it is."""
+    """Build a copy, so that the folder of an installed package does not change."""
     source = client.built / "source"
     shutil.rmtree(source, ignore_errors=True)
     shutil.copytree(client.folder, source)
@@ -43,11 +43,14 @@ def _go(client: Client) -> None:
 
 
 def _rust(client: Client) -> None:
-    """Its build wants protoc, which Python's grpcio-tools has where the system has none."""
+    """Build the program.
+
+    The build needs protoc, which is taken from Python's grpcio-tools where the system has none.
+    """
     environment = {"CARGO_TARGET_DIR": str(client.built / "target")}
     if not (os.environ.get("PROTOC") or shutil.which("protoc")):
         if find_spec("grpc_tools") is None:
-            raise OSError("no protoc on PATH, and no Python module grpc_tools")
+            raise OSError("protoc is missing: install it, or the Python package grpcio-tools")
         wrapper = client.built / "protoc"
         wrapper.write_text(f'#!/bin/sh\nexec "{sys.executable}" -P -m grpc_tools.protoc "$@"\n')
         wrapper.chmod(0o755)

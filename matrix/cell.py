@@ -1,4 +1,4 @@
-"""One cell of the matrix: a scenario with a client, on a profile behind a mask; and what came of it."""
+"""A cell of the matrix (a scenario with a client, on a profile with a mask) and its result."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ class Outcome(StrEnum):
     FAIL = "fail"
     TIMEOUT = "timeout"
     UNSUPPORTED = "unsupported"
-    """The client has no such call, the broker no such thing yet, or the mask forbids it; the reason says which."""
+    """The client or the broker lacks the feature, or the mask forbids it. The reason says which."""
     SKIPPED = "skipped"
-    """Not run: what the client is built or run with is not there."""
+    """Not run, because a tool or module for the client is missing."""
 
     @property
     def is_bad(self) -> bool:
@@ -23,7 +23,7 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, order=True)
 class Cell:
-    """Where a result stands in the matrix."""
+    """Place of a result in the matrix."""
 
     scenario: str
     client: str
@@ -40,7 +40,7 @@ class Cell:
 
 @dataclass(frozen=True, order=True)
 class Column:
-    """Cells that run one after the other: with one program, on brokers of their own."""
+    """Cells that run one after the other, with one program, on brokers of their own."""
 
     client: str
     profile: str
@@ -52,7 +52,10 @@ class Column:
 
 @dataclass(frozen=True)
 class Result:
-    """seconds: how long it took, 0 if it was not run. capture, log: files relative to the run's folder, "" without."""
+    """Result of a cell.
+
+    seconds: duration, or 0 for a cell that was not run. capture, log: files relative to the run's folder, or "".
+    """
 
     cell: Cell
     outcome: Outcome
@@ -62,13 +65,13 @@ class Result:
     log: str = ""
 
     def row(self) -> dict[str, Any]:
-        """Plain values under the names of both classes' fields."""
+        """Return plain values under the names of both classes' fields."""
         values = asdict(self)
         return {**values.pop("cell"), **values, "outcome": str(self.outcome)}
 
     @classmethod
     def of_row(cls, row: dict[str, Any]) -> Result:
-        """From what `row` gave."""
+        """Return the result that `row` wrote."""
         cell = Cell(**{name: row[name] for name in ("scenario", "client", "profile", "mask")})
         others = {name: row[name] for name in ("reason", "seconds", "capture", "log")}
         return cls(cell, Outcome(row["outcome"]), **others)

@@ -1,4 +1,4 @@
-"""The clients, and what their programs are built and run with."""
+"""The clients, and the tools that build and run their programs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _CHECKOUT: Final = FOLDER.resolve().parent
 
 
 def work_folder() -> Path:
-    """Where programs are built: build/ of a checkout, else the user's cache."""
+    """Return the folder for builds: build/ of a checkout, otherwise the user's cache."""
     if (_CHECKOUT / "pyproject.toml").exists():
         return _CHECKOUT / "build" / "matrix"
     cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
@@ -28,10 +28,10 @@ def work_folder() -> Path:
 class Client:
     """A client library in one version.
 
-    module: its program, for Python clients; `needs` are the modules it wants.
-    tools: the commands that build it, and that run it.
-    sources: globs in its folder.
-    runs: the command, in which {built} is where it was built.
+    module: program of a Python client. needs: modules that the program imports.
+    build_tools, run_tools: commands that build the program, and that run it.
+    sources: globs in the client's folder.
+    runs: command, in which {built} is the folder of the build.
     """
 
     name: str
@@ -57,7 +57,7 @@ class Client:
         return self.built / "stamp"
 
     def fingerprint(self) -> str:
-        """SHA-256 of the sources."""
+        """Return the SHA-256 of the sources."""
         paths = sorted(path for glob in self.sources for path in self.folder.glob(glob) if path.is_file())
         digest = hashlib.sha256()
         for path in paths:
@@ -69,13 +69,13 @@ class Client:
         return bool(self.module) or (self.stamp.exists() and self.stamp.read_text() == self.fingerprint())
 
     def missing(self) -> str:
-        """Why it cannot run here, "" when it can (or can be built, which is for `build`)."""
+        """Return why the client cannot run here, or "" when it can run or be built."""
         absent = [name for name in self.needs if find_spec(name) is None]
         if absent:
-            return f"no Python module {', '.join(absent)}"
+            return f"missing Python modules: {', '.join(absent)}"
         tools = [*self.run_tools, *(() if self.is_built else self.build_tools)]
         absent = [tool for tool in tools if shutil.which(tool) is None]
-        return f"no {', '.join(absent)} on PATH" if absent else ""
+        return f"not on PATH: {', '.join(absent)}" if absent else ""
 
     def command(self) -> list[str]:
         if self.module:
@@ -88,7 +88,7 @@ _JAVA: Final = (
     "-XX:+UseSerialGC",
     "-XX:TieredStopAtLevel=1",
     "-Dorg.slf4j.simpleLogger.showDateTime=true",
-    # They print the whole configuration of each producer and consumer.
+    # these classes log the whole configuration of each producer and consumer
     "-Dorg.slf4j.simpleLogger.log.org.apache.pulsar.client.impl.ProducerStatsRecorderImpl=warn",
     "-Dorg.slf4j.simpleLogger.log.org.apache.pulsar.client.impl.ConsumerStatsRecorderImpl=warn",
 )

@@ -1,4 +1,4 @@
-"""Keys, certificates and tokens of one run, made when it begins."""
+"""Generate keys, certificates and tokens for one run."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ _TOKENS = "org.apache.pulsar.broker.authentication.AuthenticationProviderToken"
 
 @dataclass(frozen=True)
 class Material:
-    """Files in `folder`: a pair of RSA keys, and a certificate for localhost with the authority that signed it."""
+    """Files in `folder`: a pair of RSA keys, and a certificate for localhost with its certificate authority."""
 
     folder: Path
 
     @property
     def token(self) -> str:
-        """Of a superuser."""
+        """Return the token of a superuser."""
         return jwt.encode({"sub": "admin"}, _SECRET, "HS256")
 
     def requested(self) -> dict[str, str]:
-        """What programs are told: paths of PEM files, and tokens."""
+        """Return the parts of a program's request: paths of PEM files, and tokens."""
         return {
             "public_key": str(self.folder / "public.pem"),
             "private_key": str(self.folder / "private.pem"),
@@ -40,7 +40,7 @@ class Material:
         }
 
     def options(self) -> list[str]:
-        """Of `pulsarium serve`, for a broker that asks for a token and has a TLS port."""
+        """Return options of `pulsarium serve` for a broker with token authentication and a TLS port."""
         settings = {
             "authenticationEnabled": "true",
             "authenticationProviders": _TOKENS,
@@ -53,12 +53,12 @@ class Material:
 
 
 def make(folder: Path) -> Material:
-    """Makes everything anew; valid for a day."""
+    """Generate all files, with certificates that are valid for a day."""
     folder.mkdir(parents=True, exist_ok=True)
     pair = rsa.generate_private_key(65537, 2048)
     public = pair.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
     (folder / "public.pem").write_bytes(public)
-    # The format of the Go client; the others read it too.
+    # the format of the Go client, which the other clients can read too
     (folder / "private.pem").write_bytes(
         pair.private_bytes(Encoding.PEM, PrivateFormat.TraditionalOpenSSL, NoEncryption())
     )
@@ -75,7 +75,7 @@ def _private(key: ec.EllipticCurvePrivateKey) -> bytes:
 
 
 def _certificate(name: str, key: ec.EllipticCurvePrivateKey, signer: ec.EllipticCurvePrivateKey) -> bytes:
-    """The authority's own where `key` signs itself."""
+    """Return a certificate of `key`, self-signed when `key` is the signer."""
     now = dt.datetime.now(dt.UTC)
     made = (
         x509.CertificateBuilder()

@@ -1,4 +1,4 @@
-"""A client's scenario program: one process for many scenarios, started when it is needed (see `python/lines.py`)."""
+"""Run a client's scenario program: one process for many scenarios, started on demand (see `python/lines.py`)."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from types import MappingProxyType
 from typing import Any
 
 Do = Callable[[Mapping[str, Any]], None]
-"""Does the administrator's work that a program asks for. Raises OSError."""
+"""Function that does the admin work that a program asks for. Raises `OSError`."""
 
 
 class Hung(Exception):
-    """A scenario took too long, or the program ended meanwhile."""
+    """A scenario timed out, or its program ended."""
 
 
 class LineProcess:
-    """`command`, which hears and says JSON objects, one a line; stderr goes to `log`.
+    """A process that exchanges JSON objects, one a line. Its stderr goes to `log`.
 
-    It is started when it is first spoken to, and again after it was killed.
+    The process starts with the first line, and again after a kill.
     """
 
     def __init__(
@@ -36,7 +36,7 @@ class LineProcess:
         self._buffer = b""
 
     def say(self, line: Mapping[str, Any]) -> None:
-        """Raises Hung, as `hear` does, and then the process is gone."""
+        """Write a line. Raise `Hung`, as `hear` does, after killing the process."""
         stdin = self._running().stdin
         assert stdin is not None
         try:
@@ -46,7 +46,7 @@ class LineProcess:
             raise self._hung(error) from None
 
     def hear(self, end: float) -> dict[str, Any]:
-        """The next line, until `end` by time.monotonic."""
+        """Return the next line, and wait until `end` by time.monotonic at most."""
         try:
             return dict(json.loads(self._line(self._running(), end)))
         except (OSError, ValueError) as error:
@@ -66,10 +66,10 @@ class LineProcess:
         while b"\n" not in self._buffer:
             left = end - time.monotonic()
             if left <= 0 or not select.select([process.stdout], [], [], left)[0]:
-                raise OSError("no answer in time")
+                raise OSError("the program did not answer in time")
             data = os.read(process.stdout.fileno(), 1 << 16)
             if not data:
-                raise OSError(f"the program ended with {process.wait()}")
+                raise OSError(f"the program ended with exit code {process.wait()}")
             self._buffer += data
         line, _, self._buffer = self._buffer.partition(b"\n")
         return line
@@ -84,7 +84,7 @@ class LineProcess:
             self._forget(self._process)
 
     def close(self, seconds: float = 10.0) -> None:
-        """End of input ends the program; one that stays is killed."""
+        """End the program by closing its input, or kill it after `seconds`."""
         if self._process is None:
             return
         assert self._process.stdin is not None
@@ -104,10 +104,10 @@ class LineProcess:
 
 
 class Program(LineProcess):
-    """One of the matrix's."""
+    """A scenario program of the matrix."""
 
     def run(self, request: Mapping[str, Any], seconds: float, do: Do) -> dict[str, Any]:
-        """The last line of a scenario. Raises Hung."""
+        """Run a scenario, and return the program's last line. Raise `Hung`."""
         end = time.monotonic() + seconds
         self.say(request)
         while "outcome" not in (answer := self.hear(end)):

@@ -1,5 +1,7 @@
-"""The results of a run arranged as the matrix, and as files: matrix.html, matrix.md, matrix.json, and matrix.parquet
-where pyarrow is there. `python -m pulsarium.matrix.report matrix.json` writes the page of the documentation."""
+"""Write the results of a run as the matrix: matrix.html, matrix.md, matrix.json, and matrix.parquet with pyarrow.
+
+`python -m pulsarium.matrix.report matrix.json` prints the page of the documentation.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,7 @@ from pulsarium.matrix.scenarios import SCENARIOS, Scenario
 
 @dataclass(frozen=True)
 class Table:
-    """Results in the order in which they are to stand."""
+    """Results in the order of their output."""
 
     results: Sequence[Result]
 
@@ -42,7 +44,7 @@ class Table:
         return self._placed.get((scenario.name, column))
 
     def title(self, column: Column) -> str:
-        """A client's name; with profile and mask where there are several of them."""
+        """Return a client's name, with profile and mask when a run has several of them."""
         parts = [CLIENTS[column.client].title]
         if len({each.profile for each in self.columns}) > 1:
             parts.append(column.profile)
@@ -55,7 +57,7 @@ class Table:
 
 
 def behind(results: Iterable[Result]) -> str:
-    """ "5 pass, 1 fail" """
+    """Return the counts of outcomes as text, such as "5 pass, 1 fail"."""
     counts = Counter(result.outcome for result in results)
     return ", ".join(f"{counts[outcome]} {outcome}" for outcome in Outcome if counts[outcome])
 
@@ -70,7 +72,7 @@ MARKDOWN_SIGNS = {
 
 
 def markdown(table: Table) -> str:
-    """Ends with a line feed."""
+    """Return the matrix as Markdown, with a final line feed."""
     rows = [
         ["scenario", "what it shows", *(table.title(column) for column in table.columns)],
         ["---", "---", *(":-:" for _ in table.columns)],
@@ -92,7 +94,7 @@ def markdown(table: Table) -> str:
 
 
 def read_markdown(text: str) -> dict[tuple[str, str], Outcome]:
-    """What `markdown` wrote: (scenario, title of the column) -> outcome."""
+    """Return the outcomes by scenario and title of the column, from the text of `markdown`."""
     outcomes = {sign: outcome for outcome, sign in MARKDOWN_SIGNS.items()}
     rows = [[cell.strip() for cell in line.strip("|\n").split(" | ")] for line in text.splitlines() if line[:2] == "| "]
     titles = rows[0][2:]
@@ -105,7 +107,7 @@ def read_markdown(text: str) -> dict[tuple[str, str], Outcome]:
 
 
 def _reasons(results: Iterable[Result]) -> str:
-    """Each reason once, with the clients and the scenarios that it holds for."""
+    """Return each reason once, with its clients and scenarios."""
     found: dict[str, dict[str, dict[str, None]]] = {}
     for result in results:
         clients = found.setdefault(result.reason, {})
@@ -118,7 +120,7 @@ def _reasons(results: Iterable[Result]) -> str:
 
 
 def _names(names: list[str]) -> str:
-    """One reason may hold for all scenarios of a client that cannot run at all."""
+    """Return the names of scenarios, or "everything" for a client that cannot run at all."""
     return "everything" if len(names) > 10 else ", ".join(f"`{name}`" for name in names)
 
 
@@ -172,7 +174,7 @@ def html(table: Table, title: str = "Compatibility matrix") -> str:
     return (
         f'<!doctype html>\n<html lang="en">\n<head><meta charset="utf-8"><title>{escape(title)}</title>'
         f'<meta name="viewport" content="width=device-width"><style>{_STYLE}</style></head>\n<body>\n'
-        f"<h1>{escape(title)}</h1>\n<p>{behind(table.results)}<br><small>{legend}; the pointer on a cell shows its "
+        f"<h1>{escape(title)}</h1>\n<p>{behind(table.results)}<br><small>{legend}; point at a cell for its "
         f'reason</small></p>\n{failed}<div class="wide"><table>\n<thead><tr><th>scenario</th>{head}</tr></thead>\n'
         f"<tbody>\n{''.join(rows)}</tbody></table></div>\n</body>\n</html>\n"
     )
@@ -192,7 +194,7 @@ def _cell(result: Result | None) -> str:
 
 
 def write(results: Sequence[Result], folder: Path) -> list[Path]:
-    """The files it wrote."""
+    """Write all files, and return their paths."""
     table = Table(results)
     texts = {
         "matrix.html": html(table),
@@ -221,9 +223,9 @@ def _parquet(results: Sequence[Result], path: Path) -> None:
 _PAGE_HEAD = """\
 # Clients and what works with them
 
-The state of today, written by `scripts/matrix`: small programs of each client (`matrix/`) against a broker of ours, on
-both profiles. A reason stands below where something does not work. `pulsarium matrix` makes such a table of the clients
-that a machine has; its page leads from each cell to what client and broker said, frame by frame.
+`scripts/matrix` writes this page: small programs of each client (`matrix/`) run against a Pulsarium broker, on both
+profiles. Reasons for cells that did not pass follow the table. `pulsarium matrix` makes such a table for the clients
+of your machine, with links from each cell to the frames between client and broker.
 
 """
 

@@ -1,4 +1,4 @@
-"""The few calls of the admin API that scenarios need, and a capture of each cell by the broker's lab."""
+"""Call the admin API for scenarios, and capture each cell with the broker's lab."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ _SECONDS = 30
 
 
 def call(url: str, method: str, path: str, body: object = None, *, token: str = "") -> Any:
-    """The answer's JSON, None without; a redirect to the owner is followed. Raises OSError with what was refused."""
+    """Return the answer's JSON, or None without a body. Follow a redirect to the owner.
+
+    Raise `OSError` with the refusal.
+    """
     headers = {"Content-Type": "application/json", **({"Authorization": f"Bearer {token}"} if token else {})}
     data = None if body is None else json.dumps(body).encode()
     target = url.rstrip("/") + path
@@ -32,7 +35,7 @@ def call(url: str, method: str, path: str, body: object = None, *, token: str = 
                 return json.loads(content) if content else None
         except urllib.error.HTTPError as refusal:
             with refusal:
-                # urllib repeats no PUT by itself.
+                # urllib does not repeat a PUT
                 if refusal.code == 307 and urlsplit(refusal.headers["Location"]).scheme == "http":
                     target = refusal.headers["Location"]
                     continue
@@ -45,12 +48,12 @@ def topic_path(topic: str) -> str:
 
 
 KEPT = 256
-"""Bytes of each entry that a capture keeps."""
+"""Bytes of each entry in a capture."""
 
 
 @contextmanager
 def capturing(admin_url: str, path: Path, token: str) -> Iterator[None]:
-    """Records what the broker hears and says meanwhile in `path`; nothing where it has no lab."""
+    """Capture the broker's traffic to `path` during a block. Do nothing for a broker without a lab."""
     try:
         started = call(admin_url, "POST", "/lab/captures", {"path": str(path), "keepEntry": KEPT}, token=token)
     except OSError:
@@ -64,7 +67,7 @@ def capturing(admin_url: str, path: Path, token: str) -> Iterator[None]:
 
 
 def compressions(path: Path) -> set[str]:
-    """With what a capture's messages were compressed when they were sent: "lz4", or "none"."""
+    """Return the compressions of a capture's sent messages, such as "lz4" or "none"."""
     found = set()
     reader, conversation = CaptureReader(), Conversation()
     with suppress(CaptureError):

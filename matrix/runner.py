@@ -1,4 +1,4 @@
-"""Runs cells: columns in parallel, the cells of one after another."""
+"""Run cells: columns in parallel, the cells of a column one after another."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from pulsarium.matrix.rest import call, capturing, compressions, topic_path
 from pulsarium.matrix.scenarios import Scenario
 
 GIVEN: Final = "given"
-"""The profile's name where the broker is a given one."""
+"""Name of the profile of a given broker."""
 _NOT_AS_RELEASED: Final = "pip"
-"""The profile that does what is sensible where the released broker does not."""
+"""Profile that behaves sensibly where the released broker does not."""
 _COMPACTION_SECONDS: Final = 20.0
 _LOG_BYTES: Final = 1 << 20
 
@@ -35,9 +35,9 @@ Report = Callable[[Result], None]
 
 @dataclass(frozen=True)
 class Run:
-    """What is run: every scenario with every client on every profile behind every mask.
+    """Settings of a run: every scenario with every client on every profile with every mask.
 
-    given: a running broker in place of ours; it has no profiles and no masks.
+    given: a running broker to use, without profiles and masks.
     folder: for logs and captures.
     """
 
@@ -63,7 +63,10 @@ class Run:
 
 
 def run(what: Run, report: Report = lambda result: None) -> list[Result]:
-    """Every cell's result, in the matrix's order; `report` is called with each as it comes, by several threads."""
+    """Run all cells, and return the results in the matrix's order.
+
+    Several threads call `report` with each result as it arrives.
+    """
     what.folder.mkdir(parents=True, exist_ok=True)
     material = make(what.folder / "material")
     reasons = {client: _ready(client) for client in what.clients}
@@ -76,7 +79,7 @@ def run(what: Run, report: Report = lambda result: None) -> list[Result]:
         try:
             found = [result for column in columns for result in column.result()]
         except BaseException:
-            # Ctrl-C: each column ends behind its cell, and takes its broker along.
+            # After Ctrl-C each column ends with its current cell, and stops its broker.
             stopping.set()
             raise
     place = {scenario.name: number for number, scenario in enumerate(what.scenarios)}
@@ -84,7 +87,7 @@ def run(what: Run, report: Report = lambda result: None) -> list[Result]:
 
 
 def _ready(name: str) -> str:
-    """Builds the client's program; why it cannot be run, "" if it can."""
+    """Build the client's program, and return why it cannot run, or ""."""
     client = CLIENTS[name]
     reason = client.missing()
     if not reason:
@@ -96,7 +99,7 @@ def _ready(name: str) -> str:
 
 
 class _Column:
-    """One client's program, and the brokers it runs against."""
+    """A client's program, and the brokers that it runs against."""
 
     def __init__(self, what: Run, column: Column, material: Material, report: Report, stopping: Event) -> None:
         self._what = what
@@ -110,7 +113,7 @@ class _Column:
         self._program = Program(client.command(), what.folder / f"{column}.log", client.environment)
 
     def results(self, not_ready: str) -> list[Result]:
-        """Of all its cells; `not_ready` says why the client cannot run."""
+        """Return the results of all cells. `not_ready` says why the client cannot run."""
         try:
             scenarios = itertools.takewhile(lambda _: not self._stopping.is_set(), self._what.scenarios)
             return [self._reported(scenario, not_ready) for scenario in scenarios]
@@ -138,7 +141,7 @@ class _Column:
         if limit is not None and limit < needed:
             return f"needs protocol version {needed}"
         if scenario.secured and self._what.given:
-            return "needs a broker with tokens and TLS"
+            return "needs a broker with token authentication and TLS"
         return ""
 
     def _run(self, cell: Cell, scenario: Scenario) -> Result:
@@ -161,7 +164,7 @@ class _Column:
         if outcome is Outcome.PASS and scenario.compression and capture.exists():
             used = compressions(capture)
             if used != {scenario.compression}:
-                outcome, reason = Outcome.FAIL, f"sent with compression {', '.join(sorted(used))}"
+                outcome, reason = Outcome.FAIL, f"the client sent with compression {', '.join(sorted(used))}"
         if outcome.is_bad and cell.profile != _NOT_AS_RELEASED and (known := scenario.not_as_released.get(cell.client)):
             outcome, reason = Outcome.UNSUPPORTED, known
         self._cut(log, start)
@@ -169,19 +172,19 @@ class _Column:
         return Result(cell, outcome, _one_line(reason), seconds, *files)
 
     def _broker(self, secured: bool) -> Broker:
-        """Started when it is first wanted."""
+        """Return the broker for a scenario, which starts on first use."""
         if self._what.given:
             return Given(self._what.given)
         if secured not in self._brokers:
             options = ["--profile", self._column.profile, *self._mask.options()]
-            # Two, so that some topics are not where a client asks first.
+            # Two brokers, so that some topics are not on the broker that a client asks first.
             options += self._material.options() if secured else ["--brokers", "2"]
             name = f"{self._column}.{'secured' if secured else 'brokers'}.log"
             self._brokers[secured] = Served(options, self._what.folder / name)
         return self._brokers[secured]
 
     def _ask(self, scenario: Scenario, address: Address) -> dict[str, Any]:
-        """Prepares a namespace and a topic of the scenario's own, and has the program do the rest."""
+        """Prepare a namespace and a topic for the scenario, and let the program run it."""
         namespace = "public/default"
         if not scenario.secured:
             namespace = f"public/matrix-{uuid.uuid4().hex[:12]}"
@@ -204,7 +207,7 @@ class _Column:
         return self._program.run(request, scenario.seconds, lambda asked: _do(asked, address.admin_url, topic))
 
     def _cut(self, log: Path, start: int) -> None:
-        """What the program said meanwhile, as the cell's own log."""
+        """Copy the program's output of this cell to the cell's own log."""
         if self._program.log.exists() and self._program.log.stat().st_size > start:
             with self._program.log.open("rb") as everything:
                 everything.seek(start)
@@ -212,7 +215,7 @@ class _Column:
 
 
 def _do(asked: Mapping[str, Any], url: str, topic: str) -> None:
-    """The administrator's part of a scenario. Raises OSError."""
+    """Do the admin work of a scenario. Raise `OSError`."""
     path = topic_path(topic)
     match asked["do"]:
         case "unload":
@@ -223,14 +226,14 @@ def _do(asked: Mapping[str, Any], url: str, topic: str) -> None:
             call(url, "PUT", f"{path}/compaction")
             _until(lambda: call(url, "GET", f"{path}/compaction")["status"] == "SUCCESS", _COMPACTION_SECONDS)
         case other:
-            raise OSError(f"nobody does {other}")
+            raise OSError(f"unknown work: {other}")
 
 
 def _until(holds: Callable[[], bool], seconds: float) -> None:
     end = time.monotonic() + seconds
     while not holds():
         if time.monotonic() > end:
-            raise OSError("not in time")
+            raise OSError("the work did not finish in time")
         time.sleep(0.05)
 
 

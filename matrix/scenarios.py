@@ -1,7 +1,7 @@
-"""What is tried with every client: a name, what it shows, and what keeps a client from it.
+"""Define the scenarios that every client runs: a name, a contract, and reasons why a client cannot run it.
 
-What each scenario does stands in `contract`; the programs of all languages do the same and check the same. A client
-that has no such call says so here (`not_in`), so that "no such call" and "did not work" stay apart.
+`contract` says what a scenario does. The programs of all languages do the same and check the same. A client without
+such a call says so in `not_in`, which keeps "no such call" and "did not work" apart.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from typing import Final
 
 @dataclass(frozen=True)
 class Scenario:
-    """One row of the matrix.
+    """A row of the matrix.
 
-    feature: the PIP or the command of the protocol it is about.
-    partitions: the topic is made with so many partitions; 0: it is made by its first client.
-    deduplication: the namespace deduplicates.
-    secured: on a broker that asks for tokens and has a TLS port.
-    protocol: the lowest version of the protocol it can work with; protocols: the same for some clients.
-    not_in: client -> why its API has no such thing.
-    compression: what messages are compressed with, by their capture: clients leave small ones as they are.
-    not_as_released: client -> why it fails on a broker that does as the released one; there it is expected to.
+    feature: PIP or command of the protocol.
+    partitions: number of partitions of the topic; 0 for a topic that the first client creates.
+    deduplication: whether the namespace deduplicates.
+    secured: whether the broker has token authentication and a TLS port.
+    protocol: lowest protocol version for all clients; protocols: the same for some clients.
+    not_in: reasons why a client's API lacks the feature, by client.
+    compression: expected compression of messages in the capture, because clients do not compress small messages.
+    not_as_released: reasons why a client is expected to fail on a broker that behaves like the released one, by client.
     """
 
     name: str
@@ -41,16 +41,16 @@ class Scenario:
     not_as_released: Mapping[str, str] = field(default_factory=dict)
 
 
-_NO_RECEIPTS: Final = "acknowledgements without an answer only"
+_NO_RECEIPTS: Final = "only acknowledgements without a response"
 _NO_TRANSACTIONS: Final = {"python": "no transactions", "rust": "no transactions"}
-# Java's letters go out by GET_OR_CREATE_SCHEMA.
+# Java uses GET_OR_CREATE_SCHEMA for dead letter topics.
 _LETTERS: Final = {"java": 15}
 _COMPRESSIONS: Final = ("lz4", "zlib", "zstd", "snappy")
 
 SCENARIOS: Final[Sequence[Scenario]] = (
     Scenario(
         "produce-consume",
-        "10 messages with a key and a property, one an entry, in order; acknowledged ones do not come again",
+        "10 messages with a key and a property, one an entry, in order; acknowledged messages are not redelivered",
         "SEND",
     ),
     Scenario("batching", "10 messages of one batch: one entry, batch indexes 0 to 9", "SEND"),
@@ -62,154 +62,166 @@ SCENARIOS: Final[Sequence[Scenario]] = (
         "chunking",
         "6 MB in chunks, between two small messages",
         "PIP-37",
-        not_in={"rust": "neither sends chunks nor puts them together"},
+        not_in={"rust": "neither sends nor joins chunks"},
     ),
-    Scenario("delayed", "on Shared a message due in 1 s comes behind one without delay", "PIP-26"),
+    Scenario("delayed", "on Shared, a message with a delay of 1 s arrives after a message without delay", "PIP-26"),
     Scenario("non-persistent", "10 messages through a non-persistent topic", "non-persistent"),
     Scenario(
         "message-index",
         "the broker's index of 5 messages counts from 0",
         "PIP-70",
         protocol=16,
-        not_in={"python": "messages do not tell it", "rust": "messages do not tell it"},
+        not_in={"python": "messages have no index", "rust": "messages have no index"},
     ),
     Scenario(
         "encryption",
-        "3 messages encrypted with an RSA key; who has no key is not given their text",
+        "3 messages encrypted with an RSA key; a consumer without the key does not get their text",
         "PIP-4",
         not_in={"rust": "not implemented"},
     ),
     Scenario("batch-receive", "10 messages at once", "PIP-38", not_in={"go": "no such call", "rust": "no such call"}),
-    Scenario("shared-nack", "of 10 messages the one refused comes again, and no other", "Shared"),
+    Scenario("shared-nack", "of 10 messages only the negatively acknowledged one is redelivered", "Shared"),
     Scenario(
         "redelivery-count",
-        "a message refused twice counts 0, 1, 2",
+        "the redelivery counts of a message that is negatively acknowledged twice are 0, 1 and 2",
         "Shared",
-        not_in={"rust": "messages do not tell it"},
+        not_in={"rust": "messages have no redelivery count"},
     ),
     Scenario(
         "ack-timeout",
-        "a message that is not acknowledged comes again by itself",
+        "an unacknowledged message is redelivered after the timeout",
         "REDELIVER_UNACKNOWLEDGED_MESSAGES",
         seconds=60.0,
         not_in={"go": "no such option"},
     ),
-    Scenario("cumulative-ack", "the 6th of 10 acknowledged cumulatively: 4 are left", "ACK"),
+    Scenario("cumulative-ack", "a cumulative acknowledgement of the 6th of 10 messages leaves 4", "ACK"),
     Scenario(
         "batch-index-ack",
-        "every second message of a batch acknowledged: the others come again, and only they",
+        "with every second message of a batch acknowledged, only the others are redelivered",
         "PIP-54",
         not_in={"rust": "acknowledges whole batches"},
     ),
     Scenario(
         "ack-receipt",
-        "5 of 10 acknowledged with a receipt each: 5 are left",
+        "5 acknowledgements with a receipt leave 5 of 10 messages",
         "ACK_RESPONSE",
         protocol=17,
         not_in={"python": _NO_RECEIPTS, "rust": _NO_RECEIPTS},
     ),
-    Scenario("dead-letter", "refused 3 times, a message is in the dead letter topic", "PIP-22", protocols=_LETTERS),
+    Scenario(
+        "dead-letter",
+        "a message that is negatively acknowledged 3 times is in the dead letter topic",
+        "PIP-22",
+        protocols=_LETTERS,
+    ),
     Scenario(
         "retry-letter",
-        "a message to be consumed later comes again through the retry letter topic",
+        "a message to consume later is redelivered through the retry letter topic",
         "PIP-58",
         protocols=_LETTERS,
         not_in={"python": "no reconsume_later", "rust": "no such call"},
     ),
-    Scenario("unsubscribe", "a subscription is gone, a new one begins at the beginning", "UNSUBSCRIBE"),
+    Scenario("unsubscribe", "a new subscription of the same name begins at the earliest message", "UNSUBSCRIBE"),
     Scenario("exclusive-busy", "a second exclusive consumer is refused until the first one closes", "Exclusive"),
-    Scenario("failover", "the second consumer goes on where the first one closed", "Failover"),
+    Scenario("failover", "the second consumer continues where the first one closed", "Failover"),
     Scenario("shared", "20 messages are shared by two consumers, each message once", "Shared"),
-    Scenario("key-shared", "5 keys of 10 messages: each key to one of two consumers, in order", "PIP-34"),
-    Scenario("partitioned", "30 messages through 3 partitions, all of them used", "partitions", partitions=3),
-    Scenario("pattern", "a pattern takes the two topics that match and not the third", "PIP-145"),
+    Scenario("key-shared", "10 messages for each of 5 keys: each key goes to one of two consumers, in order", "PIP-34"),
+    Scenario("partitioned", "30 messages through 3 partitions, all of which are used", "partitions", partitions=3),
+    Scenario("pattern", "a pattern subscribes to two matching topics, and not to a third one", "PIP-145"),
     Scenario("multi-topics", "one consumer on two topics", "SUBSCRIBE"),
     Scenario(
         "unload",
-        "producer and consumer go on after their topic was unloaded: nothing lost",
+        "producer and consumer continue after an unload of their topic, without losing a message",
         "CLOSE_PRODUCER, CLOSE_CONSUMER",
     ),
-    Scenario("brokers", "8 topics spread over two brokers, found from either of them", "LOOKUP"),
+    Scenario("brokers", "8 topics on two brokers are found from either broker", "LOOKUP"),
     Scenario("http-lookup", "the service URL is http://", "HTTP lookup", not_in={"rust": "binary lookup only"}),
-    Scenario("token", "in with a token, refused with a wrong one", "PIP-25", secured=True),
-    Scenario("tls", "over TLS with a private authority, and a token", "TLS", secured=True),
+    Scenario(
+        "token", "a client with a token is accepted, and one with a wrong token is refused", "PIP-25", secured=True
+    ),
+    Scenario("tls", "a connection over TLS with a private certificate authority, and a token", "TLS", secured=True),
     Scenario(
         "zero-queue",
-        "10 messages to a consumer that asks for one at a time",
+        "10 messages to a consumer that requests one at a time",
         "FLOW",
-        not_in={"rust": "takes 0 for 1000"},
+        not_in={"rust": "treats 0 as 1000"},
     ),
     Scenario(
         "seek-id",
-        "back to the 5th of 10 messages: it or the next one comes first, as the client has it, then the rest",
+        "a seek to the 5th of 10 messages: this one or (in some clients) the next one arrives first, then the rest",
         "SEEK",
     ),
-    Scenario("seek-time", "back to a time: only what was published since", "SEEK"),
+    Scenario("seek-time", "a seek to a time: only later messages arrive", "SEEK"),
     Scenario(
         "reader",
-        "from the earliest message, and from a given one: it or the next comes first, as the client has it",
+        "readers from the earliest message and from a given one: this or (in some clients) the next one arrives first",
         "Reader",
     ),
     Scenario(
         "has-message-available",
-        "true, at the end false, and true again",
+        "true, false at the end, and true again after another message",
         "GET_LAST_MESSAGE_ID",
         protocol=12,
         not_in={"rust": "no such call"},
     ),
     Scenario("last-message-id", "the id of the last of 5 messages", "GET_LAST_MESSAGE_ID", protocol=12),
-    Scenario("compaction", "of 2 messages for each of 3 keys the newer ones, after compaction", "PIP-14"),
+    Scenario("compaction", "after compaction, the newer of 2 messages for each of 3 keys", "PIP-14"),
     Scenario(
         "compaction-batch",
-        "of a batch of 2 messages for each of 5 keys the newer ones, after compaction, and no empty ones",
+        "after compaction of a batch, the newer of 2 messages for each of 5 keys, and no empty messages",
         "PIP-14",
-        not_in=dict.fromkeys(("python", "go", "rust"), "shows what compaction took out of a batch as empty messages"),
+        not_in=dict.fromkeys(("python", "go", "rust"), "shows removed messages of a compacted batch as empty messages"),
     ),
     Scenario(
         "table-view",
-        "the newest value of each key, and what comes later",
+        "the newest value of each key, and later changes",
         "PIP-104",
         protocol=12,
         not_in={"rust": "no such call"},
     ),
     Scenario(
         "deduplication",
-        "sequence ids sent once more by a producer of the same name are dropped",
+        "repeated sequence ids of a producer of the same name are dropped",
         "PIP-6",
         deduplication=True,
         not_in={"rust": "chooses sequence ids itself"},
     ),
     Scenario("producer-name", "a second producer of the same name is refused until the first one closes", "PRODUCER"),
-    Scenario("exclusive-producer", "whoever has the topic for itself keeps others out", "PIP-68"),
-    Scenario("wait-for-exclusive", "a producer that waits has the topic when the first one closes", "PIP-68"),
-    Scenario("terminated", "a terminated topic is read to its end and takes nothing more", "TopicTerminated"),
+    Scenario("exclusive-producer", "an exclusive producer keeps others out", "PIP-68"),
+    Scenario("wait-for-exclusive", "a waiting producer opens when the first one closes", "PIP-68"),
+    Scenario("terminated", "a terminated topic can be read to its end, and refuses messages", "TopicTerminated"),
     Scenario(
         "transactions",
-        "of two transactions the committed one is visible",
+        "only the committed one of two transactions is visible",
         "PIP-31",
         seconds=40.0,
         not_in=_NO_TRANSACTIONS,
-        not_as_released={"go": "messages do not say which transaction they are of: one that is aborted is seen"},
+        not_as_released={"go": "messages do not name their transaction, so that aborted ones are delivered"},
     ),
     Scenario(
         "transaction-ack",
-        "of 2 messages acknowledged in transactions the one whose transaction is aborted comes again",
+        "of 2 messages acknowledged in transactions, the one in the aborted transaction is redelivered",
         "PIP-31",
         seconds=40.0,
         not_in=_NO_TRANSACTIONS,
     ),
-    Scenario("schema-string", "a text, with the version of its schema", "schemas"),
+    Scenario("schema-string", "a text, with its schema version", "schemas"),
     Scenario("schema-json", "a JSON record", "schemas"),
-    Scenario("schema-avro", "an Avro record", "schemas", not_in={"rust": "the application's own work"}),
-    Scenario("schema-incompatible", "a topic of JSON records refuses a producer of texts", "schemas"),
+    Scenario("schema-avro", "an Avro record", "schemas", not_in={"rust": "left to the application"}),
+    Scenario("schema-incompatible", "a topic of JSON records refuses a producer of text", "schemas"),
 )
 
 
 def matching(patterns: Sequence[str]) -> list[Scenario]:
-    """The scenarios that these names and globs name, without any all. Raises LookupError for one that names none."""
+    """Return the scenarios that match names and globs, or all scenarios without any.
+
+    Raise `LookupError` for a pattern without a match.
+    """
     for pattern in patterns:
         if not any(fnmatchcase(scenario.name, pattern) for scenario in SCENARIOS):
-            raise LookupError(f"no scenario {pattern}; there are {', '.join(one.name for one in SCENARIOS)}")
+            raise LookupError(
+                f"no scenario matches {pattern}: the scenarios are {', '.join(one.name for one in SCENARIOS)}"
+            )
     return [
         scenario
         for scenario in SCENARIOS

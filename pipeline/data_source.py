@@ -21,12 +21,12 @@ class PulsarDataSource(DataSource):
 
     spark.read.format("pulsar").option("service.url", "pulsar://host:6650").option("topic", "orders").load()
 
-    Columns are those of the topic's schema (`pulsarium.pipeline.columns`), or `value`; and __key, __topic,
-    __messageId, __publishTime, __eventTime, __messageProperties, __index. `.schema(...)` takes some of them. A stream
-    keeps a durable subscription, so that the broker holds what was not processed yet.
+    The columns are those of the topic's schema (`pulsarium.pipeline.columns`), or `value`. Behind them stand __key,
+    __topic, __messageId, __publishTime, __eventTime, __messageProperties and __index. `.schema(...)` selects some of
+    the columns. A stream keeps a durable subscription, so that the broker retains the messages that are not processed
+    yet.
 
     Options of reading:
-
     """
 
     @classmethod
@@ -34,7 +34,10 @@ class PulsarDataSource(DataSource):
         return "pulsar"
 
     def schema(self) -> StructType:
-        """By the registry. BadOption, NoSuchTopic, and what brokers refuse."""
+        """Return the columns of the topics, by their schemas in the registry.
+
+        Raise `BadOption` for wrong options, `NoSuchTopic` when no topic exists, and the broker's own errors.
+        """
         from pulsarium.pipeline.source.topics import columns_of
 
         return columns_of(SourceOptions.of(self.options)).schema

@@ -1,4 +1,4 @@
-"""The options of the data source, named as those of Pulsar's own Spark connector where it has them."""
+"""Options of the data source, named as in Pulsar's own Spark connector where that has them."""
 
 from __future__ import annotations
 
@@ -16,100 +16,111 @@ SERVICE_URL, ADMIN_URL = "service.url", "admin.url"
 
 
 class Described(NamedTuple):
-    """One option, for people."""
+    """Documentation of one option."""
 
     name: str
     default: str
-    """"": there is none."""
+    """"" without a default."""
     used_by: str
-    """batch, stream or both."""
+    """"batch", "stream" or "both"."""
     meaning: str
 
 
 CONNECTION: Sequence[Described] = (
-    Described(SERVICE_URL, "", "both", "where the brokers are: pulsar://host:6650, or pulsar+ssl://host:6651; needed"),
+    Described(
+        SERVICE_URL,
+        "",
+        "both",
+        "the service URL of the brokers, pulsar://host:6650 or pulsar+ssl://host:6651; required",
+    ),
     Described(
         "pulsar.client.authPluginClassName",
         "",
         "both",
-        "who asks: AuthenticationToken, AuthenticationBasic or AuthenticationTls, with or without Java's package",
+        "authentication: AuthenticationToken, AuthenticationBasic or AuthenticationTls, with or without Java's package",
     ),
     Described(
         "pulsar.client.authParams",
         "",
         "both",
         "token:... or file:///path of a token; userId and password, or tlsCertFile and tlsKeyFile, as JSON or as "
-        "key:value,key:value. Files are read where tasks run",
+        "key:value,key:value. The workers read the files",
     ),
     Described(
         "pulsar.client.tlsTrustCertsFilePath",
         "",
         "both",
-        "PEM file of the authorities to believe; the system's without",
+        "PEM file of the certificate authorities to trust; the default is the system's",
     ),
-    Described("pulsar.client.tlsAllowInsecureConnection", "false", "both", "believe any certificate"),
-    Described("pulsar.client.tlsHostnameVerificationEnable", "true", "both", "the certificate must be the host's"),
-    Described("pulsar.client.connectionTimeoutMs", "10000", "both", "until a connection has to be there"),
-    Described("pulsar.client.operationTimeoutMs", "30000", "both", "how long a broker may take for an answer"),
+    Described("pulsar.client.tlsAllowInsecureConnection", "false", "both", "trust any certificate"),
+    Described(
+        "pulsar.client.tlsHostnameVerificationEnable", "true", "both", "require that the certificate names the host"
+    ),
+    Described("pulsar.client.connectionTimeoutMs", "10000", "both", "how long to wait for a connection"),
+    Described("pulsar.client.operationTimeoutMs", "30000", "both", "how long to wait for an answer of a broker"),
 )
-"""Of what all reading and writing takes."""
+"""Options of the connection, for reading and for writing."""
 
 
 class BadOption(ValueError):
-    """An option that is missing, or that cannot be what it says."""
+    """An option that is missing or has an invalid value."""
 
 
 class Options:
-    """Options by name, whatever the case of their letters."""
+    """Options by name. Upper and lower case are the same."""
 
     def __init__(self, given: Mapping[str, str]) -> None:
         self._given = {key.lower(): str(value) for key, value in given.items()}
 
     def text(self, name: str, default: str | None = None) -> str | None:
-        """The option, or `default`."""
+        """Return the option, or `default`."""
         return self._given.get(name.lower(), default)
 
     def required(self, name: str) -> str:
-        """The option; BadOption when it is not there."""
+        """Return the option. Raise `BadOption` when it is missing."""
         value = self.text(name)
         if not value:
             raise BadOption(f'.option("{name}", ...) is missing')
         return value
 
     def number(self, name: str, default: int, *, least: int = 0) -> int:
-        """A whole number of at least `least`."""
+        """Return a whole number of at least `least`, or raise `BadOption`."""
         value = self.text(name)
         if value is None:
             return default
         value = value.strip()
         if not (value.isascii() and value.isdigit()) or int(value) < least:
-            raise BadOption(f'option "{name}" is a whole number from {least} on, not {value!r}')
+            raise BadOption(f'option "{name}" must be a whole number of at least {least}, not {value!r}')
         return int(value)
 
     def flag(self, name: str, *, default: bool) -> bool:
-        """`true` or `false`."""
+        """Return an option that is `true` or `false`, or raise `BadOption`."""
         value = self.text(name, str(default)) or ""
         if value.lower() not in ("true", "false"):
-            raise BadOption(f'option "{name}" is true or false, not {value!r}')
+            raise BadOption(f'option "{name}" must be true or false, not {value!r}')
         return value.lower() == "true"
 
     def choice(self, name: str, among: Mapping[str, T], default: str) -> T:
-        """One of few words."""
+        """Return the value of `among` that the option names, or raise `BadOption`."""
         value = self.text(name, default) or ""
         found = {key.lower(): each for key, each in among.items()}.get(value.lower())
         if found is None:
-            raise BadOption(f'option "{name}" is one of {", ".join(among)}, not {value!r}')
+            raise BadOption(f'option "{name}" must be one of {", ".join(among)}, not {value!r}')
         return found
 
 
 @dataclass(frozen=True)
 class Connection:
-    """Where the brokers are and who asks; goes to the workers with their tasks, and shows no secret."""
+    """Service URL, authentication and TLS settings of a client.
+
+    The workers get them with their tasks; `repr` shows no secret.
+    """
 
     service_url: str
     admin_url: str | None = None
     auth_plugin: str = ""
-    """A class of Java's client, or the end of its name: AuthenticationToken, AuthenticationBasic, AuthenticationTls."""
+    """A class of Java's client, or the end of its name: AuthenticationToken, AuthenticationBasic or AuthenticationTls.
+    """
     auth_params: str = ""
     trust_certs: str | None = None
     allow_insecure: bool = False
@@ -119,7 +130,10 @@ class Connection:
 
     @staticmethod
     def of(options: Options) -> Connection:
-        """BadOption for a missing `service.url`, and for an authentication that is not known."""
+        """Return the connection of these options.
+
+        Raise `BadOption` when `service.url` is missing, and for an authentication that is unknown or incomplete.
+        """
         made = Connection(
             options.required(SERVICE_URL),
             options.text(ADMIN_URL) or None,
@@ -135,10 +149,10 @@ class Connection:
         return made
 
     def authentication(self) -> Authentication | None:
-        """What the client proves its role with; BadOption for what cannot be."""
+        """Return the client's authentication, or None. Raise `BadOption` for invalid parameters."""
         try:
             return self._authentication()
-        except InvalidConfiguration as error:  # an empty token, a colon in a user's name
+        except InvalidConfiguration as error:  # such as an empty token, or a colon in a user's name
             raise BadOption(f"pulsar.client.authParams: {error}") from None
 
     def _authentication(self) -> Authentication | None:
@@ -153,7 +167,7 @@ class Connection:
         if name == "AuthenticationTls" and {"tlsCertFile", "tlsKeyFile"} <= pairs.keys():
             return AuthenticationTLS(pairs["tlsCertFile"], pairs["tlsKeyFile"])
         raise BadOption(
-            "pulsar.client.authPluginClassName is AuthenticationToken (authParams token:... or file:///...), "
+            "pulsar.client.authPluginClassName must be AuthenticationToken (authParams token:... or file:///...), "
             "AuthenticationBasic (userId and password) or AuthenticationTls (tlsCertFile and tlsKeyFile), as JSON or "
             f"as key:value,key:value; not {self.auth_plugin}"
         )
@@ -177,10 +191,10 @@ def _token(params: str) -> AuthenticationToken:
 
 
 def _pairs(params: str) -> dict[str, str]:
-    """JSON, or `key:value,key:value` as Java's client takes it."""
+    """Return the pairs of JSON, or of `key:value,key:value` as Java's client takes them."""
     if params.startswith("{"):
         try:
             return {str(key): str(value) for key, value in json.loads(params).items()}
         except ValueError:
-            raise BadOption("pulsar.client.authParams is no JSON") from None
+            raise BadOption("pulsar.client.authParams is not a JSON object") from None
     return {key.strip(): value for key, _, value in (each.partition(":") for each in params.split(",")) if value}

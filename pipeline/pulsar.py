@@ -1,4 +1,4 @@
-"""The async client for code that cannot await: Spark calls plain functions."""
+"""Call the async client from plain functions, as Spark's are."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ T = TypeVar("T")
 
 
 class Pulsar:
-    """A client on an event loop in a thread of its own, from `with` to its end.
+    """A client on an event loop in a thread of its own, for the length of a `with` block.
 
-    Each `call` costs about 0.1 ms: have it do a lot.
+    Each `call` costs about 0.1 ms, so that one call should do much.
     """
 
     def __init__(self, connection: Connection) -> None:
@@ -41,12 +41,14 @@ class Pulsar:
         self._stack.close()
 
     def call(self, function: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Run a coroutine function on the loop and wait for what it returns or raises."""
+        """Run a coroutine function on the loop, and return what it returns or raise what it raises."""
         return self._portal.call(lambda: function(*args, **kwargs))
 
     def enter(self, make: Callable[[], AbstractAsyncContextManager[T]]) -> T:
-        """Make, on the loop, a producer, a reader, ... and enter it: it is left when this client is, the last one
-        first."""
+        """Make a producer or a reader on the loop, and enter it.
+
+        The end of the `with` block leaves all of them, the last one first.
+        """
         manager = self._portal.call(make)
         return self._stack.enter_context(self._portal.wrap_async_context_manager(manager))
 

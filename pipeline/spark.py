@@ -1,4 +1,4 @@
-"""A Spark session that has what this package needs."""
+"""Open a Spark session with the settings that this package needs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-JAVA = 17  # what Spark 4 runs on, and later versions
+JAVA = 17  # the oldest Java that Spark 4 runs on
 _VERSION = re.compile(r'version "(\d+)')
 
 DEFAULTS = {
@@ -21,30 +21,30 @@ DEFAULTS = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.sql.python.filterPushdown.enabled": "true",
-    # Spark's own pattern, and what clients prove their role with.
+    # Spark's own pattern, and the parameters of authentication.
     "spark.sql.redaction.options.regex": "(?i)url|authparams",
-    # A batch that is repeated has to have the same partitions, because producers are named by them.
+    # A repeated micro-batch must have the same partitions, because their numbers name the producers.
     "spark.sql.adaptive.streaming.stateless.enabled": "false",
 }
 LOCAL_DEFAULTS = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
-    # One machine: more parts than this cost more than they share out.
+    # On one machine, more shuffle partitions cost more than they share out.
     "spark.sql.shuffle.partitions": "8",
 }
 
 
 class NoJava(RuntimeError):
-    """No Java that Spark could run on."""
+    """Java is missing or too old for Spark. The message says how to install it."""
 
 
 def session(
     name: str = "pulsarium", *, master: str = "local[*]", config: Mapping[str, str] | None = None
 ) -> SparkSession:
-    """The session of this process, made when there is none: with time in UTC, workers of this interpreter, and no port
-    but on loopback where `master` is local.
+    """Return the session of this process, or start one.
 
-    `config` wins over all of that. NoJava where there is no Java 17.
+    A new session works in UTC, its workers run this interpreter, and with a local `master` it listens on loopback only.
+    `config` overrides all settings. Raise `NoJava` without Java 17 or later.
     """
     require_java()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
@@ -52,16 +52,16 @@ def session(
     builder = SparkSession.builder.appName(name).master(master)
     defaults = DEFAULTS | (LOCAL_DEFAULTS if master.startswith("local") else {})
     if SparkSession.getActiveSession() is not None:
-        defaults = {}  # it has its own
+        defaults = {}  # the active session has its settings
     for key, value in {**defaults, **(config or {})}.items():
         builder = builder.config(key, value)
     return builder.getOrCreate()
 
 
 def register(spark: SparkSession) -> None:
-    """Make `pulsar` a format of a session whose Python found it not installed but among its `pyFiles`.
+    """Register the format `pulsar` in a session whose Python got this package among its `pyFiles`.
 
-    Spark finds what is installed by itself, and looks nowhere else.
+    Spark finds the data sources of installed packages by itself, and of no others.
     """
     from pulsarium.pipeline.data_source import PulsarDataSource
 
@@ -69,16 +69,16 @@ def register(spark: SparkSession) -> None:
 
 
 def require_java() -> None:
-    """NoJava, with what to do about it, where JAVA_HOME or the PATH have no Java 17."""
+    """Raise `NoJava` when neither JAVA_HOME nor the PATH has Java 17 or later."""
     home = os.environ.get("JAVA_HOME")
     java = str(Path(home) / "bin" / "java") if home else shutil.which("java")
     what = f"Spark needs Java {JAVA} or later (Debian: openjdk-17-jre-headless, macOS: brew install openjdk@17)"
     if java is None or not Path(java).exists():
-        raise NoJava(f"{what}: {'JAVA_HOME has none' if home else 'none is on the PATH'}")
+        raise NoJava(f"{what}: {'JAVA_HOME has none' if home else 'there is none on the PATH'}")
     try:
         said = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
     except OSError as error:
-        raise NoJava(f"{what}: {java} does not run: {error.strerror}") from None
+        raise NoJava(f"{what}: {java} cannot be started: {error.strerror}") from None
     found = _VERSION.search(said)
     if found is None or int(found[1]) < JAVA:
-        raise NoJava(f"{what}: {java} is of version {found[1] if found else 'unknown'}")
+        raise NoJava(f"{what}: the version of {java} is {found[1] if found else 'unknown'}")

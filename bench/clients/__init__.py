@@ -1,1 +1,1 @@
-"""Our client beside the official one, on one broker."""
+"""Compare our client with the official one, on one broker."""

@@ -1,4 +1,4 @@
-"""The same on the official client's asyncio module."""
+"""The same programs on the official client's asyncio module."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pulsar.asyncio
 from bench.clients.own import SUBSCRIPTION, one_by_one
 from bench.work import Done, Timed, Work
 
-AT_ONCE = 1000  # sends whose receipts are waited for together: as many as its queue takes
+AT_ONCE = 1000  # sends whose receipts are awaited together, the size of the client's queue
 
 
 def client(work: Work) -> Any:

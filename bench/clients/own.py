@@ -1,4 +1,4 @@
-"""Measuring programs on `pulsarium.client`, under trio or asyncio, written as an application would."""
+"""Programs on `pulsarium.client`, under trio or asyncio, written as an application would be."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pulsarium.client import Client, ConsumerType, Producer, connect
 SUBSCRIPTION = "bench"
 
 Run: TypeAlias = Callable[[], Awaitable[Done]]
-"""The part that is measured."""
+"""The measured part of a program."""
 
 
 async def publish(client: Client, work: Work, go: Callable[[Run], Awaitable[Done]], *, batched: bool) -> Done:
@@ -28,18 +28,21 @@ async def publish(client: Client, work: Work, go: Callable[[Run], Awaitable[Done
 
 
 async def send_all(producer: Producer, work: Work) -> None:
-    """Sends `count` messages without waiting for each, then waits for all."""
+    """Send `count` messages without waiting for each, then wait for all."""
     payload = b"x" * work.size
     submit = producer.submit
     for _ in range(work.count):
         await submit(payload)
     await producer.flush()
     if producer.last_sequence_id() != work.count - 1:
-        raise RuntimeError(f"the last message taken is {producer.last_sequence_id()} of {work.count}")
+        raise RuntimeError(f"the last stored message is {producer.last_sequence_id()} of {work.count}")
 
 
 async def receive(client: Client, work: Work, go: Callable[[Run], Awaitable[Done]], *, batched: bool) -> Done:
-    """A backlog of `count` messages received and acknowledged one by one; closing the consumer sends the last acks."""
+    """Receive a backlog of `count` messages, and acknowledge each.
+
+    Closing the consumer sends the last acknowledgements.
+    """
     async with client.subscribe(work.topic, SUBSCRIPTION, consumer_type=ConsumerType.Shared):
         pass
     async with client.create_producer(work.topic, batching_enabled=batched) as producer:
@@ -78,7 +81,7 @@ async def one_by_one(count: int, operation: Callable[[], Awaitable[object]]) -> 
 
 
 def program(backend: str, operation: Callable[..., Awaitable[Done]], **options: object) -> Callable[[Work], Timed]:
-    """Everything in one run of the loop, of which only a part is timed."""
+    """Return a program that runs in one event loop, of which only a part is timed."""
 
     async def go(run: Run) -> Done:
         cpu, begin = time.process_time(), time.perf_counter()

@@ -1,4 +1,4 @@
-"""What is measured of each client: the same operations, on one broker, in turn."""
+"""The operations that are measured of each client, on one broker, in turn."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ PAYLOAD = 100
 CLIENTS = ("pulsarium, trio", "pulsarium, asyncio", "official, asyncio", "official")
 OURS = CLIENTS[:2]
 REFERENCE = CLIENTS[2]
-"""Whose rate ours shall have, at least."""
+"""The client whose rate ours must reach."""
 
 
 @dataclass(frozen=True)
 class Operation:
-    """One row: `function` of each client's driver. `target`: messages a second, at least."""
+    """A row of the table: `function` of each client's driver. `target` is the least number of messages a second."""
 
     name: str
     title: str
@@ -56,7 +56,7 @@ def program_of(client: str, operation: Operation) -> Program:
 
 
 def _prepare(client: str, operation: Operation, work: Work) -> Timed:
-    """Loads a client only in the process that runs it."""
+    """Import a client only in the process that runs it."""
     options = dict(operation.options)
     library, _, backend = client.partition(", ")
     if library == "pulsarium":

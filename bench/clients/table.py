@@ -1,4 +1,4 @@
-"""Measures the clients and prints their rates, with what ours are to the official asyncio module."""
+"""Measure the clients, and print their rates and their ratios to the official asyncio module."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def measure_clients(
     repetitions: int,
     say: Callable[[str], None],
 ) -> dict[str, dict[str, list[Run]]]:
-    """By operation and client: `repetitions` runs that count, the clients in turn."""
+    """Measure the clients in turn, and return the counted runs by operation and client."""
     results: dict[str, dict[str, list[Run]]] = {}
     for operation in operations:
         say(f"running {operation.name}")
@@ -42,12 +42,12 @@ def rate(runs: Sequence[Run]) -> float:
 
 
 def ratios(runs: Runs) -> dict[str, float]:
-    """Of ours to the reference's rate."""
+    """Return the ratios of our rates to the reference's rate."""
     return {client: rate(runs[client]) / rate(runs[REFERENCE]) for client in OURS}
 
 
 def missed(results: Mapping[str, Runs]) -> list[str]:
-    """What is below its target, in words."""
+    """Return the missed targets as text."""
     out = []
     for operation in OPERATIONS:
         runs = results.get(operation.name)

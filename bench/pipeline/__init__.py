@@ -1,1 +1,1 @@
-"""scripts/bench pipeline: the data source `pulsar`, and compaction on Spark beside the broker's own."""
+"""Measure the data source `pulsar`, and compaction on Spark beside the broker's own: scripts/bench pipeline."""

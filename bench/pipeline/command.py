@@ -1,4 +1,4 @@
-"""scripts/bench pipeline."""
+"""Run scripts/bench pipeline."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ MASTER = "PULSARIUM_TEST_SPARK_MASTER"
 PARTS = ("read", "write", "compact")
 
 ABOUT = f"""\
-Measures the pipeline: rows a second that Spark reads from a broker of ours and writes to it, with values of 100 B and
-1 KB in 1, 2 and 4 partitions, and with one partition in several splits; compaction by Spark beside the broker's own, of
-1 and 10 million messages. Seconds are medians over the repetitions, after one run that does not count; those of
-compaction are of one run. The table is markdown, as docs/pipeline.md shows it.
+Measures the pipeline: rows a second that Spark reads from a Pulsarium broker and writes to it, with values of 100 B
+and 1 KB in 1, 2 and 4 partitions, and with one partition in several splits. Then it compares compaction on Spark with
+the broker's own, for 1 and 10 million messages. Seconds are medians of the counted runs, after a warm-up run; those of
+compaction are of one run. The table is Markdown, as docs/pipeline.md shows it.
 
-  scripts/bench pipeline                  everything, about 15 minutes
-  scripts/bench pipeline --quick          a look: a tenth of it, one run
-  scripts/bench pipeline read write       only these (there are {", ".join(PARTS)})
+  scripts/bench pipeline                  everything, in about 15 minutes
+  scripts/bench pipeline --quick          a tenth of the messages, one run
+  scripts/bench pipeline read write       only these parts (of {", ".join(PARTS)})
   scripts/spark-cluster scripts/bench pipeline     the same on a master and two workers, processes of their own
 """
 
@@ -36,20 +36,28 @@ def arguments(given: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser("bench pipeline", description=ABOUT, formatter_class=layout)
     parser.add_argument("parts", nargs="*", metavar="PART", help="measure only these")
     parser.add_argument("--quick", action="store_true", help="a tenth of the messages, one run")
-    parser.add_argument("--scale", type=float, default=1, metavar="FACTOR", help="of the messages (default: 1)")
-    parser.add_argument("--repetitions", type=int, metavar="N", help="runs that count (default: 3)")
     parser.add_argument(
-        "--master", default=os.environ.get(MASTER, "local[*]"), help=f"(default: ${MASTER} or local[*])"
+        "--scale",
+        type=float,
+        default=1,
+        metavar="FACTOR",
+        help="multiply the number of messages by FACTOR (default: 1)",
     )
-    parser.add_argument("--json", metavar="FILE", help='write the figures as JSON; "-" in the place of the table')
+    parser.add_argument("--repetitions", type=int, metavar="N", help="counted runs (default: 3)")
+    parser.add_argument(
+        "--master", default=os.environ.get(MASTER, "local[*]"), help=f"Spark's master (default: ${MASTER} or local[*])"
+    )
+    parser.add_argument(
+        "--json", metavar="FILE", help='write the figures as JSON to FILE; "-" prints them in place of the table'
+    )
     options = parser.parse_args(given)
     if unknown := set(options.parts) - set(PARTS):
-        parser.error(f"no such part: {', '.join(sorted(unknown))} (there are {', '.join(PARTS)})")
+        parser.error(f"unknown part: {', '.join(sorted(unknown))} (the parts are {', '.join(PARTS)})")
     options.parts = options.parts or list(PARTS)
     options.repetitions = options.repetitions or (1 if options.quick else 3)
     options.scale *= 0.1 if options.quick else 1
     if options.repetitions < 1 or options.scale <= 0:
-        parser.error("at least one run must count, and one message")
+        parser.error("at least one run must count, with at least one message")
     return options
 
 

@@ -1,4 +1,4 @@
-"""Compaction by Spark beside the broker's own."""
+"""Compare compaction by Spark with the broker's own."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ IN_PROCESS, SPARK = "in process", "Spark"
 
 
 def figures(scale: float, master: str) -> Iterator[Figure]:
-    """Of each size and engine, from the trigger to the end: what starts Spark is in it."""
+    """Measure each size and engine from the trigger to the end, with the start of Spark."""
     for messages in (max(KEPT_SHARE, int(scale * each)) for each in MESSAGES):
         with tempfile.TemporaryDirectory(prefix="pulsarium-bench-") as folder:
-            # Both compact the same ledgers.
+            # both engines compact the same ledgers
             first, second = Path(folder, "first"), Path(folder, "second")
             _fill(first, messages)
             shutil.copytree(first, second)
@@ -54,7 +54,7 @@ def _seconds(data: Path, *options: str) -> float:
 
 
 def crossover(all_figures: Sequence[Figure]) -> str:
-    """From how many messages on Spark is quicker, as lines through two points have it; "" where they were not taken."""
+    """Return from how many messages on Spark is quicker, by lines through two points, or "" without both points."""
     found = {
         engine: [(each.rows, each.seconds[0]) for each in all_figures if each.what == f"compact, {engine}"]
         for engine in (IN_PROCESS, SPARK)
@@ -67,5 +67,5 @@ def crossover(all_figures: Sequence[Figure]) -> str:
         lines.append((quick - slope * few, slope))
     (base, slope), (spark_base, spark_slope) = lines
     if spark_slope >= slope:
-        return "Spark is not quicker here, however many messages there are: it needs more cores."
+        return "Spark is not quicker here, with any number of messages: it needs more cores."
     return f"Spark is quicker from about {(spark_base - base) / (slope - spark_slope):,.0f} messages on."

@@ -1,4 +1,4 @@
-"""One measured rate, and many of them as a table."""
+"""Measured rates, and their table."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def as_json(figures: Iterable[Figure]) -> dict[str, Any]:
 
 
 def table(figures: Iterable[Figure]) -> str:
-    """In markdown, as docs/pipeline.md has it."""
+    """Return a Markdown table, as docs/pipeline.md shows it."""
     rows = [
         f"| {each.what} | {each.partitions} | {each.rows:,} | {median(each.seconds):.1f} | {each.rate:,.0f} "
         f"| {each.rate / each.partitions:,.0f} |"

@@ -1,4 +1,4 @@
-"""Rows read from topics and written to them."""
+"""Measure rows that Spark reads from topics and writes to them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PARTITIONS = (1, 2, 4)
 
 @dataclass(frozen=True)
 class Size:
-    """Of a value, in bytes, and how many of them a run has."""
+    """Size of a value in bytes, and the number of values of a run."""
 
     name: str
     bytes: int
@@ -33,7 +33,7 @@ SIZES = (Size("100 B", 100, 1_000_000), Size("1 KB", 1000, 400_000))
 
 @dataclass(frozen=True)
 class Bench:
-    """What all measurements here are done with."""
+    """Session, broker and settings of all measurements here."""
 
     spark: SparkSession
     broker: Broker
@@ -45,12 +45,12 @@ class Bench:
 
     def read(self, topic: str, **options: str) -> DataFrame:
         connection = {"service.url": self.broker.service_url, "admin.url": self.broker.admin_url}
-        # Split only where that is measured.
+        # topics are split only where splitting is measured
         split = {"maxRecordsPerPartition": "0"}
         return self.spark.read.format("pulsar").options(**{**connection, **split, **options}, topic=topic).load()
 
     def timed(self, what: str, rows: int, partitions: int, frames: Iterator[tuple[DataFrame, str | None]]) -> Figure:
-        """Runs each frame to its topic, or to nowhere; the first is a warm-up."""
+        """Write each frame to its topic, or to nowhere. The first is a warm-up."""
         seconds = []
         for frame, topic in frames:
             writer = frame.write.mode("append").format("pulsar" if topic else "noop")
@@ -63,7 +63,7 @@ class Bench:
 
 
 def reading(bench: Bench) -> Iterator[Figure]:
-    """Values as bytes from 1, 2 and 4 partitions; all columns; one partition in several splits."""
+    """Measure values as bytes from 1, 2 and 4 partitions, all columns, and one partition in several splits."""
     for size in SIZES:
         rows = bench.rows(size)
         for partitions in PARTITIONS:
@@ -85,7 +85,7 @@ def reading(bench: Bench) -> Iterator[Figure]:
 
 
 def writing(bench: Bench) -> Iterator[Figure]:
-    """Values as bytes to 1, 2 and 4 partitions, from as many tasks."""
+    """Measure values as bytes to 1, 2 and 4 partitions, from as many tasks."""
     for size in SIZES:
         rows = bench.rows(size)
         for partitions in PARTITIONS:

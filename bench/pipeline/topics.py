@@ -1,4 +1,4 @@
-"""Topics with numbered messages in them."""
+"""Fill topics with numbered messages."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ BATCH = 1000
 
 
 async def create(broker: Broker, topic: str, partitions: int) -> None:
-    """A partitioned topic, or one without partitions where there is to be one."""
+    """Create a partitioned topic. A topic without partitions needs no creation."""
     if partitions > 1:
         async with connect_admin(broker.admin_url) as admin:
             await admin.topics.create_partitioned_topic(topic, partitions)
 
 
 async def fill(broker: Broker, topic: str, messages: int, size: int, partitions: int) -> None:
-    """Makes the topic and publishes messages of `size` bytes, as many to each partition."""
+    """Create a topic, and publish messages of `size` bytes, the same number to each partition."""
     await create(broker, topic, partitions)
     names = [f"{topic}-partition-{number}" for number in range(partitions)] if partitions > 1 else [topic]
     async with connect(broker.service_url) as client:
@@ -29,7 +29,7 @@ async def fill(broker: Broker, topic: str, messages: int, size: int, partitions:
 
 
 async def fill_keyed(broker: Broker, topic: str, messages: int, size: int, keys: int) -> None:
-    """Publishes messages whose keys are `keys` different ones, by chance."""
+    """Publish messages with random keys, of which there are `keys`."""
     chance = random.Random(topic)
     async with connect(broker.service_url) as client:
         await _publish(client, topic, (f"key-{chance.randrange(keys)}" for _ in range(messages)), size)

@@ -1,1 +1,1 @@
-"""What one client's load or one piece of work costs everybody else on the same broker."""
+"""Measure the cost of one client's load, or of one piece of work, for all others on the same broker."""

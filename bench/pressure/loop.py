@@ -1,4 +1,4 @@
-"""How long one piece of work holds a broker's loop: the longest time between two PONGs of a bystander."""
+"""Measure how long a piece of work holds a broker's loop: the longest time between two PONGs of a bystander."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from bench.raw_driver import Connection
 from bench.scale.driving import Peak
 
 TARGET_MS = 100
-CALM_SECONDS = 1.0  # without work, to see what the machine alone does to a bystander
+CALM_SECONDS = 1.0  # without work, to see the machine's own effect on a bystander
 SETTLE_SECONDS = 0.5  # after the work's answer, for what the broker does a moment later
 
 
 @dataclass(frozen=True)
 class Piece:
-    """One piece of work of `count` things.
+    """A piece of work on `count` items.
 
-    `prepare` makes ready on a broker, and returns a connection that `work` may use. Pieces that follow one another and
-    have the same `prepare` and `count` share what was prepared.
+    `prepare` sets up a broker, and returns a connection that `work` may use. Consecutive pieces with the same `prepare`
+    and `count` share the setup.
     """
 
     name: str
@@ -36,8 +36,11 @@ class Piece:
 
 @dataclass(frozen=True)
 class Held:
-    """What one round of a piece of work showed: milliseconds between PONGs, CPU milliseconds between PONGs,
-    milliseconds between PONGs without the work; seconds, CPU seconds, megabytes."""
+    """Result of one round of a piece of work.
+
+    In this order: milliseconds between PONGs, CPU milliseconds between PONGs, milliseconds between PONGs without the
+    work; seconds, CPU seconds and megabytes of the work.
+    """
 
     longest: float
     own: float

@@ -1,4 +1,4 @@
-"""What a consumer that stops reading, or a publisher that never stops, costs everybody else."""
+"""Measure the cost of a consumer that stops reading, and of a publisher that never stops, for all others."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SETTLE_SECONDS = 1.0
 
 
 class Latency(NamedTuple):
-    """Milliseconds."""
+    """Latencies in milliseconds."""
 
     p50: float
     p99: float
@@ -33,7 +33,7 @@ class Latency(NamedTuple):
 
 @dataclass
 class Round:
-    """What was seen in one scene, once."""
+    """Result of one scene in one round."""
 
     same: Latency
     other: Latency
@@ -75,7 +75,7 @@ def pings(broker: Broker, count: int) -> Latency:
         return times(count, ask)
 
 
-# loads, each in a process of its own
+# ---- loads, each in a process of its own
 
 
 def publish_steadily(service_url: str, topic: str) -> None:
@@ -154,7 +154,7 @@ SCENES = {"quiet": quiet, "sluggard": sluggard, "flood": flood}
 
 def once(broker: Broker, scene: str, topic: str, count: int) -> Round:
     with SCENES[scene](broker, topic):
-        fewer = max(20, count // 20) if scene == "flood" else count  # each waits behind what is on its way to the disk
+        fewer = max(20, count // 20) if scene == "flood" else count  # each waits behind the data on its way to the disk
         same = sends(broker, topic, fewer)
         used = [memory(broker.pid).anonymous]
         other = sends(broker, f"{topic}-other", fewer)
@@ -166,7 +166,7 @@ def once(broker: Broker, scene: str, topic: str, count: int) -> Round:
 
 def measure(broker: Broker, count: int, rounds: int) -> dict[str, list[Round]]:
     found: dict[str, list[Round]] = {scene: [] for scene in SCENES}
-    for number in range(-1, rounds):  # the first one warms up
+    for number in range(-1, rounds):  # the first round is a warm-up
         for scene, made in found.items():
             topic = f"persistent://public/default/pressure-{os.getpid()}-{scene}-{number + 1}"
             one = once(broker, scene, topic, count if number >= 0 else count // 4 + 2)

@@ -1,4 +1,4 @@
-"""The pieces of work that are measured: one HTTP request, one command with many ids, many clients at once."""
+"""The measured pieces of work: one HTTP request, one command with many ids, many clients at once."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ LIMIT_SECONDS = 120
 
 
 def many_topics(broker: Broker, count: int) -> Connection:
-    """Topics with a consumer each, all of one connection."""
-    with suppress(urllib.error.HTTPError):  # it is there
+    """Create topics with a consumer each, all of one connection."""
+    with suppress(urllib.error.HTTPError):  # the namespace exists
         ask(broker, f"/admin/v2/namespaces/{NAMESPACE}", "PUT")
     connection = Connection(broker.service_url)
     ask_all(
@@ -50,7 +50,7 @@ def unload(broker: Broker, connection: Connection, count: int) -> None:
 
 
 def many_subscriptions(broker: Broker, count: int) -> Connection:
-    """Subscriptions of one topic, whose consumers are gone."""
+    """Create subscriptions of one topic, whose consumers have left."""
     connection = Connection(broker.service_url)
     commands = [consumer(f"persistent://{SUBSCRIBED}", number) for number in range(count)]
     for number, command in enumerate(commands):
@@ -82,7 +82,7 @@ def clear_backlog(broker: Broker, connection: Connection, count: int) -> None:
 
 
 def ask(broker: Broker, path: str, method: str = "GET") -> None:
-    """Makes a request and reads all of its answer."""
+    """Make a request, and read the whole answer."""
     request = urllib.request.Request(broker.admin_url + path, method=method)
     with urllib.request.urlopen(request, timeout=LIMIT_SECONDS) as answer:
         while answer.read(READ):
@@ -98,12 +98,12 @@ def nothing(broker: Broker, count: int) -> Connection:
 
 
 def connects(broker: Broker, connection: Connection, count: int) -> None:
-    """Connections that are open, and all say CONNECT at once."""
+    """Open connections, which all send CONNECT at once."""
     _all_at_once(broker.service_url, CONNECT, count)
 
 
 def requests(broker: Broker, connection: Connection, count: int) -> None:
-    """HTTP connections that are open, with a request each at once."""
+    """Open HTTP connections, which all make a request at once."""
     _all_at_once(broker.admin_url, REQUEST, count)
 
 
@@ -122,7 +122,7 @@ def _for_each(opened: Sequence[socket], first: bytes) -> None:
 
 
 def seed(broker: Broker, connection: Connection, count: int) -> None:
-    """A seed in JSON with so many messages."""
+    """Apply a JSON seed with so many messages."""
     body = json.dumps({"topics": [{"name": "seeded", "messages": [MESSAGE] * count}]}).encode()
     request = urllib.request.Request(
         f"{broker.admin_url}/lab/seed", body, {"Content-Type": "application/json"}, method="POST"
@@ -136,9 +136,9 @@ SMALL = 8
 
 
 def owed(broker: Broker, count: int) -> Connection:
-    """Messages on a topic. A Shared consumer has as many of them as maxUnackedMessagesPerConsumer allows."""
+    """Publish messages to a topic whose Shared consumer receives as many as maxUnackedMessagesPerConsumer allows."""
     subscribe(connection := Connection(broker.service_url), MANY_IDS)
-    connection.socket.close()  # it would not answer PINGs meanwhile
+    connection.socket.close()  # this connection would not answer PINGs
     producer = Connection(broker.service_url)
     with producer.socket:
         open_producer(producer, MANY_IDS)
@@ -163,12 +163,12 @@ def redeliver(broker: Broker, connection: Connection, count: int) -> None:
     command.redeliverUnacknowledgedMessages.consumer_id = CONSUMER_ID
     command.redeliverUnacknowledgedMessages.message_ids.extend(ids(connection, count))
     connection.send(command)
-    connection.send(BaseCommand.FromString(PING))  # which is answered behind it
+    connection.send(BaseCommand.FromString(PING))  # the broker answers this after the redelivery
     connection.expect(BaseCommand.PONG)
 
 
 def ids(connection: Connection, count: int) -> list[MessageIdData]:
-    """All messages of the topic, in the order in which they were published."""
+    """Return the ids of all messages of the topic, in the order of publishing."""
     first = connection.expect(BaseCommand.MESSAGE).message.message_id
     return [MessageIdData(ledgerId=first.ledgerId, entryId=number) for number in range(count)]
 
@@ -187,7 +187,7 @@ PIECES = [
     Piece("metrics", "/metrics, 30,000 subscriptions", SUBSCRIPTIONS, many_subscriptions, metrics),
     Piece("stats", "stats of a topic, 30,000 subscriptions", SUBSCRIPTIONS, many_subscriptions, stats),
     Piece("internal", "internalStats, 30,000 subscriptions", SUBSCRIPTIONS, many_subscriptions, internal),
-    Piece("page", "what the page at / shows of them", SUBSCRIPTIONS, many_subscriptions, page),
+    Piece("page", "the page at /, 30,000 subscriptions", SUBSCRIPTIONS, many_subscriptions, page),
     Piece("ack", "one ACK of 400,000 message ids", ACKED, owed, acknowledge),
     Piece("redeliver", "one REDELIVER of 300,000 message ids", REDELIVERED, owed, redeliver),
     Piece("connects", "2,000 connections say CONNECT at once", CONNECTIONS, nothing, connects),

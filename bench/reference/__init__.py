@@ -1,1 +1,1 @@
-"""A real Apache Pulsar standalone, started with `pulsarium serve`'s options, to measure and test against."""
+"""A real Apache Pulsar standalone with the options of `pulsarium serve`, to measure and test against."""

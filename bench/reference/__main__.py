@@ -1,4 +1,4 @@
-"""scripts/reference-pulsar: a real Apache Pulsar 4.2.4 standalone on loopback, in the foreground."""
+"""Run scripts/reference-pulsar: a real Apache Pulsar 4.2.4 standalone on loopback, in the foreground."""
 
 from __future__ import annotations
 
@@ -24,26 +24,34 @@ READY_SECONDS = 90
 STOP_SECONDS = 25
 
 ABOUT = """\
-Starts a real Apache Pulsar 4.2.4 standalone on loopback, in the foreground, with the settings the transcripts were
-recorded with. Options and ready file are those of `pulsarium serve`, so it can stand in for it. Needs a JDK 17 or
-later and mvn; the first start fetches about 250 MB of jars from Maven Central. Ready after about ten seconds.
+Starts a real Apache Pulsar 4.2.4 standalone on loopback, in the foreground, with the settings of the transcripts.
+Options and ready file are those of `pulsarium serve`, which it can replace. Needs a JDK 17 or later and mvn. The first
+start downloads about 250 MB of jars from Maven Central. The broker is ready after about ten seconds.
 """
 
 
 def arguments() -> argparse.Namespace:
     layout = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser("reference-pulsar", description=ABOUT, formatter_class=layout)
-    parser.add_argument("--port", type=int, default=6650, help="binary protocol; 0 takes a free one (default: 6650)")
-    parser.add_argument("--http-port", type=int, default=8080, help="admin API; 0 takes a free one (default: 8080)")
-    parser.add_argument("--config", type=Path, default=CONFIG, help="a broker.conf; its port keys are overridden")
     parser.add_argument(
-        "--data", type=Path, metavar="DIR", help="keep its data here; otherwise it is removed at the end"
+        "--port", type=int, default=6650, help="port of the binary protocol; 0 takes a free one (default: 6650)"
     )
     parser.add_argument(
-        "--ready-file", type=Path, metavar="FILE", help="written when it serves: URLs and the pid, as JSON"
+        "--http-port", type=int, default=8080, help="port of the admin API; 0 takes a free one (default: 8080)"
     )
-    parser.add_argument("--cache", type=Path, default=CACHE, metavar="DIR", help=f"for the jars (default: {CACHE})")
-    parser.add_argument("--log-level", default="warn", help="of its log, on standard error (default: warn)")
+    parser.add_argument(
+        "--config", type=Path, default=CONFIG, help="use this broker.conf; its port keys are overridden"
+    )
+    parser.add_argument(
+        "--data", type=Path, metavar="DIR", help="keep the data here; by default they are deleted at the end"
+    )
+    parser.add_argument(
+        "--ready-file", type=Path, metavar="FILE", help="write URLs and pid to FILE as JSON when the broker is ready"
+    )
+    parser.add_argument(
+        "--cache", type=Path, default=CACHE, metavar="DIR", help=f"folder of the jars (default: {CACHE})"
+    )
+    parser.add_argument("--log-level", default="warn", help="level of the log on standard error (default: warn)")
     return parser.parse_args()
 
 
@@ -68,18 +76,18 @@ def java(options: argparse.Namespace, jars: Path, data: Path, conf: Path) -> lis
 
 
 def credentials(conf: Path) -> dict[str, str]:
-    """Headers with the token that the configuration gives the broker itself, if it does."""
+    """Return headers with the token that the configuration gives the broker itself, if there is one."""
     found = re.search(r"^brokerClientAuthenticationParameters=token:(\S+)", conf.read_text(), re.MULTILINE)
     return {"Authorization": f"Bearer {found[1]}"} if found else {}
 
 
 def await_ready(process: subprocess.Popen[bytes], admin_url: str, headers: dict[str, str]) -> None:
-    """Until the namespace public/default exists: the last thing a standalone does before it is of use."""
+    """Wait until the namespace public/default exists, which is the last step of a standalone's start."""
     request = urllib.request.Request(f"{admin_url}/admin/v2/namespaces/public", headers=headers)
     deadline = time.monotonic() + READY_SECONDS
     while time.monotonic() < deadline:
         if process.poll() is not None:
-            sys.exit(f"reference-pulsar: the broker exited with {process.returncode}")
+            sys.exit(f"reference-pulsar: the broker exited with code {process.returncode}")
         try:
             with urllib.request.urlopen(request, timeout=5) as answer:
                 if "public/default" in json.load(answer):
@@ -87,12 +95,12 @@ def await_ready(process: subprocess.Popen[bytes], admin_url: str, headers: dict[
         except (OSError, ValueError):
             pass
         time.sleep(0.1)
-    sys.exit(f"reference-pulsar: not ready in {READY_SECONDS} s")
+    sys.exit(f"reference-pulsar: the broker was not ready within {READY_SECONDS} s")
 
 
 @dataclass(frozen=True)
 class Urls:
-    """Where it answers."""
+    """URLs of the broker."""
 
     service_url: str
     admin_url: str
@@ -133,7 +141,7 @@ def stop(process: subprocess.Popen[bytes]) -> None:
 def main() -> int:
     options = arguments()
 
-    # SIGTERM ends it as Ctrl-C does, through the clean-up.
+    # SIGTERM ends the process through the clean-up, as Ctrl-C does.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     if options.data:
         return serve(options, options.data.resolve())

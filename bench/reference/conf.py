@@ -1,4 +1,4 @@
-"""The broker.conf of a real Pulsar here, and copies of it with other values."""
+"""Provide the broker.conf of a real Pulsar, and copies of it with other values."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 CONFIG = Path(__file__).resolve().parents[2] / "tests" / "transcripts" / "standalone.conf"
-"""What the transcripts were recorded with."""
+"""The configuration of the transcripts' broker."""
 
 
 def changed(text: str, settings: Mapping[str, object]) -> str:
-    """Return a broker.conf with these values in the place of its own."""
+    """Return a broker.conf in which these values replace its own."""
     kept = [line for line in text.splitlines() if line.partition("=")[0] not in settings]
     return "\n".join([*kept, *(f"{key}={value}" for key, value in settings.items()), ""])

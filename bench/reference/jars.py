@@ -1,4 +1,4 @@
-"""The jars of a real Pulsar and of pulsar-perf, from Maven Central, where every checkout on this machine finds them."""
+"""Provide the jars of a real Pulsar and of pulsar-perf from Maven Central, in a cache that all checkouts share."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ HERE = Path(__file__).resolve().parent
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "pulsar-reference")
 BROKER, PERF = "lib", "perf"
 POMS = {BROKER: HERE / "pom.xml", PERF: HERE / "perf" / "pom.xml"}
-"""What says which jars, by the folder of the cache that has them. pulsar-perf's stand on the broker's."""
+"""Lists of jars, by their folder in the cache. pulsar-perf's list builds on the broker's."""
 
-# What Pulsar reaches into the JDK for by reflection: Netty's direct memory, jline, and its own memory metrics.
+# Packages of the JDK that Pulsar opens by reflection, for Netty's direct memory, jline and its own memory metrics.
 OPENED = (
     "java.base/java.io",
     "java.base/java.lang",
@@ -33,23 +33,23 @@ JAVA_OPTIONS = (
     "-Djava.net.preferIPv4Stack=true",
     "-Dio.netty.tryReflectionSetAccessible=true",
 )
-"""What `java` runs all of them with; reference.log.level is the level of their log, on standard error."""
+"""Options of `java` for all of them. reference.log.level is the level of their log on standard error."""
 
 
 def stamp(cache: Path, jars: str = BROKER) -> Path:
-    """Beside the jars once all are there: the SHA-256 of the pom.xml they are of."""
+    """Return the file beside complete jars, which holds the SHA-256 of their pom.xml."""
     return cache / jars / "stamp"
 
 
 def fetch(cache: Path, jars: str = BROKER) -> Path:
-    """The folder with the jars, filled when it is not complete."""
+    """Return the folder with the jars, after filling it if it is incomplete."""
     pom, complete = POMS[jars], stamp(cache, jars)
     folder, fingerprint = complete.parent, hashlib.sha256(pom.read_bytes()).hexdigest()
     if not complete.exists() or complete.read_text().strip() != fingerprint:
         if shutil.which("mvn") is None:
-            sys.exit("reference-pulsar: mvn is needed to fetch Pulsar's jars")
+            sys.exit("reference-pulsar: mvn is needed to fetch Pulsar's jars: install Maven")
         shutil.rmtree(folder, ignore_errors=True)
-        # Group ids go into the names: some of Pulsar's jars differ in nothing else.
+        # File names include group ids, because some of Pulsar's jars differ only in these.
         goal = ["dependency:copy-dependencies", "-DincludeScope=runtime", "-Dmdep.prependGroupId=true"]
         target = f"-DoutputDirectory={folder}"
         subprocess.run(["mvn", "-B", "-q", "-f", str(pom), *goal, target], check=True, stdout=sys.stderr)

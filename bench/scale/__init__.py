@@ -1,1 +1,1 @@
-"""Measuring programs of how cost grows: with topics, connections, consumers and backlog."""
+"""Programs that measure how cost grows with topics, connections, consumers and backlog."""

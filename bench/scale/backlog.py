@@ -1,4 +1,4 @@
-"""What does a backlog cost: a message more, one less, and memory?"""
+"""Measure the cost of a backlog: one message more, one message less, and memory."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from bench.scale.driving import Peak, Publisher, Taker, broker_of, settled
 from bench.work import Done, Timed, Work
 
 SAMPLE = 0.004
-"""The share of `count` that is published, and taken, to tell what one costs."""
-ON_DISK = 1.25  # bytes on disk for one of a message: a log is written beside it, and rows are not filled
+"""Share of `count` that is published and consumed to measure one message."""
+ON_DISK = 1.25  # bytes on disk per byte of a message, with the write-ahead log and unfilled pages
 
 
 def backlog(work: Work) -> Timed:
-    """`count` entries nobody takes, kept by a broker of its own: what one more and one less cost on the way there."""
+    """Store `count` entries in a broker of its own, and measure one more and one less on the way there."""
 
     def timed() -> Done:
         parts: dict[str, float] = {}
@@ -46,7 +46,7 @@ def backlog(work: Work) -> Timed:
                 taker.connection.socket.close()
                 return cost
 
-            publish()  # warms up, as does its consumption
+            publish()  # this and its consumption are the warm-up
             consume()
             with Peak(broker.pid) as peak:
                 for name, share in LEVELS.items():
@@ -65,12 +65,12 @@ def backlog(work: Work) -> Timed:
 
 
 def big(work: Work) -> Timed:
-    """`count` megabytes that nobody takes, and then somebody does: how much memory does the broker use meanwhile?"""
+    """Publish `count` megabytes, then consume them, and measure the broker's memory meanwhile."""
     needed = int(work.count * work.size * ON_DISK)
     if (free := shutil.disk_usage(tempfile.gettempdir()).free) < needed:
         raise RawDriverError(
             f"{needed / 1e9:.1f} GB of disk are needed, and {tempfile.gettempdir()} has {free / 1e9:.1f} GB: "
-            "let TMPDIR name another folder, or make it smaller with --scale"
+            "set TMPDIR to another folder, or pass a smaller --scale"
         )
 
     def timed() -> Done:

@@ -1,4 +1,4 @@
-"""Does a broker answer others while it reads from disk for somebody who comes late?"""
+"""Measure whether a broker answers others while it reads from disk for a late consumer."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from pulsarium.proto.framing import frame
 from pulsarium.proto.generated.PulsarApi_pb2 import BaseCommand
 
 PAUSE = 0.002
-"""Seconds between a PONG and the next PING, so that these are no load of their own."""
+"""Seconds between a PONG and the next PING, so that pings are no load of their own."""
 PAGE = 4096
 LOOKS = 10_000  # pages asked for
 
 
 def cold_read(work: Work) -> Timed:
-    """A consumer takes `count` messages that a broker kept before it was restarted, and another process pings it."""
+    """Consume `count` messages that a broker stored before its restart, while another process pings it."""
     folder = tempfile.TemporaryDirectory(prefix="pulsarium-bench-")
     data = Path(folder.name, "data")
     with broker_of(work, data) as broker:
@@ -57,7 +57,7 @@ def cold_read(work: Work) -> Timed:
 
 
 def forget_cached(folder: Path) -> None:
-    """Asks the system to keep nothing of these files in memory, which anybody may who can write them."""
+    """Ask the system to drop these files from the page cache, which any process with write access may do."""
     for path in folder.rglob("*"):
         if path.is_file():
             with path.open("rb+") as file:
@@ -66,13 +66,13 @@ def forget_cached(folder: Path) -> None:
 
 
 def cached(folder: Path) -> float:
-    """The share of the largest file that is in memory."""
+    """Return the share of the largest file that is in the page cache."""
     largest = max((path for path in folder.rglob("*") if path.is_file()), key=lambda path: path.stat().st_size)
     pages = largest.stat().st_size // PAGE
     step = max(1, pages // LOOKS)
     there = looked = 0
     with largest.open("rb", buffering=0) as file:
-        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_RANDOM)  # a look must not bring the next pages along
+        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_RANDOM)  # a look must not read the next pages ahead
         for page in range(0, pages, step):
             looked += 1
             with suppress(BlockingIOError):
@@ -82,7 +82,7 @@ def cached(folder: Path) -> float:
 
 @contextmanager
 def pinging(service_url: str) -> Iterator[list[float]]:
-    """Pings a broker from a process of its own while the block runs; then holds how long each PONG took, in seconds."""
+    """Ping a broker from a process of its own during a block. Afterwards the list holds the latencies in seconds."""
     latencies: list[float] = []
     process = subprocess.Popen(
         [sys.executable, "-P", "-m", __name__, service_url],
@@ -94,7 +94,7 @@ def pinging(service_url: str) -> Iterator[list[float]]:
     assert process.stdout is not None
     with process:
         try:
-            process.stdout.readline()  # it is connected
+            process.stdout.readline()  # the process is connected
             yield latencies
             latencies += json.loads(process.communicate("stop\n", timeout=30)[0])
         finally:
@@ -102,7 +102,7 @@ def pinging(service_url: str) -> Iterator[list[float]]:
 
 
 def ping(service_url: str) -> list[float]:
-    """Until somebody says something on standard input."""
+    """Ping until a line arrives on standard input, and return the latencies in seconds."""
     connection = Connection(service_url)
     data, latencies = frame(PING), []
     print("connected", flush=True)

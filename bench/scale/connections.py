@@ -1,4 +1,4 @@
-"""What does the number of connections cost?"""
+"""Measure the cost of the number of connections."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ SPARE_FILES = 100
 
 
 def connections(work: Work) -> Timed:
-    """`count` messages over one connection, over a hundred and over a thousand, and over one beside 999 idle ones.
+    """Publish `count` messages over 1, 100 and 1000 connections, and over one beside 999 idle ones.
 
-    Each has a producer of its own on the same topic; every write holds 64 messages, and about a thousand are on their
-    way at a time, whoever sent them.
+    Each connection has a producer of its own on the same topic. Every write holds 64 messages, and about a thousand
+    messages are in flight, over all connections together.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft < CONNECTIONS[-1] + SPARE_FILES:
@@ -52,7 +52,7 @@ class Crowd:
             open_producer(connection, self._work.topic)
 
     def cost(self, size: int, count: int) -> Cost:
-        """Of messages over `size` of them in turn."""
+        """Return the cost of messages over `size` connections in turn."""
         return cost_of(self._work.pid, count, self._members[0], lambda: self.run(size, count))
 
     def run(self, size: int, count: int) -> None:
@@ -76,4 +76,4 @@ class Crowd:
                     owed[key.data] -= came
                     underway -= came
         if any(owed.values()):
-            raise RawDriverError("receipts came over another connection than their messages")
+            raise RawDriverError("receipts arrived on another connection than their messages")

@@ -1,4 +1,4 @@
-"""What the programs of this folder drive a broker with: bare sockets that do little for each message."""
+"""Drive a broker from bare sockets that do little for each message."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ from pulsarium.proto import entry
 from pulsarium.proto.framing import frame
 from pulsarium.proto.generated.PulsarApi_pb2 import BaseCommand, CommandSubscribe, MessageMetadata
 
-SETTLE_SECONDS = 0.25  # what a cursor saves on its own comes a tenth of a second later, and belongs to the cost
+SETTLE_SECONDS = 0.25  # the broker saves a cursor a tenth of a second later, which belongs to the cost
 SAMPLE_SECONDS = 0.1
 ASKED_AT_ONCE = 100
 WINDOW_BYTES = 8 << 20
-# This process is killed when it takes too long, and no broker may outlive it.
+# The bench kills this process at its time limit, and no broker may outlive it.
 WITH_PARENT = ("setpriv", "--pdeathsig", "TERM") if shutil.which("setpriv") else ()
-SEND_RECEIPT = b"\x08\x07"  # how the serialized commands begin: their type
+SEND_RECEIPT = b"\x08\x07"  # the first bytes of serialized commands: their type
 MESSAGE = b"\x08\x09"
 
 
 def send_frame(size: int, producer: int = PRODUCER_ID) -> bytes:
-    """A SEND. Without deduplication its sequence id matters to nobody, so that it can be sent again and again."""
+    """Return a SEND frame that can be sent repeatedly. Without deduplication its sequence id does not matter."""
     command = BaseCommand(type=BaseCommand.SEND)
     command.send.producer_id, command.send.sequence_id = producer, 0
     metadata = MessageMetadata(producer_name="bench", sequence_id=0, publish_time=1)
@@ -51,7 +51,7 @@ def send_frame(size: int, producer: int = PRODUCER_ID) -> bytes:
 
 
 class Publisher:
-    """A producer that sends one frame over and over, so that a broker is never faster than it."""
+    """A producer that sends one frame repeatedly, so that it is faster than any broker."""
 
     def __init__(self, service_url: str, topic: str, size: int) -> None:
         self.connection = Connection(service_url)
@@ -61,7 +61,7 @@ class Publisher:
         self._together = max(1, min(FRAMES_PER_SEGMENT, self._window // 2))
 
     def publish(self, count: int) -> None:
-        """Sends so many, and waits for their receipts."""
+        """Send `count` messages, and wait for their receipts."""
         segment = self._frame * self._together
         sent = confirmed = 0
         while sent < count:
@@ -75,7 +75,7 @@ class Publisher:
 
 
 class Taker:
-    """A Shared consumer that acknowledges what it takes."""
+    """A Shared consumer that acknowledges what it receives."""
 
     def __init__(self, service_url: str, topic: str) -> None:
         self.connection = Connection(service_url)
@@ -84,7 +84,7 @@ class Taker:
         self.connection.send(flow(CONSUMER_ID, PERMITS))
 
     def take(self, count: int) -> None:
-        """Receives so many, and waits until their acknowledgement is kept."""
+        """Receive `count` messages, and wait until their acknowledgements are stored."""
         acknowledge(self.connection, islice(self._arrivals(), count))
 
     def _arrivals(self) -> Iterator[tuple[int, int]]:
@@ -98,12 +98,15 @@ class Taker:
 
 
 def receipts(connection: Connection) -> int:
-    """Waits for some; how many came."""
+    """Wait for receipts, and return their number."""
     return count_commands(connection.read(), SEND_RECEIPT)
 
 
 def count_commands(commands: Iterable[bytes], kind: bytes) -> int:
-    """How many there are of one type, which it costs less to see than to parse; there may only be PINGs beside them."""
+    """Return the number of commands of one type, without parsing them.
+
+    Raise `RawDriverError` for any other command except PING.
+    """
     count = 0
     for command in commands:
         if command.startswith(kind):
@@ -114,7 +117,7 @@ def count_commands(commands: Iterable[bytes], kind: bytes) -> int:
 
 
 def ask_all(connection: Connection, commands: Iterable[BaseCommand], answer: int) -> None:
-    """Sends requests, many at a time; each must be answered with a command of type `answer`."""
+    """Send requests, many at a time. Each must be answered with a command of type `answer`."""
     coming = iter(commands)
     while group := list(islice(coming, ASKED_AT_ONCE)):
         connection.socket.sendall(b"".join(frame(command.SerializeToString()) for command in group))
@@ -123,21 +126,21 @@ def ask_all(connection: Connection, commands: Iterable[BaseCommand], answer: int
 
 
 def settled(connection: Connection) -> None:
-    """Returns when the broker has handled what was sent, and has done what it does about that a moment later."""
+    """Wait until the broker has handled everything it was sent, and has done its delayed work."""
     connection.socket.sendall(frame(PING))
     connection.expect(BaseCommand.PONG)
     time.sleep(SETTLE_SECONDS)
 
 
 class Cost(NamedTuple):
-    """Broker CPU, in microseconds a message, and the seconds that all took."""
+    """Broker CPU per message in microseconds, and the seconds of all messages."""
 
     cpu: float
     seconds: float
 
 
 def cost_of(pid: int, count: int, connection: Connection, run: Callable[[], object]) -> Cost:
-    """Of `count` messages, where the connection is the one that said the last word about them."""
+    """Return the cost of `count` messages. `connection` is the one that sent the last command about them."""
     settled(connection)
     meter, begin = Meter(pid), time.perf_counter()
     run()
@@ -147,7 +150,7 @@ def cost_of(pid: int, count: int, connection: Connection, run: Callable[[], obje
 
 
 def grown(count: int, costs: dict[str, Cost], largest: str) -> Done:
-    """What was measured at sizes 1, 100 and the largest, and of one that is busy beside idle ones."""
+    """Return the costs at sizes 1, 100 and the largest, and of one busy item beside idle ones."""
     parts = {name: cost.cpu for name, cost in costs.items()}
     parts["growth-100"] = parts["100"] / parts["1"]
     parts["growth"] = parts[largest] / parts["1"]
@@ -169,7 +172,7 @@ def producer(topic: str, producer_id: int) -> BaseCommand:
 
 
 def consumer(topic: str, consumer_id: int) -> BaseCommand:
-    """A Shared one."""
+    """Return the SUBSCRIBE of a Shared consumer."""
     command = BaseCommand(type=BaseCommand.SUBSCRIBE)
     told = command.subscribe
     told.topic, told.subscription, told.subType = topic, "bench", CommandSubscribe.Shared
@@ -184,7 +187,7 @@ def unsubscribe(consumer_id: int) -> BaseCommand:
 
 
 class Peak:
-    """The largest RssAnon of a process while its block runs, in megabytes."""
+    """The largest RssAnon of a process during a block, in megabytes."""
 
     def __init__(self, pid: int) -> None:
         self._pid = pid
@@ -211,7 +214,7 @@ class Peak:
 
 @contextmanager
 def broker_of(work: Work, data: Path | None = None, *, kept: bool = True) -> Iterator[Broker]:
-    """A broker with a data directory: one of its own, or `data`. Not `kept`: the one that is there."""
+    """Yield a broker with a data directory: a new one, or `data`. With `kept` False, yield the broker of `work`."""
     if not kept:
         yield Broker(work.service_url, work.admin_url, work.pid)
         return

@@ -1,4 +1,4 @@
-"""What does the number of topics cost?"""
+"""Measure the cost of the number of topics."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ from bench.work import Done, Timed, Work
 from pulsarium.proto.framing import frame
 from pulsarium.proto.generated.PulsarApi_pb2 import BaseCommand
 
-IDS_PER_ACK = 10  # few, so that consumers of many topics acknowledge as many at a time as one of a single topic
-SEGMENTS = 16  # of 64 messages, that are on their way at once
-PERMITS = 1_000_000  # a consumer asks once
+IDS_PER_ACK = 10  # few, so that consumers of many topics acknowledge as many at a time as a single consumer
+SEGMENTS = 16  # of 64 messages each, in flight at once
+PERMITS = 1_000_000  # a consumer grants permits once
 
 
 def topics(work: Work, *, kept: bool) -> Timed:
-    """`count` messages over one topic, over a hundred, over ten thousand, and over one of these while the others idle.
+    """Publish `count` messages to 1, 100 and 10,000 topics, and to one of these while the others are idle.
 
-    There are one connection of producers and one of Shared consumers, and every write holds 64 messages, which go to
-    the topics in turn, one message each; in "bursts" ten each. `kept`: by a broker with a data directory.
+    There is one connection of producers and one of Shared consumers. Every write holds 64 messages for the topics in
+    turn, one each, or ten each in "bursts". With `kept`, the broker has a data directory.
     """
     sizes = [min(size, max(1, work.count // IDS_PER_ACK)) for size in TOPICS]
 
@@ -43,7 +43,7 @@ def topics(work: Work, *, kept: bool) -> Timed:
         with broker_of(work, kept=kept) as broker:
             for size, title in zip(sizes, TOPICS, strict=True):
                 alike = Topics(broker.service_url, [f"{work.topic}-{size}-{n}" for n in range(size)], work.size)
-                alike.run(range(size), max(size, work.count // 10))  # warms up
+                alike.run(range(size), max(size, work.count // 10))  # warm-up
                 costs[str(title)] = alike.cost(broker.pid, range(size), work.count)
                 if title == TOPICS[-1]:
                     costs["bursts"] = alike.cost(broker.pid, range(size), work.count, IDS_PER_ACK)
@@ -72,11 +72,11 @@ class Topics:
         self._acks = [empty_ack(n) for n, _ in numbered]
 
     def cost(self, pid: int, which: Sequence[int], count: int, burst: int = 1) -> Cost:
-        """Of messages to the topics `which`, in turn."""
+        """Return the cost of messages to the topics `which`, in turn."""
         return cost_of(pid, count, self._consumers, lambda: self.run(which, count, burst))
 
     def run(self, which: Sequence[int], count: int, burst: int = 1) -> None:
-        """Publishes, receives, acknowledges; `burst` messages of one topic before the next one's turn comes."""
+        """Publish, receive and acknowledge `count` messages, `burst` messages per topic in turn."""
         sent = 0
         while sent < count:
             together = min(SEGMENTS * FRAMES_PER_SEGMENT, count - sent)
@@ -108,7 +108,7 @@ class Topics:
         self._consumers.socket.sendall(b"".join(full))
 
     def close(self) -> None:
-        """Leaves nothing that anybody has a use for."""
+        """Delete the subscriptions, and close the connections."""
         ask_all(self._consumers, [unsubscribe(n) for n in range(self._count)], BaseCommand.SUCCESS)
         self._consumers.socket.close()
         self._producers.socket.close()

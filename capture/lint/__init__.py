@@ -1,4 +1,4 @@
-"""What the two sides of a connection say to each other, and whether they may: frames, requests with answers, rules.
+"""Check the conversation of client and broker: frames, requests with their answers, and rules.
 
-Sans-IO: fed with records of a capture (`pulsarium.capture.file`), live or from a file.
+Without I/O: the linter gets records of a capture (`pulsarium.capture.file`), live or from a file.
 """

@@ -1,4 +1,4 @@
-"""Connections, record by record: the frames, the exchanges they end, what is wrong with them, and how that is shown."""
+"""Judge connections record by record: frames, finished exchanges and violations; and convert violations to JSON."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ SECTIONS: tuple[Section, ...] = tuple(
     for each in vars(module).values()
     if isinstance(each, Section)
 )
-"""All rules, as the documentation shows them."""
+"""Sections of rules, in the order of the documentation."""
 
 ALL_RULES: Mapping[str, Rule] = MappingProxyType(RULES)
-"""By name."""
+"""Rules by name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What there is to say of one record."""
+    """Findings of one record."""
 
     frame: Frame | None = None
     exchanges: list[Exchange] = field(default_factory=list)
@@ -42,14 +42,17 @@ class Seen:
 
 
 class Checker:
-    """Feed it the records of one connection, in order.
+    """Checker of one connection, which gets the connection's records in order.
 
-    A connection whose opening was not captured breaks no rule: too much that they need is unknown. Where a fault of
-    the lab struck, the client is judged by the frames that went as they were meant, and the broker no more.
+    A connection whose opening was not captured breaks no rule, because too much about it is unknown. After a fault of
+    the lab, the client is judged by the frames without a fault, and the broker is not judged.
     """
 
     def __init__(self, shared: Shared | None = None, *, judging: bool = True) -> None:
-        """`shared`: one for all connections of a capture. `judging`: whether rules are looked at."""
+        """Prepare a checker.
+
+        `shared` is the state of all connections of a capture. Rules apply only with `judging`.
+        """
         self._judging = judging
         self._state = State((shared or Shared()) if judging else None)
         self._begun = False
@@ -58,7 +61,7 @@ class Checker:
 
     @property
     def conversation(self) -> Conversation:
-        """Who talks, and what they agreed on."""
+        """Return the client and what both sides agreed on."""
         return self._state.conversation
 
     def feed(self, record: Record) -> Seen:
@@ -72,11 +75,11 @@ class Checker:
                 return Seen()
             case Kind.CLOSED:
                 violations = list(self._ended(record))
-                self._opened = False  # what comes after it crossed it
+                self._opened = False  # frames after the close crossed it
                 return Seen(None, self._state.matcher.end(closed=True), violations)
 
     def end(self) -> list[Exchange]:
-        """What still waits at the end of a capture."""
+        """Return the exchanges without an answer at the end of a capture."""
         return self._state.matcher.end(closed=False)
 
     def _begin(self, first: Record) -> None:
@@ -90,30 +93,30 @@ class Checker:
         if frame.faulted:
             self._strike(frame)
             if frame.sender is Direction.BROKER and record.note.get("arrived") is False:
-                return Seen(frame)  # its client knows nothing of it
+                return Seen(frame)  # the client never got this frame
         found = [] if frame.faulted or not self._opened else list(self._judged(frame))
         return Seen(frame, state.apply(frame), found)
 
     def _strike(self, frame: Frame) -> None:
         self._faulted = True
         if frame.sender is Direction.CLIENT and frame.record.note.get("did") == "reordered":
-            self._opened = False  # half the rules are about order
+            self._opened = False  # half of the rules are about order
 
     def _judged(self, frame: Frame) -> Iterator[Violation]:
         state = self._state
         for rule in rules_for(frame.name, frame.sender):
             for detail in rule.check(state, frame):
-                # A PING that comes while one waits blames who does not answer.
+                # A PING that arrives while another one waits is the fault of the side that does not answer.
                 side = other(frame.sender) if rule is connection_rules.NO_PONG else frame.sender
                 if side is Direction.CLIENT or not self._faulted:
                     yield Violation(rule, frame, detail, side)
 
     def _ended(self, closed: Record) -> Iterator[Violation]:
-        """What can be said only now: what was not answered, and what was so wrong that nobody captured it."""
+        """Yield violations that show at the close: unanswered requests, and frames too broken to be captured."""
         reason = str(closed.note.get("reason", ""))
         broker_closed = closed.sender is Direction.BROKER
         if not self._opened or (reason and not broker_closed):
-            return  # broken off: nobody could answer any more
+            return  # after an abort no side could answer
         refused = connection_rules.refused_by(reason) if broker_closed else None
         if refused is not None and not self._faulted:
             frame = Frame(self._state.conversation.frames, closed, reason)
@@ -129,7 +132,7 @@ class Checker:
 
 @cache
 def rules_for(command: str, sender: Direction) -> tuple[Rule, ...]:
-    """Those that look at a command from one side."""
+    """Return the rules for a command from one side."""
     return tuple(
         each
         for each in RULES.values()
@@ -138,21 +141,25 @@ def rules_for(command: str, sender: Direction) -> tuple[Rule, ...]:
     )
 
 
-_CLOSED_KEPT = 1000  # connections: what was under way may come after the close
+_CLOSED_KEPT = 1000  # connections that are kept, because frames may arrive after the close
 
 
 class Walk:
-    """Feed it the records of a capture, in order."""
+    """Checker of a capture, which gets the capture's records in order."""
 
     def __init__(self, *, judging: bool = False, whole: bool = True) -> None:
-        """`judging`: whether rules are looked at. `whole`: see `all_opened`; what is not known yet is found later."""
+        """Prepare a checker of all connections.
+
+        Rules apply only with `judging`. `whole` is the result of `all_opened`; without it, the checker finds out as
+        records arrive.
+        """
         self._judging = judging
         self._checkers: dict[int, Checker] = {}
         self._closed: deque[tuple[int, Checker]] = deque()
         self._shared = Shared(whole=whole)
 
     def feed(self, record: Record) -> tuple[Checker, Seen]:
-        """What there is to say of it, and of its connection."""
+        """Return the checker of the record's connection, and the record's findings."""
         checker = self._checkers.get(record.connection)
         if checker is None or record.kind is Kind.OPENED:
             checker = self._checkers[record.connection] = Checker(self._shared, judging=self._judging)
@@ -164,20 +171,22 @@ class Walk:
         return checker, seen
 
     def end(self) -> Iterator[tuple[Checker, Seen]]:
-        """What still waits on each connection."""
+        """Yield the exchanges without an answer, by connection."""
         for checker in self._checkers.values():
             yield checker, Seen(exchanges=checker.end())
 
     def _forget(self, connection: int, checker: Checker) -> None:
-        if self._checkers.get(connection) is checker:  # not one that was opened since
+        if self._checkers.get(connection) is checker:  # unless the connection id was opened again
             del self._checkers[connection]
 
 
 def all_opened(records: Iterable[Record]) -> bool:
-    """Whether every connection of a capture is in it from its opening on. What one that is not was sent before may be
-    acknowledged on another one, long before the first is seen."""
+    """Return whether a capture has the opening of all its connections.
+
+    Messages of a connection without it may be acknowledged on another connection long before its first frame.
+    """
     opened: set[int] = set()
-    with suppress(CaptureError):  # as far as it can be read
+    with suppress(CaptureError):  # read as far as possible
         for record in records:
             if record.kind is Kind.OPENED:
                 opened.add(record.connection)
@@ -187,13 +196,15 @@ def all_opened(records: Iterable[Record]) -> bool:
 
 
 _LONGEST = 300
-"""Characters of a text; the rest is some stranger's."""
+"""Most characters of a text, because texts may come from an unknown peer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """rule: its name. side: `client` or `broker`, whose fault it is. frame: its number in its connection, from 0 on.
-    at_ms: since the epoch. capture: the file it was found in, if it was one.
+    """A broken rule.
+
+    side: side at fault, `client` or `broker`. frame: number of the frame in its connection, from 0. at_ms: time in
+    milliseconds since the epoch. capture: file of the finding, or "".
     """
 
     rule: str
@@ -216,13 +227,13 @@ class Finding:
         return f"{head}{self.side} {self.severity} {self.rule}: {self.detail} ({who}; {where})"
 
     def to_json(self) -> dict[str, Any]:
-        """With what its rule says."""
+        """Return the finding with the texts of its rule."""
         found = ALL_RULES[self.rule]
         return asdict(self) | {"demands": found.demands, "reference": found.reference, "mend": found.mend}
 
     @staticmethod
     def from_json(said: dict[str, Any]) -> Finding:
-        """As `to_json` wrote it. KeyError: it is none."""
+        """Return the finding that `to_json` wrote. Raise `KeyError` for anything else."""
         return Finding(**{name: said[name] for name in Finding.__slots__})
 
 
@@ -245,7 +256,7 @@ def finding_of(violation: Violation, talk: Conversation, capture: str = "") -> F
 
 
 def rule_to_json(rule: Rule) -> dict[str, Any]:
-    """What there is to say of a rule."""
+    """Return the texts of a rule."""
     return {
         "rule": rule.name,
         "severity": rule.severity.value,

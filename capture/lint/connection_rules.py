@@ -1,4 +1,4 @@
-"""Rules of a connection: its frames, the greeting, what both sides have agreed on, and the answers that are owed."""
+"""Rules of a connection: frames, the greeting, agreed versions, and answers that a side owes."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ from pulsarium.proto.generated.PulsarApi_pb2 import NONE, BaseCommand, CommandSu
 from pulsarium.proto.text import text_of
 
 _T = BaseCommand
-_HEADERS = 10 * 1024  # what a frame may have beside its message
+_HEADERS = 10 * 1024  # room for a frame's headers beside its message
 _BEFORE_CONNECT = {_T.CONNECT, _T.AUTH_RESPONSE, _T.PING, _T.PONG}
 _BEFORE_CONNECTED = {_T.CONNECTED, _T.AUTH_CHALLENGE, _T.ERROR, _T.PING, _T.PONG}
 _GREETING = "Binary protocol: connection establishment"
 _REFUSED = re.compile(r"(frame|command) of \d+ bytes ")
 
 
-CONNECTION_RULES = Section("Rules of the connection: frames, the greeting, who may say what when")
+CONNECTION_RULES = Section("Rules of the connection: frames, the greeting, and the order of commands")
 
 
 @CONNECTION_RULES(
     "broken-frame",
-    "A frame is two lengths that fit, and a known command with its required fields.",
+    "A frame has two matching lengths, and a known command with its required fields.",
     "Binary protocol: framing; PulsarApi.proto",
-    "Write both lengths big-endian, without themselves, and set every required field.",
+    "Write both lengths big-endian, without the lengths' own bytes, and set every required field.",
     about=Direction.BOTH,
 )
 def _connection_broken(state: State, frame: Frame) -> Iterator[str]:
@@ -44,20 +44,20 @@ def _connection_broken(state: State, frame: Frame) -> Iterator[str]:
 
 @CONNECTION_RULES(
     "frame-too-big",
-    "A frame has at most max_message_size of CONNECTED, and 10 KiB.",
+    "A frame has at most max_message_size of CONNECTED and 10 KiB more.",
     "broker.conf maxMessageSize; PIP-36",
-    "Split a message into chunks (PIP-37) or refuse it before it is sent.",
+    "Split a large message into chunks (PIP-37), or refuse it before sending.",
     about=Direction.BOTH,
 )
 def _connection_too_big(state: State, frame: Frame) -> Iterator[str]:
     message_size = state.conversation.max_message_size
     limit = MAX_FRAME_SIZE if message_size is None else message_size + _HEADERS
     if frame.record.size > limit:
-        yield f"{frame.record.size} bytes, and {limit} are allowed"
+        yield f"{frame.record.size} bytes, more than the {limit} allowed"
 
 
 def refused_by(reason: str) -> Rule | None:
-    """The rule that a frame broke of which nothing was captured: the broker closed when it saw its lengths."""
+    """Return the rule that a frame broke when the broker closed at its lengths, before the frame was captured."""
     if not _REFUSED.match(reason):
         return None
     return RULES["frame-too-big" if "over the limit" in reason else "broken-frame"]
@@ -65,9 +65,9 @@ def refused_by(reason: str) -> Rule | None:
 
 @CONNECTION_RULES(
     "wrong-direction",
-    "A command is sent by the side that may send it.",
+    "Only the side that a command belongs to sends it.",
     "PulsarApi.proto: BaseCommand",
-    "Do not send answers and notices of the other side.",
+    "Do not send the other side's commands.",
     about=Direction.BOTH,
 )
 def _connection_direction(state: State, frame: Frame) -> Iterator[str]:
@@ -79,7 +79,7 @@ def _connection_direction(state: State, frame: Frame) -> Iterator[str]:
     "command-before-connect",
     "A client's first command is CONNECT.",
     _GREETING,
-    "Send CONNECT first; brokers close a connection that begins with anything else but PING.",
+    "Send CONNECT first: brokers close a connection that begins with any command except PING.",
 )
 def _connection_before_connect(state: State, frame: Frame) -> Iterator[str]:
     early = frame.sender is Direction.CLIENT and not state.connects
@@ -89,9 +89,9 @@ def _connection_before_connect(state: State, frame: Frame) -> Iterator[str]:
 
 @CONNECTION_RULES(
     "command-not-awaited",
-    "A client sends nothing but answers and PING until CONNECTED has come.",
+    "Until CONNECTED, a client sends only answers and PING.",
     _GREETING,
-    "Wait for CONNECTED: with authentication on, what comes before it closes the connection.",
+    "Wait for CONNECTED: with authentication, an earlier command closes the connection.",
     severity=Severity.WARNING,
 )
 def _connection_not_awaited(state: State, frame: Frame) -> Iterator[str]:
@@ -117,12 +117,12 @@ def _connection_before_connected(state: State, frame: Frame) -> Iterator[str]:
     "second-connect",
     "A client sends CONNECT once.",
     _GREETING,
-    "Open another connection; new credentials go with AUTH_RESPONSE.",
+    "Open another connection, and send new credentials in AUTH_RESPONSE.",
     on=["CONNECT"],
 )
 def _connection_second_connect(state: State, frame: Frame) -> Iterator[str]:
     if state.connects:
-        yield "CONNECT once more"
+        yield "a second CONNECT"
 
 
 @CONNECTION_RULES(
@@ -135,14 +135,14 @@ def _connection_second_connect(state: State, frame: Frame) -> Iterator[str]:
 )
 def _connection_second_connected(state: State, frame: Frame) -> Iterator[str]:
     if state.connected:
-        yield "CONNECTED once more"
+        yield "a second CONNECTED"
 
 
 @CONNECTION_RULES(
     "client-version-missing",
     "CONNECT names the client in client_version, without blanks.",
-    "PulsarApi.proto: CommandConnect; Pulsar's ServerCnx ignores others",
-    "Name client and version, as `Pulsar-Go-0.19.0` does: statistics show it.",
+    "PulsarApi.proto: CommandConnect; Pulsar's ServerCnx ignores other values",
+    "Name client and version, as `Pulsar-Go-0.19.0` does: statistics show them.",
     on=["CONNECT"],
     severity=Severity.WARNING,
 )
@@ -156,7 +156,7 @@ def _connection_client_version(state: State, frame: Frame) -> Iterator[str]:
     "protocol-version-missing",
     "CONNECT names the protocol version of the client.",
     "PulsarApi.proto: CommandConnect.protocol_version",
-    "Set protocol_version: without it a client counts as one of version 0, without batches and checksums.",
+    "Set protocol_version: without it the client has version 0, without batches and checksums.",
     on=["CONNECT"],
     severity=Severity.WARNING,
 )
@@ -169,7 +169,7 @@ def _connection_protocol_version(state: State, frame: Frame) -> Iterator[str]:
 
 @CONNECTION_RULES(
     "request-id-reserved",
-    "The request_id 2^64-1 is the broker's, for what nobody asked for.",
+    "The request_id 2^64-1 belongs to the broker, for commands that answer no request.",
     "Pulsar's Commands: ERROR and CLOSE_* with request_id -1",
     "Count request ids from 0 or 1.",
     severity=Severity.WARNING,
@@ -183,14 +183,14 @@ _VERSIONS = "PulsarApi.proto: ProtocolVersion"
 _FROM_BROKER_SINCE: dict[int, int] = {_T.CLOSE_PRODUCER: 5, _T.CLOSE_CONSUMER: 5}
 
 
-VERSION_RULES = Section("Rules of what the two sides have agreed on: protocol versions and features")
+VERSION_RULES = Section("Rules of agreements: protocol versions and features")
 
 
 @VERSION_RULES(
     "version-not-offered",
-    "CONNECTED names no version above the one of CONNECT.",
+    "CONNECTED names no version above that of CONNECT.",
     _VERSIONS,
-    "Answer with the smaller of both versions.",
+    "Answer with the lower of both versions.",
     on=["CONNECTED"],
     about=Direction.BROKER,
 )
@@ -202,16 +202,15 @@ def _version_version(state: State, frame: Frame) -> Iterator[str]:
 
 @VERSION_RULES(
     "newer-than-version",
-    "Nothing is sent that the other side's version does not know.",
+    "A command is not newer than the other side's protocol version.",
     _VERSIONS,
-    "Look at protocol_version of CONNECTED before a newer command is sent, and announce the version that is spoken.",
+    "Check protocol_version of CONNECTED before sending a newer command, and announce the version that you use.",
     about=Direction.BOTH,
 )
 def _version_newer(state: State, frame: Frame) -> Iterator[str]:
     talk = state.conversation
     version = talk.protocol_version if state.connected else talk.asked_version
-    # An answer is sent whatever the version of who asked.
-    # Pulsar pings clients of every version.
+    # An answer is sent to requests of any version, and Pulsar pings clients of any version.
     if (
         frame.spec is None
         or frame.spec.type == _T.PING
@@ -227,9 +226,9 @@ def _version_newer(state: State, frame: Frame) -> Iterator[str]:
 
 @VERSION_RULES(
     "feature-not-offered",
-    "A command of a feature is sent to a broker that has it.",
+    "A command of a feature goes to a broker with that feature.",
     "PulsarApi.proto: FeatureFlags of CONNECTED",
-    "Look at feature_flags of CONNECTED first; other brokers close the connection.",
+    "Check feature_flags of CONNECTED first: brokers without the feature close the connection.",
 )
 def _version_feature(state: State, frame: Frame) -> Iterator[str]:
     flag = frame.spec.feature_flag if frame.spec else None
@@ -262,14 +261,14 @@ _NEWER_FIELDS: dict[str, list[tuple[int, str, Callable[[State, Frame], bool]]]] 
     ],
     "ACK": [(17, "request_id", lambda _, frame: frame.request_id is not None)],
 }
-"""Fields that came with a version."""
+"""Fields that were added in a later version, by command."""
 
 
 @VERSION_RULES(
     "newer-field",
     "A client sets no fields newer than the version it announces.",
     _VERSIONS,
-    "Announce the protocol version that is spoken: brokers decide by it what to send.",
+    "Announce the protocol version that you use: brokers choose by it what to send.",
     on=_NEWER_FIELDS,
     severity=Severity.WARNING,
 )
@@ -284,9 +283,9 @@ def _version_newer_field(state: State, frame: Frame) -> Iterator[str]:
 
 @VERSION_RULES(
     "unknown-field",
-    "A command has the fields that PulsarApi.proto gives it.",
+    "A command has only fields of PulsarApi.proto.",
     "PulsarApi.proto",
-    "Generate the client's code from Pulsar's own PulsarApi.proto; brokers drop other fields without a word.",
+    "Generate the client's code from Pulsar's own PulsarApi.proto; brokers silently drop other fields.",
     severity=Severity.WARNING,
 )
 def _version_unknown_field(state: State, frame: Frame) -> Iterator[str]:
@@ -297,11 +296,11 @@ def _version_unknown_field(state: State, frame: Frame) -> Iterator[str]:
 
 
 _IN_FLIGHT_NS = 1_000_000_000
-"""A request younger than this may well cross the close of its connection."""
+"""A request younger than this may cross the close of its connection."""
 
 
 KEEP_ALIVE_RULES = Section(
-    "Rules of answers that are owed: PONG, AUTH_RESPONSE, and whatever else a connection is closed without"
+    "Rules of required answers: PONG, AUTH_RESPONSE, and requests without an answer at the close"
 )
 
 
@@ -320,13 +319,13 @@ def _pong_unasked(state: State, frame: Frame) -> Iterator[str]:
 
 @KEEP_ALIVE_RULES(
     "no-pong",
-    "PING is answered with PONG, at once.",
+    "The answer to PING is PONG, at once.",
     "Binary protocol: keep alive; broker.conf keepAliveIntervalSeconds, connectionLivenessCheckTimeoutMillis",
-    "Answer PING where frames are read, whatever else the client waits for: the broker closes silent connections.",
+    "Answer PING in the loop that reads frames, even while the client waits: brokers close silent connections.",
     on=["PING"],
 )
 def _pong_no_pong(state: State, frame: Frame) -> Iterator[str]:
-    """Also looked at when the connection is closed."""
+    """Yield a PING that waits for its PONG. The rule is checked at the close, too."""
     if frame.sender is Direction.BROKER:
         waiting = state.matcher.last(request_key(frame))
         waited = 0 if waiting is None else frame.record.monotonic_ns - waiting.record.monotonic_ns
@@ -336,13 +335,13 @@ def _pong_no_pong(state: State, frame: Frame) -> Iterator[str]:
 
 @KEEP_ALIVE_RULES(
     "challenge-unanswered",
-    "AUTH_CHALLENGE is answered with AUTH_RESPONSE.",
+    "The answer to AUTH_CHALLENGE is AUTH_RESPONSE.",
     "PIP-30; PIP-55",
     "Ask the authentication plugin for fresh credentials, or do not announce supports_auth_refresh.",
     on=["AUTH_CHALLENGE"],
 )
 def _pong_challenge(state: State, frame: Frame) -> Iterator[str]:
-    """Looked at when the connection is closed."""
+    """Yield nothing, because this rule is checked at the close."""
     yield from ()
 
 
@@ -350,7 +349,7 @@ def _pong_challenge(state: State, frame: Frame) -> Iterator[str]:
     "auth-response-unasked",
     "AUTH_RESPONSE answers an AUTH_CHALLENGE.",
     "PIP-30",
-    "Send the first credentials with CONNECT, others when the broker asks for them.",
+    "Send the first credentials in CONNECT, and others only when the broker asks for them.",
     on=["AUTH_RESPONSE"],
 )
 def _pong_response(state: State, frame: Frame) -> Iterator[str]:
@@ -360,14 +359,14 @@ def _pong_response(state: State, frame: Frame) -> Iterator[str]:
 
 @KEEP_ALIVE_RULES(
     "unanswered-request",
-    "Each request is answered before its connection is closed in order.",
+    "Each request has an answer before the connection is closed in order.",
     "PulsarApi.proto",
-    "Answer it, with ERROR if need be.",
+    "Answer each request, with ERROR if necessary.",
     on=["no command"],
     about=Direction.BROKER,
 )
 def _pong_unanswered(state: State, frame: Frame) -> Iterator[str]:
-    """Looked at when the connection is closed."""
+    """Yield nothing, because this rule is checked at the close."""
     yield from ()
 
 
@@ -375,7 +374,7 @@ NO_PONG, CHALLENGE, UNANSWERED = (RULES[name] for name in ("no-pong", "challenge
 
 
 def unanswered(frame: Frame, closed: Record, waiting: Sequence[Frame]) -> Iterator[tuple[Rule, str]]:
-    """What there is to say of a request that waits when its connection is closed."""
+    """Yield the rules that a request without an answer breaks at the close, with their details."""
     waited = closed.monotonic_ns - frame.record.monotonic_ns
     if waited < _IN_FLIGHT_NS:
         return
@@ -384,6 +383,6 @@ def unanswered(frame: Frame, closed: Record, waiting: Sequence[Frame]) -> Iterat
         yield UNANSWERED, detail
     elif frame.spec is not None and frame.spec.type == BaseCommand.AUTH_CHALLENGE:
         yield CHALLENGE, detail
-    # That earlier ones were not answered was said when the next one came.
+    # earlier PINGs were reported when the next one arrived
     elif not any(each.name == frame.name and each.number > frame.number for each in waiting if each is not frame):
         yield NO_PONG, detail

@@ -1,4 +1,4 @@
-"""Rules of consumers at work: deliveries, acknowledgements, ack sets (PIP-54); and of transactions."""
+"""Rules of consumers at work: deliveries, acknowledgements, ack sets (PIP-54) and transactions."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _is_cumulative(frame: Frame) -> bool:
 
 
 def _subscription(state: State, frame: Frame) -> Subscription | None:
-    """Return what is known of the subscription whose consumer a command names; None if that may not be all."""
+    """Return the state of the subscription of a command's consumer, or None when that state may be incomplete."""
     consumer = state.consumer(frame)
     if consumer is None or state.shared is None or not state.shared.whole:
         return None
@@ -47,47 +47,47 @@ def _never_sent(state: State, frame: Frame, message_ids: Iterable[MessageIdData]
         return
     for message_id in message_ids:
         position = position_of(message_id)
-        # A cumulative one may name the entry before a batch that is not done.
+        # A cumulative acknowledgement may name the entry before a batch that is not complete.
         known = position <= subscription.sent.last if _is_cumulative(frame) else position in subscription.sent
         if not known:
             yield f"{position[0]}:{position[1]} was never sent to {consumer.subscription!r}"
 
 
-CONSUMER_RULES = Section("Rules of consumers: who may be spoken to, permits, deliveries, SEEK")
+CONSUMER_RULES = Section("Rules of consumers: ids, permits, deliveries and SEEK")
 
 
 @CONSUMER_RULES(
     "unknown-consumer",
-    "A command for a consumer names one of its connection.",
+    "A command for a consumer names a consumer of its connection.",
     _CONSUMER,
-    "Keep consumer ids by connection.",
+    "Keep consumer ids for each connection.",
     on=_USE,
 )
 def _consumer_unknown(state: State, frame: Frame) -> Iterator[str]:
     consumer = state.consumer(frame)
     if consumer is None and state.consumers.whole:
-        yield f"{frame.name} for consumer {frame.consumer_id}, which nobody opened"
+        yield f"{frame.name} for consumer {frame.consumer_id}, which was never opened"
     elif consumer is not None and consumer.phase is Phase.CLOSED_BY_CLIENT and frame.name != "ACK":
         yield f"{frame.name} for consumer {frame.consumer_id}, which its client had closed"
 
 
 @CONSUMER_RULES(
     "used-before-subscribed",
-    "A consumer is used once SUBSCRIBE is answered.",
+    "A client uses a consumer after the answer to SUBSCRIBE.",
     _CONSUMER,
-    "Wait for SUCCESS: permits that come before it are lost, and requests are refused.",
+    "Wait for SUCCESS: the broker loses earlier permits, and refuses earlier requests.",
     on=_USE,
 )
 def _consumer_early(state: State, frame: Frame) -> Iterator[str]:
     if (consumer := state.consumer(frame)) is not None and consumer.phase is Phase.OPENING:
-        yield f"{frame.name} for consumer {frame.consumer_id}, whose SUBSCRIBE is not answered"
+        yield f"{frame.name} for consumer {frame.consumer_id}, whose SUBSCRIBE has no answer yet"
 
 
 @CONSUMER_RULES(
     "consumer-close-ignored",
-    "A consumer that its broker closed is opened again before it is used.",
+    "A client reopens a consumer that the broker closed before using it.",
     "Binary protocol: CLOSE_CONSUMER from a broker",
-    "React to CLOSE_CONSUMER: look the topic up and subscribe again; what is sent meanwhile is dropped.",
+    "React to CLOSE_CONSUMER: look up the topic and subscribe again. The broker drops commands sent meanwhile.",
     on=_USE,
 )
 def _consumer_close_ignored(state: State, frame: Frame) -> Iterator[str]:
@@ -96,9 +96,9 @@ def _consumer_close_ignored(state: State, frame: Frame) -> Iterator[str]:
 
 @CONSUMER_RULES(
     "message-to-nobody",
-    "MESSAGE goes to a consumer that is open.",
+    "MESSAGE goes to an open consumer.",
     _CONSUMER,
-    "Send nothing to a consumer that was closed.",
+    "Send no MESSAGE to a closed consumer.",
     on=["MESSAGE"],
     about=Direction.BROKER,
 )
@@ -109,7 +109,7 @@ def _consumer_nobody(state: State, frame: Frame) -> Iterator[str]:
 
 @CONSUMER_RULES(
     "permits-exceeded",
-    "A consumer is sent no more entries than it has given permits.",
+    "A consumer gets no more entries than it has granted permits.",
     _FLOW,
     "Count permits in messages.",
     on=["MESSAGE"],
@@ -117,14 +117,14 @@ def _consumer_nobody(state: State, frame: Frame) -> Iterator[str]:
 )
 def _consumer_permits(state: State, frame: Frame) -> Iterator[str]:
     if (consumer := state.consumer(frame)) is not None and consumer.entries <= 0:
-        yield f"MESSAGE to consumer {frame.consumer_id}, whose permits are at {consumer.permits}"
+        yield f"MESSAGE to consumer {frame.consumer_id}, which has {consumer.permits} permits"
 
 
 @CONSUMER_RULES(
     "flow-of-nothing",
-    "FLOW gives at least one permit, and at most 2^31-1.",
+    "FLOW grants at least one permit, and at most 2^31-1.",
     _FLOW,
-    "Send FLOW when there is room for messages: brokers close a connection that gives none.",
+    "Send FLOW when there is room for messages: brokers close a connection that grants none.",
     on=["FLOW"],
 )
 def _consumer_no_permits(state: State, frame: Frame) -> Iterator[str]:
@@ -137,7 +137,7 @@ def _consumer_no_permits(state: State, frame: Frame) -> Iterator[str]:
     "flow-overflow",
     "The permits of a consumer fit into 31 bits.",
     _FLOW,
-    "Give as many permits as there is room for: they are added up, and a sum that overflows stops the consumer.",
+    "Grant as many permits as there is room for: brokers add them up, and an overflow stops the consumer.",
     on=["FLOW"],
 )
 def _consumer_overflow(state: State, frame: Frame) -> Iterator[str]:
@@ -151,22 +151,22 @@ def _consumer_overflow(state: State, frame: Frame) -> Iterator[str]:
 
 @CONSUMER_RULES(
     "seek-target",
-    "SEEK names a message or a time, one of them.",
+    "SEEK names either a message or a time.",
     "PulsarApi.proto: CommandSeek; ServerError MetadataError",
-    "Set message_id or message_publish_time.",
+    "Set either message_id or message_publish_time.",
     on=["SEEK"],
 )
 def _consumer_target(state: State, frame: Frame) -> Iterator[str]:
     given = [name for name in ("message_id", "message_publish_time") if frame.body.HasField(name)]
     if len(given) != 1:
-        yield "SEEK to both a message and a time" if given else "SEEK to nowhere"
+        yield "SEEK to both a message and a time" if given else "SEEK without a target"
 
 
 @CONSUMER_RULES(
     "second-seek",
-    "A consumer seeks once SEEK before it is answered.",
+    "A consumer sends no SEEK before the answer to the last one.",
     "PulsarApi.proto: CommandSeek; Pulsar fences a subscription while it seeks",
-    "Wait for the answer of the first.",
+    "Wait for the answer to the first SEEK.",
     on=["SEEK"],
 )
 def _consumer_second_seek(state: State, frame: Frame) -> Iterator[str]:
@@ -176,9 +176,9 @@ def _consumer_second_seek(state: State, frame: Frame) -> Iterator[str]:
 
 @CONSUMER_RULES(
     "redeliver-not-delivered",
-    "REDELIVER_UNACKNOWLEDGED_MESSAGES names what its subscription was sent.",
+    "REDELIVER_UNACKNOWLEDGED_MESSAGES names delivered messages of its subscription.",
     "PulsarApi.proto: CommandRedeliverUnacknowledgedMessages",
-    "Take ids of MESSAGE; no ids mean all messages of the consumer.",
+    "Use ids of MESSAGE. Without ids the broker redelivers all messages of the consumer.",
     on=["REDELIVER_UNACKNOWLEDGED_MESSAGES"],
 )
 def _consumer_redeliver(state: State, frame: Frame) -> Iterator[str]:
@@ -187,9 +187,9 @@ def _consumer_redeliver(state: State, frame: Frame) -> Iterator[str]:
 
 @CONSUMER_RULES(
     "redeliver-ids-ignored",
-    "Single messages are redelivered on Shared and Key_Shared.",
+    "Only Shared and Key_Shared redeliver single messages.",
     "Pulsar's PersistentDispatcherSingleActiveConsumer ignores the ids",
-    "Leave the ids out on Exclusive and Failover: everything unacknowledged comes again there.",
+    "Omit the ids on Exclusive and Failover: brokers redeliver all unacknowledged messages there.",
     on=["REDELIVER_UNACKNOWLEDGED_MESSAGES"],
     severity=Severity.WARNING,
 )
@@ -200,9 +200,9 @@ def _consumer_ids(state: State, frame: Frame) -> Iterator[str]:
 
 @CONSUMER_RULES(
     "consumer-epoch-goes-back",
-    "The consumer_epoch of a consumer never falls.",
+    "The consumer_epoch of a consumer never decreases.",
     "PIP-84",
-    "Count consumer_epoch up with each redelivery of everything: by it older messages are told from newer ones.",
+    "Increase consumer_epoch with each redelivery of all messages: it tells older deliveries from newer ones.",
     on=["REDELIVER_UNACKNOWLEDGED_MESSAGES"],
 )
 def _consumer_epoch(state: State, frame: Frame) -> Iterator[str]:
@@ -213,15 +213,15 @@ def _consumer_epoch(state: State, frame: Frame) -> Iterator[str]:
 
 @CONSUMER_RULES(
     "active-change-elsewhere",
-    "ACTIVE_CONSUMER_CHANGE goes to consumers of Failover.",
+    "ACTIVE_CONSUMER_CHANGE goes to Failover consumers.",
     "PulsarApi.proto: CommandActiveConsumerChange",
-    "Send it to Failover.",
+    "Send ACTIVE_CONSUMER_CHANGE only to Failover consumers.",
     on=["ACTIVE_CONSUMER_CHANGE"],
     about=Direction.BROKER,
 )
 def _consumer_active(state: State, frame: Frame) -> Iterator[str]:
     if (consumer := state.consumer(frame)) is None or consumer.type != CommandSubscribe.Failover:
-        yield f"to consumer {frame.consumer_id}, which is {'nobody' if consumer is None else consumer.type_name}"
+        yield f"to consumer {frame.consumer_id}, which is {'unknown' if consumer is None else consumer.type_name}"
 
 
 _ACK = "PulsarApi.proto: CommandAck"
@@ -232,7 +232,7 @@ ACK_RULES = Section("Rules of acknowledgements", on=["ACK"])
 
 @ACK_RULES(
     "ack-not-delivered",
-    "ACK names what its subscription was sent.",
+    "ACK names delivered messages of its subscription.",
     "Binary protocol: acknowledgement",
     "Acknowledge the message_id of MESSAGE, on a consumer of the same subscription.",
 )
@@ -242,22 +242,22 @@ def _ack_unsent(state: State, frame: Frame) -> Iterator[str]:
 
 @ACK_RULES(
     "ack-after-close",
-    "Acknowledgements are sent before CLOSE_CONSUMER.",
-    "Binary protocol: consumer; Pulsar's ServerCnx drops an ACK for a consumer that is gone",
-    "Flush grouped acknowledgements, then close: what comes later is lost, and its messages are delivered again.",
+    "A client sends acknowledgements before CLOSE_CONSUMER.",
+    "Binary protocol: consumer; Pulsar's ServerCnx drops an ACK for a closed consumer",
+    "Flush grouped acknowledgements, then close: the broker drops later ones, and redelivers their messages.",
 )
 def _ack_after_close(state: State, frame: Frame) -> Iterator[str]:
     consumer = state.consumer(frame)
-    # After UNSUBSCRIBE there is nothing left to be delivered again.
+    # after UNSUBSCRIBE no message can be redelivered
     if consumer is not None and consumer.phase is Phase.CLOSED_BY_CLIENT and consumer.ending == "CLOSE_CONSUMER":
         yield f"ACK for consumer {frame.consumer_id}, which its client had closed"
 
 
 @ACK_RULES(
     "ack-twice",
-    "A message is acknowledged once for each time it is delivered.",
+    "A client acknowledges a message once for each delivery.",
     "Binary protocol: acknowledgement",
-    "Forget a message with its acknowledgement.",
+    "Forget a message when it is acknowledged.",
     severity=Severity.WARNING,
 )
 def _ack_twice(state: State, frame: Frame) -> Iterator[str]:
@@ -274,7 +274,7 @@ def _ack_twice(state: State, frame: Frame) -> Iterator[str]:
     "ack-of-nothing",
     "ACK names a message.",
     _ACK,
-    "Send no ACK while there is nothing to acknowledge.",
+    "Send no ACK without a message to acknowledge.",
     severity=Severity.WARNING,
 )
 def _ack_nothing(state: State, frame: Frame) -> Iterator[str]:
@@ -284,9 +284,9 @@ def _ack_nothing(state: State, frame: Frame) -> Iterator[str]:
 
 @ACK_RULES(
     "cumulative-on-shared",
-    "Shared and Key_Shared know no cumulative ACK.",
+    "Shared and Key_Shared have no cumulative ACK.",
     _ACK,
-    "Acknowledge one by one: brokers answer as if it had been done, and do nothing.",
+    "Acknowledge messages individually: brokers answer a cumulative ACK with success, and ignore it.",
 )
 def _ack_cumulative(state: State, frame: Frame) -> Iterator[str]:
     if _is_cumulative(frame) and (consumer := state.consumer(frame)) is not None and consumer.shared:
@@ -306,9 +306,9 @@ def _ack_many(state: State, frame: Frame) -> Iterator[str]:
 
 @ACK_RULES(
     "cumulative-goes-back",
-    "A cumulative ACK names no message before the last one.",
-    "Pulsar's ManagedCursor: the mark-delete position only rises",
-    "Remember the last cumulative acknowledgement; earlier messages are acknowledged with it.",
+    "A cumulative ACK names no message before that of the previous one.",
+    "Pulsar's ManagedCursor: the mark-delete position only moves forward",
+    "Remember the last cumulative acknowledgement, which includes all earlier messages.",
     severity=Severity.WARNING,
 )
 def _ack_back(state: State, frame: Frame) -> Iterator[str]:
@@ -325,7 +325,7 @@ _ACK_SETS = "PIP-54"
 
 
 def _sets_of(state: State, frame: Frame) -> Iterator[tuple[Subscription, Position, int, int]]:
-    """Each ack set: the subscription, the batch, how many messages it has (0: it is none), the bits."""
+    """Yield the ack sets of a frame: subscription, position, number of messages (0 outside a batch) and bits."""
     subscription = _subscription(state, frame)
     if subscription is None:
         return
@@ -342,21 +342,21 @@ ACK_SET_RULES = Section("Rules of ack sets: acknowledgement of single messages o
 
 @ACK_SET_RULES(
     "ack-set-of-no-batch",
-    "Only the ack of a batch has an ack set.",
+    "Only the acknowledgement of a batch has an ack set.",
     _ACK_SETS,
-    "Leave ack_set out for a message alone: the broker would keep it as a message half acknowledged.",
+    "Omit ack_set for a message outside a batch: the broker would keep the message as partly acknowledged.",
 )
 def _set_no_batch(state: State, frame: Frame) -> Iterator[str]:
     for _, position, size, _ in _sets_of(state, frame):
         if not size:
-            yield f"an ack set for {position[0]}:{position[1]}, which is no batch"
+            yield f"an ack set for {position[0]}:{position[1]}, which is not a batch"
 
 
 @ACK_SET_RULES(
     "ack-set-too-long",
     "An ack set has a bit for each message of its batch, and no more.",
     _ACK_SETS,
-    "Make the set as long as num_messages_in_batch, not as long as its words.",
+    "Limit the set to num_messages_in_batch bits, and do not fill its last word.",
 )
 def _set_too_long(state: State, frame: Frame) -> Iterator[str]:
     for _, position, size, bits in _sets_of(state, frame):
@@ -366,9 +366,9 @@ def _set_too_long(state: State, frame: Frame) -> Iterator[str]:
 
 @ACK_SET_RULES(
     "ack-set-polarity",
-    "A bit of an ack set that is 1 is a message that is not acknowledged yet.",
+    "A 1 bit of an ack set stands for an unacknowledged message.",
     _ACK_SETS,
-    "Begin with ones and clear the bit of each message that is acknowledged.",
+    "Begin with 1 bits, and clear the bit of each acknowledged message.",
 )
 def _set_polarity(state: State, frame: Frame) -> Iterator[str]:
     if _is_cumulative(frame):
@@ -381,14 +381,14 @@ def _set_polarity(state: State, frame: Frame) -> Iterator[str]:
         if not cleared:
             yield f"all {size} bits of {position[0]}:{position[1]} are 1, which acknowledges nothing"
         elif done and cleared.bit_count() > 1:
-            yield f"{position[0]}:{position[1]} was acknowledged whole by the ack sets before"
+            yield f"{position[0]}:{position[1]} was completely acknowledged by earlier ack sets"
 
 
 @ACK_SET_RULES(
     "ack-set-repeated",
-    "An ack set acknowledges a message that was not acknowledged before.",
+    "An ack set acknowledges at least one unacknowledged message.",
     _ACK_SETS,
-    "Forget a message with its acknowledgement.",
+    "Forget a message when it is acknowledged.",
     severity=Severity.WARNING,
 )
 def _set_repeated(state: State, frame: Frame) -> Iterator[str]:
@@ -397,22 +397,22 @@ def _set_repeated(state: State, frame: Frame) -> Iterator[str]:
     for subscription, position, size, bits in _sets_of(state, frame):
         cleared = full(size) & ~bits
         done = subscription.cleared(position)
-        wrong_way = done == full(size) and cleared.bit_count() > 1  # that is for ack-set-polarity
+        wrong_way = done == full(size) and cleared.bit_count() > 1  # the rule ack-set-polarity reports this
         if cleared and not cleared & ~done and not wrong_way and position not in subscription.again:
-            yield f"nothing new of {position[0]}:{position[1]}"
+            yield f"no new message of {position[0]}:{position[1]}"
 
 
 _TRANSACTIONS = "PIP-31"
 
 
-TRANSACTION_RULES = Section("Rules of transactions, as far as a client speaks of them")
+TRANSACTION_RULES = Section("Rules of transactions")
 
 
 @TRANSACTION_RULES(
     "coordinator-not-connected",
-    "NEW_TXN goes to a coordinator that TC_CLIENT_CONNECT_REQUEST has asked for.",
+    "NEW_TXN goes to a coordinator that the client connected to with TC_CLIENT_CONNECT_REQUEST.",
     "PulsarApi.proto: CommandTcClientConnectRequest, since version 19",
-    "Look transaction_coordinator_assign up, connect to the owner of each partition and ask for its coordinator there.",
+    "Look up transaction_coordinator_assign, and send TC_CLIENT_CONNECT_REQUEST to the owner of each partition.",
     on=["NEW_TXN"],
 )
 def _transaction_not_connected(state: State, frame: Frame) -> Iterator[str]:
@@ -423,9 +423,9 @@ def _transaction_not_connected(state: State, frame: Frame) -> Iterator[str]:
 
 @TRANSACTION_RULES(
     "transaction-not-open",
-    "A transaction is one that NEW_TXN_RESPONSE gave out, and that END_TXN did not end.",
+    "A transaction was opened by NEW_TXN_RESPONSE, and not ended by END_TXN.",
     _TRANSACTIONS,
-    "Keep the ids of NEW_TXN_RESPONSE; begin no work in a transaction that ends: what is sent stays invisible.",
+    "Keep the ids of NEW_TXN_RESPONSE, and start no work in an ending transaction: its messages stay invisible.",
     on=["SEND", "ACK", "ADD_PARTITION_TO_TXN", "ADD_SUBSCRIPTION_TO_TXN", "END_TXN"],
 )
 def _transaction_not_open(state: State, frame: Frame) -> Iterator[str]:
@@ -439,7 +439,7 @@ def _transaction_not_open(state: State, frame: Frame) -> Iterator[str]:
 
 @TRANSACTION_RULES(
     "transaction-half-named",
-    "A transaction has two numbers, and both are named.",
+    "A command names both numbers of a transaction.",
     "PulsarApi.proto: txnid_most_bits, txnid_least_bits",
     "Set txnid_most_bits and txnid_least_bits.",
     on=["SEND", "ACK"],

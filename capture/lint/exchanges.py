@@ -1,4 +1,4 @@
-"""Requests matched to their answers, connection by connection."""
+"""Match requests to their answers, connection by connection."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ _OTHER_ID: dict[int, str] = {
 _SENDS = {_T.SEND, _T.SEND_RECEIPT, _T.SEND_ERROR}
 _OF_A_CONSUMER = {"ACK", "CONSUMER_STATS", "GET_LAST_MESSAGE_ID", "SEEK", "UNSUBSCRIBE"}
 _MOST_WAITING = 50_000
-"""Kinds of requests that wait; older ones are given up."""
+"""Most waiting requests, by kind. The oldest are given up."""
 _ANSWERED_BY = {spec.reply: spec.type for spec in COMMANDS.values() if spec.reply is not None}
 
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """A request and what became of it.
+    """A request and its outcome.
 
-    outcome: `ok`, the name of Pulsar's error, `no answer` (none until the capture's end), `closed` (its connection, its
-        producer or its consumer was closed first).
-    latency_us: until the final answer; None without one.
+    outcome: `ok`, the name of Pulsar's error, `no answer` (none until the capture's end), or `closed` (its connection,
+        producer or consumer was closed first).
+    latency_us: time to the final answer, or None.
     """
 
     request: Frame
@@ -50,41 +50,47 @@ class Exchange:
 
 
 class Matcher:
-    """The requests of one connection that wait for their answers. Feed it all frames, in order."""
+    """Matcher of one connection's requests and answers, which gets all frames in order."""
 
     def __init__(self) -> None:
         self._open: dict[Key, deque[Frame]] = {}
-        self._sends: dict[int | None, dict[Key, None]] = {}  # of each producer, in order: keys of `_open`
-        self._shut = BitMap64()  # producers that the broker closed: it drops what they had under way
+        self._sends: dict[int | None, dict[Key, None]] = {}  # keys of `_open`, by producer, in order
+        self._shut = BitMap64()  # producers that the broker closed: it drops their messages in flight
         self.excused: set[int] = set()
-        """Numbers of waiting requests that may stay without an answer: a PRODUCER that was told to wait for exclusive
-        access, what a broker was asked of a consumer that it then closed, what a fault of the lab befell."""
+        """Numbers of waiting requests that may stay without an answer.
+
+        These are a PRODUCER that waits for exclusive access, requests for a consumer that the broker closed, and frames
+        that a fault of the lab changed.
+        """
 
     def waiting(self) -> Iterator[Frame]:
-        """The requests without an answer; those of one producer in their order."""
+        """Yield the requests without an answer, those of one producer in their order."""
         for frames in self._open.values():
             yield from frames
 
     def request_of(self, frame: Frame) -> Frame | None:
-        """The request that this frame answers, if it does."""
+        """Return the request that this frame answers, or None."""
         return self.first(answered_key(frame))
 
     def first(self, key: Key | None) -> Frame | None:
-        """The oldest request that waits under a key."""
+        """Return the oldest request that waits under a key."""
         frames = None if key is None else self._open.get(key)
         return frames[0] if frames else None
 
     def last(self, key: Key | None) -> Frame | None:
-        """The newest request that waits under a key."""
+        """Return the newest request that waits under a key."""
         frames = None if key is None else self._open.get(key)
         return frames[-1] if frames else None
 
     def oldest_send(self, producer: int | None) -> Frame | None:
-        """Of those that wait for their receipts."""
+        """Return the oldest SEND of a producer that waits for its receipt."""
         return self.first(next(iter(self._sends.get(producer, ())), None))
 
     def feed(self, frame: Frame) -> list[Exchange]:
-        """What this frame ends: an answer one request; the end of a producer or consumer all that stands out for it."""
+        """Return the exchanges that this frame ends.
+
+        An answer ends one request. The end of a producer or consumer ends all its requests.
+        """
         done: list[Exchange] = []
         answered = answered_key(frame)
         if answered is not None and answered in self._open and not _is_interim(frame):
@@ -110,8 +116,8 @@ class Matcher:
         return done
 
     def _wait(self, key: Key, frame: Frame) -> list[Exchange]:
-        """For its answer. What has waited for ever is given up."""
-        if frame.entry:  # nobody needs megabytes to wait
+        """Add a request, and return one that has waited for too long."""
+        if frame.entry:  # waiting requests must not hold megabytes
             frame = replace(frame, entry=b"", record=replace(frame.record, data=b""))
         self._open.setdefault(key, deque()).append(frame)
         if frame.name == "SEND":
@@ -123,7 +129,7 @@ class Matcher:
         return [Exchange(self._take(next(iter(self._open))), None, NO_ANSWER, None)]
 
     def end(self, *, closed: bool) -> list[Exchange]:
-        """Whatever still waits when the connection is closed, or when the capture ends before it is."""
+        """Return the requests without an answer when the connection is closed, or when the capture ends."""
         left = [Exchange(frame, None, CLOSED if closed else NO_ANSWER, None) for frame in self.waiting()]
         self._open.clear()
         self._sends.clear()
@@ -131,7 +137,7 @@ class Matcher:
         return sorted(left, key=lambda exchange: exchange.request.number)
 
     def _closed(self, producer: int | None) -> list[Exchange]:
-        """The SENDs of a producer that is no more: they get no receipts."""
+        """Return the SENDs of a closed producer, which get no receipts."""
         gone = self._sends.pop(producer, {})
         return [Exchange(frame, None, CLOSED, None) for key in gone for frame in self._open.pop(key)]
 
@@ -146,32 +152,32 @@ class Matcher:
         return frame
 
     def _excuse_all_of(self, consumer: int | None) -> None:
-        """The consumer is no more: what was asked of it may never be answered. A SEEK still is."""
+        """Accept that requests of a closed consumer get no answer, except a SEEK."""
         self.excused.update(
             frame.number for frame in self.waiting() if frame.consumer_id == consumer and frame.name in _OF_A_CONSUMER
         )
 
 
 def request_key(frame: Frame) -> Key | None:
-    """What a request and its answer have in common; None for what asks nothing."""
+    """Return the key that a request shares with its answer, or None for a frame that is not a request."""
     spec = frame.spec
     if spec is None or spec.reply is None:
         return None
     if spec.direction is Direction.BOTH and spec.type != _T.PING and frame.sender is Direction.BROKER:
-        return None  # CLOSE_PRODUCER and CLOSE_CONSUMER of a broker are not answered
+        return None  # a broker's CLOSE_PRODUCER and CLOSE_CONSUMER have no answer
     if spec.type in _SENDS:
         return ("producer_id", frame.producer_id, frame.sequence_id)
     if frame.request_id is not None:
         return ("request_id", frame.request_id)
     if spec.type == _T.ACK:
-        return None  # wants no answer without a request_id
+        return None  # an ACK without request_id expects no answer
     if spec.type in _OTHER_ID:
         return (spec.reply, getattr(frame.body, _OTHER_ID[spec.type]))
     return (spec.reply, frame.sender)
 
 
 def answered_key(frame: Frame) -> Key | None:
-    """The key of the request that a frame would answer; None for what answers nothing."""
+    """Return the key of the request that a frame would answer, or None for a frame that is not an answer."""
     spec = frame.spec
     if spec is None or (spec.reply is not None and spec.type != _T.AUTH_CHALLENGE):
         return None
@@ -189,14 +195,14 @@ def answered_key(frame: Frame) -> Key | None:
 
 
 def other(side: Direction) -> Direction:
-    """Of client and broker."""
+    """Return the other side."""
     return Direction.CLIENT if side is Direction.BROKER else Direction.BROKER
 
 
 NO_REQUEST = 2**64 - 1
-"""The request_id of an ERROR that answers CONNECT."""
+"""request_id of an ERROR that answers CONNECT."""
 
 
 def _is_interim(frame: Frame) -> bool:
-    """A PRODUCER that waits for exclusive access is answered now and once more when its turn has come."""
+    """Return whether a PRODUCER_SUCCESS only tells a producer to wait for exclusive access."""
     return frame.spec is not None and frame.spec.type == _T.PRODUCER_SUCCESS and not frame.body.producer_ready

@@ -1,4 +1,4 @@
-"""A record of a capture as the frame it is: command, ids, topic, error; broken ones with what is wrong with them."""
+"""Parse records of a capture as frames: command, ids, topic and error, or the reason why a frame is broken."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _IDS = ("request_id", "producer_id", "consumer_id", "sequence_id")
 _ERRORS = ("error", "error_code")
 _TEXTS = ("message", "error_message")
 _MOST_TOPICS = 50_000
-_LONGEST_NAME = 200  # the expression takes the square of it
+_LONGEST_NAME = 200  # the expression takes quadratic time
 _CLIENT = re.compile(r"(.*?)[\s_-]*v?(\d+(?:\.\d+)+.*)")
 
 
 class Names(NamedTuple):
-    """Which fields of a command's body say what; empty: it has none."""
+    """Names of the fields of a command's body, or "" for missing ones."""
 
     ids: tuple[str, ...]
     topic: str
@@ -36,13 +36,13 @@ class Names(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """One frame of a connection.
+    """A frame of a connection.
 
-    number: of the record in its connection, from 0 on.
-    broken: why it cannot be read; then `spec` and what follows it are None, or empty.
-    topic: named by the command, or by what opened the producer or consumer, or by the request that is answered.
-    entry: what follows the command; `whole` says whether all of it was kept.
-    error: the name of Pulsar's error in an answer.
+    number: number of the record in its connection, from 0.
+    broken: reason why the frame cannot be parsed; the fields from `spec` on are then None or empty.
+    topic: topic of the command, of its producer or consumer, or of the answered request.
+    entry: bytes after the command; `whole` says whether all of them were kept.
+    error: name of Pulsar's error in an answer.
     """
 
     number: int
@@ -66,12 +66,12 @@ class Frame:
 
     @property
     def name(self) -> str:
-        """Of the command."""
+        """Return the name of the command."""
         return "" if self.spec is None else self.spec.name
 
     @property
     def faulted(self) -> bool:
-        """Whether a fault of the lab did something to it: then it is not as who sent it meant it."""
+        """Return whether a fault of the lab changed the frame, so that it is not as its sender meant it."""
         return bool(self.record.note)
 
     @property
@@ -80,26 +80,26 @@ class Frame:
 
 
 class Conversation:
-    """What has to be known of a connection to understand its next frame. Feed it all frames, in order."""
+    """State of a connection for parsing its next frame. It gets all frames in order."""
 
     def __init__(self) -> None:
         self.client = ""
         self.client_version = ""
         self.asked_version: int | None = None
-        """Of CONNECT."""
+        """Version of CONNECT."""
         self.protocol_version: int | None = None
-        """What both sides speak, once CONNECTED has come."""
+        """Version of both sides, set by CONNECTED."""
         self.max_message_size: int | None = None
         self.client_flags: frozenset[str] = frozenset()
         self.broker_flags: frozenset[str] = frozenset()
         self.frames = 0
-        """So far."""
+        """Number of frames so far."""
         self._topics: Bounded[tuple[str, int], str] = Bounded(
             _MOST_TOPICS
-        )  # of ("producer_id", id), ("request_id", id), ...
+        )  # by ("producer_id", id), ("request_id", id), ...
 
     def feed(self, record: Record) -> Frame:
-        """The frame of a record of kind FRAME."""
+        """Return the frame of a record of kind FRAME."""
         number, self.frames = self.frames, self.frames + 1
         broken, command, entry = _cut(record)
         if broken is not None:
@@ -151,7 +151,7 @@ class Conversation:
             if spec.reply is not None and topic is not None:
                 topics[key] = topic
             elif spec.direction is Direction.BROKER:
-                # A PRODUCER that waits is answered once more when its turn has come.
+                # A PRODUCER that waits gets another answer later.
                 waits = spec.type == BaseCommand.PRODUCER_SUCCESS and not body.producer_ready
                 topic = topic or (topics.get(key) if waits else topics.pop(key))
         if topic is not None and spec.type in (BaseCommand.PRODUCER, BaseCommand.SUBSCRIBE):
@@ -162,21 +162,21 @@ class Conversation:
 
 
 def client_of(text: str) -> tuple[str, str]:
-    """`client_version` of CONNECT as name and version: ("Pulsar-Java", "4.0.1") of `Pulsar-Java-v4.0.1`."""
+    """Return name and version of CONNECT's `client_version`: ("Pulsar-Java", "4.0.1") for `Pulsar-Java-v4.0.1`."""
     found = _CLIENT.fullmatch(text[:_LONGEST_NAME])
     return (found[1], found[2]) if found else (text, "")
 
 
 def _cut(record: Record) -> tuple[str | None, bytes, bytes]:
-    """What is wrong with the lengths of a frame, or None; its command, what is kept of its entry."""
+    """Return the error in the lengths of a frame (or None), the command, and the kept part of the entry."""
     data = record.data
     if record.size < 8 or len(data) < 8:
-        return f"a frame of {record.size} bytes", b"", b""
+        return f"the frame has only {record.size} bytes", b"", b""
     total, size = int.from_bytes(data[:4], "big"), int.from_bytes(data[4:8], "big")
     if total + 4 != record.size:
-        return f"a frame that claims {total} bytes behind its length, and has {record.size - 4}", b"", b""
+        return f"the frame's length is {total}, but {record.size - 4} bytes follow", b"", b""
     if size + 4 > total:
-        return f"a command of {size} bytes in a frame of {total}", b"", b""
+        return f"the command's length is {size}, in a frame of {total}", b"", b""
     return None, data[8 : 8 + size], data[8 + size :]
 
 
@@ -203,11 +203,11 @@ _NAMES = _bodies()
 
 
 _MOST_OPENED = 16 << 20
-"""Bytes of a decompressed payload; larger ones are not looked into."""
+"""Most bytes of a decompressed payload. Larger payloads are not examined."""
 
 
 class Sent:
-    """An entry; parts that cannot be read are absent, and `wrong_*` says why."""
+    """An entry of a SEND. Parts that cannot be parsed are absent, and `wrong_*` says why."""
 
     def __init__(self, frame: Frame) -> None:
         self.frame = frame
@@ -221,7 +221,7 @@ class Sent:
 
     @cached_property
     def payload(self) -> bytes:
-        """As it was sent."""
+        """Return the payload as it was sent."""
         return b"" if self.metadata is None else payload_of(self.frame.entry)
 
     @property
@@ -235,7 +235,7 @@ class Sent:
 
     @cached_property
     def _opened(self) -> bytes | CompressionError | None:
-        """The payload as the application gave it; None where nobody can say: encrypted, a part of a message, huge."""
+        """Return the decompressed payload or its error, or None for an encrypted, chunked or huge message."""
         metadata = self.metadata
         if metadata is None or metadata.encryption_keys or self.chunked or metadata.uncompressed_size > _MOST_OPENED:
             return None
@@ -251,7 +251,7 @@ class Sent:
 
     @property
     def plain_payload(self) -> bytes | None:
-        """Decompressed, where it can be."""
+        """Return the decompressed payload, or None."""
         return self._opened if isinstance(self._opened, bytes) else None
 
     @cached_property
@@ -269,7 +269,7 @@ class Sent:
 
     @property
     def messages(self) -> list[tuple[Any, bytes]]:
-        """Of a batch that can be read: their metadata and payloads. A message alone: the entry's own."""
+        """Return metadata and payload of each message of a batch, or those of the single message."""
         if self.metadata is None or isinstance(self._messages, BatchError):
             return []
         if self.batched or self.plain_payload is None:

@@ -1,4 +1,4 @@
-"""Producers and consumers of one connection, as its frames show them, in memory that has an end."""
+"""Producers and consumers of one connection, as its frames show them, in bounded memory."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ V = TypeVar("V")
 
 
 class Bounded(Generic[K, V]):
-    """A dict that forgets its oldest keys when it has more than `most`."""
+    """A dict of at most `most` keys, which forgets the oldest."""
 
     def __init__(self, most: int) -> None:
         self._most = most
         self._values: dict[K, V] = {}
         self.whole = True
-        """Whether nothing was forgotten yet."""
+        """Whether no key was forgotten yet."""
 
     def __len__(self) -> int:
         return len(self._values)
@@ -28,7 +28,7 @@ class Bounded(Generic[K, V]):
         return key in self._values
 
     def first(self) -> K | None:
-        """The oldest key."""
+        """Return the oldest key."""
         return next(iter(self._values), None)
 
     def get(self, key: K | None) -> V | None:
@@ -48,23 +48,26 @@ Position = tuple[int, int]
 """Ledger id and entry id, signed."""
 
 _MOST_CHUNKED = 1_000
-"""Chunked messages that a producer may have under way."""
+"""Most chunked messages of a producer in flight."""
 
 
 class Phase(Enum):
-    """Of a producer or a consumer, seen from the wire."""
+    """Phase of a producer or a consumer, seen from the wire."""
 
     OPENING = 1
     OPEN = 2
     CLOSED_BY_BROKER = 3
-    """Also: refused. What the client had sent before it heard of it is no fault of it."""
+    """Closed or refused by the broker. Frames that the client sent before it knew are no fault."""
     CLOSED_BY_CLIENT = 4
-    """And the broker has said so."""
+    """Closed by the client, and confirmed by the broker."""
 
 
 @dataclass(slots=True)
 class Chunked:
-    """A message that comes in chunks. size: bytes so far; None where the first chunk was not seen."""
+    """A chunked message whose last chunk is missing.
+
+    `size` counts the bytes so far, or is None without the first chunk.
+    """
 
     chunk: int
     chunks: int
@@ -74,9 +77,11 @@ class Chunked:
 
 @dataclass(slots=True)
 class Producer:
-    """opened: the number of the frame that asks for it. named_by_application: not by the broker, or the client.
-    name: given by PRODUCER_SUCCESS, also an earlier one. topic_epoch: the same. was_open: whether it ever was since
-    its last PRODUCER. closed_ns: when the broker closed it. closing: its client has sent CLOSE_PRODUCER.
+    """A producer of a connection.
+
+    opened: number of the frame of its last PRODUCER. named_by_application: whether the application chose the name, and
+    not the broker or client. name, topic_epoch: those of the latest PRODUCER_SUCCESS. was_open: whether it was open
+    since its last PRODUCER. closed_ns: time of the broker's close. closing: whether the client sent CLOSE_PRODUCER.
     """
 
     topic: str
@@ -95,10 +100,12 @@ class Producer:
 
 @dataclass(slots=True)
 class Consumer:
-    """permits: as the broker counts them, below 0 after a batch that had more messages than were left.
-    entries: how many more the broker may send: it decides by permits, but sends by the entry.
-    epoch: the greatest consumer_epoch of its client. ending: the command by which its client ends it.
-    cumulative: what its client has acknowledged that way.
+    """A consumer of a connection.
+
+    permits: number by the broker's count, negative after a batch with more messages than permits. entries: how many
+    more entries the broker may send, which decides by permits, but sends whole entries. epoch: greatest consumer_epoch
+    of the client. ending: command by which the client ends it. cumulative: position of the last cumulative
+    acknowledgement.
     """
 
     topic: str

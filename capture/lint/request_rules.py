@@ -1,4 +1,4 @@
-"""Rules of requests and their answers, and of what opens a producer or a consumer."""
+"""Rules of requests and their answers, and of PRODUCER and SUBSCRIBE."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SCHEMA_VERSION_BYTES = 8
 
 
 def _answers(frame: Frame) -> bool:
-    """Whether the frame can only be an answer, by its request_id."""
+    """Return whether the frame can only be an answer, by its request_id."""
     return (
         frame.spec is not None
         and frame.spec.direction is Direction.BROKER
@@ -31,20 +31,20 @@ def _answers(frame: Frame) -> bool:
     )
 
 
-REQUEST_RULES = Section("Rules of requests and their answers, and of the names in them")
+REQUEST_RULES = Section("Rules of requests, their answers, and names in them")
 
 
 @REQUEST_RULES(
     "request-id-reused",
-    "A request_id is free while its request waits for an answer.",
+    "A request_id is not used again while its request waits for an answer.",
     "PulsarApi.proto: request_id",
-    "Count request ids up, per client or per connection.",
+    "Increase request ids, per client or per connection.",
 )
 def _request_reused(state: State, frame: Frame) -> Iterator[str]:
     if frame.request_id is not None and frame.sender is Direction.CLIENT:
         waiting = state.matcher.first(("request_id", frame.request_id))
         if waiting is not None:
-            yield f"request {frame.request_id} of {frame.name} is still that of {waiting.name}"
+            yield f"{frame.name} with request {frame.request_id}, which {waiting.name} still uses"
 
 
 @REQUEST_RULES(
@@ -56,26 +56,26 @@ def _request_reused(state: State, frame: Frame) -> Iterator[str]:
 )
 def _request_nothing(state: State, frame: Frame) -> Iterator[str]:
     if _answers(frame) and state.matcher.request_of(frame) is None and (frame.request_id or 0) not in state.answered:
-        yield f"{frame.name} to request {frame.request_id}, which nobody made"
+        yield f"{frame.name} to request {frame.request_id}, which was never made"
 
 
 @REQUEST_RULES(
     "answered-twice",
-    "A request is answered once.",
+    "A request has one answer.",
     "PulsarApi.proto: request_id",
     "Answer each request once.",
     about=Direction.BROKER,
 )
 def _request_twice(state: State, frame: Frame) -> Iterator[str]:
     if _answers(frame) and state.matcher.request_of(frame) is None and (frame.request_id or 0) in state.answered:
-        yield f"{frame.name} to request {frame.request_id}, which has its answer"
+        yield f"{frame.name} to request {frame.request_id}, which has an answer already"
 
 
 @REQUEST_RULES(
     "wrong-answer",
-    "A request is answered by the command that belongs to it, or by ERROR.",
+    "The answer to a request is the command for it, or ERROR.",
     "PulsarApi.proto",
-    "Answer with the command that docs/commands.md names.",
+    "Answer with the command that docs/commands.md lists.",
     about=Direction.BROKER,
 )
 def _request_kind(state: State, frame: Frame) -> Iterator[str]:
@@ -84,14 +84,14 @@ def _request_kind(state: State, frame: Frame) -> Iterator[str]:
         return
     if frame.spec.type not in (request.spec.reply, _T.ERROR):
         wanted = COMMANDS[request.spec.reply or 0].name
-        yield f"{frame.name} to {request.name}, which {wanted} answers"
+        yield f"{frame.name} to {request.name}, whose answer is {wanted}"
 
 
 @REQUEST_RULES(
     "topic-name-invalid",
-    "A topic is named domain://tenant/namespace/topic, or by a short form of it.",
+    "A topic has the name domain://tenant/namespace/topic, or a short form of it.",
     "Pulsar's TopicName; ServerError InvalidTopicName",
-    "Check a topic's name where the application gives it.",
+    "Validate topic names when the application passes them.",
     on=_NAME_TOPICS,
 )
 def _request_topic_name(state: State, frame: Frame) -> Iterator[str]:
@@ -103,9 +103,9 @@ def _request_topic_name(state: State, frame: Frame) -> Iterator[str]:
 
 @REQUEST_RULES(
     "partitions-ignored",
-    "Of a topic that has partitions those are opened, not the topic itself.",
+    "A client opens the partitions of a partitioned topic, and not the topic itself.",
     "Concepts: partitioned topics; ServerError NotAllowedError",
-    "Open topic-partition-0 and so on, as many as PARTITIONED_METADATA_RESPONSE says.",
+    "Open topic-partition-0 and so on, up to the number in PARTITIONED_METADATA_RESPONSE.",
     on=["PRODUCER", "SUBSCRIBE"],
 )
 def _request_partitions(state: State, frame: Frame) -> Iterator[str]:
@@ -116,9 +116,9 @@ def _request_partitions(state: State, frame: Frame) -> Iterator[str]:
 
 @REQUEST_RULES(
     "schema-client-side",
-    "AUTO_CONSUME is a consumer's wish and no schema that a topic could have.",
+    "AUTO_CONSUME is an option of consumers, and not a schema of a topic.",
     "PulsarApi.proto: Schema.Type",
-    "Send the schema that the messages have.",
+    "Send the schema of the messages.",
     on=["GET_OR_CREATE_SCHEMA", "PRODUCER"],
 )
 def _request_schema(state: State, frame: Frame) -> Iterator[str]:
@@ -128,9 +128,9 @@ def _request_schema(state: State, frame: Frame) -> Iterator[str]:
 
 @REQUEST_RULES(
     "schema-version-size",
-    "A schema version has 8 bytes, big-endian, as a broker gave it.",
+    "A schema version has 8 big-endian bytes from a broker.",
     "Pulsar's LongSchemaVersion; PulsarApi.proto: CommandGetSchema",
-    "Send the bytes of PRODUCER_SUCCESS or of a message as they came; for the newest version leave the field out.",
+    "Send the bytes of PRODUCER_SUCCESS or of a message unchanged, and omit the field for the newest version.",
     on=["GET_SCHEMA"],
 )
 def _request_schema_version(state: State, frame: Frame) -> Iterator[str]:
@@ -144,43 +144,43 @@ _SINGLE = (CommandSubscribe.Exclusive, CommandSubscribe.Failover)
 
 
 def _before(state: State, frame: Frame) -> Producer | None:
-    """The producer that a PRODUCER opens again: its broker closed it."""
+    """Return the producer that a PRODUCER reopens after its broker closed it, or None."""
     producer = state.producer(frame)
     again = producer is not None and producer.phase is Phase.CLOSED_BY_BROKER and not producer.closing
     return producer if again else None
 
 
-OPENING_RULES = Section("Rules of PRODUCER and SUBSCRIBE: what opens a producer or a consumer, and opens it again")
+OPENING_RULES = Section("Rules of PRODUCER and SUBSCRIBE: opening and reopening")
 
 
 @OPENING_RULES(
     "producer-id-in-use",
-    "A producer_id names one producer of a connection at a time.",
+    "A producer_id stands for one producer of a connection at a time.",
     "PulsarApi.proto: CommandProducer",
-    "Count producer ids up; close a producer before its id is used again.",
+    "Increase producer ids, or close a producer before you use its id again.",
     on=["PRODUCER"],
 )
 def _opening_producer_in_use(state: State, frame: Frame) -> Iterator[str]:
     if (producer := state.producer(frame)) is not None and producer.phase is Phase.OPEN and not producer.closing:
-        yield f"producer {frame.producer_id} stands already, on {producer.topic}"
+        yield f"producer {frame.producer_id} is open already, on {producer.topic}"
 
 
 @OPENING_RULES(
     "consumer-id-in-use",
-    "A consumer_id names one consumer of a connection at a time.",
+    "A consumer_id stands for one consumer of a connection at a time.",
     "PulsarApi.proto: CommandSubscribe",
-    "Count consumer ids up; close a consumer before its id is used again.",
+    "Increase consumer ids, or close a consumer before you use its id again.",
     on=["SUBSCRIBE"],
 )
 def _opening_consumer_in_use(state: State, frame: Frame) -> Iterator[str]:
     if (consumer := state.consumer(frame)) is not None and consumer.phase is Phase.OPEN and not consumer.ending:
-        yield f"consumer {frame.consumer_id} stands already, on {consumer.topic}"
+        yield f"consumer {frame.consumer_id} is open already, on {consumer.topic}"
 
 
 @OPENING_RULES(
     "producer-renamed",
-    "A producer that is opened again keeps its name.",
-    "PIP-6: deduplication is by the producer's name",
+    "A reopened producer keeps its name.",
+    "PIP-6: deduplication depends on the producer's name",
     "Send the producer_name of PRODUCER_SUCCESS again.",
     on=["PRODUCER"],
 )
@@ -192,9 +192,9 @@ def _opening_renamed(state: State, frame: Frame) -> Iterator[str]:
 
 @OPENING_RULES(
     "producer-epoch-stale",
-    "A producer that is opened again counts its epoch up.",
+    "A reopened producer has a greater epoch.",
     "PulsarApi.proto: CommandProducer.epoch",
-    "Count epoch up with every reconnect: by it the broker takes the producer for the same one, come again.",
+    "Increase epoch with every reconnect: it tells the broker that the producer is the same one.",
     on=["PRODUCER"],
 )
 def _opening_epoch(state: State, frame: Frame) -> Iterator[str]:
@@ -205,9 +205,9 @@ def _opening_epoch(state: State, frame: Frame) -> Iterator[str]:
 
 @OPENING_RULES(
     "topic-epoch-stale",
-    "An exclusive producer that is opened again names the topic_epoch it was given.",
+    "A reopened exclusive producer sends its topic_epoch.",
     "PIP-68",
-    "Send topic_epoch of PRODUCER_SUCCESS again: without it nobody can tell whether another took over meanwhile.",
+    "Send topic_epoch of PRODUCER_SUCCESS: without it the broker cannot tell whether another producer took over.",
     on=["PRODUCER"],
 )
 def _opening_topic_epoch(state: State, frame: Frame) -> Iterator[str]:
@@ -215,7 +215,7 @@ def _opening_topic_epoch(state: State, frame: Frame) -> Iterator[str]:
     if before is None or before.topic_epoch is None or body.producer_access_mode == SharedAccess:
         return
     if not body.HasField("topic_epoch"):
-        yield f"no topic_epoch, and {before.topic_epoch} was given"
+        yield f"no topic_epoch, but the producer has {before.topic_epoch}"
     elif body.topic_epoch < before.topic_epoch:
         yield f"topic_epoch {body.topic_epoch} after {before.topic_epoch}"
 
@@ -224,7 +224,7 @@ def _opening_topic_epoch(state: State, frame: Frame) -> Iterator[str]:
     "subscription-name-empty",
     "A subscription has a name.",
     "PulsarApi.proto: CommandSubscribe.subscription; ServerError ProducerBusy",
-    "Refuse an empty name where the application gives it.",
+    "Refuse an empty name when the application passes it.",
     on=["SUBSCRIBE"],
 )
 def _opening_unnamed(state: State, frame: Frame) -> Iterator[str]:
@@ -234,10 +234,10 @@ def _opening_unnamed(state: State, frame: Frame) -> Iterator[str]:
 
 @OPENING_RULES(
     "consumer-name-missing",
-    "A consumer of Failover or Key_Shared has a name.",
+    "A Failover or Key_Shared consumer has a name.",
     "PulsarApi.proto: CommandSubscribe.consumer_name; PIP-34",
-    "Make a random name up where the application gives none: the active consumer, and the ring of key hashes, are "
-    "chosen by it.",
+    "Generate a random name if the application passes none: brokers choose the active consumer, and the ring of "
+    "key hashes, by names.",
     on=["SUBSCRIBE"],
     severity=Severity.WARNING,
 )
@@ -248,9 +248,9 @@ def _opening_nameless(state: State, frame: Frame) -> Iterator[str]:
 
 @OPENING_RULES(
     "sticky-ranges",
-    "A STICKY consumer has hash ranges, each from start to end, and none over another.",
+    "A STICKY consumer has hash ranges, each from start to end, without overlap.",
     "PIP-34; ServerError ConsumerAssignError",
-    "Check ranges where the application gives them.",
+    "Validate ranges when the application passes them.",
     on=["SUBSCRIBE"],
 )
 def _opening_sticky(state: State, frame: Frame) -> Iterator[str]:
@@ -270,9 +270,9 @@ def _opening_sticky(state: State, frame: Frame) -> Iterator[str]:
 
 @OPENING_RULES(
     "read-compacted-elsewhere",
-    "The compacted view is read from persistent topics, by one active consumer.",
+    "Only a single active consumer reads compacted, from persistent topics.",
     "PIP-14; ServerError NotAllowedError",
-    "Take Exclusive or Failover with read_compacted.",
+    "Use Exclusive or Failover with read_compacted.",
     on=["SUBSCRIBE"],
 )
 def _opening_compacted(state: State, frame: Frame) -> Iterator[str]:
@@ -291,9 +291,9 @@ def _opening_compacted(state: State, frame: Frame) -> Iterator[str]:
 
 @OPENING_RULES(
     "start-on-durable",
-    "Only a reader (durable=false) says where it starts.",
+    "Only a reader (durable=false) names its start.",
     "PulsarApi.proto: CommandSubscribe.start_message_id",
-    "Take initialPosition, or SEEK: brokers ignore start_message_id of durable subscriptions.",
+    "Use initialPosition, or SEEK: brokers ignore start_message_id of durable subscriptions.",
     on=["SUBSCRIBE"],
     severity=Severity.WARNING,
 )

@@ -1,4 +1,4 @@
-"""What a rule is, and the table of all."""
+"""Define rules and the table of all rules."""
 
 from __future__ import annotations
 
@@ -14,19 +14,21 @@ Check = Callable[[State, Frame], Iterator[str]]
 
 
 class Severity(Enum):
-    """How bad it is to break a rule."""
+    """Severity of a broken rule."""
 
     ERROR = "error"
-    """The other side refuses, drops or closes; or messages are lost, doubled or cannot be read."""
+    """The other side refuses, drops or closes; or messages are lost, duplicated or unreadable."""
     WARNING = "warning"
-    """Brokers of today let it pass, but it does not do what it looks like, or works by chance."""
+    """Today's brokers accept it, but it does not have the expected effect, or works by chance."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """name: what it is called for ever. demands: what has to be, in one sentence. reference: where Pulsar says so.
-    mend: what whoever breaks it should do. about: who can break it. on: the commands it looks at; empty: all frames.
-    check: what is wrong with a frame, if anything, in the state before it.
+    """A rule of the protocol.
+
+    name: permanent name. demands: requirement, in one sentence. reference: source in Pulsar. mend: advice for the side
+    that breaks the rule. about: side that can break the rule. on: commands to check; empty for all frames. check:
+    function that yields the violations of a frame, in the state before the frame.
     """
 
     name: str
@@ -41,8 +43,10 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """frame: the one that breaks the rule, or the request that lacks its answer. detail: what was there in its place.
-    side: whose fault it is.
+    """A frame that breaks a rule.
+
+    frame: frame that breaks the rule, or request without an answer. detail: what the frame has instead. side: side at
+    fault.
     """
 
     rule: Rule
@@ -52,11 +56,14 @@ class Violation:
 
 
 RULES: dict[str, Rule] = {}
-"""By name. Filled by the modules of rules, which `checker` imports."""
+"""Rules by name. The modules of rules, which `checker` imports, fill the table."""
 
 
 class Section:
-    """Makes functions rules that the documentation shows together; `on` holds for those that name no command."""
+    """A group of rules in the documentation.
+
+    It registers functions as rules; `on` applies to rules that name no command.
+    """
 
     def __init__(self, title: str, on: Iterable[str] = ()) -> None:
         self.title = title

@@ -1,4 +1,4 @@
-"""What the connections of one capture have in common: a client may go on on one where it began on another."""
+"""State that the connections of one capture share, because a client may continue on another connection."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from pulsarium.proto.message_id import bits_of
 
 _MOST_SUBSCRIPTIONS = 10_000
 _MOST_BATCHES = 20_000
-"""Of one subscription, not acknowledged yet."""
+"""Most batches of a subscription that are not acknowledged."""
 _MOST_MESSAGES = 100_000
-"""Of one batch; ack sets of what claims more are not looked at."""
+"""Most messages of a batch. Ack sets of larger batches are ignored."""
 _UNKNOWN = -1
 
 Transaction = tuple[int, int]
-"""Most and least bits."""
+"""Most and least significant bits."""
 
 
 class Positions:
-    """A set of positions. last: the greatest there ever was, (-1, -1) before there is one."""
+    """A set of positions. `last` is the greatest position that was ever added, or (-1, -1)."""
 
     def __init__(self) -> None:
         self._ledgers: dict[int, BitMap64] = {}
@@ -45,19 +45,19 @@ class Positions:
 
 
 class Subscription:
-    """Which entries the consumers of one were sent, and which of them they have acknowledged."""
+    """Entries that were delivered to a subscription's consumers, and the acknowledged ones."""
 
     def __init__(self) -> None:
         self.sent = Positions()
         self.again = Positions()
-        """Sent more than once: which delivery an acknowledgement is for, nobody can tell."""
+        """Entries that were delivered more than once, so that an acknowledgement may be for any delivery."""
         self.acked = Positions()
         self._sizes: Bounded[Position, int] = Bounded(_MOST_BATCHES)
         self._cleared: Bounded[Position, int] = Bounded(_MOST_BATCHES)
-        self._through: Position = (-1, -1)  # a cumulative acknowledgement
+        self._through: Position = (-1, -1)  # of cumulative acknowledgements
 
     def deliver(self, position: Position, entry: bytes, *, whole: bool = True) -> None:
-        """`whole`: whether all of the entry was captured."""
+        """Add a delivered entry. `whole` says whether all of it was captured."""
         if position in self.sent:
             self.again.add(position)
             self.acked.discard(position)
@@ -66,18 +66,18 @@ class Subscription:
             return
         metadata = visible_metadata(entry)
         if metadata is None:
-            self._sizes[position] = _UNKNOWN  # nobody knows
+            self._sizes[position] = _UNKNOWN  # the number of messages is unknown
         elif metadata.HasField("num_messages_in_batch"):
             count = metadata.num_messages_in_batch
             self._sizes[position] = count if 0 < count <= _MOST_MESSAGES else _UNKNOWN
 
     def acknowledge(self, position: Position, ack_set: Iterable[int]) -> None:
-        """An individual one."""
+        """Add an individual acknowledgement."""
         words = list(ack_set)
         size = self.batch_size(position)
         if words:
             if not size:
-                return  # of how many messages, nobody knows
+                return  # the number of messages is unknown
             cleared = self.cleared(position) | (full(size) & ~bits_of(words))
             self._cleared[position] = cleared
             if cleared != full(size):
@@ -89,18 +89,18 @@ class Subscription:
             self.acked.add(position)
 
     def acknowledge_through(self, position: Position) -> None:
-        """A cumulative one."""
+        """Add a cumulative acknowledgement."""
         self._through = max(self._through, position)
         for some in (self._sizes, self._cleared):
             while (first := some.first()) is not None and first < position:
                 some.pop(first)
 
     def cleared(self, position: Position) -> int:
-        """The messages of a batch that ack sets have acknowledged so far, as bits."""
+        """Return the messages of a batch that ack sets have acknowledged, as bits."""
         return self._cleared.get(position) or 0
 
     def batch_size(self, position: Position) -> int | None:
-        """Messages of the batch there; 0: it is none. None: not known."""
+        """Return the number of messages of a batch, 0 for an entry that is not a batch, or None when unknown."""
         size = self._sizes.get(position)
         if size == _UNKNOWN:
             return None
@@ -109,7 +109,7 @@ class Subscription:
 
 
 class Transactions:
-    """Those that brokers have given out."""
+    """Transactions of brokers, open and ended."""
 
     def __init__(self) -> None:
         self._given: dict[int, BitMap64] = {}
@@ -122,15 +122,18 @@ class Transactions:
         self._ended.setdefault(transaction[0], BitMap64()).add(transaction[1])
 
     def wrong_with(self, transaction: Transaction) -> str:
-        """Why nothing can be done in it; empty if something can."""
+        """Return why a transaction cannot be used, or ""."""
         if transaction[1] in self._ended.get(transaction[0], ()):
             return "was ended"
-        return "" if transaction[1] in self._given.get(transaction[0], ()) else "was never given out"
+        return "" if transaction[1] in self._given.get(transaction[0], ()) else "was never opened"
 
 
 class Shared:
-    """whole: whether all connections were captured from their opening on. One that was not has subscriptions and
-    transactions that nobody saw it make."""
+    """State of all connections.
+
+    `whole` says whether all connections were captured from their opening on. Other connections may have subscriptions
+    and transactions that the capture does not show.
+    """
 
     def __init__(self, *, whole: bool = True) -> None:
         self.whole = whole
@@ -142,27 +145,27 @@ class Shared:
         found = self._subscriptions.get(key)
         if found is None:
             found = self._subscriptions[key] = Subscription()
-            self.whole = self.whole and self._subscriptions.whole  # what was forgotten may be asked for again
+            self.whole = self.whole and self._subscriptions.whole  # a forgotten subscription may be needed again
         return found
 
 
 def full(size: int) -> int:
-    """The bits of all messages of a batch."""
+    """Return the bits of all messages of a batch."""
     return (1 << size) - 1
 
 
 def position_of(message_id: Any) -> Position:
-    """Of a MessageIdData; entry -1 is the place before a ledger's first."""
+    """Return the position of a MessageIdData. Entry -1 is the position before a ledger's first entry."""
     return (signed(message_id.ledgerId), signed(message_id.entryId))
 
 
 def signed(number: int) -> int:
-    """As Java reads it."""
+    """Return the number as Java reads it."""
     return number - 2**64 if number >= 2**63 else number
 
 
 def transaction_of(body: Any) -> Transaction | None:
-    """That a command names; None if it names none."""
+    """Return the transaction that a command names, or None."""
     if not (body.HasField("txnid_most_bits") and body.HasField("txnid_least_bits")):
         return None
     return (body.txnid_most_bits, body.txnid_least_bits)

@@ -1,4 +1,4 @@
-"""What has happened on a connection so far: what its rules look at."""
+"""State of a connection, by which the rules judge its next frame."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from pulsarium.proto.message_id import bits_of
 
 _T = BaseCommand
 _MOST_MEMBERS = 20_000
-"""Producers, and consumers, that are remembered; those that were closed long ago are forgotten first."""
+"""Most producers, and most consumers, that are kept. The oldest are forgotten first."""
 _MOST_CONTAINERS = 10_000
-"""Of a bitmap: each has 65,536 ids that follow each other, or few that are far apart."""
+"""Most containers of a bitmap. A container has up to 65,536 adjacent ids, or a few scattered ones."""
 _LOOK_EVERY = 1024
 
 
 class State:
-    """One connection. `apply` each frame after the rules have seen it.
+    """State of one connection. `apply` gets each frame after the rules.
 
-    shared: None where no rules are looked at; then nothing is kept that only they need.
+    `shared` is None when no rules apply. Then state that only rules need is not kept.
     """
 
     def __init__(self, shared: Shared | None) -> None:
@@ -39,29 +39,29 @@ class State:
         self.producers: Bounded[int, Producer] = Bounded(_MOST_MEMBERS)
         self.consumers: Bounded[int, Consumer] = Bounded(_MOST_MEMBERS)
         self.partitions: Bounded[str, int] = Bounded(_MOST_MEMBERS)
-        """Of topics that have some, as the broker said last."""
+        """Numbers of partitions by topic, from the broker's last answer."""
         self.coordinators: set[int] = set()
-        """Of transactions, that this connection has asked for."""
+        """Ids of transaction coordinators that this connection has connected to."""
         self.answered = BitMap64()
-        """Ids of requests that have their final answer. Of very many that are far apart the lower are forgotten."""
+        """Ids of requests with their final answer. When many ids are scattered, the lower ones are forgotten."""
         self._sent: Sent | None = None
 
     def sent(self, frame: Frame) -> Sent:
-        """The entry of a SEND, read once for all rules."""
+        """Return the entry of a SEND, parsed once for all rules."""
         if self._sent is None or self._sent.frame is not frame:
             self._sent = Sent(frame)
         return self._sent
 
     def producer(self, frame: Frame) -> Producer | None:
-        """That a command names."""
+        """Return the producer that a command names, or None."""
         return self.producers.get(frame.producer_id)
 
     def consumer(self, frame: Frame) -> Consumer | None:
-        """That a command names."""
+        """Return the consumer that a command names, or None."""
         return self.consumers.get(frame.consumer_id)
 
     def apply(self, frame: Frame) -> list[Exchange]:
-        """The exchanges that the frame ends."""
+        """Update the state, and return the exchanges that the frame ends."""
         done = self.matcher.feed(frame)
         for exchange in done:
             self._ended(exchange)
@@ -71,7 +71,7 @@ class State:
                 react(self, frame)
         return done
 
-    # The client says
+    # ---- commands of the client
 
     def _connect(self, frame: Frame) -> None:
         self.connects += 1
@@ -112,7 +112,7 @@ class State:
         if consumer is None or self.shared is None:
             return
         if transaction_of(body) is not None:
-            return  # it may be taken back
+            return  # the transaction may be aborted
         subscription = self.shared.of(consumer.topic, consumer.subscription)
         if body.ack_type == CommandAck.Cumulative:
             consumer.cumulative = max([consumer.cumulative, *map(position_of, body.message_id)])
@@ -143,14 +143,14 @@ class State:
         if consumer is not None:
             consumer.ending = frame.name
 
-    # The broker says
+    # ---- commands of the broker
 
     def _greeted(self, frame: Frame) -> None:
         self.connected = True
 
     def _send_error(self, frame: Frame) -> None:
         producer = self.producer(frame)
-        if producer is not None:  # the client sends again from there on
+        if producer is not None:  # the client resends from this message on
             producer.last_sequence = min(producer.last_sequence, (frame.sequence_id or 0) - 1)
             producer.chunked = Producer("", 0).chunked
 
@@ -179,7 +179,7 @@ class State:
             else:
                 self.partitions.pop(frame.topic)
 
-    # What ends
+    # ---- ends of exchanges
 
     def _answered(self, request_id: int) -> None:
         ids = self.answered
@@ -222,7 +222,7 @@ class State:
 
     def _closed(self, kind: int, request: Frame, refused: bool) -> None:
         made = self.producer(request) if kind == _T.CLOSE_PRODUCER else self.consumer(request)
-        if made is None or made.opened > request.number:  # one that was opened since
+        if made is None or made.opened > request.number:  # the id was opened again since
             return
         if not refused:
             made.phase = Phase.CLOSED_BY_CLIENT
@@ -241,7 +241,7 @@ class State:
 
 
 def _chunk(producer: Producer, metadata: Any, size: int) -> None:
-    """Takes down a chunk, and forgets its message with the last."""
+    """Record a chunk, and forget its message after the last chunk."""
     uuid, chunk = metadata.uuid, metadata.chunk_id
     before = producer.chunked.get(uuid)
     if chunk >= metadata.num_chunks_from_msg - 1:
@@ -254,7 +254,7 @@ def _chunk(producer: Producer, metadata: Any, size: int) -> None:
 
 
 def messages_of(frame: Frame) -> int:
-    """What a MESSAGE costs in permits."""
+    """Return the number of permits that a MESSAGE uses."""
     if frame.body.ack_set:
         return bits_of(frame.body.ack_set).bit_count()
     return messages_in(frame.entry) or 1

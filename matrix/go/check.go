@@ -11,7 +11,7 @@ import (
 
 const (
 	patience = 20 * time.Second
-	// quiet is how long a consumer must stay without a message before "nothing more comes" is believed.
+	// quiet is the time without a message after which no more messages are expected.
 	quiet = 300 * time.Millisecond
 )
 
@@ -119,7 +119,7 @@ func send(producer pulsar.Producer, payloads []string) []pulsar.MessageID {
 			must(got.err)
 			ids[got.number] = got.id
 		case <-deadline:
-			failf("%d of %d receipts", count, len(payloads))
+			failf("only %d of %d receipts arrived", count, len(payloads))
 		}
 	}
 	return ids
@@ -145,7 +145,7 @@ func receive(consumer pulsar.Consumer, count int) []pulsar.Message {
 	for len(messages) < count {
 		message := within(patience, consumer)
 		if message == nil {
-			failf("%d of %d messages", len(messages), count)
+			failf("only %d of %d messages arrived", len(messages), count)
 		}
 		messages = append(messages, message)
 	}
@@ -175,6 +175,6 @@ func consume(consumer pulsar.Consumer, count int) []string {
 
 func nothingMore(consumer pulsar.Consumer) {
 	if message := within(quiet, consumer); message != nil {
-		failf("one too many: %s %.60s", message.ID(), message.Payload())
+		failf("an unexpected message arrived: %s %.60s", message.ID(), message.Payload())
 	}
 }

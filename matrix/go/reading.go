@@ -80,7 +80,7 @@ func lastMessageID(c *cell) {
 }
 
 func compaction(c *cell) {
-	// The subscription is there first, so that compaction leaves what it may read.
+	// The subscription must exist first, so that compaction retains its messages.
 	c.consumer(pulsar.ConsumerOptions{ReadCompacted: true}).Close()
 	producer := c.single()
 	for _, version := range []string{"1", "2"} {

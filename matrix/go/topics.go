@@ -24,7 +24,7 @@ func failover(c *cell) {
 	}
 	producer := c.single()
 	send(producer, texts(0, 10))
-	// A hash of their names and the topic's says which of them is active.
+	// A hash of the consumers' names and the topic's name decides which consumer is active.
 	var message pulsar.Message
 	active := 1
 	for end := time.Now().Add(patience); message == nil && time.Now().Before(end); {
@@ -103,7 +103,7 @@ func unload(c *cell) {
 	equal(consume(consumer, 5), texts(0, 5))
 	c.administrate("unload")
 	send(producer, texts(5, 10))
-	// Acknowledgements on their way may have been lost with the old consumer.
+	// Acknowledgements in flight may have been lost with the old consumer.
 	missing := texts(5, 10)
 	for len(missing) > 0 {
 		got := consume(consumer, 1)[0]
@@ -180,7 +180,7 @@ func waitForExclusive(c *cell) {
 	}()
 	select {
 	case <-waiting:
-		failf("it did not wait")
+		failf("the producer did not wait")
 	case <-time.After(500 * time.Millisecond):
 	}
 	owner.Close()

@@ -1,1 +1,1 @@
-"""Programs of the Python clients."""
+"""Scenario programs of the Python clients."""

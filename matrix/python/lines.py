@@ -1,8 +1,8 @@
-"""What a scenario program says and hears, a JSON object a line. The programs of all languages do the same.
+"""Exchange JSON objects with the runner, one a line. The programs of all languages do the same.
 
-In comes {"scenario", "topic", "namespace", "service_url", "http_url", ...}. A program may then ask for something that
-is the administrator's work, {"do": "unload"}, and is answered {"done": true} once it is done. Its last line is
-{"outcome": "pass" | "fail", "reason": "...", "seconds": 0.1}. The end of input ends it.
+A request is {"scenario", "topic", "namespace", "service_url", "http_url", ...}. A program may then ask for admin work,
+such as {"do": "unload"}, and gets {"done": true} when the work is done. Its last line is {"outcome": "pass" | "fail",
+"reason": "...", "seconds": 0.1}. The program ends with its input.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 PATIENCE: Final = 20.0
-"""Seconds for whatever must happen."""
+"""Seconds to wait for an expected event."""
 QUIET: Final = 0.3
-"""Seconds without a message before "nothing more comes" is believed."""
+"""Seconds without a message after which no more messages are expected."""
 
 
 class Failure(Exception):
-    """Something did not go as the scenario says."""
+    """A scenario that did not go as expected."""
 
 
 MOMENT: Final = 0.02
-"""Seconds between two times that must not be the same millisecond, and between two looks at something."""
+"""Seconds between two times that must not be the same millisecond, and between two checks of a condition."""
 
 
 def that(holds: object, what: str) -> None:
@@ -43,21 +43,21 @@ def texts(start: int, end: int, prefix: str = "a") -> list[str]:
 
 
 class Lines:
-    """The request of one scenario, and the way to ask for more."""
+    """The request of one scenario, and the channel for admin work."""
 
     def __init__(self, request: Mapping[str, Any], write: Callable[[object], None]) -> None:
         self._request = request
         self._write = write
 
     def __getattr__(self, name: str) -> Any:
-        """A value of the request: `topic`, `namespace`, `service_url` ..."""
+        """Return a value of the request, such as `topic`, `namespace` or `service_url`."""
         try:
             return self._request[name]
         except KeyError:
             raise AttributeError(name) from None
 
     def do(self, action: str, **arguments: object) -> None:
-        """Has something administrated: "unload", "compact", "terminate" of the topic."""
+        """Ask for admin work on the topic: "unload", "compact" or "terminate"."""
         self._write({"do": action, **arguments})
         if not json.loads(sys.stdin.readline()).get("done"):
             raise Failure(f"{action} was refused")
@@ -67,8 +67,8 @@ Scenario = Callable[[Lines], None]
 
 
 def serve(scenarios: Mapping[str, Scenario]) -> None:
-    """Runs what is asked for until the end of input."""
-    # What a client prints on its own must not end up among the answers.
+    """Run the requested scenarios until the end of input."""
+    # Output of the client itself must not mix with the answers.
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
 

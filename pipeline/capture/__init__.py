@@ -1,4 +1,4 @@
-"""What wire captures say: frames, exchanges, the compatibility matrix, latencies, violations, differences of two runs.
+"""Analyze wire captures: frames, exchanges, the compatibility matrix, latencies, violations, differences of two runs.
 
 analysis = Captures(session(), ["run/*.pulscap"])
 analysis.matrix.show()

@@ -20,9 +20,9 @@ from pulsarium.proto.commands import COMMANDS, Direction
 
 WHO = ("client", "client_version", "protocol_version")
 SENT, BROKEN = "sent", "broken"
-"""Outcomes of what wants no answer, and of what nobody could read."""
+"""Outcomes of frames that expect no answer, and of frames that could not be parsed."""
 
-_ACCURACY = 10_000  # of a percentile: exact up to that many values
+_ACCURACY = 10_000  # percentiles are exact up to this many values
 _TASKS_A_CORE = 4
 _UNANSWERED = [spec.name for spec in COMMANDS.values() if spec.reply is None and spec.direction is not Direction.BROKER]
 _Reader = Callable[[str, str], Iterator[rows.Row]]
@@ -30,14 +30,17 @@ _FROM_CLIENT = "direction = 'client->broker'"
 
 
 class NoCaptures(ValueError):
-    """Nothing there to analyze, or a file that is no capture."""
+    """Refuse sources without a capture, and files that are not captures."""
 
 
 class Captures:
-    """Capture files as tables, made when they are asked for. Close it, or leave its `with`, to free what they hold."""
+    """Capture files as tables, which are computed on first use. `close`, or the end of `with`, frees their memory."""
 
     def __init__(self, spark: SparkSession, sources: Iterable[str | Path]) -> None:
-        """`sources`: files, folders and globs. NoCaptures when there are none, or one that is none."""
+        """Find the captures of `sources`: files, folders and globs.
+
+        Raise `NoCaptures` when there are none, and for a file that is not a capture.
+        """
         self.spark = spark
         self.paths = found(sources)
         self._kept: list[DataFrame] = []
@@ -51,29 +54,32 @@ class Captures:
         self.close()
 
     def close(self) -> None:
-        """Free the tables that Spark keeps."""
+        """Release the tables that Spark keeps in memory."""
         for each in self._kept:
             each.unpersist()
         self._kept.clear()
 
     @cached_property
     def frames(self) -> DataFrame:
-        """One row per frame."""
+        """Return a table with one row per frame."""
         return self._table(rows.frames, FRAMES)
 
     @cached_property
     def exchanges(self) -> DataFrame:
-        """One row per request, with what became of it."""
+        """Return a table with one row per request and its outcome."""
         return self._table(rows.exchanges, EXCHANGES)
 
     @cached_property
     def violations(self) -> DataFrame:
-        """One row per broken rule of `pulsarium.capture.lint`."""
+        """Return a table with one row per broken rule of `pulsarium.capture.lint`."""
         return self._table(rows.violations, VIOLATIONS)
 
     @cached_property
     def matrix(self) -> DataFrame:
-        """What became of each client's commands: client, client_version, protocol_version, command, outcome, count."""
+        """Return the outcomes of each client's commands.
+
+        Columns: client, client_version, protocol_version, command, outcome, count.
+        """
         asked = self.exchanges.where(_FROM_CLIENT).select(*WHO, "command", "outcome")
         unasked = F.col("command").isin(_UNANSWERED) | ((F.col("command") == "ACK") & F.col("request_id").isNull())
         others = (
@@ -90,7 +96,10 @@ class Captures:
 
     @cached_property
     def latencies(self) -> DataFrame:
-        """How long clients waited, in microseconds: client, client_version, command, count, p50, p90, p99, max."""
+        """Return the times from clients' requests to their answers, in microseconds.
+
+        Columns: client, client_version, command, count, p50, p90, p99, max.
+        """
         keys = ("client", "client_version", "command")
         answered = self.exchanges.where(_FROM_CLIENT).where("latency_us IS NOT NULL")
         parts = F.percentile_approx("latency_us", [0.5, 0.9, 0.99], _ACCURACY)
@@ -102,14 +111,20 @@ class Captures:
 
     @cached_property
     def over_time(self) -> DataFrame:
-        """Frames by the second: second (a timestamp), direction, command, count."""
+        """Return the number of frames in each second.
+
+        Columns: second (a timestamp), direction, command, count.
+        """
         second = F.date_trunc("second", "time").alias("second")
         readable = self.frames.where("command IS NOT NULL")
         counts = readable.groupBy(second, "direction", "command").count()
         return _in_order(counts, "second", "direction", "command")
 
     def broken_rules(self) -> DataFrame:
-        """The violations by rule: side, rule, client, client_version, count, an example, demands, reference."""
+        """Return the violations, counted by rule.
+
+        Columns: side, rule, client, client_version, count, example, demands, reference.
+        """
         keys, rule = ("side", "rule", "client", "client_version"), ("demands", "reference")
         counts = self.violations.groupBy(*keys, *rule).agg(
             F.count("*").alias("count"), F.min("detail").alias("example")
@@ -117,7 +132,10 @@ class Captures:
         return _in_order(counts.select(*keys, "count", "example", *rule), *keys)
 
     def _table(self, read: _Reader, schema: str) -> DataFrame:
-        """A file holds whole connections, so it is one task's from its first byte to its last."""
+        """Return a table of all captures, one task per file at most.
+
+        A file holds whole connections, so that one task reads it from its first byte to its last.
+        """
         tasks = min(len(self.paths), _TASKS_A_CORE * self.spark.sparkContext.defaultParallelism)
         numbers = self.spark.range(0, len(self.paths), 1, tasks)
         table = numbers.mapInArrow(partial(_read, read, schema, self.paths, names(self.paths)), schema).persist()
@@ -126,10 +144,10 @@ class Captures:
 
 
 def differences(before: Captures, after: Captures, factor: float = 1.5) -> DataFrame:
-    """What changed between two runs: what, client, command, outcome, before, after, change.
+    """Return the differences between two runs, in the columns what, client, command, outcome, before, after, change.
 
-    what: `count` of an outcome (new, gone, more, less), or `p50` and `p99` in microseconds where they grew or fell by
-    at least `factor`. Versions are not looked at: it may be they that differ.
+    `what` is `count` for an outcome (new, gone, more, less), or `p50` and `p99` in microseconds, which are listed when
+    they grew or fell by at least `factor`. Versions of clients are not compared, because two runs may differ in them.
     """
     keys = ("what", "client", "command", "outcome")
     runs = {"before": before, "after": after}
@@ -149,7 +167,7 @@ def differences(before: Captures, after: Captures, factor: float = 1.5) -> DataF
 
 
 def _measures(run: Captures) -> DataFrame:
-    """what, client, command, outcome, n."""
+    """Return a table with the columns what, client, command, outcome, n."""
     counts = run.matrix.groupBy("client", "command", "outcome").agg(F.sum("count").cast("double").alias("n"))
     waits = (
         run.exchanges.where(_FROM_CLIENT)
@@ -165,12 +183,15 @@ def _measures(run: Captures) -> DataFrame:
 
 
 def _in_order(small: DataFrame, *keys: str) -> DataFrame:
-    """Sorted in one task: sharing it out would cost another job."""
+    """Return the table, sorted in one task. Several tasks would cost another job."""
     return small.coalesce(1).sortWithinPartitions(*keys)
 
 
 def found(sources: Iterable[str | Path]) -> list[str]:
-    """The capture files of files, folders and globs, sorted, each once."""
+    """Return the paths of all capture files of files, folders and globs, sorted, each once.
+
+    Raise `NoCaptures` when there are none, and for a file that is not a capture.
+    """
     paths: set[str] = set()
     for source in map(str, sources):
         matching = sorted(Path(source).rglob(f"*{SUFFIX}")) if Path(source).is_dir() else glob(source, recursive=True)
@@ -181,14 +202,14 @@ def found(sources: Iterable[str | Path]) -> list[str]:
     for path in sorted(paths):
         with open(path, "rb") as file:
             if file.read(len(MAGIC)) != MAGIC:
-                raise NoCaptures(f"{path} is no capture of Pulsarium")
+                raise NoCaptures(f"{path} is not a Pulsarium capture")
     if not paths:
-        raise NoCaptures("no captures were named")
+        raise NoCaptures("no captures were given")
     return sorted(paths)
 
 
 def names(paths: Sequence[str]) -> list[str]:
-    """What the captures are called in tables: their paths from the folder on that has them all, without the suffix."""
+    """Return the names of captures in tables: their paths below their common folder, without the suffix."""
     folder = os.path.commonpath([os.path.dirname(path) for path in paths])
     return [os.path.relpath(path, folder).removesuffix(SUFFIX) for path in paths]
 

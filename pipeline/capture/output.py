@@ -1,4 +1,4 @@
-"""Tables and pictures in a folder: all of them, or the folder stays as it was."""
+"""Write tables and pictures to a folder: all of them, or none."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _CHANGED = "differences"
 
 
 def write(run: Captures, folder: str | Path, against: Captures | None = None, tell: Tell = lambda what: None) -> None:
-    """The tables as Parquet (`frames.parquet`, ...) and the pictures as SVG; other files there are left alone.
+    """Write the tables as Parquet (`frames.parquet`, ...) and the pictures as SVG. Other files of the folder stay.
 
-    `against`: an earlier run; what changed since is written as `differences.parquet`, which goes without one. `tell`
-    hears what is next.
-    The folder is of this machine, or one that the workers share with it.
+    `against` is an earlier run: the differences are written as `differences.parquet`. Without `against` an older file
+    of that name is deleted. `tell` is called with the name of the next file. The folder is on this machine, or shared
+    with the workers.
     """
     target = Path(folder)
     target.mkdir(parents=True, exist_ok=True)
@@ -37,7 +37,7 @@ def write(run: Captures, folder: str | Path, against: Captures | None = None, te
     }
     if against is not None:
         tables[_CHANGED] = differences(against, run)
-    with beside(target, [f"{_CHANGED}.parquet"]) as new:  # of an earlier comparison: it says nothing of this run
+    with beside(target, [f"{_CHANGED}.parquet"]) as new:  # an older comparison is not of this run
         for name, table in tables.items():
             tell(f"{name}.parquet")
             table.write.parquet(str(new / f"{name}.parquet"))
@@ -47,7 +47,7 @@ def write(run: Captures, folder: str | Path, against: Captures | None = None, te
 
 
 def pictures(run: Captures) -> dict[str, Callable[[], Figure]]:
-    """What can be drawn, by name."""
+    """Return functions that draw the pictures, by the pictures' names."""
     return {
         "matrix": lambda: plots.matrix(_rows(run.matrix)),
         "latencies": lambda: plots.latencies(_rows(run.latencies)),
@@ -61,8 +61,10 @@ def _rows(table: DataFrame) -> list[plots.Row]:
 
 @contextmanager
 def beside(target: Path, replaces: Iterable[str] = ()) -> Iterator[Path]:
-    """A folder in `target` whose contents take their places there when the block has ended without an error; what is
-    named in `replaces` and was not made goes."""
+    """Yield a temporary folder in `target`, and move its contents into `target` when the block ends without an error.
+
+    Files of `target` that `replaces` names and the block did not make are deleted.
+    """
     new = Path(tempfile.mkdtemp(prefix=".pulsarium-", dir=target))
     try:
         yield new
@@ -73,16 +75,16 @@ def beside(target: Path, replaces: Iterable[str] = ()) -> Iterator[Path]:
 
 
 def _exchange(names: Sequence[str], target: Path, new: Path, old: Path) -> None:
-    """Moves what is new into `target`, and what was there to `old`; all of it back when that comes to no end."""
+    """Move the new files into `target`, and the files that they replace into `old`. Undo all moves after an error."""
     old.mkdir()
     made = [name for name in names if (new / name).exists()]
     try:
         for name in names:
             if (target / name).exists():
-                (target / name).rename(old / name)  # a folder cannot be renamed onto one that is not empty
+                (target / name).rename(old / name)  # because a folder cannot be renamed onto a folder with contents
             if name in made:
                 (new / name).rename(target / name)
-    except BaseException:  # Ctrl-C, too, may come between any two of them
+    except BaseException:  # Ctrl-C, too, may come between two moves
         for name in made:
             if not (new / name).exists():
                 (target / name).rename(new / name)

@@ -1,4 +1,4 @@
-"""One capture file as Parquet, without Spark: the tables that `Captures` has of many."""
+"""Convert one capture file to Parquet without Spark, in the tables of `Captures`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _TABLES = (
 
 
 def write(capture: Path, out: Path) -> Mapping[str, int]:
-    """Files in `out`, which is made if it is not there: their names, and how many rows each has."""
+    """Write the files into `out`, which is created when missing, and return their numbers of rows by name."""
     out.mkdir(parents=True, exist_ok=True)
     counts = {}
     for name, schema, read in _TABLES:

@@ -1,4 +1,7 @@
-"""Pictures of captures. Colours are of Okabe and Ito's palette: told apart by colour-blind people, and in grey."""
+"""Draw pictures of captures.
+
+The colors are Okabe and Ito's palette, which color-blind people can tell apart, also in grayscale.
+"""
 
 from __future__ import annotations
 
@@ -30,13 +33,13 @@ _FINE, _SOME, _NONE, _SILENT, _SENT = (
     "some unanswered",
     "wants no answer",
 )
-_COLOURS = {_FINE: "#A6D3EE", _SOME: "#F7D27F", _NONE: "#E58A5B", _SILENT: "#C9A0BE", _SENT: "#EFEFEF"}
+_COLORS = {_FINE: "#A6D3EE", _SOME: "#F7D27F", _NONE: "#E58A5B", _SILENT: "#C9A0BE", _SENT: "#EFEFEF"}
 _MOST_BARS = 120
 _NO_ANSWER = {"no answer", "closed"}
 
 
 def matrix(rows: Sequence[Row]) -> Figure:
-    """What became of each command (down), for each client (across); the numbers are requests."""
+    """Draw the outcomes of each command (down) for each client (across). The numbers are requests."""
     columns = sorted({_client(row) for row in rows})
     commands = sorted({str(row["command"]) for row in rows})
     cells: dict[tuple[str, str], Counter[str]] = {}
@@ -46,8 +49,8 @@ def matrix(rows: Sequence[Row]) -> Figure:
     figure, axes = _figure(width, height, "What became of each command")
     for (command, column), outcomes in cells.items():
         x, y = columns.index(column), commands.index(command)
-        colour = _COLOURS[_verdict(outcomes)]
-        axes.add_patch(Rectangle((x - 0.485, y - 0.46), 0.97, 0.92, facecolor=colour, edgecolor="none"))
+        color = _COLORS[_verdict(outcomes)]
+        axes.add_patch(Rectangle((x - 0.485, y - 0.46), 0.97, 0.92, facecolor=color, edgecolor="none"))
         axes.text(x, y, _words(outcomes), ha="center", va="center", fontsize=8, color=_INK)
     axes.set(xlim=(-0.5, max(len(columns), 1) - 0.5), ylim=(max(len(commands), 1) - 0.5, -0.5))
     axes.set_xticks(range(len(columns)), columns, fontsize=9)
@@ -56,13 +59,13 @@ def matrix(rows: Sequence[Row]) -> Figure:
     _bare(axes)
     verdicts = {_verdict(outcomes) for outcomes in cells.values()}
     _legend(
-        figure, {name: _COLOURS[name] for name in _COLOURS if name in verdicts}, "outside lower left", 2 + len(columns)
+        figure, {name: _COLORS[name] for name in _COLORS if name in verdicts}, "outside lower left", 2 + len(columns)
     )
     return figure
 
 
 def latencies(rows: Sequence[Row]) -> Figure:
-    """From request to answer, by command: the median, and how far 99 of 100 and the slowest are from it."""
+    """Draw the time from request to answer by command: the median, the 99th percentile and the maximum."""
     clients = sorted({_name(row) for row in rows})
     by_command: dict[str, list[Row]] = {}
     for row in sorted(rows, key=_name):
@@ -94,17 +97,20 @@ def latencies(rows: Sequence[Row]) -> Figure:
     return figure
 
 
-def _span(axes: Axes, y: float, row: Row, colour: str) -> None:
+def _span(axes: Axes, y: float, row: Row, color: str) -> None:
     p50, p99, most = (max(float(row[name]), 1.0) for name in ("p50", "p99", "max"))
-    axes.plot([p50, most], [y, y], color=colour, linewidth=1.0, alpha=0.45, zorder=1)
-    axes.plot([p50, p99], [y, y], color=colour, linewidth=3.2, alpha=0.45, solid_capstyle="butt", zorder=2)
-    axes.plot([p50], [y], "o", color=colour, markersize=5.5, zorder=3)
-    axes.plot([most], [y], "|", color=colour, markersize=6, zorder=3)
+    axes.plot([p50, most], [y, y], color=color, linewidth=1.0, alpha=0.45, zorder=1)
+    axes.plot([p50, p99], [y, y], color=color, linewidth=3.2, alpha=0.45, solid_capstyle="butt", zorder=2)
+    axes.plot([p50], [y], "o", color=color, markersize=5.5, zorder=3)
+    axes.plot([most], [y], "|", color=color, markersize=6, zorder=3)
     axes.annotate(f"{int(row['count']):,}", (most, y), (6, 0), textcoords="offset points", va="center", fontsize=7)
 
 
 def over_time(rows: Sequence[Row], most: int = 3) -> Figure:
-    """Frames by the second: the clients' upwards, the brokers' downwards; the `most` frequent of each by name."""
+    """Draw frames by the second, those of clients upwards and those of brokers downwards.
+
+    The `most` frequent commands of each side have series of their own.
+    """
     figure, axes = _figure(9.0, 4.2, "Frames per second")
     totals: Counter[tuple[bool, str]] = Counter()
     for row in rows:
@@ -117,13 +123,13 @@ def over_time(rows: Sequence[Row], most: int = 3) -> Figure:
     step = 1 + int(span) // _MOST_BARS
     floor: Counter[tuple[int, bool]] = Counter()
     for name in [*names, ""]:
-        colours = dict(zip(names, _SERIES, strict=False)) | {"": _OTHER}
+        colors = dict(zip(names, _SERIES, strict=False)) | {"": _OTHER}
         shown = [row for row in rows if row["command"] == name or (not name and row["command"] in others)]
         for (at, up), count in _by_time(shown, begin, step).items():
             sign = 1 if up else -1
             bottom = sign * floor[at, up] / step
             height, width = sign * count / step, 0.92 * step
-            axes.bar(at * step, height, width, bottom, align="edge", color=colours[name], linewidth=0)
+            axes.bar(at * step, height, width, bottom, align="edge", color=colors[name], linewidth=0)
             floor[at, up] += count
     axes.axhline(0, color=_INK, linewidth=0.8)
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{abs(value):,.0f}"))
@@ -140,7 +146,7 @@ def over_time(rows: Sequence[Row], most: int = 3) -> Figure:
 
 
 def _by_time(rows: Sequence[Row], begin: datetime | None, step: int) -> Counter[tuple[int, bool]]:
-    """(number of the bar, from clients) -> frames."""
+    """Return the number of frames by bar number and whether clients sent them."""
     found: Counter[tuple[int, bool]] = Counter()
     for row in rows:
         at = int((row["second"] - begin).total_seconds()) // step
@@ -159,8 +165,8 @@ def _figure(width: float, height: float, title: str) -> tuple[Figure, Axes]:
     return figure, axes
 
 
-def _legend(figure: Figure, colours: Mapping[str, str], place: _Place, across: int) -> None:
-    handles = [Patch(facecolor=colour, label=name) for name, colour in colours.items()]
+def _legend(figure: Figure, colors: Mapping[str, str], place: _Place, across: int) -> None:
+    handles = [Patch(facecolor=color, label=name) for name, color in colors.items()]
     if handles:
         figure.legend(handles=handles, loc=place, ncols=min(max(across, 1), 4), frameon=False, fontsize=8)
 
@@ -180,7 +186,10 @@ def _verdict(outcomes: Counter[str]) -> str:
 
 
 def _words(outcomes: Counter[str]) -> str:
-    """`12 · 3 ConsumerBusy`: a number alone is that of the good ones."""
+    """Return the text of a cell, such as `12 · 3 ConsumerBusy`.
+
+    The number without a name counts the successful requests.
+    """
     good = outcomes["ok"] + outcomes["sent"]
     bad = [f"{count:,} {name}" for name, count in outcomes.most_common() if name not in ("ok", "sent")]
     shown = bad[:1] if len(bad) < 2 else [bad[0], f"{len(bad) - 1} more"]
@@ -189,7 +198,7 @@ def _words(outcomes: Counter[str]) -> str:
 
 def _name(row: Row) -> str:
     name = printable(f"{row['client']} {row['client_version'] or ''}".strip())
-    return name.replace("$", r"\$")  # or it would be mathematics
+    return name.replace("$", r"\$")  # matplotlib would read `$` as mathematics
 
 
 def _client(row: Row) -> str:

@@ -1,4 +1,4 @@
-"""One capture file as rows. Plain Python in Spark's workers: nothing here knows Spark."""
+"""Convert one capture file to rows. Spark's workers run this module, which imports no Spark."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _ROWS = 10_000
 
 
 def batches(schema: str, rows: Iterable[tuple[Any, ...]]) -> Iterator[pa.RecordBatch]:
-    """Rows, their times in microseconds, as Arrow."""
+    """Yield Arrow batches of rows whose times are microseconds since the epoch."""
     arrow = arrow_schema(schema)
     left = iter(rows)
     while chunk := list(islice(left, _ROWS)):
@@ -53,7 +53,7 @@ def batches(schema: str, rows: Iterable[tuple[Any, ...]]) -> Iterator[pa.RecordB
 
 
 def arrow_schema(schema: str) -> pa.Schema:
-    """One of the schemas above, for Arrow."""
+    """Return one of the schemas above as an Arrow schema."""
     return pa.schema([(name, _TYPES[kind]) for name, kind in (column.split() for column in schema.split(", "))])
 
 
@@ -61,12 +61,15 @@ Row = tuple[Any, ...]
 _PIECE = 1 << 20
 _DIRECTIONS = {Direction.CLIENT: "client->broker", Direction.BROKER: "broker->client"}
 UNKNOWN = "unknown"
-"""The client of a connection whose CONNECT is not in the capture."""
+"""Client name of a connection whose CONNECT is not in the capture."""
 
 
 def frames(path: str, capture: str | None = None) -> Iterator[Row]:
-    """A row for each frame; what ends a damaged file is one too, the last. `capture`: what rows call the file, if not
-    by its name."""
+    """Yield a row for each frame of a file.
+
+    In a damaged file the last row describes the damage. `capture` is the capture's name in the rows; the default is the
+    file's name.
+    """
     name = capture or PurePath(path).stem
     try:
         for checker, seen in _walk(path):
@@ -74,16 +77,16 @@ def frames(path: str, capture: str | None = None) -> Iterator[Row]:
                 yield _frame(_where(name, seen.frame, checker.conversation), seen.frame)
     except CaptureError as error:
         where = (name, None, None, UNKNOWN, None, None, None)
-        yield (*where, *(None,) * 12, f"the file cannot be read on: {error}", None)
+        yield (*where, *(None,) * 12, f"the rest of the file cannot be read: {error}", None)
 
 
 def exchanges(path: str, capture: str | None = None) -> Iterator[Row]:
-    """A row for each request."""
+    """Yield a row for each request."""
     yield from _each(path, capture, lambda seen: seen.exchanges, lambda exchange: exchange.request, _exchange)
 
 
 def violations(path: str, capture: str | None = None) -> Iterator[Row]:
-    """A row for each broken rule."""
+    """Yield a row for each broken rule."""
     yield from _each(path, capture, lambda seen: seen.violations, lambda violation: violation.frame, _violation)
 
 
@@ -100,12 +103,14 @@ def _each(
             for each in pick(seen):
                 yield read(_where(name, frame_of(each), checker.conversation), each)
     except CaptureError:
-        return  # a row of `frames` says so
+        return  # a row of `frames` reports the damage
 
 
 def _walk(path: str, *, judging: bool = False) -> Iterator[tuple[Checker, Seen]]:
-    """What there is to say of each record of a file, and last what still waits on each connection; also where the file
-    is damaged, and CaptureError after it."""
+    """Yield the findings of each record of a file, and at last those of the requests that stayed unanswered.
+
+    In a damaged file all findings before the damage come first. Then `CaptureError` is raised.
+    """
     damage: CaptureError | None = None
     walk = Walk(judging=judging)
     try:
@@ -176,5 +181,5 @@ def _violation(where: Row, violation: Violation) -> Row:
 
 
 def _signed(number: int | None) -> int | None:
-    """As Java shows it: Spark has no unsigned numbers."""
+    """Return the number as signed, as Java shows it, because Spark has no unsigned numbers."""
     return number if number is None or number < 2**63 else number - 2**64

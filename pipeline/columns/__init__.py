@@ -1,18 +1,19 @@
-"""What messages are as rows, and rows as messages.
+"""Convert messages to rows, and rows to messages.
 
 Each schema of Pulsar has one form in Spark:
 
 | schema of the topic | columns |
 |---|---|
-| none, BYTES, KEY_VALUE, PROTOBUF, PROTOBUF_NATIVE, all that is in no other line | `value` binary: the bytes |
+| none, BYTES, KEY_VALUE, PROTOBUF, PROTOBUF_NATIVE and all others not listed here | `value` binary: the bytes |
 | STRING, BOOLEAN, INT8 to INT64, FLOAT, DOUBLE | `value` of the same type |
 | TIMESTAMP, DATE (a moment too), INSTANT | `value` timestamp |
 | LOCAL_DATE, LOCAL_TIME and TIME, LOCAL_DATE_TIME | `value` date, time, timestamp_ntz |
 | AVRO, JSON | the record's fields at top level, as Spark's own Avro reader has them (`kinds.py`) |
 
-Of records that contain themselves, which Spark has no type for, and of definitions that nobody can read, `value` is the
-bytes. Behind the columns of the value come those of `METADATA`. Every column may be null: a message without a value
-(which deletes its key in a compacted topic) has null in all columns of the value, and a row like that becomes one.
+`value` holds the bytes, too, for records that contain themselves, because Spark has no type for them, and for
+definitions that cannot be parsed. The columns of `METADATA` follow those of the value. Every column may be null. A
+message without a value, which deletes its key in a compacted topic, has null in all columns of the value. Such a row is
+written as a message without a value.
 """
 
 from pulsarium.pipeline.columns.columns import Columns

@@ -1,4 +1,4 @@
-"""The columns of a topic."""
+"""Columns of a topic."""
 
 from __future__ import annotations
 
@@ -22,44 +22,49 @@ FORMS = {pb.Schema.Avro: Form.AVRO, pb.Schema.Json: Form.JSON}
 
 @dataclass(frozen=True)
 class Columns:
-    """What a topic's values become. Made in the driver, used in workers."""
+    """Columns of a topic's values. Made in the driver, used in workers."""
 
     info: SchemaInfo | None
-    """What the registry has, None where `value` is the bytes."""
+    """The schema of the registry, or None when `value` holds the bytes."""
     schema: StructType
-    """Of the value, and behind it METADATA; all may be null."""
+    """Columns of the value, then those of `METADATA`. All are nullable."""
 
     @staticmethod
     def of(info: SchemaInfo | None) -> Columns:
-        """For a topic with this schema. BadColumns for a record whose fields Spark could not tell from each other, or
-        from METADATA."""
+        """Return the columns of a topic with this schema.
+
+        Raise `BadColumns` for a record with fields that Spark cannot tell from each other or from the columns of
+        `METADATA`.
+        """
         kind = None if info is None else _record_of(info)
         if info is None or (kind is None and info.type not in PRIMITIVES):
             return Columns(None, _with_metadata(StructType([StructField(VALUE, BinaryType())])))
-        info = replace(info, properties=dict(info.properties))  # those of some schemas cannot be pickled
+        # a copy, because the properties of some schemas cannot be pickled
+        info = replace(info, properties=dict(info.properties))
         if kind is None:
             return Columns(info, _with_metadata(StructType([StructField(VALUE, PRIMITIVES[info.type].spark)])))
         assert isinstance(kind.spark, StructType)
         return Columns(info, _with_metadata(kind.spark))
 
     def for_reading(self, wanted: StructType) -> BatchBuilder:
-        """From messages that were read with `client_schema` to these columns, in their order and by their types.
+        """Return a builder of batches with the columns `wanted` from messages that were read with `client_schema`.
 
-        BadColumns for columns that the topic has not, or not of that type.
+        Raise `BadColumns` for a column that the topic does not have, or has with another type.
         """
         return BatchBuilder(self.schema, wanted, self._kind(), self._form())
 
     def for_writing(self, given: StructType) -> RowReader:
-        """From the columns of a DataFrame to messages for a producer with `client_schema`.
+        """Return a converter of a DataFrame's rows to messages for a producer with `client_schema`.
 
-        BadColumns where the topic's schema has no place for them, or needs more.
+        Raise `BadColumns` for columns that the topic's schema has no field for, and when columns of required fields are
+        missing.
         """
         kind = self._kind()
         own = self.schema[VALUE].dataType if kind is None else None
         return RowReader(given, own, kind, self._form())
 
     def client_schema(self) -> Schema[Any] | None:
-        """For readers and producers; None: they have bytes."""
+        """Return the schema for readers and producers, or None when messages are bytes."""
         if self.info is None:
             return None
         if self.info.type in PRIMITIVES:
@@ -74,13 +79,13 @@ class Columns:
 
 
 def _record_schema(info: SchemaInfo) -> Schema[Any]:
-    """As the registry has it, to the letter: a producer makes no new version of it."""
+    """Return a schema with the registry's definition to the letter, so that a producer adds no new version."""
     definition = info.data.decode()
     return AvroSchema(definition) if info.type == pb.Schema.Avro else JsonSchema(definition)
 
 
 def _record_of(info: SchemaInfo) -> Kind | None:
-    """None for what is no record, or one that nobody can read."""
+    """Return the record of a schema, or None when the schema is not a readable record."""
     if info.type not in FORMS:
         return None
     try:
@@ -96,7 +101,7 @@ def _with_metadata(values: StructType) -> StructType:
     for each in values.names:
         if each.lower() in own:
             raise BadColumns(
-                f"the field {each} of the topic's schema cannot be a column, because {own[each.lower()]} is one of "
-                "every topic"
+                f"the field {each} of the topic's schema cannot be a column, because {own[each.lower()]} is a column "
+                "of every topic"
             )
     return StructType([*values.fields, *METADATA.fields])

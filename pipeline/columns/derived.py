@@ -1,4 +1,4 @@
-"""The schema that a topic without one gets from a DataFrame."""
+"""Derive the schema of a topic that has none from a DataFrame."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from pulsarium.pipeline.columns.kinds import BadColumns, no_twins
 from pulsarium.pipeline.columns.primitives import of_spark
 from pulsarium.pipeline.columns.writing import VALUE, split
 
-RECORD = "topLevelRecord"  # as Spark's own Avro writer calls it
+RECORD = "topLevelRecord"  # the name that Spark's own Avro writer uses
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _TYPES: dict[type[DataType], Any] = {
     BooleanType: "boolean",
@@ -45,7 +45,7 @@ _TYPES: dict[type[DataType], Any] = {
     DoubleType: "double",
     StringType: "string",
     BinaryType: "bytes",
-    NullType: ["null", "string"],  # of nulls alone, and Avro has no arrays of nothing
+    NullType: ["null", "string"],  # of a column of nulls, because Avro has no arrays of nothing
     DateType: {"type": "int", "logicalType": "date"},
     TimestampType: {"type": "long", "logicalType": "timestamp-micros"},
     TimestampNTZType: {"type": "long", "logicalType": "local-timestamp-micros"},
@@ -54,12 +54,13 @@ _TYPES: dict[type[DataType], Any] = {
 
 
 def info_for(schema: StructType, *, as_json: bool = False) -> SchemaInfo | None:
-    """What the columns of a DataFrame are as a schema of Pulsar.
+    """Return the schema of Pulsar for the columns of a DataFrame, or None for bytes.
 
-    One column `value`: binary is no schema (None), numbers, texts and times are Pulsar's own (a timestamp is INSTANT,
-    which keeps microseconds), a struct is a record of its fields. Everything else is a record with a field for each
-    column that is not of METADATA: Avro, or JSON. BadColumns where there is no value, or what Avro has no type or name
-    for.
+    A single column `value` of numbers, text or times has one of Pulsar's own schemas. A timestamp is INSTANT, which
+    keeps microseconds. A struct `value` is a record of its fields. Other DataFrames are a record, Avro or JSON, with a
+    field for each column outside `METADATA`.
+
+    Raise `BadColumns` without a column for the value, and for a column whose type or name Avro does not have.
     """
     no_twins(schema.names, "the DataFrame")
     value, _ = split(schema, set())
@@ -77,8 +78,8 @@ def info_for(schema: StructType, *, as_json: bool = False) -> SchemaInfo | None:
     definition = _record(value, RECORD, "", "")
     try:
         return (JsonSchema(definition) if as_json else AvroSchema(definition)).info
-    except InvalidConfiguration as error:  # an array of structs without fields
-        raise BadColumns(f"the DataFrame's columns are no record: {error}") from error
+    except InvalidConfiguration as error:  # such as an array of structs without fields
+        raise BadColumns(f"the DataFrame's columns are not a valid record: {error}") from error
 
 
 def _record(given: StructType, name: str, namespace: str, where: str) -> dict[str, Any]:
@@ -88,7 +89,7 @@ def _record(given: StructType, name: str, namespace: str, where: str) -> dict[st
     for field in given.fields:
         path = f"{where}.{field.name}" if where else field.name
         if not _NAME.fullmatch(field.name):
-            raise BadColumns(f"column {path}: Avro's names are of A-Z, a-z, 0-9 and _, rename it")
+            raise BadColumns(f"column {path}: Avro's names have only A-Z, a-z, 0-9 and _: rename the column")
         kind = _or_null(field.dataType, field.nullable, field.name, inside, path)
         fields.append({"name": field.name, "type": kind} | ({"default": None} if isinstance(kind, list) else {}))
     made: dict[str, Any] = {"type": "record", "name": name, "fields": fields}
@@ -96,7 +97,7 @@ def _record(given: StructType, name: str, namespace: str, where: str) -> dict[st
 
 
 def _type(given: DataType, name: str, namespace: str, where: str) -> Any:
-    """`name` and `namespace`: of a record, should it be one."""
+    """Return the Avro type for a type of Spark. A record gets `name` and `namespace`."""
     if isinstance(given, StructType):
         return _record(given, name, namespace, where)
     if isinstance(given, ArrayType):
@@ -108,7 +109,7 @@ def _type(given: DataType, name: str, namespace: str, where: str) -> Any:
     for spark, avro in _TYPES.items():
         if isinstance(given, spark):
             return avro
-    raise BadColumns(f"column {where} is {given.simpleString()}, which Avro has no type for")
+    raise BadColumns(f"column {where} is {given.simpleString()}, and Avro has no such type")
 
 
 def _or_null(given: DataType, nullable: bool, name: str, namespace: str, where: str) -> Any:

@@ -1,7 +1,8 @@
-"""Days, times and numbers as JSON has them.
+"""Read and write days, times and numbers in JSON.
 
-Written as numbers of what the logical type counts. Read as these, and as Java's Jackson writes its types of java.time:
-lists of [year, month, day, hour, minute, second, nanoseconds], moments as seconds with a point, or texts in ISO 8601.
+They are written as numbers in the unit of the logical type. Numbers are read, and also the forms in which Java's
+Jackson writes java.time: lists of [year, month, day, hour, minute, second, nanoseconds], seconds with a decimal point,
+and text in ISO 8601.
 """
 
 from __future__ import annotations
@@ -17,11 +18,11 @@ _MIDNIGHT = EPOCH.replace(tzinfo=None)
 _DAY = 86_400_000_000  # microseconds
 _MICROSECOND = timedelta(microseconds=1)
 MICROSECONDS: Mapping[str, int] = {"millis": 1000, "micros": 1}
-"""In one unit of a logical type, by the end of its name."""
+"""Microseconds in one unit of a logical type, by the end of the type's name."""
 
 
 def _lenient(convert: Callable[[Any], Any], what: str) -> Callable[[Any], Any]:
-    """Whatever goes wrong inside is a Misfit."""
+    """Return a converter that raises `Misfit` for any value that `convert` fails for."""
 
     def converted(value: Any) -> Any:
         try:
@@ -33,7 +34,7 @@ def _lenient(convert: Callable[[Any], Any], what: str) -> Callable[[Any], Any]:
 
 
 def read_date() -> Callable[[Any], date]:
-    """Days since the epoch, a list or a text."""
+    """Return a reader of days since the epoch, lists and text."""
 
     def read(value: Any) -> date:
         if type(value) is int:
@@ -44,7 +45,7 @@ def read_date() -> Callable[[Any], date]:
 
 
 def read_time(unit: int) -> Callable[[Any], time]:
-    """A time of day, of so many microseconds a number."""
+    """Return a reader of times of day. `unit` is in microseconds."""
 
     def read(value: Any) -> time:
         if type(value) is int:
@@ -57,12 +58,12 @@ def read_time(unit: int) -> Callable[[Any], time]:
 
 
 def read_moment(unit: int) -> Callable[[Any], datetime]:
-    """A datetime in UTC."""
+    """Return a reader of datetimes in UTC. `unit` is in microseconds."""
 
     def read(value: Any) -> datetime:
         if type(value) is int:
             return EPOCH + value * unit * _MICROSECOND
-        if isinstance(value, float):  # Java's fraction is never negative: -1.9 s is -0.1 s
+        if isinstance(value, float):  # Java's fraction is never negative: -1.9 stands for -0.1 s
             whole = int(value)
             return EPOCH + timedelta(seconds=whole + abs(value - whole))
         found = datetime.fromisoformat(value)
@@ -72,7 +73,7 @@ def read_moment(unit: int) -> Callable[[Any], datetime]:
 
 
 def read_local(unit: int) -> Callable[[Any], datetime]:
-    """A datetime without a zone."""
+    """Return a reader of datetimes without a zone. `unit` is in microseconds."""
 
     def read(value: Any) -> datetime:
         if type(value) is int:
@@ -85,7 +86,7 @@ def read_local(unit: int) -> Callable[[Any], datetime]:
 
 
 def read_decimal(scale: int) -> Callable[[Any], Decimal]:
-    """A number or a text, which is exact."""
+    """Return a reader of numbers and text that loses no digits."""
 
     def read(value: Any) -> Decimal:
         if isinstance(value, bool) or not isinstance(value, (int, float, str)):
@@ -96,11 +97,11 @@ def read_decimal(scale: int) -> Callable[[Any], Decimal]:
             raise ValueError
         return exact
 
-    return _lenient(read, f"a decimal of {scale} digits behind the point")
+    return _lenient(read, f"a decimal of {scale} decimal places")
 
 
 def _time_of(parts: list[int]) -> time:
-    hour, minute, second, nanoseconds = [*parts, 0, 0][:4]  # Jackson leaves out what is zero
+    hour, minute, second, nanoseconds = [*parts, 0, 0][:4]  # Jackson omits trailing zeros
     return time(hour, minute, second, nanoseconds // 1000)
 
 

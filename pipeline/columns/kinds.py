@@ -1,11 +1,13 @@
-"""The types of Avro, and what Spark has for them.
+"""Map types of Avro to types of Spark.
 
-As Spark's own Avro reader: enums are strings, fixed is binary, a union with null is what the other branch is, one of
-int and long is a long, one of float and double a double, and any other is a struct of `member0`, `member1`, ... (null
-counts for none), of which one is set. Two branches that are alike (records of the same fields, a string and an enum)
-cannot be told apart: the first one is set. Everything may be null. Logical types: date, timestamp-millis and -micros
-(timestamp), local-timestamp-millis and -micros (timestamp_ntz), decimal, uuid (string), and, which Spark's leaves as
-numbers, time-millis and -micros (time). A decimal of more than 38 digits is a string.
+The mapping is that of Spark's own Avro reader. Enums are strings, and fixed is binary. A union with null is its other
+branch, one of int and long is a long, and one of float and double is a double. Any other union is a struct of
+`member0`, `member1`, ... (null is not counted), of which one is set. Two branches that are alike, such as records of
+the same fields, or a string and an enum, cannot be told apart: the first one is set. Every type is nullable.
+
+Logical types: date, timestamp-millis and -micros (timestamp), local-timestamp-millis and -micros (timestamp_ntz),
+decimal and uuid (string). time-millis and -micros are times, which Spark's reader leaves as numbers. A decimal of more
+than 38 digits is a string.
 """
 
 from __future__ import annotations
@@ -36,15 +38,18 @@ from pyspark.sql.types import (
 
 
 class BadColumns(ValueError):
-    """Columns that do not fit the topic's schema, or that nothing can be made of."""
+    """Columns that do not fit the topic's schema, or that no schema can be derived from."""
 
 
 class BadMessage(ValueError):
-    """A message that is not what its topic's schema says; names its topic and id."""
+    """A message that does not fit its topic's schema. The error names the topic and the message id."""
 
 
 class BadRow(ValueError):
-    """A row that the topic's schema has no place for: a null, a symbol that the enum has not; names the column."""
+    """A row that does not fit the topic's schema, such as a null or an unknown enum symbol.
+
+    The error names the column.
+    """
 
 
 MOST_DIGITS = 38  # of a decimal in Spark and Arrow
@@ -56,29 +61,29 @@ class NoKind(Exception):
 
 @dataclass(frozen=True)
 class Kind:
-    """One type of a definition."""
+    """A type of an Avro definition, and its type in Spark."""
 
     name: str
-    """Avro's, or that of its logical type; "decimal-text" is one that is too long."""
+    """Avro's name, or that of the logical type. "decimal-text" is a decimal with too many digits for Spark."""
     spark: DataType
     nullable: bool = False
     fields: tuple[Field, ...] = ()
-    """Of a record."""
+    """Fields of a record."""
     inner: Kind | None = None
-    """Of an array's items, and a map's values."""
+    """Type of an array's items or a map's values."""
     branches: tuple[Kind, ...] = ()
-    """Of a union, without null."""
+    """Branches of a union, without null."""
     full_name: str = ""
-    """Of what has a name in the definition."""
+    """Full name of a record, enum or fixed."""
     symbols: frozenset[str] = frozenset()
-    """Of an enum."""
+    """Symbols of an enum."""
     size: int = -1
-    """Bytes of a fixed."""
+    """Size of a fixed, in bytes."""
 
 
 @dataclass(frozen=True)
 class Field:
-    """One of a record."""
+    """A field of a record."""
 
     name: str
     kind: Kind
@@ -109,10 +114,10 @@ _WIDER = {frozenset(("int", "long")): "long", frozenset(("float", "double")): "d
 
 
 def record_kind(definition: Mapping[str, Any]) -> Kind:
-    """The record that an Avro definition is.
+    """Return the record of an Avro definition.
 
-    NoKind for one that contains itself, has no fields, or is broken; BadColumns for fields that differ in nothing but
-    upper and lower case, which Spark does not tell apart.
+    Raise `NoKind` for a record that contains itself, has no fields, or is broken. Raise `BadColumns` for fields that
+    differ only in upper and lower case, which Spark does not tell apart.
     """
     try:
         kind = _Reader().kind(definition, "")
@@ -124,19 +129,19 @@ def record_kind(definition: Mapping[str, Any]) -> Kind:
 
 
 def no_twins(names: list[str], where: str) -> None:
-    """BadColumns for names that Spark does not tell apart."""
+    """Raise `BadColumns` for names that Spark does not tell apart."""
     seen: dict[str, str] = {}
     for name in names:
         first = seen.setdefault(name.lower(), name)
         if first is not name:
-            raise BadColumns(f"{where} has {first!r} and {name!r}: Spark does not tell upper from lower case")
+            raise BadColumns(f"{where} has {first!r} and {name!r}: Spark does not distinguish upper and lower case")
 
 
 class _Reader:
-    """Of one definition, in which a name is defined once and may be used again."""
+    """Reader of one definition, which may refer to a type by name after defining it."""
 
     def __init__(self) -> None:
-        self._named: dict[str, Kind | None] = {}  # None: we are in it
+        self._named: dict[str, Kind | None] = {}  # None while the type is being read
 
     def kind(self, schema: Any, namespace: str) -> Kind:
         if isinstance(schema, list):
@@ -204,7 +209,7 @@ class _Reader:
 
 
 def _full_name(name: str, namespace: str) -> tuple[str, str]:
-    """With its namespace, and that."""
+    """Return the full name of a type, and its namespace."""
     if "." in name:
         return name, name.rpartition(".")[0]
     return (f"{namespace}.{name}" if namespace else name), namespace

@@ -1,4 +1,4 @@
-"""The columns that every topic has, as Pulsar's own connector for Spark names them."""
+"""Columns that every topic has, named as in Pulsar's own Spark connector."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from pyspark.sql.types import (
 
 from pulsarium.client import Message
 
-# Tags of MessageIdData's fields, all varints.
+# tags of the fields of MessageIdData, all of which are varints
 _LEDGER, _ENTRY, _PARTITION, _BATCH_INDEX, _BATCH_SIZE = b"\x08", b"\x10", b"\x18", b"\x20", b"\x30"
 
 
-# Protobuf takes four times as long.
+# Protobuf would take four times as long.
 def serialized(messages: Sequence[Message[Any]]) -> list[bytes]:
-    """What `MessageId.serialize` gives, of each."""
+    """Return the serialized id of each message, as `MessageId.serialize` does."""
     made: list[bytes] = []
     last: tuple[int, ...] = ()
     head = tail = b""
@@ -48,7 +48,7 @@ def serialized(messages: Sequence[Message[Any]]) -> list[bytes]:
 def _varint(value: int) -> bytes:
     if 0 <= value < 128:
         return _SHORT[value]
-    value %= 2**64  # of negative ones, which protobuf extends to 64 bits
+    value %= 2**64  # protobuf extends negative numbers to 64 bits
     parts = bytearray()
     while value > 127:
         parts.append(value & 127 | 128)
@@ -74,12 +74,15 @@ METADATA = StructType(
         StructField(INDEX, LongType()),
     ]
 )
-"""`__key`: also what was sent as bytes; null without one. `__topic`: in full, of a partitioned one the partition.
-`__messageId`: as `MessageId.serialize` and Java's `toByteArray` write it. `__eventTime`: null where none was given.
-`__index`: the number of the message in its topic or partition, null where the broker does not count."""
+"""Columns of every topic.
+
+`__key` may be bytes, and is null without a key. `__topic` is the full name, with the partition. `__messageId` is what
+`MessageId.serialize` and Java's `toByteArray` write. `__eventTime` is null when the message has none. `__index` is the
+message's number in its topic or partition, and null when the broker assigns no index.
+"""
 
 READ_ONLY = frozenset((MESSAGE_ID.lower(), PUBLISH_TIME.lower(), INDEX.lower()))
-"""What a broker says of a message, and nobody can send."""
+"""Columns that a broker sets and a producer cannot."""
 
 Messages: TypeAlias = Sequence[Message[Any]]
 
@@ -89,7 +92,7 @@ _MOST_MILLISECONDS = (2**63 - 1) // 1000
 
 
 def _moments(milliseconds: list[int]) -> pa.Array:
-    """Null for 0, and for what a timestamp has no room for."""
+    """Return timestamps. 0, and a time that is out of a timestamp's range, is null."""
     try:
         return pa.array([each or None for each in milliseconds], _MILLISECONDS).cast(_MICROSECONDS)
     except (OverflowError, pa.ArrowInvalid):
@@ -106,4 +109,4 @@ EXTRACT: Mapping[str, Callable[[Messages], pa.Array | list[Any]]] = {
     PROPERTIES: lambda messages: [each.properties() for each in messages],
     INDEX: lambda messages: [each.index() for each in messages],
 }
-"""The whole column, or its values, by its name."""
+"""Functions that return a column or its values, by the column's name."""

@@ -1,4 +1,4 @@
-"""Values of the client's schemas (those of fastavro, or of JSON) to what pyarrow takes, and back from what it gives."""
+"""Convert values of the client's schemas (those of fastavro, or of JSON) to values for pyarrow, and back."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ from pulsarium.pipeline.columns import json_times
 from pulsarium.pipeline.columns.kinds import BadColumns, Kind, no_twins
 
 Convert: TypeAlias = Callable[[Any], Any]
-"""Never gets None. Raises Misfit."""
+"""Converter of one value, which is never None. Raises `Misfit`."""
 
 
 def reader(kind: Kind, form: Form) -> Convert | None:
-    """None where pyarrow takes the values as they are."""
+    """Return a converter of values to pyarrow's, or None when pyarrow takes the values unchanged."""
     if kind.name == "record":
         return _read_record(kind, form)
     if kind.name == "array":
@@ -58,7 +58,7 @@ def as_it_is(value: Any) -> Any:
 
 
 def or_none(convert: Convert) -> Convert:
-    """The same for values that may be None."""
+    """Return the converter for values that may be None."""
     return lambda value: None if value is None else convert(value)
 
 
@@ -103,7 +103,7 @@ def _map(kind: Kind, form: Form) -> Convert | None:
 
 
 def _inner(kind: Kind, form: Form) -> Convert | None:
-    """Of the items of an array, or the values of a map; None where the whole may stay as it is."""
+    """Return a converter for an array's items or a map's values, or None when they stay unchanged."""
     assert kind.inner is not None
     inner = reader(kind.inner, form)
     return None if inner is None and form is Form.AVRO else or_none(inner or as_it_is)
@@ -112,7 +112,8 @@ def _inner(kind: Kind, form: Form) -> Convert | None:
 def _read_union(kind: Kind, form: Form) -> Convert:
     converts = [or_none(reader(each, form) or as_it_is) for each in kind.branches]
     surely = [(number, _is_of(each, form)) for number, each in enumerate(kind.branches)]
-    surely.sort(key=lambda each: kind.branches[each[0]].name in _REALS)  # a whole number is one only without an int
+    # whole numbers go to a float branch only when no branch is an int
+    surely.sort(key=lambda each: kind.branches[each[0]].name in _REALS)
 
     def convert(value: Any) -> Any:
         for number, is_of in surely:
@@ -123,13 +124,13 @@ def _read_union(kind: Kind, form: Form) -> Convert:
                 return {f"member{number}": each(value)}
             except Misfit:
                 continue
-        raise Misfit(f"{type(value).__name__} is in no branch of the union")
+        raise Misfit(f"{type(value).__name__} fits no branch of the union")
 
     return convert
 
 
 def _is_of(kind: Kind, form: Form) -> Callable[[Any], bool]:
-    """Whether a value of a union is of that branch."""
+    """Return a predicate of values: whether a value of a union is of this branch."""
     name = kind.name
     if name == "record":
         names = {each.name for each in kind.fields}
@@ -217,7 +218,7 @@ def _read_real(value: Any) -> Any:
         return value
     if type(value) is int:
         return float(value) if abs(value) < 2**1023 else math.copysign(math.inf, value)
-    if value in ("NaN", "Infinity", "-Infinity"):  # as Java writes them
+    if value in ("NaN", "Infinity", "-Infinity"):  # Java writes these as text
         return float(value)
     raise expected("a number", value)
 
@@ -230,7 +231,7 @@ def _bytes(value: Any) -> Any:
 
 
 def _text(value: Any) -> Any:
-    """What is no text is shown as JSON, as Spark's from_json has it."""
+    """Return text, or the JSON of any other value, as Spark's from_json does."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
@@ -242,35 +243,39 @@ TAKES: Mapping[type[DataType], tuple[type[DataType], ...]] = {
     FloatType: (FloatType, ByteType, ShortType),
     DoubleType: (DoubleType, FloatType, *_INTS),
 }
-"""What loses nothing in a wider type; each other type takes itself."""
+"""Types that convert to a wider type without loss. Every other type takes only itself."""
 
 
 def takes(own: DataType, given: DataType) -> bool:
-    """Whether all values of a type have a place in `own`, neither being nested."""
+    """Return whether type `own` holds all values of type `given`. Neither type is nested."""
     if isinstance(own, DecimalType) and isinstance(given, DecimalType):
         return given.scale <= own.scale and given.precision - given.scale <= own.precision - own.scale
     return isinstance(given, (*TAKES.get(type(own), (type(own),)), NullType))
 
 
 def writer(kind: Kind, form: Form, given: DataType, where: str) -> Convert:
-    """Takes None too, and raises Misfit for it where there must be a value. BadColumns where the type does not fit."""
+    """Return a converter of a column's values, which may be None, to those of a schema.
+
+    The converter raises `Misfit` for None where the schema requires a value. Raise `BadColumns` when the column's type
+    does not fit.
+    """
     convert = _some(kind, form, given, where)
     if kind.nullable or kind.name == "null":
         return or_none(convert)
 
     def needed(value: Any) -> Any:
         if value is None:
-            raise Misfit(f"{where} is null, and the topic's schema has no null there")
+            raise Misfit(f"{where} is null, and the topic's schema requires a value there")
         return convert(value)
 
     return needed
 
 
 def columns(kind: Kind, form: Form, given: StructType, where: str) -> list[tuple[str, str, Convert]]:
-    """Of each field of a record that there is a column for: its name, the column's name, and what converts it.
+    """Return each field of a record with its column: the field's name, the column's name, and a converter.
 
-    BadColumns for columns that are no field, and for fields without a column that may neither be null nor have a
-    default.
+    Raise `BadColumns` for columns without a field. Raise it too for a field without a column that is neither nullable
+    nor has a default.
     """
     no_twins(given.names, where or "the DataFrame")
     left: dict[str, StructField] = {each.name.lower(): each for each in given.fields}
@@ -283,11 +288,13 @@ def columns(kind: Kind, form: Form, given: StructType, where: str) -> list[tuple
         elif field.kind.nullable and not field.has_default:
             made.append((field.name, field.name, lambda value: None))
         elif not field.has_default:
-            raise BadColumns(f"{path} is missing: the topic's schema has it as {field.kind.spark.simpleString()}")
+            raise BadColumns(
+                f"{path} is missing: the topic's schema has this field as {field.kind.spark.simpleString()}"
+            )
     if left:
         raise BadColumns(
             f"{where or 'the DataFrame'} has {', '.join(each.name for each in left.values())}, which the topic's "
-            f"schema has not: it has {', '.join(each.name for each in kind.fields)}"
+            f"schema does not have: its fields are {', '.join(each.name for each in kind.fields)}"
         )
     return made
 
@@ -307,7 +314,7 @@ def _some(kind: Kind, form: Form, given: DataType, where: str) -> Convert:
         return _write_union(kind, form, given, where)
     if kind.name in ("record", "array", "map", "union") or not takes(kind.spark, given):
         raise BadColumns(
-            f"{where} is {given.simpleString()}, where the topic's schema has {kind.spark.simpleString()} ({kind.name})"
+            f"{where} is {given.simpleString()}, but the topic's schema has {kind.spark.simpleString()} ({kind.name})"
         )
     return _scalar(kind, form, where)
 
@@ -321,12 +328,12 @@ def _pairs(value: Any) -> Any:
 
 
 def _write_union(kind: Kind, form: Form, given: StructType, where: str) -> Convert:
-    """Of a struct of members that is set, the one."""
+    """Return a converter of a struct of members to the value of the one member that is set."""
     members: list[tuple[str, Callable[[Any], Any]]] = []
     for column in given.fields:
         number = column.name.lower().removeprefix("member")
         if not number.isdecimal() or int(number) >= len(kind.branches):
-            raise BadColumns(f"{where} has {column.name}, and is a union of {kind.spark.simpleString()}")
+            raise BadColumns(f"{where} has {column.name}, but is a union of {kind.spark.simpleString()}")
         branch = kind.branches[int(number)]
         convert = _some(branch, form, column.dataType, f"{where}.{column.name}")
         members.append((column.name, _named(branch, convert) if form is Form.AVRO else convert))
@@ -336,7 +343,7 @@ def _write_union(kind: Kind, form: Form, given: StructType, where: str) -> Conve
         if len(found) != 1:
             if not found and kind.nullable:
                 return None
-            raise Misfit(f"{where}: {len(found)} members of a union are set, not one")
+            raise Misfit(f"{where}: {len(found)} members of a union are set: set exactly one")
         name, convert = found[0]
         return convert(value[name])
 
@@ -347,7 +354,7 @@ _PRIMITIVES = ("boolean", "int", "long", "float", "double", "string", "bytes")
 
 
 def _named(branch: Kind, convert: Convert) -> Convert:
-    """With the name of its branch, in the way of fastavro, which takes one for these."""
+    """Return a converter that adds the branch's name, as fastavro requires for these types."""
     if branch.name == "record":
         return lambda value: (branch.full_name, convert(value))
     if branch.name in _PRIMITIVES:
@@ -358,7 +365,7 @@ def _named(branch: Kind, convert: Convert) -> Convert:
 def _scalar(kind: Kind, form: Form, where: str) -> Convert:
     name = kind.name
     if name == "enum":
-        return _checked(lambda value: value in kind.symbols, f"{where}: no symbol of the enum")
+        return _checked(lambda value: value in kind.symbols, f"{where}: not a symbol of the enum")
     if name == "fixed":
         right = _checked(lambda value: len(value) == kind.size, f"{where}: not {kind.size} bytes")
         return right if form is Form.AVRO else lambda value: _base64(right(value))
@@ -379,7 +386,7 @@ def _write_json(kind: Kind) -> Convert:
     if name == "date":
         return json_times.write_date
     if name == "decimal":
-        return lambda value: format(value, "f")  # a number would be read as a double
+        return lambda value: format(value, "f")  # JSON numbers would be read as doubles
     return _base64 if name == "bytes" else as_it_is
 
 
@@ -397,7 +404,7 @@ def _base64(value: bytes) -> str:
 
 
 def _write_real(value: Any) -> Any:
-    """JSON has no infinity: Java writes these as texts."""
+    """Return a number for JSON, which has no infinity: Java writes NaN and infinities as text."""
     value = float(value)
     if math.isfinite(value):
         return value

@@ -1,4 +1,4 @@
-"""Schemas of single values, and what Spark has for them."""
+"""Schemas of single values, and their types in Spark."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from pulsarium.client import (
 
 
 class Primitive(NamedTuple):
-    """A schema without a definition."""
+    """A schema without a definition, and its type in Spark."""
 
     schema: Callable[[], Schema[Any]]
     spark: DataType
@@ -60,7 +60,7 @@ _ALL = (
     Primitive(LocalDateSchema, DateType()),
     Primitive(LocalTimeSchema, TimeType(6)),
     Primitive(LocalDateTimeSchema, TimestampNTZType()),
-    Primitive(InstantSchema, TimestampType()),  # the only one of the three moments that keeps microseconds
+    Primitive(InstantSchema, TimestampType()),  # before the two other moments, because only this one keeps microseconds
     Primitive(TimestampSchema, TimestampType()),
     Primitive(DateSchema, TimestampType()),
     Primitive(TimeSchema, TimeType(6)),
@@ -69,9 +69,9 @@ _ALL = (
 PRIMITIVES: Mapping[int, Primitive] = {
     made.info.type: each for each in _ALL if (made := each.schema()).info is not None
 }
-"""By the type of the schema."""
+"""Schemas of single values by their type's number."""
 
 
 def of_spark(given: DataType) -> Primitive | None:
-    """What keeps all values of a type of Spark exactly."""
+    """Return the schema that keeps all values of a Spark type exactly, or None."""
     return next((each for each in _ALL if type(each.spark) is type(given)), None)

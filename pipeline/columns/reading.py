@@ -1,4 +1,4 @@
-"""From messages to Arrow's record batches."""
+"""Convert messages to Arrow's record batches."""
 
 from __future__ import annotations
 
@@ -19,17 +19,20 @@ Values: TypeAlias = Sequence[Any]
 Extract: TypeAlias = Callable[[Messages, Values], pa.Array | list[Any]]
 
 _WRONG = (ValueError, TypeError, OverflowError, NotImplementedError, pa.ArrowException)
-"""What pyarrow raises for a value that is not of its type."""
+"""Errors of pyarrow for a value of the wrong type."""
 
 
 class BatchBuilder:
-    """Collects messages, and makes a RecordBatch of them column by column, which is much faster than row by row."""
+    """Builder of record batches, column by column, which is much faster than row by row."""
 
     def __init__(self, own: StructType, wanted: StructType, kind: Kind | None, form: Form) -> None:
-        """`own`: all columns of the topic; `kind`: the record that its values are, if they are one."""
+        """Prepare the columns `wanted`.
+
+        `own` are all columns of the topic. `kind` is the record of its values, or None.
+        """
         self._messages: list[Message[Any]] = []
         self.size = 0
-        """Bytes of contents since the last `take`."""
+        """Bytes of payload since the last `take`."""
         arrow = to_arrow_schema(wanted, timezone="UTC")
         self._columns = [_Column(own, field, arrow.field(at), kind, form) for at, field in enumerate(wanted.fields)]
         self._schema = arrow
@@ -38,16 +41,19 @@ class BatchBuilder:
 
     @property
     def rows(self) -> int:
-        """Messages since the last `take`."""
+        """Return the number of messages since the last `take`."""
         return len(self._messages)
 
     def add(self, message: Message[Any]) -> None:
-        """Keep it for the next batch."""
+        """Add a message to the next batch."""
         self._messages.append(message)
         self.size += len(message.data())
 
     def take(self) -> pa.RecordBatch:
-        """What was added since the last time, in that order; BadMessage for what is not of the topic's schema."""
+        """Return the batch of all messages since the last call, in their order.
+
+        Raise `BadMessage` for a message that does not fit the topic's schema.
+        """
         messages, self._messages, self.size = self._messages, [], 0
         values = self._decode(messages) if self._needs_values else ()
         arrays = [column.array(messages, values) for column in self._columns]
@@ -55,12 +61,12 @@ class BatchBuilder:
 
 
 class _Column:
-    """One that is wanted."""
+    """A column that a reader asked for."""
 
     def __init__(self, own: StructType, wanted: StructField, arrow: pa.Field, kind: Kind | None, form: Form) -> None:
         field = next((each for each in own.fields if each.name.lower() == wanted.name.lower()), None)
         if field is None:
-            raise BadColumns(f"the topic has no column {wanted.name}: it has {', '.join(own.names)}")
+            raise BadColumns(f"the topic has no column {wanted.name}: its columns are {', '.join(own.names)}")
         self._name = field.name
         self._needed = not arrow.nullable
         self._type = self._final = arrow.type
@@ -86,7 +92,7 @@ class _Column:
         except _WRONG as error:
             raise self._culprit(messages, values) or error from error
         if self._needed and made.null_count:
-            raise BadColumns(f"column {self._name} has nulls, but was asked for as one without")
+            raise BadColumns(f"column {self._name} has nulls, but the reader's schema does not allow nulls")
         return made
 
     def _made(self, messages: Messages, values: Values) -> pa.Array:
@@ -95,7 +101,7 @@ class _Column:
         return made if self._type is self._final else made.cast(self._final)
 
     def _culprit(self, messages: Messages, values: Values) -> BadMessage | None:
-        """The first message with which it goes wrong."""
+        """Return an error that names the first message whose value cannot be converted, or None."""
         for number, message in enumerate(messages):
             try:
                 self._made([message], values[number : number + 1])
@@ -109,7 +115,7 @@ class _Column:
 
 
 def _needs(own: DataType, wanted: DataType, where: str) -> None:
-    """BadColumns for fields of structs that there are none of: pyarrow's cast would make nulls of them."""
+    """Raise `BadColumns` for missing fields of structs, which pyarrow's cast would fill with nulls."""
     if isinstance(own, StructType) and isinstance(wanted, StructType):
         for field in wanted.fields:
             if field.name not in own.names:
@@ -126,7 +132,7 @@ def _as_they_are(messages: Messages, values: Values) -> list[Any]:
 
 
 def _field(name: str, convert: Convert | None) -> Extract:
-    """Of records, one field."""
+    """Return a function that extracts one field of records."""
     if convert is None:
         return lambda messages, values: [None if each is None else each.get(name) for each in values]
 
@@ -163,5 +169,5 @@ def _bad(message: Message[Any], reason: str) -> BadMessage:
 
 
 def _nullable(arrow: pa.DataType) -> str:
-    """The type but for what in it may not be null."""
+    """Return the type's text without its "not null"."""
     return str(arrow).replace(" not null", "")

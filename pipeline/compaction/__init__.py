@@ -1,1 +1,1 @@
-"""Compaction on Spark: the latest message of each key of topics that are too large for one process."""
+"""Compact topics that are too large for one process on Spark: keep the latest message of each key."""

@@ -1,16 +1,16 @@
-"""The files between broker and Spark, in a folder that both see: Arrow's IPC files, a set for each chunk of a topic.
+"""Files between broker and Spark: Arrow's IPC files in a shared folder, a set for each chunk of a topic.
 
 in-N.arrow    entries with their positions, as the broker read them; written by the broker
-keys-N.arrow  the last place of each key in the chunk, and of what stays without one: null as the key
-out-N.arrow   what stays of in-N, in its order
+keys-N.arrow  the last place of each key in the chunk, and the places that stay without a key (the key is null)
+out-N.arrow   the rest of in-N after compaction, in its order
 
-Where a message stands in what is compacted is one number of 63 bits: what is later is greater.
+The place of a message in the compacted topic is one number of 63 bits. A later message has a greater place.
 
     chunk (18) | entry in it (19) | index in its batch + 1 (25), 0 for none | has a value (1)
 
-Spark takes the greatest place of each key: one comparison of integers, and whether the key stays is in the result.
-An entry is written as Pulsar does, or in another format, as PIP-429 allows. The folder goes with its compaction; a
-killed broker's goes with the next one.
+Spark takes the greatest place of each key, which is one comparison of integers. The result's last bit says whether the
+key stays. Entries are written in Pulsar's format, or in another one, as PIP-429 allows. A folder is deleted with its
+compaction. The next compaction deletes the folder of a broker that was killed.
 """
 
 from __future__ import annotations
@@ -44,18 +44,23 @@ INDEX_MASK, ENTRY_MASK = (1 << INDEX_BITS) - 1, MOST_ENTRIES - 1
 
 
 def entry_place(chunk: int, entry: int) -> int:
-    """The place of an entry as a whole. OverflowError where it does not fit."""
+    """Return the place of an entry as a whole. Raise `OverflowError` when a number is too large."""
     if not 0 <= chunk < MOST_CHUNKS:
-        raise OverflowError(f"chunk {chunk}: a topic is compacted in at most {MOST_CHUNKS} chunks; make them larger")
+        raise OverflowError(f"chunk {chunk}: a topic has at most {MOST_CHUNKS} chunks: raise the option chunk-bytes")
     if not 0 <= entry < MOST_ENTRIES:
         raise OverflowError(f"entry {entry} of chunk {chunk}: a chunk has at most {MOST_ENTRIES} entries")
     return chunk << CHUNK_SHIFT | entry << ENTRY_SHIFT
 
 
 def message_bits(batch_index: int, has_value: bool) -> int:
-    """What a message adds to the place of its entry; -1 is the index of one that is no part of a batch."""
+    """Return the bits that a message adds to the place of its entry.
+
+    `batch_index` is -1 for a message outside a batch. Raise `OverflowError` when it is too large.
+    """
     if not -1 <= batch_index < INDEX_MASK:
-        raise OverflowError(f"message {batch_index} of a batch: compaction numbers at most {INDEX_MASK} in one")
+        raise OverflowError(
+            f"message {batch_index} of a batch: compaction supports at most {INDEX_MASK} messages in a batch"
+        )
     return batch_index + 1 << INDEX_SHIFT | has_value
 
 
@@ -68,21 +73,27 @@ SHORTLY = 0.01
 
 @contextmanager
 def work_folder(parent: Path) -> Iterator[Path]:
-    """A new folder for this user only, locked as long as it is worked in."""
+    """Yield a new folder that only this user can read, and delete the folder at the end.
+
+    A lock file marks the folder as in use.
+    """
     folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent))
     try:
         unlocked = folder / f"{LOCK}.new"
         with unlocked.open("wb") as lock:
-            with suppress(OSError):  # a file system without locks: then nobody else may remove the folder
+            with suppress(OSError):  # on a file system without locks nobody may remove the folder
                 fcntl.flock(lock, fcntl.LOCK_EX)
-                unlocked.rename(folder / LOCK)  # whoever finds it finds it locked
+                unlocked.rename(folder / LOCK)  # the lock file has its name only once it is locked
             yield folder
     finally:
         remove(folder)
 
 
 def remove_abandoned(parent: Path) -> Iterator[Path]:
-    """Remove the folders of brokers that were killed, one by one: those whose lock can be had."""
+    """Remove the folders of killed brokers, and yield each.
+
+    The lock of such a folder is free.
+    """
     for lock in parent.glob(f"{PREFIX}*/{LOCK}"):
         with suppress(OSError), lock.open("r+b") as file:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -91,7 +102,10 @@ def remove_abandoned(parent: Path) -> Iterator[Path]:
 
 
 def remove(folder: Path) -> None:
-    """Remove a folder in which somebody who is about to end may still write; the lock last, so that it is found."""
+    """Remove a folder that a process may still write to for a moment.
+
+    The lock is removed last, so that the folder stays recognizable.
+    """
     for _ in range(20):
         for each in _inside(folder):
             if each.is_dir():
@@ -103,7 +117,7 @@ def remove(folder: Path) -> None:
             shutil.rmtree(folder, ignore_errors=True)
             return
         time.sleep(SHORTLY)
-    log.warning("compaction on Spark: %s could not be removed", folder)
+    log.warning("compaction on Spark: could not remove %s: delete it", folder)
 
 
 def _inside(folder: Path) -> list[Path]:
@@ -117,24 +131,24 @@ PULSAR, VALUES = "pulsar", "values"
 
 
 class Format(Protocol):
-    """A module, or an object of one, that turns entries of Pulsar's format to its own and back.
+    """A module or an object that converts entries from Pulsar's format to its own, and back.
 
-    Both are called with any entry, and leave what is not theirs as it is.
+    Both functions return entries of other formats unchanged.
     """
 
     def to_values(self, entry: bytes) -> bytes:
-        """An entry that compaction wrote, in this format."""
+        """Return an entry of a compacted ledger in this format."""
         ...
 
     def to_batch(self, entry: bytes) -> bytes:
-        """It in Pulsar's format again, for the next compaction."""
+        """Return the entry in Pulsar's format, for the next compaction."""
         ...
 
 
 def format_of(name: str) -> Format | None:
-    """By its name: `pulsar` (None: nothing to convert), `values`, or `module` or `module:object`.
+    """Return the format of this name, or None for `pulsar`, which needs no conversion.
 
-    ValueError when there is no such format.
+    Other names are `values`, `module` and `module:object`. Raise `ValueError` for an unknown format.
     """
     if name == PULSAR:
         return None
@@ -145,14 +159,14 @@ def format_of(name: str) -> Format | None:
         found = import_module(module)
         made = getattr(found, attribute) if attribute else found
     except (ImportError, AttributeError) as error:
-        raise ValueError(f"format is {PULSAR}, {VALUES} or module:object, not {name}: {error}") from error
+        raise ValueError(f"format must be {PULSAR}, {VALUES} or module:object, not {name}: {error}") from error
     if not (hasattr(made, "to_values") and hasattr(made, "to_batch")):
-        raise ValueError(f"format {name} has no to_values and to_batch")
+        raise ValueError(f"format {name} lacks to_values or to_batch")
     return cast(Format, made)
 
 
 CHUNK_BYTES = 32 << 20
-CHUNK_ENTRIES = MOST_ENTRIES // 4  # small entries cost as large ones do: more of them would be one long task
+CHUNK_ENTRIES = MOST_ENTRIES // 4  # small entries cost as much as large ones, and more of them would be one long task
 BATCH_BYTES = 1 << 20
 BATCH_ROWS = 4096
 
@@ -164,7 +178,7 @@ _WORK = "work.json"
 
 
 class Position(Protocol):
-    """Where an entry stands in its topic."""
+    """The position of an entry in its topic."""
 
     @property
     def ledger_id(self) -> int: ...
@@ -173,7 +187,7 @@ class Position(Protocol):
 
 
 class Place(NamedTuple):
-    """The position of an entry that came back."""
+    """The position of an entry that was read from a file."""
 
     ledger_id: int
     entry_id: int
@@ -181,7 +195,7 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True)
 class Work:
-    """What is to be done in a folder; goes to Spark's workers with their tasks."""
+    """The task of a compaction: its folder and settings. Spark's workers get it with their tasks."""
 
     folder: str
     chunks: int
@@ -195,7 +209,7 @@ class Work:
 
     @property
     def finished(self) -> float:
-        """How much of it is done, from 0 to 1."""
+        """Return the finished share of the work, from 0 to 1."""
         names = [name for name in os.listdir(self.folder) if name.endswith(".arrow")]
         done = sum(name.startswith((KEY, OUT)) for name in names)
         return done / (2 * self.chunks) if self.chunks else 1.0
@@ -205,13 +219,13 @@ class Work:
 
     @staticmethod
     def load(folder: str) -> Work:
-        """What `save` wrote."""
+        """Return the work that `save` wrote to a folder."""
         kept = json.loads((Path(folder) / _WORK).read_text())
         return Work(**{**kept, "config": tuple((key, value) for key, value in kept["config"])})
 
 
 class Spool:
-    """Writes entries to chunks, in batches of about 1 MB."""
+    """Writer of entries to chunks, in batches of about 1 MB."""
 
     def __init__(self, folder: Path, *, chunk_bytes: int = CHUNK_BYTES, chunk_entries: int = CHUNK_ENTRIES) -> None:
         self.chunks = 0
@@ -224,7 +238,7 @@ class Spool:
         self._bytes = 0
 
     def add(self, found: Iterable[tuple[Position, bytes]]) -> None:
-        """The next entries. OverflowError for a topic of too many chunks."""
+        """Add the next entries. Raise `OverflowError` for a topic of too many chunks."""
         before = len(self._rows)
         self._rows += found
         self._bytes += sum(len(entry) for _, entry in self._rows[before:])
@@ -249,20 +263,20 @@ class Spool:
 
     def _open(self) -> None:
         if self.chunks >= MOST_CHUNKS:
-            raise OverflowError(f"the topic does not fit into {MOST_CHUNKS} chunks")
+            raise OverflowError(f"the topic does not fit into {MOST_CHUNKS} chunks: raise the option chunk-bytes")
         path = Work(str(self._folder), 0).path(IN, self.chunks)
         self._file = pa.ipc.new_file(str(path), ENTRIES)
         self.chunks += 1
         self._in_file = self._file_bytes = 0
 
     def close_file(self) -> None:
-        """Let go of the file that is open."""
+        """Close the open file."""
         if self._file is not None:
             self._file.close()
             self._file = None
 
     def close(self) -> None:
-        """That were all."""
+        """Write the remaining entries, and close the last file."""
         self._flush()
         self.close_file()
 
@@ -275,7 +289,7 @@ def entries_batch(rows: Iterable[tuple[Position, bytes]]) -> pa.RecordBatch:
 
 
 def read(path: Path) -> Iterator[pa.RecordBatch]:
-    """The batches of a file."""
+    """Yield the batches of a file."""
     with pa.OSFile(str(path)) as source:
         file = pa.ipc.open_file(source)
         for number in range(file.num_record_batches):
@@ -283,7 +297,10 @@ def read(path: Path) -> Iterator[pa.RecordBatch]:
 
 
 def write(path: Path, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> None:
-    """A whole file or none: of two attempts at a task either's will do, since both write the same."""
+    """Write a whole file, or none.
+
+    Two attempts of a task may race, because both write the same contents.
+    """
     temporary = path.with_name(f"{path.name}.{uuid4().hex}")
     try:
         with pa.ipc.new_file(str(temporary), schema) as file:
@@ -295,6 +312,6 @@ def write(path: Path, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> N
 
 
 def positioned(batch: pa.RecordBatch) -> Iterator[tuple[Place, bytes]]:
-    """Entries with their positions again."""
+    """Yield the entries of a batch with their positions."""
     for ledger_id, entry_id, data in zip(*(column.to_pylist() for column in batch.columns), strict=True):
         yield Place(ledger_id, entry_id), data

@@ -1,7 +1,8 @@
-"""The engine that a broker runs: `pulsarium serve --compaction-engine spark`.
+"""Compact topics of a broker on Spark: `pulsarium serve --compaction-engine spark`.
 
-It spools the topic to files, lets a child process run the Spark job over them, and writes what that leaves. The
-broker's loop reads and writes in slices and otherwise waits. It is a `Compactor` of the broker without importing it.
+The engine spools the topic to files, runs the Spark job in a child process, and writes the job's result. The broker's
+loop reads and writes in slices, and waits without blocking. The engine is a `Compactor` of the broker, and does not
+import the broker.
 """
 
 from __future__ import annotations
@@ -40,12 +41,15 @@ log = logging.getLogger("pulsarium.compaction")
 
 MODULE = "pulsarium.pipeline.compaction.job"
 LOG = "job.log"
-PROGRESS = 10.0  # seconds between two lines of the log
-KILLED = 0.5  # seconds until killed processes are gone, at most: the broker's loop may wait for that
+PROGRESS = 10.0  # seconds between two log lines about progress
+KILLED = 0.5  # longest wait for killed processes, in seconds, because the broker's loop waits
 
 
 class Child:
-    """Runs the job; `done()` is called at its end, from a thread. RuntimeError when it cannot be started."""
+    """A process that runs the job.
+
+    It calls `done()` from a thread when it ends. Raises `RuntimeError` when it cannot start.
+    """
 
     def __init__(self, work: Work, done: Callable[[], None]) -> None:
         self.ended = False
@@ -58,13 +62,13 @@ class Child:
             with (Path(work.folder) / LOG).open("wb") as output:
                 self._process = subprocess.Popen(
                     [sys.executable, "-P", "-m", MODULE, work.folder],
-                    stdin=subprocess.PIPE,  # its end tells the child that this process has ended
+                    stdin=subprocess.PIPE,  # the child ends when this pipe closes
                     stdout=output,
                     stderr=subprocess.STDOUT,
                     start_new_session=True,
                 )
         except OSError as error:
-            raise RuntimeError(f"the Spark job could not be started: {error}") from error
+            raise RuntimeError(f"cannot start the Spark job: {error}") from error
         Thread(target=self._run, name="compaction", daemon=True).start()
 
     def _run(self) -> None:
@@ -84,21 +88,23 @@ class Child:
                     log.info("compaction on Spark: %.0f %%", 100 * self._work.finished)
 
     def result(self) -> Result:
-        """What came of it. RuntimeError with the job's last word when it failed."""
+        """Return the job's result. Raise `RuntimeError` with the last line of its output when it failed."""
         result = Result.load(self._work.folder)
         if result is None:
-            raise RuntimeError(f"the Spark job ended with {self._code}: {self._last_line()}")
+            raise RuntimeError(f"the Spark job ended with exit code {self._code} and no result: {self._last_line()}")
         if result.error is not None:
             raise RuntimeError(f"the Spark job failed: {result.error}")
         return result
 
     def _last_line(self) -> str:
         text = (Path(self._work.folder) / LOG).read_text(errors="replace").strip()
-        return text.splitlines()[-1] if text else "it said nothing"
+        return text.splitlines()[-1] if text else "no output"
 
     def stop(self) -> None:
-        """End it, with the JVM: that outlives its Python by a moment, or by more when that was killed; both are one
-        process group. May be called again."""
+        """Kill the process and its JVM, which are one process group.
+
+        The JVM outlives a killed Python. Further calls do nothing.
+        """
         process, until = self._process, time.monotonic() + KILLED
         with self._lock:
             if self._gone:
@@ -114,24 +120,24 @@ class Child:
 
 
 def wait_for_group(group: int, until: float) -> None:
-    """Until all processes of a killed group are gone, or time.monotonic() is `until`."""
+    """Wait until all processes of a killed group have ended, or until time.monotonic() is `until`."""
     with suppress(ProcessLookupError, PermissionError):
         while time.monotonic() < until:
-            with suppress(ChildProcessError):  # there are orphans here where the broker is process 1 of a container
+            with suppress(ChildProcessError):  # the broker reaps orphans where it is process 1 of a container
                 os.waitpid(-group, os.WNOHANG)
             os.killpg(group, 0)
             time.sleep(SHORTLY)
 
 
 class Reader(Protocol):
-    """The broker's RawReader."""
+    """Protocol of the broker's RawReader."""
 
     def read(self, ready: Callable[[], None]) -> list[Any] | None: ...
     def rewind(self) -> None: ...
 
 
 class Writer(Protocol):
-    """The broker's Writer."""
+    """Protocol of the broker's Writer."""
 
     removed: int
 
@@ -139,16 +145,17 @@ class Writer(Protocol):
 
 
 class SparkCompactor:
-    """What the entry point `spark` names; its arguments are the options of `--compaction-option`.
+    """The engine of the entry point `spark`. Its arguments are the options of `--compaction-option`.
 
-    master: of Spark: local[*], local[2], spark://host:port.
-    work_dir: where topics are spooled, in folders that go with their compaction; all workers have to see it at the same
-        path, and have pulsarium[spark] installed.
+    master: master URL of Spark, such as local[*], local[2] or spark://host:port.
+    work_dir: parent of the folders to which topics are spooled. All workers need it at the same path, and need
+        pulsarium[spark] installed.
     format: pulsar, values, or module:object (`chunks.py`).
-    chunk_bytes: how much of a topic is one task.
-    spark.*: any setting of Spark's.
+    chunk_bytes: size of the part of a topic that is one task, in bytes.
+    spark.*: any setting of Spark.
 
-    One job runs at a time; others wait. ValueError for an option that is none, NoJava where Spark has no Java.
+    One job runs at a time, and others wait. Raises `ValueError` for an unknown or invalid option, and `NoJava` where
+    Spark has no Java.
     """
 
     def __init__(
@@ -162,48 +169,51 @@ class SparkCompactor:
     ) -> None:
         strange = [key for key in config if not key.startswith("spark.")]
         if strange:
-            known = "master, work-dir, format, chunk-bytes, and spark.* of Spark's own"
-            raise ValueError(f"no such option: {', '.join(strange)}; there are {known}")
+            known = "master, work-dir, format, chunk-bytes, and Spark's own spark.*"
+            raise ValueError(f"unknown option: {', '.join(strange)}; the options are {known}")
         if not str(chunk_bytes).isdigit() or int(chunk_bytes) < 1:
-            raise ValueError(f"chunk-bytes is a number from 1 on, not {chunk_bytes}")
+            raise ValueError(f"chunk-bytes must be a number of at least 1, not {chunk_bytes}")
         self._work_dir = Path(work_dir or tempfile.gettempdir()).absolute()
         if not self._work_dir.is_dir():
-            raise ValueError(f"work-dir: {self._work_dir} is no folder")
+            raise ValueError(f"work-dir: {self._work_dir} is not a folder")
         format_of(format)
         require_java()
         self._master = master
         self._format = format
         self._chunk_bytes = int(chunk_bytes)
         self._config = tuple(config.items())
-        self._turns: dict[object, Callable[[], None]] = {}  # in the order in which they came: the first one works
+        self._turns: dict[object, Callable[[], None]] = {}  # in order of arrival: the first one works
         self._work: Work | None = None
-        self._ended = False  # its job is, and its files go
+        self._ended = False  # whether the job has ended and its files are being deleted
 
     @property
     def finished(self) -> float:
-        """How much of the job that was begun last is done, from 0 to 1."""
+        """Return the finished share of the latest job, from 0 to 1."""
         if self._ended or self._work is None:
             return float(self._ended)
         try:
             return self._work.finished
-        except FileNotFoundError:  # its folder is gone
+        except FileNotFoundError:  # its folder is deleted
             return 1.0
 
     def create_raw_reader(self, topic: Any) -> Any:
-        """The topic's own: a format of ours is turned back in Spark, not on the broker's loop."""
+        """Return the topic's own reader. Spark converts other formats back, and not the broker's loop."""
         return topic.compaction.raw_reader()
 
     def compact(
         self, reader: Reader, writer: Writer, ready: Callable[[], None], *, retain_null_key: bool
     ) -> Generator[bool, None, None]:
-        """True: it waits for `ready`. RuntimeError when the job fails; whatever happens, nothing is left behind."""
+        """Compact a topic in steps; a step yields True while it waits for `ready`.
+
+        Raise `RuntimeError` when the job fails. All files and processes are removed in any case.
+        """
         turn = object()
         self._turns[turn] = ready
         try:
             while turn is not self._first:
                 yield True
             for folder in remove_abandoned(self._work_dir):
-                log.warning("compaction on Spark: a broker that was killed left %s, which is removed", folder)
+                log.warning("compaction on Spark: removed %s of a broker that was killed", folder)
                 yield False
             with work_folder(self._work_dir) as folder:
                 yield from self._compact(folder, reader, writer, ready, retain_null_key)
@@ -215,7 +225,7 @@ class SparkCompactor:
 
     @property
     def _first(self) -> object:
-        """Whose turn it is."""
+        """Return the compaction whose turn is now."""
         return next(iter(self._turns))
 
     def _compact(
@@ -231,25 +241,27 @@ class SparkCompactor:
                 str(folder), spool.chunks, retain_null_key, self._format, self._master, self._config
             )
             work.save()
-            log.info("compaction on Spark: %d entries read in %.1f s", spool.entries, time.monotonic() - begun)
+            log.info("compaction on Spark: read %d entries in %.1f s", spool.entries, time.monotonic() - begun)
             begun = time.monotonic()
             child = Child(work, ready)
             while not child.ended:
                 yield True
             result = child.result()
             self._ended = True
-            log.info("compaction on Spark: %d entries stay, found in %.1f s", result.entries, time.monotonic() - begun)
+            log.info(
+                "compaction on Spark: %d entries remain, computed in %.1f s", result.entries, time.monotonic() - begun
+            )
             writer.removed = result.removed
             yield from written(work, writer)
         finally:
-            with suppress(OSError):  # the disk is full: whoever wrote last was told
+            with suppress(OSError):  # the disk is full: the last write has already reported that
                 spool.close_file()
             if child is not None:
                 child.stop()
 
 
 def spooled(reader: Reader, spool: Spool, ready: Callable[[], None]) -> Iterator[bool]:
-    """All entries to files."""
+    """Write all entries of the topic to files, in steps."""
     reader.rewind()
     while True:
         found = reader.read(ready)
@@ -265,7 +277,10 @@ def spooled(reader: Reader, spool: Spool, ready: Callable[[], None]) -> Iterator
 
 
 def written(work: Work, writer: Writer) -> Iterator[bool]:
-    """What stays, in order. A chunk's files go with it: all at once they would hold the broker's loop."""
+    """Write the remaining entries in order, in steps.
+
+    The files of a chunk are deleted after it. Deleting all at once would block the broker's loop.
+    """
     for chunk in range(work.chunks):
         for batch in read(work.path(OUT, chunk)):
             for position, entry in positioned(batch):

@@ -1,4 +1,4 @@
-"""The Spark job of a compaction. `python -m pulsarium.pipeline.compaction.job FOLDER` runs one, as the engine does."""
+"""Run the Spark job of a compaction, as the engine does: `python -m pulsarium.pipeline.compaction.job FOLDER`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ RESULT = "result.json"
 
 @dataclass(frozen=True)
 class Result:
-    """What came of it."""
+    """Result of a job: numbers of entries and of removed messages, or an error."""
 
     entries: int = 0
     removed: int = 0
@@ -42,7 +42,7 @@ class Result:
 
     @staticmethod
     def load(folder: str) -> Result | None:
-        """What `save` wrote; None where it did not."""
+        """Return the result that `save` wrote, or None."""
         try:
             return Result(**json.loads((Path(folder) / RESULT).read_text()))
         except FileNotFoundError:
@@ -50,7 +50,10 @@ class Result:
 
 
 def run(spark: SparkSession, work: Work) -> Result:
-    """Writes out-N.arrow of all chunks. Nothing comes to the driver but a row of numbers for each chunk."""
+    """Write out-N.arrow of all chunks, and return the numbers.
+
+    The driver receives only one row of numbers for each chunk.
+    """
     if not work.chunks:
         return Result()
     opened = _chunks(spark, work).mapInArrow(partial(opening.open_chunks, work=work), opening.SUMMARY).collect()
@@ -60,9 +63,10 @@ def run(spark: SparkSession, work: Work) -> Result:
     each = _chunks(spark, work).selectExpr("id as chunk", f"cast({rewriting.NO_PLACE} as long) as place")
     by_chunk = kept.union(each).repartitionById(work.chunks, f.col("chunk").cast("int"))
     written = by_chunk.mapInArrow(partial(rewriting.rewrite_chunks, work=work), rewriting.SUMMARY).collect()
-    # Pulsar counts messages without a value, and values that the next message of their key replaces; not those which
-    # one without a value deletes. Inside a chunk that was counted; between two, the last value in each but the last
-    # chunk of its key was replaced, unless the next chunk begins with a message that deletes it.
+    # Pulsar counts messages without a value, and values that the next message of their key replaces. It does not count
+    # values that a message without a value deletes. The counts inside a chunk are known. Between chunks, each chunk's
+    # last value of a key was replaced, except in the key's last chunk. A value is not counted when the next chunk
+    # begins with a message that deletes it.
     replaced = sum(row.with_value for row in opened) - sum(row["keys"] for row in written)
     if any(row.begin_empty for row in opened):
         replaced -= _deleted_between_chunks(keys)
@@ -70,7 +74,7 @@ def run(spark: SparkSession, work: Work) -> Result:
 
 
 def _chunks(spark: SparkSession, work: Work) -> DataFrame:
-    """A task for each chunk."""
+    """Return a table with a row, and so a task, for each chunk."""
     return spark.range(0, work.chunks, 1, work.chunks)
 
 
@@ -80,12 +84,15 @@ def _keys(spark: SparkSession, work: Work) -> DataFrame:
 
 
 def _parts(spark: SparkSession, work: Work) -> int:
-    """Of the shuffle by key: a part has about as many keys as a chunk at most, so that it fits into memory."""
+    """Return the number of parts of the shuffle by key.
+
+    A part fits into memory: it has about as many keys as a chunk at most.
+    """
     return max(work.chunks, min(spark.sparkContext.defaultParallelism, 2 * work.chunks))
 
 
 def _deleted_between_chunks(keys: DataFrame) -> int:
-    """How many chunks begin with a message that deletes the value which a key had at the end of the chunk before."""
+    """Return how many chunks begin with a message that deletes a key's value in the chunk before."""
     before = f.lag("place").over(Window.partitionBy("key").orderBy("place"))
     concerned = keys.where("begins_empty").select("key").distinct()
     rows = keys.join(concerned, "key", "left_semi").select("begins_empty", before.alias("before"))
@@ -93,7 +100,7 @@ def _deleted_between_chunks(keys: DataFrame) -> int:
 
 
 def main(folder: str) -> int:
-    """The child process of an engine: its result goes to a file, what Spark says to stderr."""
+    """Run the job of a folder as the engine's child process. Write the result to a file; Spark logs to stderr."""
     threading.Thread(target=_end_with_the_broker, args=(folder,), daemon=True).start()
     work = Work.load(folder)
     try:
@@ -108,19 +115,22 @@ def main(folder: str) -> int:
 
 
 def _config(work: Work) -> Iterator[tuple[str, str]]:
-    """Whatever Spark keeps goes with the folder, unless the user says where."""
+    """Yield Spark's settings. All of Spark's files go to the job's folder, unless the user's settings say otherwise."""
     local = str(Path(work.folder) / "spark")
     Path(local).mkdir(exist_ok=True)
     os.environ["TMPDIR"] = local
     yield "spark.sql.warehouse.dir", local
-    yield "spark.driver.defaultJavaOptions", f'"-Djava.io.tmpdir={local}"'  # it is killed, and cannot tidy up
+    yield "spark.driver.defaultJavaOptions", f'"-Djava.io.tmpdir={local}"'  # a killed JVM cannot clean up
     if work.master.startswith("local"):
         yield "spark.local.dir", local
     yield from work.config
 
 
 def _end_with_the_broker(folder: str) -> None:
-    """Standard input ends when the broker does, however it ends: then nobody wants the result."""
+    """Wait until standard input ends with the broker.
+
+    Then remove the folder and kill this process group, because nobody needs the result.
+    """
     while os.read(0, 1):  # not sys.stdin, whose lock this thread would hold when the interpreter ends
         pass
     remove(Path(folder))

@@ -1,4 +1,4 @@
-"""The first half of the work on a chunk, in Spark's workers: where the last message of each of its keys stands."""
+"""Find the last message of each key in a chunk: the first half of the work in Spark's workers."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ SUMMARY = "removed long, with_value long, begin_empty long"
 
 
 class KeysOf:
-    """What is learned of a chunk, entry by entry."""
+    """Last messages of a chunk's keys, collected entry by entry."""
 
     def __init__(self, chunk: int, *, retain_null_key: bool) -> None:
         self.removed = 0
-        """Messages that do not stay because of what is in this chunk, as Pulsar counts them."""
+        """Number of messages that this chunk alone removes, as Pulsar counts them."""
         self.stays: list[int] = []
-        """Places of what stays and has no key: retained messages, and whole entries that cannot be read."""
+        """Places of retained messages without a key, and of entries that cannot be parsed and stay whole."""
         self.last: dict[bytes, int] = {}
         self.begin_empty: set[bytes] = set()
-        """Keys whose first message here has no value."""
+        """Keys whose first message in the chunk has no value."""
         self._first = entry_place(chunk, 0)
         self._retain_null_key = retain_null_key
 
     def learn(self, number: int, entry: bytes) -> None:
-        """The entry of that number, which has a place."""
+        """Add the entry with this number."""
         opened = open_entry(entry)
         if opened is None:
             self.removed += 1
@@ -70,7 +70,7 @@ class KeysOf:
             last[key] = at
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """All of it, for keys-N.arrow."""
+        """Yield all keys and places, for keys-N.arrow."""
         rows: list[tuple[bytes | None, int]] = [*self.last.items(), *((None, place) for place in self.stays)]
         for start in range(0, len(rows), ROWS):
             keys, places = zip(*rows[start : start + ROWS], strict=True)
@@ -79,12 +79,12 @@ class KeysOf:
 
     @property
     def with_value(self) -> int:
-        """How many keys have a value at the end."""
+        """Return how many keys have a value at the end."""
         return sum(place & HAS_VALUE for place in self.last.values())
 
 
 def open_chunks(batches: Iterable[pa.RecordBatch], work: Work) -> Iterator[pa.RecordBatch]:
-    """mapInArrow over the numbers of chunks: writes keys-N.arrow, yields a SUMMARY of each."""
+    """Write keys-N.arrow for each chunk, and yield a SUMMARY of each. For mapInArrow over the numbers of chunks."""
     for chunk in _numbers(batches):
         found = open_chunk(work, chunk)
         counts = {
@@ -96,12 +96,12 @@ def open_chunks(batches: Iterable[pa.RecordBatch], work: Work) -> Iterator[pa.Re
 
 
 def open_chunk(work: Work, chunk: int) -> KeysOf:
-    """Reads in-N.arrow."""
+    """Read in-N.arrow, write keys-N.arrow, and return the keys."""
     found = KeysOf(chunk, retain_null_key=work.retain_null_key)
     shape = format_of(work.format)
     number = 0
     for batch in read(work.path(IN, chunk)):
-        entry_place(chunk, number + batch.num_rows - 1)  # OverflowError: there are too many of them
+        entry_place(chunk, number + batch.num_rows - 1)  # raises OverflowError for too many entries
         for entry in batch.column("data").to_pylist():
             found.learn(number, entry if shape is None else shape.to_batch(entry))
             number += 1
@@ -110,7 +110,7 @@ def open_chunk(work: Work, chunk: int) -> KeysOf:
 
 
 def keys_of_chunks(batches: Iterable[pa.RecordBatch], work: Work) -> Iterator[pa.RecordBatch]:
-    """mapInArrow over the numbers of chunks: what keys-N.arrow has, those without a key apart."""
+    """Yield the rows of keys-N.arrow that have a key. For mapInArrow over the numbers of chunks."""
     for chunk in _numbers(batches):
         for batch in read(work.path(KEY, chunk)):
             yield batch.filter(pc.is_valid(batch.column("key")))

@@ -1,4 +1,4 @@
-"""The second half of the work on a chunk, in Spark's workers: writes what stays of it."""
+"""Write the rest of a chunk after compaction: the second half of the work in Spark's workers."""
 
 from __future__ import annotations
 
@@ -30,11 +30,14 @@ Places = np.ndarray[Any, np.dtype[np.int64]]
 
 SUMMARY = "entries long, keys long"
 NO_PLACE = -1
-"""Each chunk has one row of it, so that it is written also when none of its keys stays."""
+"""Place of one extra row per chunk, so that a chunk without any remaining key is written too."""
 
 
 def rewrite_chunks(batches: Iterable[pa.RecordBatch], work: Work) -> Iterator[pa.RecordBatch]:
-    """mapInArrow over rows of (chunk, place), all of a chunk together: writes out-N.arrow, yields a SUMMARY of each."""
+    """Write out-N.arrow for each chunk, and yield a SUMMARY of each.
+
+    For mapInArrow over rows of (chunk, place), with all rows of a chunk together.
+    """
     table = pa.Table.from_batches(list(batches), pa.schema([("chunk", pa.int64()), ("place", pa.int64())]))
     chunks, places = table["chunk"].to_numpy(), table["place"].to_numpy()
     for chunk in np.unique(chunks):
@@ -44,7 +47,7 @@ def rewrite_chunks(batches: Iterable[pa.RecordBatch], work: Work) -> Iterator[pa
 
 
 def rewrite_chunk(work: Work, chunk: int, places: Places) -> int:
-    """Writes what stands at these places, and what stays without a key; the number of entries."""
+    """Write the messages at these places and those without a key, and return the number of entries."""
     rows = (batch.filter(pc.is_null(batch.column("key"))) for batch in read(work.path(KEY, chunk)))
     keyless = [batch.column("place").to_numpy() for batch in rows]
     left = Left(np.sort(np.concatenate([places, *keyless])), format_of(work.format))
@@ -53,7 +56,7 @@ def rewrite_chunk(work: Work, chunk: int, places: Places) -> int:
 
 
 class Left:
-    """What stays of the entries of a chunk, by sorted places."""
+    """The remaining entries of a chunk and their messages, from sorted places."""
 
     def __init__(self, places: Places, shape: Format | None) -> None:
         indexes = (places >> INDEX_SHIFT & INDEX_MASK) - 1
@@ -63,7 +66,7 @@ class Left:
         self._format = shape
 
     def of(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """The entries of in-N.arrow to those of out-N.arrow. What stays whole is not looked at."""
+        """Yield the entries of out-N.arrow from those of in-N.arrow. Entries that stay whole are not parsed."""
         first = 0
         for batch in batches:
             begin, end = np.searchsorted(self.numbers, [first, first + batch.num_rows])
@@ -87,6 +90,6 @@ class Left:
             entry = shape.to_batch(entry)
         if self._of_batch[at]:
             rewritten = rewrite(entry, set(self._indexes[at].tolist()))
-            assert rewritten is not None, "it was readable a moment ago"
+            assert rewritten is not None, "the entry was parsed before"
             entry = rewritten
         return entry if shape is None else shape.to_values(entry)

@@ -1,4 +1,4 @@
-"""What makes a row be there once: its number, order and partition in each attempt, and a topic that deduplicates."""
+"""Store each row once: a row has the same number, order and partition in each attempt, and the topic deduplicates."""
 
 from __future__ import annotations
 
@@ -24,30 +24,32 @@ MOST_BATCHES = 1 << 63 - ROW_BITS  # sequence ids are signed in Java
 
 
 class OutOfNumbers(ValueError):
-    """A batch, or a row in it, with a number that a sequence id has no room for."""
+    """A number of a batch, or of a row in a batch, that does not fit into a sequence id."""
 
 
 def sequence_id(batch_id: int, row: int) -> int:
-    """Of a row of a Spark partition; OutOfNumbers if there is none."""
+    """Return the sequence id of a row of a Spark partition. Raise `OutOfNumbers` when a number is too large."""
     if not 0 <= batch_id < MOST_BATCHES:
-        raise OutOfNumbers(f"batch {batch_id} is not from 0 to {MOST_BATCHES - 1}")
+        raise OutOfNumbers(f"batch {batch_id} is not between 0 and {MOST_BATCHES - 1}")
     if not 0 <= row < MOST_ROWS:
-        raise OutOfNumbers(f"row {row} of a Spark partition: use more of them, each may have {MOST_ROWS} rows")
+        raise OutOfNumbers(
+            f"row {row} of a Spark partition: a partition may have {MOST_ROWS} rows, so use more partitions"
+        )
     return batch_id << ROW_BITS | row
 
 
 def batch_of(sequence_id: int) -> int:
-    """The batch of a sequence id; -1 of -1, which is none."""
+    """Return the batch of a sequence id, or -1 for -1, which is no sequence id."""
     return sequence_id >> ROW_BITS
 
 
 def row_of(sequence_id: int) -> int:
-    """The row of a sequence id."""
+    """Return the row of a sequence id."""
     return sequence_id & MOST_ROWS - 1
 
 
 def by_content(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The same rows, in an order that follows from what they hold; all of them are in memory then."""
+    """Yield the same rows in an order that depends only on their contents. Holds all rows in memory."""
     table = pa.Table.from_batches(list(batches)).combine_chunks()
     keys = pa.table([_sortable(column) for column in table.columns], names=[f"{n}" for n in range(table.num_columns)])
     order = pc.sort_indices(keys, sort_keys=[(name, "ascending") for name in keys.column_names])
@@ -55,14 +57,14 @@ def by_content(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def _sortable(column: Any) -> Any:
-    """The column, or where it is nested its values as text: Arrow does not compare those."""
+    """Return the column, or the text of its values when they are nested, because Arrow cannot compare nested values."""
     if pa.types.is_nested(column.type):
         return pa.array([repr(value) for value in column.to_pylist()], pa.large_string())
     return column
 
 
 def by_key_or_row(scheme: HashingScheme) -> MessageRouter:
-    """Rows of the same key to the same partition, as other clients have it; without a key one after the other."""
+    """Return a router that routes rows with a key as other clients do, and distributes the others round-robin."""
 
     def choose(message: Message[Any], partitions: int) -> int:
         if message.has_partition_key():
@@ -73,18 +75,18 @@ def by_key_or_row(scheme: HashingScheme) -> MessageRouter:
 
 
 class NoDeduplication(RuntimeError):
-    """The topic would keep a repeated batch twice."""
+    """A topic without deduplication, which would store a repeated batch twice."""
 
 
 class Unchecked(UserWarning):
-    """Nobody knows whether the topic deduplicates."""
+    """Warning that the sink cannot find out whether the topic deduplicates."""
 
 
 @functools.cache  # a stream asks with each batch, and one answer is enough
 def require_deduplication(connection: Connection, topic: str) -> None:
-    """NoDeduplication if it does not; a warning if that cannot be found out. Blocks."""
+    """Raise `NoDeduplication` when the topic does not deduplicate. Warn when this cannot be found out. Blocks."""
     if connection.admin_url is None:
-        return _unknown(topic, f'there is no .option("{ADMIN_URL}", ...)')
+        return _unknown(topic, f'.option("{ADMIN_URL}", ...) is missing')
     with Pulsar(connection) as pulsar:
         try:
             found = pulsar.call(is_on, pulsar.client.admin, topic)
@@ -92,24 +94,28 @@ def require_deduplication(connection: Connection, topic: str) -> None:
             return _unknown(topic, error.reason)
     if not found:
         raise NoDeduplication(
-            f"{topic} does not deduplicate, so rows that Spark writes again would be there twice. Switch it on with\n"
+            f"{topic} does not deduplicate, so rows that Spark writes again would be stored twice. Enable it with\n"
             f"    pulsarium admin namespaces set-deduplication --enable {parse(topic).namespace_name}\n"
-            'which pulsar-admin has as well; or have .option("deduplication", "off") if that does not matter'
+            'or the same command of pulsar-admin, or set .option("deduplication", "off") if duplicates do not matter'
         )
     return None
 
 
 def _unknown(topic: str, why: str) -> None:
-    warnings.warn(f"nobody knows whether {topic} deduplicates: {why}", Unchecked, stacklevel=4)
+    warnings.warn(f"cannot find out whether {topic} deduplicates: {why}", Unchecked, stacklevel=4)
 
 
 async def is_on(admin: Admin, topic: str) -> bool:
-    """By the topic's policy, its namespace's, or the brokers' setting; AdminError where that may not be asked."""
+    """Return whether the topic's policy, its namespace's or the brokers' setting enables deduplication.
+
+    Raise `AdminError` when the client may not read them.
+    """
     name = parse(topic).partitioned_name  # partitions have no policies
     found: bool | None
     try:
         found = await admin.topic_policies[DEDUPLICATION].get(name, applied=True)
-    except (NotFound, NotAllowed, NotAuthorized):  # it is still to be made; there are no such policies; not for us
+    # the topic does not exist yet, topic policies are disabled, or the role may not read them
+    except (NotFound, NotAllowed, NotAuthorized):
         found = await admin.namespace_policies[DEDUPLICATION].get(name.namespace_name)
     if found is None:
         found = (await admin.brokers.get_runtime_configurations()).get("brokerDeduplicationEnabled") == "true"

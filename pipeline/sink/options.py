@@ -1,4 +1,4 @@
-"""What `df.write` and `writeStream` take beside the connection."""
+"""Options of `df.write` and `writeStream`, beside those of the connection."""
 
 from __future__ import annotations
 
@@ -17,48 +17,48 @@ OPTIONS: Sequence[Described] = (
         "topic",
         "",
         "both",
-        "where all rows go, whatever their column `__topic` says, as in the JVM connector; without this option that "
-        "column says where each row goes",
+        "the topic of all rows, which overrides their column `__topic`, as in the JVM connector; without this option "
+        "that column names the topic of each row",
     ),
     Described(
         "deduplication",
         "required; off in df.write",
         "both",
-        "`required`: the topic must drop what it has already, and with `admin.url` that is looked up; `off`: rows may "
-        "be there twice after a failure",
+        "`required`: the topic must deduplicate, which is checked when `admin.url` is given; `off`: rows may "
+        "be stored twice after a failure",
     ),
     Described(
         "producerName",
         "spark-<id of the query>",
         "both",
-        "begin of the producers' names, with the number of the Spark partition behind it; has to be new, or of the "
+        "prefix of the producers' names, followed by the number of the Spark partition; must be new, or from the "
         "same checkpoint",
     ),
     Described(
         "batchId",
         "",
         "batch",
-        "with producerName: number of the DataFrame among those of that name, as foreachBatch gives it; "
-        "the same one again adds nothing",
+        "with producerName: number of the DataFrame among those of that name, as foreachBatch passes it; "
+        "writing the same number again adds nothing",
     ),
     Described(
         "replayOrder",
         "input",
         "both",
-        "`sorted`: for queries whose rows come in another order each time, as after a shuffle: a task collects its "
+        "`sorted`: for queries whose rows change their order in each attempt, as after a shuffle: a task collects its "
         "rows of a batch in memory and sends them in the order of their contents",
     ),
     Described(
         "schemaType",
         "avro",
         "both",
-        "schema of a topic that has none yet: `avro` or `json` for records, `none` to leave it without",
+        "schema of a topic that has none yet: `avro` or `json` for records, `none` for no schema",
     ),
     Described(
         "producerBusyTimeoutMs",
         "60000",
         "both",
-        "how long a task waits for the producer of an earlier attempt to be gone",
+        "how long a task waits until the producer of an earlier attempt is closed",
     ),
 )
 
@@ -85,7 +85,7 @@ def _micros(options: Options, name: str, default: str) -> float:
 
 
 class _Argument(NamedTuple):
-    """An option of Java's producer, and the argument of `create_producer` that it is; "": another use."""
+    """An option of Java's producer, and its argument of `create_producer`, or "" when it is used otherwise."""
 
     name: str
     default: str
@@ -95,37 +95,47 @@ class _Argument(NamedTuple):
 
 
 _ARGUMENTS = (
-    _Argument("sendTimeoutMs", "30000", "", _number(), "after so long without a receipt the task fails; 0: never"),
-    _Argument("blockIfQueueFull", "true", "", _flag, "of no effect: a task always waits"),
-    _Argument("hashingScheme", "JavaStringHash", "", _among(_SCHEMES), "how a key finds its partition"),
     _Argument(
-        "maxPendingMessages", "20000", "max_pending_messages", _number(1), "messages without a receipt, in a partition"
+        "sendTimeoutMs", "30000", "", _number(), "how long a task waits for a receipt before it fails; 0: forever"
+    ),
+    _Argument("blockIfQueueFull", "true", "", _flag, "no effect: a task always waits"),
+    _Argument("hashingScheme", "JavaStringHash", "", _among(_SCHEMES), "hash function that assigns keys to partitions"),
+    _Argument(
+        "maxPendingMessages",
+        "20000",
+        "max_pending_messages",
+        _number(1),
+        "most messages without a receipt in a partition",
     ),
     _Argument(
         "maxPendingMessagesAcrossPartitions",
         "100000",
         "max_pending_messages_across_partitions",
         _number(1),
-        "and in all partitions of a topic",
+        "most messages without a receipt in all partitions of a topic",
     ),
-    _Argument("batchingEnabled", "true", "batching_enabled", _flag, "put messages together into entries"),
-    _Argument("batchingMaxMessages", "1000", "batching_max_messages", _number(1), "messages of one entry"),
+    _Argument("batchingEnabled", "true", "batching_enabled", _flag, "send several messages in one entry"),
+    _Argument("batchingMaxMessages", "1000", "batching_max_messages", _number(1), "most messages of one entry"),
     _Argument(
-        "batchingMaxBytes", "131072", "batching_max_allowed_size_in_bytes", _number(1), "bytes of one entry's contents"
+        "batchingMaxBytes",
+        "131072",
+        "batching_max_allowed_size_in_bytes",
+        _number(1),
+        "most payload bytes of one entry",
     ),
     _Argument(
         "batchingMaxPublishDelayMicros",
         "1000",
         "batching_max_publish_delay",
         _micros,
-        "how long a message waits for others",
+        "how long a batch waits for more messages",
     ),
     _Argument("compressionType", "NONE", "compression_type", _among(_COMPRESSIONS), "NONE, LZ4, ZLIB, ZSTD or SNAPPY"),
     _Argument(
-        "chunkingEnabled", "false", "chunking_enabled", _flag, "split what is too large; with batchingEnabled=false"
+        "chunkingEnabled", "false", "chunking_enabled", _flag, "split large messages; requires batchingEnabled=false"
     ),
     _Argument(
-        "chunkMaxMessageSize", "0", "chunk_max_message_size", _number(), "bytes of a chunk; 0: as the broker takes"
+        "chunkMaxMessageSize", "0", "chunk_max_message_size", _number(), "bytes of a chunk; 0: the broker's limit"
     ),
 )
 PRODUCER_OPTIONS: Sequence[Described] = tuple(
@@ -135,34 +145,34 @@ PRODUCER_OPTIONS: Sequence[Described] = tuple(
 
 @dataclass(frozen=True)
 class SinkOptions:
-    """All of them, read; goes to the workers."""
+    """Validated options of a sink. The workers get them."""
 
     connection: Connection
     topic: str | None
     required: bool | None
-    """Whether the topic has to deduplicate; None: as is usual."""
+    """Whether the topic must deduplicate, or None for the default."""
     producer_name: str | None
     batch_id: int | None
     is_sorted: bool
     schema_type: str
     """avro, json or none."""
     busy_timeout: float
-    """Seconds."""
+    """In seconds."""
     send_timeout: float | None
-    """Seconds; None: for ever."""
+    """In seconds, or None for no limit."""
     hashing_scheme: HashingScheme
     producer: Mapping[str, Any]
     """Arguments of `create_producer`."""
 
     @staticmethod
     def of(given: Mapping[str, str]) -> SinkOptions:
-        """BadOption for what makes no sense, and for what no producer knows."""
+        """Return the options, or raise `BadOption` for an invalid value or an unknown producer option."""
         options = Options(given)
         known = {(PREFIX + each.name).lower() for each in _ARGUMENTS}
         for name in given:
             if name.lower().startswith(PREFIX) and name.lower() not in known:
                 names = ", ".join(each.name for each in _ARGUMENTS)
-                raise BadOption(f'no option "{name}": {PREFIX}* are {names}')
+                raise BadOption(f'unknown option "{name}": the options of {PREFIX}* are {names}')
         read = {each.name: each.read(options, PREFIX + each.name, each.default) for each in _ARGUMENTS}
         words: dict[str, bool | None] = {"required": True, "off": False}
         required = None if options.text("deduplication") is None else options.choice("deduplication", words, "required")

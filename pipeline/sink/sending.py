@@ -1,4 +1,4 @@
-"""What a task does with its rows: a producer for each topic, and what has no receipt yet."""
+"""Send the rows of a task: a producer for each topic, and the messages that have no receipt yet."""
 
 from __future__ import annotations
 
@@ -38,33 +38,36 @@ _FULL = (errors.MemoryBufferIsFull, errors.ProducerQueueIsFull)
 
 
 class WriteFailed(RuntimeError):
-    """Rows that did not get into their topic; what is there already stays, and is not doubled by the next attempt."""
+    """Rows that could not be written. Rows that were written stay, and the next attempt does not duplicate them."""
 
 
 @dataclass
 class Written(WriterCommitMessage):
-    """What a task wrote."""
+    """Numbers of rows that a task wrote."""
 
     partition: int
     rows: int = 0
     known: int = 0
-    """How many of them an earlier attempt had written."""
+    """How many rows an earlier attempt had written."""
     topics: dict[str, int] = field(default_factory=dict)
-    """Rows of each."""
+    """Number of rows by topic."""
 
 
 class _Target(NamedTuple):
-    """A topic."""
+    """The producer of a topic, and the converter of its rows."""
 
     producer: Producer[Any]
     reader: RowReader
 
 
 class Sender:
-    """Of one task, in the event loop; `async with` closes its producers, at once if it failed."""
+    """Sender of one task's rows, on the event loop.
+
+    `async with` closes the producers. After `abandon` they send nothing more.
+    """
 
     def __init__(self, client: Client, options: SinkOptions, given: StructType, name: str, partition: int) -> None:
-        """`given` are the columns of the DataFrame, `name` that of the producers."""
+        """Prepare a sender. `given` are the columns of the DataFrame, `name` is the name of the producers."""
         self._client = client
         self._options = options
         self._given = given
@@ -75,7 +78,7 @@ class Sender:
             "message_router": by_key_or_row(options.hashing_scheme),
         }
         self._targets: dict[str, _Target] = {}
-        self._sent: deque[tuple[str, int, Receipt]] = deque()  # what may have no receipt yet
+        self._sent: deque[tuple[str, int, Receipt]] = deque()  # these may have no receipt yet
         self._most = int(options.producer["max_pending_messages"])
         self._written = Written(partition)
         self._stack = AsyncExitStack()
@@ -89,21 +92,24 @@ class Sender:
         await self._stack.aclose()
 
     async def abandon(self) -> None:
-        """The task failed: nothing more goes out."""
+        """Stop all producers at once, because the task failed."""
         for target in self._targets.values():
             target.producer.abandon()
 
     async def send(self, topic: str, rows: pa.RecordBatch, numbers: Sequence[int]) -> None:
-        """Send rows, which have these sequence ids, and wait for room; WriteFailed.
+        """Send rows, which have these sequence ids, and wait for room. Raise `WriteFailed`.
 
-        Why a batch that was sent in part is completed, and nothing else happens: the broker drops an entry whose
-        *first* number it has, with all that is in it (a real one does so in the recording 040-dedup, "overlap"). So an
-        entry must not hold rows that it has and others. What the broker has, or is about to have, it says when the
-        producer is opened (PRODUCER_SUCCESS), and nobody else can have that name until it is closed;
-        `TopicProducer.add` sends each row up to that number alone, for the broker to judge, and batches begin behind
-        it. We do not leave those rows out, because that number also counts entries that may still fail to be stored.
-        After a lost connection the client sends the very same entries again, unless another attempt had the name
-        meanwhile and wrote a part of one: then it fails (`TopicProducer._is_torn`).
+        A batch that was sent in part is completed without duplicates, for this reason. The broker drops an entry, with
+        all its messages, when it has the entry's first number. (A real broker does so in the recording 040-dedup,
+        "overlap".) So an entry must not mix rows that the broker has with others.
+
+        When a producer opens, the broker tells the highest number that it has or is about to have (PRODUCER_SUCCESS).
+        No other producer can use the name until this one is closed. `TopicProducer.add` sends each row up to that
+        number alone, for the broker to judge, and batches begin after it. These rows are not omitted, because the
+        number also counts entries whose storing may still fail.
+
+        After a lost connection the client sends the same entries again. When another attempt used the name meanwhile
+        and wrote a part of an entry, the client fails (`TopicProducer._is_torn`).
         """
         target = self._targets.get(topic) or await self._open(topic, batch_of(numbers[0]))
         producer, sent = target.producer, self._sent
@@ -123,19 +129,22 @@ class Sender:
         except errors.PulsarError as error:
             raise self._failed(topic, numbers[index], error) from error
         if index + 1 != len(numbers):
-            raise WriteFailed(f"{topic}: {len(numbers)} rows became {index + 1} messages")
+            raise WriteFailed(f"{topic}: {len(numbers)} rows gave {index + 1} messages")
         self._written.rows += len(numbers)
         self._written.topics[topic] = self._written.topics.get(topic, 0) + len(numbers)
-        await anyio.lowlevel.checkpoint()  # the sockets' turn
+        await anyio.lowlevel.checkpoint()  # let the sockets have their turn
 
     async def finish(self) -> Written:
-        """Wait until everything is published, the last batches when their delay is over; WriteFailed."""
+        """Wait until all rows are stored, and return the numbers.
+
+        The last batches go out when their delay is over. Raise `WriteFailed`.
+        """
         while self._sent:
             await self._await_half()
         return self._written
 
     async def _await_half(self) -> None:
-        """Make room by the receipts of the older half."""
+        """Wait for the receipts of the older half of the messages."""
         for _ in range(len(self._sent) - len(self._sent) // 2):
             topic, number, receipt = self._sent.popleft()
             try:
@@ -161,14 +170,14 @@ class Sender:
         if (written := batch_of(producer.last_sequence_id())) > batch_id:
             raise WriteFailed(
                 f"{topic}: the producer {self._name} has written batch {written} already, "
-                f"and this is batch {batch_id}, which the broker would drop. Of another query, or of a checkpoint that "
-                "was deleted or put back: choose another producerName"
+                f"so that the broker would drop batch {batch_id}. The name is of another query, or of a checkpoint "
+                "that was deleted or restored: choose another producerName"
             )
         target = self._targets[topic] = _Target(producer, reader)
         return target
 
     async def _schema_of(self, topic: str) -> SchemaInfo | None:
-        """The topic's own, or one for these columns."""
+        """Return the topic's own schema, or one for these columns."""
         try:
             return await self._client.get_schema(topic)
         except errors.TopicNotFound:
@@ -177,7 +186,7 @@ class Sender:
         return info_for(self._given, as_json=self._options.schema_type == "json")
 
     async def _producer(self, topic: str, schema: Schema[Any]) -> Producer[Any]:
-        """Opened, as soon as no earlier attempt has its name."""
+        """Open a producer, as soon as no earlier attempt has its name."""
         pause, until = PAUSE, anyio.current_time() + self._options.busy_timeout
         while True:
             made = self._client.create_producer(topic, schema=schema, producer_name=self._name, **self._arguments)

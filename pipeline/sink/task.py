@@ -1,4 +1,4 @@
-"""One task: the rows of a Spark partition into their topics."""
+"""Write the rows of a Spark partition into their topics."""
 
 from __future__ import annotations
 
@@ -19,15 +19,20 @@ from pulsarium.pipeline.sink.sending import Sender, WriteFailed, Written
 
 
 def check(options: SinkOptions, schema: StructType, *, overwrite: bool) -> None:
-    """BadOption for what can be seen before there are rows."""
+    """Raise `BadOption` for errors that are visible before the first row."""
     if overwrite:
-        raise BadOption('topics are append-only: .mode("append"), and for streams .outputMode("append") or "update"')
+        raise BadOption(
+            'topics are append-only: use .mode("append"), and for streams .outputMode("append") or "update"'
+        )
     if options.topic is None and _topic_column(schema) is None:
-        raise BadOption(f'neither .option("topic", ...) nor a column {TOPIC}')
+        raise BadOption(f'set .option("topic", ...), or add a column {TOPIC}')
 
 
 def require_deduplication(options: SinkOptions) -> None:
-    """NoDeduplication; topics that rows name are looked at when they come."""
+    """Raise `NoDeduplication` when the topic does not deduplicate.
+
+    Topics that rows name are checked at their first row.
+    """
     if options.topic is not None:
         once.require_deduplication(options.connection, options.topic)
 
@@ -42,9 +47,9 @@ def write(
     batch_id: int,
     required: bool,
 ) -> Written:
-    """Write what a task has to, as the producer `name`, and wait until it is there; WriteFailed, NoDeduplication.
+    """Write the rows of a task as the producer `name`, and wait until they are stored.
 
-    required: a topic that rows name has to deduplicate.
+    With `required`, topics that rows name must deduplicate. Raise `WriteFailed` or `NoDeduplication`.
     """
     full = (batch for batch in batches if batch.num_rows)
     first = next(full, None)
@@ -75,7 +80,10 @@ def write(
 
 
 def by_topic(topics: pa.Array, row: int) -> dict[str, Sequence[int]]:
-    """Which rows of a batch each topic gets; `row` is the number of the first. WriteFailed for one without a topic."""
+    """Return the numbers of a batch's rows by topic.
+
+    `row` is the number of the batch's first row. Raise `WriteFailed` for a row without a topic.
+    """
     found: dict[str, list[int]] = {}
     for number, topic in enumerate(topics.to_pylist()):
         if not topic:
@@ -87,5 +95,5 @@ def by_topic(topics: pa.Array, row: int) -> dict[str, Sequence[int]]:
 
 
 def _topic_column(schema: StructType) -> str | None:
-    """Spark does not tell upper from lower case."""
+    """Return the name of the topic column. Spark does not distinguish upper and lower case."""
     return next((each for each in schema.fieldNames() if each.lower() == TOPIC.lower()), None)

@@ -1,4 +1,4 @@
-"""`df.write` and `writeStream`."""
+"""Write a DataFrame (`df.write`) or a stream (`writeStream`)."""
 
 from __future__ import annotations
 
@@ -20,19 +20,24 @@ log = logging.getLogger(__name__)
 
 
 class PulsarWriter(DataSourceArrowWriter):
-    """Made once a job, and sent to its tasks: what it has of its own is the same in each attempt of a task."""
+    """Writer of one job, which Spark copies to the tasks. Its name is the same in each attempt of a task."""
 
     def __init__(self, options: Mapping[str, str], schema: StructType, overwrite: bool) -> None:
-        """BadOption; NoDeduplication where that is asked for."""
+        """Validate the options.
+
+        Raise `BadOption`, and `NoDeduplication` when the options require deduplication.
+        """
         self._options = made = SinkOptions.of(options)
         self._schema = schema
         task.check(made, schema, overwrite=overwrite)
         if (made.producer_name is None) != (made.batch_id is None):
-            raise BadOption("producerName and batchId of df.write go together: one alone makes no row be there once")
+            raise BadOption(
+                "df.write needs both producerName and batchId, or neither: one alone does not prevent duplicates"
+            )
         self._required = bool(made.required)
         if self._required:
             task.require_deduplication(made)
-        # Nobody else's, so that it deduplicates attempts, and nothing of another job.
+        # a name of this job's own, so that the broker deduplicates its attempts, and not other jobs
         self._name = made.producer_name or f"spark-{uuid4()}"
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
@@ -52,11 +57,11 @@ class PulsarWriter(DataSourceArrowWriter):
         log.info("%s: %s", self._name, figures(messages))
 
     def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
-        log.warning("%s: failed, and this stays in the topics: %s", self._name, figures(messages))
+        log.warning("%s: failed; the topics keep %s", self._name, figures(messages))
 
 
 def figures(messages: Sequence[WriterCommitMessage | None]) -> str:
-    """What tasks wrote; None is one that failed."""
+    """Return the numbers of rows that tasks wrote, as text. None is a task that failed."""
     tasks = [each for each in messages if isinstance(each, Written)]
     topics: dict[str, int] = {}
     for each in tasks:
@@ -64,23 +69,28 @@ def figures(messages: Sequence[WriterCommitMessage | None]) -> str:
             topics[topic] = topics.get(topic, 0) + rows
     known = sum(each.known for each in tasks)
     each_topic = ", ".join(f"{topic} {count}" for topic, count in sorted(topics.items()))
-    return f"{sum(topics.values())} rows of {len(tasks)} tasks, {known} of them written before ({each_topic})"
+    return (
+        f"{sum(topics.values())} rows of {len(tasks)} tasks, {known} of them written by earlier attempts ({each_topic})"
+    )
 
 
-# What Spark's MicroBatchExecution tells the tasks of a batch; both survive a restart from the checkpoint.
+# Spark's MicroBatchExecution passes these to the tasks of a batch. Both survive a restart from the checkpoint.
 QUERY_ID, BATCH_ID = "sql.streaming.queryId", "streaming.sql.batchId"
 
 
 class PulsarStreamWriter(DataSourceStreamArrowWriter):
-    """Spark makes one for each batch and another to commit it: nothing is kept in it."""
+    """Writer of one micro-batch.
+
+    It keeps no state, because Spark makes one writer for a batch and another to commit it.
+    """
 
     def __init__(self, options: Mapping[str, str], schema: StructType, overwrite: bool) -> None:
-        """BadOption, NoDeduplication."""
+        """Validate the options. Raise `BadOption` or `NoDeduplication`."""
         self._options = made = SinkOptions.of(options)
         self._schema = schema
         task.check(made, schema, overwrite=overwrite)
         if made.batch_id is not None:
-            raise BadOption("batchId is for df.write: a stream has its own")
+            raise BadOption("batchId is an option of df.write: a stream numbers its batches itself")
         self._required = made.required is not False
         if self._required:
             task.require_deduplication(made)
@@ -90,7 +100,9 @@ class PulsarStreamWriter(DataSourceStreamArrowWriter):
         assert context is not None
         query, batch = context.getLocalProperty(QUERY_ID), context.getLocalProperty(BATCH_ID)
         if query is None or batch is None:
-            raise RuntimeError(f"Spark did not tell this task {QUERY_ID} and {BATCH_ID}: triggers have micro-batches")
+            raise RuntimeError(
+                f"Spark passed no {QUERY_ID} and {BATCH_ID} to this task: use a trigger of micro-batches"
+            )
         return task.write(
             iterator,
             self._options,
@@ -105,4 +117,4 @@ class PulsarStreamWriter(DataSourceStreamArrowWriter):
         log.info("batch %d: %s", batchId, figures(messages))
 
     def abort(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
-        log.warning("batch %d failed, and this stays in the topics: %s", batchId, figures(messages))
+        log.warning("batch %d failed; the topics keep %s", batchId, figures(messages))

@@ -1,1 +1,1 @@
-"""Reading topics: where to begin and end, how that is split, and the reading of a split."""
+"""Read topics: where to begin and end, how to split the range, and how to read a split."""

@@ -1,4 +1,4 @@
-"""Into which pieces a range of topics is cut, so that one big partition is read by several tasks."""
+"""Cut ranges of topics into pieces, so that several tasks read one big partition."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ from pulsarium.pipeline.source.places import Position
 from pulsarium.pipeline.source.topics import each
 
 SMALL = 4 * 2**20
-"""Bytes that are not worth the questions, unless more partitions were asked for."""
+"""Bytes below which a range is not measured, unless the options ask for more partitions."""
 
 
 @dataclass(frozen=True)
 class Range:
-    """Of one topic."""
+    """A range of one topic."""
 
     start: Position
     end: Position
     runs: Sequence[Run]
-    """What is in it, as far as it is known."""
+    """Entries of the range, as far as they are known."""
     indexes: tuple[int, int] | None = None
-    """Of its first message, and behind its last, where the broker numbers them (PIP-415)."""
+    """Index of the first message, and the index after the last, when the broker assigns indexes (PIP-70)."""
 
     @property
     def records(self) -> int:
-        """Messages, or else entries."""
+        """Return the number of messages, or of entries without indexes."""
         return self.indexes[1] - self.indexes[0] if self.indexes else in_ledgers.count(self.runs)
 
 
 class Cutting:
-    """By index where the broker numbers messages, else by entries."""
+    """Cut ranges by index where the broker assigns indexes, otherwise by entries."""
 
     def __init__(self, client: Client, options: SourceOptions) -> None:
         self._client = client
@@ -47,7 +47,7 @@ class Cutting:
     async def cuts(
         self, ranges: Mapping[str, tuple[Position, Position]], ledgers: Mapping[str, Ledgers]
     ) -> dict[str, tuple[Position, ...]]:
-        """Where the pieces of each topic meet, in order."""
+        """Return the positions between the pieces of each topic, in order."""
         measured = await each(ranges, lambda topic: self._measure(topic, *ranges[topic], ledgers.get(topic)))
         total = sum(one.records for one in measured.values())
         return await each(measured, lambda topic: self._cut(topic, measured[topic], total))
@@ -68,7 +68,10 @@ class Cutting:
         return Range(start, end, runs, (first[0], last[1]))
 
     async def _index(self, topic: str, ledger: int, entry: int) -> tuple[int, int] | None:
-        """Of the first message of an entry, and behind its last; None where the broker does not number them."""
+        """Return the index of an entry's first message, and the index after its last.
+
+        Return None when the broker assigns no indexes.
+        """
         messages = await self._client.admin.topics.get_messages_by_id(topic, ledger, entry)
         stamp = messages[0].broker_metadata() if messages else None
         if stamp is None or not stamp.HasField("index"):
@@ -76,7 +79,10 @@ class Cutting:
         return stamp.index - max(messages[0].entry_metadata().num_messages_in_batch, 1) + 1, stamp.index + 1
 
     def _pieces(self, records: int, total: int) -> int:
-        """As Kafka's source shares them out: by size, and no piece above the limit."""
+        """Return the number of pieces of a topic.
+
+        As in Kafka's source, topics share the pieces by size, and no piece is above the limit.
+        """
         wanted = round(records / total * self._min) if total and self._min else 1
         if self._max:
             wanted = max(wanted, math.ceil(records / self._max))
@@ -101,5 +107,5 @@ class Cutting:
 
 
 def _in_order(found: Range, cuts: Iterable[Position]) -> tuple[Position, ...]:
-    """Each once, and none that cuts nothing off."""
+    """Return the positions sorted, each once, without those outside the range."""
     return tuple(sorted({cut for cut in cuts if found.start < cut < found.end}))

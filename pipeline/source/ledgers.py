@@ -1,4 +1,4 @@
-"""What the ledgers of a topic say about a range of it: how much is there, and whether something is gone."""
+"""Measure a range of a topic by the topic's ledgers, and find out whether messages are gone."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ class Ledger(NamedTuple):
     id: int
     entries: int
     size: int
-    """Bytes."""
+    """In bytes."""
 
 
 class Run(NamedTuple):
-    """Entries of one ledger, from `start` up to `end` without that."""
+    """Entries of one ledger, from `start` up to and excluding `end`."""
 
     ledger: int
     start: int
     end: int
     entry_size: float
-    """Bytes of one, about; 0: unknown."""
+    """Mean size of an entry in bytes, or 0 when it is unknown."""
 
     @property
     def entries(self) -> int:
@@ -35,15 +35,15 @@ class Run(NamedTuple):
 
 @dataclass(frozen=True)
 class Ledgers:
-    """Those of a topic without partitions, or of a partition, the oldest first."""
+    """Ledgers of a topic without partitions, or of one partition, the oldest first."""
 
     all: Sequence[Ledger]
     marks: dict[str, Position]
-    """Up to where each subscription is done: the first position that is not."""
+    """For each subscription, the first position after its mark-delete position."""
 
     @staticmethod
     def of(stats: TopicInternalStats) -> Ledgers:
-        """The open ledger has its numbers elsewhere."""
+        """Return the ledgers from internal stats, which count the open ledger elsewhere."""
         found = sorted(
             Ledger(one["ledgerId"], max(one.get("entries", 0), 0), max(one.get("size", 0), 0))
             for one in stats.get("ledgers", [])
@@ -63,34 +63,35 @@ class Ledgers:
         return Ledgers.of(await client.admin.topics.get_internal_stats(topic))
 
     def runs(self, start: Position, end: Position) -> list[Run]:
-        """The entries between two positions."""
+        """Return the entries between two positions."""
         found: list[Run] = []
         for ledger in self.all:
             first = start.entry if ledger.id == start.ledger else 0
-            # `end` may be ahead of what the stats counted
+            # `end` may be newer than the stats
             last = max(end.entry, 0) + bool(end.batch_index) if ledger.id == end.ledger else ledger.entries
             if start.ledger <= ledger.id <= end.ledger and first < last:
                 found.append(Run(ledger.id, first, last, ledger.size / ledger.entries if ledger.entries else 0.0))
         return found
 
     def before(self, at: Position, *, held: int = 0) -> Position | None:
-        """The entry that is `held` + 1 entries before a position, or the last of the ledger before; None: none is."""
+        """Return the entry that is `held` + 1 entries before a position, the last one of the ledger before, or None."""
         if at.entry - 1 - held >= 0:
             return Position(at.ledger, at.entry - 1 - held)
         earlier = [ledger for ledger in self.all if ledger.id < at.ledger and ledger.entries]
         return Position(earlier[-1].id, earlier[-1].entries - 1) if earlier else None
 
     def lost_from(self, start: Position, subscription: str | None = None) -> Position | None:
-        """The first position that is kept if entries from `start` on are gone, else None.
+        """Return the first position that still exists when entries from `start` on are gone, otherwise None.
 
-        A ledger that is gone says nothing about what was in it. The subscription keeps one entry back of what was read
-        (`before`), so its ledger goes only when somebody else moved the subscription: then there is no telling.
+        Nothing tells what a deleted ledger held. The subscription stays one entry behind the processed entries
+        (`before`), so that its ledger is only deleted when another program moved the subscription. Then it is
+        unknown whether entries were lost, and the check reports a loss.
         """
         if not self.all or start.ledger < 0 or start.ledger >= self.all[0].id:
             return None
         first = Position(self.all[0].id, 0)
         if start.entry == 0 and start.batch_index == 0:
-            # perhaps it never had an entry: brokers drop such a ledger; the subscription was not moved behind it, then
+            # perhaps the broker dropped an empty ledger: then the subscription was not moved past it
             mark = self.marks.get(subscription or "")
             if mark is not None and (mark <= start or mark == first):
                 return None
@@ -98,7 +99,7 @@ class Ledgers:
 
 
 def runs_within(start: Position, end: Position) -> list[Run]:
-    """What is known without asking: the entries of one ledger."""
+    """Return the entries of a range inside one ledger, which are known without asking the broker."""
     if start.ledger != end.ledger or start.ledger < 0:
         return []
     last = end.entry + bool(end.batch_index)
@@ -110,12 +111,12 @@ def count(runs: Sequence[Run]) -> int:
 
 
 def size(runs: Sequence[Run]) -> float:
-    """Bytes, about."""
+    """Return the approximate number of bytes."""
     return sum(run.entries * run.entry_size for run in runs)
 
 
 def entry_at(runs: Sequence[Run], number: int) -> Position:
-    """The entry with this number among all, from 0; behind the last one for a greater number."""
+    """Return the position of the entry with this number among all, from 0, or the end for a greater number."""
     for run in runs:
         if number < run.entries:
             return Position(run.ledger, run.start + number)
@@ -124,7 +125,7 @@ def entry_at(runs: Sequence[Run], number: int) -> Position:
 
 
 def within_bytes(runs: Sequence[Run], most: float) -> Position:
-    """Where the entries end that have `most` bytes together; at least one."""
+    """Return the end of the first entries that have `most` bytes together. At least one entry is included."""
     taken = 0
     for run in runs:
         fitting = run.entries if run.entry_size <= 0 else min(run.entries, int(most / run.entry_size))
@@ -138,17 +139,17 @@ def within_bytes(runs: Sequence[Run], most: float) -> Position:
 _logger = logging.getLogger(__name__)
 
 _HINT = (
-    "Retention, TTL, a backlog quota or somebody's skip took it, or the topic was deleted. "
-    '.option("failOnDataLoss", "false") goes on without it'
+    "Retention, TTL, a backlog quota or a skip removed it, or the topic was deleted. "
+    '.option("failOnDataLoss", "false") continues without it'
 )
 
 
 class DataLoss(RuntimeError):
-    """Messages that were to be read are gone."""
+    """Messages to read that are gone."""
 
 
 class LossCheck:
-    """Says it, by an error or in the log."""
+    """Report lost data, by an error or in the log."""
 
     def __init__(self, *, fail: bool) -> None:
         self._fail = fail
@@ -156,17 +157,17 @@ class LossCheck:
     def ledgers(
         self, starts: Mapping[str, Position], found: Mapping[str, Ledgers], subscription: str | None = None
     ) -> None:
-        """DataLoss, or a warning, for topics whose ledgers do not reach back to the start any more."""
+        """Report topics whose oldest ledgers are newer than the start. Raise `DataLoss`, or log a warning."""
         lost = [
-            f"{topic} from {starts[topic]} on, of which {first} is the first that is left"
+            f"{topic} from {starts[topic]} on; the first position that still exists is {first}"
             for topic, ledgers in found.items()
             if (first := ledgers.lost_from(starts[topic], subscription)) is not None
         ]
         self._say(lost)
 
     def topics(self, gone: Iterable[str], starts: Mapping[str, Position]) -> None:
-        """DataLoss, or a warning, for topics that are not there any more."""
-        self._say([f"all of {topic} from {starts[topic]} on: there is no such topic any more" for topic in gone])
+        """Report topics that do not exist any more. Raise `DataLoss`, or log a warning."""
+        self._say([f"all of {topic} from {starts[topic]} on: the topic does not exist any more" for topic in gone])
 
     def _say(self, lost: list[str]) -> None:
         if not lost:

@@ -1,4 +1,4 @@
-"""The options of reading: what each means, and all of them together."""
+"""Options of reading."""
 
 from __future__ import annotations
 
@@ -15,87 +15,96 @@ OPTIONS: Sequence[Described] = (
         "admin.url",
         "",
         "both",
-        "their REST API, http://host:8080: without it one partition of a topic is not split, nothing is read by index, "
-        "maxBytesPerTrigger cannot be given, and lost data is not noticed",
+        "URL of the REST API, http://host:8080: without it partitions are not split, positions by index and "
+        "maxBytesPerTrigger are refused, and lost data is not noticed",
     ),
-    Described("topic", "", "both", "one topic, with all its partitions; one of topic, topics, topicsPattern is needed"),
-    Described("topics", "", "both", "several, with commas between"),
+    Described(
+        "topic",
+        "",
+        "both",
+        "one topic, with all its partitions; exactly one of topic, topics and topicsPattern is required",
+    ),
+    Described("topics", "", "both", "several topics, separated by commas"),
     Described(
         "topicsPattern",
         "",
         "both",
-        "all of a namespace whose names match a regular expression: persistent://tenant/namespace/orders-.*, or "
+        "all topics of a namespace whose names match a regular expression: persistent://tenant/namespace/orders-.*, or "
         "orders-.* in public/default",
     ),
     Described(
         "startingOffsets",
         "earliest, of a stream latest",
         "both",
-        "where a read begins, and a stream without checkpoint: earliest, latest, a message id (ledger:entry, "
+        "start of a read, and of a stream without checkpoint: earliest, latest, a message id (ledger:entry, "
         "ledger:entry:partition:batch index), index:N (PIP-415), a time, or JSON with one of these by topic, "
-        '{"topic-1": "8:11"}, or with the bytes of an id as in Pulsar\'s connector; a message named is read',
+        '{"topic-1": "8:11"}, or with the bytes of an id as in Pulsar\'s connector; the named message is read',
     ),
     Described(
         "startingTime",
         "",
         "both",
-        "in its place: milliseconds since the epoch, 2026-01-31T12:00:00Z (UTC), or JSON with one of these by topic",
+        "instead of startingOffsets: milliseconds since the epoch, 2026-01-31T12:00:00Z (UTC), or JSON with one of "
+        "these by topic",
     ),
     Described(
         "endingOffsets",
         "latest",
         "batch",
-        "where reading ends, in the forms of startingOffsets but earliest; a message named is read, a time or an index "
-        "is not reached",
+        "end of a read, in the forms of startingOffsets except earliest; a named message is read, a time or an index "
+        "is excluded",
     ),
-    Described("endingTime", "", "batch", "in its place, in the forms of startingTime"),
+    Described("endingTime", "", "batch", "instead of endingOffsets, in the forms of startingTime"),
     Described(
         "minPartitions",
         "",
         "both",
-        "into how many Spark partitions to split at least, about, where there are fewer partitions of topics",
+        "about how many Spark partitions to make at least, when the topics have fewer partitions",
     ),
     Described(
-        "maxRecordsPerPartition", "250000", "both", "how many messages, about, one Spark partition may have; 0: any"
+        "maxRecordsPerPartition", "250000", "both", "about how many messages a Spark partition has at most; 0: no limit"
     ),
     Described(
-        "maxBytesPerTrigger", "", "stream", "how many stored bytes, about, one micro-batch may have; needs admin.url"
+        "maxBytesPerTrigger", "", "stream", "about how many stored bytes a micro-batch has at most; requires admin.url"
     ),
     Described(
         "failOnDataLoss",
         "true",
         "both",
-        "whether a read fails when data between its start and its end is gone (retention, TTL, a deleted topic); "
-        "false: it goes on with a warning",
+        "whether a read fails when data of its range is gone (retention, TTL, a deleted topic); "
+        "false: it continues with a warning",
     ),
     Described(
         "predefinedSubscription",
         "",
         "stream",
-        "the durable subscription that holds what is not processed yet; where there is no checkpoint the stream begins "
-        "at its place, if it is there already",
+        "the durable subscription that retains unprocessed messages; without a checkpoint the stream begins "
+        "where an existing subscription stands",
     ),
     Described(
         "subscriptionPrefix",
         "spark-pulsar",
         "stream",
-        "without predefinedSubscription: the subscription is called so, and by a digest of the topic options. Two "
-        "queries on the same topics need different ones; a query that is given up leaves its subscription behind, to "
-        "be deleted",
+        "without predefinedSubscription: prefix of the subscription's name, before a digest of the topic options. Two "
+        "queries on the same topics need different prefixes; delete the subscription of a query that you "
+        "abandon",
     ),
     Described(
         "allowDifferentTopicSchemas", "false", "both", "read topics of different schemas as bytes, in the column value"
     ),
-    Described("pollTimeoutMs", "120000", "both", "how long a task waits for a message that should be there"),
+    Described("pollTimeoutMs", "120000", "both", "how long a task waits for a message that the topic must have"),
     Described(
-        "topicDiscoveryIntervalMs", "5000", "stream", "how often to look for new partitions and, by pattern, topics"
+        "topicDiscoveryIntervalMs",
+        "5000",
+        "stream",
+        "how often to look for new partitions, and for new topics of a pattern",
     ),
-    Described("pulsar.reader.receiverQueueSize", "1000", "both", "messages that a task has asked for and not read yet"),
+    Described("pulsar.reader.receiverQueueSize", "1000", "both", "messages that a task requests in advance"),
 )
 
 
 def described(options: Sequence[Described]) -> str:
-    """A line for each, for `help`."""
+    """Return the options' documentation for `help`, one line each."""
     return "".join(
         f"    {one.name}{f' (default {one.default})' if one.default else ''}: {one.meaning}\n" for one in options
     )
@@ -103,7 +112,7 @@ def described(options: Sequence[Described]) -> str:
 
 @dataclass(frozen=True)
 class SourceOptions:
-    """What a reader is told; picklable, and shows no secret."""
+    """Validated options of reading. They can be pickled, and their `repr` shows no secret."""
 
     connection: Connection
     topics: Topics
@@ -112,20 +121,20 @@ class SourceOptions:
     min_partitions: int
     max_records: int
     max_bytes: int
-    """0: any number."""
+    """In bytes, or 0 for no limit."""
     fail_on_data_loss: bool
     subscription: str
     is_predefined: bool
-    """The subscription was named."""
+    """Whether the user named the subscription."""
     bytes_only: bool
     poll_timeout: float
     discovery_interval: float
-    """Seconds, both."""
+    """Both in seconds."""
     receiver_queue_size: int
 
     @staticmethod
     def of(given: Mapping[str, str], *, streaming: bool = False) -> SourceOptions:
-        """BadOption, InvalidTopicName."""
+        """Return the options, or raise `BadOption` or `InvalidTopicName`."""
         options = Options(given)
         connection = Connection.of(options)
         topics = Topics.of(options)
@@ -134,9 +143,7 @@ class SourceOptions:
             raise BadOption('options "endingOffsets" and "endingTime" are for spark.read: a stream has no end')
         max_bytes = options.number("maxBytesPerTrigger", 0, least=1)
         if max_bytes and connection.admin_url is None:
-            raise BadOption(
-                f'option "maxBytesPerTrigger" needs .option("{ADMIN_URL}", ...): it is held against the stats'
-            )
+            raise BadOption(f'option "maxBytesPerTrigger" needs .option("{ADMIN_URL}", ...): the stats tell the sizes')
         named = options.text("predefinedSubscription")
         return SourceOptions(
             connection,
@@ -161,5 +168,5 @@ class SourceOptions:
 
 
 def _digest(topics: Topics) -> str:
-    """The same for each run of a query: nothing in it that a restart may change."""
+    """Return a digest of the topics, which stays the same when the query restarts."""
     return hashlib.sha256(repr((sorted(topics.names), topics.pattern)).encode()).hexdigest()[:12]

@@ -1,4 +1,4 @@
-"""Places that options name, the positions where reading goes on, and the way from the former to the latter."""
+"""Places that options name, and the positions in topics that they stand for."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ _WHOLE = -1
 
 
 class Position(NamedTuple):
-    """The next message to read. So a range [a, b) ends before b, and b need not be there (yet, or any more)."""
+    """Position of the next message to read.
+
+    A range [a, b) excludes b, and b need not exist yet, or any more.
+    """
 
     ledger: int
     entry: int
@@ -29,17 +32,23 @@ class Position(NamedTuple):
 
     @staticmethod
     def parse(text: str) -> Position:
-        """What `str` gave: an id as Pulsar writes it. InvalidMessageId (a ValueError) for anything else."""
+        """Return the position of a text that `str` wrote, a message id in Pulsar's form.
+
+        Raise `InvalidMessageId` (a `ValueError`) for any other text.
+        """
         return Position.of(MessageId.from_wire(WireMessageId.parse(text)))
 
     @staticmethod
     def of(message_id: MessageId) -> Position:
-        """Of this message; of a chunked one, of its last chunk, with which it comes."""
+        """Return the position of a message.
+
+        For a chunked message it is that of the last chunk, with which the message arrives.
+        """
         return Position(message_id.ledger_id, message_id.entry_id, max(message_id.batch_index, 0))
 
     @staticmethod
     def behind(message_id: MessageId) -> Position:
-        """What follows the message, or the entry if the id has no batch index."""
+        """Return the position after the message, or after the entry for an id without batch index."""
         at = Position.of(message_id)
         if message_id.batch_index > _WHOLE and message_id.batch_index + 1 != message_id.batch_size:
             return at._replace(batch_index=at.batch_index + 1)
@@ -50,45 +59,45 @@ class Position(NamedTuple):
         return Position(self.ledger, self.entry + 1)
 
     def message_id(self) -> MessageId:
-        """To begin at, inclusively; of a whole entry without batch index."""
+        """Return the id at which to begin, inclusively. The id of a whole entry has no batch index."""
         return MessageId(self.ledger, self.entry, batch_index=self.batch_index or _WHOLE)
 
     def __str__(self) -> str:
-        """`ledger:entry`, or `ledger:entry:-1:batch index`."""
+        """Return `ledger:entry`, or `ledger:entry:-1:batch index`."""
         return f"{self.ledger}:{self.entry}" + (f":-1:{self.batch_index}" if self.batch_index else "")
 
 
 FIRST = Position(-1, -1)
-"""Before whatever there is."""
+"""Before every message."""
 
 
 @dataclass(frozen=True)
 class Earliest:
-    """The first message that is kept."""
+    """The first message that still exists."""
 
 
 @dataclass(frozen=True)
 class Latest:
-    """Behind the last message."""
+    """The end of the topic."""
 
 
 @dataclass(frozen=True)
 class AtMessage:
-    """Of this message on, or up to it; it is read in either case, as by Pulsar's connector."""
+    """Start or end at this message. It is read in either case, as by Pulsar's connector."""
 
     message_id: MessageId
 
 
 @dataclass(frozen=True)
 class AtTime:
-    """Of the first message on that was published at this time or later, or up to that one."""
+    """Start or end at the first message that was published at this time or later."""
 
     milliseconds: int
 
 
 @dataclass(frozen=True)
 class AtIndex:
-    """Of the message with this number on, from 0 (PIP-70), or up to that one."""
+    """Start or end at the message with this index, counted from 0 (PIP-70)."""
 
     index: int
 
@@ -99,42 +108,44 @@ _Read: TypeAlias = Callable[[object, str], Place]
 
 @dataclass(frozen=True)
 class Places:
-    """A place for all topics, and others for some."""
+    """A place for all topics, and exceptions for some topics."""
 
     everywhere: Place
     by_topic: Mapping[str, Place] = field(default_factory=dict)
-    """By full names of topics, partitioned ones or partitions."""
+    """Places by full names of topics, partitioned topics or partitions."""
 
     def of(self, topic: str) -> Place:
-        """Of one topic without partitions, or one partition."""
+        """Return the place of a topic without partitions, or of one partition."""
         whole = str(parse(topic).partitioned_name)
         return self.by_topic.get(topic) or self.by_topic.get(whole) or self.everywhere
 
     def check(self, topics: Iterable[str], option: str) -> None:
-        """BadOption if a place is for a topic that is not read."""
+        """Raise `BadOption` when a place is for a topic that is not read."""
         found = set(topics) | {str(parse(topic).partitioned_name) for topic in topics}
         for name in self.by_topic:
             if name not in found:
-                raise BadOption(f'option "{option}" is for {name}, which is not read: {", ".join(sorted(found))}')
+                raise BadOption(
+                    f'option "{option}" names {name}, which is not read: the topics are {", ".join(sorted(found))}'
+                )
 
 
 def starting(options: Options, default: Place) -> Places:
-    """Of startingOffsets or startingTime."""
+    """Return the places of startingOffsets or startingTime."""
     return _places(options, "startingOffsets", "startingTime", default)
 
 
 def ending(options: Options) -> Places:
-    """Of endingOffsets or endingTime; Latest without."""
+    """Return the places of endingOffsets or endingTime, by default `Latest`."""
     places = _places(options, "endingOffsets", "endingTime", Latest())
     if Earliest() in (places.everywhere, *places.by_topic.values()):
-        raise BadOption('option "endingOffsets" cannot be earliest: there is nothing before it')
+        raise BadOption('option "endingOffsets" cannot be earliest: no message is before it')
     return places
 
 
 def _places(options: Options, by_offset: str, by_time: str, default: Place) -> Places:
     offsets, times = options.text(by_offset), options.text(by_time)
     if offsets is not None and times is not None:
-        raise BadOption(f'one of the options "{by_offset}" and "{by_time}", not both')
+        raise BadOption(f'give only one of the options "{by_offset}" and "{by_time}"')
     if offsets is not None:
         return _read(offsets.strip(), by_offset, _offset, default)
     if times is not None:
@@ -148,12 +159,12 @@ def _read(text: str, option: str, read: _Read, default: Place) -> Places:
     try:
         given = json.loads(text)
     except ValueError as error:
-        raise BadOption(f'option "{option}" is no JSON: {error}') from None
+        raise BadOption(f'option "{option}" is not valid JSON: {error}') from None
     return Places(default, {full_name(topic): read(place, option) for topic, place in given.items()})
 
 
 def _offset(given: object, option: str) -> Place:
-    if isinstance(given, list):  # as JsonUtils.topicOffsets of Pulsar's connector writes it: Java's signed bytes
+    if isinstance(given, list):  # Java's signed bytes, as JsonUtils.topicOffsets of Pulsar's connector writes them
         return _message(given, option)
     text = str(given).strip()
     if text.lower() in ("earliest", "latest"):
@@ -169,8 +180,8 @@ def _offset(given: object, option: str) -> Place:
         return _moment(text)
     except ValueError:
         raise BadOption(
-            f'option "{option}" is earliest, latest, a message id (ledger:entry[:partition[:batch index]]), index:N, '
-            f"a time (2026-01-31T12:00:00Z), or JSON that says one of these for each topic; not {given!r}"
+            f'option "{option}" must be earliest, latest, a message id (ledger:entry[:partition[:batch index]]), '
+            f"index:N, a time (2026-01-31T12:00:00Z), or JSON with one of these for each topic; not {given!r}"
         ) from None
 
 
@@ -178,7 +189,7 @@ def _message(given: list[object], option: str) -> Place:
     try:
         message_id = MessageId.deserialize(bytes(int(str(one)) % 256 for one in given))
     except ValueError as error:
-        raise BadOption(f'option "{option}": {given} are not the bytes of a message id: {error}') from None
+        raise BadOption(f'option "{option}": {given} is not the bytes of a message id: {error}') from None
     if message_id.entry == MessageId.earliest.entry:
         return Earliest()
     return Latest() if message_id.entry == MessageId.latest.entry else AtMessage(message_id)
@@ -189,16 +200,16 @@ def _time(given: object, option: str) -> Place:
         return _moment(str(given).strip())
     except ValueError:
         raise BadOption(
-            f'option "{option}" is a time in milliseconds since the epoch or like 2026-01-31T12:00:00Z, or JSON that '
-            f"says one for each topic; not {given!r}"
+            f'option "{option}" must be a time in milliseconds since the epoch or like 2026-01-31T12:00:00Z, or JSON '
+            f"that has one for each topic; not {given!r}"
         ) from None
 
 
 def _moment(text: str) -> AtTime:
-    """Milliseconds, or ISO; in UTC unless it says otherwise. ValueError."""
+    """Return the time of milliseconds, or of ISO text, in UTC unless the text has a zone. Raise `ValueError`."""
     if text.isdecimal():
         if int(text) >= 1 << 63:
-            raise ValueError("later than times go")
+            raise ValueError("time out of range")
         return AtTime(int(text))
     moment = datetime.fromisoformat(text)
     if moment.tzinfo is None:
@@ -207,9 +218,10 @@ def _moment(text: str) -> AtTime:
 
 
 async def position_of(client: Client, topic: str, place: Place, *, is_end: bool = False) -> Position:
-    """Where a place is in a topic without partitions, or in a partition; `is_end`: reading stops there.
+    """Return the position of a place in a topic without partitions, or in one partition.
 
-    BadOption for an index without admin.url, or of a broker that does not count.
+    With `is_end`, reading stops at the position. Raise `BadOption` for an index without admin.url, or when the broker
+    assigns no indexes.
     """
     match place:
         case Earliest():
@@ -225,7 +237,7 @@ async def position_of(client: Client, topic: str, place: Place, *, is_end: bool 
 
 
 def end_of(last: MessageId) -> Position | None:
-    """Behind the entry of the last message; None if there is no message."""
+    """Return the position after the entry of the last message, or None when there is no message."""
     return Position(*last.entry).next_entry if last.entry_id >= 0 else None
 
 
@@ -236,7 +248,10 @@ async def _end(client: Client, topic: str) -> Position:
 
 
 async def _at_time(client: Client, topic: str, milliseconds: int) -> Position:
-    """A seek by time finds an entry; all messages of a batch have one publish time."""
+    """Return the position of the first message from a time on.
+
+    A seek by time finds an entry: all messages of a batch have one publish time.
+    """
     async with client.create_reader(topic, MessageId.earliest, receiver_queue_size=1) as reader:
         await reader.seek(milliseconds)
         while await reader.has_message_available():
@@ -254,7 +269,7 @@ async def _at_index(client: Client, topic: str, index: int) -> Position:
     except InvalidConfiguration:
         raise BadOption(f'index:{index} needs .option("{ADMIN_URL}", ...)') from None
     except PreconditionFailed as error:
-        raise BadOption(f"index:{index}: the broker does not number the messages of {topic}: {error}") from error
-    except NotFound:  # not there yet
+        raise BadOption(f"index:{index}: the broker assigns no indexes to messages of {topic}: {error}") from error
+    except NotFound:  # no message has this index yet
         return await _end(client, topic)
     return FIRST if found == MessageId.earliest else Position.of(found)

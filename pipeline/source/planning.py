@@ -1,4 +1,4 @@
-"""What a stream's driver asks brokers: where topics end, what is lost, how much is there, and where to cut it."""
+"""Plan a stream's micro-batches in the driver: ends of topics, lost data, sizes, and where to cut."""
 
 from __future__ import annotations
 
@@ -18,13 +18,16 @@ from pulsarium.pipeline.source.topics import each
 
 
 class Planner:
-    """One for each run of a query. Everything that a replay needs is in the offsets; what is here is asked again."""
+    """Planner of one run of a query.
+
+    Offsets hold everything that a replay needs. The planner's own state is asked for again after a restart.
+    """
 
     def __init__(self, client: Client, options: SourceOptions) -> None:
         self._client = client
         self._options = options
         self._loss = LossCheck(fail=options.fail_on_data_loss)
-        holds_back = options.has_admin and options.fail_on_data_loss  # only then it matters, see Ledgers.lost_from
+        holds_back = options.has_admin and options.fail_on_data_loss  # matters in this case only, see Ledgers.lost_from
         self._subscription = Subscription(client, options.subscription, holds_back=holds_back)
         self._cutting = Cutting(client, options)
         self._topics: Sequence[str] = ()
@@ -36,7 +39,7 @@ class Planner:
         await self._subscription.aclose()
 
     async def initial(self) -> Offset:
-        """Where a stream without checkpoint begins; the subscription is put there."""
+        """Return where a stream without checkpoint begins, and seek the subscription to it."""
         topics = await self._find(anew=True)
         self._options.start.check(topics, "startingOffsets")
         starts = await each(topics, self._start_of)
@@ -46,17 +49,18 @@ class Planner:
         return encode({topic: TopicOffset(start) for topic, start in starts.items()})
 
     async def stop_at_present(self) -> None:
-        """For Trigger.AvailableNow: what comes from now on is not for this run.
+        """End this run at the present ends of the topics, for Trigger.AvailableNow.
 
-        Spark calls it before `initial`, which finds out whether there is a subscription: it must not be made here.
+        Spark calls this before `initial`, which checks whether the subscription exists. So it must not be created here.
         """
         topics = await self._find(anew=True)
         self._targets = await each(topics, lambda topic: position_of(self._client, topic, Latest()))
 
     async def latest(self, start: Offset, most_bytes: int) -> Offset:
-        """Where the next micro-batch ends, 0 `most_bytes`: all there is; `start` itself if there is nothing.
+        """Return where the next micro-batch ends, or `start` when there are no new messages.
 
-        What is before `start` is processed: Spark has written that down.
+        `most_bytes` limits the batch; 0 is no limit. Everything before `start` is processed, because Spark has recorded
+        that.
         """
         done = {topic: one.next for topic, one in decode(start).items()}
         topics = await self._find()
@@ -80,7 +84,7 @@ class Planner:
         return encode({topic: TopicOffset(place) for topic, place in known.items()} | reached)
 
     async def check(self, start: Offset, end: Offset) -> None:
-        """Of a micro-batch that is replayed: DataLoss if what it had is gone."""
+        """Raise `DataLoss` when messages of a replayed micro-batch are gone."""
         if self._checked or not self._options.has_admin:
             return
         there = set(await self._find())
@@ -88,7 +92,7 @@ class Planner:
         self._loss.topics(sorted(set(end) - there), {topic: done.get(topic, FIRST) for topic in end})
         self._check(done, await self._ledgers(topic for topic in end if topic in there))
 
-    # ---- inside
+    # ---- internals
 
     async def _find(self, *, anew: bool = False) -> Sequence[str]:
         now = time.monotonic()
@@ -98,14 +102,14 @@ class Planner:
         return self._topics
 
     async def _start_of(self, topic: str) -> Position:
-        """Of a subscription that somebody made its place, else what the options say."""
+        """Return the start of a topic: where an existing subscription stands, or what the options say."""
         place, name = self._options.start.of(topic), self._options.subscription
         if not self._options.is_predefined:
             return await position_of(self._client, topic, place)
         if not isinstance(place, Earliest | Latest):
             if not self._options.has_admin:
                 raise BadOption(
-                    "predefinedSubscription begins, where it is new, at earliest or latest; anything else needs "
+                    "a new predefinedSubscription begins at earliest or latest; any other start needs "
                     f'.option("{ADMIN_URL}", ...)'
                 )
             if name not in await self._client.admin.topics.get_subscriptions(topic):
@@ -116,13 +120,14 @@ class Planner:
         await self._subscription.join(topic, initial)
         _, done = await self._subscription.last_message(topic)
         if done is None:
-            raise BadOption(f"{topic}: the broker does not say where {name} stands: name no predefinedSubscription")
+            raise BadOption(f"{topic}: the broker does not tell the position of {name}: omit predefinedSubscription")
         start = Position(*done.entry).next_entry if done.ledger_id >= 0 else FIRST
         ledgers = (await self._ledgers([topic])).get(topic)
-        return (ledgers and ledgers.lost_from(start)) or start  # nothing is lost before its own place
+        # messages before the subscription's own position are not lost
+        return (ledgers and ledgers.lost_from(start)) or start
 
     async def _firsts(self, topics: Iterable[str]) -> dict[str, Position]:
-        """Where these topics begin, if that can be known: so that it shows when it is gone before it was read."""
+        """Return the first positions of these topics, if known, so that a later loss of unread messages shows."""
         ledgers = await self._ledgers(topics)
         return {topic: Position(found.all[0].id, 0) for topic, found in ledgers.items() if found.all}
 
@@ -144,7 +149,10 @@ class Planner:
 def _limited(
     new: Mapping[str, tuple[Position, Position]], ledgers: Mapping[str, Ledgers], most: int
 ) -> dict[str, tuple[Position, Position]]:
-    """Of each topic a share by what it has, and at least one entry: else a big one would never be read."""
+    """Return ranges that have about `most` bytes together.
+
+    Each topic has a share by its size, and at least one entry, because a big entry would never be read otherwise.
+    """
     runs = {topic: ledgers[topic].runs(start, end) for topic, (start, end) in new.items()}
     sizes = {topic: in_ledgers.size(found) for topic, found in runs.items()}
     total = sum(sizes.values())

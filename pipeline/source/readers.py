@@ -1,4 +1,4 @@
-"""`spark.read`, whose start and end are decided once; `spark.readStream`, whose micro-batches the checkpoint keeps."""
+"""Read topics: `spark.read`, whose range is decided once, and `spark.readStream`, whose offsets Spark checkpoints."""
 
 from __future__ import annotations
 
@@ -24,26 +24,29 @@ from pulsarium.pipeline.source.topics import each
 
 
 class PulsarReader(DataSourceReader):
-    """Made anew for each query: the end `latest` is that of its planning."""
+    """Reader of one query. The end `latest` is that at planning time."""
 
     def __init__(self, options: SourceOptions, wanted: StructType) -> None:
-        """`wanted`: the columns, all or some. Asks the registry; raises as `columns_of`."""
+        """Prepare the columns `wanted`, and look up the schemas in the registry. Raise the errors of `columns_of`."""
         self._options = options
         self._reading = reading(options, wanted)
 
     def partitions(self) -> Sequence[InputPartition]:
-        """NoSuchTopic, BadOption, DataLoss, and what brokers refuse."""
+        """Return the splits of all topics.
+
+        Raise `NoSuchTopic`, `BadOption`, `DataLoss`, and the broker's own errors.
+        """
         with Pulsar(self._options.connection) as pulsar:
             return pulsar.call(plan, pulsar.client, self._options)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        if not isinstance(partition, Split):  # Spark's own, where there is nothing to read
+        if not isinstance(partition, Split):  # Spark's own partition, for an empty range
             return iter(())
         return self._reading.read(partition)
 
 
 async def plan(client: Client, options: SourceOptions) -> list[Split]:
-    """The splits of all that is to be read, by topic, each topic's in order."""
+    """Return the splits of everything to read, by topic, each topic's in order."""
     topics = await options.topics.find(client)
     options.start.check(topics, "startingOffsets")
     options.end.check(topics, "endingOffsets")
@@ -63,20 +66,21 @@ async def plan(client: Client, options: SourceOptions) -> list[Split]:
 
 
 class PulsarStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Exactly once: `partitions` depends on its offsets alone, and the subscription follows what Spark has committed.
+    """Reader of a stream that gives each message to exactly one micro-batch.
 
-    Neither `commit` nor `stop` is needed for that: Spark calls neither each time.
+    `partitions` depends on its offsets alone, and the subscription follows the offsets that Spark has committed.
+    Neither `commit` nor `stop` is needed for that, because Spark does not always call them.
     """
 
     def __init__(self, options: SourceOptions, wanted: StructType) -> None:
-        """As `PulsarReader`."""
+        """Prepare the columns, as `PulsarReader` does."""
         self._options = options
         self._reading = reading(options, wanted)
         self._pulsar: Pulsar | None = None
         self._planner: Planner
 
     def __getstate__(self) -> dict[str, Any]:
-        """For the workers, which only read."""
+        """Return the state for the workers, which only read."""
         return {"_options": self._options, "_reading": self._reading, "_pulsar": None}
 
     @override
@@ -94,12 +98,15 @@ class PulsarStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     @override
     def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:
-        """DataLoss, and what brokers refuse."""
+        """Return where the next micro-batch ends. Raise `DataLoss`, and the broker's own errors."""
         most = limit.max_bytes if isinstance(limit, ReadMaxBytes) else 0
         return self._driver().call(self._planner.latest, start, most)
 
     def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
-        """DataLoss if a batch of the run before cannot be had again."""
+        """Return the splits between two offsets.
+
+        Raise `DataLoss` when messages of a batch of the previous run are gone.
+        """
         self._driver().call(self._planner.check, start, end)
         return splits(start, end)
 
@@ -116,7 +123,7 @@ class PulsarStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 pulsar.__exit__(None, None, None)
 
     def _driver(self) -> Pulsar:
-        """The client of the process that plans, open from its first question until `stop`."""
+        """Return the driver's client, which is open from the first call until `stop`."""
         if self._pulsar is None:
             self._pulsar = Pulsar(self._options.connection).__enter__()
             self._planner = Planner(self._pulsar.client, self._options)

@@ -1,4 +1,4 @@
-"""What a task does: reads the messages of one split into Arrow batches."""
+"""Read the messages of one split into Arrow batches, in a task."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from pulsarium.pipeline.source.topics import columns_of
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
 _ENTRIES_OF_OTHERS = 100
-"""That may well stand between the chunks of a message."""
+"""Entries of other producers that may stand between the chunks of a message."""
 
 
-# Chunks (PIP-37) that begin before the split in which their message ends belong to where it ends.
+# A chunked message (PIP-37) belongs to the split in which its last chunk is.
 class ChunkDecoder(Decoder):
-    """Remembers which messages it saw the first chunk of."""
+    """Decoder that remembers the messages whose first chunk it decoded."""
 
     def __init__(self) -> None:
         super().__init__()
         self.begun: set[str] = set()
         self.last: pb.MessageMetadata | None = None
-        """Of the entry decoded last, if that was a chunk."""
+        """Metadata of the last decoded entry, if it was a chunk."""
 
     def decode(self, entry: bytes) -> Decoded:
         decoded = super().decode(entry)
@@ -46,13 +46,16 @@ class ChunkDecoder(Decoder):
 
 
 class LookBack(Onlooker):
-    """Notices that a message ends in a split without its first chunk, and says from where to read again; and damage."""
+    """Observer that notices damaged entries, and messages that end in a split without their first chunk.
+
+    `needed_from` tells where to read again.
+    """
 
     def __init__(self, start: Position, end: Position) -> None:
         self.orphan: tuple[int, int] | None = None
-        """The entry with the last chunk of such a message."""
+        """Entry with the last chunk of such a message."""
         self.damage = ""
-        """The first entry of the split that nobody can read, and why."""
+        """First entry of the split that cannot be parsed, and the reason."""
         self._decoder = ChunkDecoder()
         self._start = start
         self._end = end
@@ -60,7 +63,7 @@ class LookBack(Onlooker):
         self._tries: dict[tuple[int, int], int] = {}
 
     def begin(self) -> ChunkDecoder:
-        """Return the decoder of a reader that is opened, and tells what it gets."""
+        """Return the decoder for a newly opened reader."""
         self.orphan = None
         self._decoder = ChunkDecoder()
         return self._decoder
@@ -79,7 +82,10 @@ class LookBack(Onlooker):
             self.damage = self.damage or f"the entry at {Position.of(message_id)}: {error}"
 
     def needed_from(self) -> MessageId:
-        """Where its first chunk may be found; each call for an entry goes further back, the third to the beginning."""
+        """Return where the first chunk of the message may be.
+
+        Each call for an entry goes further back, and the third returns the beginning of the topic.
+        """
         assert self.orphan is not None
         tried = self._tries.get(self.orphan, 0)
         self._tries[self.orphan] = tried + 1
@@ -103,29 +109,32 @@ _STEPS = (_near, _ledger, _all)
 
 
 ROWS, SIZE = 10_000, 8 * 2**20
-"""Messages and bytes of one Arrow batch, about."""
+"""Approximate numbers of messages and bytes in one Arrow batch."""
 AT_ONCE = 500
 PATIENCE = 0.25
-"""Seconds without a message until the broker is asked whether there is one."""
+"""Seconds without a message after which the broker is asked whether there is one."""
 
 
 class ReadError(RuntimeError):
-    """A split that cannot be read; says where."""
+    """A split that cannot be read. The error says where."""
 
 
 @dataclass(frozen=True)
 class Reading:
-    """How splits are read: goes to the workers with their tasks."""
+    """Settings for reading splits. The workers get them with their tasks."""
 
     connection: Connection
     columns: Columns
     wanted: StructType
     poll_timeout: float
-    """Seconds."""
+    """In seconds."""
     receiver_queue_size: int
 
     def read(self, split: Split) -> Iterator[pa.RecordBatch]:
-        """Each message once, in order. ReadError, or BadMessage for content that does not fit its schema."""
+        """Yield each message of a split once, in order.
+
+        Raise `ReadError`, or `BadMessage` for a message that does not fit its schema.
+        """
         with Pulsar(self.connection) as pulsar:
             messages = SplitReader(pulsar.client, split, self)
             try:
@@ -143,11 +152,11 @@ class Reading:
 
 
 class SplitReader:
-    """The messages of a split, one after another."""
+    """Reader of a split's messages, one after another."""
 
     def __init__(self, client: Client, split: Split, reading: Reading) -> None:
         self.at: Position = split.start
-        """What is read next."""
+        """Position of the next message to read."""
         self._client = client
         self._split = split
         self._reading = reading
@@ -161,15 +170,17 @@ class SplitReader:
         self._reader = None
 
     async def fill(self, builder: BatchBuilder) -> bool:
-        """Put messages there until it is full; True: there are no more.
+        """Add messages to a builder until it is full. Return True at the end of the split.
 
-        What compaction or a deletion took never comes: the last messages may be missing, and the broker says so.
+        The last messages may be missing, because of a compaction or deletion. Then the broker says that there are no
+        more.
         """
         came, at = anyio.current_time(), self.at
         while True:
             reader = self._reader if self._reader is not None else await self._open()
             if not reader:
-                with anyio.move_on_after(PATIENCE if reader.head() is None else None):  # its schema may take longer
+                # the schema of a waiting message may take longer
+                with anyio.move_on_after(PATIENCE if reader.head() is None else None):
                     await reader.arrival()
             is_done = self._take(reader, builder)
             self._check()
@@ -185,15 +196,18 @@ class SplitReader:
                 continue
             elif not await reader.has_more():
                 self._check()
-                if self._look_back.orphan is None:  # it may have come while the broker was asked
+                if self._look_back.orphan is None:  # the message may have arrived while the broker was asked
                     return True
             elif anyio.current_time() > came + self._reading.poll_timeout:
-                raise ReadError(f"{self._split}: nothing comes at {self.at} (pollTimeoutMs)")
+                raise ReadError(
+                    f"{self._split}: no message arrived at {self.at} within pollTimeoutMs: raise that option"
+                )
 
     def _take(self, reader: TopicReader, builder: BatchBuilder) -> bool:
-        """What waits here, as far as it belongs to the split; True: that was all of it."""
+        """Add received messages of the split. Return True at the end of the split."""
         end, take, add = self._split.end, reader.take, builder.add
-        last = end.ledger, end.entry - (not end.batch_index)  # only from there on it has to be looked at closely
+        # only positions from this entry on must be compared exactly
+        last = end.ledger, end.entry - (not end.batch_index)
         message_id: MessageId | None = None
         try:
             while reader and builder.rows < ROWS and builder.size < SIZE and not self._is_behind_orphan(reader.head()):
@@ -218,18 +232,18 @@ class SplitReader:
                 self.at = Position.behind(message_id)
 
     def _at_once(self, reader: TopicReader) -> int:
-        """How many can be taken without another look."""
+        """Return how many messages can be read before the position is checked again."""
         if self._look_back.orphan is not None or self._schema.reads_by_writer:
             return 1
         return min(len(reader), AT_ONCE)
 
     def _read_through(self, reader: TopicReader) -> None:
-        """The client may forget the entries before."""
+        """Allow the client to forget the entries before the current one."""
         if self.at.entry > 0:
             reader.read_through(MessageId(self.at.ledger, self.at.entry - 1))
 
     def _is_behind_orphan(self, head: object) -> bool:
-        """What comes behind a message that is to be read again, with its first chunks."""
+        """Return whether an entry comes after a message that must be read again from its first chunk."""
         orphan = self._look_back.orphan
         return orphan is not None and isinstance(head, Message) and head.message_id().entry > orphan
 
@@ -254,6 +268,6 @@ class SplitReader:
 
 
 def reading(options: SourceOptions, wanted: StructType) -> Reading:
-    """Of these columns; asks the registry. Raises as `columns_of`."""
+    """Return the settings for reading these columns. Look up the schemas, and raise the errors of `columns_of`."""
     columns = columns_of(options)
     return Reading(options.connection, columns, wanted, options.poll_timeout, options.receiver_queue_size)

@@ -1,4 +1,4 @@
-"""The durable subscription of a stream: it keeps the broker from deleting what was not processed yet."""
+"""Keep a durable subscription for a stream, so that the broker retains unprocessed messages."""
 
 from __future__ import annotations
 
@@ -15,11 +15,17 @@ _logger = logging.getLogger(__name__)
 
 
 class Subscription:
-    """One member on each topic, which takes no messages. It is as far as Spark has said it is, and never ahead."""
+    """A subscription with one consumer on each topic, which receives no messages.
+
+    Its position follows what Spark has recorded, and is never ahead.
+    """
 
     def __init__(self, client: Client, name: str, *, holds_back: bool) -> None:
-        """`holds_back`: the last entry that was processed stays unacknowledged, so that its ledger is not deleted as
-        long as reading is to go on there: a ledger that is gone means loss, then."""
+        """Prepare the subscription.
+
+        With `holds_back` the last processed entry stays unacknowledged, so that its ledger is not deleted while reading
+        continues in it. Then a deleted ledger means lost data.
+        """
         self.name = name
         self._client = client
         self._held = 1 if holds_back else 0
@@ -27,11 +33,11 @@ class Subscription:
         self._moved: dict[str, Position] = {}
 
     async def last_message(self, topic: str) -> tuple[MessageId, MessageId | None]:
-        """The last message of a topic, and the last entry that the subscription has done, where the broker says it."""
+        """Return the last message of a topic, and the subscription's mark-delete position if the broker tells it."""
         return await last_message(await self._member(topic))
 
     async def begin(self, starts: Mapping[str, Position]) -> None:
-        """Set it to where a new stream begins, be that forward or back."""
+        """Seek to the start of a new stream, forward or backward."""
 
         async def one(topic: str) -> None:
             consumer, start = await self._member(topic), starts[topic]
@@ -42,7 +48,7 @@ class Subscription:
         await each(starts, one)
 
     async def move_up(self, starts: Mapping[str, Position], ledgers: Mapping[str, Ledgers]) -> None:
-        """Everything before these positions was processed. What fails is done with the next batch."""
+        """Acknowledge everything before these positions. A failed topic is tried again with the next batch."""
 
         async def one(topic: str) -> None:
             start, known = starts[topic], ledgers.get(topic) or Ledgers([], {})
@@ -54,25 +60,30 @@ class Subscription:
                 await consumer.acknowledge_cumulative(MessageId(done.ledger, done.entry))
                 self._moved[topic] = start
             except PulsarError as error:
-                _logger.warning("%s: subscription %s stays behind: %s", topic, self.name, error)
+                _logger.warning(
+                    "%s: subscription %s was not moved, and the next batch tries again: %s", topic, self.name, error
+                )
 
         await each(starts, one)
 
     async def forget(self, topic: str) -> None:
-        """The topic is gone."""
+        """Close the consumer of a deleted topic."""
         consumer = self._members.pop(topic, None)
         if consumer is not None:
             await consumer.aclose()
 
     async def join(self, topic: str, initial_position: InitialPosition) -> None:
-        """Where it is not there yet, it begins here."""
+        """Subscribe to a topic. A new subscription begins at `initial_position`."""
         await self._member(topic, initial_position)
 
     async def aclose(self) -> None:
         await each(list(self._members), self.forget)
 
     async def _member(self, topic: str, initial: InitialPosition = InitialPosition.Earliest) -> Consumer[bytes]:
-        """Failover: that of a driver which died, and which the broker did not notice yet, is in nobody's way."""
+        """Return the consumer of a topic.
+
+        Its type is Failover, so that the consumer of a dead driver, which the broker still knows, does not block it.
+        """
         if topic not in self._members:
             consumer = self._client.subscribe(
                 topic,

@@ -1,4 +1,4 @@
-"""Which topics are read, their columns, and the same question about several of them at once."""
+"""Find the topics to read and their columns, and ask about several topics at once."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ AT_ONCE = 16
 
 
 async def each(keys: Iterable[K], ask: Callable[[K], Awaitable[T]]) -> dict[K, T]:
-    """The answers by key, in the order of the keys; raises the first failure."""
+    """Return the answers by key, in the order of the keys. Raise the first failure."""
     room = anyio.Semaphore(AT_ONCE)
     answers: dict[K, T] = {}
 
@@ -44,43 +44,51 @@ _KINDS = ("topic", "topics", "topicsPattern")
 
 
 class NoSuchTopic(LookupError):
-    """A topic that is to be read is not there."""
+    """A topic to read that does not exist."""
 
 
 @dataclass(frozen=True)
 class Topics:
-    """One, several, or those that match a pattern."""
+    """Topics by name, or by a pattern."""
 
     names: tuple[str, ...] = ()
-    """In full."""
+    """Full names."""
     pattern: str | None = None
 
     @staticmethod
     def of(options: Options) -> Topics:
-        """BadOption unless exactly one of topic, topics and topicsPattern is given; InvalidTopicName."""
+        """Return the topics of the options.
+
+        Raise `BadOption` unless exactly one of topic, topics and topicsPattern is given, and `InvalidTopicName`.
+        """
         given = [kind for kind in _KINDS if options.text(kind)]
         if len(given) != 1:
-            raise BadOption(f'one of the options "topic", "topics" and "topicsPattern", not {given or "none"}')
+            raise BadOption(
+                f'give exactly one of the options "topic", "topics" and "topicsPattern", not {given or "none"}'
+            )
         if given[0] == "topicsPattern":
             pattern = options.required("topicsPattern")
             try:
                 re.compile(pattern)
             except re.error as error:
-                raise BadOption(f'option "topicsPattern" is no regular expression: {error}') from None
+                raise BadOption(f'option "topicsPattern" is not a regular expression: {error}') from None
             return Topics(pattern=pattern)
         text = options.required(given[0])
         found = [text] if given[0] == "topic" else [one.strip() for one in text.split(",") if one.strip()]
         names = tuple(dict.fromkeys(map(full_name, found)))
         for name in names:
             if not parse(name).is_persistent:
-                raise BadOption(f"{name} is not persistent: it keeps nothing that could be read")
+                raise BadOption(f"{name} is not persistent: the broker stores no messages to read")
         return Topics(names)
 
     def __str__(self) -> str:
         return self.pattern if self.pattern is not None else ", ".join(self.names)
 
     async def find(self, client: Client) -> Sequence[str]:
-        """Full names, in order: of partitioned topics the partitions. NoSuchTopic for a name that is none."""
+        """Return full names in order, with partitions in place of partitioned topics.
+
+        Raise `NoSuchTopic` for an unknown name.
+        """
         if self.pattern is not None:
             return await topics_matching(client, self.pattern)
         found: set[str] = set()
@@ -90,23 +98,26 @@ class Topics:
 
 
 async def _partitions(client: Client, name: str) -> Sequence[str]:
-    """Without creating it, which a reader would do."""
+    """Return the partitions of a topic without creating the topic, which a reader would do."""
     try:
         found = await client.get_topic_partitions(name, metadata_auto_creation_enabled=False)
     except TopicNotFound:
         found = []
-    if found == [name]:  # older brokers say so of topics that are not there, too
+    if found == [name]:  # older brokers answer so for unknown topics, too
         topic = parse(name)
         there = await client.get_topics(str(topic.namespace_name))
         if name not in there:
             found = []
     if not found:
-        raise NoSuchTopic(f"there is no topic {name}")
+        raise NoSuchTopic(f"topic {name} does not exist")
     return found
 
 
 def columns_of(options: SourceOptions) -> Columns:
-    """By the schema that all topics have. NoSuchTopic; BadOption if they have different ones."""
+    """Return the columns of the schema that all topics share.
+
+    Raise `NoSuchTopic`, and `BadOption` when the schemas differ.
+    """
     with Pulsar(options.connection) as pulsar:
         return Columns.of(pulsar.call(_common, pulsar.client, options))
 
@@ -123,15 +134,15 @@ async def _common(client: Client, options: SourceOptions) -> SchemaInfo | None:
     if len(kinds) > 1:
         one, other, *_ = kinds.values()
         raise BadOption(
-            f"{one} and {other} have different schemas: read them apart, or as bytes with "
+            f"{one} and {other} have different schemas: read them separately, or as bytes with "
             '.option("allowDifferentTopicSchemas", "true")'
         )
     return next(iter(found.values()), None)
 
 
 async def _schema(client: Client, topic: str) -> SchemaInfo | None:
-    """None: bytes."""
+    """Return the schema of a topic, or None for bytes."""
     try:
         return await client.get_schema(topic)
-    except TopicNotFound:  # there is none
+    except TopicNotFound:  # the topic has no schema
         return None

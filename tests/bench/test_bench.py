@@ -95,7 +95,7 @@ def test_pulsar_perf_at_a_tiny_size() -> None:
 def test_an_unknown_program_is_an_error() -> None:
     run = bench("no-such-program")
     assert run.returncode == 2
-    assert "no such program: no-such-program" in run.stderr
+    assert "unknown program: no-such-program" in run.stderr
 
 
 def test_programs_are_chosen_by_name_and_by_family() -> None:

@@ -76,7 +76,7 @@ def test_naming_a_running_broker() -> None:
     ["", "pulsar", "pulsar://localhost:6650,http://localhost:8080", "localhost,http://x,1", "pulsar://x,http://y,z"],
 )
 def test_naming_it_wrongly(text: str) -> None:
-    with pytest.raises(BrokerError, match="is not of the form"):
+    with pytest.raises(BrokerError, match="does not have the form"):
         running(text)
 
 

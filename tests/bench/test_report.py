@@ -83,7 +83,7 @@ def test_memory_after_all_programs(results: Results) -> None:
 
 def test_markdown_has_what_is_held_to_a_target_first(results: Results) -> None:
     head, held, between, free = markdown(results).split("\n\n")
-    assert between == "What has no target, of the same run:"
+    assert between == "Figures without a target, from the same run:"
     assert head.startswith("Medians of 1 run. On ")
     assert held.splitlines()[:2] == [
         "|  | pulsarium | pulsar | better | target |",

@@ -112,12 +112,12 @@ def test_a_claimed_length_costs_nothing() -> None:
     reader = CaptureReader()
     list(reader.feed(written([]) + (MOST_RECORD).to_bytes(4, "big")))
     assert reader.pending == 4
-    with pytest.raises(CaptureError, match="a record of"):
+    with pytest.raises(CaptureError, match="a record has the invalid size"):
         list(CaptureReader().feed(MAGIC + (MOST_RECORD + 1).to_bytes(4, "big") * 2))
 
 
 def test_a_later_format_says_so() -> None:
-    with pytest.raises(CaptureError, match="a capture of format 2"):
+    with pytest.raises(CaptureError, match="the capture has format 2"):
         read(written([], Header(0, version=2)))
 
 

@@ -145,7 +145,7 @@ def test_a_folder_that_a_broker_has(tmp_path: Path) -> None:
         (["non-persistent://public/default/x"], 2, "non-persistent://public/default/x: only persistent topics are"),
         (["a/b"], 2, "Invalid short topic name 'a/b'"),
         (["x", "--engine", "none"], 2, "compaction engine none: no such engine is installed"),
-        (["x", "--format", "no.where"], 2, "compaction engine spark: format is pulsar, values or module:object"),
+        (["x", "--format", "no.where"], 2, "compaction engine spark: format must be pulsar, values or module:object"),
         (["x", "--option", "a"], 2, "--option a: it is KEY=VALUE"),
         (["x", "--set", "a"], 2, "--set"),
     ],

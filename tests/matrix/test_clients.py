@@ -23,12 +23,12 @@ def client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Client:
 
 
 def test_a_change_of_the_sources_asks_for_a_new_build(client: Client) -> None:
-    assert client.missing() == "no no-such-tool on PATH"
+    assert client.missing() == "not on PATH: no-such-tool"
     client.stamp.write_text(client.fingerprint())
     assert client.missing() == ""
     build(client)  # does nothing, or it would not find its tool
     (client.folder / "other.go").write_text("1")
-    assert client.missing() == "no no-such-tool on PATH"
+    assert client.missing() == "not on PATH: no-such-tool"
 
 
 def test_every_program_says_how_it_is_run() -> None:

@@ -68,7 +68,11 @@ def test_a_part_that_is_refused(program: Program) -> None:
 
 @pytest.mark.parametrize(
     ("scenario", "seconds", "said"),
-    [("hangs", 0.2, "no answer in time"), ("dies", 20.0, "the program ended with 3"), ("talks", 20.0, "Expecting")],
+    [
+        ("hangs", 0.2, "the program did not answer in time"),
+        ("dies", 20.0, "the program ended with exit code 3"),
+        ("talks", 20.0, "Expecting"),
+    ],
 )
 def test_the_next_scenario_has_a_new_process(program: Program, scenario: str, seconds: float, said: str) -> None:
     before = run(program, "fine")

@@ -91,9 +91,9 @@ def test_outcomes(tmp_path: Path, calls: list[tuple[str, str, object]]) -> None:
         "works": (Outcome.PASS, ""),
         "fails": (Outcome.FAIL, "two lines"),
         "excused": (Outcome.UNSUPPORTED, "no such call"),
-        "asks": (Outcome.PASS, '{"done": false, "reason": "nobody does dance"}'),
-        "hangs": (Outcome.TIMEOUT, "no answer in time"),
-        "secured": (Outcome.UNSUPPORTED, "needs a broker with tokens and TLS"),
+        "asks": (Outcome.PASS, '{"done": false, "reason": "unknown work: dance"}'),
+        "hangs": (Outcome.TIMEOUT, "the program did not answer in time"),
+        "secured": (Outcome.UNSUPPORTED, "needs a broker with token authentication and TLS"),
         "partitioned": (Outcome.PASS, ""),
     }
     assert list(found) == [scenario.name for scenario in SCENARIOS]
@@ -125,7 +125,10 @@ def test_what_is_prepared_and_administrated(tmp_path: Path, calls: list[tuple[st
 
 
 def test_a_client_that_is_not_there_is_skipped(tmp_path: Path, calls: list[tuple[str, str, object]]) -> None:
-    for client, reason in (("absent", "no Python module no_such_module"), ("unbuilt", "no no-such-tool on PATH")):
+    for client, reason in (
+        ("absent", "missing Python modules: no_such_module"),
+        ("unbuilt", "not on PATH: no-such-tool"),
+    ):
         assert {(result.outcome, result.reason) for result in results(tmp_path, client).values()} == {
             (Outcome.SKIPPED, reason)
         }
@@ -188,7 +191,8 @@ def test_what_a_client_did_not_compress_does_not_count(
     monkeypatch.setattr(runner, "capturing", capturing)
     scenarios = [Scenario(name="works", contract="", compression=wanted)]
     found = results(tmp_path, "fake", scenarios=scenarios)["works"]
-    assert (found.outcome, found.reason) == (outcome, "" if outcome is Outcome.PASS else "sent with compression none")
+    reason = "" if outcome is Outcome.PASS else "the client sent with compression none"
+    assert (found.outcome, found.reason) == (outcome, reason)
 
 
 def test_preparation_that_is_refused(
@@ -206,5 +210,5 @@ def test_masks() -> None:
     assert Mask.named("none").options() == []
     assert Mask.named("v19").options() == ["--max-protocol-version", "19"]
     for wrong in ("19", "v23", "v", "older"):
-        with pytest.raises(ValueError, match="is no mask"):
+        with pytest.raises(ValueError, match="unknown mask"):
             Mask.named(wrong)

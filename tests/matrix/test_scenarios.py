@@ -62,5 +62,5 @@ def test_programs_of_other_languages(client: str) -> None:
 def test_names_and_globs() -> None:
     assert [scenario.name for scenario in matching(["seek-*", "reader"])] == ["seek-id", "seek-time", "reader"]
     assert list(matching([])) == list(SCENARIOS)
-    with pytest.raises(LookupError, match="no scenario nothing"):
+    with pytest.raises(LookupError, match="no scenario matches nothing"):
         matching(["reader", "nothing"])

@@ -42,9 +42,9 @@ def test_numbers() -> None:
     assert options.number("nobody", 1) == 1
     assert options.number("g", 1) == 0
     for name in "bcdef":
-        with pytest.raises(BadOption, match=f'option "{name}" is a whole number from 0 on, not'):
+        with pytest.raises(BadOption, match=f'option "{name}" must be a whole number of at least 0, not'):
             options.number(name, 1)
-    with pytest.raises(BadOption, match="from 1 on, not '0'"):
+    with pytest.raises(BadOption, match="at least 1, not '0'"):
         options.number("g", 1, least=1)
 
 
@@ -53,11 +53,11 @@ def test_flags_and_choices() -> None:
     assert options.flag("a", default=False) is True
     assert options.flag("b", default=True) is False
     assert options.flag("nobody", default=True) is True
-    with pytest.raises(BadOption, match='option "c" is true or false, not'):
+    with pytest.raises(BadOption, match='option "c" must be true or false, not'):
         options.flag("c", default=True)
     assert options.choice("a", {"True": 1, "Other": 2}, "Other") == 1
     assert options.choice("nobody", {"True": 1, "Other": 2}, "Other") == 2
-    with pytest.raises(BadOption, match='option "c" is one of True, Other, not'):
+    with pytest.raises(BadOption, match='option "c" must be one of True, Other, not'):
         options.choice("c", {"True": 1, "Other": 2}, "Other")
 
 
@@ -139,7 +139,7 @@ def test_both_forms_of_parameters(plugin: str, as_json: bool) -> None:
         ("AuthenticationBasic", SECRET, "userId and password"),
         ("AuthenticationBasic", f'{{"userId": "a:b", "password": "{SECRET}"}}', "no colon"),
         ("AuthenticationTls", "tlsCertFile:/c.pem", "tlsCertFile and tlsKeyFile"),
-        ("AuthenticationBasic", f'{{"password": "{SECRET}"', "authParams is no JSON"),
+        ("AuthenticationBasic", f'{{"password": "{SECRET}"', "authParams is not a JSON object"),
         ("AuthenticationToken", "", "an empty token"),
         ("AuthenticationToken", "token:", "an empty token"),
         ("AuthenticationToken", f'{{"other": "{SECRET}"}}', "an empty token"),

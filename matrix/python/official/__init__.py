@@ -1,1 +1,1 @@
-"""The official Python client, on its C++ core."""
+"""The scenario program of the official Python client, on its C++ core."""

@@ -1,4 +1,4 @@
-"""`python -m pulsarium.matrix.python.official`: its scenarios, a line each."""
+"""Run scenarios of the official Python client, one a line: `python -m pulsarium.matrix.python.official`."""
 
 from __future__ import annotations
 

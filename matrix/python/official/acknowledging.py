@@ -1,4 +1,4 @@
-"""What is acknowledged, refused, and comes again."""
+"""Scenarios of acknowledgement and redelivery."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def redelivery_count(cell: Lines) -> None:
 
 
 def ack_timeout(cell: Lines) -> None:
-    """The client takes no less than 10 s."""
+    """Receive a message again after the acknowledgement timeout, whose least value in this client is 10 s."""
     with client(cell) as ours:
         consumer = subscribe(ours, cell.topic, consumer_type=Shared, unacked_messages_timeout_ms=10_001)
         send(single(ours, cell.topic), ["again"])
@@ -89,7 +89,7 @@ def dead_letter(cell: Lines) -> None:
         send(single(ours, cell.topic), ["dead"])
         for _ in range(3):
             consumer.negative_acknowledge(receive(consumer, 1)[0])
-        # The client sends it there when it comes once too often, which it does while somebody receives.
+        # The client moves the message to the dead letter topic at one delivery too many, while `receive` runs.
         nothing_more(consumer)
         equal(consume(letters, 1), ["dead"])
 

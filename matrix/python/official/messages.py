@@ -1,4 +1,4 @@
-"""What becomes of messages on their way."""
+"""Scenarios of messages between producer and consumer."""
 
 from __future__ import annotations
 

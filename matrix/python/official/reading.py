@@ -1,4 +1,4 @@
-"""Where reading begins, and what is read."""
+"""Scenarios of reading: start positions, compaction, deduplication and schemas."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def last_message_id(cell: Lines) -> None:
 
 def compaction(cell: Lines) -> None:
     with client(cell) as ours:
-        # The subscription is there first, so that compaction leaves what it may read.
+        # The subscription must exist first, so that compaction retains its messages.
         subscribe(ours, cell.topic, is_read_compacted=True).close()
         producer = single(ours, cell.topic)
         for version in "12":

@@ -1,4 +1,4 @@
-"""What the scenarios of the official Python client share."""
+"""Support for the scenarios of the official Python client."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MILLISECONDS = int(PATIENCE * 1000)
 
 @contextmanager
 def client(cell: Lines, url: str | None = None, **options: Any) -> Iterator[Any]:
-    """A client of its own, closed at the end."""
+    """Yield a new client, and close it at the end."""
     found = pulsar.Client(
         cell.service_url if url is None else url,
         operation_timeout_seconds=10,
@@ -28,13 +28,13 @@ def client(cell: Lines, url: str | None = None, **options: Any) -> Iterator[Any]
     try:
         yield found
     finally:
-        # Where its producer was refused for good it may say so again.
+        # Closing may raise again after a producer was refused for good.
         with suppress(pulsar.AlreadyClosed):
             found.close()
 
 
 def single(connection: Any, topic: str, **options: Any) -> Any:
-    """A producer of one message an entry."""
+    """Return a producer that sends each message in an entry of its own."""
     return connection.create_producer(topic, batching_enabled=False, **options)
 
 
@@ -43,7 +43,7 @@ def subscribe(connection: Any, topic: Any, **options: Any) -> Any:
 
 
 def send(producer: Any, payloads: Sequence[str], **options: Any) -> list[Any]:
-    """Publishes without waiting for each; their ids, in order."""
+    """Publish without waiting for each message, and return the ids in order."""
     results: queue.Queue[tuple[Any, Any]] = queue.Queue()
     for payload in payloads:
         producer.send_async(payload.encode(), lambda *result: results.put(result), **options)
@@ -59,7 +59,7 @@ def receive(consumer: Any, count: int) -> list[Any]:
         try:
             found.append(consumer.receive(MILLISECONDS))
         except pulsar.Timeout:
-            raise Failure(f"{len(found)} of {count} messages") from None
+            raise Failure(f"only {len(found)} of {count} messages arrived") from None
     return found
 
 
@@ -68,7 +68,7 @@ def text(message: Any) -> str:
 
 
 def consume(consumer: Any, count: int) -> list[str]:
-    """The next messages, each acknowledged."""
+    """Return the texts of the next messages after acknowledging each."""
     found = receive(consumer, count)
     for message in found:
         consumer.acknowledge(message)
@@ -80,7 +80,7 @@ def nothing_more(consumer: Any) -> None:
         message = consumer.receive(int(QUIET * 1000))
     except pulsar.Timeout:
         return
-    raise Failure(f"one too many: {text(message)!r:.60}")
+    raise Failure(f"an unexpected message arrived: {text(message)!r:.60}")
 
 
 def refused(error: Any, call: Any) -> None:

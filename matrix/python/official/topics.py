@@ -1,4 +1,4 @@
-"""Who is let in where."""
+"""Scenarios of topics: access, consumers of a subscription, partitions, lookup and security."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def failover(cell: Lines) -> None:
         first, second = (subscribe(ours, cell.topic, consumer_type=Failover, consumer_name=name) for name in "ab")
         producer = single(ours, cell.topic)
         send(producer, texts(0, 10))
-        # A hash of their names and the topic's says which of them is active.
+        # A hash of the consumers' names and the topic's name decides which consumer is active.
         active, standby, message = second, first, None
         end = time.monotonic() + PATIENCE
         while message is None and time.monotonic() < end:
@@ -108,7 +108,7 @@ def unload(cell: Lines) -> None:
         equal(consume(consumer, 5), texts(0, 5))
         cell.do("unload")
         send(producer, texts(5, 10))
-        # Acknowledgements on their way may have been lost with the old consumer.
+        # Acknowledgements in flight may have been lost with the old consumer.
         found: set[str] = set()
         while not found >= set(texts(5, 10)):
             found |= set(consume(consumer, 1))
@@ -152,7 +152,7 @@ def zero_queue(cell: Lines) -> None:
     with client(cell) as ours:
         consumer = subscribe(ours, cell.topic, receiver_queue_size=0)
         send(single(ours, cell.topic), texts(0, 10))
-        # It knows no time-out there.
+        # This queue size allows no timeout.
         equal([text(consumer.receive()) for _ in range(10)], texts(0, 10))
 
 
@@ -183,10 +183,10 @@ def wait_for_exclusive(cell: Lines) -> None:
         waiting = threading.Thread(target=wait, daemon=True)
         waiting.start()
         waiting.join(0.5)
-        that(not found, "it did not wait")
+        that(not found, "the producer did not wait")
         owner.close()
         waiting.join(PATIENCE)
-        that(found, "its turn did not come")
+        that(found, "the waiting producer never opened")
         send(found[0], ["mine now"])
 
 
@@ -201,7 +201,7 @@ def terminated(cell: Lines) -> None:
             producer.send(b"too late")
         except pulsar.PulsarException:
             return
-        raise Failure("it was accepted")
+        raise Failure("the message was accepted")
 
 
 TOPICS = {

@@ -1,1 +1,1 @@
-"""Pulsarium's own client, under trio."""
+"""The scenario program of Pulsarium's own client, under trio."""

@@ -1,4 +1,4 @@
-"""`python -m pulsarium.matrix.python.ours`: its scenarios, a line each."""
+"""Run scenarios of Pulsarium's own client, one a line: `python -m pulsarium.matrix.python.ours`."""
 
 from __future__ import annotations
 

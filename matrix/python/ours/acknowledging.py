@@ -1,4 +1,4 @@
-"""What is acknowledged, refused, and comes again."""
+"""Scenarios of acknowledgement and redelivery."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where reading begins, and what is read."""
+"""Scenarios of reading: start positions, compaction, deduplication, transactions and schemas."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ async def last_message_id(cell: Lines, ours: Ours) -> None:
 
 
 async def compaction(cell: Lines, ours: Ours) -> None:
-    # The subscription is there first, so that compaction leaves what it may read.
+    # The subscription must exist first, so that compaction retains its messages.
     await (await ours.subscribe(cell.topic, read_compacted=True)).aclose()
     producer = await ours.single(cell.topic)
     for version in "12":

@@ -1,4 +1,4 @@
-"""What the scenarios of our client share."""
+"""Support for the scenarios of Pulsarium's own client."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ Scenario = Callable[[Lines, "Ours"], Awaitable[None]]
 
 
 class Ours:
-    """A client, and what a scenario opened with it, which closes at the end."""
+    """A client with the producers and consumers of a scenario, which close at the end."""
 
     def __init__(self, client: Client, stack: AsyncExitStack) -> None:
         self.client = client
         self.stack = stack
 
     async def single(self, topic: str, **options: Any) -> Producer[Any]:
-        """A producer of one message an entry."""
+        """Return a producer that sends each message in an entry of its own."""
         return await self.producer(topic, batching_enabled=False, **options)
 
     async def producer(self, topic: str, **options: Any) -> Producer[Any]:
@@ -42,7 +42,7 @@ async def connected(cell: Lines, url: str | None = None, **options: Any) -> Asyn
 
 
 async def send(producer: Producer[Any], payloads: Sequence[str], **options: Any) -> list[MessageId]:
-    """Publishes without waiting for each; their ids, in order."""
+    """Publish without waiting for each message, and return the ids in order."""
     receipts = [producer.send_nowait(payload.encode(), **options) for payload in payloads]
     await producer.flush()
     return [await receipt.wait() for receipt in receipts]
@@ -58,11 +58,11 @@ async def receive(consumer: Consumer[Any], count: int) -> list[Message[Any]]:
         while len(found) < count:
             found.append(await consumer.receive())
         return found
-    raise Failure(f"{len(found)} of {count} messages")
+    raise Failure(f"only {len(found)} of {count} messages arrived")
 
 
 async def consume(consumer: Consumer[Any], count: int) -> list[str]:
-    """The next messages, each acknowledged."""
+    """Return the texts of the next messages after acknowledging them."""
     found = await receive(consumer, count)
     await consumer.acknowledge(found)
     return [text(message) for message in found]
@@ -70,7 +70,7 @@ async def consume(consumer: Consumer[Any], count: int) -> list[str]:
 
 async def nothing_more(consumer: Consumer[Any]) -> None:
     with anyio.move_on_after(QUIET):
-        raise Failure(f"one too many: {text(await consumer.receive())!r:.60}")
+        raise Failure(f"an unexpected message arrived: {text(await consumer.receive())!r:.60}")
 
 
 async def refused(error: type[Exception], call: Callable[[], Awaitable[object]]) -> None:

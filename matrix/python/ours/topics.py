@@ -1,4 +1,4 @@
-"""Who is let in where."""
+"""Scenarios of topics: access, consumers of a subscription, partitions, lookup and security."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ async def failover(cell: Lines, ours: Ours) -> None:
     both = [await ours.subscribe(cell.topic, consumer_type=Failover, consumer_name=name) for name in "ab"]
     producer = await ours.single(cell.topic)
     await send(producer, texts(0, 10))
-    # A hash of their names and the topic's says which of them is active.
+    # A hash of the consumers' names and the topic's name decides which consumer is active.
     message = None
     active, standby = reversed(both)
     with anyio.fail_after(PATIENCE):
@@ -103,7 +103,7 @@ async def unload(cell: Lines, ours: Ours) -> None:
     equal(await consume(consumer, 5), texts(0, 5))
     await anyio.to_thread.run_sync(cell.do, "unload")
     await send(producer, texts(5, 10))
-    # Acknowledgements on their way may have been lost with the old consumer.
+    # Acknowledgements in flight may have been lost with the old consumer.
     found: set[str] = set()
     while not found >= set(texts(5, 10)):
         found |= set(await consume(consumer, 1))
@@ -174,7 +174,7 @@ async def wait_for_exclusive(cell: Lines, ours: Ours) -> None:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(wait)
             await anyio.sleep(0.5)
-            that(not found, "it did not wait")
+            that(not found, "the producer did not wait")
             await owner.aclose()
     await send(found[0], ["mine now"])
 

@@ -83,7 +83,7 @@ pub fn batches() -> ProducerOptions {
 
 impl Cell {
     pub async fn new(request: Value) -> Done<Cell> {
-        // Where the broker asks for a token, scenarios make clients of their own.
+        // With a broker that requires a token, scenarios open their own clients.
         let url = request["service_url"].as_str().unwrap_or_default();
         let token = request["token"].as_str().unwrap_or_default();
         let client = by_token(builder(url), token).build().await?;
@@ -103,7 +103,7 @@ impl Cell {
         urls.iter().filter_map(|url| url.as_str().map(str::to_owned)).collect()
     }
 
-    /// Has the topic unloaded, compacted or terminated.
+    /// Asks for admin work on the topic: "unload", "compact" or "terminate".
     pub fn administrate(&self, action: &str) -> Done {
         println!("{}", json!({"do": action}));
         let mut line = String::new();
@@ -170,7 +170,7 @@ pub async fn receive(consumer: &mut Consuming, count: usize) -> Done<Vec<Got>> {
     while messages.len() < count {
         match within(PATIENCE, consumer).await? {
             Some(message) => messages.push(message),
-            None => return fail(format!("{} of {count} messages", messages.len())),
+            None => return fail(format!("only {} of {count} messages arrived", messages.len())),
         }
     }
     Ok(messages)
@@ -195,7 +195,7 @@ pub async fn consume(consumer: &mut Consuming, count: usize) -> Done<Vec<String>
 
 pub async fn nothing_more(consumer: &mut Consuming) -> Done {
     match within(QUIET, consumer).await? {
-        Some(message) => fail(format!("one too many: {}", text(&message))),
+        Some(message) => fail(format!("an unexpected message arrived: {}", text(&message))),
         None => Ok(()),
     }
 }

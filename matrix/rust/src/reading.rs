@@ -65,7 +65,7 @@ pub async fn reader(c: Cell) -> Done {
     equal(read(&c, earliest, 10).await?, texts(0, 10))?;
     let behind = ConsumerOptions::default().starting_on_message(ids[4].clone());
     let got = read(&c, behind, 5).await?;
-    // It starts at the message, not behind it: it leaves out nothing of what the broker sends.
+    // This reader drops no message that the broker sends, so that it may start at the given message.
     let first: usize = got[0][1..].parse()?;
     that(first == 4 || first == 5, format!("{} came first", got[0]))?;
     equal(got, texts(first, first + 5))
@@ -82,7 +82,7 @@ pub async fn last_message_id(c: Cell) -> Done {
 pub async fn compaction(c: Cell) -> Done {
     let options = ConsumerOptions::default().with_initial_position(InitialPosition::Earliest).read_compacted(true);
     let compacted = || c.consuming(SubType::Exclusive).with_topic(c.topic()).with_options(options.clone());
-    // The subscription is there first, so that compaction leaves what it may read.
+    // The subscription must exist first, so that compaction retains its messages.
     compacted().build::<Vec<u8>>().await?.close().await?;
     let mut producer = c.single().await?;
     for version in ["1", "2"] {

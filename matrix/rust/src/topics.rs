@@ -33,7 +33,7 @@ pub async fn failover(c: Cell) -> Done {
     }
     let mut producer = c.single().await?;
     send(&mut producer, &texts(0, 10)).await?;
-    // A hash of their names and the topic's says which of them is active.
+    // A hash of the consumers' names and the topic's name decides which consumer is active.
     let (mut active, mut first, start) = (1, None, Instant::now());
     while first.is_none() && start.elapsed() < PATIENCE {
         active = 1 - active;
@@ -116,7 +116,7 @@ pub async fn unload(c: Cell) -> Done {
     equal(consume(&mut consumer, 5).await?, texts(0, 5))?;
     c.administrate("unload")?;
     send(&mut producer, &texts(5, 10)).await?;
-    // Acknowledgements on their way may have been lost with the old consumer.
+    // Acknowledgements in flight may have been lost with the old consumer.
     let mut missing: BTreeSet<String> = texts(5, 10).into_iter().collect();
     while !missing.is_empty() {
         missing.remove(&consume(&mut consumer, 1).await?[0]);
@@ -177,7 +177,7 @@ pub async fn wait_for_exclusive(c: Cell) -> Done {
     let mut owner = c.producer(ProducerOptions { access_mode: EXCLUSIVE, ..single() }).await?;
     let next = c.producer(ProducerOptions { access_mode: WAIT_FOR_EXCLUSIVE, ..single() });
     futures::pin_mut!(next);
-    that(timeout(Duration::from_millis(500), &mut next).await.is_err(), "it did not wait")?;
+    that(timeout(Duration::from_millis(500), &mut next).await.is_err(), "the producer did not wait")?;
     owner.close().await?;
     send(&mut timeout(PATIENCE, next).await??, &strings(&["mine now"])).await?;
     Ok(())

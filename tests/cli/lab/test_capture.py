@@ -79,7 +79,7 @@ def test_lines(capture: str) -> None:
     [error] = [line for line in lines if "SEND_ERROR" in line]
     assert "error=ChecksumError message=does not fit" in error
     [broken] = [line for line in lines if " ?   " in line]
-    assert "a frame of 5 bytes" in broken
+    assert "the frame has only 5 bytes" in broken
     [message] = [line for line in lines if "MESSAGE  " in line]
     assert "#7   ← MESSAGE                consumer_id=1 message_id=1:1 " in message
     assert "[3 messages, " in message
@@ -196,10 +196,10 @@ def test_a_file_is_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         (["show"], "a FILE, or --live"),
         (["show", "{file}", "--live"], "a FILE, or --live"),
         (["show", "{folder}/absent"], "No such file"),
-        (["show", "{text}"], "not a capture"),
+        (["show", "{text}"], "not a Pulsarium capture"),
         (["show", "{empty}"], "not a capture"),
         (["export", "{file}"], "--parquet DIR, or --jsonl"),
-        (["diff", "{file}", "{text}"], "not a capture"),
+        (["diff", "{file}", "{text}"], "not a Pulsarium capture"),
         (["proxy"], "say which broker"),
         (["proxy", "pulsar+ssl://h:1"], "TLS cannot be captured"),
         (["proxy", "pulsar://h:1", "--out", "{folder}/no/x"], "is not a directory"),
@@ -224,7 +224,7 @@ def test_a_damaged_file_is_shown_up_to_the_damage(capture: str) -> None:
     Path(capture).write_bytes(data)
     result = run("show", capture)
     assert (result.exit_code, len(result.stdout.splitlines())) == (1, count)
-    assert f"cannot be read on after record {count}: a damaged record" in result.stderr
+    assert f"cannot be read on after record {count}: a record is damaged" in result.stderr
 
 
 def test_a_folder_gets_a_file_of_each_run(tmp_path: Path) -> None:

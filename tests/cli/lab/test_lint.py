@@ -51,9 +51,9 @@ def test_what_is_wrong_is_said(broken: Path) -> None:
     said = lint(broken)
     assert said.exit_code == 1
     first, _, count, mend = said.stdout.splitlines()
-    assert first.startswith(f"{broken}: client error num-messages-mismatch: num_messages 2, and the entry has 3 (")
+    assert first.startswith(f"{broken}: client error num-messages-mismatch: num_messages 2, but the entry has 3 (")
     assert first.endswith("(Pulsar-Test 1.2.3; connection 3, frame 4, persistent://public/default/t)")
-    assert count.startswith("1 x num-messages-mismatch: num_messages of SEND is")
+    assert count.startswith("1 x num-messages-mismatch: num_messages of SEND equals")
     assert mend.startswith("    Set num_messages")
     assert lint(broken, "--exit-zero").exit_code == 0
 

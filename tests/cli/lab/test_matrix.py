@@ -82,8 +82,8 @@ def test_a_running_broker(asked: list[Run], tmp_path: Path) -> None:
     [
         (["--client", "perl"], "no client perl; there are python, java, go, rust, ours"),
         (["--profile", "pulsar-9"], "no profile pulsar-9; there are pip, pulsar-4.2"),
-        (["--mask", "v23"], "v23 is no mask: none, or v0 to v22"),
-        (["--scenario", "nothing"], "no scenario nothing; there are produce-consume,"),
+        (["--mask", "v23"], "unknown mask v23: use none, or v0 to v22"),
+        (["--scenario", "nothing"], "no scenario matches nothing: the scenarios are produce-consume,"),
         (["--broker", "http://a:8080"], "--broker takes pulsar://HOST:PORT,http://HOST:PORT"),
     ],
 )

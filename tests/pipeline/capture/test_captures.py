@@ -44,8 +44,8 @@ def test_frames(run: Captures) -> None:
 
 def test_violations(run: Captures) -> None:
     assert [tuple(row)[:6] for row in run.broken_rules().collect()] == [
-        ("broker", "permits-exceeded", "Pulsar-Test", "1.2.3", 1, "MESSAGE to consumer 1, whose permits are at 0"),
-        ("client", "broken-frame", "Pulsar-Test", "1.2.3", 1, "a frame of 5 bytes"),
+        ("broker", "permits-exceeded", "Pulsar-Test", "1.2.3", 1, "MESSAGE to consumer 1, which has 0 permits"),
+        ("client", "broken-frame", "Pulsar-Test", "1.2.3", 1, "the frame has only 5 bytes"),
     ]
 
 
@@ -134,11 +134,11 @@ def test_what_is_no_capture_is_refused(tmp_path: Path) -> None:
     for source, why in (
         (tmp_path / "absent", "no capture at"),
         (tmp_path / "*.cap", "no capture at"),
-        (tmp_path / "text.pulscap", "is no capture"),
+        (tmp_path / "text.pulscap", "is not a Pulsarium capture"),
     ):
         with pytest.raises(NoCaptures, match=why):
             found([source])
-    with pytest.raises(NoCaptures, match="no captures were named"):
+    with pytest.raises(NoCaptures, match="no captures were given"):
         found([])
 
 

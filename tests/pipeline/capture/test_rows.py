@@ -36,7 +36,7 @@ def test_frames(tmp_path: Path) -> None:
     }
     assert picked(FRAMES, found, "protocol_version")[0] == (None,)
     assert {*picked(FRAMES, found, "protocol_version")[1:]} == {(21,)}
-    assert picked(FRAMES, found, "broken")[-1] == ("a frame of 5 bytes",)
+    assert picked(FRAMES, found, "broken")[-1] == ("the frame has only 5 bytes",)
     assert picked(FRAMES, found, "time monotonic_ns")[4] == (6_000, 6_000_000)
 
 
@@ -61,7 +61,7 @@ def test_a_closed_connection_ends_its_exchanges(tmp_path: Path) -> None:
 def test_violations(tmp_path: Path) -> None:
     path = write(tmp_path / "run.pulscap", with_a_fault("permits-exceeded"))
     assert picked(VIOLATIONS, list(rows.violations(str(path))), "connection side rule command topic detail") == [
-        (2, "broker", "permits-exceeded", "MESSAGE", TOPIC, "MESSAGE to consumer 1, whose permits are at 0")
+        (2, "broker", "permits-exceeded", "MESSAGE", TOPIC, "MESSAGE to consumer 1, which has 0 permits")
     ]
 
 
@@ -81,7 +81,7 @@ def test_a_damaged_file_says_so_in_its_last_row(tmp_path: Path) -> None:
     path.write_bytes(data)
     assert picked(FRAMES, list(rows.frames(str(path))), "connection broken")[-1] == (
         None,
-        "the file cannot be read on: a damaged record",
+        "the rest of the file cannot be read: a record is damaged: its checksum does not match",
     )
     found = picked(EXCHANGES, list(rows.exchanges(str(path))), "command outcome")
     assert found[-1] == ("LOOKUP", "no answer")  # what waited then is told of, as at the end of a whole file

@@ -119,14 +119,17 @@ def test_json() -> None:
         (StructType([]), "no column for the value"),
         (
             struct(a=ArrayType(StructType([]), containsNull=False)),
-            "no record: an Avro definition with an array of nothing",
+            "not a valid record: an Avro definition with an array of nothing",
         ),
-        (struct(a=DayTimeIntervalType()), "column a is interval .*, which Avro has no type for"),
+        (struct(a=DayTimeIntervalType()), "column a is interval .*, and Avro has no such type"),
         (struct(a=struct(b=MapType(LongType(), LongType()))), r"column a\.b is map<bigint,bigint>"),
         (StructType([StructField("a b", LongType())]), "column a b: Avro's names"),
         (struct(a=LongType(), A=LongType()), "the DataFrame has 'a' and 'A'"),
         (struct(a=struct(b=LongType(), B=LongType())), "column a has 'b' and 'B'"),
-        (struct(a=LongType(), __other=LongType()), "column __other is none of __key"),
+        (
+            struct(a=LongType(), __other=LongType()),
+            "column __other is unknown: metadata columns of a message are __key",
+        ),
     ],
 )
 def test_what_cannot_be_one(schema: StructType, reason: str) -> None:

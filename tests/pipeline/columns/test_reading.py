@@ -126,7 +126,7 @@ def test_parts_of_a_struct() -> None:
 @pytest.mark.parametrize(
     ("wanted", "reason"),
     [
-        (StructField("nobody", StringType()), "the topic has no column nobody: it has value, __key"),
+        (StructField("nobody", StringType()), "the topic has no column nobody: its columns are value, __key"),
         (StructField("__index", BinaryType()), "column __index of the topic is bigint, and cannot be read as binary"),
         (StructField("value", TimestampType()), "column value of the topic is binary, and cannot be read as timestamp"),
     ],

@@ -123,31 +123,31 @@ def test_a_property_is_a_text() -> None:
 @pytest.mark.parametrize(
     ("schema", "given", "reason"),
     [
-        (None, struct(a=BinaryType()), "values are binary, in a column value: it has no a"),
-        (None, struct(value=BinaryType(), a=LongType()), "in a column value: it has no a"),
-        (None, struct(__key=BinaryType()), "column value is missing: the topic's schema has it as binary"),
-        (None, struct(value=LongType()), "column value is bigint, where the topic's schema has binary"),
-        (StringSchema(), struct(value=BinaryType()), "column value is binary, where the topic's schema has string"),
-        (Int8Schema(), struct(value=ShortType()), "column value is smallint, where the topic's schema has tinyint"),
+        (None, struct(a=BinaryType()), "values are binary, in the column value: it has no column a"),
+        (None, struct(value=BinaryType(), a=LongType()), "in the column value: it has no column a"),
+        (None, struct(__key=BinaryType()), "column value is missing: the topic's schema has values of binary"),
+        (None, struct(value=LongType()), "column value is bigint, but the topic's schema has binary"),
+        (StringSchema(), struct(value=BinaryType()), "column value is binary, but the topic's schema has string"),
+        (Int8Schema(), struct(value=ShortType()), "column value is smallint, but the topic's schema has tinyint"),
         (InstantSchema(), struct(value=TimestampNTZType()), "column value is timestamp_ntz"),
         (None, struct(value=BinaryType(), VALUE=BinaryType()), "the DataFrame has 'value' and 'VALUE'"),
         (
             None,
             struct(value=BinaryType(), __offset=LongType()),
-            "column __offset is none of __key, __topic, __eventTime",
+            "column __offset is unknown: metadata columns of a message are __key, __topic, __eventTime",
         ),
-        (None, struct(value=BinaryType(), __key=LongType()), "column __key is binary or string, not bigint"),
-        (None, struct(value=BinaryType(), __topic=BinaryType()), "column __topic is string, not binary"),
-        (None, struct(value=BinaryType(), __eventTime=LongType()), "column __eventTime is timestamp, not bigint"),
+        (None, struct(value=BinaryType(), __key=LongType()), "column __key must be binary or string, not bigint"),
+        (None, struct(value=BinaryType(), __topic=BinaryType()), "column __topic must be string, not binary"),
+        (None, struct(value=BinaryType(), __eventTime=LongType()), "column __eventTime must be timestamp, not bigint"),
         (
             None,
             struct(value=BinaryType(), __messageProperties=MapType(StringType(), LongType())),
-            "column __messageProperties is map<string,string>, not map<string,bigint>",
+            "column __messageProperties must be map<string,string>, not map<string,bigint>",
         ),
         (
             None,
             struct(value=BinaryType(), __messageProperties=StringType()),
-            "column __messageProperties is map<string,string>, not string",
+            "column __messageProperties must be map<string,string>, not string",
         ),
     ],
 )
@@ -225,16 +225,22 @@ def test_fields_with_a_default_need_no_column(form: type[AvroSchema[Any]]) -> No
 @pytest.mark.parametrize(
     ("given", "reason"),
     [
-        (struct(b=StringType()), "column a is missing: the topic's schema has it as bigint"),
-        (struct(a=LongType(), d=LongType()), "the DataFrame has d, which the topic's schema has not: it has a, b, c"),
-        (struct(a=StringType()), r"column a is string, where the topic's schema has bigint \(long\)"),
+        (struct(b=StringType()), "column a is missing: the topic's schema has this field as bigint"),
+        (
+            struct(a=LongType(), d=LongType()),
+            "the DataFrame has d, which the topic's schema does not have: its fields are a, b, c",
+        ),
+        (struct(a=StringType()), r"column a is string, but the topic's schema has bigint \(long\)"),
         (struct(a=DoubleType()), "column a is double"),
-        (struct(a=LongType(), c=StringType()), "column c is string, where the topic's schema has array"),
-        (struct(a=LongType(), c=ArrayType(LongType())), r"column c\[\] is bigint, where .* struct<x:int,y:int>"),
+        (struct(a=LongType(), c=StringType()), "column c is string, but the topic's schema has array"),
+        (struct(a=LongType(), c=ArrayType(LongType())), r"column c\[\] is bigint, but .* struct<x:int,y:int>"),
         (struct(a=LongType(), c=ArrayType(struct(y=IntegerType()))), r"column c\[\]\.x is missing"),
-        (struct(a=LongType(), c=ArrayType(struct(x=LongType()))), r"column c\[\]\.x is bigint, where .* int \(int\)"),
+        (struct(a=LongType(), c=ArrayType(struct(x=LongType()))), r"column c\[\]\.x is bigint, but .* int \(int\)"),
         (struct(a=LongType(), c=ArrayType(struct(x=ByteType(), z=ByteType()))), r"column c\[\] has z, which"),
-        (struct(a=LongType(), __index2=LongType()), "column __index2 is none of __key"),
+        (
+            struct(a=LongType(), __index2=LongType()),
+            "column __index2 is unknown: metadata columns of a message are __key",
+        ),
         (struct(value=BinaryType()), "column a is missing"),
     ],
 )
@@ -259,7 +265,7 @@ def test_nulls_where_there_are_none(form: type[AvroSchema[Any]]) -> None:
 def test_enums_and_fixed(form: type[AvroSchema[Any]]) -> None:
     enum = form(record(("a", {"type": "enum", "name": "E", "symbols": ["RED"]})))
     assert value_of(enum, StringType(), "RED") == "RED"
-    with pytest.raises(BadRow, match="column a: no symbol of the enum"):
+    with pytest.raises(BadRow, match="column a: not a symbol of the enum"):
         value_of(enum, StringType(), "BLUE")
     fixed = form(record(("a", {"type": "fixed", "name": "F", "size": 2})))
     assert value_of(fixed, BinaryType(), b"\xff\xff") == (b"\xff\xff" if form is AvroSchema else "//8=")

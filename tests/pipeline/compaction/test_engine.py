@@ -117,7 +117,7 @@ async def test_it_compacts(stage: Stage) -> None:
 @pytest.mark.parametrize(
     ("how", "error"),
     [
-        ("crash", "the Spark job ended with 3: out of everything"),
+        ("crash", "the Spark job ended with exit code 3 and no result: out of everything"),
         ("raise", "the Spark job failed: the topic does not fit"),
     ],
 )
@@ -151,7 +151,7 @@ async def test_a_job_that_is_killed(stage: Stage) -> None:
         stage.goes("hang")
         topic.compaction.trigger()
         os.kill(await stage.begun(), signal.SIGKILL)
-        assert await ended(topic) == ("ERROR", "the Spark job ended with -9: it said nothing")
+        assert await ended(topic) == ("ERROR", "the Spark job ended with exit code -9 and no result: no output")
         assert stage.is_clean
         stage.goes("well")
         topic.compaction.trigger()
@@ -298,10 +298,13 @@ def test_it_ends_with_the_broker(stage: Stage) -> None:
 @pytest.mark.parametrize(
     ("option", "reason"),
     [
-        (("mastr", "x"), "no such option: mastr; there are master, work-dir, format, chunk-bytes, and spark.*"),
-        (("work-dir", "/no/where"), "work-dir: /no/where is no folder"),
-        (("format", "no.where"), "format is pulsar, values or module:object, not no.where: No module named 'no'"),
-        (("chunk-bytes", "0"), "chunk-bytes is a number from 1 on, not 0"),
+        (
+            ("mastr", "x"),
+            "unknown option: mastr; the options are master, work-dir, format, chunk-bytes, and Spark's own spark.*",
+        ),
+        (("work-dir", "/no/where"), "work-dir: /no/where is not a folder"),
+        (("format", "no.where"), "format must be pulsar, values or module:object, not no.where: No module named 'no'"),
+        (("chunk-bytes", "0"), "chunk-bytes must be a number of at least 1, not 0"),
     ],
 )
 def test_options_that_cannot_be(option: tuple[str, str], reason: str) -> None:

@@ -63,7 +63,7 @@ def test_places_are_in_the_order_of_messages() -> None:
 
 @pytest.mark.parametrize("chunk", [-1, chunks.MOST_CHUNKS])
 def test_too_many_chunks(chunk: int) -> None:
-    with pytest.raises(OverflowError, match=f"^chunk {chunk}: a topic is compacted in at most 262144 chunks"):
+    with pytest.raises(OverflowError, match=f"^chunk {chunk}: a topic has at most 262144 chunks"):
         chunks.entry_place(chunk, 0)
 
 
@@ -128,9 +128,9 @@ def test_work_goes_through_a_file(tmp_path: Path) -> None:
 def test_formats() -> None:
     assert format_of("pulsar") is None
     assert format_of("values") is format_of("pulsarium.proto.compacted_values") is compacted_values
-    with pytest.raises(ValueError, match=r"^format is pulsar, values or module:object, not nowhere: No module"):
+    with pytest.raises(ValueError, match=r"^format must be pulsar, values or module:object, not nowhere: No module"):
         format_of("nowhere")
-    with pytest.raises(ValueError, match="has no to_values and to_batch"):
+    with pytest.raises(ValueError, match="lacks to_values or to_batch"):
         format_of("json:loads")
 
 

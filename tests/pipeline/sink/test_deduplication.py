@@ -44,5 +44,5 @@ def test_the_namespaces_policy_and_the_topics(connection: Connection, topic: str
 def test_nobody_to_ask(broker: Address, topic: str) -> None:
     with pytest.warns(Unchecked, match=r"admin\.url"):
         require_deduplication(Connection.of(Options({"service.url": broker.service_url})), topic)
-    with pytest.warns(Unchecked, match="nobody knows"):
+    with pytest.warns(Unchecked, match="cannot find out"):
         require_deduplication(Connection(broker.service_url, "http://127.0.0.1:1"), topic)

@@ -102,7 +102,7 @@ def test_jobs_do_not_know_each_other() -> None:
 
 @pytest.mark.parametrize("alone", [{"producerName": "p"}, {"batchId": "1"}])
 def test_a_name_without_a_number(alone: dict[str, str]) -> None:
-    with pytest.raises(BadOption, match="go together"):
+    with pytest.raises(BadOption, match="needs both producerName and batchId"):
         PulsarWriter({**GIVEN, **alone}, VALUE, False)
 
 

@@ -167,7 +167,8 @@ async def test_a_name_whose_batches_are_further(autojump_clock: MockClock) -> No
     """The broker would drop all of it without a word."""
     async with in_process(DEDUPLICATING) as inside:
         await send_all(inside, 5, batch=7)
-        with pytest.raises(WriteFailed, match=r"q-0 has written batch 7 already, and this is batch 6.*producerName"):
+        reason = r"q-0 has written batch 7 already, so that the broker would drop batch 6.*producerName"
+        with pytest.raises(WriteFailed, match=reason):
             await send_all(inside, 5, batch=6)
 
 

@@ -67,4 +67,4 @@ def test_a_failure_sends_nothing_more(broker: Address, topic: str) -> None:
 
 def test_figures() -> None:
     messages = [Written(0, 3, 1, {"a": 3}), None, Written(1, 2, 0, {"a": 1, "b": 1})]
-    assert figures(messages) == "5 rows of 2 tasks, 1 of them written before (a 4, b 1)"
+    assert figures(messages) == "5 rows of 2 tasks, 1 of them written by earlier attempts (a 4, b 1)"

@@ -253,7 +253,7 @@ def test_topics_of_different_schemas(broker: Address, topic: str) -> None:
 
 
 def test_no_such_topic(broker: Address, topic: str) -> None:
-    with pytest.raises(NoSuchTopic, match=f"there is no topic {topic}"):
+    with pytest.raises(NoSuchTopic, match=f"topic {topic} does not exist"):
         values(broker, topic)
     with pytest.raises(NoSuchTopic):  # and reading has not made one
         values(broker, topic)

@@ -35,11 +35,11 @@ def test_names_in_any_case() -> None:
         ({"topic": "t"}, r"service\.url.* is missing"),
         ({"service.url": "pulsar://h:1"}, "one of the options .*, not none"),
         (URL | {"topics": "a,b"}, "one of the options"),
-        (URL | {"topic": "non-persistent://public/default/t"}, "keeps nothing"),
+        (URL | {"topic": "non-persistent://public/default/t"}, "stores no messages to read"),
         ({"service.url": "pulsar://h:1", "topicsPattern": "("}, "regular expression"),
         (URL | {"maxBytesPerTrigger": "10"}, r"needs \.option\(\"admin\.url\""),
         (URL | {"maxBytesPerTrigger": "ten"}, "whole number"),
-        (URL | {"minPartitions": "0"}, "whole number from 1 on"),
+        (URL | {"minPartitions": "0"}, "whole number of at least 1"),
         (URL | {"failOnDataLoss": "maybe"}, "true or false"),
     ],
 )

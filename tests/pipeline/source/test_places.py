@@ -47,7 +47,7 @@ def test_a_place_for_all(text: str, place: Place) -> None:
 
 @pytest.mark.parametrize("text", ["", "first", "index:", "index:-1", "8:", "8:11:x", "-2"])
 def test_what_is_no_place(text: str) -> None:
-    with pytest.raises(BadOption, match=r'"startingOffsets" is earliest, latest, a message id'):
+    with pytest.raises(BadOption, match=r'"startingOffsets" must be earliest, latest, a message id'):
         start(text)
 
 
@@ -75,12 +75,12 @@ def test_times() -> None:
     assert start("1000", "startingTime") == Places(AtTime(1000))
     assert start('{"t": 1000}', "startingTime").of(T) == AtTime(1000)
     assert ending(Options({"endingTime": "1970-01-01T00:00:01Z"})) == Places(AtTime(1000))
-    with pytest.raises(BadOption, match=r'"startingTime" is a time'):
+    with pytest.raises(BadOption, match=r'"startingTime" must be a time'):
         start("earliest", "startingTime")
 
 
 def test_either_offsets_or_times() -> None:
-    with pytest.raises(BadOption, match="not both"):
+    with pytest.raises(BadOption, match="give only one of the options"):
         starting(Options({"startingOffsets": "earliest", "startingTime": "1"}), Latest())
 
 
@@ -94,5 +94,5 @@ def test_places_of_topics_that_are_not_read() -> None:
     places = start('{"t": "earliest"}')
     places.check([PARTITION], "startingOffsets")
     places.check([T], "startingOffsets")
-    with pytest.raises(BadOption, match=f'"startingOffsets" is for {T}, which is not read'):
+    with pytest.raises(BadOption, match=f'"startingOffsets" names {T}, which is not read'):
         places.check(["persistent://public/default/u"], "startingOffsets")

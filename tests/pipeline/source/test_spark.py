@@ -56,8 +56,8 @@ def test_some_columns_of_a_split_topic(spark: SparkSession, broker: Address, top
     ("more", "says"),
     [
         ({"service.url": None}, 'option("service.url", ...) is missing'),
-        ({"endingOffsets": "first"}, '"endingOffsets" is earliest, latest, a message id'),
-        ({}, "there is no topic persistent://public/default/t-"),
+        ({"endingOffsets": "first"}, '"endingOffsets" must be earliest, latest, a message id'),
+        ({}, "topic persistent://public/default/t-"),
     ],
 )
 def test_errors_say_what_to_do(

@@ -19,7 +19,7 @@ import org.apache.pulsar.client.api.SubscriptionInitialPosition;
 import org.apache.pulsar.client.api.SubscriptionType;
 import pulsarium.matrix.Main.Scenario;
 
-/** What is acknowledged, refused, and comes again. */
+/** Scenarios of acknowledgement and redelivery. */
 final class Acknowledging {
     private Acknowledging() {
     }

@@ -18,7 +18,7 @@ import org.apache.pulsar.client.api.Schema;
 import org.apache.pulsar.client.api.SubscriptionInitialPosition;
 import org.apache.pulsar.client.api.SubscriptionType;
 
-/** One scenario's request, the client it uses, and the way to have something administrated. */
+/** The request of one scenario, its client, and the channel for admin work. */
 final class Cell implements AutoCloseable {
     private final JsonObject request;
     private final BufferedReader lines;
@@ -44,7 +44,7 @@ final class Cell implements AutoCloseable {
         return text("topic");
     }
 
-    /** "unload", "compact" or "terminate" the topic. */
+    /** Asks for admin work on the topic: "unload", "compact" or "terminate". */
     void administrate(String action) throws Exception {
         var asked = new JsonObject();
         asked.addProperty("do", action);
@@ -56,7 +56,7 @@ final class Cell implements AutoCloseable {
         return PulsarClient.builder().serviceUrl(url).operationTimeout(10, TimeUnit.SECONDS);
     }
 
-    /** A further client, closed at the end. */
+    /** Opens another client, which is closed at the end. */
     PulsarClient open(ClientBuilder builder) throws PulsarClientException {
         var made = builder.build();
         clients.add(made);
@@ -70,7 +70,7 @@ final class Cell implements AutoCloseable {
         return client;
     }
 
-    /** A producer that sends each message by itself. */
+    /** Opens a producer that sends each message in an entry of its own. */
     ProducerBuilder<byte[]> producing() throws PulsarClientException {
         return client().newProducer().topic(topic()).enableBatching(false);
     }
@@ -79,7 +79,7 @@ final class Cell implements AutoCloseable {
         return producing().create();
     }
 
-    /** One that makes a batch of ten messages. */
+    /** Opens a producer that sends batches of ten messages. */
     Producer<byte[]> batches() throws PulsarClientException {
         return producing().enableBatching(true).batchingMaxMessages(10)
                 .batchingMaxPublishDelay(10, TimeUnit.SECONDS).create();
@@ -102,7 +102,7 @@ final class Cell implements AutoCloseable {
         return consumer(SubscriptionType.Exclusive);
     }
 
-    /** Without waiting until all their threads have ended. */
+    /** Closes all clients without waiting for the end of their threads. */
     @Override
     public void close() {
         clients.forEach(PulsarClient::closeAsync);

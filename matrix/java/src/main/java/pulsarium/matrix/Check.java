@@ -14,7 +14,7 @@ import org.apache.pulsar.client.api.Message;
 import org.apache.pulsar.client.api.MessageId;
 import org.apache.pulsar.client.api.Producer;
 
-/** What scenarios say about what they got, and the messages they send. */
+/** Assertions of scenarios, and the sending and receiving of messages. */
 final class Check {
     static final int SECONDS = 20;
     static final int QUIET_MS = 300;
@@ -62,7 +62,7 @@ final class Check {
         return new String(message.getData(), StandardCharsets.UTF_8);
     }
 
-    /** Sends without waiting for each; the message ids in order. */
+    /** Sends without waiting for each message, and returns the message ids in order. */
     static List<MessageId> send(Producer<byte[]> producer, Collection<String> texts) throws Exception {
         var receipts = new ArrayList<CompletableFuture<MessageId>>();
         for (var each : texts) {
@@ -76,7 +76,7 @@ final class Check {
         return ids;
     }
 
-    /** The next messages, not acknowledged. */
+    /** Returns the next messages without acknowledging them. */
     static <T> List<Message<T>> receive(Consumer<T> consumer, int count) throws Exception {
         var messages = new ArrayList<Message<T>>();
         while (messages.size() < count) {
@@ -91,7 +91,7 @@ final class Check {
         return messages.stream().map(Check::text).toList();
     }
 
-    /** The texts of the next messages, each acknowledged. */
+    /** Returns the texts of the next messages after acknowledging each. */
     static List<String> consume(Consumer<byte[]> consumer, int count) throws Exception {
         var messages = receive(consumer, count);
         for (var message : messages) {
@@ -102,7 +102,7 @@ final class Check {
 
     static void nothingMore(Consumer<?> consumer) throws Exception {
         var message = consumer.receive(QUIET_MS, TimeUnit.MILLISECONDS);
-        that(message == null, "one too many: " + (message == null ? "" : message.getMessageId()));
+        that(message == null, "an unexpected message arrived: " + (message == null ? "" : message.getMessageId()));
     }
 
     static List<String> sorted(Collection<String> values) {

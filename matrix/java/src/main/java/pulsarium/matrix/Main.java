@@ -10,14 +10,14 @@ import java.nio.charset.StandardCharsets;
 import java.util.HashMap;
 import java.util.Map;
 
-/** The scenarios of the official Java client, a JSON object a line (see python/lines.py). */
+/** Runs scenarios of the official Java client, a JSON object a line (see python/lines.py). */
 public final class Main {
     private Main() {
     }
 
     public static void main(String[] arguments) throws Exception {
         var answers = new PrintStream(System.out, true, StandardCharsets.UTF_8);
-        // Whatever else wants to print must not end up among the answers.
+        // Output of the client itself must not mix with the answers.
         System.setOut(System.err);
         var lines = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
         Map<String, Scenario> scenarios = new HashMap<>();
@@ -30,7 +30,7 @@ public final class Main {
             var request = JsonParser.parseString(line).getAsJsonObject();
             answers.println(new Gson().toJson(run(scenarios, new Cell(request, lines, answers))));
         }
-        // Not all threads of clients end in time.
+        // Some threads of clients end too late.
         System.exit(0);
     }
 
@@ -51,7 +51,7 @@ public final class Main {
         return answer;
     }
 
-    /** What a client does with a broker; it throws when that did not go as it must. */
+    /** A scenario, which throws when a client does not behave as expected. */
     @FunctionalInterface
     interface Scenario {
         void run(Cell cell) throws Exception;

@@ -25,7 +25,7 @@ import org.apache.pulsar.client.api.MessageIdAdv;
 import org.apache.pulsar.client.api.SubscriptionType;
 import pulsarium.matrix.Main.Scenario;
 
-/** What becomes of messages on their way. */
+/** Scenarios of messages between producer and consumer. */
 final class Messages {
     private Messages() {
     }
@@ -74,7 +74,7 @@ final class Messages {
 
     private static void compression(Cell cell, CompressionType type) throws Exception {
         var consumer = cell.consumer();
-        // What has less than 4 KiB is not compressed.
+        // The client does not compress less than 4 KiB.
         var sent = texts(0, 10).stream().map(each -> each.repeat(1000)).toList();
         send(cell.producing().compressionType(type).create(), sent);
         equal(consume(consumer, 10), sent);

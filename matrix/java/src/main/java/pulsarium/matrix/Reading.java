@@ -21,9 +21,9 @@ import org.apache.pulsar.client.api.Schema;
 import org.apache.pulsar.client.api.SubscriptionType;
 import pulsarium.matrix.Main.Scenario;
 
-/** Where reading begins, and what is read. */
+/** Scenarios of reading: start positions, compaction, deduplication and schemas. */
 final class Reading {
-    /** A value with a schema of its own. */
+    /** A record with a JSON or Avro schema. */
     public static final class Person {
         public String name;
         public int age;
@@ -123,7 +123,7 @@ final class Reading {
     }
 
     private static void compaction(Cell cell) throws Exception {
-        // The subscription is there first, so that compaction leaves what it may read.
+        // The subscription must exist first, so that compaction retains its messages.
         cell.consuming(SubscriptionType.Exclusive).readCompacted(true).subscribe().close();
         var producer = cell.producer();
         for (var version : List.of("1", "2")) {

@@ -26,7 +26,7 @@ import org.apache.pulsar.client.api.SubscriptionInitialPosition;
 import org.apache.pulsar.client.api.SubscriptionType;
 import pulsarium.matrix.Main.Scenario;
 
-/** Who is let in where. */
+/** Scenarios of topics: access, consumers of a subscription, partitions, lookup and security. */
 final class Topics {
     private Topics() {
     }
@@ -62,7 +62,7 @@ final class Topics {
         var second = cell.consuming(SubscriptionType.Failover).consumerName("b").subscribe();
         var producer = cell.producer();
         send(producer, texts(0, 10));
-        // A hash of their names and the topic's says which of them is active.
+        // A hash of the consumers' names and the topic's name decides which consumer is active.
         Message<byte[]> message = null;
         var active = second;
         for (int turn = 0; turn < 100 && message == null; turn++) {
@@ -134,7 +134,7 @@ final class Topics {
         equal(consume(consumer, 5), texts(0, 5));
         cell.administrate("unload");
         send(producer, texts(5, 10));
-        // Acknowledgements on their way may have been lost with the old consumer.
+        // Acknowledgements in flight may have been lost with the old consumer.
         var found = new HashSet<String>();
         while (!found.containsAll(texts(5, 10))) {
             found.addAll(consume(consumer, 1));
@@ -176,7 +176,7 @@ final class Topics {
     private static void zeroQueue(Cell cell) throws Exception {
         var consumer = cell.consuming(SubscriptionType.Exclusive).receiverQueueSize(0).subscribe();
         send(cell.producer(), texts(0, 10));
-        // It takes no time limit there.
+        // This queue size allows no timeout.
         for (var wanted : texts(0, 10)) {
             equal(text(consumer.receive()), wanted);
         }
@@ -200,7 +200,7 @@ final class Topics {
         var owner = cell.producing().accessMode(ProducerAccessMode.Exclusive).create();
         var waiting = cell.producing().accessMode(ProducerAccessMode.WaitForExclusive).createAsync();
         TimeUnit.MILLISECONDS.sleep(500);
-        that(!waiting.isDone(), "it did not wait");
+        that(!waiting.isDone(), "the producer did not wait");
         owner.close();
         send(waiting.get(Check.SECONDS, TimeUnit.SECONDS), List.of("mine now"));
     }

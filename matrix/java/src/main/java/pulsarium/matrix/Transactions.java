@@ -16,7 +16,7 @@ import org.apache.pulsar.client.api.SubscriptionType;
 import org.apache.pulsar.client.api.transaction.Transaction;
 import pulsarium.matrix.Main.Scenario;
 
-/** What is published and acknowledged in transactions. */
+/** Scenarios of transactions: publishing and acknowledging. */
 final class Transactions {
     private Transactions() {
     }
