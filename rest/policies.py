@@ -250,8 +250,8 @@ COMPACTION_THRESHOLD = Policy(int, "compaction_threshold", "COMPACTION",
     "Bytes of new messages after which a topic is compacted; 0: never", Place("compactionThreshold", "PUT"),
     _applied("compactionThreshold"), "compactionThreshold", "brokerServiceCompactionThresholdInBytes")
 INACTIVE_TOPICS = Policy(InactiveTopicPolicies, "inactive_topic_policies", "INACTIVE_TOPIC",
-    "Conditions under which an inactive topic is deleted", Place("inactiveTopicPolicies"), _applied("inactiveTopicPolicies"),
-    "inactiveTopicPolicies",
+    "Conditions under which an inactive topic is deleted", Place("inactiveTopicPolicies"),
+    _applied("inactiveTopicPolicies"), "inactiveTopicPolicies",
     {"inactiveTopicDeleteMode": "brokerDeleteInactiveTopicsMode", "maxInactiveDurationSeconds": "max_inactive_seconds",
      "deleteWhileInactive": "brokerDeleteInactiveTopicsEnabled"})
 SUBSCRIPTION_EXPIRATION = Policy(int, "subscription_expiration_time_minutes", "SUBSCRIPTION_EXPIRATION_TIME",
@@ -278,8 +278,9 @@ MAX_UNACKED_PER_SUBSCRIPTION = Policy(int, "max_unacked_messages_per_subscriptio
     Place("maxUnackedMessagesPerSubscription"), _applied("maxUnackedMessagesOnSubscription"),
     "maxUnackedMessagesOnSubscription", "maxUnackedMessagesPerSubscription")
 MAX_MESSAGE_SIZE = Policy(int, "max_message_size", "MAX_MESSAGE_SIZE",
-    "Bytes of the largest message; 0: the broker's maxMessageSize", None, Place("maxMessageSize"), "maxMessageSize", default=0)
-PUBLISH_RATE = Policy(PublishRate, "publishMaxMessageRate", "RATE", "Limits of the rate of messages published to a topic",
+    "Bytes of the largest message; 0: the broker's maxMessageSize", None, Place("maxMessageSize"), "maxMessageSize",
+    default=0)
+PUBLISH_RATE = Policy(PublishRate, "publishMaxMessageRate", "RATE", "Limits of the publish rate of a topic",
     Place("publishRate"), Place("publishRate"), "publishRate", per_cluster=True)
 DISPATCH_RATE = Policy(DispatchRate, "topicDispatchRate", "RATE", "Limits of the dispatch rate of a topic",
     Place("dispatchRate"), _applied("dispatchRate"), "dispatchRate",
@@ -290,9 +291,9 @@ SUBSCRIPTION_DISPATCH_RATE = Policy(DispatchRate, "subscriptionDispatchRate", "R
     _rates("dispatchThrottlingRatePerSubscriptionInMsg", "dispatchThrottlingRatePerSubscriptionInByte"), _RATE,
     per_cluster=True)
 REPLICATOR_DISPATCH_RATE = Policy(DispatchRate, "replicatorDispatchRate", "REPLICATION_RATE",
-    "Limits of the rate of replication to another cluster", Place("replicatorDispatchRate"), _applied("replicatorDispatchRate"),
-    "replicatorDispatchRate", default=_RATE, per_cluster=True)
-SUBSCRIBE_RATE = Policy(SubscribeRate, "clusterSubscribeRate", "RATE", "Limit of the rate at which a consumer subscribes",
+    "Limits of the rate of replication to another cluster", Place("replicatorDispatchRate"),
+    _applied("replicatorDispatchRate"), "replicatorDispatchRate", default=_RATE, per_cluster=True)
+SUBSCRIBE_RATE = Policy(SubscribeRate, "clusterSubscribeRate", "RATE", "Limit of the subscribe rate of a consumer",
     Place("subscribeRate"), _applied("subscribeRate"), "subscribeRate",
     {"subscribeThrottlingRatePerConsumer": "subscribeThrottlingRatePerConsumer",
      "ratePeriodInSecond": "subscribeRatePeriodPerConsumerInSecond"},
@@ -300,8 +301,8 @@ SUBSCRIBE_RATE = Policy(SubscribeRate, "clusterSubscribeRate", "RATE", "Limit of
 
 # ---- permitted operations, and storage
 DEDUPLICATION = Policy(bool, "deduplicationEnabled", "DEDUPLICATION",
-    "Whether deduplication drops messages that a producer sends again", Place("deduplication"), _applied("deduplicationEnabled"),
-    "deduplicationEnabled", "brokerDeduplicationEnabled")
+    "Whether deduplication drops messages that a producer sends again", Place("deduplication"),
+    _applied("deduplicationEnabled"), "deduplicationEnabled", "brokerDeduplicationEnabled")
 DEDUPLICATION_SNAPSHOTS = Policy(int, "deduplicationSnapshotIntervalSeconds", "DEDUPLICATION_SNAPSHOT",
     "Seconds between two deduplication snapshots", Place("deduplicationSnapshotInterval", removal="POST"),
     Place("deduplicationSnapshotInterval"), "deduplicationSnapshotIntervalSeconds",
@@ -321,8 +322,8 @@ SUBSCRIPTION_TYPES = Policy(list[str], "subscription_types_enabled", "SUBSCRIPTI
     Place("subscriptionTypesEnabled"), Place("subscriptionTypesEnabled"), "subscriptionTypesEnabled")
 SUBSCRIPTION_AUTH_MODE = Policy(str, "subscription_auth_mode", "SUBSCRIPTION_AUTH_MODE",
     "Whether a subscription's name must begin with the role: None, Prefix", Place("subscriptionAuthMode", removal=""))
-ENCRYPTION_REQUIRED = Policy(bool, "encryption_required", "ENCRYPTION", "Whether producers and messages without encryption are refused",
-    Place("encryptionRequired", removal=""))
+ENCRYPTION_REQUIRED = Policy(bool, "encryption_required", "ENCRYPTION",
+    "Whether producers and messages without encryption are refused", Place("encryptionRequired", removal=""))
 SCHEMA_STRATEGY = Policy(str, "schema_compatibility_strategy", "SCHEMA_COMPATIBILITY_STRATEGY",
     "Compatibility that a new schema must have, such as BACKWARD or FULL_TRANSITIVE",
     Place("schemaCompatibilityStrategy", "PUT", ""), _applied("schemaCompatibilityStrategy", "PUT", is_local=True),
@@ -353,8 +354,8 @@ PERSISTENCE = Policy(PersistencePolicies, "persistence", "PERSISTENCE",
 # ---- other clusters, other storage
 REPLICATION = Policy(list[str], "replication_clusters", "REPLICATION", "Clusters that messages are replicated to",
     Place("replication", removal=""), _applied("replication"), "replicationClusters")
-ALLOWED_CLUSTERS = Policy(list[str], "allowed_clusters", "ALLOW_CLUSTERS", "Clusters that messages may be replicated to",
-    Place("allowedClusters", removal=""))
+ALLOWED_CLUSTERS = Policy(list[str], "allowed_clusters", "ALLOW_CLUSTERS",
+    "Clusters that messages may be replicated to", Place("allowedClusters", removal=""))
 SHADOW_TOPICS = Policy(list[str], "shadowTopics", "SHADOW_TOPIC", "Shadow topics of a topic", None,
     Place("shadowTopics", "PUT", is_local=True), "shadowTopics")
 OFFLOAD = Policy(OffloadPolicies, "offload_policies", "OFFLOAD", "Storage for old ledgers, by driver",

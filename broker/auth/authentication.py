@@ -48,9 +48,7 @@ class Authentication:
         found = [_provider(name, config, now_ms) for name in sorted(set(config.authenticationProviders))]
         self._providers = {provider.method: provider for provider in found}
         if not found:
-            log.warning(
-                "authenticationEnabled without authenticationProviders: no client can prove a role; set authenticationProviders"
-            )
+            log.warning("no client can prove a role with authenticationEnabled: set authenticationProviders")
 
     def provider(self, method: str) -> Provider | None:
         """Return the provider of CONNECT's auth_method_name, or None."""
@@ -80,7 +78,7 @@ class Authentication:
 def _provider(name: str, config: Config, now_ms: Callable[[], int]) -> Provider:
     # Without authenticationEnabled, Pulsar does not read these names: any name may stand in the file.
     if name not in AUTHENTICATION_PROVIDERS:
-        reason = f"{name!r} is not among {', '.join(AUTHENTICATION_PROVIDERS)}"
+        reason = f"{name!r} is not one of {', '.join(AUTHENTICATION_PROVIDERS)}"
         raise ConfigError("", "authenticationProviders", reason)
     # Imported here, because the packages that they need are not installed with every broker.
     if name.endswith("Token"):

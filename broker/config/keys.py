@@ -155,7 +155,8 @@ class Config:
     httpAllowedHosts: frozenset[str] = key(
         frozenset(),
         "More names of this broker in HTTP's Host, and sites (HOST:PORT) whose pages may call it; * for all."
-        "Pulsarium's own key. Addresses, names without a dot, private names (.internal, .local) and advertised names are always allowed",
+        "Pulsarium's own key. Always allowed are addresses, names without a dot, private names (.internal, .local) "
+        "and advertised names",
     )
     maxPendingPublishRequestsPerConnection: int = key(
         1_000, "Messages of a connection without a receipt before the broker stops reading", low=1
@@ -370,7 +371,7 @@ class Config:
     )
     managedLedgerMaxUnackedRangesToPersist: int = key(
         10_000,
-        "Most ranges of individually acknowledged messages that are stored; the broker redelivers the rest after a restart",
+        "Most ranges of individually acknowledged messages that are stored; a restart redelivers the rest",
     )
     managedLedgerMaxBatchDeletedIndexToPersist: int = key(10_000, "Most partly acknowledged batches that are stored")
     managedLedgerPersistIndividualAckAsLongArray: bool = key(

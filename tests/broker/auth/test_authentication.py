@@ -77,7 +77,7 @@ def test_authentication_without_providers_is_warned_of(caplog: pytest.LogCapture
 
 
 def test_an_unknown_provider_is_refused_with_the_known_ones() -> None:
-    with pytest.raises(ConfigError, match=r"authenticationProviders: 'false' is not among .*, \S+Token$"):
+    with pytest.raises(ConfigError, match=r"authenticationProviders: 'false' is not one of .*, \S+Token$"):
         authentication("false")
 
 
