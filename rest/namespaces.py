@@ -75,7 +75,7 @@ class Namespaces(Group):
     async def grant_permission_on_subscription(
         self, namespace: Namespace, subscription: str, roles: Sequence[str]
     ) -> None:
-        """Allow only these roles, and those granted before, to use a subscription."""
+        """Set the roles that may use a subscription. Other roles may not use it."""
         await self._post(self._path(namespace, f"permissions/subscription/{segment(subscription)}"), list(roles))
 
     async def revoke_permission_on_subscription(self, namespace: Namespace, subscription: str, role: str) -> None:

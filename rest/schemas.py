@@ -26,7 +26,7 @@ class Schemas(Group):
         return cast("dict[str, Any] | None", await self._post(f"{self._path(topic)}/schema", schema))
 
     async def delete_schema(self, topic: Topic, *, force: bool = False) -> None:
-        """Delete the schemas of a topic. With `force`, delete all versions for good."""
+        """Mark the schema of a topic as deleted. With `force`, delete all versions for good."""
         await self._delete(f"{self._path(topic)}/schema", {"force": force})
 
     async def get_schema_metadata(self, topic: Topic) -> dict[str, Any]:

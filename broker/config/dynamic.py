@@ -132,7 +132,7 @@ class DynamicSettings:
     def _apply(self, name: str, text: str) -> None:
         key = self._keys.get(name)
         if key is None:
-            log.warning("a dynamic setting is stored, but Pulsarium does not have it: it has no effect", name=name)
+            log.warning("a dynamic setting is stored and has no effect here: Pulsarium does not have it", name=name)
             return
         try:
             value = read_value(key, text)

@@ -154,7 +154,7 @@ class Config:
     httpMaxRequestHeaderSize: int = key(8_192, "Largest head of an HTTP request", "bytes", low=1)
     httpAllowedHosts: frozenset[str] = key(
         frozenset(),
-        "More names of this broker in HTTP's Host, and sites (HOST:PORT) whose pages may call it; * for all."
+        "More names of this broker in HTTP's Host, and sites (HOST:PORT) whose pages may call it; * for all. "
         "Pulsarium's own key. Always allowed are addresses, names without a dot, private names (.internal, .local) "
         "and advertised names",
     )

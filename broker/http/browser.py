@@ -25,7 +25,7 @@ UNASKED_TYPES: Final = ("", "text/plain", "application/x-www-form-urlencoded", "
 REMEDY: Final = "if you trust it, allow it: pulsarium serve --set httpAllowedHosts="
 NO_SITE: Final = ("", "null")  # Origin of a page that is embedded, sandboxed or a file
 NAMELESS: Final = (
-    "a page of another site may not call this broker, and the request has no Origin that names the site; open the"
+    "a page of another site may not call this broker, and the request has no Origin that names the site; open the "
     "address in the browser itself, call with fetch() from a page that httpAllowedHosts names, or let all pages call: "
     "pulsarium serve --set httpAllowedHosts=*"
 )

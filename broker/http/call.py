@@ -55,7 +55,7 @@ class Call:
 
     @property
     def namespace(self) -> str:
-        """Return tenant/namespace, which may not exist. Raise `AdminError` 412 when the name is invalid."""
+        """Return tenant/namespace, which need not exist. Raise `AdminError` 412 when the name is invalid."""
         try:
             return str(NamespaceName.parse(f"{self.parameter('tenant')}/{self.parameter('namespace')}"))
         except InvalidTopicName:
@@ -81,7 +81,7 @@ class Call:
 
     @property
     def topic_anywhere(self) -> TopicName:
-        """Return the topic of the path. Neither the topic nor its namespace must exist."""
+        """Return the topic of the path. The topic and its namespace need not exist."""
         try:
             namespace = NamespaceName.parse(f"{self.parameter('tenant')}/{self.parameter('namespace')}")
             return TopicName.parse(f"{self.domain}://{namespace}/{self.encoded_parameter('topic')}")
@@ -90,7 +90,7 @@ class Call:
 
     @property
     def topic(self) -> TopicName:
-        """Return the topic of the path, which may not exist.
+        """Return the topic of the path, which need not exist.
 
         Raise `AdminError` 404 when its namespace does not exist.
         """

@@ -62,7 +62,7 @@ def route(
 
     `needs` are the rights that the caller's role must have. The broker that serves the topic answers a route of a
     topic. With `anywhere`, every broker answers, because the route reads only what all brokers share. A route that the
-    profile does not have `offered` does not exist. Pulsar checks `first` before it authenticates the caller and finds
+    profile does not have `offered` does not exist. Pulsar checks `first` before it checks these rights and finds
     the owner. `largest_body` is in bytes, if larger than maxMessageSize. A `spooled` body is in a file, never in memory
     as a whole.
     """

@@ -71,7 +71,7 @@ def _text(value: Any) -> str:
 
 @route("GET", f"{ROOT}/backlog-quota-check", needs=broker_operation("CHECK_BACKLOG_QUOTA"))
 def check_backlog_quotas(call: Call) -> Reply:
-    """Return without a check: the model enforces quotas by itself."""
+    """Return without a check, because the model checks backlog quotas at intervals."""
     return done()
 
 

@@ -70,7 +70,7 @@ __routes__ = tuple(found for policy in POLICIES for found in _routes(policy))
 
 @route("DELETE", *of_topic("/policies"), needs=topic_policy("MAX_PRODUCERS", write=True), anywhere=True)
 def delete_policies(call: Call) -> Reply:
-    """Remove all policies of the topic, which may not exist."""
+    """Remove all policies of the topic, which need not exist."""
     call.broker.metadata.forget_topic_policies(call.topic)
     return done()
 

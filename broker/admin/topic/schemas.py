@@ -1,4 +1,4 @@
-"""/admin/v2/schemas: schemas of topics. The topics may not exist."""
+"""/admin/v2/schemas: schemas of topics. The topics need not exist."""
 
 from __future__ import annotations
 

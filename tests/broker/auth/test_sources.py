@@ -36,7 +36,7 @@ def test_a_key_may_be_its_own_content(value: str, content: bytes) -> None:
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        ("data:nothing", "a data: URL has a comma"),
+        ("data:nothing", "this data: URL has no comma before its content"),
         ("data:;base64,hush!", "is neither a file nor base64"),
         ("hushé", "is neither a file nor base64"),
         ("hush!", "is neither a file nor base64"),

@@ -214,7 +214,7 @@ def test_set_wants_key_and_value(override: str) -> None:
 
 
 def test_set_refuses_a_key_that_has_no_effect_here() -> None:
-    with pytest.raises(ConfigError, match=r"^--set: zookeeperServers: this key of Pulsar has no effect here"):
+    with pytest.raises(ConfigError, match=r"^--set: zookeeperServers: Pulsarium does not have this key of Pulsar"):
         load(None, ["zookeeperServers=x"])
 
 
